@@ -175,7 +175,8 @@ def accuracies(table):
         ax.errorbar(mean, at, xerr=[[max(0.0, mean - low)], [max(0.0, high - mean)]], **look)
         place = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center"}
         ax.annotate(f"{mean:.2f}", (mean, at), fontsize=8, **place)
-    ax.set(xlabel="test error [%], mean and 95% interval over splits", ylim=(len(methods) - 0.4, -0.8))
+    ax.set(xlabel="test error [%]", ylim=(len(methods) - 0.4, -0.8))
+    ax.cuelearn_band = f"bars: 95% intervals of the mean over {table['seed'].nunique()} splits"
     ax.set_yticks(range(len(methods)), [method_style(m)["label"] for m in methods])
     return fig
 
@@ -204,7 +205,9 @@ def _at_equal_work(ax, table, value, ours, methods):
         ends = [(log[0, 0], log[-1, 0]) for some in logs for log in some.values()]
         grid = np.linspace(max(a for a, _ in ends), min(b for _, b in ends), 60)
         a, b = ([np.interp(grid, *log.T) for log in some.values()] for some in logs)
-        band(ax, np.exp(grid), np.exp(np.subtract(b, a)), method, geometric=True, marker="")
+        width = 3.5 if method != methods[-1] else 1.6  # where curves coincide both are seen
+        style = {"geometric": True, "marker": "", "linewidth": width}
+        band(ax, np.exp(grid), np.exp(np.subtract(b, a)), method, **style)
     log_axis(ax.xaxis, ax.yaxis)
     log_axis(ax.yaxis, plain=True)
     ax.set(xlabel=ROWS, ylabel=f"over {method_style(ours)['label']}'s, same split", title="after equal work")
@@ -331,7 +334,7 @@ def training_sizes(table, lines, reached, printed):
         grown = grid.mean().iloc[0] * (sizes / sizes[0]) ** power
         work.plot(sizes, grown, color="grey", linestyle=line, label=word)
     work.set(xlabel="training samples N", ylabel="kernel values read")
-    error.legend(fontsize=7)
+    legend(fig, error, 4, fontsize=7)
     work.legend()
     return fig
 
@@ -364,7 +367,7 @@ def many_kernels(counts, alphas):
     said = "thesis: UFO-MKL, 3 to 5 times faster than OBSCURE"
     time.fill_between(base.index, base / 5, base / 3, color=RED, alpha=0.12, linewidth=0, label=said)
     time.legend(fontsize=7, handles=time.collections[-1:])
-    looks = ({}, {"color": BLUE, "linestyle": "--", "marker": "s"})
+    looks = ({}, {"linestyle": "--", "marker": "s", "markerfacecolor": "white"})
     for (C, mine), look in zip(alphas.groupby("C", sort=False), looks, strict=False):
         style = {**look, "label": f"UFO-MKL, C = {C:g}"}
         some = mine.assign(n_used=mine["n_used"].clip(lower=1))
