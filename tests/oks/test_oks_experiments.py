@@ -96,7 +96,7 @@ def test_pairs_of_corel5k(monkeypatch):
     fake = SimpleNamespace(X=rng.integers(0, 2, (400, 499)), y=Y, target_names=["sky", "tree", "people"])
     monkeypatch.setattr(tasks, "load_set", lambda name: fake)
     name = exp.ORIGINAL_TASKS[0]
-    pair = exp.describe_pairs([name], 0, 60)[name]
+    pair = exp.describe_pairs([name], 0, 60, n_pictures=120)[name]
     assert pair.X_train.shape == (120, 499) and len(pair.kernels) == 4
     one = Y[:, 0] != Y[:, 2]
     assert pair.y_test.size == pytest.approx(one.sum() / 10, abs=1)
@@ -148,6 +148,9 @@ def test_work_is_counted(two):
     told = exp.as_printed(pd.concat([runs, runs.assign(accuracy=1.0)]))
     assert told["accuracy"].tolist() == pytest.approx((0.5 + 0.5 * runs["accuracy"]).tolist())
     assert "C=" in told.set_index("method").loc["OKS", "chosen"]
+    assert exp.of_the_paper(told, exp.printed(2)) is None
+    theirs = exp.of_the_paper(told.assign(name="corel5k water/tree"), exp.printed(2))
+    assert theirs["accuracy"].tolist()[-2:] == [0.7589, 0.7892]
     ours = exp.by_method(told)
     paper = exp.beside(exp.printed(1), ours.index)
     assert ours.loc["OKS", "times OKS"] == paper.loc["OKS", "times OKS"] == 1.0
@@ -451,6 +454,27 @@ def test_ranks_of_one_half_are_judged_on_the_other():
     )
     both = pd.DataFrame({"accuracy_0": np.linspace(0, 1, 60), "accuracy_1": np.linspace(0, 1, 60)})
     assert claims._gap(both) == pytest.approx(55 / 59)
+
+
+@pytest.mark.parametrize("worse, verdict", [(0.01, "holds"), (0.06, "mixed")])
+def test_accuracy_and_work_of_the_selected_kernel(tmp_path, worse, verdict):
+    """Up to three points less are a few; work is counted, and the time decides nothing."""
+    store = FigureStore("quick", tmp_path, chapter="oks", parameters={"seed": 0})
+    for name, suffix, data in (
+        ("oks-tab-1", "pairs", pictures.emoji()),
+        ("oks-tab-1", "leaves", exp.load_set("leaves")),
+    ):
+        table = pd.DataFrame(
+            {"name": [f"{suffix} {k}" for k in range(4)] * 2, "method": ["OKS"] * 4 + ["MuSVM"] * 4}
+        )
+        table["accuracy"] = 0.8 + 0.001 * (table.index % 3) - worse * (table["method"] == "OKS")
+        table = table.assign(n_kernels=60 if suffix == "pairs" else 12, seconds=1.0)
+        table["kernel_values"] = np.where(table["method"] == "OKS", 1.0, 50.0)
+        store.save_table(table.assign(svms=table["kernel_values"]), name, suffix=suffix, provenance=[data])
+    store.save_table(table.iloc[:0], "oks-tab-2", suffix="pairs", provenance=[exp.load_set("leaves")])
+    found = judge("oks-1", tmp_path)
+    assert (found.verdict, found.tier, len(found.parts)) == (verdict, "real", 4)
+    assert found.number == pytest.approx(-worse, abs=0.001) or verdict == "holds"
 
 
 def test_growth_is_judged_stream_by_stream(tmp_path):

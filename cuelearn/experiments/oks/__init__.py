@@ -15,6 +15,7 @@ from cuelearn.experiments.oks.compare import (
     compare_all,
     edges,
     every_kernel,
+    of_the_paper,
     pictures_of,
     probabilities,
     selections,

@@ -188,11 +188,12 @@ def compare(name, methods, seed, grids, pairs, oks=None):
 
 def edges(table, grids):
     """Which choices of `compare` or `every_kernel` lie at an end of their grid, in words; warns of them."""
-    held = [name for name in grids if name in table.columns]
-    rows = table.dropna(subset=held, how="all")
-    chosen = [{k: row[k] for k in held if not math.isnan(row[k])} for row in rows.to_dict("records")]
-    said = Counter(filter(None, (at_edges(grids, one, NATURAL) for one in chosen)))
-    return "; ".join(f"{text} {n} times of {len(rows)}" for text, n in said.most_common())
+    told = []
+    for name in set(grids) & set(table.columns):
+        values = table[name].dropna()
+        said = Counter(filter(None, (at_edges(grids, {name: value}, NATURAL) for value in values)))
+        told += [f"{text} {n} times of {len(values)}" for text, n in said.items()]
+    return "; ".join(sorted(told))
 
 
 def every_kernel(name, seed, grids, pairs):
@@ -286,6 +287,14 @@ def as_printed(table):
     told["kernels"] = ("kernel", lambda k: ",".join(str(v) for v in sorted(k) if v))
     told["chosen"] = ("chosen", "first")
     return table.assign(chosen=chosen).groupby(["name", "method"], sort=False).agg(**told).reset_index()
+
+
+def of_the_paper(told, paper):
+    """The paper's accuracy for each row of `as_printed`, where the pairs are its own; else None."""
+    name = "corel5k " + paper["task"].str.replace(" vs ", "/")
+    printed = paper.assign(name=name).set_index(["name", "method"])[["accuracy"]]
+    found = printed.reindex(pd.MultiIndex.from_frame(told[["name", "method"]])).reset_index(drop=True)
+    return None if found["accuracy"].isna().all() else found
 
 
 def by_method(told):

@@ -16,7 +16,7 @@ ORIGINAL_TASKS = ("corel5k sky/people", "corel5k water/tree", "corel5k sky/grass
 TABLE = {
     "n_pairs": (2, 10, 10),  # of keywords (there are 9), and as many of categories
     "n_leaves": (2, 12, 12),  # pairs of four species of leaves against four others: all there are
-    "pairs": {"n_drawings": (45, 130, 1000), "n_views": (1, 2, 5)},  # drawings on either side, at most
+    "pairs": {"n_drawings": (45, 130, 1000), "n_views": (1, 2, 5), "n_pictures": (90, 600, 5000)},
     "grids": {
         "C": ((1.0, 2.0**5), (2.0**-10, 2.0**-5, 1.0, 2.0**5, 2.0**10), C_GRID),
         "beta": ((0.3, 0.7), (0.1, 0.3, 0.5, 0.7, 0.9), BETA_RANGE),

@@ -118,14 +118,14 @@ def drawings(name, n_drawings, rng):
     return np.concatenate([side[:n] for side in sides]), np.repeat([0, 1], n)
 
 
-def _of_corel5k(name, n_drawings, rng):
+def _of_corel5k(name, n_pictures, rng):
     """Images with one of two keywords, not both, described by their visual terms."""
     data = load_set(name)
     one, two = (list(data.target_names).index(word) for word in name.partition(" ")[2].split("/"))
     rows = np.flatnonzero(data.y[:, one] != data.y[:, two])
     labels = data.y[rows, two].astype(np.int64)
     train, test = apart(labels, rows, TENTH, rng)
-    train, X = rng.permutation(train)[: 2 * n_drawings], data.X[rows].astype(np.float64)
+    train, X = rng.permutation(train)[:n_pictures], data.X[rows].astype(np.float64)
     kernels, half = (
         with_widths(kind_kernels({"terms": slice(0, 499)}), X[train]),
         _halves(labels[test], test, rng),
@@ -146,14 +146,15 @@ def _of_leaves(name, rng):
     return Pair(X[train], labels[train], X[test], labels[test], kernels, rows[train], half)
 
 
-def describe_pairs(names, seed, n_drawings, n_views=1, n_jobs=1):
+def describe_pairs(names, seed, n_drawings, n_views=1, n_pictures=None, n_jobs=1):
     """A `Pair` for each task, by name; emoji from one description of all drawings in any of them.
 
+    `n_drawings` of emoji are taken on either side, `n_pictures` of Corel5k train, at most.
     The seed is of the choice of drawings and of the splits by family. Training samples are all views of a
     drawing, in an order drawn at random; test samples the drawings themselves.
     """
     rngs = {name: np.random.default_rng([seed, 4, k]) for k, name in enumerate(names)}
-    own = {"corel5k": lambda name, rng: _of_corel5k(name, n_drawings, rng), "leaves": _of_leaves}
+    own = {"corel5k": lambda name, rng: _of_corel5k(name, n_pictures, rng), "leaves": _of_leaves}
     parts = {n: drawings(n, n_drawings, rngs[n]) for n in names if n.split()[0] not in own}
     if parts:
         union = np.unique(np.concatenate([rows for rows, _ in parts.values()]))
