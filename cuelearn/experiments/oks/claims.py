@@ -141,8 +141,8 @@ def oks_5(found):
             **about,
         )
     text = (
-        f"Ranked and seen on the same test, as the paper's figures are, it is {', '.join(printed)}, in part by "
-        "luck; ranked on half a test it is too little rather than too much."
+        f"Ranked and seen on the same test, as the paper's figures are, it is {', '.join(printed)}, in part "
+        "by luck; ranked on half a test it is too little rather than too much."
     )
     return combine("oks-5", parts, text=text)
 
