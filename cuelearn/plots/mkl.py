@@ -3,14 +3,16 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from cuelearn.book.figures import BLUE, GREEN, PURPLE, RED, band, method_style
+from cuelearn.book.figures import BLUE, GREEN, PURPLE, RED, band, method_style, stamp
 from cuelearn.core.intervals import interval
-from cuelearn.plots.common import above, curve, curves, distinct, legend, log_axis, panels, where
+from cuelearn.plots.common import above, curve, curves, distinct, legend, log_axis, paired, panels, where
 
 TASK_NAMES = {"different": "categories, one cue of each kind", "pyramid": "categories, four redundant cues"}
 TASK_COLORS = {"different": BLUE, "pyramid": RED}
 TIME, ERROR = "training time [s], one thread", "test error [%]"
 ROWS = "rows of single kernels read"
+#: A mark at a number that a paper prints.
+PRINTED = {"color": "black", "linewidth": 0.8, "linestyle": "-."}
 
 
 def things(images, table, kernels, errors, labels):
@@ -67,6 +69,7 @@ def kernel_weights(bank, labels, weights):
         ax.bar(kernels, mean, color=style["color"], width=0.6)
         for k, value in zip(kernels, mean, strict=True):
             ax.text(k, value + 0.02, f"{value:.2f}", ha="center", fontsize=8)
+        ax.cuelearn_band = f"bars: mean of {mine['seed'].nunique()} draws"
         title = f"{style['label']},\np = {mine['p'].iloc[0]:g}"
         title = f"SILP, class {target}\nagainst the rest" if target else title
         ax.set(title=title, xlabel="kernel", ylim=(0, 1.12), xticks=kernels)
@@ -83,27 +86,39 @@ def _by_task(ax, table, column, factor=1.0, **style):
         curve(ax, where(table, task=task), "p", column, factor=factor, **look)
 
 
-def _errors_against_p(table, width, drawn):
-    """A panel of error against p for each task, curves being (column, method, style), and one more."""
+def _errors_against_p(table, width, drawn, best=()):
+    """A panel of error against p for each task, curves being (column, method, style), and one more.
+
+    `best` has the p that the thesis found best on its data, by task.
+    """
     tasks = distinct(table["task"])
     fig, axes = panels(len(tasks) + 1, size=(width[0] * (len(tasks) + 1), width[1]))
     for ax, task in zip(axes[0], tasks, strict=False):
         for column, method, style in drawn:
             curve(ax, where(table, task=task), "p", column, method, factor=100, **style)
+        if task in best:
+            ax.axvline(best[task], label=f"best in the thesis: {best[task]:g}", **PRINTED)
         ax.set(title=TASK_NAMES[task.split("-")[0]], xlabel="p", ylabel=ERROR)
-    axes[0, 0].legend()
+        ax.legend(fontsize=7)
     return fig, axes[0, -1]
 
 
-def p_sweep(table):
-    """Test error of OM-2 against p on each cue set, and the work to convergence (thesis figure 4.2)."""
+def p_sweep(table, best):
+    """Test error of OM-2 against p on each cue set, and the work to convergence (thesis figure 4.2).
+
+    Work is drawn where every run converged; `best` as in the thesis, by task.
+    """
     early = ("test_error", "OM2", {"label": "after the fixed epochs"})
     late = ("final_error", "OM2", {"label": "run to convergence", "linestyle": "--"})
-    fig, ax = _errors_against_p(table, (3.2, 3.2), (early, late))
-    _by_task(ax, table, "seconds", 1e3)
-    ax.set(title="time to an epoch without update", xlabel="p", yscale="log")
-    ax.set_ylabel("milliseconds, one thread")
-    ax.legend()
+    fig, ax = _errors_against_p(table, (3.4, 3.4), (early, late), best)
+    done = table[table.groupby(["task", "p"])["converged"].transform("all")]
+    _by_task(ax, done, "updates")
+    _by_task(ax, done, "visits", linestyle="--", marker="s", label="_")
+    ax.plot([], [], "-", color="grey", label="updates")
+    ax.plot([], [], "--", color="grey", label="visits")
+    ax.set(title="work until convergence", xlabel="p", ylabel="count", yscale="log")
+    ax.set_xlim(table["p"].min() - 0.04, 2.04)
+    ax.legend(fontsize=7)
     return fig
 
 
@@ -121,26 +136,37 @@ def obscure_against_p(table):
     return fig
 
 
-def online_panels(table, lines, samples="training samples seen"):
-    """Online error against samples, and test error against epochs with the batch methods as lines.
+def online_panels(table, lines, level=None):
+    """Online error, its paired differences from OM-2's, and test error with the batch methods as lines.
 
     Thesis figures 4.3 and 4.4. `table` has the columns method, seed, what, at, error, `lines` method, seed,
-    test_error.
+    test_error; after `level` epochs the thesis's OM-2 was level with SILP.
     """
-    fig, axes = panels(2, size=(9.4, 3.7))
-    for ax, what, style in zip(axes[0], ("online", "test"), ({"marker": ""}, {}), strict=True):
-        part = where(table, what=what)
-        curves(ax, part, "at", "error", factor=100, **style)
-        if what == "test":
-            _lines(ax, lines)
-        if part["error"].min() < 0.3:
-            log_axis(ax.yaxis, plain=True)
-            above(ax, part["error"], 100)
+    fig, ((online, apart, tests),) = panels(3, size=(12.4, 3.8))
+    first, later = (where(table, what=what) for what in ("online", "test"))
+    curves(online, first, "at", "error", factor=100, marker="")
+    for method in distinct(table["method"]):  # OMCL is slow and has fewer splits
+        splits = where(first, method=method)["seed"].unique()
+        mine = first[first["seed"].isin(splits)]
+        paired(apart, mine, "at", "error", "OM2", [method], factor=100, marker="")
+    curves(tests, later, "at", "error", factor=100)
+    _lines(tests, lines)
+    if level:
+        tests.axvline(level, label=f"thesis: level with SILP ({level} epochs)", **PRINTED)
+    if later["error"].min() < 0.3:
+        log_axis(tests.yaxis, plain=True)
+        above(tests, later["error"], 100)
+    log_axis(tests.xaxis, plain=True)
+    for ax in (online, tests):
         ax.set_ylim(top=100)
         ax.legend(fontsize=7)
-    log_axis(ax.xaxis, plain=True)
-    axes[0, 0].set(xlabel=samples, ylabel="mistakes so far [%]", title="while learning, first pass")
-    ax.set(xlabel="epochs of the online methods", ylabel=ERROR, title="on new samples")
+    seen, slow = "training samples seen", first[first["method"] == "OMCL-PERC"]["seed"].nunique()
+    online.set(xlabel=seen, ylabel="mistakes so far [%]", title="while learning, first pass")
+    apart.set(xlabel=seen, ylabel="mistakes so far minus OM-2's [points]", title="split by split")
+    tests.set(xlabel="epochs of the online methods", ylabel=ERROR, title="on new samples")
+    note = "bands: 95% intervals of the mean over {} splits"
+    online.cuelearn_band = apart.cuelearn_band = f"{note.format(first['seed'].nunique())} (OMCL: {slow})"
+    tests.cuelearn_band = f"on new samples over {later[later['at'] > 1]['seed'].nunique()}"
     return fig
 
 
@@ -389,21 +415,25 @@ def _with_bound(ax, table, x, measured, title, **style):
 
 def mistake_bounds(table, useless):
     """Theorem 4.1: mistakes of OM-2 and their bound; corollary 4.1: mistakes against useless kernels."""
-    fig, ((left, right),) = panels(2, size=(9, 3.6))
-    kinds = (("mfeat-6", "multiple features", "o", BLUE), ("random", "random labels (simulated)", "s", RED))
-    for kind, title, marker, color in kinds:
-        _with_bound(left, where(table, kind=kind), "p", "mistakes", title, color=color, marker=marker)
-    log_axis(left.yaxis, plain=True)
-    left.set(xlabel="p", ylabel="mistakes in one pass", title="theorem 4.1")
-    one = "one useful kernel among F (simulated)"
-    n_kernels = curve(right, useless, "n_kernels", "mistakes", "OM2", label=one).columns
-    slope, start = np.polyfit(np.log(useless["n_kernels"]), useless["mistakes"], 1)
-    fit = {"color": "grey", "linestyle": ":", "label": f"fit: {start:.0f} {slope:+.1f} ln F"}
-    right.plot(n_kernels, start + slope * np.log(n_kernels), **fit)
-    right.set(xscale="log", xlabel="number of kernels F", ylabel="mistakes in one pass", ylim=(0, None))
-    right.set_title("corollary 4.1")
-    left.legend()
-    right.legend()
+    fig, ((real, random, price),) = panels(3, size=(11.4, 3.5))
+    kinds = {"mfeat-6": (real, "multiple features", BLUE), "random": (random, "random labels", RED)}
+    for kind, (ax, title, color) in kinds.items():
+        _with_bound(ax, where(table, kind=kind), "p", "mistakes", "OM-2", color=color, marker="o")
+        log_axis(ax.yaxis, plain=True)
+        ax.set(xlabel="p", ylabel="mistakes in one pass", title=f"theorem 4.1: {title}")
+    rules = {"auto": ("p of the corollary", method_style("OM2")["color"]), "2.0": ("p = 2", PURPLE)}
+    for p, (said, color) in rules.items():
+        mine = useless[useless["p"].astype(str) == p]
+        look = {"color": color, "marker": "o"}
+        grid = curve(price, mine, "n_kernels", "mistakes", label=f"OM-2, {said}", **look)
+        slope, start = np.polyfit(np.log(mine["n_kernels"]), mine["mistakes"], 1)
+        fit = {"color": color, "linestyle": ":", "label": f"fit: {start:.0f} {slope:+.1f} ln F"}
+        price.plot(grid.columns, start + slope * np.log(grid.columns), **fit)
+    price.set(xscale="log", xlabel="number of kernels F", ylabel="mistakes in one pass", ylim=(0, None))
+    price.set_title("corollary 4.1: one useful kernel among F")
+    for ax, word in ((real, "real"), (random, "simulated"), (price, "simulated")):
+        ax.legend(fontsize=7)
+        stamp(ax, word)
     return fig
 
 

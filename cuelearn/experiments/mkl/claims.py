@@ -12,6 +12,7 @@ from cuelearn.book.claims import (
     judge_ratio,
     judge_slope,
     judges,
+    not_testable,
 )
 
 #: How much more error than at another p still counts as none.
@@ -107,6 +108,9 @@ def om2_3(found):
                 parts[what] = judge_slope(
                     "om2-3", done["p"] - 1, done[column], at_most=0.0, runs=done["seed"], **where
                 )
+    if not parts:
+        why = "no two splits have runs that converge at three values of p"
+        return not_testable("om2-3", why, data=where["data"], figure="thesis-fig-4.2")
     most = f"that had not converged after {table['most_epochs'].max()} epochs, the slowest"
     return combine("om2-3", parts, open_parts=open_parts, text=f"{'; '.join(said)} {most}.")
 
