@@ -20,6 +20,7 @@ from cuelearn.experiments.mkl.settings import ALPHA_GRID, C_GRID, P_GRID
 from cuelearn.experiments.mkl.tasks import get_task
 from cuelearn.experiments.protocol import at_edges, best_of, fitted, gathered, grid_points, looks, timed
 from cuelearn.kernels import RBF, KernelBank
+from cuelearn.mkl.onevsall import OneVersusAllMKL
 from cuelearn.mkl.single import FOLDS
 
 # a fit that takes less than this many seconds is timed several times; the median counts
@@ -255,24 +256,27 @@ def compare(methods, seed, **where):
     """Several methods, a list of [name, parameters], on the same kernels, one after the other in one run.
 
     Returns a DataFrame: `seconds` are of a whole fit, kernels at hand, warmed up; `n_used` kernels have
-    weight; objective and dual_gap are of the method's own problem.
+    weight; objective and dual_gap are of the method's own problem; `rows`: kernel rows read, of SILP and its
+    like.
     """
     task = get_task(seed=seed, **where)
     rows, test = [], held_kernels(task)
     for method, params in methods:
         warm_up_method(method)
-        times = []
+        times, per_class = [], issubclass(METHODS[method].estimator, OneVersusAllMKL)
         while not times or (sum(times) < SHORT and len(times) < REPEATS):
-            model, seconds = timed(
-                fitted, build(method, params, seed, task.labels, task.groups), task.bank, task.labels
-            )
+            solved = []
+            watch = {"callback": lambda model, _, solved=solved: solved.append(model.n_solved_)}
+            model = build(method, params, seed, task.labels, task.groups, **(watch if per_class else {}))
+            model, seconds = timed(fitted, model, task.bank, task.labels)
             times.append(seconds)
         row = {"method": method, "chosen": in_words(params), "seconds": float(np.median(times))}
         row["test_error"] = error_of(model, test, task)
         row["n_used"] = int(np.any(np.atleast_2d(model.kernel_weights_) != 0, axis=0).sum())
         for name, missing in (("objective", np.nan), ("dual_gap", np.nan), ("converged", True)):
             row[name] = float(getattr(model, f"{name}_", missing))
-        rows.append(row)
+        read = rows_of_rounds(model, solved, task.bank)[-1] if per_class else np.nan
+        rows.append({**row, "rows": float(read)})
     return pd.DataFrame(rows)
 
 

@@ -127,7 +127,7 @@ def settings(profile):
     `seeds` is how many splits (or streams) each is repeated over, where an entry has none of its own;
     `choose` the cross-validation of every method, of tables on at most so many samples. Objects have one to
     five drawings of each thing; beyond, `sizes` takes up to six views of each drawing, and batch methods up
-    to `rivals_up_to` samples. `online` has as many splits as `seeds` with all epochs, further ones with the
+    to `rivals_up_to` samples. `online` has as many splits as `tables` with all epochs, further ones with the
     first pass alone, OMCL on `omcl_seeds`; `tables` are those of accuracies. `n_epochs_hard` are those at
     C = 1000, where no stochastic solver comes near the optimum. Pendigits has 5,000 training samples in
     `full`: beyond, the slowest methods would take the chapter past its 150 minutes on two cores.
