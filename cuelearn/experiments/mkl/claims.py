@@ -3,8 +3,8 @@
 import numpy as np
 
 from cuelearn.book.claims import (
+    LEVEL,
     combine,
-    holm,
     judge_at_least,
     judge_bound,
     judge_difference,
@@ -33,19 +33,18 @@ def rows(table, **values):
 
 
 def clearest(verdicts):
-    """One verdict for "at least one of these": the clearest that holds after Holm, its p times their number.
+    """One verdict for "at least one of these": the clearest that holds, its p times their number.
 
     Fails if all fail; else undecided, with the one that is nearest to holding.
     """
     verdicts = sorted(verdicts, key=lambda verdict: (verdict.verdict != "holds", verdict.p))
-    sure = holm([verdict.p for verdict in verdicts])
-    first = verdicts[0]._replace(p=min(1.0, len(verdicts) * verdicts[0].p))
-    if first.verdict == "holds" and not sure[0]:
-        return first._replace(verdict="undecided", text="It holds alone, not among all that were tried.")
+    first = verdicts[0]
+    if first.verdict == "holds":
+        first = first._replace(p=min(1.0, len(verdicts) * first.p))
+        tried = f"It holds alone, not as one of {len(verdicts)} that were tried."
+        return first if first.p <= LEVEL else first._replace(verdict="undecided", text=tried)
     undecided = [verdict for verdict in verdicts if verdict.verdict == "undecided"]
-    if first.verdict == "fails" and undecided:
-        return undecided[0]
-    return first if first.verdict != "fails" else verdicts[-1]
+    return undecided[0] if undecided else verdicts[-1]
 
 
 @judges("om2-1")

@@ -1,0 +1,87 @@
+"""Verdicts of the MKL chapter on tables whose truth is known."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cuelearn.book.claims import judge, judge_difference
+from cuelearn.experiments.mkl.claims import clearest
+
+EMOJI = {"name": "emoji", "tier": "bundled"}
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes tables of a figure as a run does, and judges."""
+
+    def judged(claim, figure, data=(EMOJI,), **tables):
+        for key, table in tables.items():
+            table.to_csv(
+                tmp_path / (f"{figure}.csv" if key == "main" else f"{figure}.{key}.csv"), index=False
+            )
+        record = {"data": list(data), "our_data": ", ".join(one["name"] for one in data)}
+        (tmp_path / f"{figure}.json").write_text(json.dumps(record))
+        return judge(claim, tmp_path)
+
+    return judged
+
+
+def test_some_of_several_counts_how_many_were_tried():
+    noise = np.array([-1.0, 1.0, -1.0, 1.0, 0.5, -0.5])
+    clear, close = (judge_difference("om2-2", noise - by, np.zeros(6)) for by in (3.0, 1.1))
+    worse = judge_difference("om2-2", noise + 3.0, np.zeros(6))
+    open_ = judge_difference("om2-2", noise, np.zeros(6))
+    assert clearest([worse, clear, open_])._replace(p=0) == clear._replace(p=0)
+    assert clearest([worse, clear])[-1] == clear[-1] and clearest([clear, worse]).p == 2 * clear.p
+    assert clearest([close]).verdict == "holds" and clearest([close] + 4 * [worse]).verdict == "undecided"
+    assert clearest([worse, worse]).verdict == "fails" and clearest([worse, open_]).verdict == "undecided"
+
+
+@pytest.mark.parametrize(("below", "verdict"), [(0.05, "holds"), (-0.05, "mixed")])
+def test_the_best_p_is_sought_over_all_splits(written, below, verdict):
+    """An error at 2 that is higher on the pyramid, and lower or higher without redundant cues."""
+    rng = np.random.default_rng(0)
+    rows = [
+        (task, p, seed, 0.5 + 0.01 * seed + 0.003 * rng.normal() + (0.0 if p == 2 else by))
+        for task, by in (("different-30", below), ("pyramid-30", -0.05))
+        for p in (1.05, 1.5, 2.0)
+        for seed in range(6)
+    ]
+    found = written(
+        "om2-2", "thesis-fig-4.2", main=pd.DataFrame(rows, columns=["task", "p", "seed", "test_error"])
+    )
+    assert found.verdict == verdict and len(found.parts) == 3 and found.n == 6
+
+
+def test_runs_that_did_not_converge_are_left_out_and_said(written):
+    grid = [
+        (t, p, s) for t in ("different-30", "pyramid-30") for p in (1.01, 1.25, 1.5, 2.0) for s in range(3)
+    ]
+    table = pd.DataFrame(grid, columns=["task", "p", "seed"]).assign(most_epochs=100)
+    table["updates"] = 100 / (table["p"] - 1) + table["seed"]
+    table["visits"] = 1000 / (table["p"] - 1)
+    table["converged"] = table["p"] > 1.01
+    table.loc[~table["converged"], ["updates", "visits"]] = 1  # cut off early, they would look fast
+    found = written("om2-3", "thesis-fig-4.2", main=table)
+    assert found.verdict == "holds" and found.n == 3 and found.number == pytest.approx(-1, abs=0.05)
+    assert "no redundant cue: 3 of 12 runs left out" in found.text
+    alone = table.assign(converged=table["converged"] & (table["seed"] == 0))
+    assert written("om2-3", "thesis-fig-4.2", main=alone).verdict == "not testable here"
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(0.5, "holds"), (0.0, "fails")])
+def test_the_corollary_needs_a_control_that_pays(written, power, verdict):
+    rng = np.random.default_rng(1)
+    rows = [
+        (n, seed, p, 30 * n ** (power if p == "2.0" else 0.0) * np.exp(0.05 * rng.normal()))
+        for n in (2, 8, 32, 128)
+        for seed in range(8)
+        for p in ("auto", "2.0")
+    ]
+    useless = pd.DataFrame(rows, columns=["n_kernels", "seed", "p", "mistakes"])
+    streams = {"name": "random streams", "tier": "generated"}
+    found = written("om2-8", "thesis-thm-4.1", (EMOJI, streams), useless=useless)
+    assert found.tier == "simulated" and (found.verdict == "holds") == (verdict == "holds")
+    assert found.parts[0][1].verdict == "holds"
