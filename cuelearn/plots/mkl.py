@@ -108,8 +108,9 @@ def p_sweep(table, best):
 
     Work is drawn where every run converged; `best` as in the thesis, by task.
     """
-    early = ("test_error", "OM2", {"label": "after the fixed epochs"})
-    late = ("final_error", "OM2", {"label": "run to convergence", "linestyle": "--"})
+    least, most = table["n_epochs"].max(), table["most_epochs"].max()
+    early = ("test_error", "OM2", {"label": f"after {least} epochs"})
+    late = ("final_error", "OM2", {"label": f"converged, or after {most} epochs", "linestyle": "--"})
     fig, ax = _errors_against_p(table, (3.4, 3.4), (early, late), best)
     done = table[table.groupby(["task", "p"])["converged"].transform("all")]
     _by_task(ax, done, "updates")
@@ -432,7 +433,7 @@ def mistake_bounds(table, useless):
         fit = {"color": color, "linestyle": ":", "label": f"fit: {start:.0f} {slope:+.1f} ln F"}
         price.plot(grid.columns, start + slope * np.log(grid.columns), **fit)
     price.set(xscale="log", xlabel="number of kernels F", ylabel="mistakes in one pass", ylim=(0, None))
-    price.set_title("corollary 4.1: one useful kernel among F")
+    price.set_title("corollary 4.1: one of F is useful")
     for ax, word in ((real, "real"), (random, "simulated"), (price, "simulated")):
         ax.legend(fontsize=7)
         stamp(ax, word)
