@@ -98,6 +98,7 @@ def test_compare_times_everybody_on_the_same_split(sweep, mfeat):
     assert len(table) == 12 and (table["seconds"] > 0).all() and table["test_error"].between(0, 0.3).all()
     relative = (table["dual_gap"] / table["objective"])[table["method"] == "SILPMKL"]
     assert (relative <= 0.05).all() and (table["converged"][table["method"] == "SILPMKL"] == 1.0).all()
+    assert (table["rows"].notna() == (table["method"] == "SILPMKL")).all() and table["rows"].min() > 40 * 6
     ratios = exp.with_ratios(table, ["n_train"])
     assert (ratios.loc[ratios["method"] == "OBSCURE", "times OBSCURE"] == 1.0).all()
     both = table.pivot(index=["n_train", "seed"], columns="method", values="seconds")
@@ -123,21 +124,26 @@ def test_curves_of_batch_and_stochastic_methods_have_one_form(sweep, mfeat):
 
 
 def test_online_curves_start_with_the_first_pass_in_order():
-    learners = {
+    chosen = {
         "OM2": {"p": 1.25},
         "KernelPA": {"C": 1.0},
         "KernelPA best": {"C": 1.0},
         "OMCL-PERC": {"C": 0.1},
     }
-    for method, params in learners.items():
-        once = exp.online_curves(method, params, [1], 0, task="mfeat-6", n_train=60, n_test=300)
-        twice = exp.online_curves(method, params, [1, 2], 0, task="mfeat-6", n_train=60, n_test=300)
-        online = twice[twice["what"] == "online"]
+    where = {"task": "mfeat-6", "n_train": 60, "n_test": 300}
+    once, twice = (
+        exp.online_curves([[m, params, epochs] for m, params in chosen.items()], 0, **where)
+        for epochs in ([1], [1, 2])
+    )
+    for method, mine in twice.groupby("method"):
+        online, alone = (f[(f["method"] == method) & (f["what"] == "online")]["error"] for f in (twice, once))
         # nothing learnt yet: a tie, which is a mistake
-        assert online["error"].iloc[0] == 1.0 or method != "OM2"
-        alone = once[once["what"] == "online"]["error"]
-        pd.testing.assert_series_equal(alone, online["error"], check_index=False)
-        assert twice[twice["what"] == "test"]["at"].tolist() == [1, 2]
+        assert online.iloc[0] == 1.0 or method != "OM2"
+        pd.testing.assert_series_equal(alone, online, check_index=False)
+        tests = mine[mine["what"] == "test"]
+        assert tests["at"].tolist() == [1, 2] and tests["rows"].notna().all() == (method == "OM2")
+    # on each visit six kernels, and once more for an update
+    assert 2 * 60 * 6 <= twice["rows"].max() <= 2 * 2 * 60 * 6
 
 
 def test_omcl_on_a_bank_is_omcl():

@@ -401,28 +401,32 @@ def against_bounds(curves, exact):
     return curves.assign(suboptimality=suboptimality(curves, curves["lower"]))
 
 
-def online_curves(method, params, epochs, seed, **where):
-    """One online learner (thesis figures 4.3, 4.4): its error over the first pass, and on new samples.
+def online_curves(learners, seed, **where):
+    """Online learners, a list of [method, parameters, epochs], on one split (thesis figures 4.3, 4.4).
 
-    The first pass keeps the order of the task, later ones are permuted. Each of `epochs` is a fit of its
-    own.
+    Of each the error over the first pass, which keeps the order of the task, and on new samples after some
+    epochs, later ones permuted: a fit for each.
     """
-    warm_up_method(method)
     task = get_task(seed=seed, **where)
-    rows, test = [], held_kernels(task)
+    test = held_kernels(task)
+    return pd.concat([learner_curve(task, test, seed, *one) for one in learners], ignore_index=True)
+
+
+def learner_curve(task, test, seed, method, params, epochs):
+    warm_up_method(method)
+    rows, chosen = [], in_words(params)
     for n_epochs in epochs:
         model = build(method, params, seed, task.labels, task.groups, n_epochs=n_epochs, shuffle=False)
         _, seconds = timed(model.fit, task.bank, task.labels)
         if hasattr(model, "best_kernel_"):  # chosen once, on the training part
             params = {**params, "kernel": model.best_kernel_}
-        read = np.nan
-        if method == "OM2":
-            read = float(rows_read(task, model.history_).iloc[-1])
-        rows.append(("test", n_epochs, error_of(model, test, task), seconds, read))
+        read = rows_read(task, model.history_).iloc[-1] if method == "OM2" else np.nan
+        rows.append(("test", n_epochs, error_of(model, test, task), seconds, float(read)))
     mistakes = model.online_errors_[: task.labels.size]
     # the same points for permutations of different length
     step = 10 ** max(0, int(np.log10(mistakes.size / POINTS)))
     at = np.unique(np.r_[1, np.arange(step, mistakes.size + 1, step)])
     running = np.cumsum(mistakes)[at - 1] / at
     rows += [("online", int(a), float(e), np.nan, np.nan) for a, e in zip(at, running, strict=True)]
-    return pd.DataFrame(rows, columns=["what", "at", "error", "seconds", "rows"])
+    frame = pd.DataFrame(rows, columns=["what", "at", "error", "seconds", "rows"])
+    return frame.assign(method=method, params=chosen)
