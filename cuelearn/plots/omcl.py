@@ -99,6 +99,7 @@ def learning_curves(table, cues, paper=None, methods=("OMCL-BM", "OMCL-PERC", "F
     at the end in percent, by method: open diamonds at the right edge. Of the cues, the best at the end is
     compared with OMCL-BM.
     """
+    table = _aligned(table)
     fig, axes = panels(3, size=(14.5, 3.7))
     heads = {"online": "mistakes so far while learning", "test": "test samples, averaged predictors"}
     for ax, (what, head) in zip(axes[0], heads.items(), strict=False):
@@ -109,7 +110,8 @@ def learning_curves(table, cues, paper=None, methods=("OMCL-BM", "OMCL-PERC", "F
         for method in methods:
             _method(ax, table, method, f"{what}_error", factor=100, alpha=0.1)
         ax.set(xlabel="training samples seen", ylabel=f"{what} error [%]", title=head)
-        ax.set_ylim(0, min(100, 1.1 * _reach(ax)))
+        low, high = _reach(ax)
+        ax.set_ylim(0.95 * low if low > 0.6 * high else 0, min(100, 1.1 * high))
     _, ax, difference = axes[0]
     _end_points(ax, {} if paper is None else paper, cues)
     ends = table.groupby(["permutation", "method"])["test_error"].last().groupby("method").mean()
@@ -122,18 +124,24 @@ def learning_curves(table, cues, paper=None, methods=("OMCL-BM", "OMCL-PERC", "F
     ]
     gap = 100 * (grids[0] - grids[1]).dropna(axis=1)
     band(difference, gap.columns, gap.to_numpy(), alpha=0.06, **_cue_style(best, cues))
-    reach = 1.1 * _reach(difference)
     title = f"paired, permutation by permutation (cue: {best})"
     difference.set(xlabel="training samples seen", ylabel="test error minus OMCL-BM's [points]", title=title)
-    difference.set_ylim(-reach, reach)
+    low, high = _reach(difference)
+    difference.set_ylim(min(1.3 * low, -2), max(1.3 * high, 2))
     legend(fig, ax, 1, "outside right center")
     return fig
 
 
+def _aligned(table):
+    """The k-th looks of all permutations at their mean `n_seen`: drives that teach differ in length."""
+    look = table.groupby(["permutation", "method"]).cumcount()
+    return table.assign(n_seen=table["n_seen"].groupby(look).transform("mean"))
+
+
 def _reach(ax):
-    """Largest value of a panel's lines but for the first steps, which may leave the picture."""
-    lines = [np.abs(line.get_ydata()) for line in ax.lines if len(line.get_ydata()) > 2]
-    return max(line[len(line) // 8 :].max() for line in lines)
+    """Least and largest value of a panel's lines but for the first steps, which may leave the picture."""
+    lines = [line.get_ydata()[len(line.get_ydata()) // 6 :] for line in ax.lines if len(line.get_ydata()) > 2]
+    return min(map(np.min, lines)), max(map(np.max, lines))
 
 
 def _end_points(ax, paper, cues):
@@ -155,7 +163,7 @@ def support_sizes(tables, methods=("OMCL-PERC", "OMCL-BM", "OMCL-BM sparser", "F
     fig, axes = panels(len(tables), size=(4.9 * len(tables), 3.6))
     for ax, (title, (table, word)) in zip(axes[0], tables.items(), strict=True):
         for method in methods:
-            _method(ax, table, method, "support")
+            _method(ax, _aligned(table), method, "support")
         ax.set(
             title=title, xlabel="training samples seen", ylabel="support vectors, all cues", ylim=(0, None)
         )

@@ -219,3 +219,20 @@ def test_confusions_are_drawn_as_they_were_counted(results, digits):
 def test_a_piece_of_a_stream_may_hold_few_samples_of_many_classes(digits, recwarn):
     model = KernelPerceptron().partial_fit(digits.data.X[:24], np.arange(24), classes=np.arange(30))
     assert model.n_seen_ == 24 and not [w for w in recwarn if "unique classes" in str(w.message)]
+
+
+def test_differences_are_drawn_run_by_run_and_the_papers_end_points_beside(results, digits):
+    table, cues = results["curves"].copy(), list(digits.data.cues)
+    table.loc[table["permutation"] == 1, "n_seen"] += 3  # as where drives differ in length
+    fig = draw.learning_curves(table, cues, pd.Series({"OMCL-BM": 6.4, f"cue: {cues[0]}": 17.4}))
+    _, test, difference = fig.axes
+    ends = table.groupby(["permutation", "method"])["test_error"].last().unstack()
+    drawn = {line.get_label(): line.get_ydata() for line in difference.lines}
+    assert len(drawn["Vote"]) == 20
+    assert np.isclose(drawn["Vote"][-1], 100 * (ends["Vote"] - ends["OMCL-BM"]).mean())
+    marks = [
+        line.get_ydata()[0] for line in test.lines if line.get_marker() == "D" and len(line.get_ydata()) == 1
+    ]
+    assert marks == [6.4, 17.4]
+    fig = draw.support_sizes({"digits": (table, "real"), "made": (table, "simulated")})
+    assert [ax.cuelearn_stamp.get_text() for ax in fig.axes] == ["real", "simulated"]
