@@ -238,12 +238,13 @@ def last_against_average(table, words):
     fig, axes = panels(len(words), size=(2.9 * len(words), 3.1))
     for ax, (name, word) in zip(axes[0], words.items(), strict=True):
         mine = where(table, data=name)
-        top = 105 * max(mine["last"].max(), mine["average"].max())
-        ax.plot([0, top], [0, top], color="black", lw=0.8)
+        errors = 100 * mine[["last", "average"]].to_numpy()
+        ends = (0 if errors.min() < 0.6 * errors.max() else 0.95 * errors.min(), 1.05 * errors.max())
+        ax.plot(ends, ends, color="black", lw=0.8)
         for method, group in mine.groupby("method", sort=False):
             style = method_style(method, linestyle="", markersize=5, alpha=0.8)
             ax.plot(100 * group["last"], 100 * group["average"], **style)
-        ax.set(title=name, xlabel="last hypothesis [%]", xlim=(0, top), ylim=(0, top), aspect="equal")
+        ax.set(title=name, xlabel="last hypothesis [%]", xlim=ends, ylim=ends, aspect="equal")
         stamp(ax, word)
     axes[0, 0].set_ylabel("test error, averaged [%]")
     axes[0, 0].legend(fontsize=7)
