@@ -152,7 +152,7 @@ def cost_against_classes(table, powers):
         log_axis(ax.yaxis)
         ax.set(title=SET_NAMES.get(name, name), xlabel="classes m")
         ax.legend(fontsize=8, loc="upper left")
-    axes[0, 0].set_ylabel("SVMs until the gap is reached")
+    axes[0, 0].set(ylabel="SVMs until the gap is reached", ylim=(None, 50 * table["n_solved"].max()))
     axes[0, 0].cuelearn_band = "small: runs, large: geometric means, lines: mean of each draw's power"
     return fig
 
