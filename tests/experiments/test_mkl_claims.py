@@ -96,3 +96,21 @@ def test_exact_zeros_are_judged_where_runs_came_to_the_gap(save):
     assert verdict.verdict == "holds"
     zeros, fewer, sparse, dense = (part for _, part in verdict.parts)
     assert zeros.number == 0.4 and fewer.number < 0 and sparse.number < -0.09 and abs(dense.number) < 0.01
+
+
+def test_errors_on_scenes_are_parts_of_the_tier_original(save):
+    means = {"OBSCURE": 0.3, "MCMKL": 0.31, "SILPMKL": 0.4, "LpMKL": 0.35, "LpMKL sparse": 0.36}
+    rows = [(m, seed, error + 0.001 * seed, 1.0) for m, error in means.items() for seed in range(5)]
+    table = pd.DataFrame(rows, columns=["method", "seed", "test_error", "converged"])
+    table["test_error"] += np.random.default_rng(0).normal(0, 0.002, len(table))
+    place = save("thesis-fig-4.9-right", table)
+    alone = judge("obs-6", place)
+    assert (alone.verdict, alone.original, len(alone.parts)) == ("holds", "", 6)
+    table["test_error"] -= 0.2 * (table["method"] == "SILPMKL")
+    table.to_csv(place / "thesis-fig-4.9-scenes.runs.csv")
+    record = {"data": [{"name": "scene15", "tier": "original"}], "our_data": "scene15"}
+    (place / "thesis-fig-4.9-scenes.json").write_text(json.dumps(record))
+    both = judge("obs-6", place)
+    assert (both.verdict, both.real, both.original) == ("holds", "holds", "mixed")
+    part = dict(both.parts)["15 scenes: the error of OBSCURE is below that of SILPMKL"]
+    assert (part.verdict, part.data, part.n) == ("fails", "scene15", 5)
