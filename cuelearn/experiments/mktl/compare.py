@@ -181,7 +181,8 @@ def edges(table, grids):
     for (method, name), values in table.melt("method", ["C", "p"]).groupby(["method", "variable"])["value"]:
         for value, share in values[values != ""].value_counts(normalize=True).items():
             said = at_edges(grids, {name: value}, NATURAL)
-            found += [f"{method} {said} ({share:.0%} of its runs)"] if said else []
+            of = f"{share:.0%}" if share >= 0.005 else "under 1%"
+            found += [f"{method} {said} ({of} of its runs)"] if said else []
     return f"at the ends of the grids: {'; '.join(found)}" if found else "no choice at an end of its grid"
 
 
