@@ -228,6 +228,7 @@ def _convergence(ax, table, value, x="seconds", factor=1.0, log_y=False):
 
 def _at_equal_work(ax, table, value, ours, methods):
     """Each method's `value` over that of `ours` after equally many kernel rows, split by split."""
+    ax.set_yscale("log")
     ax.axhline(1.0, **method_style(ours, marker=""))
     for method in methods:
         runs = [dict(list(where(table, method=m).groupby("seed"))) for m in (ours, method)]
@@ -238,8 +239,9 @@ def _at_equal_work(ax, table, value, ours, methods):
         width = 3.5 if method != methods[-1] else 1.6  # where curves coincide both are seen
         style = {"geometric": True, "marker": "", "linewidth": width}
         band(ax, np.exp(grid), np.exp(np.subtract(b, a)), method, **style)
-    log_axis(ax.xaxis, ax.yaxis)
-    log_axis(ax.yaxis, plain=True)
+    log_axis(ax.xaxis)
+    low, high = ax.get_ylim()
+    log_axis(ax.yaxis, plain=high < 1000 * low)
     ax.set(xlabel=ROWS, ylabel=f"over {method_style(ours)['label']}'s, same split", title="after equal work")
 
 

@@ -75,6 +75,12 @@ def by(test, claim, *values, **options):
     return test(claim, *values, **options)
 
 
+def whole(claim, parts):
+    """`combine`, with what the parts say besides: runs left out, the clock, units that would decide."""
+    beside = [f"Part {k}: {part.text}" for k, part in enumerate(parts.values(), start=1) if part.text]
+    return combine(claim, parts, text=" ".join(beside))
+
+
 @judges("obs-1")
 def obs_1(found):
     parts, cases = {}, ("thesis-fig-4.5", "jmlr-fig-2-pendigits", "jmlr-fig-2-objects-C1000")
@@ -94,7 +100,7 @@ def obs_1(found):
         C = pairs[0][0]["chosen"].iloc[0].split(",")[0].replace("=", " = ")
         what = f"{figure}, {C}: sooner at {np.median(levels):.2g} of the optimum above it"
         parts[what] = by(judge_ratio, "obs-1", ours, theirs, at_most=1.0, **about)
-    return combine("obs-1", parts)
+    return whole("obs-1", parts)
 
 
 @judges("obs-2")
@@ -120,7 +126,7 @@ def obs_2(found):
         where |= {"measure": f"kernel rows, OBSCURE over {m}", "text": clock(np.divide(*seconds))}
         what = f"fewer kernel rows than {m} to half a point above the worse of these errors"
         parts[what] = by(judge_ratio, "obs-2", ours, theirs, at_most=1.0, **where)
-    return combine("obs-2", parts)
+    return whole("obs-2", parts)
 
 
 @judges("obs-3")
@@ -150,7 +156,7 @@ def obs_3(found):
         where["text"] = f"{out} {clock(np.divide(*seconds))}".strip()
         what = f"{where['data']}: OBSCURE with at most a tenth of the kernel rows"
         parts[what] = by(judge_ratio, "obs-3", theirs, ours, at_least=10.0, blocks=seeds, **where)
-    return combine("obs-3", parts)
+    return whole("obs-3", parts)
 
 
 @judges("obs-4")
@@ -184,7 +190,7 @@ def obs_4(found):
     runs = {"runs": seeds[there], "at_most": 0.0}
     what = f"more kernels need fewer epochs to half a point above the final error of {medium}"
     parts[what] = by(judge_slope, "obs-4", n[there], epochs[there], **runs, **where)
-    return combine("obs-4", parts)
+    return whole("obs-4", parts)
 
 
 @judges("obs-5")
@@ -227,7 +233,7 @@ def obs_5(found):
         parts[f"{name}: with at most a tenth of the kernel rows"] = by(
             judge_ratio, "obs-5", table["rows"], table["online_rows"], at_least=10.0, **blocks, **where
         )
-    return combine("obs-5", parts)
+    return whole("obs-5", parts)
 
 
 def final_errors(found, claim, pairs):
@@ -248,7 +254,7 @@ def final_errors(found, claim, pairs):
             limit = f"at most {-100 * margin:g} points above" if margin else "below"
             what = f"{of}the error of {ours} is {limit} that of {other}"
             parts[what] = by(judge_difference, claim, both[ours], both[other], margin=margin, **where)
-    return combine(claim, parts)
+    return whole(claim, parts)
 
 
 @judges("obs-6")
@@ -299,7 +305,7 @@ def obs_8(found):
     where["measure"] = "test error on 60,000 digits minus that on 20,000 after 500 epochs"
     what = "better than on 20,000 samples after 500 epochs (the paper: by 0.45 points)"
     parts[what] = by(judge_difference, "obs-8", wrong[60000], wrong[20000], **where)
-    return combine("obs-8", parts)
+    return whole("obs-8", parts)
 
 
 @judges("ufo-1")
@@ -325,7 +331,7 @@ def ufo_1(found):
     where["text"] = clock(np.divide(*seconds))
     what = "UFO-MKL comes with fewer kernel rows to the objective that both reach"
     parts[what] = by(judge_ratio, "ufo-1", ours, theirs, at_most=1.0, **where)
-    return combine("ufo-1", parts)
+    return whole("ufo-1", parts)
 
 
 @judges("ufo-2")
@@ -352,7 +358,7 @@ def ufo_2(found):
             margin=-HALF_POINT,
             **found.about("thesis-fig-4.10", measure=measure),
         )
-    return combine("ufo-2", parts)
+    return whole("ufo-2", parts)
 
 
 @judges("ufo-3")
@@ -392,4 +398,4 @@ def ufo_3(found):
         f"too sparse loses accuracy (alpha = {large:g} against {middle:g})": differ(middle, large, 0.0),
         f"denser gains nothing: at most 0.5 points (alpha = {small:g})": differ(middle, small, -HALF_POINT),
     }
-    return combine("ufo-3", parts)
+    return whole("ufo-3", parts)
