@@ -1,7 +1,7 @@
 """Experiments of the MKL chapter (thesis chapter 4, JMLR 2012 section 5).
 
 `get_task` (data -> cues -> kernel bank, split) -> a point function (`runs`: the stochastic solvers; `rivals`:
-every method through its estimator; `theorems`; `multilabel`) -> a `Sweep` -> a DataFrame -> `plots.mkl`.
+every method through its estimator; `theorems`) -> a `Sweep` -> a DataFrame -> `plots.mkl`.
 Sizes, seeds and grids stand in `settings`.
 """
 
