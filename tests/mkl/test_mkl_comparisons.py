@@ -179,10 +179,12 @@ def test_given_folds_are_taken():
         assert model.folds_ == folds and model.kernel_accuracy_.shape == (6,)
 
 
-def test_every_cue_alone_and_their_mean(objects):
-    where = {"task": "objects-4", "n_train": 20}
-    chosen = exp.choose_alone([1.0, 10.0], 2, 0, **where)
-    assert list(chosen) == [*EMOJI_CUES, "average"] and set(chosen.values()) <= {1.0, 10.0}
+def test_every_cue_alone_and_their_mean(objects, monkeypatch):
+    where, fits = {"task": "objects-4", "n_train": 20}, []
+    monkeypatch.setattr(rivals, "fitted", lambda model, *data: fits.append(model.C) or model.fit(*data))
+    chosen = exp.choose_alone([1.0, 10.0, 1e6], 2, 0, **where)
+    assert len(fits) < 2 * 3 * len(chosen) and fits.count(1.0) == 2 * len(chosen)  # bounds are inactive
+    assert list(chosen) == [*EMOJI_CUES, "average"] and set(chosen.values()) <= {1.0, 10.0}  # as 1e6
     found = exp.each_alone(chosen, 0, n_test=100, **where).set_index("cue")
     task = exp.get_task("objects-4", 20, 100, 0)
     svm = mkl.AverageKernelSVM("precomputed", C=chosen["average"]).fit(task.bank, task.labels)
