@@ -198,7 +198,7 @@ def extremes(kernels, chosen):
     chance) what methods reach, drawn as lines (means over seeds), dotted what the larger class is.
     """
     names = distinct(kernels["name"])
-    columns = min(3 if len(names) < 10 else 4, len(names))
+    columns = min(3, len(names))
     rows = -(-len(names) // columns)
     fig, axes = panels(columns, rows, size=(4.3 * columns, 3.5 * rows + 0.4))
     for ax in axes.ravel()[len(names) :]:
