@@ -286,7 +286,8 @@ def p_curves(table):
         for p, color in _shades(table["p"].unique()):
             style = {"label": f"p = {p:g}", "color": color, "marker": "", "alpha": 0.1}
             _over_time(ax, where(mine, p=p), "test_error", "seconds", factor=100, **style)
-        log_axis(ax.xaxis, ax.yaxis, plain=True)
+        log_axis(ax.xaxis)
+        log_axis(ax.yaxis, plain=True)
         ax.set(xlabel=TIME, ylabel=ERROR, title=method_style(method)["label"])
         ax.sharey(axes[0])
         last = mine.groupby(["p", "seed"]).last().reset_index()
@@ -407,8 +408,8 @@ def many_kernels(counts, alphas):
         curve(sparse, mine, "alpha", "test_error", "UFOMKL", factor=100, **style)
     kept.set(xscale="log", yscale="log", xlabel=r"$\alpha$", ylabel="kernels with non-zero weight")
     sparse.set(xscale="log", xlabel=r"$\alpha$", ylabel=ERROR, ylim=(0, None))
-    error.set_ylim(0, 1.35 * error.get_ylim()[1])  # room for the legend
-    error.legend(fontsize=7, loc="upper left")
+    error.set_ylim(bottom=0)
+    error.legend(fontsize=7, loc="lower left", ncols=2)
     kept.legend()
     return fig
 
