@@ -27,7 +27,7 @@ PROTOCOL_I = ("RANDOM", "CLSVM", "MIMLSVM", "MMS", "1vA-SVM", "MC-SVM", "MC-SVM 
 PROTOCOL_II = ("RANDOM", "RANDOM positions", "MMS", "MMS positions", "1vA-SVM", "MC-SVM")
 
 
-@lru_cache(maxsize=16)  # two protocols, eight seeds
+@lru_cache(maxsize=16)
 def corpus(seed, n_items, n_names, protocol):
     """The composed corpus of a protocol."""
     return make_captioned(n_items, protocol=protocol, n_names=n_names, random_state=seed)

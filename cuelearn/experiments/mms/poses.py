@@ -33,7 +33,7 @@ CUES = {"name": ("face",), "verb": POSE_CUES}
 ATTRIBUTES = {"name": ("name",), "verb": ("verb",), "both": ("name", "verb")}
 
 
-@lru_cache(maxsize=5)  # one for each seed, which change from point to point
+@lru_cache(maxsize=2)  # points come corpus by corpus
 def table_of(seed, n_items, n_test, n_names):
     """The composed corpus with poses (CaptionedData), its features in float32, the columns of their parts.
 
@@ -50,7 +50,7 @@ def table_of(seed, n_items, n_test, n_names):
     return data, *side_by_side(blocks, np.float32)
 
 
-@lru_cache(maxsize=15)
+@lru_cache(maxsize=6)
 def problem_of(seed, n_items, n_test, n_names, modelled):
     """Candidate sets of all items, and true labels (n, n_attributes); rare names are null."""
     data, _, _ = table_of(seed=seed, n_items=n_items, n_test=n_test, n_names=n_names)
@@ -151,7 +151,7 @@ def all_models(sweep, o, seeds, effort):
     grids = {"widths": list(o["widths"]), "grid": list(o["C"])}
     models = [*MODELS, ("RANDOM", "both")]
     asked = [{"method": m, "modelled": a, "seed": seeds[0], **grids, **common} for m, a in models]
-    points = [({"modelled": a, "seed": s, **common}, [m]) for m, a in models for s in seeds]
+    points = [({"modelled": a, "seed": s, **common}, [m]) for s in seeds for m, a in models]
     frame = compared(sweep, "poses", pose_parameters, asked, pose_run, points, ["modelled"], tuple(NONE))
     frame.insert(0, "method", frame.pop("method"))
     return frame
