@@ -5,8 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
+
+from cuelearn.book.claims import claims, judge, read_verdicts
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "figures" / "reference"
@@ -14,6 +18,25 @@ REFERENCE = ROOT / "figures" / "reference"
 TOLERANCE = 0.01
 #: Columns that say what was tried: the same in every run.
 DESIGN = ("n_train", "n_kernels", "p", "C", "seed", "epoch", "method", "task", "name", "kind")
+
+
+@pytest.mark.parametrize("claim", claims().index)
+def test_every_verdict_is_found_again_from_the_tables(claim):
+    """By one call, from nothing but the files beside the figures."""
+    written, found = read_verdicts(REFERENCE).set_index("id").loc[claim], judge(claim, REFERENCE)
+    columns = ["verdict", "real", "simulated", "unit", "figure", "data"]
+    assert [getattr(found, column) for column in columns] == written[columns].tolist()
+    numbers = [np.nan if value is None else value for value in found[2:5]]
+    assert_allclose(numbers, written[["number", "low", "high"]].astype(float), rtol=1e-9)
+
+
+def test_the_units_are_as_many_as_were_planned():
+    """Where a plan is a plain number."""
+    rows, verdicts = claims(), read_verdicts(REFERENCE).set_index("id")
+    for claim, verdict in verdicts.iterrows():
+        planned = rows.loc[claim, verdict["profile"]]
+        if planned.isdecimal() and verdict["n"]:
+            assert verdict["n"] == planned, (claim, verdict["n"], planned)
 
 
 @pytest.mark.long
