@@ -449,9 +449,9 @@ class Results:
         return (self.directory / f"{figure}.json").is_file()
 
     def table(self, name):
-        """The numbers of a figure or table: ``<name>.csv``, with the very numbers that were written."""
+        """The numbers of a figure or table: ``<name>.csv``."""
         with self._read(f"{name}.csv") as file:
-            return pd.read_csv(file, float_precision="round_trip")
+            return pd.read_csv(file)
 
     def record(self, figure):
         """What made a figure: ``<figure>.json``, with its profile, parameters, note and data."""
