@@ -54,6 +54,15 @@ COLORS = {
     "grey": "#7F7F7F",
 }
 PALETTE = tuple(COLORS.values())
+#: Darker and lighter tones, for chapters of more methods than colours.
+TONES = {
+    "brown": "#7A4A00",
+    "violet": "#4B2E83",
+    "lilac": "#A893D0",
+    "olive": "#8A8500",
+    "plum": "#8C3B63",
+    "salmon": "#F0A58A",
+}
 BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK, GREY = PALETTE
 
 STYLE = {
@@ -93,7 +102,7 @@ def use_style():
 #: interface, and a few variants that the papers plot as methods of their own.
 METHOD_STYLE = (
     pd.read_csv(Path(__file__).with_name("methods.csv"), dtype=str, keep_default_na=False, index_col="method")
-    .replace({"color": COLORS})
+    .replace({"color": COLORS | TONES})
     .to_dict("index")
 )
 

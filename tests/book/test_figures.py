@@ -213,8 +213,9 @@ def test_interval_is_students():
 
 
 def test_every_method_has_a_look_of_its_own_within_its_chapter():
+    known = {*figures.PALETTE, *figures.TONES.values()}
     for style in METHOD_STYLE.values():
-        assert set(style) == {"label", "color", "marker", "linestyle"} and style["color"] in figures.PALETTE
+        assert set(style) == {"label", "color", "marker", "linestyle"} and style["color"] in known
     chapters = """
         OM2 OBSCURE UFOMKL PegasosMKL SILPMKL SimpleMKL LpMKL MCMKL LPBeta AverageKernelSVM BestKernelSVM
         MLMKLSA MLMKLSum GMKL VSKL SimpleMKL AverageKernelSVM

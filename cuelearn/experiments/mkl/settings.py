@@ -24,7 +24,7 @@ TABLE = {
         ),
     },
     "alone": {"C": ((1.0, 100.0), (1.0, 10.0, 100.0), C_GRID)},
-    "slow": ((), (), ("SimpleMKL", "LPBeta per class")),
+    "slow": ((), (), ("SimpleMKL", "LPBeta per class", "BestKernelSVM")),
     "p_sweep": {
         "n_train": (120, 900, 900),
         "n_epochs": (3, 10, 50),
@@ -66,7 +66,7 @@ TABLE = {
         "n_test": (300, 2000, 3498),
         "n_epochs": (10, 6000, 1000),
         "n_epochs_hard": (10, 1000, 300),
-        "seeds": (2, 10, 5),
+        "seeds": (2, 10, 10),
     },
     "objects_p": {
         "n_train": (24, 204, 510),
