@@ -31,11 +31,11 @@ def test_every_verdict_is_found_again_from_the_tables(claim):
 
 
 def test_the_units_are_as_many_as_were_planned():
-    """Where a plan is a plain number."""
+    """Where a plan is a plain number; fewer only where the verdict says what was left out."""
     rows, verdicts = claims(), read_verdicts(REFERENCE).set_index("id")
     for claim, verdict in verdicts.iterrows():
         planned = rows.loc[claim, verdict["profile"]]
-        if planned.isdecimal() and verdict["n"]:
+        if planned.isdecimal() and verdict["n"] and "left out" not in verdict["text"].lower():
             assert verdict["n"] == planned, (claim, verdict["n"], planned)
 
 
