@@ -175,6 +175,13 @@ def compared(sweep, label, choose, asked, run, points, by, columns, data=(), pla
     return frame.drop(columns=["chosen", "effort"]).assign(**own)
 
 
+def where(table, **values):
+    """Rows of a table that have these values."""
+    for column, value in values.items():
+        table = table[table[column] == value]
+    return table
+
+
 # ---------------------------------------------------------------- the papers
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
 from cuelearn.book.figures import band
+from cuelearn.experiments.protocol import where
 
 
 def distinct(values):
@@ -22,13 +23,6 @@ def curve(ax, table, x, y, method=None, *, runs="seed", factor=1.0, **style):
     grid = factor * table.pivot(index=runs, columns=x, values=y).dropna(axis=1)
     band(ax, grid.columns, grid.to_numpy(), method, **style)
     return grid
-
-
-def where(table, **values):
-    """Rows of a table that have these values."""
-    for column, value in values.items():
-        table = table[table[column] == value]
-    return table
 
 
 def curves(ax, table, x, y, methods=None, **style):

@@ -14,6 +14,7 @@ from cuelearn.book.claims import (
     judges,
     not_testable,
 )
+from cuelearn.experiments.protocol import where as rows
 
 #: How much more error than at another p still counts as none.
 SAME_ERROR = 0.002
@@ -23,13 +24,6 @@ MORE_ERROR, FRACTION = 0.005, 0.5
 LOGARITHM = 0.25
 #: Kernels of the three-class problem that tell each class from the rest.
 SEPARATES = {1: {2, 4}, 2: {3, 4}, 3: {1, 4}}
-
-
-def rows(table, **values):
-    """Rows of a table that have these values."""
-    for column, value in values.items():
-        table = table[table[column] == value]
-    return table
 
 
 def clearest(verdicts):

@@ -23,7 +23,6 @@ from cuelearn.book.claims import (
 GAP = 0.05
 #: Half a point of test error: what counts as equal accuracy, and as reaching the own final one.
 HALF_POINT = 0.005
-STOCHASTIC = ("OBSCURE", "PegasosMKL", "UFOMKL")
 
 
 def runs_of(table, *names):
