@@ -823,7 +823,8 @@ def test_grids_hold_the_ranges_of_the_thesis(profile):
         assert (
             claims("mktl").loc[["mktl-3", "mktl-4", "mktl-5"], profile] == str(o["multiclass"]["seeds"])
         ).all()
-        assert (claims("mktl").loc[["mktl-1", "mktl-2"], profile] == str(o["binary"]["targets"])).all()
+        planned = claims("mktl").loc[["mktl-1", "mktl-2"], profile].str.split(" ").str[0]
+        assert (planned == str(o["binary"]["targets"])).all()
     assert set(exp.BUNDLED) <= set(exp.TASKS) and all(max(o["multiclass"][name]) >= 5 for name in exp.TASKS)
 
 
