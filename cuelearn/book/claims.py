@@ -16,7 +16,9 @@ The helpers ``judge_...`` are mechanical: measurements in, verdict out, with no 
 Measurements are one for each unit of repetition; where several are of one unit, such as the names and verbs
 of one corpus, ``blocks`` says so and their mean counts. Where a claim has several parts, that one of them
 fails, or holds beside one that fails, is said only where it outlasts Holm's correction over all parts; that
-all hold needs none. Real data decides: what simulated and original data say stands beside it.
+all hold needs none. That one method is better than another fails also where the interval lies below the
+smallest difference that matters, a point: no number of runs would part equal methods from zero. Real data
+decides: what simulated and original data say stands beside it.
 
 ``claims.csv`` fixes, before anything is run, each claim's unit of repetition, what is random in it, and of
 how many units the profiles quick and full have results. What is measured against which threshold stands in
@@ -44,6 +46,7 @@ from cuelearn.core.intervals import CONFIDENCE
 from cuelearn.core.storage import atomic_write
 
 __all__ = [
+    "RELEVANT",
     "VERDICTS",
     "ClaimBook",
     "Results",
@@ -68,6 +71,7 @@ VERDICTS = ("holds", "fails", "mixed", "undecided", "not testable here", "open")
 #: What data a verdict can rest on, the first of them that there is decides.
 TIERS = ("real", "original", "simulated")
 LEVEL = 1 - CONFIDENCE
+RELEVANT = 0.01  # a point of error, accuracy or area: a smaller difference is none
 POWER = 0.8  # with which the units that would decide do so, if the mean stays where it is
 
 
@@ -169,8 +173,11 @@ def _estimate(values, blocks=None, back=float):
     return _Estimate(float(values.mean()), float(error), values.size - 1, back)
 
 
-def _decide(claim, estimate, at_least=None, at_most=None, *, text="", **about):
-    """Verdict from a mean and its interval: all within the claimed range, all outside, or neither."""
+def _decide(claim, estimate, at_least=None, at_most=None, *, relevant=0.0, text="", **about):
+    """Verdict from a mean and its interval: all within the claimed range, all outside, or neither.
+
+    Outside is also what passes the end of the range by less than `relevant`.
+    """
     if at_least is None and at_most is None:
         raise ValueError("give at_least, at_most, or both")
     about["n"] = estimate.n
@@ -180,27 +187,35 @@ def _decide(claim, estimate, at_least=None, at_most=None, *, text="", **about):
     number, low, high = estimate.ends()
     ends, inside, outside = [], [], []
     if at_least is not None:
-        ends.append((at_least, low >= at_least, high <= at_least))
+        beyond = at_least + relevant
+        ends.append((at_least, low >= at_least, high <= beyond, _units(estimate, at_least, beyond)))
         inside.append(estimate.beyond(_forward(estimate, at_least)))
-        outside.append(1 - inside[-1])
+        outside.append(1 - estimate.beyond(_forward(estimate, beyond)))
     if at_most is not None:
-        ends.append((at_most, high <= at_most, low >= at_most))
-        outside.append(estimate.beyond(_forward(estimate, at_most)))
-        inside.append(1 - outside[-1])
+        beyond = at_most - relevant
+        ends.append((at_most, high <= at_most, low >= beyond, _units(estimate, at_most, beyond)))
+        outside.append(estimate.beyond(_forward(estimate, beyond)))
+        inside.append(1 - estimate.beyond(_forward(estimate, at_most)))
     p = min(1.0, 2 * min(max(inside), min(outside)))
-    about["needed"] = max(estimate.units_that_decide(_forward(estimate, end)) for end, _, _ in ends)
-    crossed = [end for end, within, without in ends if not within and not without]
-    if any(without and not within for _, within, without in ends):
+    about["needed"] = max(units for *_, units in ends)
+    crossed = [(end, units) for end, within, without, units in ends if not within and not without]
+    if any(without and not within for _, within, without, _ in ends):
         verdict = "fails"
     elif crossed:
         verdict = "undecided"
-        more = estimate.units_that_decide(_forward(estimate, crossed[0])) - estimate.n
+        end, units = crossed[0]
+        more = units - estimate.n
         unit = about.get("unit") or "run"
         some = f"{more:.0f} more {unit}s" if more < 10_000 else f"more than 10,000 {unit}s"
-        text = _joined(text, f"The interval contains {crossed[0]:.4g}; about {some} would decide.")
+        text = _joined(text, f"The interval contains {end:.4g}; about {some} would decide.")
     else:
         verdict = "holds"
     return Verdict(claim, verdict, number, low, high, text=text, p=p, **about)
+
+
+def _units(estimate, *bounds):
+    """Units of repetition that decide against the bound that is easier to keep apart from."""
+    return min(estimate.units_that_decide(_forward(estimate, bound)) for bound in bounds)
 
 
 def _forward(estimate, bound):
@@ -237,8 +252,13 @@ def judge_at_least(claim, values, bound, *, blocks=None, **about):
     return _decide(claim, _estimate(*_samples(values=values), blocks), at_least=bound, **about)
 
 
-def judge_difference(claim, ours, other, *, lower_is_better=True, margin=0.0, blocks=None, text="", **about):
+def judge_difference(
+    claim, ours, other, *, lower_is_better=True, margin=0.0, relevant=None, blocks=None, text="", **about
+):
     """Claim: `ours` is better than `other` on average, by at least `margin`.
+
+    Where two methods are equal, no number of runs parts their difference from zero: a claim that one is
+    better fails, too, if the interval lies below the smallest difference that matters.
 
     Parameters
     ----------
@@ -250,10 +270,14 @@ def judge_difference(claim, ours, other, *, lower_is_better=True, margin=0.0, bl
     margin : float
         Smallest difference that counts; negative: how much worse `ours` may be (a claim of "at least as
         good").
+    relevant : float, optional
+        Smallest difference that matters; by default `RELEVANT`, a point of error or accuracy, where the
+        margin is zero, and otherwise zero.
     """
     ours, other = _samples(ours=ours, other=other)
+    relevant = (0.0 if margin else RELEVANT) if relevant is None else relevant
     side = {"at_most": -margin} if lower_is_better else {"at_least": margin}
-    verdict = _decide(claim, _estimate(ours - other, blocks), **side, text=text, **about)
+    verdict = _decide(claim, _estimate(ours - other, blocks), **side, relevant=relevant, text=text, **about)
     if margin == 0.0 and verdict.low is not None and verdict.low == verdict.high == 0.0:
         return verdict._replace(verdict="fails", text=_joined(text, "No difference at all."))
     return verdict
@@ -284,8 +308,8 @@ def judge_slope(claim, x, y, at_least=None, at_most=None, *, log_y=True, runs=No
     """Claim: the least-squares slope of y on ln x, or of ln y on ln x (an exponent), lies in a stated range.
 
     At least three points with different x are needed. With `runs`, which names the run of each point, a slope
-    is fitted to each run and the interval is that of their mean; without, it is that of the slope in the
-    linear model, from the scatter about the line.
+    is fitted to each run that has as many, and the interval is that of their mean; without, it is that of the
+    slope in the linear model, from the scatter about the line.
     """
     from scipy.stats import linregress
 
@@ -293,15 +317,20 @@ def judge_slope(claim, x, y, at_least=None, at_most=None, *, log_y=True, runs=No
     if x.min() <= 0 or (log_y and y.min() <= 0):
         raise ValueError("values on a logarithmic axis must be positive")
     x, y = np.log(x), np.log(y) if log_y else y
-    runs = np.zeros(x.size, int) if runs is None else np.unique(np.asarray(runs), return_inverse=True)[1]
-    parts = [runs == one for one in range(runs.max() + 1)]
-    if min(len(np.unique(x[part])) for part in parts) < 3:
+    all_parts = (
+        [np.ones(x.size, bool)] if runs is None else [np.asarray(runs) == one for one in np.unique(runs)]
+    )
+    parts = [part for part in all_parts if len(np.unique(x[part])) >= 3]
+    if not parts:
         raise ValueError("a slope with an interval needs at least three different x")
     fits = [linregress(x[part], y[part]) for part in parts]
-    if len(fits) == 1:
+    if runs is None:
         estimate = _Estimate(float(fits[0].slope), float(fits[0].stderr), x.size - 2)
     else:
         estimate = _estimate(np.array([fit.slope for fit in fits]))
+    if len(parts) < len(all_parts):
+        dropped = f"{len(all_parts) - len(parts)} of {len(all_parts)} runs have fewer than three points."
+        about["text"] = _joined(about.get("text", ""), dropped)
     return _decide(claim, estimate, at_least, at_most, **about)
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from cuelearn.book import claims as book_claims
 from cuelearn.book.claims import (
+    RELEVANT,
     VERDICTS,
     ClaimBook,
     Results,
@@ -134,6 +135,26 @@ def test_units_of_repetition():
     verdict = judge_slope("obs-7", x, 5 * x**exponents, 0.5, 1.5, runs=runs)
     assert verdict.n == 3 and verdict.number == pytest.approx(1.0)
     assert verdict[2:5] == pytest.approx(tuple(interval([0.9, 1.0, 1.1])))
+    shorter = (runs != "c") | (x < 4)
+    verdict = judge_slope(
+        "obs-7", x[shorter], 5 * x[shorter] ** exponents[shorter], 0.5, 1.5, runs=runs[shorter]
+    )
+    assert verdict.n == 2 and "1 of 3 runs have fewer than three points" in verdict.text
+    alone = judge_slope("obs-7", x[:4], 5 * x[:4] * [1.1, 1.0, 0.9, 1.0], 0.5, 1.5, runs=runs[:4])
+    assert alone.verdict == "undecided" and alone.n == 1  # points of one run are no units
+
+
+def test_equal_methods_contradict_a_claim_that_one_is_better():
+    """An interval below the smallest difference that matters decides, on either side of zero."""
+    ours, noise = np.full(8, 0.30), np.array([-2, 3, -3, 2, 1, -1, 2, -2]) / 1000
+    same = judge_difference("om2-6", ours + noise, ours)
+    assert same.low < 0 < same.high < RELEVANT and same.verdict == "fails"
+    assert judge_difference("om2-6", ours + noise, ours, relevant=0.0).verdict == "undecided"
+    assert judge_difference("om2-6", ours + noise, ours, lower_is_better=False).verdict == "fails"
+    assert judge_difference("om2-6", ours - 0.005 + noise, ours).verdict == "holds"  # small, and there
+    wide = judge_difference("om2-6", ours + 10 * noise, ours)
+    assert wide.verdict == "undecided" and wide.needed < 100  # those that part it from a point
+    assert judge_difference("om2-6", ours + noise, ours, margin=-0.001).verdict == "undecided"
 
 
 def test_runs_that_would_decide():

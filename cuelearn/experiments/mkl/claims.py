@@ -202,6 +202,7 @@ def om2_8(found):
             exponent["2.0"],
             exponent["auto"],
             lower_is_better=False,
+            relevant=0.0,
             measure=f"{measure}: at p = 2 minus at p of the corollary",
             **where,
         ),

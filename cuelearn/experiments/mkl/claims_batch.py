@@ -58,16 +58,11 @@ def dropped(n, what):
 
 
 def by(test, claim, *values, **options):
-    """A part's verdict by one of the `judge_` functions; undecided where there is no run to judge by.
-
-    Slopes: runs with fewer than three different x are left out.
-    """
+    """A part's verdict by one of the `judge_` functions; undecided where there is no run to judge by."""
     values = [np.asarray(value, dtype=float) for value in values]
-    if test is judge_slope:
-        runs = np.asarray(options["runs"])
-        some = [r for r in np.unique(runs) if np.unique(values[0][runs == r]).size > 2]
-        values, options["runs"] = [value[np.isin(runs, some)] for value in values], runs[np.isin(runs, some)]
-    if not values[0].size:
+    runs = np.asarray(options.get("runs", []))
+    slopes = [np.unique(values[0][runs == run]).size > 2 for run in np.unique(runs)]
+    if not values[0].size or (test is judge_slope and not any(slopes)):
         about = {key: options[key] for key in ("figure", "unit", "data", "tier", "measure")}
         text = f"{options.get('text', '')} No run is left to judge by.".strip()
         return Verdict(claim, "undecided", np.nan, p=1.0, text=text, **about)

@@ -90,7 +90,8 @@ def omcl_5(found):
     for name, figure in (("objects", "thesis-fig-3.6"), ("robot", "thesis-fig-3.3")):
         table = found.table(f"{figure}.runs")
         where = found.about(figure, measure="mean weight on the diagonals minus mean off them")
-        above = judge_difference("omcl-5", table["diagonal"], table["off"], lower_is_better=False, **where)
+        how = {"lower_is_better": False, "relevant": 0.0}
+        above = judge_difference("omcl-5", table["diagonal"], table["off"], **how, **where)
         parts[f"{name}, diagonal above the rest"] = above
         where["measure"] = "share of classes whose largest weight is on a diagonal"
         parts[f"{name}, most largest weights"] = judge_at_least("omcl-5", table["rows"], 0.5, **where)
