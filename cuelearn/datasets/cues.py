@@ -119,7 +119,8 @@ def in_tasks(describe, sequences, *arguments, rows=None, n_jobs=None, verbose=Fa
     if rows is not None:
         blocks = [rows[block] for block in blocks]
     parts = ([_taken(items, block) for items in sequences] for block in blocks)
-    done = Parallel(n_jobs=n_jobs, return_as="generator")(
+    # mapped as sweeps do: with another mode joblib would start other workers
+    done = Parallel(n_jobs=n_jobs, return_as="generator", mmap_mode="c")(
         delayed(describe)(*part, *arguments) for part in parts
     )
     return list(progress(done, name=name, total=len(blocks), verbose=verbose))
@@ -166,8 +167,9 @@ def _describe(rows, images, masks, names, cues, words, step, size):
         except ValueError as error:
             known = "" if names is None else f" ({names[i]})"
             raise ValueError(f"Image {row}{known} cannot be described: {error}") from None
-    counted = [cue for cue in cues if CUES[cue].words in words]
-    return found | {cue: count_words(words[CUES[cue].words], found[cue]) for cue in counted}
+    known = {name: {} for name in words}
+    counted = {cue: CUES[cue].words for cue in cues if CUES[cue].words in words}
+    return found | {cue: count_words(words[of], found[cue], known[of]) for cue, of in counted.items()}
 
 
 def _at_size(image, mask, size):
@@ -265,7 +267,7 @@ def image_cues(
     Notes
     -----
     A photograph of 320 x 240 pixels takes 25 ms with colour, LxLy, DirC and bow, 50 ms with `PHOTO_CUES`, on
-    one core. What scales images, looks at patches or hue, or makes the pyramid, needs the extra ``images``.
+    one core. What scales images, looks at hue, makes the pyramid or counts in cells needs the extra ``images``.
 
     Examples
     --------

@@ -44,6 +44,7 @@ FILTERS = {"LxLy": ((1.0, 2.0, 4.0), 15), "DirC": ((1.0, 4.0), 16)}
 HSV_BINS = (16, 4, 4)
 SHAPE_CELLS = 24  # per side
 STEP = 8  # of the patches, in pixels
+_CUT, _FLAT = 0.2, 1e-5  # of a patch: the largest value, and the norm that counts as none
 _PYRAMID = (1, 2, 4)  # cells per side, by level
 _PYRAMID_SECTORS = 16
 _PYRAMID_SMOOTHING = 1.5
@@ -324,9 +325,6 @@ def dense_descriptors(image, step=STEP):
     >>> dense_descriptors(np.zeros((96, 128, 3), np.uint8)).shape
     (117, 128)
     """
-    require("images", "skimage")
-    from skimage.feature import hog
-
     grey = grey_levels(image)
     check_integer("step", step, 2)
     if min(grey.shape) < 4 * step:
@@ -334,8 +332,24 @@ def dense_descriptors(image, step=STEP):
             f"image must be at least 4 * step = {4 * step} pixels high and wide, "
             f"got {grey.shape[0]} x {grey.shape[1]}."
         )
-    blocks = hog(grey, 8, (step, step), cells_per_block=(4, 4), feature_vector=False)
-    return np.minimum(np.rint(512 * blocks.reshape(-1, 128)), 255).astype(np.uint8)
+    patches = np.lib.stride_tricks.sliding_window_view(_edge_cells(grey, step), (4, 4), axis=(0, 1))
+    found = patches.transpose(0, 1, 3, 4, 2).reshape(-1, 128)
+    for most in (_CUT, 1.0):
+        found = np.minimum(found / np.sqrt((found**2).sum(axis=1, keepdims=True) + _FLAT**2), most)
+    return np.minimum(np.rint(512 * found), 255).astype(np.uint8)
+
+
+def _edge_cells(grey, side):
+    """Mean contrast of edges of eight orientations in square cells: (rows, columns, 8)."""
+    height, width = (length // side for length in grey.shape)
+    dy, dx = np.zeros(grey.shape), np.zeros(grey.shape)
+    dy[1:-1], dx[:, 1:-1] = grey[2:] - grey[:-2], grey[:, 2:] - grey[:, :-2]
+    dy, dx = dy[: height * side, : width * side], dx[: height * side, : width * side]
+    orientation = (np.rad2deg(np.arctan2(dy, dx)) % 180 * (8 / 180)).astype(np.intp) % 8
+    rows, columns = np.ogrid[: height * side, : width * side]
+    place = ((rows // side) * width + columns // side) * 8 + orientation
+    total = np.bincount(place.ravel(), np.hypot(dx, dy).ravel(), minlength=height * width * 8)
+    return total.reshape(height, width, 8) / side**2
 
 
 def dense_patches(picture, step):

@@ -6,8 +6,9 @@ credits every style and says which drawings were left out and which things are d
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -34,13 +35,15 @@ _TURN, _SIZES, _SHIFT, _LIGHT = 15.0, (0.75, 1.0), 0.06, 0.25
 _TARGETS = ("name", "family", "subgroup", "group", "style", "keywords")
 
 
-class EmojiData(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class EmojiData:
     """Drawings of things, and what is known of the things.
 
     Attributes
     ----------
     pictures : ndarray of uint8, shape (n, size, size, 4)
-        Red, green, blue and alpha (0 where nothing is drawn); style by style, in Unicode's order.
+        Red, green, blue and alpha (0 where nothing is drawn); style by style, in Unicode's order. Those that
+        lie in ``data/`` are unpacked, in a second, when first asked for.
     style : ndarray of str, shape (n,)
         One of `EMOJI_STYLES`.
     thing : ndarray of int64, shape (n,)
@@ -58,7 +61,7 @@ class EmojiData(NamedTuple):
     provenance : Provenance
     """
 
-    pictures: np.ndarray
+    parts: list  # of each file its pictures, or its name and the rows taken of it
     style: np.ndarray
     thing: np.ndarray
     names: np.ndarray
@@ -69,6 +72,13 @@ class EmojiData(NamedTuple):
     keyword_names: np.ndarray
     description: str
     provenance: Provenance
+
+    @cached_property
+    def pictures(self):
+        held = (
+            p if isinstance(p, np.ndarray) else read_bundled(p[0])[1]["pictures"][p[1]] for p in self.parts
+        )
+        return np.concatenate(list(held))
 
     def on_backgrounds(self, target="name", rows=None, *, n_views=1, random_state=0):
         """Labelled RGB images, each before a plain colour of its own, as `image_cues` takes them.
@@ -263,18 +273,17 @@ def load_emoji(styles=None, size=64, packages=None):
         style = np.array(there)[held["style"]]
         rows = np.flatnonzero(np.isin(style, wanted))
         style, thing = style[rows], held["thing"][rows].astype(np.int64)
-        if size == 64:
-            pictures = held["pictures"][rows]
-        else:
+        pictures = file, rows
+        if size != 64:
             pictures = _drawn_anew(entry["packages"], packages, style, names[thing], size)
         parts.append((pictures, style, thing))
         licences += [f"{', '.join(there)}: {of.licence}"] if file != "emoji" else []
-    pictures, style, thing = (np.concatenate(part) for part in zip(*parts, strict=True))
+    pictures, style, thing = zip(*parts, strict=True)
     known = {name: facts[name] for name in ("names", "group", "subgroup", "keyword_names")}
     return EmojiData(
-        pictures,
-        style,
-        thing,
+        list(pictures),
+        np.concatenate(style),
+        np.concatenate(thing),
         family=facts["family"].astype(np.int64),
         keywords=facts["keywords"].astype(np.int8),
         description=main["load"]["description"],

@@ -7,6 +7,7 @@ grow with the picture: `_unit` pixels, of which the shorter side has 32. Only ``
 
 from __future__ import annotations
 
+import itertools
 import math
 from functools import lru_cache, partial
 
@@ -218,14 +219,14 @@ def _self_similarity(picture, step):
     _, rows, columns, shape = picture.once(dense_patches, step)
     margin = max(_RADII) * unit
     wide = np.pad(grey, margin, mode="edge")
-    found = np.empty((rows.size, len(_RADII) * _ANGLES), dtype=np.float32)
-    for k, radius in enumerate(_RADII):
-        for a in range(_ANGLES):
-            angle = 2 * math.pi * a / _ANGLES
-            dy, dx = round(radius * unit * math.sin(angle)), round(radius * unit * math.cos(angle))
-            other = wide[margin + dy : margin + dy + shape[0], margin + dx : margin + dx + shape[1]]
-            apart = uniform_filter((grey - other) ** 2, 2 * unit + 1, mode="nearest")
-            found[:, k * _ANGLES + a] = apart[rows, columns]
+    others = np.empty((len(_RADII) * _ANGLES, *shape), dtype=np.float32)
+    for k, (radius, a) in enumerate(itertools.product(_RADII, range(_ANGLES))):
+        angle = 2 * math.pi * a / _ANGLES
+        dy, dx = round(radius * unit * math.sin(angle)), round(radius * unit * math.cos(angle))
+        others[k] = wide[margin + dy : margin + dy + shape[0], margin + dx : margin + dx + shape[1]]
+    patch = (1, 2 * unit + 1, 2 * unit + 1)
+    apart = uniform_filter((grey - others) ** 2, patch, mode="nearest")
+    found = np.ascontiguousarray(apart[:, rows, columns].T)
     # what differs among nearest neighbours is texture, no dissimilarity
     scale = np.maximum(found[:, :_ANGLES].mean(axis=1, keepdims=True), _NOISE)
     return np.exp(-found / scale), rows, columns, shape

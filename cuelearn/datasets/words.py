@@ -127,10 +127,14 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         return image
 
 
-def count_words(vocabulary, found):
-    """Histograms of words, float32 (n, width), from the `LocalDescriptors` of n images."""
+def count_words(vocabulary, found, known=None):
+    """Histograms of words, float32 (n, width), from the `LocalDescriptors` of n images.
+
+    `known`, a dict, keeps the words of what cues with other cells found too.
+    """
+    known = {} if known is None else known
     if found[0].cell is not None:
-        return np.array([_count_in_cells(vocabulary, one) for one in found])
+        return np.array([_count_in_cells(vocabulary, one, known) for one in found])
     counts = vocabulary.transform([one.descriptors for one in found])
     if found[0].central is None:
         return counts
@@ -138,10 +142,13 @@ def count_words(vocabulary, found):
     return np.concatenate([counts, middle], axis=1) / np.float32(2)
 
 
-def _count_in_cells(vocabulary, found):
+def _count_in_cells(vocabulary, found, known):
     """Histogram of each cell, in shares of all patches; zeros where there are none."""
     n_words, n = len(vocabulary.words_), len(found.descriptors)
     if n == 0:
         return np.zeros(found.n_cells * n_words, dtype=np.float32)
-    place = found.cell * n_words + vocabulary.nearest(found.descriptors)
+    key = id(found.descriptors)
+    if key not in known:
+        known[key] = vocabulary.nearest(found.descriptors)
+    place = found.cell * n_words + known[key]
     return (np.bincount(place, minlength=found.n_cells * n_words) / n).astype(np.float32)

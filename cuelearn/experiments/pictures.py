@@ -81,21 +81,22 @@ def described(rows, cues, *, n_views=1, n_jobs=1):
     ``.cache/cues``, and made anew where a source or the pictures changed.
     """
     rows, cues = np.asarray(rows), list(cues)
-    images = emoji().on_backgrounds(rows=rows, n_views=n_views, random_state=SEED)
     vocabularies = {CUES[cue].words: cue for cue in cues if CUES[cue].words}
 
     def describe_all():
+        images = emoji().on_backgrounds(rows=rows, n_views=n_views, random_state=SEED)
         words = {name: _vocabulary(name, cue, n_jobs) for name, cue in vocabularies.items()}
         data = image_cues(images, cues, vocabulary=words, n_jobs=n_jobs)
-        return {"X": data.X, "ends": np.array([part.stop for part in data.cues.values()])}
+        return np.array([part.stop for part in data.cues.values()]), data.X
 
-    kept = _kept(describe_all, rows.tolist(), cues, n_views, list(vocabularies))
-    ends = kept["ends"].tolist()
+    identity = rows.tolist(), cues, n_views, list(vocabularies)
+    ends, X = _kept(describe_all, ("ends", "X"), *identity)
+    ends = ends.tolist()
     columns = {cue: slice(a, b) for cue, a, b in zip(cues, [0, *ends], ends, strict=False)}
     names = [f"{cue} {k}" for cue, part in columns.items() for k in range(part.stop - part.start)]
     y = np.repeat(emoji().thing[rows], n_views)
-    told = emoji().names.tolist(), images.description, images.provenance
-    return CueData(kept["X"], y, columns, None, None, names, *told)
+    told = f"{emoji().description.removesuffix('.')}, before plain colours.", emoji().provenance
+    return CueData(X, y, columns, None, None, names, emoji().names.tolist(), *told)
 
 
 def _vocabulary(name, cue, n_jobs):
@@ -105,24 +106,23 @@ def _vocabulary(name, cue, n_jobs):
     def learn():
         images = emoji().on_backgrounds(rows=drawings_of(word_things()), random_state=SEED)
         found = describe(images, [cue], step=STEP, n_jobs=n_jobs)[cue]
-        return {"words": bag.fit([one.descriptors for one in found]).words_}
+        return (bag.fit([one.descriptors for one in found]).words_,)
 
-    bag.words_ = _kept(learn, name)["words"]
+    (bag.words_,) = _kept(learn, ("words",), name)
     return bag
 
 
-def _kept(make, *identity):
-    """A dict of arrays that `make` makes, or made before."""
+def _kept(make, names, *identity):
+    """Arrays, as named, that `make` makes or made before: mapped, so that processes share them, unread."""
     key = f"{_sources()} {emoji().provenance.sha256} {(SEED, N_WORDS, STEP, *identity)}"
     place = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "cues"
-    file = place / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz"
-    if not file.is_file():
-        arrays = make()
+    short = hashlib.sha256(key.encode()).hexdigest()[:24]
+    files = [place / f"{short}-{name}.npy" for name in names]
+    if not all(file.is_file() for file in files):
         place.mkdir(parents=True, exist_ok=True)
-        atomic_write(file, lambda out: np.savez(out, **arrays))
-        return arrays
-    with np.load(file) as kept:
-        return dict(kept)
+        for file, array in zip(files, make(), strict=True):
+            atomic_write(file, lambda out, array=array: np.save(out, array))
+    return [np.load(file, mmap_mode="c").view(np.ndarray) for file in files]
 
 
 @cache

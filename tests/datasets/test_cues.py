@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from skimage.feature import hog as skimage_hog
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -188,6 +189,14 @@ def test_words_are_counted_as_the_plain_twin_counts_them():
                 np.argmin([np.sum((descriptor - word) ** 2) for word in bag.words_.astype(np.float64)])
             ] += 1
         assert_allclose(row, counts / counts.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape, step", [((64, 64), 4), ((70, 53), 8)])
+def test_patches_are_blocks_of_oriented_gradients(shape, step):
+    image = texture(3, *shape)
+    blocks = skimage_hog(d.Picture(image).grey, 8, (step, step), cells_per_block=(4, 4), feature_vector=False)
+    found = d.dense_descriptors(image, step)
+    assert_array_equal(found, np.minimum(np.rint(512 * blocks.reshape(-1, 128)), 255))
 
 
 def test_vocabulary_same_seed_same_bits_and_from_the_training_images_only():

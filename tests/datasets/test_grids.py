@@ -63,10 +63,13 @@ def test_words_share_a_vocabulary_whatever_the_cells(pictures, name):
     one = picture(pictures, 1)
     local = {cells: found(f"{name} {cells}", one) for cells in ("1x1", "2x2", "4x4")}
     bag = BagOfWords(5).fit([local["1x1"].descriptors])
-    whole = count_words(bag, [local["1x1"]])[0]
+    known = {}
+    whole = count_words(bag, [local["1x1"]], known)[0]
     assert whole.shape == (5,) and whole.sum() == pytest.approx(1, abs=1e-5)
     for cells, n in (("2x2", 4), ("4x4", 16)):
         assert_array_equal(local[cells].descriptors, local["1x1"].descriptors)
+        assert_array_equal(count_words(bag, [local[cells]], known), count_words(bag, [local[cells]]))
+        assert len(known) == 1  # the patches are those of the whole
         parts = count_words(bag, [local[cells]])[0].reshape(n, 5)
         assert_allclose(parts.sum(axis=0), whole, atol=1e-6)
     assert {CUES[f"{name} {cells}"].words for cells in local} == {name}

@@ -30,8 +30,11 @@ def test_cues_are_kept_on_disk(tmp_path, monkeypatch):
     assert first.X.shape == (4, 512 + 400 + 19) and list(first.cues) == asked
     assert_array_equal(first.y, pictures.emoji().thing[rows])
     files = {file: file.stat().st_mtime_ns for file in (tmp_path / "cues").iterdir()}
-    assert len(files) == 2  # one of the words
+    assert len(files) == 3  # one of the words
+    pictures.emoji.cache_clear()
     again = pictures.described(rows, asked)
+    assert "pictures" not in vars(pictures.emoji())  # neither drawings nor cues are unpacked again
+    assert isinstance(again.X.base, np.memmap)
     assert_array_equal(again.X, first.X)
     assert files == {file: file.stat().st_mtime_ns for file in (tmp_path / "cues").iterdir()}
     views = pictures.described(rows[:1], asked[:1], n_views=3)
