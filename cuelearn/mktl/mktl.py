@@ -78,7 +78,8 @@ class MKTL(TransferClassifier):
         Relative duality gap to reach, by OBSCURE and, where that is not enough, by ascent in the dual; None
         is plain OBSCURE.
     n_epochs : int >= 0, default 20
-        Epochs of OBSCURE's batch stage; more of them do not shorten the ascent after it.
+        Epochs of OBSCURE's batch stage; more of them do not shorten the ascent after it. With 0 and a `tol`
+        the ascent starts from zero, without OBSCURE's online stage: the fastest for few samples.
     $normalize $random_state
     callback : callable(estimator, step) or None, default None
         Called after every epoch of OBSCURE with the estimator at its present point; a true return value ends
@@ -173,6 +174,8 @@ class MKTL(TransferClassifier):
         return TransferProblem(bank, labels, self.classes_.size, scores, **options)
 
     def _solve(self, problem, rng, **options):
+        if self.n_epochs == 0 and self.tol is not None:
+            options["n_epochs_online"] = 0
         return solve_mktl(problem, tol=self.tol, n_epochs=self.n_epochs, rng=rng, **options)
 
     def _chosen_p(self, labels, scores, rng):

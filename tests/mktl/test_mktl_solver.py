@@ -736,6 +736,9 @@ def test_stages_may_be_left_out():
     for options in ({"n_epochs_online": 0}, {"n_epochs": 0}, {"n_epochs_online": 0, "n_epochs": 0}):
         model = fit(K, S, y, p=1.3, C=5.0, tol=1e-4, **options)
         assert -SLACK * best <= model.objective_ - best <= 1e-4 * model.objective_ + SLACK * best
+    assert set(model.history_.stage) == {"dual"} and model.n_iter_ == 0
+    assert set(fit(K, S, y, n_epochs=0, tol=1e-4).history_.stage) == {"dual"}  # no online stage either
+    assert set(fit(K, S, y, n_epochs=0, tol=None).history_.stage) == {"online"}  # or there were no model
 
 
 def test_the_callback_sees_the_run_and_can_stop_it():
