@@ -15,6 +15,7 @@ from cuelearn.experiments.mktl.compare import (
     lost,
     multiclass,
     negative,
+    number_of_priors,
     transfer_weights,
 )
 from cuelearn.experiments.mktl.settings import (

@@ -117,7 +117,7 @@ def mktl_3(found):
 @judges("mktl-4")
 def mktl_4(found):
     """MKTL with 23 priors against itself with 14, mean over numbers of samples: better by what counts."""
-    table = found.table("thesis-fig-6.3").query("name == 'objects' and method == 'MKTL'")
+    table = found.table("thesis-fig-6.3.draws")
     table = table.pivot(index=["n_per_class", "seed"], columns="n_priors", values="accuracy")
     less, more = sorted(table.columns)
     says = "mean over all numbers of samples"

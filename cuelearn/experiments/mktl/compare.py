@@ -225,6 +225,13 @@ def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
     return _curves(sweep, "multiclass", places, seeds, grids, effort, o["draws"])
 
 
+def number_of_priors(sweep, seeds, o, grids, effort):
+    """MKTL on the objects with either number of priors: places and parameters of `multiclass`, more draws."""
+    places = itertools.product(o["objects"], TASKS["objects"].sizes)
+    places = [{"name": "objects", "n_per_class": n, "n_priors": k, "useless": ""} for n, k in places]
+    return _curves(sweep, "multiclass", [(p, ["MKTL"]) for p in places], seeds, grids, effort, o["draws"])
+
+
 def along_priors(sweep, name, seeds, o, grids, effort):
     """The same over numbers of priors; `o` is `priors` of `settings`."""
     base = {"name": name, "n_per_class": o["n_per_class"], "useless": ""}

@@ -45,28 +45,29 @@ TABLE = {
     "binary": {
         "C": ((1.0, 100.0), C_BINARY, C_BINARY),
         "n_positive": ((1, 3, 10), _FEW, _ALL),
-        "seeds": (2, 4, 24),  # draws of each target, of its own
+        "seeds": (2, 4, 160),  # draws of each target, of its own
         "targets": (4, 30, 30),
-        "draws": (1, 1, 2),  # of each target that parameters are chosen on
+        "draws": (1, 1, 6),  # of each target that parameters are chosen on
     },
     "multiclass": {
         "animals": ((1, 5), _FOUR, _ALL),
         "objects": ((1, 5), _FOUR, _ALL),
         "awa": _AWA,
-        "seeds": (2, 40, 400),
+        "seeds": (2, 24, 400),
+        "more_seeds": (3, 120, 400),  # of MKTL alone, where two numbers of priors are compared
         "draws": (1, 6, 10),  # that parameters are chosen on
     },
     "priors": {
-        "n_priors": ((14, 23), (10, 23, 50, 100), (10, 14, 23, 35, 50, 75, 100)),
+        "n_priors": ((14, 23), (10, 23, 100), (10, 14, 23, 35, 50, 75, 100)),
         "n_per_class": (5, 10, 10),
-        "seeds": (2, 20, 40),
+        "seeds": (2, 10, 40),
         "draws": (1, 3, 10),
     },
     "negative": {
         "n_per_class": ((1, 5), (1, 5), (1, 2, 3, 5, 10, 20)),
-        "n_noise": ((0, 40), (0, 40, 100), (0, 40, 100)),
+        "n_noise": ((0, 40), (0, 100), (0, 40, 100)),
         "seeds": (2, 10, 20),
-        "draws": (1, 3, 10),
+        "draws": (1, 2, 10),
     },
     "path": {
         "p": ((1.01, 1.1, 1.5, 2.0), tuple(p for p in _FINE_P if p not in (1.4, 1.6)), _FINE_P),
