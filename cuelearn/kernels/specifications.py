@@ -360,6 +360,13 @@ def place_of(name, label, places, kind="cue"):
     raise ValueError(f"{kind} {name!r}: {problem}.")
 
 
+def plain_integers(columns):
+    """Whether columns are an array of integers, or a list or tuple of them: thousands at once."""
+    if isinstance(columns, np.ndarray):
+        return columns.ndim == 1 and columns.dtype.kind in "iu"
+    return isinstance(columns, (list, tuple)) and set(map(type, columns)) == {int}
+
+
 def resolve_columns(name, columns, X, n_features, places, kind="cue"):
     """The integer indices that a column specification of ColumnTransformer's kind selects; at least one.
 
@@ -391,8 +398,8 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
         index = np.arange(n_features)[slice(start, stop, columns.step)]
     elif isinstance(columns, (str, numbers.Integral)):
         index = np.array([one(columns)])
-    elif isinstance(columns, np.ndarray) and columns.ndim == 1 and columns.dtype.kind in "iu":
-        index = columns.astype(np.int64)  # thousands at once
+    elif plain_integers(columns):
+        index = columns.astype(np.int64) if isinstance(columns, np.ndarray) else np.array(columns)
         for item in index[(index < -n_features) | (index >= n_features)][:1]:
             one(item)
         index %= n_features

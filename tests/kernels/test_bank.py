@@ -489,6 +489,9 @@ def test_columns_in_every_form(X, X_new):
     assert np.array_equal(whole_of(bank.cross(X_new)), whole_of(bank.cross(shuffled)))
     with pytest.raises(ValueError, match="'k': column 'b3' is not in X"):
         bank.cross(frame(X_new).drop(columns="b3"))
+    for place in (30, -31, 2**70):
+        with pytest.raises(ValueError, match=f"column {place} is not in X"):
+            KernelBank([("k", RBF(), [0, place])], X)
 
 
 def test_input_is_not_changed_and_types_do_not_matter(X):
