@@ -15,6 +15,7 @@ from oks_twins import plain_loss
 
 from cuelearn.book.claims import judge
 from cuelearn.book.figures import FigureStore
+from cuelearn.book.sweep import Sweep
 from cuelearn.datasets.grids import KIND_CUES
 from cuelearn.experiments import oks as exp
 from cuelearn.experiments import pictures, protocol
@@ -55,6 +56,7 @@ def test_pairs_follow_the_rule(kind):
             assert np.unique(emoji.family[things[labels == label]]).size >= 10
         small, _ = tasks.drawings(name, 20, np.random.default_rng(0))
         assert small.size == 40
+    assert len(exp.pairs(kind, 99, (60, 8))) > len(exp.pairs(kind, 99)) >= 9
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +89,16 @@ def test_families_stay_on_one_side(two):
     alone = pictures.described(np.sort(pair.drawings[1]), KIND_CUES)
     order = np.argsort(pair.drawings[1])
     assert_array_equal(pair.X_test[order], alone.X)
+
+
+def test_splits_are_of_the_same_drawings(two):
+    """Another seed divides the same things otherwise; columns stay slices, which no fit has to go through."""
+    again = exp.describe_pairs(list(two), 1, 30, n_views=2)
+    for pair, other in zip(two.values(), again.values(), strict=True):
+        one, two_ = (np.unique(np.concatenate(p.drawings)) for p in (pair, other))
+        assert_array_equal(one, two_)
+        assert set(pair.drawings[1]) != set(other.drawings[1])
+        assert all(isinstance(columns, slice) for _, _, columns in pair.kernels)
 
 
 def test_pairs_of_corel5k(monkeypatch):
@@ -163,7 +175,7 @@ def test_selections_are_those_of_the_estimators(two):
     name, pair = next(iter(two.items()))
     given = {"delta": [0.5, 0.2], "eta": "auto"}
     for method, model in (("OKS", OKS(pair.kernels, **given)), ("SOM", SOM(pair.kernels, beta=0.7))):
-        table = exp.selections(name, method, 2, [4, 5], [0.3, 0.7], two, given)
+        table = exp.selections(name, method, 2, [4, 5], 0.7, two, given)
         model = model.set_params(random_state=5).fit(pair.X_train, pair.y_train)
         row = table.iloc[1]
         assert (row["seed"], row["kernel"]) == (5, model.best_index_ + 1)
@@ -384,6 +396,34 @@ def test_streams():
         th.stream_of("letters", 10, 0)
     with pytest.raises(ValueError, match="n_visits must be at most n_samples, 20, got 30"):
         th.selection_quality("random", 30, 0, n_samples=20, n_held=10)
+
+
+def test_points_of_several_sizes():
+    """Are those of one size each."""
+    point = {"kind": "random", "seed": 1}
+    both = th.mistakes_at([0.2, 0.5], **point, n_samples=30, draws=3)
+    one = th.mistakes_against_bound(**point, n_samples=30, draws=3, delta=0.5)
+    pd.testing.assert_frame_equal(both[both["delta"] == 0.5].reset_index(drop=True), one)
+    sizes = {"n_samples": 40, "n_held": 20, "draws": 3}
+    both = th.quality_at([20, 40], **point, **sizes)
+    one = th.selection_quality(**point, **sizes, n_visits=40).assign(n_visits=40)
+    pd.testing.assert_frame_equal(both[both["n_visits"] == 40].reset_index(drop=True), one)
+
+
+def test_repeated_methods_run_on_every_split(tmp_path):
+    """The others on the first; each split has its own pairs."""
+    name, asked = exp.pairs("leaves", 1)[0], []
+
+    def split(seed):
+        asked.append(seed)
+        return exp.describe_pairs([name], seed, 45)
+
+    sweep, grids = Sweep(tmp_path, "x"), {"C": (1.0, 8.0), "beta": (0.3, 0.7), "p": (1.25,)}
+    runs = exp.compare_all(sweep, split, [name], grids, [3, 4], exp.load_set("leaves"), ("MuSVM", "OKS"))
+    assert asked == [3, 4] and runs.groupby("seed")["method"].size().tolist() == [len(exp.METHODS), 2]
+    alone = exp.compare(name, ["MuSVM"], 4, grids, split(4))
+    mine = runs[(runs["method"] == "MuSVM") & (runs["seed"] == 4)]
+    assert mine["accuracy"].tolist() == alone["accuracy"].tolist()
 
 
 def test_figures_are_drawn():

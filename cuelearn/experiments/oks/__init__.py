@@ -27,10 +27,10 @@ from cuelearn.experiments.oks.theorems import (
     KINDS,
     STREAMS,
     expectations,
-    mistakes_against_bound,
+    mistakes_at,
+    quality_at,
     quantiles,
     regret_against_bound,
-    selection_quality,
 )
 from cuelearn.experiments.protocol import load_set
 

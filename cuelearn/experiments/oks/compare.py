@@ -4,7 +4,6 @@ Whatever a method chooses, it chooses on the same samples, whole families that a
 further method takes one line in `METHODS`; `pairs` is always what `describe_pairs` returned.
 """
 
-import itertools
 import math
 from collections import Counter
 from functools import lru_cache, partial
@@ -76,7 +75,7 @@ def _selected(selector):
     return make
 
 
-#: The paper's columns, in its order. Random ones are repeated over seeds.
+#: The paper's columns, in its order.
 METHODS = {
     "MuTron": Method(_holding(MuTron)),
     "OM1": Method(_made(OM1, shuffle=True), "beta", "tuning"),
@@ -233,19 +232,19 @@ def pictures_of(name, pair, quality, one="HSV 1x1 chi2", other="words 3x1 chi2")
     return (*({k: look(rows=rows).images for k, rows in some.items()} for some in (sides, errors)),)
 
 
-def selections(name, method, n_epochs, seeds, betas, pairs, oks=None):
+def selections(name, method, n_epochs, seeds, beta, pairs, oks=None):
     """Kernels that a selector, "OKS" or "SOM", finds with many seeds, and what they cost.
 
-    `betas` of SOM are taken in turn: those that `compare` chose. Columns seed, kernel (from 1), probability
-    (its q), evaluations (kernel values), updates, mistakes (share of the visits).
+    `beta` of SOM is what `compare` chose on the same split. Columns seed, kernel (from 1), probability (its
+    q), evaluations (kernel values), updates, mistakes (share of the visits).
     """
     pair, rows = pairs[name], []
-    source = Columns(pair.kernels, normalize=True)
+    source = Columns(with_widths(pair.kernels, pair.X_train), normalize=True)
     samples, signs = source.pack(pair.X_train), 2.0 * pair.y_train - 1.0
-    for seed, beta in zip(seeds, itertools.cycle(betas), strict=False):
-        rule = {"rule": oks_pass, **(oks or {})}
-        if method == "SOM":
-            rule = {"rule": som_pass, "delta": SOM_DELTA, "eta": -math.log(beta)}
+    rule = {"rule": oks_pass, **(oks or {})}
+    if method == "SOM":
+        rule = {"rule": som_pass, "delta": SOM_DELTA, "eta": -math.log(beta)}
+    for seed in seeds:
         found = solve_selection(source, samples, signs, n_epochs=n_epochs, shuffle=True, rng=seed, **rule)
         row = {"seed": seed, "kernel": found.learner.best + 1}
         row |= {"probability": float(found.kernel_probabilities.max())}
@@ -264,12 +263,15 @@ def probabilities(name, seed, delta, eta, n_epochs, pairs):
     return table.stack().rename("probability").reset_index()
 
 
-def compare_all(sweep, pairs, grids, seeds, data, repeated=RANDOM, oks=None):
-    """Every method with the first seed, those `repeated` with every seed, on all pairs."""
-    methods = {seed: list(METHODS if seed == seeds[0] else repeated) for seed in seeds}
-    asked = {"grids": grids, "oks": oks}
-    points = [{"name": n, "methods": methods[s], "seed": s, **asked} for n in pairs for s in seeds]
-    return gathered(sweep, compare, points, "name", "seed", common={"pairs": pairs}, data=data)
+def compare_all(sweep, split, names, grids, seeds, data, repeated=RANDOM, oks=None):
+    """Every method on the first split, those `repeated` on every one; `split(seed)` gives its pairs."""
+    found, asked = [], {"grids": grids, "oks": oks}
+    for seed in seeds:
+        methods = list(METHODS if seed == seeds[0] else repeated)
+        points = [{"name": n, "methods": methods, "seed": seed, **asked} for n in names]
+        runs = gathered(sweep, compare, points, "name", "seed", common={"pairs": split(seed)}, data=data)
+        found.append(runs)
+    return pd.concat(found, ignore_index=True)
 
 
 def as_printed(table):

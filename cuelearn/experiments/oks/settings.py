@@ -14,25 +14,26 @@ ORIGINAL_TASKS = ("corel5k sky/people", "corel5k water/tree", "corel5k sky/grass
 
 # smoke, quick, full
 TABLE = {
-    "n_pairs": (2, 10, 10),  # of keywords (there are 9), and as many of categories
+    "n_pairs": (2, 10, 99),  # of keywords (there are 9, and 22 in full), and as many of categories (10, 16)
+    "least": ((100, 10), (100, 10), (60, 8)),  # drawings and families of a label
     "n_leaves": (2, 12, 12),  # pairs of four species of leaves against four others: all there are
-    "pairs": {"n_drawings": (45, 130, 1000), "n_views": (1, 2, 5), "n_pictures": (90, 600, 5000)},
+    "pairs": {"n_drawings": (45, 130, 130), "n_views": (1, 2, 3), "n_pictures": (90, 600, 1500)},
     "grids": {
         "C": ((1.0, 2.0**5), (2.0**-10, 2.0**-5, 1.0, 2.0**5, 2.0**10), C_GRID),
         "beta": ((0.3, 0.7), (0.1, 0.3, 0.5, 0.7, 0.9), BETA_RANGE),
         "p": ((1.25,), (1.01, 1.05, 1.25, 2.0), P_GRID),
     },
-    "selectors": (2, 5, 5),  # seeds of the methods in `repeated`; the others run once
-    "repeated": (("SOM", "OKS"), ("SOM", "OKS"), ("MuTron", "AlignmentSVM", "MuSVM", "SOM", "OKS")),
+    "selectors": (2, 5, 8),  # splits by thing, each with draws of its own, of the methods in `repeated`
+    "repeated": (("MuSVM", "SOM", "OKS"), ("MuSVM", "SOM", "OKS"), ("MuSVM", "SOM", "OKS")),
     "selections": {
-        "judged": (6, 40, 200),
-        "seeds": (4, 10, 50),  # but of two passes, which are judged on more
+        "judged": (6, 40, 100),
+        "seeds": (4, 10, 20),  # but of two passes, which are judged on more
         "n_epochs": ((1, 2), (1, 2, 5), (1, 2, 5, 10, 20)),
     },
     "mistakes": {
-        "n_samples": ((40, 80, 160), (75, 150, 300, 600, 1200), (100, 200, 400, 800, 1600, 3200)),
+        "n_samples": ((40, 80, 160), (75, 150, 300, 600, 1200), (75, 150, 300, 600, 1200, 2400)),
         "seeds": (1, 4, 10),
-        "draws": (8, 30, 100),
+        "draws": (8, 30, 60),
     },
     "regret": {
         "n_samples": ((40, 80), (75, 300, 900), (100, 400, 1600)),
@@ -40,9 +41,9 @@ TABLE = {
         "draws": (8, 20, 100),
     },
     "quality": {
-        "n_visits": ((50, 100, 200), (100, 200, 400, 800, 1600), (100, 200, 400, 800, 1600, 3200)),
-        "n_samples": (200, 1600, 3200),
-        "n_held": (500, 3000, 4000),
+        "n_visits": ((50, 100, 200), (100, 200, 400, 800, 1600), (100, 200, 400, 800, 1600)),
+        "n_samples": (200, 1600, 1600),
+        "n_held": (500, 3000, 3000),
         "seeds": (1, 4, 10),
         "draws": (20, 100, 300),
     },

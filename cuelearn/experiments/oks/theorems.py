@@ -333,6 +333,17 @@ def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0
     return pd.DataFrame(found | {"bound": bound})
 
 
+def mistakes_at(deltas, **point):
+    """`mistakes_against_bound` at several deltas, which have their comparators in common."""
+    return pd.concat([mistakes_against_bound(**point, delta=d) for d in deltas], ignore_index=True)
+
+
+def quality_at(visits, **point):
+    """`selection_quality` after several numbers of visits, which have theirs in common."""
+    parts = [selection_quality(n_visits=n, **point).assign(n_visits=n) for n in visits]
+    return pd.concat(parts, ignore_index=True)
+
+
 # ------------------------------------------------------------------ what the tables say
 
 
