@@ -25,7 +25,7 @@ import numpy as np
 
 from cuelearn.core.groupnorm import group_norm
 from cuelearn.core.losses import margins
-from cuelearn.mkl.crammer_singer import Machine, ascend
+from cuelearn.mkl.crammer_singer import Machine, ascend, best_stretch
 from cuelearn.mkl.problem import BLOCK_ROWS, combined_kernel, kernel_norms_sq, support_rows
 from cuelearn.mkl.state import combine_block
 
@@ -94,31 +94,6 @@ def kernel_scores(bank, coef, weights):
         combine_block(*where, weights, active, combined[: rows.size])
         scores += combined[: rows.size].T @ coef[rows]
     return scores
-
-
-def best_stretch(margin, limits, quadratic, linear):
-    r"""The factor s on the weights for which
-    :math:`s^2 quadratic + s\,linear + \frac1n \sum_i c_i [1 - s m_i]_+` is least; returns s and the value.
-
-    Near the optimum of a separable problem all margins miss 1 by little, and all losses count.
-    """
-    n = margin.size
-    if quadratic + linear <= 0.0:
-        return 1.0, float(limits @ np.maximum(0.0, 1.0 - margin)) / n
-    positive = margin > 0.0
-    knots = 1.0 / margin[positive]
-    order = np.argsort(knots)
-    knots, slopes = knots[order], (limits[positive] * margin[positive])[order] / n
-    # to the left of a knot its sample still has a loss
-    pull = np.append(np.cumsum(slopes[::-1])[::-1], 0.0) + float(limits[~positive] @ margin[~positive]) / n
-    ends = np.append(knots, np.inf)
-    first = int(np.argmax(pull - linear <= 2.0 * quadratic * ends))
-    start = 0.0 if first == 0 else float(knots[first - 1])
-    stretch = min(max((pull[first] - linear) / max(2.0 * quadratic, 1e-300), start), float(ends[first]))
-    if not 0.0 < stretch < np.inf:
-        stretch = 1.0
-    loss = float(limits @ np.maximum(0.0, 1.0 - stretch * margin)) / n
-    return stretch, stretch**2 * quadratic + stretch * linear + loss
 
 
 class Ascent:
@@ -204,13 +179,13 @@ class Ascent:
         machine = Machine(kernel, self.labels[W], self.limits[W], n, priors, np.ascontiguousarray(of_scores))
         tolerance = OWN_SHARE * max(self.near_relative, target) * self.value
         most = W.size * (UPDATES if self.near_relative < SETTLED else FIRST_UPDATES)
-        _, violation, updates = ascend(machine, B, scores, theta, tolerance, SWEEPS, most)
+        _, solved, updates = ascend(machine, B, scores, theta, tolerance, SWEEPS, most)
         self.n_updates += updates
         self.B[W] = B
         self.norms = np.sqrt(self._norms_sq(near, priors, B)) / n
         margin = margins(np.ascontiguousarray(scores.T + priors @ (of_scores * theta).T), machine.labels)
         _, self.value = self._primal(weights, margin, machine.limits * W.size / n)
-        return (self.value - self._bound()) / self.value, violation <= tolerance, margin
+        return (self.value - self._bound()) / self.value, solved, margin
 
     def _primal(self, weights, margin, limits):
         norms = weights * self.norms

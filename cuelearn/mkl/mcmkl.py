@@ -8,9 +8,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, parameters
-from cuelearn.core.losses import mean_loss
+from cuelearn.core.losses import margins
 from cuelearn.mkl.base import KernelClassifier
-from cuelearn.mkl.crammer_singer import ascend, plain_machine
+from cuelearn.mkl.crammer_singer import ascend, best_stretch, plain_machine
 from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.problem import MKLProblem, combined_kernel, kernel_norms_sq
 from cuelearn.mkl.svm import is_hard
@@ -20,9 +20,8 @@ __all__ = ["MCMKL", "solve_mc_mkl"]
 
 # most sweeps of the SVM before the kernel weights move again
 SWEEPS = 1000
-# the SVM's violation in its last sweep is kept below this share of the gap that is wanted, or of the gap that
-# remains
-OWN_SHARE = 0.1
+# the SVM's own gap is kept below this share of the gap that is wanted, or of a part of the gap that remains
+OWN_SHARE = 0.5
 # rounds without a gap that is a tenth smaller, after which a hard problem is given up
 PATIENCE = 10
 
@@ -55,15 +54,16 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
         kernel = combined_kernel(bank, d, problem.factor / lam)
         scores = np.ascontiguousarray((kernel @ B).T / n)
         value = best[0] if np.isfinite(best[0]) else 1.0
-        violation = precision * max(0.3 * relative, tol) * value
+        own = precision * max(0.3 * relative, tol) * value
         machine = plain_machine(kernel, labels, problem.n_classes)
-        _, _, done = ascend(machine, B, scores, no_theta, violation, SWEEPS, np.iinfo(int).max)
+        _, _, done = ascend(machine, B, scores, no_theta, own, SWEEPS, np.iinfo(int).max, own)
         updates += done
         norms = np.sqrt(problem.factor * kernel_norms_sq(bank, B)) / n
         # w^j = d_j theta^j / lambda
-        objective = float(0.5 * (d @ norms) ** 2 / lam + mean_loss(scores.T, labels))
+        margin = margins(np.ascontiguousarray(scores.T), labels)
+        stretch, objective = best_stretch(margin, machine.limits, 0.5 * (d @ norms) ** 2 / lam, 0.0)
         if objective < best[0]:
-            best = (objective, B.copy(), d)
+            best = (objective, stretch * B, d)
         total = float(B[np.arange(n), labels].sum()) / n
         planes.add(total, norms**2 / (2.0 * lam))
         following = planes.solve()

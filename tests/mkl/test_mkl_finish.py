@@ -20,7 +20,8 @@ from cuelearn.mkl import (
     solve_reference,
     solve_ufo,
 )
-from cuelearn.mkl.dual import best_stretch, finish_dual, kernel_scores
+from cuelearn.mkl.crammer_singer import best_stretch
+from cuelearn.mkl.dual import finish_dual, kernel_scores
 from cuelearn.mkl.problem import kernel_norms_sq
 
 SOLVERS = {OBSCURE: solve_obscure, UFOMKL: solve_ufo, PegasosMKL: solve_pegasos_mkl}

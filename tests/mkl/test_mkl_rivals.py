@@ -22,6 +22,7 @@ from rivals_twins import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+from cuelearn.core.losses import margins
 from cuelearn.datasets import load_mfeat, make_three_class
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl import (
@@ -39,6 +40,7 @@ from cuelearn.mkl import (
     solve_reference,
     svm,
 )
+from cuelearn.mkl.crammer_singer import ascend, best_stretch, plain_machine
 from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.problem import combined_kernel
 
@@ -286,6 +288,22 @@ def test_one_kernel_is_crammer_and_singer_s_svm(n_classes, C):
     found = model.decision_function(K)
     wanted = wanted[:, 1] - wanted[:, 0] if n_classes == 2 else wanted
     assert_allclose(found, wanted, atol=2e-3 * np.abs(wanted).max())
+
+
+def test_the_multiclass_svm_may_end_at_its_own_gap():
+    """The gap is that of the plain objective, and costs fewer updates than the violations of every sample."""
+    K, y = make_stack(np.random.default_rng(9), 50, 1, 4)
+    machine, work = plain_machine(K[0] * 50.0, y, 4), []
+    for gap in (0.0, 1e-3):
+        B, scores = np.zeros((50, 4)), np.zeros((4, 50))
+        _, solved, updates = ascend(machine, B, scores, np.zeros((4, 0)), 1e-6, 1000, 10**6, gap)
+        quadratic, margin = 0.5 * np.sum(B * scores.T) / 50.0, margins(scores.T.copy(), y)
+        multiple = best_stretch(margin, np.ones(50), quadratic, 0.0)[0]
+        primal = plain_objective(K, y, multiple * B, np.ones(1), 1.0, 1.0)
+        dual = B[np.arange(50), y].mean() - quadratic
+        assert solved and -1e-9 <= primal - dual <= max(gap, 1e-5)
+        work.append(updates)
+    assert work[1] < work[0]
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
