@@ -281,18 +281,31 @@ class Permutation:
         return {cue: everything[where] for cue, where in self.data.cues.items()}
 
     @cached_property
-    def distances(self):
-        """Among the training samples, and of the test samples to them: by cue, and of Flat's long vectors."""
-        train, test = self.split.train, self.split.test
-        X, used = self.data.X.astype(np.float64), np.concatenate(list(self.columns.values()))
-        given = self.task.distances
-        plain = {cue: where for cue, where in self.data.cues.items() if cue not in given}
-        vectors = {cue: standardised(X[:, where], train) for cue, where in plain.items()}
-        vectors |= {"vectors": X[:, used], "vectors scaled": standardised(X[:, used], train)}
-        found = {cue: [d[np.ix_(rows, train)] for rows in (train, test)] for cue, d in given.items()}
-        for name, v in vectors.items():
-            found[name] = [squared_distances(v[rows], v[train]) for rows in (train, test)]
-        return found
+    def found(self):
+        """Distances that were asked for: by name, and whether of the test samples."""
+        return {}
+
+    def distances(self, name, test=False):
+        """Among the training samples, or of the test samples to them: of a cue or one of Flat's vectors."""
+        if (name, test) not in self.found:
+            train, rows = self.split.train, self.split.test if test else self.split.train
+            if name in self.task.distances:
+                self.found[name, test] = self.task.distances[name][np.ix_(rows, train)]
+            else:
+                used = [self.columns[name]] if name in self.columns else list(self.columns.values())
+                vectors = self.data.X[np.ix_(np.concatenate([train, rows]), np.concatenate(used))]
+                vectors = vectors.astype(np.float64)
+                if name != "vectors":
+                    vectors = standardised(vectors, slice(train.size))
+                self.found[name, test] = squared_distances(vectors[train.size :], vectors[: train.size])
+        return self.found[name, test]
+
+    def apart(self, name, learn, rows):
+        """Distances among training samples `learn`, of `rows` (or the test) to them, and the former's mean."""
+        train = self.distances(name)
+        own = train[np.ix_(learn, learn)]
+        other = self.distances(name, True)[:, learn] if rows is None else train[np.ix_(rows, learn)]
+        return own, other, mean_rule(own)
 
     def kernels(self, names, factors, learn=None, rows=None):
         """Kernels among training samples `learn` (all), and of training samples `rows` (test) against them.
@@ -300,14 +313,11 @@ class Permutation:
         Widths are `factors`, by name, times the mean distance. Two arrays of shape (n_kernels, n, n_learn).
         """
         learn = np.arange(self.labels.size) if learn is None else learn
-        inside, across = [], []
+        pairs = []
         for name in names:
-            train, test = self.distances[name]
-            own = train[np.ix_(learn, learn)]
-            other = test[:, learn] if rows is None else train[np.ix_(rows, learn)]
-            scale = np.float32(-1.0 / (factors[name] * mean_rule(own)))
-            inside.append(np.exp(own * scale))
-            across.append(np.exp(other * scale))
+            own, other, mean = self.apart(name, learn, rows)
+            pairs.append([gaussian(distances, factors[name] * mean) for distances in (own, other)])
+        inside, across = zip(*pairs, strict=True)
         return np.stack(inside), np.stack(across)
 
     def validation_kernels(self, names, factors):
@@ -326,14 +336,17 @@ class Permutation:
         """
         factors, least = {}, {}
         for name in names:
-            errors = {}
+            errors, (*apart, mean) = {}, self.apart(name, self.split.inner, self.split.held)
             for f in FACTORS:
-                (inside,), (across,) = self.validation_kernels([name], {name: f})
-                learner = KernelPerceptron("precomputed")
-                errors[f] = self.validation_error(learner, inside, across)
+                learner, kernels = KernelPerceptron("precomputed"), [gaussian(d, f * mean) for d in apart]
+                errors[f] = self.validation_error(learner, *kernels)
             factors[name] = min(errors, key=lambda f: (errors[f], abs(np.log(f))))
             least[name] = min(errors.values())
         return factors, least
+
+
+def gaussian(distances, width):
+    return np.exp(distances * np.float32(-1.0 / width))
 
 
 def squared_distances(left, right):

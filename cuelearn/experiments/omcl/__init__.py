@@ -65,7 +65,7 @@ TABLE = {
         "width": (64, 128, 128),
         "permutations": (2, 6, 12),
     },
-    "objects": {"n_views": (3, 20, 41), "permutations": (2, 20, 160)},
+    "objects": {"n_views": (3, 20, 41), "permutations": (2, 36, 160)},
     "categories": {"n_categories": (5, 30, 30), "n_learn": (6, 30, 30), "permutations": (2, 6, 24)},
     "things": {"permutations": (2, 6, 20)},
     "integration": (2, 4, 10),  # permutations of the categories
@@ -149,7 +149,7 @@ def permutation_run(permutation, step, task):
     chosen = choose_parameters(run)
     C, etas = chosen["C"], chosen["eta"]
     stacks, flat = (run.kernels(names, chosen["factors"]) for names in (cues, [chosen["flat"]]))
-    del run.distances  # the kernels are all that is needed of them
+    run.found.clear()  # the kernels are all that is needed of the distances
     models = {method: (two_layers(C, etas=etas[method]), stacks) for method in STANDARD_ERRORS}
     models["OMCL-PERC"] = two_layers(C, len(cues)), stacks
     models |= {
