@@ -301,7 +301,7 @@ class Permutation:
         return self.found[name, test]
 
     def apart(self, name, learn, rows):
-        """Distances among training samples `learn`, of `rows` (or the test) to them, and the former's mean."""
+        """Distances among training samples `learn`, of `rows` (or the test) to them; the former's mean."""
         train = self.distances(name)
         own = train[np.ix_(learn, learn)]
         other = self.distances(name, True)[:, learn] if rows is None else train[np.ix_(rows, learn)]

@@ -236,3 +236,15 @@ def test_differences_are_drawn_run_by_run_and_the_papers_end_points_beside(resul
     assert marks == [6.4, 17.4]
     fig = draw.support_sizes({"digits": (table, "real"), "made": (table, "simulated")})
     assert [ax.cuelearn_stamp.get_text() for ax in fig.axes] == ["real", "simulated"]
+
+
+def test_distances_are_made_once_and_where_they_are_used(monkeypatch):
+    task, made = cue_tasks.table_task(datasets.load_htad(), 60, 40, range(1), 0), []
+    true = cue_tasks.squared_distances
+    monkeypatch.setattr(cue_tasks, "squared_distances", lambda *both: made.append(1) or true(*both))
+    run = cue_tasks.Permutation(task, task.splits[0])
+    run.choose_widths(["vectors", "vectors scaled"])
+    assert len(made) == 2  # the tests' are those of one of the two alone
+    for _ in range(2):
+        inside, across = run.kernels(["vectors scaled"], {"vectors scaled": 2.0})
+    assert len(made) == 3 and inside.shape[1:] == (60, 60) and across.shape[1:] == (40, 60)
