@@ -36,7 +36,6 @@ digits = datasets.load_mfeat()
 assert digits.X.shape == (2000, 649) and len(datasets.load_mnist(5, 5).X) == 10
 picture = np.zeros((40, 40, 3), np.uint8)
 for needs, extra, call in (
-    ("skimage", "images", lambda: datasets.dense_descriptors(picture)),
     ("skimage", "images", lambda: datasets.foreground_mask(picture)),
     ("PIL", "images", lambda: datasets.folders.read_image("a.png")),
     ("pooch", "data", lambda: datasets.fetch_original("usps", ".")),

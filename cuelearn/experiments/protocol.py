@@ -143,6 +143,37 @@ def at_edges(grid, chosen, natural=None):
     return ", ".join(found)
 
 
+def edges(chosen, grids, natural=None, by=()):
+    """What of a table of choices lies at the ends of their grids, by method and how often, in words; warns.
+
+    Parameters
+    ----------
+    chosen : DataFrame
+        A row for each choice. Of the grid "C" are the columns "C" and "C ...", such as "C colour"; blank or
+        missing values are no choices.
+    grids, natural : dict of name -> values
+        As in `at_edges`.
+    by : list of str
+        Columns that say whose choice it is, told apart.
+
+    Returns
+    -------
+    str
+        "OMCL: C = 10 is the largest tried (2 of 8)" and so on, or "" where no choice lies at an end.
+    """
+    by, said = [by] if isinstance(by, str) else list(by), []
+    for who, rows in chosen.groupby(by, sort=False) if by else [((), chosen)]:
+        for name, grid in grids.items():
+            mine = [column for column in chosen if column.split()[0] == name]
+            values = pd.to_numeric(pd.Series(rows[mine].to_numpy().ravel()), errors="coerce").dropna()
+            for end in sorted({min(grid), max(grid)}):
+                n = int((values == end).sum())
+                words = at_edges({name: grid}, {name: end}, natural) if n else ""
+                whose = f"{', '.join(map(str, who))}: " if who else ""
+                said += [f"{whose}{words} ({n} of {len(values)})"] if words else []
+    return "; ".join(said)
+
+
 # ---------------------------------------------------------------- sweeps
 
 

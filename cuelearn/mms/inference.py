@@ -181,7 +181,8 @@ def matching_search(packed, i, scores, first, label, value, labels):
     regions share a word. The best of each kind is found in turn.
     """
     P, n_regions = packed.n_attributes, scores.shape[0]
-    labels[:] = label[first[:-1]]
+    for s in range(labels.shape[0]):
+        labels[s] = label[first[s]]
     if not contains(packed, i, labels):
         return
     top, trial = labels.copy(), labels.copy()
@@ -191,9 +192,11 @@ def matching_search(packed, i, scores, first, label, value, labels):
         own[s // P] += value[first[s]]
     best = 0.0  # all null
     for s in range(n_regions * P):
-        slot, labels[s] = packed.row[i] * P + s, packed.null[s % P]
-        possible = packed.slot_labels[packed.slot[slot] : packed.slot[slot + 1]]
-        best += scores[s // P, labels[s]] + (not np.any(possible == labels[s]))
+        slot, labels[s], lost = packed.row[i] * P + s, packed.null[s % P], 1.0
+        for at in range(packed.slot[slot], packed.slot[slot + 1]):
+            if packed.slot_labels[at] == labels[s]:
+                lost = 0.0
+        best += scores[s // P, labels[s]] + lost
     for m in range(n_regions):  # one region off its words: all of its label combinations
         number = 1
         for s in range(m * P, (m + 1) * P):
@@ -295,8 +298,8 @@ def exact_violator(packed, i, scores, labels, most_nodes):
 
 @njit(cache=True)
 def find(packed, i, scores, labels, most_nodes):
-    """The most violating labeling: exact, or where `most_nodes` is None by Algorithm 10, compiled alone."""
-    if most_nodes is None:
+    """The most violating labeling: exact, or where `most_nodes` is 0 by Algorithm 10."""
+    if most_nodes == 0:
         return violator(packed, i, scores, labels)
     return exact_violator(packed, i, scores, labels, most_nodes)
 
@@ -428,7 +431,7 @@ def most_violating(scores, candidates, bag=0, method="heap"):
     labels = np.empty(scores.shape[0] * candidates.n_attributes, np.int32)
     if method == "exact":
         refuse_unlisted(candidates, [i])
-    value, _ = find(packed, i, scores, labels, MOST_NODES if method == "exact" else None)
+    value, _ = find(packed, i, scores, labels, MOST_NODES if method == "exact" else 0)
     if np.isnan(value):
         many = f"more than {MOST_NODES} partial labelings for bag {i}"
         raise ValueError(f"method 'exact' needs {many}; 'heap' does not")

@@ -57,7 +57,7 @@ class ConvexProblem:
     def __init__(self, space, candidates, lam, exact=False, rng=None, shuffle=True):
         self.space, self.candidates, self.lam = space, candidates, lam
         self.rng, self.shuffle, self.visits = rng, shuffle, []
-        self.most_nodes = MOST_NODES if exact else None
+        self.most_nodes = MOST_NODES if exact else 0
         self.target = np.zeros((candidates.n_instances, space.n_columns))
         self.rows_of_block = min(MOST_ROWS, max(space.n_columns, CHEAP // space.width))
 
@@ -99,7 +99,7 @@ class ConvexProblem:
     def refuse_unfinished(self, value):
         if np.isfinite(value):
             return
-        if self.most_nodes is not None and np.isfinite(self.space.weights).all():
+        if self.most_nodes and np.isfinite(self.space.weights).all():
             many = f"more than {MOST_NODES} partial labelings for one bag"
             raise ValueError(f"inference='exact' needs {many}; 'heap' does not")
         raise ValueError("the hyperplanes overflow: standardise the features, lower C, or take 'frank-wolfe'")
@@ -117,7 +117,7 @@ class ConvexProblem:
             bags = order[begin:end]
             rows, first = sets.rows(bags), np.concatenate([[0], np.cumsum(sets.bag_sizes[bags])])
             scores = self.space.scores(rows)
-            products = self.space.products(rows)
+            products = np.ascontiguousarray(self.space.products(rows))  # the blocks are of one type
             yield rows, Block(bags, first, scores, products, self.target[rows], np.zeros_like(scores))
             begin = end
 

@@ -271,7 +271,7 @@ def test_every_run_picks_on_a_sample_of_the_draws():
 
 
 def test_choices_at_the_ends_of_their_grids():
-    """Said by method, with the share of its runs; not of p = 2, nor of a method that has no p."""
+    """Said by method, with the number of its runs; not of p = 2, nor of a method that has no p."""
     table = pd.DataFrame(
         {
             "method": ["MKTL"] * 4 + ["NoTransfer"] * 2,
@@ -282,7 +282,7 @@ def test_choices_at_the_ends_of_their_grids():
     grids = {"C": [0.1, 1.0, 10.0], "p": [1.01, 1.2, 2.0]}
     with pytest.warns(GridEdgeWarning, match="C = 10"):
         said = exp.edges(table, grids)
-    assert "MKTL C = 0.1 is the smallest tried (25% of its runs)" in said and "C = 10" in said
+    assert "MKTL: C = 0.1 is the smallest tried (1 of 4); MKTL: C = 10 is the" in said
     assert "NoTransfer" not in said and "p =" not in said
     assert "no choice" in exp.edges(table[table["C"] == 1.0], grids)
 

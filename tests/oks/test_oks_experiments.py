@@ -156,7 +156,7 @@ def test_work_is_counted(two):
     )
     with pytest.warns(protocol.GridEdgeWarning):
         said = exp.edges(runs.assign(C=32.0, beta=np.nan, p=2.0), grids)
-    assert said == "C = 32 is the largest tried 8 times of 8"
+    assert said == "C = 32 is the largest tried (8 of 8)"
     told = exp.as_printed(pd.concat([runs, runs.assign(accuracy=1.0)]))
     assert told["accuracy"].tolist() == pytest.approx((0.5 + 0.5 * runs["accuracy"]).tolist())
     assert "C=" in told.set_index("method").loc["OKS", "chosen"]

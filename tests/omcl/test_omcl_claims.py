@@ -125,5 +125,5 @@ def test_choices_at_the_edge_are_counted_and_warned_of():
     )
     with pytest.warns(GridEdgeWarning):
         words = exp.edges(chosen)
-    assert words == "C (1 of 2) = 1000 is the largest tried, eta (2 of 4) = 0.1 is the smallest tried"
+    assert words == "C = 1000 is the largest tried (1 of 2); eta = 0.1 is the smallest tried (2 of 4)"
     assert exp.edges(pd.DataFrame({"p": [2.0, 1.25]}), exp.LEVELS["OM-2"]) == ""

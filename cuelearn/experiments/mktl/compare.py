@@ -11,9 +11,10 @@ import pandas as pd
 from sklearn.utils.class_weight import compute_sample_weight
 
 from cuelearn.core.intervals import interval
+from cuelearn.experiments import protocol
 from cuelearn.experiments.mktl.settings import N_NEGATIVE, NATURAL
 from cuelearn.experiments.mktl.tasks import TASKS, binary_targets, binary_task, draw, load_task, n_most
-from cuelearn.experiments.protocol import at_edges, best_of, compared, fitted, grid_points
+from cuelearn.experiments.protocol import best_of, compared, fitted, grid_points
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 
@@ -177,13 +178,8 @@ def picked(found, method, grids, seed):
 
 def edges(table, grids):
     """Whose C or p lies at an end of its grid, and in how many of its runs, in words for a note; warns."""
-    found = []
-    for (method, name), values in table.melt("method", ["C", "p"]).groupby(["method", "variable"])["value"]:
-        for value, share in values[values != ""].value_counts(normalize=True).items():
-            said = at_edges(grids, {name: value}, NATURAL)
-            of = f"{share:.0%}" if share >= 0.005 else "under 1%"
-            found += [f"{method} {said} ({of} of its runs)"] if said else []
-    return f"at the ends of the grids: {'; '.join(found)}" if found else "no choice at an end of its grid"
+    said = protocol.edges(table, grids, NATURAL, by="method")
+    return f"at the ends of the grids: {said}" if said else "no choice at an end of its grid"
 
 
 def _compared(sweep, label, choose, asked, points, by, grids, data):

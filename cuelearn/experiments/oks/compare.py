@@ -5,16 +5,15 @@ further method takes one line in `METHODS`; `pairs` is always what `describe_pai
 """
 
 import math
-from collections import Counter
 from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from cuelearn.experiments import pictures
+from cuelearn.experiments import pictures, protocol
 from cuelearn.experiments.oks.tasks import Pair, held_apart
-from cuelearn.experiments.protocol import at_edges, gathered, quiet, timed
+from cuelearn.experiments.protocol import gathered, quiet, timed
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OM2, SimpleMKL
 from cuelearn.oks import (
@@ -187,12 +186,7 @@ def compare(name, methods, seed, grids, pairs, oks=None):
 
 def edges(table, grids):
     """Which choices of `compare` or `every_kernel` lie at an end of their grid, in words; warns of them."""
-    told = []
-    for name in set(grids) & set(table.columns):
-        values = table[name].dropna()
-        said = Counter(filter(None, (at_edges(grids, {name: value}, NATURAL) for value in values)))
-        told += [f"{text} {n} times of {len(values)}" for text, n in said.items()]
-    return "; ".join(sorted(told))
+    return protocol.edges(table, grids, NATURAL)
 
 
 def every_kernel(name, seed, grids, pairs):

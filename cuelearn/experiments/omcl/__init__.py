@@ -19,6 +19,7 @@ import pandas as pd
 from sklearn.model_selection import cross_val_predict
 from sklearn.svm import SVC, LinearSVC
 
+from cuelearn.experiments import protocol
 from cuelearn.experiments.cue_tasks import (
     FACTORS,
     WEATHERS,
@@ -28,7 +29,7 @@ from cuelearn.experiments.cue_tasks import (
     handed,
     mean_error,
 )
-from cuelearn.experiments.protocol import at_edges, choose, grid_points, settings_of, timed
+from cuelearn.experiments.protocol import choose, grid_points, settings_of, timed
 from cuelearn.mkl import OBSCURE, OM2
 from cuelearn.omcl import (
     OMCL,
@@ -420,15 +421,7 @@ def edges(chosen, grids=None):
 
     `chosen` is of `run_all`, or what `integration_run` chose for one method, with its `grids`.
     """
-    grids, tried, at = grids or {"C": C_GRID, "eta": ETAS, "width": FACTORS}, {}, {}
-    for kind, grid in grids.items():
-        mine = [column for column in chosen if column.split()[0] == kind]
-        values = chosen[mine].to_numpy(dtype=float)
-        for end in (min(grid), max(grid)):
-            if n := int((values == end).sum()) if end not in NATURAL.get(kind, ()) else 0:
-                name = f"{kind} ({n} of {values.size})"
-                tried[name], at[name] = grid, end
-    return at_edges(tried, at)
+    return protocol.edges(chosen, grids or {"C": C_GRID, "eta": ETAS, "width": FACTORS}, NATURAL)
 
 
 def diagonal_weights(runs, n_classes):
