@@ -27,7 +27,7 @@ TABLE = {
     "effort": {"n_epochs": (5, 50, 100), "n_rounds": (3, 6, 6)},  # enough for a small gap at most C
     "artificial": {
         "names": (("letter", "pendigits"), ARTIFICIAL, ARTIFICIAL),
-        "seeds": (2, 8, 24),
+        "seeds": (2, 8, 32),
         "n_bags": (40, 80, 150),
         "n_test": (300, 2000, 10_000),
         "L": ((5, 20), (5, 20, 100), (5, 20, 100)),
