@@ -17,6 +17,7 @@ from cuelearn.datasets import VERBS
 from cuelearn.datasets.captioned import POSE_CUES
 from cuelearn.experiments.mms import artificial, methods, naming, poses, printed
 from cuelearn.experiments.mms.settings import ARTIFICIAL, C_RANGE, settings
+from cuelearn.experiments.protocol import GridEdgeWarning
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
 
 EFFORT = {"n_epochs": 3, "n_rounds": 2}
@@ -280,6 +281,13 @@ def test_parameters_arrive():
     assert (model.n_epochs, model.n_rounds, model.random_state, model.inference) == (3, 2, 9, "heap")
 
 
+def test_every_choice_at_an_end_is_told():
+    """Also where the first draw chose well."""
+    table = pd.DataFrame({"method": ["A", "A", "B"], "C": [1.0, 10.0, 1.0]})
+    with pytest.warns(GridEdgeWarning):
+        assert methods.edges(table, ["method"], C=(0.1, 1.0, 10.0)) == "A: C = 10 is the largest tried"
+
+
 # ------------------------------------------------------------------ figure 5.3
 
 
@@ -359,7 +367,8 @@ def test_curves_have_every_point(sweep):
     assert table[given].groupby("method")["accuracy"].nunique().min() > 1  # each seed has its own
     for name, seed, L, hard in (("satimage", 5, 1, (0.0, 0.0)), ("pendigits", 6, 4, (0.25, 0.5))):
         chosen = {
-            m: artificial.validated(name, m, 5, 12, (0.1, 10.0), EFFORT) for m in ("MMS", "CLSVM", "MC-SVM")
+            m: artificial.validated(name, m, seed, 12, (0.1, 10.0), EFFORT)  # anew in each draw
+            for m in ("MMS", "CLSVM", "MC-SVM")
         }
         place = {"name": name, "n_candidates": L, "p_correlated": hard[0], "p_ambiguous": hard[1]}
         own = artificial.accuracies(seed, chosen, EFFORT, n_bags=12, n_test=30, **place).set_index("method")
@@ -860,7 +869,13 @@ def test_shares_of_right_names_and_verbs(monkeypatch):
 def test_all_models_are_there(sweep, monkeypatch):
     monkeypatch.setattr(poses, "DIST_WIDTHS", (0.1, 0.5))
     o = {"n_items": 110, "n_test": 25, "n_names": 30, "widths": (0.5,), "C": (1.0, 10.0)}
+    composed, make = [], poses.make_captioned
+    monkeypatch.setattr(
+        poses, "make_captioned", lambda *a, **k: composed.append(k["random_state"]) or make(*a, **k)
+    )
+    poses.table_of.cache_clear()
     table = poses.all_models(sweep, o, (3, 4), EFFORT)
+    assert composed == [3, 4]  # each corpus once
     cases = list(itertools.product(("DistNaming", "MMS"), ("name", "verb", "both")))
     cases += [("GMMNaming", "name"), ("RANDOM", "both")]
     wanted = [

@@ -14,6 +14,7 @@ from cuelearn.experiments.mms.naming import (
     objective_at_truth,
     partial_labels,
     protocols,
+    provenance_of,
     searches,
 )
 from cuelearn.experiments.mms.poses import COMPONENTS, DIST_WIDTHS, MODELS, all_models

@@ -62,7 +62,7 @@ def bags_of(name, seed, n_bags, n_test, n_candidates, p_correlated, p_ambiguous)
 
 
 def validated(name, method, seed, n_bags, grid, effort):
-    """Parameters of a method, C and class_weight, chosen at middle difficulty."""
+    """Parameters of a method, C and class_weight, chosen at middle difficulty of the same draw."""
     bags, _, _ = bags_of(name, seed, n_bags, 1, **MIDDLE)
     return choose(method, bags.X, bags.candidates, bags.labels(), grid, seed, effort)
 
@@ -88,8 +88,8 @@ def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS)):
     class_weight.
     """
     data = [load_set(n) for n in names]
-    common = {"seed": seeds[0], "n_bags": o["n_bags"], "grid": list(grid), "effort": effort}
-    asked = [{"name": n, "method": m, **common} for n in names for m in methods]
+    common = {"n_bags": o["n_bags"], "grid": list(grid), "effort": effort}
+    asked = [{"name": n, "method": m, "seed": s, **common} for n in names for s in seeds for m in methods]
     weak = [m for m in methods if m not in SUPERVISED]
     places = [dict(zip(HARD, (L, *hard), strict=True)) for L in o["L"] for hard in o["hardness"]]
     size = {"n_bags": o["n_bags"], "n_test": o["n_test"]}
@@ -99,7 +99,8 @@ def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS)):
         for n, s, place in itertools.product(names, seeds, places)
     ]
     chosen = ("C", "class_weight")
-    frame = compared(sweep, "curves", validated, asked, accuracies, points, ["name"], chosen, data)
+    by = ["name", "seed"]
+    frame = compared(sweep, "curves", validated, asked, accuracies, points, by, chosen, data)
     given = frame["method"].isin(SUPERVISED)
     truth = frame[given].drop(columns=HARD).merge(pd.DataFrame(places), how="cross")
     return pd.concat([frame[~given], truth], ignore_index=True)[frame.columns]

@@ -111,10 +111,10 @@ def each_search(X, candidates, new, C, seed, effort, step=1):
 
 def edges(table, by, **grids):
     """In words, which parameters that a table's methods were given lie at an end of their grids."""
-    said = []
-    for who, chosen in table.groupby(by, sort=False)[list(grids)].first().iterrows():
-        words = at_edges(grids, chosen.dropna())
-        said += [f"{', '.join(who) if isinstance(who, tuple) else who}: {words}"] if words else []
+    said = {}
+    for row in table[[*by, *grids]].drop_duplicates().to_dict("records"):
+        words = at_edges(grids, {name: row[name] for name in grids if pd.notna(row[name])})
+        said |= {f"{', '.join(row[name] for name in by)}: {words}": None} if words else {}
     return "; ".join(said)
 
 

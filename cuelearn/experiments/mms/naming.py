@@ -33,6 +33,11 @@ def corpus(seed, n_items, n_names, protocol):
     return make_captioned(n_items, protocol=protocol, n_names=n_names, random_state=seed)
 
 
+def provenance_of(**where):
+    """Where a `corpus` comes from, for the notes of figures."""
+    return corpus(**where).provenance
+
+
 def labelled_sets(data, occurrences, constraints, attributes=("name",)):
     """Candidate sets of a composed corpus from its captions, and the true labels (n, n_attributes).
 

@@ -11,7 +11,7 @@ from cuelearn.datasets.captioned import POSE_CUES
 from cuelearn.experiments.mms.methods import DRAWS, DUAL, best_on_held
 from cuelearn.experiments.mms.naming import labelled_sets
 from cuelearn.experiments.mms.settings import OCCURRENCES
-from cuelearn.experiments.protocol import compared, fitted, grid_points
+from cuelearn.experiments.protocol import fitted, grid_points
 from cuelearn.kernels import RBF
 from cuelearn.mms import MMS, DistNaming, GMMNaming
 
@@ -33,7 +33,7 @@ CUES = {"name": ("face",), "verb": POSE_CUES}
 ATTRIBUTES = {"name": ("name",), "verb": ("verb",), "both": ("name", "verb")}
 
 
-@lru_cache(maxsize=2)  # points come corpus by corpus
+@lru_cache(maxsize=1)  # a point has one corpus
 def table_of(seed, n_items, n_test, n_names):
     """The composed corpus with poses (CaptionedData), its features in float32, the columns of their parts.
 
@@ -122,6 +122,12 @@ def pose_run(modelled, seed, chosen, effort, **size):
     return pd.concat(tables, ignore_index=True)
 
 
+def corpus_run(seed, chosen, effort, **size):
+    """`pose_run` of all models on one corpus, which is composed once; `chosen` by what is modelled."""
+    tables = [pose_run(what, seed, own, effort, **size).assign(modelled=what) for what, own in chosen.items()]
+    return pd.concat(tables, ignore_index=True)
+
+
 def _shares(method, chosen, modelled, seed, effort, **size):
     data, X, parts = table_of(seed=seed, **size)
     sets, labels = problem_of(seed=seed, **size, modelled=modelled)
@@ -149,9 +155,13 @@ def all_models(sweep, o, seeds, effort):
     """Figure 5.6 over all seeds: method, modelled, seed, columns of `pose_run`, C, width, components."""
     common = {**{key: o[key] for key in ("n_items", "n_test", "n_names")}, "effort": effort}
     grids = {"widths": list(o["widths"]), "grid": list(o["C"])}
-    models = [*MODELS, ("RANDOM", "both")]
+    models = [*reversed(MODELS), ("RANDOM", "both")]  # the dearest first
     asked = [{"method": m, "modelled": a, "seed": seeds[0], **grids, **common} for m, a in models]
-    points = [({"modelled": a, "seed": s, **common}, [m]) for s in seeds for m, a in models]
-    frame = compared(sweep, "poses", pose_parameters, asked, pose_run, points, ["modelled"], tuple(NONE))
-    frame.insert(0, "method", frame.pop("method"))
-    return frame
+    found = dict(zip(models, sweep("poses-parameters").run(pose_parameters, asked), strict=True))
+    chosen = {}
+    for method, modelled in [*MODELS, ("RANDOM", "both")]:
+        chosen.setdefault(modelled, {})[method] = found[method, modelled]
+    points = [{"seed": s, "chosen": chosen, **common} for s in seeds]
+    frame = sweep("poses").frame(corpus_run, points).drop(columns=["chosen", "effort"])
+    own = [found[pair] for pair in zip(frame["method"], frame["modelled"], strict=True)]
+    return frame.join(pd.DataFrame(own, index=frame.index)[list(NONE)])
