@@ -15,6 +15,7 @@ import json
 import logging
 import os
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -38,7 +39,7 @@ WITH = {"mkl": ("multilabel",)}
 #: Parameters that the runner sets itself, and the option for each.
 OWN = {"profile": "--profile", "data_tier": "--data", "figures_dir": "--root", "n_jobs": "--jobs"}
 #: Modules whose text has no influence on what a chapter makes.
-RUNNER = ("book/run.py", "book/gallery.py", "book/report.py")
+RUNNER = ("book/run.py", "book/gallery.py", "book/report.py", "book/warm.py")
 
 
 class RunError(Exception):
@@ -236,6 +237,21 @@ def _relayed(relay, chapter):
         relay.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def compiled_ahead():
+    """Meanwhile an empty cache of numba's is filled by a process that takes what the others leave."""
+    cache, process = os.environ.get("NUMBA_CACHE_DIR"), None
+    if cache and next(Path(cache).rglob("*.nbi"), None) is None:
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = subprocess.Popen([sys.executable, "-m", "cuelearn.book.warm"], **quiet)
+    try:
+        yield
+    finally:
+        if process:
+            process.kill()
+            process.wait()
+
+
 def _surroundings(options):
     """Environment of the kernels: no home directory is needed; processes times threads fit the cores."""
     places = {"MPLCONFIGDIR": "matplotlib", "IPYTHONDIR": "ipython", "CUELEARN_CACHE": ""}
@@ -345,10 +361,11 @@ def _make(plan, options):
     _surroundings(options)
     from cuelearn.book.gallery import print_summary, write_overviews  # matplotlib: now it has a place
 
-    for job in plan:
-        said = f"{job.chapter}: another run is making it; waiting"
-        with file_lock(job.file(".lock", "."), lambda said=said: print(said, flush=True)):
-            status[job.chapter] = _make_one(job, options)
+    with compiled_ahead():
+        for job in plan:
+            said = f"{job.chapter}: another run is making it; waiting"
+            with file_lock(job.file(".lock", "."), lambda said=said: print(said, flush=True)):
+                status[job.chapter] = _make_one(job, options)
     for directory in dict.fromkeys(job.directory for job in plan):
         mine = {job.chapter: status[job.chapter] for job in plan if job.directory == directory}
         with file_lock(directory / ".overview.lock"):

@@ -1,5 +1,6 @@
 """The runner, on tiny notebooks: staleness, wrong names, failures, kills, overviews."""
 
+import importlib
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from cuelearn.book import run
+from cuelearn.book import run, warm
 from cuelearn.book.run import CHAPTERS, DATA_TIERS, PROFILES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -152,6 +153,25 @@ def test_variant_names():
     assert run.variant({}) == "" and run.variant({"seed": 3, "p": 1.1}) == "p=1.1,seed=3"
     odd = run.variant({"a": "x/../y"})
     assert "/" not in odd and odd != run.variant({"a": "x_.._y"})
+
+
+def test_an_empty_cache_of_compiled_code_is_filled_meanwhile(tmp_path, monkeypatch):
+    for module in warm.MODULES:
+        assert ">>>" in importlib.import_module(f"cuelearn.{module}").__loader__.get_source(
+            f"cuelearn.{module}"
+        )
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    started, popen = [], subprocess.Popen
+    monkeypatch.setattr(
+        run.subprocess, "Popen", lambda *a, **k: started.append(popen(*a, **k)) or started[-1]
+    )
+    with run.compiled_ahead():
+        (one,) = started
+        assert one.poll() is None and one.args[-1] == "cuelearn.book.warm"
+    assert one.poll() is not None  # it does not outlive the run
+    (tmp_path / "some.nbi").touch()
+    with run.compiled_ahead():
+        assert len(started) == 1
 
 
 def test_a_whole_run(tmp_path):
