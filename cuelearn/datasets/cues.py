@@ -267,7 +267,8 @@ def image_cues(
     Notes
     -----
     A photograph of 320 x 240 pixels takes 25 ms with colour, LxLy, DirC and bow, 50 ms with `PHOTO_CUES`, on
-    one core. What scales images, looks at hue, makes the pyramid or counts in cells needs the extra ``images``.
+    one core. What scales images, looks at hue, counts in cells or makes the pyramid needs the extra
+    ``images``.
 
     Examples
     --------
