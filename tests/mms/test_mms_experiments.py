@@ -285,7 +285,8 @@ def test_every_choice_at_an_end_is_told():
     """Also where the first draw chose well."""
     table = pd.DataFrame({"method": ["A", "A", "B"], "C": [1.0, 10.0, 1.0]})
     with pytest.warns(GridEdgeWarning):
-        assert methods.edges(table, ["method"], C=(0.1, 1.0, 10.0)) == "A: C = 10 is the largest tried"
+        said = methods.edges(table, ["method"], C=(0.1, 1.0, 10.0))
+    assert said == "A: C = 10 is the largest tried (1 of 2)"
 
 
 # ------------------------------------------------------------------ figure 5.3

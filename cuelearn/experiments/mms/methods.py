@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cuelearn.experiments import protocol
-from cuelearn.experiments.protocol import at_edges, fitted, grid_points
+from cuelearn.experiments.protocol import fitted, grid_points
 from cuelearn.mms import (
     CLSVM,
     M3MIML,
@@ -111,11 +111,7 @@ def each_search(X, candidates, new, C, seed, effort, step=1):
 
 def edges(table, by, **grids):
     """In words, which parameters that a table's methods were given lie at an end of their grids."""
-    said = {}
-    for row in table[[*by, *grids]].drop_duplicates().to_dict("records"):
-        words = at_edges(grids, {name: row[name] for name in grids if pd.notna(row[name])})
-        said |= {f"{', '.join(row[name] for name in by)}: {words}": None} if words else {}
-    return "; ".join(said)
+    return protocol.edges(table, grids, by=by)
 
 
 def random_share(candidates, labels, rngs):
