@@ -150,6 +150,9 @@ def test_a_visit_reads_the_rows_of_all_kernels_and_an_update_once_more():
     assert (curve["rows"] == 6 * (curve["step"] + curve["n_updates"])).all()
     many = mkl.many_kernels("UFOMKL", 10.0, "auto", 4, 0, alpha=0.0, **where)
     assert many["rows"] == 6 * (4 * 60 + many["n_updates"])
+    tried = [{"C": 10.0, "alpha": alpha, "tol": None} for alpha in (0.0, 0.02)]
+    both = mkl.against_alpha(tried, 0, n_epochs=4, **where)
+    assert both["alpha"].tolist() == [0.0, 0.02] and both.loc[0, "objective"] == many["objective"]
 
 
 def test_rows_of_batch_methods_follow_their_svms():

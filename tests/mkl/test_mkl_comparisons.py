@@ -76,7 +76,7 @@ def test_ties_go_to_the_plainer_model(sweep, mfeat, monkeypatch):
     monkeypatch.setattr(rivals, "validation_accuracy", _tied)
     options = {"n_folds": 2, "grids": {**GRIDS, "alpha": (0.001, 0.01)}, "data": mfeat}
     chosen, _ = exp.choose(sweep(), "mfeat-6", 60, ["LpMKL", "UFOMKL"], 0, **options)
-    assert chosen == {"LpMKL": {"C": 0.1, "p": 2.0}, "UFOMKL": {"C": 0.1, "alpha": 0.02}}
+    assert chosen == {"LpMKL": {"C": 0.01, "p": 2.0}, "UFOMKL": {"C": 0.01, "alpha": 0.02}}
 
 
 def _tied(**point):
@@ -89,6 +89,19 @@ def test_validation_never_sees_its_own_samples(mfeat):
     folds = rivals.folds_of(loaded.labels, None, 3, 0)
     assert len(folds) == 3 and all(not set(a) & set(b) and a.size + b.size == 60 for a, b in folds)
     assert sorted(np.concatenate([b for _, b in folds])) == list(range(60))
+
+
+def test_a_choice_on_every_second_class_learns_and_tests_on_these_alone():
+    where = {"task": "objects-12", "n_train": 60}
+    whole = exp.get_task(n_test=1, seed=0, **where)
+    bank, labels, groups = rivals.to_choose_on(0, every=2, **where)
+    rows = np.flatnonzero(whole.labels % 2 == 0)
+    assert (2 * labels == whole.labels[rows]).all() and (groups == whole.groups[rows]).all()
+    assert (bank.stack == whole.bank.stack[:, rows][:, :, rows]).all()
+    found = [
+        rivals.validation_accuracy("LpMKL", {"C": 1.0, "p": 2.0}, 2, 0, every=e, **where) for e in (1, 2)
+    ]
+    assert found[0]["accuracy"] < found[1]["accuracy"]  # fewer classes are easier
 
 
 def test_compare_times_everybody_on_the_same_split(sweep, mfeat):

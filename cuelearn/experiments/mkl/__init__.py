@@ -25,6 +25,7 @@ from cuelearn.experiments.mkl.rivals import (
     with_ratios,
 )
 from cuelearn.experiments.mkl.runs import (
+    against_alpha,
     all_of_mnist,
     many_kernels,
     online_run,

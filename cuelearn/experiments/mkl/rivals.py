@@ -121,39 +121,58 @@ def folds_of(labels, groups, n_folds, seed):
     return [(np.flatnonzero(~side), np.flatnonzero(side)) for side in sides]
 
 
-def validation_accuracy(method, params, n_folds, seed, options=None, **where):
-    """Accuracy of one choice of parameters on held-back training samples; `where` as in `runs`."""
+def to_choose_on(seed, every=1, **where):
+    """Kernels, labels and groups of what parameters are chosen on: the first of `every` few classes."""
     task = get_task(n_test=1, seed=seed, **where)
+    rows = np.flatnonzero(task.labels % every == 0)
+    bank = task.bank if every == 1 else task.bank.restrict(rows)
+    return bank, task.labels[rows] // every, None if task.groups is None else task.groups[rows]
+
+
+def validation_accuracy(method, params, n_folds, seed, options=None, **where):
+    """Accuracy of one choice of parameters on held-back training samples; `where` as in `to_choose_on`."""
+    bank, labels, groups = to_choose_on(seed, **where)
     right = []
-    for train, test in folds_of(task.labels, task.groups, n_folds, seed):
-        groups = None if task.groups is None else task.groups[train]
-        model = build(method, params, seed, task.labels[train], groups, **(options or {}))
-        fitted(model, task.bank.restrict(train), task.labels[train])
+    for train, test in folds_of(labels, groups, n_folds, seed):
+        own = None if groups is None else groups[train]
+        model = build(method, params, seed, labels[train], own, **(options or {}))
+        fitted(model, bank.restrict(train), labels[train])
         for rows in np.split(test, range(128, test.size, 128)):
-            predicted = model.predict(np.ascontiguousarray(task.bank.rows(rows)[:, :, train]))
-            right.append(predicted == task.labels[rows])
+            predicted = model.predict(np.ascontiguousarray(bank.rows(rows)[:, :, train]))
+            right.append(predicted == labels[rows])
     return {"accuracy": float(np.mean(np.concatenate(right)))}
 
 
 def own_choice(method, params, seed, **where):
     """The parameter that an estimator chooses by its own cross-validation, others given."""
-    task = get_task(n_test=1, seed=seed, **where)
+    bank, labels, groups = to_choose_on(seed, **where)
     own = METHODS[method].own
-    model = fitted(build(method, params, seed, task.labels, task.groups), task.bank, task.labels)
+    model = fitted(build(method, params, seed, labels, groups), bank, labels)
     return {own: float(getattr(model, f"{own}_"))}
 
 
 def choose(
-    sweep, task, n_train, methods, seed, *, n_folds, grids=None, n_kernels=None, options=None, data=()
+    sweep,
+    task,
+    n_train,
+    methods,
+    seed,
+    *,
+    n_folds,
+    every=1,
+    grids=None,
+    n_kernels=None,
+    options=None,
+    data=(),
 ):
     """Parameters of several methods, all by one validation; ties: the smaller C, the larger p and alpha.
 
-    `grids` replaces some of the papers' values; where the best of these is the first or last, the papers'
-    next value is tried too, until none is better. `options` are further fixed parameters by method. Returns
-    what was chosen, a dict by method, and a table of all points with their accuracy; its column "edge" says
-    what still lies at an end.
+    With `every` = 2 on the samples of every second class. `grids` replaces some of the papers' values; where
+    the best of these is the first or last, the papers' next value is tried too, until none is better.
+    `options` are further fixed parameters by method. Returns what was chosen, a dict by method, and a table
+    of all points with their accuracy; its column "edge" says what still lies at an end.
     """
-    where = {"task": task, "n_train": n_train, "seed": seed, "n_kernels": n_kernels}
+    where = {"task": task, "n_train": n_train, "seed": seed, "n_kernels": n_kernels, "every": every}
     source = {m: METHODS[m].like or m for m in methods}  # whose choice it takes over
     grid_of = {
         m: {name: (grids or {}).get(name, values) for name, values in METHODS[m].grid.items()}

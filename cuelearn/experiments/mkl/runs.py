@@ -208,6 +208,12 @@ def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, tol=None, **where):
     }
 
 
+def against_alpha(runs, seed, **where):
+    """`many_kernels` of UFO-MKL at several C, alpha and tol, a list of dicts, on one split."""
+    found = [many_kernels("UFOMKL", p="auto", seed=seed, **run, **where) for run in runs]
+    return pd.DataFrame([run | one for run, one in zip(runs, found, strict=True)])
+
+
 def all_of_mnist(n_train, n_test, C, p, n_epochs, seed):
     """OBSCURE on all 60,000 training digits, or some of them, kernels computed on the fly (claim obs-8).
 

@@ -2,21 +2,22 @@
 
 from cuelearn.experiments.protocol import settings_of
 
-# the papers' grids
+# the papers' grids; of C one value below them, where their smallest would be chosen
 P_GRID = (1.01, 1.05, 1.10, 1.25, 1.50, 1.75, 2.0)
-C_GRID = (0.1, 1.0, 10.0, 100.0, 1000.0)
+C_GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 ALPHA_GRID = (0.0001, 0.001, 0.0025, 0.005, 0.0075, 0.01, 0.02)
 
 # smoke, quick, full
 TABLE = {
     "seeds": (2, 3, 10),
-    "tables": {"seeds": (2, 5, 10)},
+    "tables": {"seeds": (2, 8, 20)},
     "three_class": {"seeds": (2, 6, 20)},
     "objects": {"n_classes": (12, 102, 102), "n_train": (60, 510, 510)},
-    "categories": {"n_classes": (4, 30, 30), "n_train": (120, 450, 900)},
+    "categories": {"n_classes": (4, 30, 30), "n_train": (120, 300, 900), "seeds": (2, 5, 10)},
     "choose": {
         "n_folds": (2, 2, 5),
         "n_train": (100, 300, 1000),
+        "every": (1, 2, 1),
         "grids": (
             {"C": (1.0, 100.0), "p": (1.05, 2.0), "alpha": (0.005,)},
             {"C": (1.0, 10.0, 100.0), "p": (1.05, 1.25, 2.0), "alpha": (0.001, 0.005, 0.02)},
@@ -71,15 +72,15 @@ TABLE = {
     "objects_p": {
         "n_train": (24, 204, 510),
         "n_test": (1700,) * 3,
-        "n_epochs": (5, 3000, 4000),
-        "p_grid": ((1.05, 2.0), P_GRID, P_GRID),
+        "n_epochs": (5, 2000, 4000),
+        "p_grid": ((1.05, 2.0), P_GRID[::2], P_GRID),
         "seeds": (2, 5, 10),
     },
     "pendigits_p": {
         "n_train": (100, 500, 2000),
         "n_test": (300, 2000, 3498),
         "n_epochs": (5, 5000, 5000),
-        "p_grid": ((1.05, 2.0), P_GRID, P_GRID),
+        "p_grid": ((1.05, 2.0), P_GRID[::2], P_GRID),
         "seeds": (2, 5, 10),
     },
     "sizes": {
@@ -110,7 +111,7 @@ TABLE = {
         "n_epochs": (3, 10, 50),
         "alphas": ((0.001, 0.01, 0.02), (0.0001, 0.005, 0.02), ALPHA_GRID),
         "seeds": (2, 5, 5),
-        "alpha": {"n_train": (60, 204, 204), "seeds": (2, 5, 10)},
+        "alpha": {"n_train": (60, 204, 510), "seeds": (2, 10, 20)},
     },
     "theorems": {
         "n_train": (80, 250, 500),
@@ -126,7 +127,8 @@ def settings(profile):
     """Sizes of all experiments of the chapter for a profile, "smoke", "quick" or "full".
 
     `seeds` is how many splits (or streams) each is repeated over, where an entry has none of its own;
-    `choose` the cross-validation of every method, of tables on at most so many samples. Objects have one to
+    `choose` the cross-validation of every method, of tables of few classes on at most so many samples, where
+    there are many classes on one in `every`. Objects have one to
     five drawings of each thing; beyond, `sizes` takes up to six views of each drawing, and batch methods up
     to `rivals_up_to` samples. `online` has as many splits as `tables` with all epochs, further ones with the
     first pass alone, OMCL on `omcl_seeds`; `tables` are those of accuracies. `n_epochs_hard` are those at
