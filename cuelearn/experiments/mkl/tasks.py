@@ -82,7 +82,7 @@ def described_pictures(kind, n_classes, n_views=1, n_jobs=1):
 
 @lru_cache(maxsize=2)
 def load_pictures(kind, n_classes, n_views=1):
-    """`Pictures` of `described_pictures`. The distances of six views of 816 drawings take 3.7 GB."""
+    """`Pictures` of `described_pictures`. The distances of four views of 816 drawings take 1.7 GB."""
     data, names, labels, drawing = described_pictures(kind, n_classes, n_views)
     distances = np.empty((len(data.cues), labels.size, labels.size), dtype=np.float32)
     for j, (cue, columns) in enumerate(data.cues.items()):
@@ -143,7 +143,7 @@ def mistaken(predicted, cues, kind, n_classes, per_class, seed, most):
     return pd.DataFrame(table | {cue: example[classes[some]] for cue, classes in found.items()})
 
 
-@lru_cache(maxsize=1)  # with six views of a drawing 3 GB
+@lru_cache(maxsize=1)  # with four views of a drawing 1 GB
 def load_picture_task(name, n_train, n_test, seed, n_kernels=None):
     """A `Task` of emoji, such as "objects-102", with one kernel for each cue of its set.
 
