@@ -40,8 +40,8 @@ TABLE = {
     "C": ((1.0, 100.0), C_MULTICLASS, C_MULTICLASS),
     # quick: the conjugate exponents q are 101, 21, 6 and 2
     "p": ((1.05, 1.5), (1.01, 1.05, 1.2, 2.0), (*P_RANGE, 2.0)),
-    # 0: ascent in the dual from zero, certified to the same gap in half the time
-    "effort": {"n_epochs": (0, 0, 0), "tol": (1e-2, 1e-2, 1e-2)},
+    # 0: ascent in the dual from zero; at a gap of 1% accuracies would still depend on where a solver stops
+    "effort": {"n_epochs": (0, 0, 0), "tol": (1e-2, 1e-3, 1e-3)},
     "binary": {
         "C": ((1.0, 100.0), C_BINARY, C_BINARY),
         "n_positive": ((1, 3, 10), _FEW, _ALL),

@@ -45,7 +45,7 @@ TABLE = {
         "n_items": (300, 1000, 3000),
         "n_names": (30, 30, 48),
         "occurrences": ({"I": 4, "II": 2}, OCCURRENCES, OCCURRENCES),
-        "seeds": (2, 16, 24),
+        "seeds": (2, 12, 24),
         "placed": (2, 6, 12),  # of them in protocol II
     },
     "poses": {

@@ -23,7 +23,7 @@ TABLE = {
         "beta": ((0.3, 0.7), (0.1, 0.3, 0.5, 0.7, 0.9), BETA_RANGE),
         "p": ((1.25,), (1.01, 1.05, 1.25, 2.0), P_GRID),
     },
-    "selectors": (2, 5, 8),  # splits by thing, each with draws of its own, of the methods in `repeated`
+    "selectors": (2, 3, 8),  # splits by thing, each with draws of its own, of the methods in `repeated`
     "repeated": (("MuSVM", "SOM", "OKS"), ("MuSVM", "SOM", "OKS"), ("MuSVM", "SOM", "OKS")),
     "selections": {
         "judged": (6, 40, 100),

@@ -66,7 +66,7 @@ TABLE = {
         "width": (64, 128, 128),
         "permutations": (2, 6, 12),
     },
-    "objects": {"n_views": (3, 20, 41), "permutations": (2, 36, 160)},
+    "objects": {"n_views": (3, 20, 41), "permutations": (2, 24, 160)},
     "categories": {"n_categories": (5, 30, 30), "n_learn": (6, 30, 30), "permutations": (2, 6, 24)},
     "things": {"permutations": (2, 6, 20)},
     "integration": (2, 4, 10),  # permutations of the categories
