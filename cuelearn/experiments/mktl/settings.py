@@ -77,7 +77,7 @@ TABLE = {
     "timing": {
         "n_per_class": ((20,), (100,), (25, 50, 75, 100)),
         "repeats": (1, 1, 3),
-        "sparse": ((1.0,), (0.1, 1.0, 10.0), C_RANGE),
+        "sparse": ((1.0,), (1.0,), C_RANGE),
     },
 }
 #: Sizes for a profile, "smoke", "quick" or "full".
