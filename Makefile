@@ -41,7 +41,7 @@ RUN = $(PY) -m cuelearn.book.run --profile $(PROFILE) --data $(DATA) --jobs $(JO
       $(if $(SCHEDULER),--scheduler $(SCHEDULER)) $(if $(SVG),--svg) $(foreach c,$(CHAPTER),--chapter $(c)) $(foreach p,$(PARAMS),-p '$(p)')
 LIMITS = OPENBLAS_NUM_THREADS=$(THREADS) OMP_NUM_THREADS=$(THREADS) MKL_NUM_THREADS=$(THREADS) CUELEARN_THREADS=$(THREADS)
 
-.PHONY: help env figures test test-long bench report data lock reference gallery clean distclean
+.PHONY: help env figures test test-long bench book report data lock reference gallery clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=smoke|quick|full] [CHAPTER=mkl] [DATA=bundled|original] [JOBS=$(CORES)] [SCHEDULER=tcp://host:port]"
@@ -71,8 +71,10 @@ bench: $(READY) ## time the solvers (one thread, warmed up, medians)
 	    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(PY) "$$file"; \
 	done
 
-report: figures ## one HTML book of the executed chapters, figures and verdicts
-	@$(RUN) --report
+book: figures ## the book: executed chapters, verdicts, reference as HTML, in figures/$(PROFILE)/book
+	@$(RUN) --book
+
+report: book ## the same by its old name
 
 data: $(READY) ## list the data sets, verify those that are there; FETCH="usps eth80" downloads
 	@$(PY) -m cuelearn.datasets.fetch $(if $(FETCH),--fetch $(FETCH))

@@ -1,10 +1,8 @@
 """Overviews of what was made: the summary, the gallery, and the reference results that are committed."""
 
-import io
 import os
 
 import pandas as pd
-from PIL import Image
 
 from cuelearn.book.claims import read_verdicts, verdict_table, with_original
 from cuelearn.book.figures import markdown_table
@@ -13,8 +11,6 @@ from cuelearn.core.storage import atomic_write
 
 #: Largest file that is copied to figures/reference, of bundled and of original data.
 MOST_BYTES = {"bundled": 2_000_000, "original": 300_000}
-#: A picture with more colours is a photograph.
-PHOTOGRAPH = 50_000
 
 
 def _summary(directory, chapters):
@@ -89,17 +85,8 @@ def gallery(directory, home):
     return "\n".join(lines).rstrip() + "\n"
 
 
-def compressed(png):
-    """A picture in a third of the bytes: drawings with a palette, photographs packed better."""
-    picture, buffer = Image.open(io.BytesIO(png)).convert("RGB"), io.BytesIO()
-    if picture.getcolors(PHOTOGRAPH):
-        picture = picture.quantize(256, method=Image.Quantize.MEDIANCUT)
-    picture.save(buffer, "PNG", optimize=True)
-    return min(buffer.getvalue(), png, key=len)
-
-
 def reference(root, profile="full", data="bundled"):
-    """Copy a profile's results to figures/reference, pictures compressed, nothing above 2 MB.
+    """Copy a profile's results to figures/reference, nothing above 2 MB.
 
     Of a run with ``DATA=original`` the verdicts go to figures/reference/original, with the figures in which
     original data is and whose files are small.
@@ -123,7 +110,6 @@ def reference(root, profile="full", data="bundled"):
     left = []
     for name in sorted(names):
         content = (source / name).read_bytes()
-        content = compressed(content) if name.endswith(".png") else content
         if len(content) > MOST_BYTES[data]:
             left.append(name)
         else:

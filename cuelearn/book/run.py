@@ -39,7 +39,7 @@ WITH = {"mkl": ("multilabel",)}
 #: Parameters that the runner sets itself, and the option for each.
 OWN = {"profile": "--profile", "data_tier": "--data", "figures_dir": "--root", "n_jobs": "--jobs"}
 #: Modules whose text has no influence on what a chapter makes.
-RUNNER = ("book/run.py", "book/gallery.py", "book/report.py", "book/warm.py")
+RUNNER = ("book/run.py", "book/gallery.py", "book/site.py", "book/warm.py")
 
 
 class RunError(Exception):
@@ -397,7 +397,7 @@ def _arguments(argv):
     add("--scheduler", help="address of a Dask scheduler for the sweeps, tcp://host:port")
     add("--svg", **switch, help="draw every figure as SVG too")
     add("--force", **switch, help="make chapters even if nothing changed")
-    add("--report", **switch, help="write figures/PROFILE/report.html from what was made")
+    add("--book", **switch, help="write the book, figures/PROFILE/book/, from what was made")
     add("--reference", **switch, help="copy results of the profile to figures/reference")
     add("--gallery", **switch, help="write figures/README.md from figures/reference")
     add("--root", type=Path, default=Path(cuelearn.__file__).parents[1], help="checkout to work in")
@@ -447,11 +447,11 @@ def _main(options):
     asked = also.union(options.chapter or existing)
     chapters = [chapter for chapter in existing if chapter in asked]
     plan = _plan(options, chapters)
-    if options.report:
-        from cuelearn.book.report import report
+    if options.book:
+        from cuelearn.book.site import build
 
         for directory in dict.fromkeys(job.directory for job in plan):
-            print(f"written: {os.path.relpath(report(directory, chapters), root)}")
+            print(f"written: {os.path.relpath(build(root, directory, chapters), root)}")
         return 0
     return _make(plan, options)
 

@@ -1,0 +1,176 @@
+"""The book: pages, executed chapters, verdicts and reference as HTML, by Sphinx and myst-nb.
+
+What is written by hand stands in ``notebooks/`` (``conf.py``, the pages, ``_static``). Here that, the executed
+notebooks and what follows from the tables (verdicts, gallery, the list of public names) are put together.
+"""
+
+import base64
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+
+from cuelearn.book.claims import read_verdicts, with_original
+from cuelearn.book.figures import compressed
+from cuelearn.book.records import read_items
+from cuelearn.core.optional import require
+from cuelearn.core.storage import atomic_write
+
+#: Modules whose public names the reference lists.
+PUBLIC = ("kernels", "omcl", "mkl", "mms", "mktl", "oks", "datasets", "book.claims")
+#: Tags of cells that are shown unfolded: the algorithm in a few lines, and calls that a reader copies.
+SHOWN = {"algorithm", "call"}
+FIRST_PICTURE = "thesis-fig-4.3-things.png"
+#: Of the theme and its fonts, what no page loads.
+UNUSED = ("*.map", "*.ttf", "webpack-macros.html")
+
+
+def build(root, directory, chapters):
+    """Write ``<directory>/book/`` from the chapters executed there. Returns its first page.
+
+    Raises
+    ------
+    FileNotFoundError
+        If no chapter was executed.
+    RuntimeError
+        If Sphinx warns of anything: a link, a name or a formula that is wrong.
+    """
+    require("book", "sphinx", "myst_nb")
+    executed = [c for c in chapters if (directory / "notebooks" / f"{c}.ipynb").is_file()]
+    if not executed:
+        raise FileNotFoundError(f"there is no executed chapter in {directory}: run make figures first")
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory, prefix=".book-") as scratch:
+        source, out = Path(scratch, "source"), Path(scratch, "out")
+        shutil.copytree(root / "notebooks", source, ignore=shutil.ignore_patterns("*.ipynb", ".*", "__*"))
+        records = {item["name"]: item for item in read_items(directory)}
+        for chapter in executed:
+            notebook = nbformat.read(directory / "notebooks" / f"{chapter}.ipynb", as_version=4)
+            nbformat.write(_chapter(notebook, records), source / f"{chapter}.ipynb")
+            shutil.copy(root / "notebooks" / f"{chapter}.ipynb", source / f"_{chapter}.ipynb")
+        for chapter in set(chapters) - set(executed):
+            atomic_write(source / f"{chapter}.md", f"# {chapter}\n\nNot executed yet: make figures CHAPTER={chapter}.\n")
+        verdicts = read_verdicts(directory)
+        if (directory / "original").is_dir():
+            verdicts = with_original(verdicts, directory / "original")
+        verdicts.to_csv(source / "_claims.csv", index=False)
+        shutil.copy(root / "figures" / "reference" / FIRST_PICTURE, source / "_things.png")
+        atomic_write(source / "_times.md", _times(directory, executed))
+        atomic_write(source / "verdicts.md", verdict_page(verdicts, records, directory.name))
+        for file, text in reference_pages().items():
+            atomic_write(source / file, text)
+        _sphinx(source, out)
+        for file in (file for pattern in UNUSED for file in (out / "_static").rglob(pattern)):
+            file.unlink()
+        shutil.rmtree(out / "_sources", ignore_errors=True)
+        book = directory / "book"
+        shutil.rmtree(book, ignore_errors=True)
+        os.replace(out, book)
+    return book / "index.html"
+
+
+def _sphinx(source, out):
+    """Run Sphinx in a process of its own; what it warns of is an error."""
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-d", f"{out}.trees"]
+    command += [source, out]
+    run = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    if run.returncode:
+        raise RuntimeError(f"the book was not built:\n{run.stderr.replace(str(source), 'notebooks')}")
+
+
+# --- chapters -----------------------------------------------------------------------------------------------
+
+
+def _chapter(notebook, records):
+    """An executed notebook as a page: code folded, figures numbered, pictures small, no state of widgets."""
+    notebook.metadata.pop("widgets", None)
+    named = set()
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        cell.outputs = [out for out in cell.outputs if not _is_progress(out)]
+        tags = set(cell.metadata.get("tags", []))
+        if not tags & SHOWN:
+            cell.metadata["tags"] = sorted(tags | {"hide-input"})
+        for out in cell.outputs:
+            _shrink(out)
+            name = out.get("metadata", {}).get("cuelearn")
+            if name in records and name not in named and "mystnb" not in cell.metadata:
+                named.add(name)
+                figure = {"caption": _caption(records[name]), "name": f"fig-{name}"}
+                cell.metadata["mystnb"] = {"figure": figure, "image": {"alt": records[name]["shows"]}}
+    where = "{download}`this notebook <_" + str(notebook.metadata.papermill.input_path).rsplit("/", 1)[-1] + ">`"
+    notebook.cells.insert(1, nbformat.v4.new_markdown_cell(f"To run and change: {where}.", id="download"))
+    return notebook
+
+
+def _is_progress(out):
+    return out.output_type == "stream" and out.name == "stderr"
+
+
+def _shrink(out):
+    picture = out.get("data", {}).get("image/png")
+    if picture:
+        small = compressed(base64.b64decode(picture))
+        out.data["image/png"] = base64.b64encode(small).decode()
+
+
+def _caption(record):
+    """Source, what is shown, data and note in one line."""
+    shows = record["shows"][0].upper() + record["shows"][1:]
+    return f"{record['source'].capitalize()}. {shows}. Data: {record['our_data']}. {record['note']}".strip()
+
+
+def _times(directory, chapters):
+    """What each chapter took when it was executed."""
+    lines = [f"| chapter | seconds, profile {directory.name}, {os.cpu_count()} cores |", "|---|---|"]
+    for chapter in chapters:
+        stamp = json.loads((directory / "notebooks" / f"{chapter}.json").read_text(encoding="utf-8"))
+        lines.append(f"| {chapter} | {stamp['seconds']:.0f} |")
+    return "\n".join(lines) + "\n"
+
+
+# --- pages made from tables ---------------------------------------------------------------------------------
+
+
+def verdict_page(verdicts, records, profile):
+    """Every claim: what the paper says, the verdict, ours, on what it rests."""
+    counts = verdicts["verdict"].value_counts()
+    lines = ["# Verdicts", "", f"Profile {profile}: " + ", ".join(f"{n} {v}" for v, n in counts.items()) + "."]
+    lines += ["", "```{include} _verdicts.md", "```"]
+    for chapter in dict.fromkeys(verdicts["chapter"]):
+        lines += ["", f"## {chapter}"]
+        for row in verdicts[verdicts["chapter"] == chapter].to_dict("records"):
+            lines += ["", f"({row['id']})=", f"### {row['id']}: {row['verdict']}", ""]
+            lines += [f"*{row['source']}:* {row['claim']}.", ""]
+            if row["number"] == row["number"]:
+                inside = f", 95% interval {row['low']:.3g} to {row['high']:.3g}" if row["low"] == row["low"] else ""
+                unit = f"; {row['n']} of the unit {row['unit']}" if row["n"] else ""
+                lines += [f"**Ours:** {row['measure']}: {row['number']:.3g}{inside}{unit}. Data: {row['data']}.", ""]
+            said = {t: row[t] for t in ("real", "simulated", "original") if row[t]}
+            lines += ["**By data:** " + "; ".join(f"{t}: {v}" for t, v in said.items()) + ".", ""] if said else []
+            lines += [":::{dropdown} Part by part", row["text"] or "One part.", ":::"]
+    return "\n".join(lines).replace("|", "\\|") + "\n"
+
+
+def reference_pages():
+    """File -> text: a page for each module with all its public names, and one that lists them."""
+    pages = {}
+    for module in PUBLIC:
+        found = importlib.import_module(f"cuelearn.{module}")
+        lines = [f"# cuelearn.{module}", "", "```{eval-rst}", f".. currentmodule:: cuelearn.{module}", ""]
+        for name in sorted(found.__all__, key=str.lower):
+            thing = getattr(found, name)
+            if callable(thing):
+                kind = "class" if isinstance(thing, type) else "function"
+                lines += [name, "-" * len(name), "", f".. auto{kind}:: {name}", ""]
+        pages[f"api_{module.replace('.', '_')}.md"] = "\n".join([*lines, "```", ""])
+    toctree = ["```{toctree}", ":maxdepth: 2", "", *(file.removesuffix(".md") for file in pages), "```", ""]
+    said = "Every public name, module by module; each has an example that the tests run."
+    return pages | {"reference.md": "\n".join(["# Reference", "", said, "", *toctree])}

@@ -1,0 +1,91 @@
+"""The book: Sphinx reads the executed notebooks and the pages beside this file (`make book`)."""
+
+import csv
+import os
+
+import cuelearn
+
+project = "cuelearn"
+author = "the cuelearn developers"
+copyright = author
+release = version = cuelearn.__version__
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx_design",
+    "sphinx_exercise",
+    "sphinx_proof",
+    "sphinx_togglebutton",
+    "sphinxcontrib.bibtex",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+]
+nb_execution_mode = "off"  # the runner has executed them
+nb_ipywidgets_js = {}  # sliders live in the notebooks; a page needs nothing from the network
+nb_merge_streams = True
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath", "substitution"]
+myst_heading_anchors = 3
+# Pages name verdicts as {{ obs_7 }} and claims as {{ obs_7_claim }}.
+myst_substitutions = {}
+with open("_claims.csv", encoding="utf-8", newline="") as table:
+    for row in csv.DictReader(table):
+        name, number = row["id"].replace("-", "_"), ""
+        if row["number"]:
+            ends = f" ({float(row['low']):.3g} to {float(row['high']):.3g})" if row["low"] else ""
+            number = f"; {row['measure']}: {float(row['number']):.3g}{ends}"
+        myst_substitutions |= {name: row["verdict"] + number, f"{name}_claim": row["claim"]}
+bibtex_bibfiles = ["references.bib"]
+numfig = True
+exclude_patterns = ["_*", "references.bib"]
+suppress_warnings = ["mystnb.unknown_mime_type"]
+
+# Public names with their docstrings.
+autodoc_default_options = {"members": True, "inherited-members": True}
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+numpydoc_attributes_as_param_list = True
+toc_object_entries = False
+
+# Mathematics is drawn by one file that stands beside the pages.
+mathjax_path = "mathjax-tex-svg.js"
+mathjax3_config = {"svg": {"fontCache": "global"}}
+
+html_theme = "sphinx_book_theme"
+html_title = "Learning from many cues"
+html_static_path = ["_static"]
+html_css_files = ["book.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_show_search_summary = False  # a page read from disk may not fetch another
+html_context = {"default_mode": "auto"}
+html_theme_options = {
+    "home_page_in_toc": True,
+    "navbar_persistent": [],
+    "use_fullscreen_button": False,
+    "use_download_button": False,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+}
+# Where the book is built from a hosted repository, its pages link back to it, to Binder and to Colab.
+if os.environ.get("GITHUB_REPOSITORY"):
+    html_theme_options |= {
+        "repository_url": f"https://github.com/{os.environ['GITHUB_REPOSITORY']}",
+        "repository_branch": "main",
+        "path_to_docs": "notebooks",
+        "use_repository_button": True,
+        "launch_buttons": {
+            "binderhub_url": "https://mybinder.org",
+            "colab_url": "https://colab.research.google.com",
+        },
+    }
+
+
+def setup(app):
+    """Methods that scikit-learn gives every estimator are its own to document; fields are attributes."""
+
+    def skip(app, what, name, value, skipped, options):
+        theirs = str(getattr(value, "__module__", "")).startswith("sklearn")
+        return True if theirs or type(value).__name__ == "_tuplegetter" else None
+
+    app.connect("autodoc-skip-member", skip)
