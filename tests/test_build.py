@@ -164,6 +164,7 @@ def test_make_lists_its_targets():
         "test",
         "test-long",
         "bench",
+        "book",
         "report",
         "data",
         "lock",

@@ -55,7 +55,10 @@ def build(root, directory, chapters):
             nbformat.write(_chapter(notebook, records), source / f"{chapter}.ipynb")
             shutil.copy(root / "notebooks" / f"{chapter}.ipynb", source / f"_{chapter}.ipynb")
         for chapter in set(chapters) - set(executed):
-            atomic_write(source / f"{chapter}.md", f"# {chapter}\n\nNot executed yet: make figures CHAPTER={chapter}.\n")
+            atomic_write(
+                source / f"{chapter}.md",
+                f"# {chapter}\n\nNot executed yet: make figures CHAPTER={chapter}.\n",
+            )
         verdicts = read_verdicts(directory)
         if (directory / "original").is_dir():
             verdicts = with_original(verdicts, directory / "original")
@@ -105,7 +108,9 @@ def _chapter(notebook, records):
                 named.add(name)
                 figure = {"caption": _caption(records[name]), "name": f"fig-{name}"}
                 cell.metadata["mystnb"] = {"figure": figure, "image": {"alt": records[name]["shows"]}}
-    where = "{download}`this notebook <_" + str(notebook.metadata.papermill.input_path).rsplit("/", 1)[-1] + ">`"
+    where = (
+        "{download}`this notebook <_" + str(notebook.metadata.papermill.input_path).rsplit("/", 1)[-1] + ">`"
+    )
     notebook.cells.insert(1, nbformat.v4.new_markdown_cell(f"To run and change: {where}.", id="download"))
     return notebook
 
@@ -142,7 +147,11 @@ def _times(directory, chapters):
 def verdict_page(verdicts, records, profile):
     """Every claim: what the paper says, the verdict, ours, on what it rests."""
     counts = verdicts["verdict"].value_counts()
-    lines = ["# Verdicts", "", f"Profile {profile}: " + ", ".join(f"{n} {v}" for v, n in counts.items()) + "."]
+    lines = [
+        "# Verdicts",
+        "",
+        f"Profile {profile}: " + ", ".join(f"{n} {v}" for v, n in counts.items()) + ".",
+    ]
     lines += ["", "```{include} _verdicts.md", "```"]
     for chapter in dict.fromkeys(verdicts["chapter"]):
         lines += ["", f"## {chapter}"]
@@ -150,11 +159,20 @@ def verdict_page(verdicts, records, profile):
             lines += ["", f"({row['id']})=", f"### {row['id']}: {row['verdict']}", ""]
             lines += [f"*{row['source']}:* {row['claim']}.", ""]
             if row["number"] == row["number"]:
-                inside = f", 95% interval {row['low']:.3g} to {row['high']:.3g}" if row["low"] == row["low"] else ""
+                inside = (
+                    f", 95% interval {row['low']:.3g} to {row['high']:.3g}"
+                    if row["low"] == row["low"]
+                    else ""
+                )
                 unit = f"; {row['n']} of the unit {row['unit']}" if row["n"] else ""
-                lines += [f"**Ours:** {row['measure']}: {row['number']:.3g}{inside}{unit}. Data: {row['data']}.", ""]
+                lines += [
+                    f"**Ours:** {row['measure']}: {row['number']:.3g}{inside}{unit}. Data: {row['data']}.",
+                    "",
+                ]
             said = {t: row[t] for t in ("real", "simulated", "original") if row[t]}
-            lines += ["**By data:** " + "; ".join(f"{t}: {v}" for t, v in said.items()) + ".", ""] if said else []
+            lines += (
+                ["**By data:** " + "; ".join(f"{t}: {v}" for t, v in said.items()) + ".", ""] if said else []
+            )
             lines += [":::{dropdown} Part by part", row["text"] or "One part.", ":::"]
     return "\n".join(lines).replace("|", "\\|") + "\n"
 

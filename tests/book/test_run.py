@@ -175,7 +175,7 @@ def test_an_empty_cache_of_compiled_code_is_filled_meanwhile(tmp_path, monkeypat
 
 
 def test_a_whole_run(tmp_path):
-    """Figures, overviews and report are made; a second run does nothing; no home directory is needed."""
+    """Figures and overviews are made; a second run does nothing; no home directory is needed."""
     notebook(tmp_path, DRAW)
     home = "/dev/null/home"  # cannot be made, not even by root
     first = execute(tmp_path, "--jobs", "2", HOME=home)
@@ -199,11 +199,6 @@ def test_a_whole_run(tmp_path):
     said = f"up to date: mkl in {Path('figures/quick')}\n"
     assert (second.returncode, second.stdout, second.stderr) == (0, said, "")
     assert {file: file.stat().st_mtime_ns for file in out.rglob("*")} == before
-
-    assert execute(tmp_path, "--report").returncode == 0
-    book = (out / "report.html").read_text()
-    assert book.count("data:image/png;base64") >= 3 and 'src="jmlr' not in book
-    assert "obs-1" in book and "chapter-mkl" in book
 
     # A lost file is noticed, and a figure that the notebook no longer makes goes.
     (out / "jmlr-fig-1.png").unlink()
@@ -295,8 +290,8 @@ def test_killed_run_leaves_nothing_half_done_and_goes_on(tmp_path):
     assert seen(out / "notebooks") == ["mkl.ipynb", "mkl.json"]
 
 
-def test_nothing_to_report_or_to_copy_is_said(tmp_path, capsys):
+def test_no_book_to_build_or_to_copy_is_said(tmp_path, capsys):
     notebook(tmp_path)
-    assert "no executed chapter" in refused(tmp_path, capsys, "--report")
+    assert "no executed chapter" in refused(tmp_path, capsys, "--book")
     assert "nothing to copy" in refused(tmp_path, capsys, "--reference")
     assert "no reference results" in refused(tmp_path, capsys, "--gallery")

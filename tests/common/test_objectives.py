@@ -1,4 +1,4 @@
-"""What the README's table says of `objective_`, and the common objectives, by brute force from features."""
+"""What the book's table says of `objective_`, and the common objectives, by brute force from features."""
 
 import re
 import warnings
@@ -14,16 +14,15 @@ from cuelearn.mkl import OM2, common_objective
 from cuelearn.mms import CLSVM, MMS, SupervisedSVM, load
 from cuelearn.mms import common_objective as common_bag_objective
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "notebooks" / "objectives.md").read_text(encoding="utf-8")
 P_ROWS = ("OM2", "OBSCURE", "UFOMKL", "PegasosMKL", "MKTL", "MCMKL")
 SUMS = ("SILPMKL", "SimpleMKL", "LpMKL", "GMKL", "VSKL")
 
 
 def table():
     """First and second column of the table."""
-    part = README.split("### What `objective_` is")[1].split("\n## ")[0]
     return [
-        re.match(r"\| (`.*?) \| (.*) \|$", line).groups() for line in part.split("\n") if "| `" in line[:4]
+        re.match(r"\| (`.*?) \| (.*) \|$", line).groups() for line in PAGE.split("\n") if "| `" in line[:4]
     ]
 
 

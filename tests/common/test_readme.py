@@ -1,23 +1,53 @@
-"""The README's examples of use run as they are pasted, each by itself."""
+"""The README's examples run as pasted, in order; those of the book's pages each by itself."""
 
+import contextlib
+import io
 import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-TEXT = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_code_runs_as_pasted(tmp_path, monkeypatch):
+def blocks(file):
+    """The Python blocks of a page."""
+    text = (ROOT / file).read_text(encoding="utf-8")
+    found = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert found and max(len(line) for block in found for line in block.splitlines()) <= 120
+    return found
+
+
+def test_readme_in_order():
+    """Five blocks of at most ten lines."""
+    found, names, said = blocks("README.md"), {}, io.StringIO()
+    assert len(found) == 5 and max(len(block.strip().splitlines()) for block in found) <= 10
+    with contextlib.redirect_stdout(said):
+        for block in found:
+            exec(compile(block, "README.md", "exec"), names)
+    assert names["model"].dual_gap_ <= 0.01 * names["model"].objective_ and "pixels" in said.getvalue()
+    assert names["search"].best_score_ > 0.9 and names["stream"].online_errors_.mean() < 0.3
+    assert names["named"].predict(names["faces"]).tolist() == ["Alan", "Ada", "Ada"]
+    rest = names["rest"]
+    assert names["transfer"].score(names["digits"].X[rest], names["digits"].y[rest]) > 0.9
+
+
+def test_readme_is_short_and_its_links_lead_somewhere():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert len(prose.split()) < 750
+    for page in (ROOT / "README.md", *(ROOT / "notebooks").glob("*.md")):
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            made = target in ("verdicts.md", "reference.md")  # with the book
+            assert made or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_pages_run_as_pasted(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    use = TEXT.split("## Use it on your own kernels")[1].split("## Add a method")[
-        0
-    ]  # that is tested with mkl
     found = []
-    for block in re.findall(r"^```python\n(.*?)^```", use, re.DOTALL | re.MULTILINE):
-        assert max(map(len, block.splitlines())) <= 120
+    for block in blocks("notebooks/own_kernels.md") + blocks("notebooks/own_images.md"):
         names = {}
-        exec(compile(block, "README.md", "exec"), names)
+        exec(compile(block, "page", "exec"), names)
         found.append(names)
     plt.close("all")
     _, search, labels, stream, kinds, bags, transfer, photos = found

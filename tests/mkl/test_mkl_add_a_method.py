@@ -1,4 +1,4 @@
-"""The README's example of a further method: its code runs, and the comparisons take the method by name."""
+"""The book's example of a further method: its code runs, and the comparisons take the method by name."""
 
 import re
 import sys
@@ -17,13 +17,13 @@ from cuelearn.experiments.mkl import rivals
 from cuelearn.kernels import RBF
 from cuelearn.plots import mkl as draw
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+PAGE = Path(__file__).resolve().parents[2] / "notebooks" / "extend.md"
 
 
 @pytest.fixture
 def added():
     """Both code blocks of the section, run in one name space."""
-    section = README.read_text(encoding="utf-8").split("## Add a method")[1].split("\n## ")[0]
+    section = PAGE.read_text(encoding="utf-8").split("## A method")[1].split("\n## ")[0]
     blocks = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     assert len(blocks) == 2  # one file, one line
     starts = [line.split()[0] for line in blocks[1].splitlines() if line.strip()]
@@ -31,9 +31,9 @@ def added():
     names, styles = set(exp.METHODS), set(figures.METHOD_STYLE)
     # the first block is this file, the second a line of the registry's
     file = types.ModuleType("cuelearn.mkl.aligned")
-    exec(compile(blocks[0], "README.md", "exec"), vars(file))
+    exec(compile(blocks[0], "extend.md", "exec"), vars(file))
     sys.modules[file.__name__] = file
-    exec(compile(blocks[1], "README.md", "exec"), vars(rivals))
+    exec(compile(blocks[1], "extend.md", "exec"), vars(rivals))
     (new,) = set(exp.METHODS) - names
     yield new, vars(file)
     del exp.METHODS[new], sys.modules[file.__name__]

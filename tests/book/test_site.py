@@ -1,0 +1,117 @@
+"""The book: built from a small executed notebook and all pages; read in a browser without a network."""
+
+import base64
+import io
+import re
+import shutil
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import nbformat
+import pytest
+
+from cuelearn.book import run, site
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+
+def executed_notebook():
+    """A chapter of one figure, one formula, one bar of progress and one exercise."""
+    fig, ax = plt.subplots()
+    ax.plot([0, 1])
+    buffer = io.BytesIO()
+    fig.savefig(buffer, format="png")
+    plt.close(fig)
+    v4 = nbformat.v4
+    code = v4.new_code_cell("plot()", metadata={"tags": ["call"]})
+    picture = {"image/png": base64.b64encode(buffer.getvalue()).decode()}
+    code.outputs = [
+        v4.new_output("stream", name="stderr", text="100%|#####|"),
+        v4.new_output("display_data", picture, metadata={"cuelearn": "thesis-fig-4.1"}),
+    ]
+    words = "# Many kernels\n\nOBSCURE minimises $\\frac{1}{2}\\|w\\|_{2,p}^2$."
+    notebook = v4.new_notebook(cells=[v4.new_markdown_cell(words), code, v4.new_code_cell("1 + 1")])
+    notebook.metadata["papermill"] = {"input_path": "notebooks/mkl.ipynb"}
+    notebook.metadata["widgets"] = {"state": "x" * 10**6}
+    return notebook
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    """Directory of a book of which one chapter is executed, with the verdicts of the reference results."""
+    directory = tmp_path_factory.mktemp("figures")
+    for file in (ROOT / "figures" / "reference").glob("*"):
+        if file.name.startswith(("claims", "thesis-fig-4.1")):
+            shutil.copy(file, directory / file.name)
+    (directory / "notebooks").mkdir()
+    nbformat.write(executed_notebook(), directory / "notebooks" / "mkl.ipynb")
+    (directory / "notebooks" / "mkl.json").write_text('{"seconds": 12.3}')
+    return site.build(ROOT, directory, run.CHAPTERS).parent
+
+
+def test_pages_are_whole_small_and_local(book):
+    pages = {page.name: page.read_text(encoding="utf-8") for page in book.glob("*.html")}
+    assert {"index.html", "verdicts.html", "api_mkl.html", "mkl.html", "own_kernels.html"} <= set(pages)
+    assert sum(file.stat().st_size for file in book.rglob("*") if file.is_file()) < 10e6
+    for name, text in pages.items():
+        loaded = re.findall(r"<(?:script|img|link)[^>]*?(?:src|href)=\"([^\"]+)\"", text)
+        for place in loaded:
+            assert not place.startswith(("http", "//")), f"{name} needs the network: {place}"
+            assert place.startswith(("#", "data:")) or (book / place.partition("?")[0]).exists(), (
+                name,
+                place,
+            )
+        for target in re.findall(r"<a [^>]*?href=\"([^\":#?]+\.html)", text):
+            assert (book / target).exists(), f"{name} links to {target}"
+    chapter = pages["mkl.html"]
+    assert "100%|" not in chapter and "Fig. " in chapter and "plot()" in chapter
+    assert chapter.count('class="cell tag_hide-input') == 1  # the last; the call is shown
+    assert 'class="admonition error' not in "".join(pages.values())
+    assert all(f"{claim}: " in pages["verdicts.html"] for claim in ("omcl-1", "obs-7", "oks-6"))
+
+
+def test_nothing_to_build_is_said(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no executed chapter"):
+        site.build(ROOT, tmp_path, run.CHAPTERS)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="reads the book in a browser")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on this machine to read the book in")
+    with playwright.sync_playwright() as driver:
+        shown = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield shown
+        shown.close()
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_every_page_in_a_browser(book, browser, size):
+    """No error, no request that fails, no picture that is missing, nothing wider than the screen."""
+    context = browser.new_context(offline=True, viewport=size)
+    page, troubles = context.new_page(), []
+    page.on("console", lambda said: troubles.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("requestfailed", lambda request: troubles.append(request.url))
+    for file in sorted(book.glob("*.html")):
+        page.goto(file.as_uri())
+        page.wait_for_load_state("load")
+        broken = "[...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)"
+        assert page.evaluate(broken) == [], file.name
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], file.name
+        if page.locator(".math").count():
+            page.wait_for_selector("mjx-container svg", state="attached", timeout=20_000)
+        assert troubles == [], (file.name, troubles)
+    context.close()
+
+
+def test_search_finds_a_method(book, browser):
+    page = browser.new_page()
+    page.goto((book / "search.html").as_uri() + "?q=OBSCURE")
+    page.wait_for_selector("ul.search li", timeout=20_000)
+    found = page.locator("ul.search li a").all_inner_texts()
+    assert any("Many kernels" in text or "OBSCURE" in text for text in found), found
+    page.close()
