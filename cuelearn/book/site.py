@@ -1,7 +1,7 @@
 """The book: pages, executed chapters, verdicts and reference as HTML, by Sphinx and myst-nb.
 
-What is written by hand stands in ``notebooks/`` (``conf.py``, the pages, ``_static``). Here that, the executed
-notebooks and what follows from the tables (verdicts, the list of public names) are put together.
+What is written by hand stands in ``notebooks/`` (``conf.py``, the pages, ``_static``). Here that, the
+executed notebooks and what follows from the tables (verdicts, public names) are put together.
 """
 
 import base64
