@@ -45,7 +45,7 @@ autodoc_default_options = {"members": True, "inherited-members": True}
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_attributes_as_param_list = True
-toc_object_entries = False
+toc_object_entries_show_parents = "hide"
 
 # Mathematics is drawn by one file that stands beside the pages.
 mathjax_path = "mathjax-tex-svg.js"

@@ -187,7 +187,7 @@ def reference_pages():
             thing = getattr(found, name)
             if callable(thing):
                 kind = "class" if isinstance(thing, type) else "function"
-                lines += [name, "-" * len(name), "", f".. auto{kind}:: {name}", ""]
+                lines += [f".. auto{kind}:: {name}", ""]
         pages[f"api_{module.replace('.', '_')}.md"] = "\n".join([*lines, "```", ""])
     toctree = ["```{toctree}", ":maxdepth: 2", "", *(file.removesuffix(".md") for file in pages), "```", ""]
     said = "Every public name, module by module; each has an example that the tests run."
