@@ -67,7 +67,7 @@ class _Pictures:
 
     def __init__(self, draw, controls, size, panels, caption):
         self.draw, self.controls, self.panels, self.kept = draw, controls, panels, {}
-        self.figure = Figure(figsize=size, dpi=DPI)
+        self.figure = Figure(figsize=size, dpi=DPI, layout="none")
         FigureCanvasAgg(self.figure)
         self.caption = caption
 

@@ -5,7 +5,19 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
 
-from cuelearn.book.figures import GREEN, GREY, ORANGE, PURPLE, RED, SKY, band, method_style, stamp
+from cuelearn.book.figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    band,
+    method_style,
+    stamp,
+)
 from cuelearn.core.intervals import interval
 from cuelearn.plots.common import curve, legend, paired, panels, where
 
@@ -19,6 +31,102 @@ def _cue_style(cue, cues):
     """Line style of a single cue, the same in every figure of a data set."""
     at = list(cues).index(cue) % len(CUE_LINES)
     return {"label": cue, "color": CUE_COLOURS[at], "linestyle": CUE_LINES[at], "linewidth": 1.1}
+
+
+def idea_layers():
+    """Cues, their learners' scores for three classes, and a second layer that weighs them; made up."""
+    cues, classes = ("colour", "texture", "edges", "outline"), {"cow": BLUE, "cup": ORANGE, "car": GREEN}
+    scores = np.array([[0.9, 0.2, 0.5], [0.3, 0.5, 0.6], [0.3, 0.8, 0.2], [0.1, 0.9, 0.4]])
+    trust = np.array([0.15, 0.35, 0.9, 1.0])
+    fig, ((ax,),) = panels(1, size=(8, 2.9))
+    box = {"ha": "center", "va": "center", "bbox": {"boxstyle": "round", "fc": "#F2F2F2", "ec": GREY}}
+    arrow = {"arrowstyle": "-|>", "color": GREY, "shrinkA": 0, "shrinkB": 0}
+    for y, (cue, mine, weight) in enumerate(zip(cues, scores, trust, strict=True)):
+        ax.text(0.2, y, cue, **box)
+        ax.text(2.0, y, f"learner {y + 1}", **box)
+        ax.annotate("", (1.45, y), (0.65, y), arrowprops=arrow)
+        ax.annotate("", (3.1, y), (2.55, y), arrowprops=arrow)
+        ax.barh(y + np.array([-0.22, 0.0, 0.22]), mine, 0.2, left=3.2, color=list(classes.values()))
+        ax.annotate("", (5.55, 1.5), (4.25, y), arrowprops={**arrow, "lw": 0.5 + 3.5 * weight})
+    ax.text(6.25, 1.5, "second layer:\nwhom to trust,\nfor which class", **box)
+    ax.annotate("", (7.5, 1.5), (6.95, 1.5), arrowprops=arrow)
+    total = trust @ scores / trust.sum()
+    for y, (name, colour), value in zip((0.9, 1.5, 2.1), classes.items(), total, strict=True):
+        ax.barh(y, 1.4 * value, 0.45, left=7.6, color=colour)
+        ax.text(7.7 + 1.4 * value, y, name, va="center", weight="bold" if value == total.max() else None)
+    for x, head in ((0.2, "cues"), (2.0, "first layer"), (3.7, "scores"), (8.2, "class")):
+        ax.text(x, -0.75, head, ha="center", color="#555555")
+    ax.set(xlim=(-0.4, 9.4), ylim=(3.5, -0.95))
+    ax.axis("off")
+    plt.close(fig)
+    return fig
+
+
+def idea_projection(eta=0.5):
+    """An update U, its projection PU on the span of what is kept, and the residual against eta."""
+    fig, (axes,) = panels(2, size=(8, 2.7), sharey=True)
+    said = r"$\Delta \leq \eta$: add PU, keep nothing", r"$\Delta > \eta$: add U, keep the sample"
+    for ax, height, title, taken in zip(axes, (0.32, 1.15), said, ("PU", "U"), strict=True):
+        ax.axhspan(-eta, eta, color=GREEN, alpha=0.12, lw=0)
+        ax.axhline(0.0, color=BLACK, lw=1)
+        for name, tip in (("PU", (2.0, 0.0)), ("U", (2.0, height))):
+            colour = BLUE if name == taken else GREY
+            look = {"arrowstyle": "-|>", "lw": 2.2, "color": colour, "shrinkA": 0, "shrinkB": 0}
+            ax.annotate("", tip, (0, 0), arrowprops=look)
+            offset = (1.6, -0.16) if name == "PU" else (1.2, 0.72 * height + 0.05)
+            ax.text(*offset, name, color=colour, ha="center", va="center", weight="bold")
+        ax.plot([2.0, 2.0], [0, height], color=RED, ls="--")
+        ax.text(2.07, height / 2, r"$\Delta$", color=RED, va="center", fontsize=11)
+        ax.annotate("", (2.75, eta), (2.75, 0), arrowprops={"arrowstyle": "<->", "color": GREEN})
+        ax.text(2.82, eta / 2, r"$\eta$", color=GREEN, va="center", fontsize=11)
+        ax.text(0.0, -0.38, "span of the samples kept", va="center", fontsize=8)
+        ax.set(title=title, xlim=(-0.1, 3.1), ylim=(-0.6, 1.35), xticks=(), yticks=())
+        ax.spines[:].set_visible(False)
+    plt.close(fig)
+    return fig
+
+
+def verdict_parts(verdicts):
+    """Number and 95% interval of each part of some verdicts, in percent; right of 0 the claim is wrong."""
+    colours = {"holds": GREEN, "fails": RED}
+    sizes = [len(verdict.parts) for verdict in verdicts]
+    fig, axes = plt.subplots(1, len(sizes), figsize=(8.4, 0.9 + 0.19 * max(sizes)), layout="constrained")
+    for ax, verdict in zip(np.atleast_1d(axes), verdicts, strict=True):
+        for row, (_, part) in enumerate(verdict.parts):
+            colour = colours.get(part.verdict, GREY)
+            ax.plot([100 * part.low, 100 * part.high], [row, row], color=colour, lw=2)
+            ax.plot(100 * part.number, row, "o", color=colour)
+        ax.axvline(0.0, color=BLACK, lw=0.8)
+        names = [what.replace("cue: ", "") for what, _ in verdict.parts]
+        ax.set_yticks(range(len(names)), names, fontsize=7.5)
+        ax.set(title=verdict.claim, ylim=(max(sizes) - 0.5, -0.5), xlabel="error minus theirs [points]")
+    plt.close(fig)
+    return fig
+
+
+def trust(axes, alone, online, weights):
+    """Errors of cues `alone` and of a second layer over the samples seen; what it gives their own scores."""
+    seen, n_classes = np.arange(1, online.size + 1), len(weights)
+    for cue, error in alone.items():
+        axes[0].plot(seen, 100 * error, **_cue_style(cue, alone))
+    axes[0].plot(seen, 100 * online, **method_style("OMCL-BM", marker=""))
+    axes[0].set(xlabel="samples seen", ylabel="mistakes so far [%]", ylim=(0, 100))
+    axes[0].legend(fontsize=7, ncols=2, loc="upper right")
+    scaled = weights / np.abs(weights).max(axis=1, keepdims=True)
+    own = np.einsum("mjm->j", scaled.reshape(n_classes, -1, n_classes)) / n_classes
+    axes[1].plot(own, range(len(own)), "o", color=method_style("OMCL-BM")["color"], markersize=8)
+    axes[1].set(xlabel="mean weight of a cue's own score / largest", xlim=(0, 1), ylim=(len(own) - 0.5, -0.5))
+    axes[1].set_yticks(range(len(own)), list(alone))
+
+
+def caption(task, runs=None):
+    """How many samples learn and test, of how many classes, with which C, and how many permutations."""
+    split, n_classes = next(iter(task.splits.values())), len(task.data.target_names)
+    said = f"{split.train.size} samples learn, {split.test.size} test, {n_classes} classes"
+    if runs is None:
+        return f"{said}."
+    C = runs["chosen"]["C"]
+    return f"{said}; C {C.median():g} (median of choices); {len(C)} permutations."
 
 
 def contact_sheet(images, rows, columns, cells, size=0.9):
@@ -57,7 +165,7 @@ def floor_map(floors, data, sequences=(0, 1), scan_at=()):
     scan_at : sequence of int
         Frames whose scan is drawn, in the first panel.
     """
-    fig, axes = panels(len(floors), size=(5.4 * len(floors), 3.6))
+    fig, axes = panels(len(floors), size=(4.2 * len(floors), 2.9))
     of = data.frames
     for ax, (title, floor), sequence in zip(axes[0], floors.items(), sequences, strict=True):
         _floor(ax, floor)
@@ -81,7 +189,7 @@ def _floor(ax, floor):
     for outline in floor.outlines:
         ax.fill(*np.asarray(outline).T, color="#C8A97E", ec="#7A5C36", lw=0.5)
     for name, (x0, y0, x1, y1) in zip(floor.labels, floor.rooms, strict=True):
-        look = {"fontsize": 13, "color": ROOM_COLOURS.get(name, GREY), "weight": "bold", "alpha": 0.8}
+        look = {"fontsize": 10, "color": ROOM_COLOURS.get(name, GREY), "weight": "bold", "alpha": 0.8}
         ax.text((x0 + x1) / 2, (y0 + y1) / 2, name, ha="center", va="center", **look)
 
 
@@ -100,7 +208,7 @@ def learning_curves(table, cues, paper=None, methods=("OMCL-BM", "OMCL-PERC", "F
     compared with OMCL-BM.
     """
     table = _aligned(table)
-    fig, axes = panels(3, size=(14.5, 3.7))
+    fig, axes = panels(2, 2, size=(8.4, 6.4))
     heads = {"online": "mistakes so far while learning", "test": "test samples, averaged predictors"}
     for ax, (what, head) in zip(axes[0], heads.items(), strict=False):
         for cue in cues:
@@ -112,7 +220,7 @@ def learning_curves(table, cues, paper=None, methods=("OMCL-BM", "OMCL-PERC", "F
         ax.set(xlabel="training samples seen", ylabel=f"{what} error [%]", title=head)
         low, high = _reach(ax)
         ax.set_ylim(0.95 * low if low > 0.6 * high else 0, min(100, 1.1 * high))
-    _, ax, difference = axes[0]
+    ax, difference = axes[0, 1], axes[1, 0]
     _end_points(ax, {} if paper is None else paper, cues)
     ends = table.groupby(["permutation", "method"])["test_error"].last().groupby("method").mean()
     best = min(cues, key=lambda cue: ends[f"cue: {cue}"])
@@ -124,11 +232,12 @@ def learning_curves(table, cues, paper=None, methods=("OMCL-BM", "OMCL-PERC", "F
     ]
     gap = 100 * (grids[0] - grids[1]).dropna(axis=1)
     band(difference, gap.columns, gap.to_numpy(), alpha=0.06, **_cue_style(best, cues))
-    title = f"paired, permutation by permutation (cue: {best})"
+    title = f"permutation by permutation (cue: {best})"
     difference.set(xlabel="training samples seen", ylabel="test error minus OMCL-BM's [points]", title=title)
     low, high = _reach(difference)
     difference.set_ylim(min(1.3 * low, -2), max(1.3 * high, 2))
-    legend(fig, ax, 1, "outside right center")
+    axes[1, 1].axis("off")
+    axes[1, 1].legend(*ax.get_legend_handles_labels(), loc="center left", handlelength=3.5)
     return fig
 
 
@@ -160,7 +269,7 @@ def support_sizes(tables, methods=("OMCL-PERC", "OMCL-BM", "OMCL-BM sparser", "F
 
     `tables` has for each panel's title its table and how its data is called, "real" or "simulated".
     """
-    fig, axes = panels(len(tables), size=(4.9 * len(tables), 3.6))
+    fig, axes = panels(len(tables), size=(4.2 * len(tables), 3.4))
     for ax, (title, (table, word)) in zip(axes[0], tables.items(), strict=True):
         for method in methods:
             _method(ax, _aligned(table), method, "support")
@@ -185,7 +294,7 @@ def second_layer(weights, cues, classes):
     """
     picture, n = _normalised(weights), len(classes)
     limit = np.abs(picture).max()
-    fig, ((ax,),) = panels(1, size=(2.2 + 0.28 * picture.shape[1], 1.5 + 0.3 * n))
+    fig, ((ax,),) = panels(1, size=(8.4, 1.5 + 0.22 * n))
     shades = {"cmap": "RdBu_r", "norm": TwoSlopeNorm(0.0, -limit, limit)}
     image = ax.imshow(picture, interpolation="nearest", aspect="auto", **shades)
     for j, cue in enumerate(cues):
@@ -212,10 +321,10 @@ def regret(runs, cues, words):
     `runs` has the cumulative losses of one run for each title, as `experiments.omcl.regret` gives them,
     `cues` the names of its cues, `words` how its data is called, "real" or "simulated".
     """
-    rows = -(-len(runs) // 3)
-    fig, axes = panels(3, rows, size=(14, 3.5 * rows))
+    rows = len(runs) // 2 + 1
+    fig, axes = panels(2, rows, size=(8.4, 2.7 * rows))
     for ax in axes.ravel()[len(runs) :]:
-        ax.remove()
+        ax.axis("off")
     for ax, (title, run) in zip(axes.ravel(), runs.items(), strict=False):
         lines = {f"cue {j}": _cue_style(cue, cues[title]) for j, cue in enumerate(cues[title])}
         lines["PA-I"] = method_style("OMCL-BM", marker="", label="OMCL-BM (PA-I on top)")
@@ -223,9 +332,11 @@ def regret(runs, cues, words):
         for name, style in lines.items():
             ax.plot(run["n_seen"], run[name], **style)
         ax.set(title=title, xlabel="training samples seen", ylabel="cumulative loss")
-        ax.set_ylim(0, 1.45 * max(line.get_ydata()[-1] for line in ax.lines))
-        ax.legend(fontsize=7, ncols=2, loc="upper left")
+        ax.set_ylim(0, 1.05 * max(line.get_ydata()[-1] for line in ax.lines))
+        alone = ax.lines[: len(cues[title])]
+        ax.legend(handles=alone, fontsize=7.5, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         stamp(ax, words[title])
+    axes[-1, -1].legend(handles=ax.lines[len(alone) :], loc="center left", handlelength=3.5)
     return fig
 
 
@@ -235,19 +346,19 @@ def last_against_average(table, words):
     `table` has the columns data, method, permutation, average, last; `words` how each set of data is called,
     "real" or "simulated", in order.
     """
-    fig, axes = panels(len(words), size=(2.9 * len(words), 3.1))
+    fig, axes = panels(len(words), size=(2.1 * len(words), 2.7))
     for ax, (name, word) in zip(axes[0], words.items(), strict=True):
         mine = where(table, data=name)
         errors = 100 * mine[["last", "average"]].to_numpy()
         ends = (0 if errors.min() < 0.6 * errors.max() else 0.95 * errors.min(), 1.05 * errors.max())
         ax.plot(ends, ends, color="black", lw=0.8)
         for method, group in mine.groupby("method", sort=False):
-            style = method_style(method, linestyle="", markersize=5, alpha=0.8)
+            style = method_style(method, linestyle="", markersize=3.5, alpha=0.8)
             ax.plot(100 * group["last"], 100 * group["average"], **style)
         ax.set(title=name, xlabel="last hypothesis [%]", xlim=ends, ylim=ends, aspect="equal")
         stamp(ax, word)
     axes[0, 0].set_ylabel("test error, averaged [%]")
-    axes[0, 0].legend(fontsize=7)
+    legend(fig, axes[0, 0], 5)
     return fig
 
 
@@ -257,11 +368,12 @@ def what_cues_confuse(pairs, images):
     `pairs` is from `experiments.omcl.confused_pairs`, `images` holds the rows that it names.
     """
     methods = [*pairs["cue"], "OMCL-BM"]
-    fig = plt.figure(figsize=(2.9 * len(pairs), 3.6), layout="constrained")
+    rows = -(-len(pairs) // 2)
+    fig = plt.figure(figsize=(8.4, 1.9 * rows), layout="constrained")
     top = 105 * pairs[methods].to_numpy().max()
-    parts = fig.subfigures(1, len(pairs), squeeze=False)[0]
-    for part, (_, pair) in zip(parts, pairs.iterrows(), strict=True):
-        axes = part.subplot_mosaic([["image", "other"], ["bars", "bars"]], height_ratios=(1, 1))
+    parts = fig.subfigures(rows, 2, squeeze=False).ravel()
+    for part, (_, pair) in zip(parts, pairs.iterrows(), strict=False):
+        axes = part.subplot_mosaic([["image", "other", "bars"]], width_ratios=(1, 1, 1.6))
         part.suptitle(f"{pair['cue']} confuses", fontsize=10)
         for name, category in (("image", "first"), ("other", "second")):
             axes[name].imshow(images[int(pair[name])])
@@ -282,8 +394,11 @@ def confusions(runs, cues, classes):
     `runs` has a dict for each permutation, as `experiments.omcl.permutation_run` gives them.
     """
     methods = {**{cue: f"cue: {cue}" for cue in cues}, "OMCL-BM": "OMCL-BM"}
-    fig, axes = panels(len(methods), size=(2.3 * len(methods) + 0.8, 2.7), sharey=True)
-    for ax, (title, method) in zip(axes[0], methods.items(), strict=True):
+    rows = -(-len(methods) // 3)
+    fig, axes = panels(3, rows, size=(8.4, 2.9 * rows), sharey=True)
+    for ax in axes.ravel()[len(methods) :]:
+        ax.axis("off")
+    for ax, (title, method) in zip(axes.ravel(), methods.items(), strict=False):
         share = 100 * np.mean([run[method] for run in runs], axis=0)
         image = ax.imshow(share, cmap="viridis", vmin=0, vmax=100)
         ax.set_xticks(range(len(classes)), classes, rotation=90, fontsize=8)
@@ -291,7 +406,8 @@ def confusions(runs, cues, classes):
         ax.set(title=title, xlabel="taken for")
         ax.grid(False)
     axes[0, 0].set_ylabel("category")
-    fig.colorbar(image, ax=list(axes[0]), label="share [%]", fraction=0.02, pad=0.01)
+    spare = list(axes.ravel()[len(methods) :]) or list(axes[:, -1])
+    fig.colorbar(image, ax=spare, label="share [%]", location="left", shrink=0.8)
     return fig
 
 

@@ -225,7 +225,7 @@ def test_differences_are_drawn_run_by_run_and_the_papers_end_points_beside(resul
     table, cues = results["curves"].copy(), list(digits.data.cues)
     table.loc[table["permutation"] == 1, "n_seen"] += 3  # as where drives differ in length
     fig = draw.learning_curves(table, cues, pd.Series({"OMCL-BM": 6.4, f"cue: {cues[0]}": 17.4}))
-    _, test, difference = fig.axes
+    _, test, difference, _ = fig.axes
     ends = table.groupby(["permutation", "method"])["test_error"].last().unstack()
     drawn = {line.get_label(): line.get_ydata() for line in difference.lines}
     assert len(drawn["Vote"]) == 20
