@@ -42,6 +42,7 @@ suppress_warnings = ["mystnb.unknown_mime_type"]
 
 # Public names with their docstrings.
 autodoc_default_options = {"members": True, "inherited-members": True}
+autodoc_preserve_defaults = True  # as written: a path would be this machine's
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_attributes_as_param_list = True
