@@ -2,9 +2,9 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 
-from cuelearn.book.figures import GREEN, GREY, ORANGE, PURPLE, band, method_style, stamp
+from cuelearn.book.figures import BLUE, GREEN, GREY, ORANGE, PALETTE, PURPLE, RED, band, method_style, stamp
+from cuelearn.oks import OKS
 from cuelearn.plots.common import curve, distinct, legend, log_axis, mosaic, paired, panels, where
 
 DARK = "#666666"
@@ -22,6 +22,57 @@ SETS = {
     "corel5k": "keywords of Corel5k",
     "leaves": "species of leaves",
 }
+
+
+def idea():
+    """A bandit over six kernels: weights, the mixture that one kernel is drawn from, what its error does."""
+    delta, eta, drawn, at = 0.3, 0.16, 2, np.arange(1, 7)
+    q = np.array([0.30, 0.06, 0.22, 0.10, 0.26, 0.06])
+    p = (1.0 - delta) * q + delta / q.size
+    after = q * np.exp(-eta / p * (np.arange(q.size) == drawn))
+    after /= after.sum()
+    fig, ((left, middle, right),) = panels(3, size=(8.0, 2.7), sharey=True)
+    left.bar(at, q, color=GREEN)
+    left.set(title="1. weights $q$", ylabel="probability", xlabel="kernel")
+    middle.bar(at, p - delta / q.size, color=GREEN, label=r"$(1-\delta)\,q$: trust the weights")
+    middle.bar(at, delta / q.size, bottom=p - delta / q.size, color=GREY, label=r"$\delta/m$: try all")
+    middle.plot(at[drawn], p[drawn] + 0.02, "v", color=RED, ms=8)
+    middle.set(title="2. draw one from $p$", xlabel=f"kernel {at[drawn]} is drawn, no other computed")
+    middle.legend(loc="upper right", fontsize=7)
+    right.bar(at, after, color=[RED if k == drawn else GREEN for k in range(q.size)])
+    right.bar(at, q, fill=False, edgecolor="black", linestyle=":", label="before")
+    right.set(title=r"3. it errs: $w_i \leftarrow w_i\, e^{-\eta/p_i}$", xlabel="kernel", ylim=(0.0, 0.46))
+    right.legend(loc="upper right", fontsize=7)
+    for ax in (left, middle, right):
+        ax.set_xticks(at)
+        ax.grid(False, axis="x")
+    return fig
+
+
+def bandit(stream):
+    """`draw` for `explore`: probabilities of OKS over two passes of a stream, and the shares of its draws."""
+    signs, quiet = stream.signs, {"random_state": 0, "verbose": False}
+    alone = [OKS("precomputed", **quiet).fit(stream.stack[[j]], signs) for j in range(len(stream.names))]
+    errors = [model.online_errors_.mean() for model in alone]  # of a Perceptron on each kernel
+
+    def draw(axes, delta, eta, n_kernels):
+        left, right = axes
+        model = OKS("precomputed", delta=delta, eta=eta, **quiet).fit(stream.stack[:n_kernels], signs)
+        shares = np.bincount(model.drawn_, minlength=n_kernels) / model.drawn_.size
+        for j, path in enumerate(model.probability_history_.T):
+            look = {"color": PALETTE[j // 2], "linestyle": "--" if j % 2 == 0 else "-"}
+            left.plot([0, *model.history_["step"]], [1.0 / n_kernels, *path], **look)
+            right.barh(j, shares[j], color=look["color"], hatch="" if j % 2 else "///", edgecolor="white")
+            said = f"{stream.names[j]}: alone it errs at {errors[j]:.0%}"
+            right.text(1.02, j, said, va="center", fontsize=7)
+        left.set(xlabel="visits, two passes", ylabel="kernel probability q", ylim=(0.0, 1.0))
+        left.set_xlim(0, 2 * signs.size)
+        right.axvline(delta / n_kernels, color="black", linestyle=":", linewidth=0.8)
+        right.set(xlabel=r"share of the draws (dotted: $\delta/m$)", xlim=(0.0, 2.2), yticks=[])
+        right.set_xticks([0.0, 0.5, 1.0])
+        right.set_ylim(len(stream.names) - 0.4, -0.6)
+
+    return draw
 
 
 def _kinds(table):
@@ -170,7 +221,7 @@ def kinds(quality, sides, errors, title):
     `quality` is that of `experiments.oks.every_kernel` for one pair; `sides` and `errors` map titles to
     pictures, uint8 (n, height, width, 3).
     """
-    fig = plt.figure(figsize=(13, 5.4), layout="constrained")
+    fig = plt.figure(figsize=(9.6, 4.6), layout="constrained")
     layout = fig.add_gridspec(6, 3, width_ratios=(1.05, 1.0, 1.05))
     for k, (name, images) in enumerate(sides.items()):
         _page(fig.add_subplot(layout[3 * k : 3 * k + 3, 0]), images, 7, 3, name)
@@ -183,76 +234,99 @@ def kinds(quality, sides, errors, title):
     grid = grid.loc[distinct(table["kind"]), distinct(table["kernel"])]
     ax.imshow(grid, aspect="auto", vmin=50, vmax=100)
     for (i, j), value in np.ndenumerate(grid.to_numpy()):
-        ax.text(j, i, f"{value:.0f}", ha="center", va="center", color="white" if value < 75 else "black")
+        ax.text(
+            j,
+            i,
+            f"{value:.0f}",
+            ha="center",
+            va="center",
+            fontsize=8,
+            color="white" if value < 75 else "black",
+        )
     ax.set_xticks(range(grid.shape[1]), grid.columns)
     ax.set_yticks(range(grid.shape[0]), grid.index)
     ax.grid(False)
-    ax.set_title(f"{title}: test accuracy [%] of an SVM on each kernel", fontsize=9)
+    ax.set_title(f"{title}: test accuracy [%]", fontsize=9)
     return fig
 
 
 def extremes(kernels, chosen):
     """Test accuracy of the five best and the five worst kernels of every pair (OKS figures 1 and 2).
 
-    `kernels` is that of `experiments.oks.every_kernel`, with a column name; `chosen` (name, method, accuracy,
-    chance) what methods reach, drawn as lines (means over seeds), dotted what the larger class is.
+    A row for each pair: a dot for every kernel, best on top. `kernels` is that of
+    `experiments.oks.every_kernel`, with a column name; `chosen` (name, method, accuracy, chance) what methods
+    reach, drawn as strokes (means over seeds), dotted what the larger class is.
     """
     names = distinct(kernels["name"])
-    columns = min(3, len(names))
-    rows = -(-len(names) // columns)
-    fig, axes = panels(columns, rows, size=(4.3 * columns, 3.5 * rows + 0.4))
-    for ax in axes.ravel()[len(names) :]:
-        ax.set_visible(False)
-    for ax, name in zip(axes.ravel(), names, strict=False):
+    fig, ((ax,),) = panels(1, size=(8.0, 0.42 * len(names) + 1.2))
+    beside = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points"}
+    beside |= {"fontsize": 7, "va": "center"}
+    lowest = 100 * min(kernels["accuracy"].min(), chosen["accuracy"].min())
+    for row, name in enumerate(names):
         mine = where(kernels, name=name).sort_values("accuracy", ascending=False)
-        few = min(5, len(mine) // 2)
-        shown = pd.concat([mine.head(few), mine.tail(few)])
-        places = np.r_[np.arange(few), np.arange(few + 1, 2 * few + 1)]
-        ax.bar(places, 100 * shown["accuracy"], color=[GREEN] * few + [GREY] * few, width=0.7)
-        for place, value in zip(places, shown["accuracy"], strict=True):
-            ax.text(place, 32, f"{100 * value:.0f}", ha="center", color="white", fontsize=7)
+        percent, few = 100 * mine["accuracy"].to_numpy(), min(5, len(mine) // 2)
+        at = row + np.linspace(-0.3, 0.3, len(mine))
+        ax.plot(percent, at, "o", color="#cccccc", ms=2, label="the other kernels")
+        ax.plot(percent[:few], at[:few], "o", color=GREEN, ms=4, label="best kernels")
+        ax.plot(percent[-few:], at[-few:], "o", color=ORANGE, ms=4, label="worst kernels")
+        for right, k in ((6, 0), (120, -1)):
+            said = f"{mine['kernel_name'].iloc[k]} {percent[k]:.0f}"
+            ax.annotate(said, (1.0, row), (right, 0), **beside)
         mine = where(chosen, name=name)
-        for method in ("MuSVM", "OKS", "SOM"):
-            reached = where(mine, method=method)["accuracy"]
-            style = method_style(method, marker="", linewidth=1.2)
-            style["label"] += "" if len(reached) == 1 else f", mean of {len(reached)}"
-            ax.axhline(100 * reached.mean(), **style)
-        ax.axhline(100 * mine["chance"].iloc[0], color="black", linestyle=":", label="larger class")
-        labels = [f"{k}: {text}" for k, text in zip(shown["kernel"], shown["kernel_name"], strict=True)]
-        ax.cuelearn_band = "bars: one SVM on each kernel, the best and the worst on this test"
-        ax.set(title=name, ylim=(30, 101), ylabel="test accuracy [%]")
-        ax.set_xticks(places, labels, rotation=40, ha="right", rotation_mode="anchor", fontsize=6.5)
-        ax.grid(False, axis="x")
-    legend(fig, axes[0, 0], 4)
+        reached = {m: 100 * where(mine, method=m)["accuracy"] for m in ("MuSVM", "OKS", "SOM")}
+        for method, values in reached.items():
+            style = method_style(method, marker="", linewidth=1.6, linestyle="-")
+            style["label"] += "" if len(values) == 1 else f", mean of {len(values)}"
+            ax.plot([values.mean()] * 2, [row - 0.42, row + 0.42], **style)
+        chance = 100 * mine["chance"].iloc[0]
+        ax.plot([chance] * 2, [row - 0.42, row + 0.42], "k:", label="larger class")
+    for right, said in ((6, "best kernel [%]"), (120, "worst kernel [%]")):
+        ax.annotate(said, (1.0, -0.75), (right, 0), fontweight="bold", **beside)
+    ax.cuelearn_band = "dots: one SVM on each kernel, the best and the worst on this test"
+    ax.set(xlabel="test accuracy [%]", xlim=(min(lowest - 2, 40), 101), ylim=(len(names) - 0.5, -0.5))
+    ax.set_yticks(range(len(names)), [name.partition(" ")[2] for name in names], fontsize=8)
+    ax.set_title(f"{len(names)} pairs of {SETS.get(names[0].split()[0], 'labels')}", pad=14)
+    ax.grid(False, axis="y")
+    handles, labels = ax.get_legend_handles_labels()
+    fig.legend(handles[:7], labels[:7], loc="outside lower center", ncols=4)
     return fig
 
 
 def probabilities(tables, quality, best=5):
-    """Kernel probabilities of OKS over the visits, one panel for each table.
+    """Kernel probabilities of OKS over the visits, a panel for each table; at the end, against the accuracy.
 
     Parameters
     ----------
     tables : dict of str to DataFrame
         Title -> table of `experiments.oks.probabilities`.
     quality : DataFrame
-        Columns kernel, kernel_name, accuracy of an SVM on each kernel: kernels are coloured by it.
+        Columns kernel, kernel_name, accuracy of an SVM on each kernel.
     best : int
-        Kernels that are named, those with the largest probability at the end.
+        Kernels that have a colour and a name, those with the largest probability at the end.
     """
-    fig, axes = panels(len(tables), size=(4.6 * len(tables), 3.5))
+    sides = [1.25] * len(tables) + [1.0]
+    fig, (axes,) = panels(len(sides), size=(8.0, 4.0), sharey=True, width_ratios=sides)
     quality = quality.set_index("kernel")
     percent, names = 100 * quality["accuracy"], quality["kernel_name"]
-    shade = plt.cm.ScalarMappable(plt.Normalize(percent.min(), percent.max()), "cividis")
-    for ax, (title, table) in zip(axes[0], tables.items(), strict=True):
+    under = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "fontsize": 7, "frameon": False}
+    for (title, table), ax, shade in zip(tables.items(), axes[:-1], ("white", BLUE), strict=False):
         grid = table.pivot(index="step", columns="kernel", values="probability")
-        for kernel in grid:
-            ax.plot(grid.index, grid[kernel], color=shade.to_rgba(percent[kernel]), linewidth=1.0)
-        last = grid.iloc[-1].nlargest(best)
-        text = "\n".join(f"{names[k]}: {p:.2f} ({percent[k]:.0f}%)" for k, p in last.items())
-        ax.text(0.02, 0.98, text, transform=ax.transAxes, va="top", fontsize=7)
-        ax.set(title=title, xlabel="visits", ylabel="kernel probability q")
-        ax.set_ylim(0, max(0.05, 1.5 * grid.to_numpy().max()))
-    fig.colorbar(shade, ax=axes[0, -1], label="accuracy of an SVM on the kernel [%]")
+        last = grid.iloc[-1]
+        ax.plot(grid.index, grid, color="#cccccc", linewidth=0.6)
+        for kernel, color in zip(last.nlargest(best).index, (BLUE, RED, GREEN, ORANGE, PURPLE), strict=False):
+            label = f"{names[kernel]}: {last[kernel]:.2f} ({percent[kernel]:.0f}%)"
+            ax.plot(grid.index, grid[kernel], color=color, linewidth=1.4, label=label)
+        ax.axhline(1.0 / grid.shape[1], color="black", linestyle=":", linewidth=0.8)
+        ax.set_title(title, fontsize=9)
+        ax.set(xlabel="visits")
+        ax.legend(**under)
+        look = {"color": BLUE, "markerfacecolor": shade, "markersize": 4, "linestyle": ""}
+        axes[-1].plot(percent[last.index], last, "o", **look, label=title.rpartition(", ")[2])
+    axes[0].set(ylabel="kernel probability q (dotted: equal)", ylim=(0.0, None))
+    axes[0].cuelearn_band = "named: the largest at the end, with it and the accuracy of an SVM on the kernel"
+    axes[-1].set_title("at the end, all kernels", fontsize=9)
+    axes[-1].set_xlabel("accuracy of an SVM\non the kernel [%]")
+    axes[-1].legend(**under | {"bbox_to_anchor": (0.5, -0.3)})
     return fig
 
 
@@ -266,23 +340,20 @@ def selection_against_passes(table, musvm):
     means = table.groupby(["name", "method", "n_epochs"], as_index=False)["accuracy"].mean()
     means["set"] = means["name"].str.split().str[0]
     sets = [one for one in SETS if (means["set"] == one).any()]
-    fig, axes = panels(len(sets), 2, size=(3.6 * len(sets), 5.4), sharex=True, sharey="row")
+    fig, axes = panels(len(sets), 2, size=(8.0, 4.6), sharex=True, sharey="row")
     for column, one in zip(axes.T, sets, strict=True):
         mine, percent = where(means, set=one), {"runs": "name", "factor": 100}
         for method in ("OKS", "SOM"):
-            label = f"kernel chosen by {method}"
-            curve(
-                column[0], where(mine, method=method), "n_epochs", "accuracy", method, label=label, **percent
-            )
+            mean = 100 * where(mine, method=method).groupby("n_epochs")["accuracy"].mean()
+            column[0].plot(mean.index, mean, **method_style(method, label=f"kernel chosen by {method}"))
         line = method_style("MuSVM", marker="", linewidth=1.2, label="MuSVM (all kernels tried)")
         column[0].axhline(100 * np.mean([musvm[name] for name in mine["name"].unique()]), **line)
         each = mine.pivot(index="n_epochs", columns=["method", "name"], values="accuracy")
         column[1].plot(each.index, 100 * (each["OKS"] - each["SOM"]), color=GREY, linewidth=0.5, alpha=0.7)
         paired(column[1], mine, "n_epochs", "accuracy", "SOM", **percent)
-        for ax in column:
-            ax.cuelearn_band = "means over pairs, band: 95% interval over pairs; thin: each pair"
+        column[1].cuelearn_band = "means over pairs; below, pair by pair, band: 95% interval; thin: each pair"
         passes = sorted(mine["n_epochs"].unique())
-        column[0].set_title(f"{mine['name'].nunique()} pairs of {SETS[one]}")
+        column[0].set_title(f"{mine['name'].nunique()} pairs of {SETS[one]}", fontsize=9)
         column[1].set(xlabel="passes", xscale="log", xticks=passes, xticklabels=passes)
         column[1].xaxis.set_minor_formatter("")
     axes[0, 0].set_ylabel("test accuracy [%]")

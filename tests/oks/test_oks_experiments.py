@@ -450,36 +450,6 @@ def test_figures_are_drawn():
         plt.close(fig)
 
 
-def test_extremes_of_four_kernels_are_drawn():
-    """Corel5k has four kernels only."""
-    accuracy = {"kernel": [1, 2, 3, 4], "kernel_name": list("abcd"), "accuracy": [0.6, 0.9, 0.7, 0.8]}
-    table = pd.DataFrame({"name": "pair", **accuracy})
-    chosen = pd.DataFrame({"name": "pair", "method": ["MuSVM", "OKS", "SOM"], "accuracy": [0.9, 0.8, 0.7]})
-    chosen["chance"] = 0.5
-    bars = draw.extremes(table, chosen).axes[0].patches
-    assert [round(bar.get_height()) for bar in bars] == [90, 80, 70, 60]
-
-
-def test_passes_are_drawn_pair_by_pair():
-    """Means over pairs of means over seeds, of which two passes have more; below, the paired difference."""
-    points = [
-        (n, m, e, s)
-        for n in ("keyword a/b", "keyword c/d", "leaves 1/2")
-        for m in ("OKS", "SOM")
-        for e, seeds in ((1, 3), (2, 9), (5, 3))
-        for s in range(seeds)
-    ]
-    table = pd.DataFrame(points, columns=["name", "method", "n_epochs", "seed"])
-    table["accuracy"] = 0.3 + 0.1 * table["n_epochs"] + 0.04 * (table["method"] == "OKS")
-    table["accuracy"] += 0.02 * (table["name"] == "keyword c/d") * (table["method"] == "OKS")
-    fig = draw.selection_against_passes(table, dict.fromkeys(table["name"], 0.9))
-    top, below = fig.axes[0].get_lines(), fig.axes[2].get_lines()
-    assert_allclose(top[0].get_ydata(), [45.0, 55.0, 85.0])
-    assert_allclose(top[1].get_ydata(), [40.0, 50.0, 80.0])
-    assert_allclose([line.get_ydata()[0] for line in below], [4.0, 6.0, 0.0, 5.0], atol=1e-9)
-    plt.close(fig)
-
-
 # ------------------------------------------------------------------ verdicts
 
 
