@@ -154,5 +154,6 @@ def _frames(pictures):
     film = FuncAnimation(
         pictures.figure, frame, control.values, init_func=lambda: None, cache_frame_data=False
     )
-    html = film.to_jshtml(fps=2, default_mode="once")
+    with mpl.rc_context({"figure.constrained_layout.use": False, "savefig.dpi": DPI}):
+        html = film.to_jshtml(fps=2, default_mode="once")
     return HTML(re.sub(r"<link[^>]*>", "", html))  # which would fetch icons of buttons from the network

@@ -394,7 +394,7 @@ def confusions(runs, cues, classes):
     `runs` has a dict for each permutation, as `experiments.omcl.permutation_run` gives them.
     """
     methods = {**{cue: f"cue: {cue}" for cue in cues}, "OMCL-BM": "OMCL-BM"}
-    rows = -(-len(methods) // 3)
+    rows = len(methods) // 3 + 1
     fig, axes = panels(3, rows, size=(8.4, 2.9 * rows), sharey=True)
     for ax in axes.ravel()[len(methods) :]:
         ax.axis("off")
@@ -406,8 +406,8 @@ def confusions(runs, cues, classes):
         ax.set(title=title, xlabel="taken for")
         ax.grid(False)
     axes[0, 0].set_ylabel("category")
-    spare = list(axes.ravel()[len(methods) :]) or list(axes[:, -1])
-    fig.colorbar(image, ax=spare, label="share [%]", location="left", shrink=0.8)
+    cax = axes[-1, -1].inset_axes((0.05, 0.1, 0.08, 0.8))
+    fig.colorbar(image, cax=cax, label="share [%]")
     return fig
 
 
