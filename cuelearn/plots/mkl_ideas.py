@@ -32,7 +32,7 @@ def norm_balls(theta=(1.0, 0.6)):
     ball.annotate("", 0.75 * theta, (0, 0), arrowprops=arrow)
     ball.text(*0.78 * theta, r"$\bar\theta$", color="#555555", va="center")
     ball.set(
-        xlim=(0, 1.1), ylim=(0, 1.1), aspect="equal", title=r"norm 1, and the dots nearest to $\bar\theta$"
+        xlim=(0, 1.1), ylim=(0, 1.1), aspect="equal", title=r"norm 1; the dots agree best with $\bar\theta$"
     )
     ball.set(xlabel=r"norm of the first block, $\|w^1\|$", ylabel=r"of the second, $\|w^2\|$")
     link.set(xlim=(0, 1), ylim=(0, 1.05), title="the link: what a kernel counts")
