@@ -5,7 +5,7 @@ from matplotlib.cm import cividis
 from matplotlib.colors import to_hex
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
-from cuelearn.book.figures import PALETTE, band, method_style
+from cuelearn.book.figures import BLUE, GREY, PALETTE, RED, band, method_style
 from cuelearn.plots.common import curve, distinct, legend, log_axis, panels, where
 
 SET_NAMES = {
@@ -15,6 +15,49 @@ SET_NAMES = {
     "scene": "scenes",
     "corel5k": "Corel5k",
 }
+
+
+def idea():
+    """Weights of two kernels against weights of two classes: the worst class, and the saddle point."""
+    p, start = np.linspace(0.0, 1.0, 101), np.array([0.5, 0.5])
+
+    def losses(p):  # one class wants kernel 1, the other, which is harder, kernel 2
+        return np.array([0.8 + 1.6 * (1.0 - p) ** 2, 1.2 + 0.9 * p**2])
+
+    def step(weights, gradient):
+        raised = weights * np.exp(gradient)
+        return raised / raised.sum()
+
+    kernels, classes, path = start, start, []
+    for _ in range(1200):
+        path.append((kernels[0], classes[0]))
+        slope = classes @ np.array([-3.2 * (1.0 - kernels[0]), 1.8 * kernels[0]])
+        kernels, classes = (
+            step(kernels, -0.1 * slope * np.array([1.0, 0.0])),
+            step(classes, 0.1 * losses(kernels[0])),
+        )
+    path = np.array(path)
+    mean = np.cumsum(path, axis=0) / np.arange(1, len(path) + 1)[:, None]
+    fig, ((left, right),) = panels(2, size=(8.0, 3.2))
+    one, two = losses(p)
+    left.plot(p, one, color=BLUE, label="$H_1$: wants kernel 1")
+    left.plot(p, two, color=RED, label="$H_2$: wants kernel 2, harder")
+    left.plot(p, np.maximum(one, two), color="black", linewidth=4, alpha=0.25, label="the worst class")
+    for place, said in ((np.maximum(one, two).argmin(), "SA"), ((one + two).argmin(), "Sum")):
+        left.axvline(p[place], color=GREY, linestyle=":")
+        left.text(p[place] + 0.01, 0.6, said, fontsize=8)
+    left.set(xlabel="weight $p_1$ of kernel 1", ylabel="cost of a class", ylim=(0.5, 2.9))
+    left.set_title("the worst class (SA), or all together (Sum)?")
+    left.legend(loc="upper right", fontsize=7)
+    gamma = np.linspace(0.0, 1.0, 101)[:, None]
+    right.contour(p, gamma[:, 0], gamma * one + (1.0 - gamma) * two, 14, cmap="cividis", linewidths=0.8)
+    right.plot(*path.T, color=GREY, linewidth=0.8, label="steps")
+    right.plot(*mean.T, color=BLUE, linewidth=2.0, label="their averages")
+    right.plot(*mean[-1], "*", color=RED, ms=11, label="saddle point")
+    right.set(xlabel="weight $p_1$ of kernel 1: descends", ylabel=r"weight $\gamma_1$ of class 1: ascends")
+    right.set_title(r"$L(p, \gamma) = \gamma_1 H_1 + \gamma_2 H_2$")
+    right.legend(loc="upper right", fontsize=7, framealpha=1.0)
+    return fig
 
 
 def _looks(groups):
@@ -34,14 +77,21 @@ def weights_over_time(table, kernels, groups):
     classes. Kernels of one of the `groups` have one colour.
     """
     methods = distinct(table["method"])
-    fig, axes = panels(len(methods), size=(3.1 * len(methods) + 1.2, 3.4), sharey=True)
-    for ax, method in zip(axes[0], methods, strict=True):
+    fig, axes = panels(2, -(-len(methods) // 2), size=(8.0, 5.0), sharex=True, sharey=True)
+    for ax, method in zip(axes.flat, methods, strict=True):
         mine = where(table, method=method)
         for kernel, look in zip(kernels, _looks(groups), strict=True):
             ax.plot(mine["seconds"], mine[kernel], label=kernel, **look)
-        ax.set(title=method_style(method)["label"], xlabel="seconds")
-        ax.xaxis.set_major_locator(MaxNLocator(4))
-    axes[0, 0].set(ylabel="kernel weight (share)", ylim=(0.0, None))
+        end = mine["seconds"].max()
+        ax.axvline(end, color="0.4", linewidth=0.8, linestyle=":")
+        ax.set_title(f"{method_style(method)['label']}: {end:.2f} s")
+    ax.set_xscale("function", functions=(lambda t: np.sqrt(np.maximum(t, 0.0)), np.square))
+    ax.xaxis.set_major_locator(MaxNLocator(6))
+    ax.set(xlim=(0.0, None), ylim=(0.0, None))
+    for ax in axes[-1]:
+        ax.set_xlabel("seconds of training (square-root axis)")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("kernel weight (share)")
     legend(fig, axes[0, 0], 1, "outside right center")
     return fig
 
@@ -72,11 +122,11 @@ def auc_over_time(table):
             mine = where(table, name=name, method=method)
             thin_runs(top, mine, "seconds", "auc", **method_style(method, alpha=0.8, linewidth=1.0))
             thin_runs(low, mine, "seconds", "gain", **method_style(method))
-            at = mine.groupby("iteration")["seconds"].transform("mean")
-            curve(low, mine.assign(at=at), "at", "gain", method, marker="", alpha=0.12)
+            mean = mine.groupby("iteration")[["seconds", "gain"]].mean()
+            low.plot(mean["seconds"], mean["gain"], **method_style(method, marker=""))
         top.set(title=SET_NAMES.get(name, name))
         low.set(xlabel="seconds of training")
-        low.cuelearn_band += "; thin: single draws"
+        low.cuelearn_band = "thick: means over draws, at the mean time of an iteration; thin: single draws"
     axes[0, 0].set_ylabel("area under precision-recall curve")
     axes[1, 0].set_ylabel("gain on equal kernel weights")
     legend(fig, axes[1, 0], 2)
@@ -126,10 +176,12 @@ def cost_against_classes(table, powers):
     n_iter, reached; `powers` are those of `experiments.multilabel.powers`.
     """
     names = distinct(table["name"])
-    fig, axes = panels(len(names), size=(4.7 * len(names), 4.0), sharey=True)
+    fig, axes = panels(len(names), size=(4.2 * len(names), 4.0), sharey=True)
     for ax, name in zip(axes[0], names, strict=True):
         for k, method in enumerate(distinct(table["method"])):
             mine, fit = where(table, name=name, method=method), where(powers, name=name, method=method)
+            if mine.empty:
+                continue
             mine = mine.assign(at=mine["n_classes"] * 1.05 ** (k - 1))  # beside each other
             style = method_style(method, linestyle="")
             color, label = style["color"], style.pop("label")
@@ -183,24 +235,26 @@ def gap_over_iterations(table, fits):
     return fig
 
 
-def weights_and_classes(path, classes, groups):
+def weights_and_classes(axes, path, classes, groups, names):
     """Kernel weights over the iterations of one run of ML-MKL-SA, and how often it drew each class.
 
     `path` has a column for each kernel and a row for each iteration, `classes` the columns class, weight,
-    draws.
+    draws; `names` are those of all classes that there are. On two axes, as `explore` has them.
     """
-    fig, ((left, right),) = panels(2, size=(10.0, 3.6))
+    left, right = axes
     for kernel, look in zip(path.columns, _looks(groups), strict=True):
         left.plot(path.index, path[kernel], label=kernel, **look)
-    left.set(xlabel="iterations", ylabel="averaged kernel weight", ylim=(0.0, 1.0))
-    left.legend(ncols=2, fontsize=7)
-    at = np.arange(len(classes))
-    right.bar(at - 0.2, classes["draws"] / classes["draws"].sum(), width=0.4, label="share of the draws")
-    right.bar(at + 0.2, classes["weight"], width=0.4, label=r"averaged $\gamma$")
-    right.set_xticks(at, classes["class"], rotation=90, fontsize=7)
-    right.set(xlabel="class")
-    right.legend()
-    return fig
+    left.set(xlabel="iterations", ylabel="averaged kernel weight")
+    left.set(xlim=(0, 2.0 * path.index[-1]), ylim=(0.0, 1.0))
+    left.set_xticks(np.linspace(0, path.index[-1], 5).astype(int))
+    left.legend(fontsize=7, loc="center right")
+    at = np.array([names.index(name) for name in classes["class"]])
+    draws = classes["draws"] / classes["draws"].sum()
+    drawn = right.bar(at - 0.2, draws, width=0.4, color=BLUE, label="share of the draws")
+    weight = right.bar(at + 0.2, classes["weight"], width=0.4, color=RED, label=r"averaged $\gamma$")
+    right.set_xticks(range(len(names)), range(1, len(names) + 1), fontsize=7)
+    right.set(xlabel="class", xlim=(-0.6, len(names) - 0.4), ylim=(0.0, 1.0))
+    right.legend(handles=[drawn, weight], loc="upper right", fontsize=7)
 
 
 def keywords_and_things(images, told, share):

@@ -731,12 +731,14 @@ def test_drawn_weights_are_those_of_the_table(tables):
     table = tables["paths"]
     kernels = [kernel[0] for kernel in exp.load_multilabel("yeast").kernels]
     fig = draw.weights_over_time(table, kernels, GROUPS)
-    assert sum(len(ax.lines) for ax in fig.axes) == len(FIGURE_1) * len(kernels)
+    assert all(len(ax.lines) == len(kernels) + 1 for ax in fig.axes)
     looks = []
     for ax, method in zip(fig.axes, FIGURE_1, strict=True):
         mine = table[table["method"] == method]
         lines = [only(ax, mine["seconds"], mine[kernel]) for kernel in kernels]
         looks.append([(*look_of(line), line.get_label()) for line in lines])
+        only(ax, [mine["seconds"].max()] * 2, [0, 1])
+        assert ax.get_xlim() == fig.axes[0].get_xlim(), "times are compared"
     assert all(look == looks[0] for look in looks), "a kernel changes its looks from panel to panel"
     assert len({look[:2] for look in looks[0]}) == len({look[2] for look in looks[0]}) == len(kernels)
     colours = [look[0] for look in looks[0]]
@@ -875,12 +877,22 @@ def test_a_run_is_drawn_with_its_classes():
     assert classes["draws"].tolist() == [int((run.drawn == k).sum()) for k in range(4)]
     assert classes["draws"].sum() == 25
     assert not path.equals(exp.watch_labels(4, 0.3, 10.0, **point)[0])
-    fig = draw.weights_and_classes(path, classes, groups)
+    fig, axes = plt.subplots(1, 2)
+    draw.weights_and_classes(axes, path, classes, groups, [f"Class{k}" for k in range(1, 15)])
     lines = [only(fig, path.index, path[kernel]) for kernel in path]
     assert len(set(map(look_of, lines))) == len({line.get_label() for line in lines}) == 9
     heights = [[bar.get_height() for bar in bars] for ax in fig.axes for bars in ax.containers]
     assert len(heights) == 2
     assert heights == [pytest.approx(classes["draws"] / 25), pytest.approx(classes["weight"])]
+    centres = [bar.get_x() + bar.get_width() for bar in axes[1].containers[0]]
+    assert centres == pytest.approx([int(name.removeprefix("Class")) - 1 for name in classes["class"]])
+
+
+def test_the_idea_ends_at_the_saddle():
+    left, right = draw.idea().axes
+    (star,) = (line for line in right.lines if line.get_label() == "saddle point")
+    worst = next(line for line in left.lines if line.get_label() == "the worst class")
+    assert star.get_xdata()[0] == pytest.approx(worst.get_xdata()[worst.get_ydata().argmin()], abs=0.02)
 
 
 def test_a_class_that_cannot_be_learnt_is_not_named(toys):
