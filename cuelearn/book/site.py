@@ -93,21 +93,30 @@ def _sphinx(source, out):
 def _chapter(notebook, records):
     """An executed notebook as a page: code folded, figures numbered, pictures small, no state of widgets."""
     notebook.metadata.pop("widgets", None)
-    named = set()
+    named, cells = set(), []
     for cell in notebook.cells:
+        cells.append(cell)
         if cell.cell_type != "code":
             continue
-        cell.outputs = [out for out in cell.outputs if not _is_progress(out)]
+        outputs, cell.outputs = [out for out in cell.outputs if not _is_progress(out)], []
         tags = set(cell.metadata.get("tags", []))
         if not tags & SHOWN:
             cell.metadata["tags"] = sorted(tags | {"hide-input"})
-        for out in cell.outputs:
+        for out in outputs:
             _shrink(out)
             name = out.get("metadata", {}).get("cuelearn")
-            if name in records and name not in named and "mystnb" not in cell.metadata:
+            named_here = name in records and name not in named
+            if cells[-1].outputs and (named_here or "mystnb" in cells[-1].metadata):
+                # A caption holds for all outputs of a cell, so that a table beneath a figure gets a cell of
+                # its own; empty ones would be dropped.
+                more = {"id": f"{cell.id}-{len(cells)}", "metadata": {"tags": ["remove-input"]}}
+                cells.append(nbformat.v4.new_code_cell("...", **more))
+            if named_here:
                 named.add(name)
                 figure = {"caption": _caption(records[name]), "name": f"fig-{name}"}
-                cell.metadata["mystnb"] = {"figure": figure, "image": {"alt": records[name]["shows"]}}
+                cells[-1].metadata["mystnb"] = {"figure": figure, "image": {"alt": records[name]["shows"]}}
+            cells[-1].outputs.append(out)
+    notebook.cells = cells
     where = (
         "{download}`this notebook <_" + str(notebook.metadata.papermill.input_path).rsplit("/", 1)[-1] + ">`"
     )

@@ -30,6 +30,7 @@ def executed_notebook():
     code.outputs = [
         v4.new_output("stream", name="stderr", text="100%|#####|"),
         v4.new_output("display_data", picture, metadata={"cuelearn": "thesis-fig-4.1"}),
+        v4.new_output("execute_result", {"text/html": "<table><tr><td>0.5</td></tr></table>"}),
     ]
     words = "# Many kernels\n\nOBSCURE minimises $\\frac{1}{2}\\|w\\|_{2,p}^2$."
     notebook = v4.new_notebook(cells=[v4.new_markdown_cell(words), code, v4.new_code_cell("1 + 1")])
@@ -67,6 +68,7 @@ def test_pages_are_whole_small_and_local(book):
         for target in re.findall(r"<a [^>]*?href=\"([^\":#?]+\.html)", text):
             assert (book / target).exists(), f"{name} links to {target}"
     chapter = pages["mkl.html"]
+    assert chapter.count("<figcaption") == chapter.count("<td>0.5</td>") == 1  # the table is no figure
     assert "100%|" not in chapter and "Fig. " in chapter and '<span class="n">plot' in chapter
     assert chapter.count('class="cell tag_hide-input') == 1  # the last; the call is shown
     shown = "".join(text for name, text in pages.items() if name != "search.html")  # which speaks of scripts
