@@ -7,10 +7,9 @@ import numpy as np
 import pages
 import pandas as pd
 import pytest
-from matplotlib.colors import same_color, to_rgba
-from matplotlib.container import BarContainer
+from matplotlib.colors import same_color
 from numpy.testing import assert_allclose, assert_array_equal
-from pages import check_curve, check_curves, legend, shuffled
+from pages import check_curve, legend, named, shuffled
 
 from cuelearn.book.figures import method_style
 from cuelearn.core.intervals import interval
@@ -45,6 +44,15 @@ def curves():
     return table.assign(accuracy=np.random.default_rng(0).uniform(0.3, 0.95, len(table)))
 
 
+def check_runs(ax, method, grid):
+    """A thick line for the mean of the rows of a grid, a thin one for each row."""
+    line = named(ax, method)
+    assert_allclose(line.get_ydata(), grid.mean())
+    thin = [x for x in ax.lines if x.get_linewidth() < 1 and x.get_color() == line.get_color()]
+    drawn_runs = [list(x.get_ydata()) for x in thin]
+    assert all(any(np.allclose(run, row) for run in drawn_runs) for row in grid.to_numpy())
+
+
 def test_accuracy_curves(curves):
     fig = drawn(draw.accuracy_curves(curves))
     axes = np.array(fig.axes).reshape(3, 3)
@@ -52,21 +60,21 @@ def test_accuracy_curves(curves):
     names = ("mnist", "letter", "pendigits")
     for (r, hard), (c, name) in itertools.product(enumerate(HARDNESS), enumerate(names)):
         ax, hardness = axes[r, c], f"$P_c$ = {hard[0]:g}, $P_a$ = {hard[1]:g}"
-        assert ax.get_title() == (f"{draw.TITLES[name]} (made ambiguous)" if r == 0 else "")
+        assert ax.get_title() == (f"{draw.TITLES[name]}\n(made ambiguous)" if r == 0 else "")
         assert ax.get_ylabel() == (f"{hardness}\ntest accuracy (%)" if c == 0 else "")
         assert ax.get_xscale() == "log" and ax.get_ylim() == (0, 100)
-        assert len(ax.lines) == len(ax.collections) == len(METHODS)
+        assert len(ax.lines) == len(METHODS) * (1 + len(SEEDS))
         mine = curves[(curves["name"] == name) & (curves["p_correlated"] == hard[0])]
-        check_curves(ax, mine, "n_candidates", "accuracy", METHODS)
+        for method in METHODS:
+            of = mine[mine["method"] == method].pivot(index="seed", columns="n_candidates", values="accuracy")
+            check_runs(ax, method, 100.0 * of)
     for ax, name in zip(axes[2], names, strict=True):
         assert ax.get_xlabel() == "ambiguous vectors L" and ax.get_xscale() == "log"
         assert [t.get_text() for t in ax.get_xticklabels()] == ["5", "20", "100"]
         mean = curves[curves["name"] == name].groupby(["method", "n_candidates", "seed"])["accuracy"].mean()
-        zero, *lines = ax.lines
-        for line, method in zip(lines, ("MC-SVM", "1vA-SVM"), strict=True):
-            difference = 100.0 * (mean[method] - mean["MMS"]).groupby("n_candidates").mean()
-            assert line.get_label() == method_style(method)["label"]
-            assert_allclose(line.get_ydata(), difference)
+        for method in ("MC-SVM", "1vA-SVM"):
+            difference = 100.0 * (mean[method] - mean["MMS"])
+            check_runs(ax, method, difference.unstack("n_candidates"))
     assert "minus MMS's" in axes[2, 0].get_ylabel()
 
 
@@ -98,7 +106,7 @@ def test_rounds(by_round):
     labels = {"frank-wolfe": "dual steps (pairwise Frank-Wolfe)", "pegasos": "Pegasos (Algorithm 9)"}
     assert legend(fig) == list(labels.values())
     axes = np.array(fig.axes).reshape(2, 2)
-    assert [ax.get_title() for ax in axes[0]] == ["letter (made ambiguous)", "satimage (made ambiguous)"]
+    assert [ax.get_title() for ax in axes[0]] == [f"{of}\n(made ambiguous)" for of in ("letter", "satimage")]
     assert [ax.get_xlabel() for ax in axes[1]] == ["round", "round"]
     assert [ax.get_ylabel() for ax in axes[:, 0]] == ["objective (5.3) over round 1's", "test accuracy (%)"]
     panels = itertools.product(enumerate(("objective", "accuracy")), enumerate(("letter", "satimage")))
@@ -177,60 +185,93 @@ def joint():
     return table
 
 
-def bars_of(ax):
-    """Name of each bar, and the bar, from the top."""
-    bars = [c.patches[0] for c in ax.containers if isinstance(c, BarContainer)]
+PARTS = ("training", "test")
+
+
+def rows_of(ax):
+    """Name of each row -> the line of its runs, of its interval and of its mean, from the top."""
     names = [t.get_text() for t in ax.get_yticklabels()]
-    assert len(names) == len(set(names)) == len(bars)
-    assert ax.yaxis_inverted()
-    assert_allclose([bar.get_y() + bar.get_height() / 2 for bar in bars], ax.get_yticks())
-    return dict(zip(names, bars, strict=True))
+    assert len(names) == len(set(names)) and ax.yaxis_inverted()
+    lines = [line for line in ax.lines if len(line.get_ydata()) and np.ptp(line.get_ydata()) == 0]
+    return {
+        name: [line for line in lines if line.get_ydata()[0] == place] for place, name in enumerate(names)
+    }
+
+
+def check_row(row, method, values, hollow):
+    """Strokes for the runs, a line for the interval, a marker for the mean."""
+    strokes, line, marker = row
+    assert_allclose(strokes.get_xdata(), 100.0 * np.asarray(values))
+    assert_allclose(line.get_xdata(), interval(100.0 * np.asarray(values))[1:])
+    assert_allclose(marker.get_xdata(), 100.0 * np.mean(values))
+    assert same_color(marker.get_color(), method_style(method)["color"])
+    assert same_color(marker.get_markerfacecolor(), "white") == hollow
 
 
 @pytest.mark.parametrize("mixed", [False, True])
 def test_joint_models(joint, mixed):
-    fig = drawn(draw.joint_models(shuffled(joint) if mixed else joint))
-    axes = np.array(fig.axes).reshape(2, 3)
-    parts = itertools.product(enumerate(("name", "verb")), enumerate(("training items", "test items")))
-    for (r, attribute), (c, part) in parts:
-        ax = axes[r, c]
-        assert ax.get_title() == f"{attribute}s, {part} (emoji, composed)" and ax.get_xlim() == (0, 100)
-        assert ("(%)" in ax.get_xlabel()) == (r == 1)
+    joint = shuffled(joint) if mixed else joint
+    axes = np.array(drawn(draw.joint_models(joint)).axes).reshape(3, 2)
+    for (r, attribute), (c, part) in itertools.product(enumerate(("name", "verb")), enumerate(PARTS)):
+        ax, mine = axes[r, c], joint[joint["attribute"] == attribute]
+        assert ax.get_title() == f"{attribute}s, {part} items (emoji, composed)" and ax.get_xlim() == (0, 100)
+        assert "(%)" in ax.get_xlabel()
         wanted = {}
-        mine = joint[joint["attribute"] == attribute]
         for (method, modelled), rows in mine.groupby(["method", "modelled"]):
             kind = "" if method == "RANDOM" else ", joint" if modelled == "both" else ", single"
-            label = f"{method_style(method)['label']}{kind}"
-            if c == 0:
-                wanted[label] = method, modelled, rows["assignment"]
-            elif method != "RANDOM":
-                wanted[label] = method, modelled, rows["recognition"]
-            if c == 1 and method in ("MMS", "RANDOM"):
-                wanted[f"{label} + caption"] = method, modelled, rows["with_caption"]
-        found = bars_of(ax)
-        assert set(found) == set(wanted)
-        spreads = dict(zip(found, [x for x in ax.containers if isinstance(x, BarContainer)], strict=True))
-        for name, (method, modelled, values) in wanted.items():
-            bar, captioned = found[name], name.endswith("caption")
-            color = method_style(method)["color"]
-            assert bar.get_width() == pytest.approx(100.0 * values.mean())
-            (error,) = [child.get_segments()[0] for child in spreads[name].errorbar.lines[2]]
-            assert_allclose(error[:, 0], 100.0 * np.array(interval(values)[1:]))
-            assert same_color(bar.get_edgecolor(), color) and bool(bar.get_hatch()) == captioned
-            assert same_color(bar.get_facecolor(), "white") == (modelled != "both")
-            # strokes show on what they are drawn on
-            assert not captioned or not np.allclose(bar.get_facecolor(), to_rgba(color))
-    assert "hatched" in axes[1, 1].get_xlabel() and "3 corpora" in axes[1, 1].cuelearn_band
-    for ax, attribute in zip(axes[:, 2], ("name", "verb"), strict=True):
-        rows = ["MMS, joint\nminus single", "DIST, joint\nminus single", "MMS minus DIST", "DIST minus GMM"]
-        assert [t.get_text() for t in ax.get_yticklabels()] == rows[: 4 if attribute == "name" else 3]
-        wide = (
-            joint[joint["attribute"] == attribute]
-            .set_index(["method", "modelled", "seed"])
-            .sort_index()["recognition"]
-        )
-        dots = [
-            line for line in ax.lines if line.get_marker() == "o" and line.get_markerfacecolor() == "white"
+            label, hollow = f"{method_style(method)['label']}{kind}", modelled != "both"
+            if part == "training" or method != "RANDOM":
+                column = "assignment" if part == "training" else "recognition"
+                wanted[label] = method, rows[column], hollow
+            if part == "test" and method in ("MMS", "RANDOM"):
+                wanted[f"{label} + caption"] = method, rows["with_caption"], hollow
+        found = rows_of(ax)
+        assert set(found) == set(wanted) and "3 corpora" in ax.cuelearn_band
+        for name, (method, values, hollow) in wanted.items():
+            check_row(found[name], method, values, hollow)
+            assert found[name][2].get_marker() == ("s" if name.endswith("caption") else "o")
+
+
+def test_differences_of_joint_models(joint):
+    for ax, attribute in zip(draw.joint_models(joint).axes[4:], ("name", "verb"), strict=True):
+        found = rows_of(ax)
+        kinds = [
+            "MMS, joint \u2212 single",
+            "DIST, joint \u2212 single",
+            "MMS \u2212 DIST",
+            "DIST \u2212 GMM",
         ]
-        assert_allclose(dots[0].get_xdata(), 100.0 * (wide["MMS", "both"] - wide["MMS", attribute]))
-        assert_allclose(dots[2].get_xdata(), 100.0 * (wide["MMS", "both"] - wide["DistNaming", "both"]))
+        kinds = kinds[: 4 if attribute == "name" else 3]
+        assert list(found) == [f"{kind}, {word}" for kind in kinds for word in ("assigned", "recognised")]
+        mine = joint[joint["attribute"] == attribute].set_index(["method", "modelled", "seed"]).sort_index()
+        of = mine["recognition"]
+        gain = of["MMS", "both"] - of["MMS", attribute]
+        check_row(found["MMS, joint \u2212 single, recognised"], "MMS", gain, True)
+        gain = of["MMS", "both"] - of["DistNaming", "both"]
+        check_row(found["MMS \u2212 DIST, recognised"], "MMS", gain, True)
+
+
+# ------------------------------------------------------------------ the idea, and under sliders
+
+
+def test_the_idea_shows_every_labeling():
+    _, grid, bars = drawn(draw.idea()).axes
+    assert [t.get_text() for t in grid.texts].count("0") == 5  # six candidates, one of them the one meant
+    assert len(grid.texts) == 16 and bars.get_yticklabels()[0].get_text() == "Ann + Bob"
+
+
+def test_a_place_has_a_bar_for_each_method_and_says_what_comes_along():
+    shares = pd.DataFrame({"MMS": [0.8, 0.9], "CLSVM": [0.4, 0.6]})
+    fig, axes = plt.subplots(1, 2)
+    draw.place(axes, shares, pd.DataFrame([[1.0, 0.25], [0.75, 1.0]]))
+    assert_allclose([bar.get_width() for bar in axes[0].patches], [85, 50])
+    assert "0.75" in drawn(fig).axes[1].get_title()
+
+
+def test_objectives_round_by_round(by_round):
+    fig, axes = plt.subplots(1, 2)
+    mine = by_round[(by_round["name"] == "letter") & (by_round["seed"] == 0)]
+    draw.objectives(axes, dict(iter(mine.groupby("solver"))))
+    for line, (_, of) in zip(axes[1].lines, mine.groupby("solver"), strict=True):
+        assert_allclose(line.get_ydata(), 100.0 * of["accuracy"])
+    drawn(fig)
