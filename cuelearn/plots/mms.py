@@ -1,5 +1,7 @@
 """Drawings of the MMS chapter, from the numbers of its experiments. Items: `mms_items`."""
 
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.patches import FancyBboxPatch, Rectangle
@@ -237,9 +239,12 @@ def place(axes, shares, together):
         style = method_style(method)
         left.barh(row, 100.0 * shares[method].mean(), color=style["color"], height=0.6)
         left.plot(100.0 * shares[method], np.full(len(shares), row), "|", color="black", markersize=9)
-    left.set_yticks(range(shares.shape[1]), [method_style(m)["label"].replace(" (", "\n(") for m in shares])
+    left.set_yticks(
+        range(shares.shape[1]), [method_style(m)["label"].removesuffix(" (all labels)") for m in shares]
+    )
     left.set(xlim=(0, 100), ylim=(shares.shape[1] - 0.5, -0.5), xlabel="test accuracy (%); strokes: draws")
     right.imshow(together, vmin=0, vmax=1, cmap="Blues")
+    right.grid(visible=False)
     right.set(xlabel="label that some candidate gives", ylabel="true label")
     most = together.to_numpy()[~np.eye(len(together), dtype=bool)].max()
     right.set_title(f"share of the instances; largest off the diagonal: {most:.2f}", fontsize=8)
@@ -264,5 +269,7 @@ def item(axes, one):
         axes[0].text(0.5, 0.5, "no such item", ha="center", transform=axes[0].transAxes)
         return
     draw_picture(axes[0], one)
+    said = fill(one.data.captions[one.number], 62)
+    axes[0].text(0, -0.05, said, transform=axes[0].transAxes, va="top", fontsize=8)
     shown, total = columns(one, one.found.candidates, 8)
     draw_candidates(axes[1], one, shown, f"{total:,} candidates", width=3.6)
