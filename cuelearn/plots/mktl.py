@@ -72,8 +72,9 @@ def _methods(table):
 
 
 def _counts(ax, values, labelled=_LABELLED):
-    """Logarithmic axis of numbers of samples or priors: a tick at each, labels at some."""
+    """Logarithmic axis of numbers of samples or priors: a tick at each, labels at some if there are many."""
     values = sorted({int(v) for v in values})
+    labelled = values if len(values) <= 5 else labelled
     ax.set_xscale("log")
     ax.set_xticks(values, [str(v) if v in labelled else "" for v in values])
     ax.set_xticks([], minor=True)
@@ -451,42 +452,35 @@ def weights(table, groups=()):
 def negative(table):
     """Negative transfer: what priors that say nothing cost against No-Transfer on the same samples.
 
-    A panel per kind of useless priors (a row per task); differences in points of accuracy, bands over seeds.
-    `table` has the columns name, n_per_class, useless, seed, method, accuracy of
-    `experiments.mktl.compare.negative`; rows with useless "none" are No-Transfer, the reference, and MKTL
-    without priors, a thin line in every panel.
+    A panel per kind of useless priors; differences in points of accuracy, bands over seeds. `table` has the
+    columns n_per_class, useless, seed, method, accuracy of `experiments.mktl.compare.negative`; rows with
+    useless "none" are No-Transfer, the reference, and MKTL without priors, a thin line in every panel.
     """
-    names = distinct(table["name"])
     kinds = {kind for kind in table["useless"] if kind != "none"}
     kinds = sorted(kinds, key=lambda kind: (kind != "shuffled", len(kind), kind))
-    size = (2.6 * len(kinds) + 0.4, 2.7 * len(names) + 0.9)
-    fig, axes = panels(len(kinds), len(names), size=size, sharex="row", sharey="row")
-    for row, name in zip(axes, names, strict=True):
-        task = where(table, name=name)
-
-        def percent(useless, method, task=task):
-            mine = where(task, useless=useless, method=method)
-            return 100.0 * mine.pivot(index="seed", columns="n_per_class", values="accuracy")
-
-        reference, alone = percent("none", "NoTransfer"), percent("none", "MKTL")
-        for ax, kind in zip(row, kinds, strict=True):
-            ax.axhline(0.0, **method_style("NoTransfer", marker=""))
-            if not alone.empty:
-                without = (alone - reference).mean()
-                thin = {"color": method_style("MKTL")["color"], "linewidth": 0.9}
-                ax.plot(without.index, without, label="MKTL without priors", **thin)
-            for method in _methods(task[task["useless"] == kind]):
-                grid = percent(kind, method) - reference
-                band(ax, grid.columns, grid.to_numpy(), method, alpha=0.15)
-            said = f"{kind.split()[-1]} columns of noise"
-            said = "scores of real priors, shuffled" if kind == "shuffled" else said
-            stamp(ax, "composed" if kind == "shuffled" else "simulated")
-            ax.set_title(said if len(names) == 1 else f"{TITLES.get(name, name)}: {said}", fontsize=9, pad=14)
-            _counts(ax, task["n_per_class"])
-            ax.set_xlabel("training samples per class")
-        _limits(row)
-        row[0].set_ylabel("accuracy − No-Transfer's [points]")
-    _legend(fig, axes.ravel())
+    fig, (axes,) = panels(len(kinds), size=(2.6 * len(kinds) + 0.4, 3.6), sharey=True)
+    grids = {
+        key: 100.0 * mine.pivot(index="seed", columns="n_per_class", values="accuracy")
+        for key, mine in table.groupby(["useless", "method"])
+    }
+    reference = grids["none", "NoTransfer"]
+    alone = (grids["none", "MKTL"] - reference).mean()
+    for ax, kind in zip(axes, kinds, strict=True):
+        ax.axhline(0.0, **method_style("NoTransfer", marker=""))
+        thin = {"color": method_style("MKTL")["color"], "linewidth": 0.9}
+        ax.plot(alone.index, alone, label="MKTL without priors", **thin)
+        for method in _methods(table[table["useless"] == kind]):
+            grid = grids[kind, method] - reference
+            band(ax, grid.columns, grid.to_numpy(), method, alpha=0.15)
+        shuffled = kind == "shuffled"
+        stamp(ax, "composed" if shuffled else "simulated")
+        said = "scores of real priors, shuffled" if shuffled else f"{kind.split()[-1]} columns of noise"
+        ax.set_title(said, fontsize=9, pad=14)
+        _counts(ax, table["n_per_class"])
+        ax.set_xlabel("training samples per class")
+    _limits(axes)
+    axes[0].set_ylabel("accuracy − No-Transfer's [points]")
+    _legend(fig, axes)
     return fig
 
 
