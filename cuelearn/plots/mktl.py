@@ -392,7 +392,7 @@ def samples_and_priors(axes, table, n_per_class, n_priors):
             ax.text(-38.0, row, method_style(method)["label"], fontsize=8.5, va="center")
         ax.set(xlim=(-40.0, 90.0), ylim=(row + 0.6, -0.7), xticks=range(0, 90, 20), yticks=())
         ax.set_xlabel("test accuracy [%]")
-        ax.set_title(f"{TITLES[name]}, {k} priors", fontsize=9)
+        ax.set_title(f"{TITLES[name]}, {k} priors", fontsize=9, loc="left")
 
 
 # --- transfer weights ---------------------------------------------------------------------------------------
@@ -414,14 +414,14 @@ def weights(table, groups=()):
     new, prior = distinct(table["new"]), distinct(table["prior"])
     grid = table.pivot(index="new", columns="prior", values="weight").loc[new, prior].to_numpy()
     span, model = np.abs(grid).max() or 1.0, {str(c): name for name, classes in groups for c in classes}
-    totals, digits = np.abs(grid).sum(axis=1), 2 if span >= 0.1 else 1 - int(np.floor(np.log10(span)))
+    totals, digits = np.abs(grid).sum(axis=1), 2 if span >= 0.05 else 1 - int(np.floor(np.log10(span)))
     blocks = np.array_split(np.arange(len(prior)), -(-len(prior) // 20))
     high = 0.21 * len(new) + 0.35 + (0.07 * max(len(str(c)) for c in prior) if len(prior) > 9 else 0.2)
     fig, axes = panels(1, len(blocks), size=(8.0, len(blocks) * high + 0.4))
     for ax, block in zip(axes[:, 0], blocks, strict=True):
         shades = ax.imshow(grid[:, block], cmap="RdBu", vmin=-span, vmax=span, aspect="auto")
         for (row, column), value in np.ndenumerate(grid[:, block]):
-            if abs(value) >= 0.05 * span:
+            if abs(value) >= max(0.05 * span, 0.5 * 10.0**-digits):
                 ink = "white" if abs(value) > 0.6 * span else BLACK
                 said = f"{value:.{digits}f}".replace("0.", ".").replace("-", "\N{MINUS SIGN}")
                 ax.text(column, row, said, fontsize=_SMALL, color=ink, **_MIDDLE)
