@@ -391,8 +391,7 @@ def samples_and_priors(axes, table, n_per_class, n_priors):
             ax.text(values.mean(), row - 0.32, f"{values.mean():.0f}", fontsize=8, ha="center")
             ax.text(-38.0, row, method_style(method)["label"], fontsize=8.5, va="center")
         ax.set(xlim=(-40.0, 90.0), ylim=(row + 0.6, -0.7), xticks=range(0, 90, 20), yticks=())
-        ax.set_xlabel("test accuracy [%]")
-        ax.set_title(f"{TITLES[name]}, {k} priors", fontsize=9, loc="left")
+        ax.set_xlabel(f"{TITLES[name]}, {k} priors: test accuracy [%]")
 
 
 # --- transfer weights ---------------------------------------------------------------------------------------

@@ -281,7 +281,7 @@ def test_slider_of_samples_and_priors(multi):
     fig, axes = plt.subplots(1, 2)
     draw.samples_and_priors(axes, multi, 10, 14)
     for ax, (name, k) in zip(axes, (("animals", 40), ("objects", 14)), strict=True):
-        assert ax.get_title(loc="left").endswith(f"{k} priors")
+        assert f"{k} priors" in ax.get_xlabel()
         rows = {text.get_text(): text.get_position()[1] for text in ax.texts}
         for method in MULTICLASS:
             mine = where(multi, name=name, n_per_class=10, method=method)
