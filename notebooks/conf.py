@@ -24,6 +24,7 @@ extensions = [
 nb_execution_mode = "off"  # the runner has executed them
 nb_ipywidgets_js = {}  # sliders live in the notebooks; a page needs nothing from the network
 nb_merge_streams = True
+nb_render_markdown_format = "myst"  # of what cells write, with its formulas
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath", "substitution"]
 myst_heading_anchors = 3
 # Pages name verdicts as {{ obs_7 }} and claims as {{ obs_7_claim }}.
