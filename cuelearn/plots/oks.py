@@ -63,7 +63,7 @@ def bandit(stream):
             look = {"color": PALETTE[j // 2], "linestyle": "--" if j % 2 == 0 else "-"}
             left.plot([0, *model.history_["step"]], [1.0 / n_kernels, *path], **look)
             right.barh(j, shares[j], color=look["color"], hatch="" if j % 2 else "///", edgecolor="white")
-            said = f"{stream.names[j]}: alone it errs at {errors[j]:.0%}"
+            said = f"{stream.names[j]}: errs at {errors[j]:.0%}"
             right.text(1.02, j, said, va="center", fontsize=7)
         left.set(xlabel="visits, two passes", ylabel="kernel probability q", ylim=(0.0, 1.0))
         left.set_xlim(0, 2 * signs.size)
