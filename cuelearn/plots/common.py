@@ -2,10 +2,13 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
-from cuelearn.book.figures import band
+from cuelearn.book.figures import band, method_style
 from cuelearn.experiments.protocol import where
+
+#: Up to so many runs are drawn one by one, more as a band around their mean.
+FEW = 6
 
 
 def distinct(values):
@@ -18,10 +21,24 @@ def panels(columns, rows=1, *, size, **options):
     return plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, **options)
 
 
-def curve(ax, table, x, y, method=None, *, runs="seed", factor=1.0, **style):
+def each_run(ax, x, samples, method=None, *, geometric=False, **style):
+    """A `band` of many runs; of few each as a thin line, and their mean. `x`: one for all, or a row each."""
+    x, samples = np.asarray(x, dtype=float), np.atleast_2d(np.asarray(samples, dtype=float))
+    mean_x = x.mean(axis=0) if x.ndim == 2 else x
+    if not 1 < len(samples) <= FEW:
+        band(ax, mean_x, samples, method, geometric=geometric, **style)
+        return
+    mean = np.exp(np.log(samples).mean(axis=0)) if geometric else samples.mean(axis=0)
+    (line,) = ax.plot(mean_x, mean, **{**(method_style(method) if method else {}), **style})
+    thin = {"color": line.get_color(), "linewidth": 0.6, "alpha": 0.55, "zorder": line.get_zorder() - 0.1}
+    ax.plot(np.broadcast_to(x, samples.shape).T, samples.T, marker="." if len(mean_x) == 1 else "", **thin)
+    ax.cuelearn_band = f"thin: {len(samples)} runs, thick: their {'geometric ' if geometric else ''}mean"
+
+
+def curve(ax, table, x, y, method=None, *, runs="seed", factor=1.0, draw=band, **style):
     """Mean of `y` over `runs` with its band, against the `x` that all runs have; the drawn grid."""
     grid = factor * table.pivot(index=runs, columns=x, values=y).dropna(axis=1)
-    band(ax, grid.columns, grid.to_numpy(), method, **style)
+    draw(ax, grid.columns, grid.to_numpy(), method, **style)
     return grid
 
 
@@ -31,7 +48,7 @@ def curves(ax, table, x, y, methods=None, **style):
         curve(ax, where(table, method=method), x, y, method, **style)
 
 
-def paired(ax, table, x, y, ours, methods=None, *, runs="seed", factor=1.0, **style):
+def paired(ax, table, x, y, ours, methods=None, *, runs="seed", factor=1.0, draw=band, **style):
     """Each other method's `y` minus that of `ours`, run by run: mean and band, around a line at 0."""
     ax.axhline(0.0, color="#555555", linewidth=0.8)
     base = where(table, method=ours).pivot(index=runs, columns=x, values=y)
@@ -39,7 +56,7 @@ def paired(ax, table, x, y, ours, methods=None, *, runs="seed", factor=1.0, **st
         if method != ours:
             grid = where(table, method=method).pivot(index=runs, columns=x, values=y)
             difference = factor * (grid - base).dropna(axis=1)
-            band(ax, difference.columns, difference.to_numpy(), method, **style)
+            draw(ax, difference.columns, difference.to_numpy(), method, **style)
 
 
 def log_axis(*axes, plain=False):
@@ -48,7 +65,7 @@ def log_axis(*axes, plain=False):
         (axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale)("log")
         if plain:
             axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            axis.set_major_formatter(ScalarFormatter())
+            axis.set_major_formatter("{x:,g}")
         axis.set_minor_formatter(NullFormatter())
 
 
@@ -68,6 +85,10 @@ def mosaic(images, columns, margin=0):
     return grid.reshape(rows * size[0], columns * size[1], channels)
 
 
-def legend(fig, ax, ncols, place="outside upper center", **options):
-    """The legend of one panel for all of the figure."""
-    fig.legend(*ax.get_legend_handles_labels(), loc=place, ncols=ncols, **options)
+def legend(fig, axes, ncols, place="outside upper center", **options):
+    """The legend of one panel, or of several, for all of the figure."""
+    known = {}
+    for ax in np.ravel(axes):
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            known.setdefault(label, handle)
+    fig.legend(known.values(), known.keys(), loc=place, ncols=ncols, **options)

@@ -1,14 +1,23 @@
 """Drawings of the MKL chapter, from the numbers of its experiments."""
 
+from functools import partial
+
 import matplotlib.pyplot as plt
 import numpy as np
 
-from cuelearn.book.figures import BLUE, GREEN, PURPLE, RED, band, method_style, stamp
+from cuelearn.book.figures import GREEN, GREY, RED, TONES, method_style, stamp
 from cuelearn.core.intervals import interval
-from cuelearn.plots.common import above, curve, curves, distinct, legend, log_axis, paired, panels, where
+from cuelearn.plots import common
+from cuelearn.plots.common import above, distinct, each_run, legend, log_axis, panels, where
+
+curve, curves, paired = (
+    partial(draw, draw=each_run) for draw in (common.curve, common.curves, common.paired)
+)
 
 TASK_NAMES = {"different": "categories, one cue of each kind", "pyramid": "categories, four redundant cues"}
-TASK_COLORS = {"different": BLUE, "pyramid": RED}
+TASK_COLORS = {"different": TONES["plum"], "pyramid": TONES["olive"]}  # blue and red are methods
+WIDTH = 8.0  # of every figure of panels, inches: its words are read at their size
+SMALL = {"fontsize": 7, "handlelength": 3}  # of legends; dashes are seen
 TIME, ERROR = "training time [s], one thread", "test error [%]"
 ROWS = "rows of single kernels read"
 #: A mark at a number that a paper prints.
@@ -77,30 +86,42 @@ def kernel_weights(bank, labels, weights):
     return fig
 
 
-def _by_task(ax, table, column, factor=1.0, **style):
-    """One band for each task of a table: `column` against p."""
+def _by_task(ax, table, column, **style):
+    """A curve for each task of a table: `column` against p."""
     for task in distinct(table["task"]):
         word = task.split("-")[0]
         name = TASK_NAMES[word].split(",")[-1].strip()
         look = {"geometric": True, "label": name, "color": TASK_COLORS[word], "marker": "o", **style}
-        curve(ax, where(table, task=task), "p", column, factor=factor, **look)
+        curve(ax, where(table, task=task), "p", column, **look)
 
 
-def _errors_against_p(table, width, drawn, best=()):
+def _errors_against_p(table, drawn, best=()):
     """A panel of error against p for each task, curves being (column, method, style), and one more.
 
     `best` has the p that the thesis found best on its data, by task.
     """
     tasks = distinct(table["task"])
-    fig, axes = panels(len(tasks) + 1, size=(width[0] * (len(tasks) + 1), width[1]))
+    fig, axes = panels(len(tasks) + 1, size=(WIDTH, 3.3))
     for ax, task in zip(axes[0], tasks, strict=False):
         for column, method, style in drawn:
             curve(ax, where(table, task=task), "p", column, method, factor=100, **style)
         if task in best:
-            ax.axvline(best[task], label=f"best in the thesis: {best[task]:g}", **PRINTED)
-        ax.set(title=TASK_NAMES[task.split("-")[0]], xlabel="p", ylabel=ERROR)
-        ax.legend(fontsize=7)
+            ax.axvline(best[task], label="best p in the thesis", **PRINTED)
+        kind, cues = TASK_NAMES[task.split("-")[0]].split(", ")
+        ax.set(xlabel="p", ylabel=ERROR)
+        ax.set_title(f"{kind},\n{cues}", fontsize=9)
     return fig, axes[0, -1]
+
+
+def _work_against_p(fig, ax, title, ylabel, lines):
+    """A panel of work, with what its lines count in grey, and the legend of all panels."""
+    for words, line in lines.items():
+        ax.plot([], [], line, color="grey", label=words)
+    log_axis(ax.yaxis, plain=True)
+    ax.set(xlabel="p", ylabel=ylabel)
+    ax.set_title(title, fontsize=9)
+    legend(fig, fig.axes, 3, **SMALL)
+    return fig
 
 
 def p_sweep(table, best):
@@ -109,32 +130,24 @@ def p_sweep(table, best):
     Work is drawn where every run converged; `best` as in the thesis, by task.
     """
     least, most = table["n_epochs"].max(), table["most_epochs"].max()
-    early = ("test_error", "OM2", {"label": f"after {least} epochs"})
+    early = ("test_error", "OM2", {"label": f"OM-2 after {least} epochs"})
     late = ("final_error", "OM2", {"label": f"converged, or after {most} epochs", "linestyle": "--"})
-    fig, ax = _errors_against_p(table, (3.4, 3.4), (early, late), best)
+    fig, ax = _errors_against_p(table, (early, late), best)
     done = table[table.groupby(["task", "p"])["converged"].transform("all")]
     _by_task(ax, done, "updates")
     _by_task(ax, done, "visits", linestyle="--", marker="s", label="_")
-    ax.plot([], [], "-", color="grey", label="updates")
-    ax.plot([], [], "--", color="grey", label="visits")
-    ax.set(title="work until convergence", xlabel="p", ylabel="count", yscale="log")
     ax.set_xlim(table["p"].min() - 0.04, 2.04)
-    ax.legend(fontsize=7)
-    return fig
+    return _work_against_p(fig, ax, "work until\nconvergence", "count", {"updates": "-", "visits": "--"})
 
 
 def obscure_against_p(table):
     """OBSCURE against p: error after the online stage and at the end; work of both (JMLR figure 4)."""
     stages = (("online_error", "OBSCURE online", {}), ("test_error", "OBSCURE", {}))
-    fig, ax = _errors_against_p(table, (3.5, 3.3), stages)
+    fig, ax = _errors_against_p(table, stages)
     _by_task(ax, table, "online_rows", linestyle="--", marker="s")
     _by_task(ax, table, "rows", label="_")
-    ax.plot([], [], "--", color="grey", label="online stage, to an epoch without loss")
-    ax.plot([], [], "-", color="grey", label="both, to a certified gap")
-    ax.set(title="work of both stages", xlabel="p", ylabel=ROWS, yscale="log")
-    ax.set_ylim(top=10 * ax.get_ylim()[1])  # room for the legend
-    ax.legend(fontsize=7, loc="upper right")
-    return fig
+    lines = {"online stage, to an epoch without loss": "--", "both, to a certified gap": "-"}
+    return _work_against_p(fig, ax, "work of\nboth stages", ROWS, lines)
 
 
 def online_panels(table, lines, level=None):
@@ -143,7 +156,7 @@ def online_panels(table, lines, level=None):
     Thesis figures 4.3 and 4.4. `table` has the columns method, seed, what, at, error, `lines` method, seed,
     test_error; after `level` epochs the thesis's OM-2 was level with SILP.
     """
-    fig, ((online, apart, tests),) = panels(3, size=(12.4, 3.8))
+    fig, ((online, apart, tests),) = panels(3, size=(WIDTH, 3.3))
     first, later = (where(table, what=what) for what in ("online", "test"))
     curves(online, first, "at", "error", factor=100, marker="")
     for method in distinct(table["method"]):  # OMCL is slow and has fewer splits
@@ -156,21 +169,16 @@ def online_panels(table, lines, level=None):
     _lines(tests, lines)
     if level:
         tests.axvline(level, label=f"thesis: level with SILP ({level} epochs)", **PRINTED)
-    if later["error"].min() < 0.3:
-        log_axis(tests.yaxis, plain=True)
-        above(tests, later["error"], 100)
     log_axis(tests.xaxis, plain=True)
-    for ax in (online, tests):
-        ax.set_ylim(top=100)
-        ax.legend(fontsize=7)
+    legend(fig, (online, tests), 4, **SMALL)
     seen, slow = "training samples seen", first[first["method"] == "OMCL-PERC"]["seed"].nunique()
-    online.set(xlabel=seen, ylabel="mistakes so far [%]", title="while learning, first pass")
-    apart.set(xlabel=seen, ylabel="mistakes so far minus OM-2's [points]", title="split by split")
-    tests.set(xlabel="epochs of the online methods", ylabel=ERROR, title="on new samples")
-    said = f"bands: 95% intervals of the mean over {first['seed'].nunique()} splits"
-    said += f" (OMCL: {slow})" if slow < first["seed"].nunique() else ""
+    online.set(xlabel=seen, ylabel="mistakes so far [%]", title="first pass")
+    apart.set(xlabel=seen, ylabel="minus OM-2's [points]", title="split by split")
+    tests.set(xlabel="epochs", ylabel=ERROR, title="on new samples")
+    said = f"{first['seed'].nunique()} splits (bands: 95% intervals of the mean)"
+    said = f"first pass: {said}" + (f", {slow} of OMCL" if slow < first["seed"].nunique() else "")
     online.cuelearn_band = apart.cuelearn_band = said
-    tests.cuelearn_band = f"on new samples over {lines['seed'].nunique()}"
+    tests.cuelearn_band = f"new samples: {tests.cuelearn_band}"
     return fig
 
 
@@ -182,15 +190,15 @@ def _lines(ax, lines):
 
 def against_size(table):
     """Training time and test error against the training samples (thesis figure 4.7, JMLR figure 6)."""
-    fig, ((time, error),) = panels(2, size=(9.6, 3.9))
+    fig, ((time, error),) = panels(2, size=(WIDTH, 3.6))
     curves(time, table, "n_train", "seconds", geometric=True)
     curves(error, table, "n_train", "test_error", factor=100)
     log_axis(time.yaxis)
-    log_axis(error.yaxis, plain=True)
-    above(error, table["test_error"], 100)
-    time.set(xlabel="training samples", ylabel="training time [s], one thread", title="kernels at hand")
+    time.set(xlabel="training samples", ylabel=TIME, title="kernels at hand")
     error.set(xlabel="training samples", ylabel=ERROR, title="on new samples")
-    error.legend(fontsize=7, ncols=2)
+    for ax in (time, error):
+        ax.set_xticks(distinct(table["n_train"]))
+    legend(fig, error, 4, **SMALL)
     return fig
 
 
@@ -211,19 +219,27 @@ def accuracies(table):
     return fig
 
 
-def _over_time(ax, table, value, x, method=None, factor=1.0, **style):
-    """A band of runs on one schedule, points at their mean `x`; a run that ended keeps its last point."""
+def _over_time(ax, table, value, x, method=None, factor=1.0, draw=each_run, **style):
+    """Runs on one schedule and their mean, at the mean `x`; a run that ended keeps its last point."""
     ranked = table.assign(rank=table.groupby("seed").cumcount())
     y, at = (ranked.pivot(index="seed", columns="rank", values=column).ffill(axis=1) for column in (value, x))
-    band(ax, at.mean(), factor * y.to_numpy(), method, **style)
+    if at.shape[1] == 1:
+        style["markersize"] = 7  # one point, and others may end there too
+    draw(ax, at.to_numpy(), factor * y.to_numpy(), method, **style)
 
 
 def _convergence(ax, table, value, x="seconds", factor=1.0, log_y=False):
-    """A band for each method over a schedule of epochs; x is the mean time, or the work, of each."""
+    """Runs of each method over a schedule of epochs, against time or work."""
     for method in distinct(table["method"]):
         _over_time(ax, where(table, method=method), value, x, method, factor, geometric=log_y, markersize=3)
     log_axis(ax.xaxis, *([ax.yaxis] if log_y else []))
     ax.set_xlabel(TIME if x == "seconds" else ROWS)
+
+
+def _mean(ax, at, samples, method=None, **style):
+    """The mean of runs alone, where curves are many."""
+    ax.plot(at.mean(axis=0), samples.mean(axis=0), **style)
+    ax.cuelearn_band = f"against time: means of {len(samples)} runs"
 
 
 def _at_equal_work(ax, table, value, ours, methods):
@@ -238,7 +254,7 @@ def _at_equal_work(ax, table, value, ours, methods):
         a, b = ([np.interp(grid, *log.T) for log in some.values()] for some in logs)
         width = 3.5 if method != methods[-1] else 1.6  # where curves coincide both are seen
         style = {"geometric": True, "marker": "", "linewidth": width}
-        band(ax, np.exp(grid), np.exp(np.subtract(b, a)), method, **style)
+        each_run(ax, np.exp(grid), np.exp(np.subtract(b, a)), method, **style)
     log_axis(ax.xaxis)
     low, high = ax.get_ylim()
     log_axis(ax.yaxis, plain=high < 1000 * low)
@@ -251,19 +267,18 @@ def convergence(table, lines):
     Thesis figure 4.5, JMLR figure 2. `table` has the columns method, seed, epoch, seconds, rows, test_error,
     suboptimality; `lines` (method, test_error) has baselines.
     """
-    fig, ((error, time), (work, ratio)) = panels(2, 2, size=(9.4, 7))
+    fig, ((error, time), (work, ratio)) = panels(2, 2, size=(WIDTH, 6.4))
     _convergence(error, table, "test_error", factor=100)
     _lines(error, lines)
-    log_axis(error.yaxis, plain=True)
-    above(error, table["test_error"], 100)
-    error.set(ylabel=ERROR, title="generalisation")
-    legend(fig, error, 4, fontsize=7)
+    error.set(ylabel=ERROR, title="generalisation", ylim=(0, None))
+    legend(fig, error, 4, **SMALL)
     for ax, x in ((time, "seconds"), (work, "rows")):
         _convergence(ax, table, "suboptimality", x, log_y=True)
         ax.axhline(0.01, color="black", linewidth=0.8, linestyle=":")
-        ax.text(ax.get_xlim()[0] * 1.1, 0.0105, "1%", fontsize=8)
+        ax.annotate("1%", (0.01, 0.01), (0, 2), ("axes fraction", "data"), "offset points", fontsize=8)
         ax.set_ylabel("(objective - bound) / bound")
         ax.set_title("certified suboptimality, each of its own problem", fontsize=9)
+    error.sharex(time)
     same = [m for m in ("PegasosMKL", "UFOMKL") if m in set(table["method"])]
     _at_equal_work(ratio, table, "suboptimality", "OBSCURE", same)
     ratio.set_title("suboptimality after equal work, same problem", fontsize=9)
@@ -279,53 +294,64 @@ def _shades(values, name="cividis", most=0.9):
 def p_curves(table):
     """Test error of OBSCURE and p-norm MKL against time for every p; final errors (JMLR figure 3)."""
     methods = distinct(table["method"])
-    fig, axes = panels(len(methods) + 1, size=(3.6 * (len(methods) + 1), 3.6))
+    fig, axes = panels(len(methods) + 1, size=(WIDTH, 3.5))
     *axes, end = axes[0]
     for ax, method in zip(axes, methods, strict=True):
         mine = where(table, method=method)
         for p, color in _shades(table["p"].unique()):
-            style = {"label": f"p = {p:g}", "color": color, "marker": "", "alpha": 0.1}
+            style = {"label": f"p = {p:g}", "color": color, "draw": _mean}
             _over_time(ax, where(mine, p=p), "test_error", "seconds", factor=100, **style)
         log_axis(ax.xaxis)
-        log_axis(ax.yaxis, plain=True)
         ax.set(xlabel=TIME, ylabel=ERROR, title=method_style(method)["label"])
-        ax.sharey(axes[0])
+        if ax is not axes[0]:
+            ax.sharex(axes[0])
+            ax.sharey(axes[0])
         last = mine.groupby(["p", "seed"]).last().reset_index()
         curve(end, last, "p", "test_error", method, factor=100)
-    above(axes[0], table["test_error"], 100)
-    axes[0].legend(ncols=2, fontsize=7)
+    axes[0].set_ylim(bottom=0)
     end.set(xlabel="p", ylabel=ERROR, title="at the end")
-    end.legend()
+    legend(fig, (axes[0], end), 5, **SMALL)
     return fig
 
 
 def number_of_kernels(table):
-    """OBSCURE's error against epochs for growing numbers of kernels (thesis figure 4.6)."""
-    fig, ((ax,),) = panels(1, size=(6.2, 3.8))
-    for n, color in _shades(table["n_kernels"].unique(), "viridis"):
-        for stage, line in (("online", "--"), ("batch", "-")):
+    """OBSCURE's error against epochs, a panel for each number of kernels (thesis figure 4.6)."""
+    counts = sorted(table["n_kernels"].unique())
+    columns = 3
+    fig, grid = panels(columns, -(-len(counts) // columns), size=(WIDTH, 4.8), sharex=True, sharey=True)
+    stages = {"online": "OBSCURE online", "batch": "OBSCURE"}
+    means = table.groupby(["stage", "n_kernels", "epoch"])["test_error"].mean()
+    for ax, n in zip(grid.flat, counts, strict=False):
+        for stage, method in stages.items():
+            for other in (m for m in counts if m != n and (stage, m) in means):
+                ax.plot(
+                    100 * means[stage, other],
+                    color=GREY,
+                    alpha=0.5,
+                    linewidth=0.8,
+                    label="mean of the others",
+                )
             mine = where(table, n_kernels=n, stage=stage)
             if len(mine):
-                label = f"{n} kernel{'s' if n > 1 else ''}" if stage == "batch" else None
-                style = {"color": color, "linestyle": line, "label": label, "marker": "", "alpha": 0.1}
-                curve(ax, mine, "epoch", "test_error", factor=100, **style)
-    ax.plot([], [], color="grey", linestyle="--", label="online stage")
-    log_axis(ax.xaxis)
-    log_axis(ax.yaxis, plain=True)
-    ax.set(xlabel="epoch", ylabel=ERROR)
-    above(ax, table["test_error"], 100)
-    ax.set_ylim(top=100)
-    ax.legend(ncols=2)
+                curve(ax, mine, "epoch", "test_error", method, factor=100, marker="")
+        ax.set_title(f"{n} kernel{'s' if n > 1 else ''}", fontsize=9)
+    log_axis(grid[0, 0].xaxis)
+    for ax in grid.flat[len(counts) :]:
+        ax.set_visible(False)
+    for ax in grid[-1]:
+        ax.set_xlabel("epoch")
+    for ax in grid[:, 0]:
+        ax.set(ylabel=ERROR, ylim=(0, 100))
+    legend(fig, grid[0, 0], 3, **SMALL)
     return fig
 
 
 def online_against_kernels(table):
     """Updates to convergence and test errors of both stages against the number of kernels (JMLR figure 5)."""
-    fig, ((work, error),) = panels(2, size=(8.6, 3.4))
-    label = "updates to an epoch without loss"
-    updates = curve(work, table, "n_kernels", "updates", "OBSCURE online", label=label)
+    fig, ((work, error),) = panels(2, size=(WIDTH, 3.4))
+    updates = curve(work, table, "n_kernels", "updates", "OBSCURE online")
     log_axis(work.yaxis)
-    work.set_ylabel("updates of the online stage")
+    work.set_ylabel("updates to an epoch without loss")
     above(work, updates)
     for column, method in (("final_error", "OBSCURE online"), ("batch_error", "OBSCURE")):
         curve(error, table, "n_kernels", column, method, factor=100)
@@ -334,7 +360,10 @@ def online_against_kernels(table):
         ax.set(xscale="log", xlabel="number of kernels F")
         ax.set_xticks(updates.columns, [str(n) for n in updates.columns])
         ax.minorticks_off()
-        ax.legend()
+    first = table.iloc[0]
+    work.set_title(f"online stage, n = {first['n_train']}, p = {first['p']:g}", fontsize=9)
+    error.set_title(f"at the end of each stage, n = {first['n_train']}", fontsize=9)
+    legend(fig, error, 2)
     return fig
 
 
@@ -343,10 +372,10 @@ def training_sizes(table, lines, reached, printed):
 
     `reached` has the columns n_train, seed, values; `printed` are the paper's errors by what they are of.
     """
-    fig, ((error, work),) = panels(2, size=(9.6, 3.9))
+    fig, ((error, work),) = panels(2, size=(WIDTH, 3.7))
     svms = {"AverageKernelSVM": "+", "BestKernelSVM": "1"}
     for n, color in _shades(table["n_train"].unique(), "viridis", 0.85):
-        style = {"label": f"N = {n:,}", "color": color, "marker": "", "alpha": 0.15}
+        style = {"label": f"N = {n:,}", "color": color, "marker": ""}
         _over_time(error, where(table, n_train=n), "test_error", "seconds", factor=100, **style)
         for method, mark in svms.items():
             svm = where(lines, n_train=n, method=method)
@@ -355,11 +384,14 @@ def training_sizes(table, lines, reached, printed):
                 error.plot(*at, mark, color=color, markersize=9)
     for method, mark in svms.items():
         error.plot([], [], mark, color="grey", label=method_style(method)["label"])
-    for (said, value), line in zip(printed.items(), ("--", ":"), strict=True):
-        error.axhline(100 * value, color=RED, linewidth=1, linestyle=line, label=f"the paper: {said}")
+    for (said, value), line in zip(printed.items(), ("-.", ":"), strict=True):
+        error.axhline(100 * value, label=f"the paper: {said}", **{**PRINTED, "linestyle": line})
     log_axis(error.xaxis, work.yaxis)
     log_axis(error.yaxis, work.xaxis, plain=True)
+    first = table.iloc[0]
     error.set(xlabel=TIME, ylabel=ERROR)
+    error.set_title(f"OBSCURE, C = {first['C']:g}, p = {first['p']:g}", fontsize=9)
+    work.set_title("work until the error is near its final value", fontsize=9)
     label = "to within 0.5 point of the final error"
     grid = curve(work, reached, "n_train", "values", "OBSCURE", label=label, geometric=True)
     sizes = np.asarray(grid.columns)
@@ -367,21 +399,19 @@ def training_sizes(table, lines, reached, printed):
         grown = grid.mean().iloc[0] * (sizes / sizes[0]) ** power
         work.plot(sizes, grown, color="grey", linestyle=line, label=word)
     work.set(xlabel="training samples N", ylabel="kernel values read")
-    legend(fig, error, 4, fontsize=7)
-    work.legend()
+    legend(fig, (error, work), 3, **SMALL)
     return fig
 
 
 def equal_regulariser(table):
     """Objective and suboptimality of UFO-MKL and OBSCURE on one problem (thesis figure 4.9 left)."""
-    fig, ((objective, gap),) = panels(2, size=(8.8, 3.5))
+    fig, ((objective, gap),) = panels(2, size=(WIDTH, 3.4))
     _convergence(objective, table, "objective", log_y=True)
     objective.axhline(table["optimum"].mean(), **method_style("optimum"))
-    objective.set(ylabel="objective", title="objective")
+    objective.set(ylabel="objective", title="objective, against time")
     _convergence(gap, table, "suboptimality", "rows", log_y=True)
     gap.set(ylabel="(objective - bound) / bound", title="certified suboptimality, against work")
-    objective.legend()
-    gap.legend()
+    legend(fig, objective, 3)
     return fig
 
 
@@ -390,27 +420,32 @@ def many_kernels(counts, alphas):
 
     Thesis figure 4.10.
     """
-    fig, ((error, time), (kept, sparse)) = panels(2, 2, size=(9, 6.6))
+    fig, ((error, time), (kept, sparse)) = panels(2, 2, size=(WIDTH, 6.2), sharex="row")
     curves(error, counts, "n_kernels", "test_error", factor=100)
     curves(time, counts, "n_kernels", "seconds", geometric=True)
-    error.set(xscale="log", xlabel="number of kernels", ylabel=ERROR)
-    time.set(xscale="log", yscale="log", xlabel="number of kernels")
-    time.set_ylabel("seconds, one thread")
     base = where(counts, method="OBSCURE").groupby("n_kernels")["seconds"].mean()
     said = "thesis: UFO-MKL, 3 to 5 times faster than OBSCURE"
-    time.fill_between(base.index, base / 5, base / 3, color=RED, alpha=0.12, linewidth=0, label=said)
-    time.legend(fontsize=7, handles=time.collections[-1:])
+    time.fill_between(base.index, base / 5, base / 3, color=GREY, alpha=0.25, linewidth=0, label=said)
+    log_axis(error.xaxis, time.yaxis)
+    error.set(xlabel="number of kernels", ylabel=ERROR, ylim=(0, None))
+    time.set(xlabel="number of kernels", ylabel=TIME)
+    epochs = counts["n_epochs"].iloc[0]
+    error.set_title(f"n = {counts['n_train'].iloc[0]}, after {epochs} epochs", fontsize=9)
+    time.set_title(f"the whole fit, {epochs} epochs", fontsize=9)
+    for ax in (kept, sparse):
+        ax.set_title(f"n = {alphas['n_train'].iloc[0]}, {alphas['n_kernels'].iloc[0]:,} kernels", fontsize=9)
+    legend(fig, time, 4, **SMALL)
     looks = ({}, {"linestyle": "--", "marker": "s", "markerfacecolor": "white"})
     for (C, mine), look in zip(alphas.groupby("C", sort=False), looks, strict=False):
         style = {**look, "label": f"UFO-MKL, C = {C:g}"}
         some = mine.assign(n_used=mine["n_used"].clip(lower=1))
         curve(kept, some, "alpha", "n_used", "UFOMKL", geometric=True, **style)
         curve(sparse, mine, "alpha", "test_error", "UFOMKL", factor=100, **style)
-    kept.set(xscale="log", yscale="log", xlabel=r"$\alpha$", ylabel="kernels with non-zero weight")
-    sparse.set(xscale="log", xlabel=r"$\alpha$", ylabel=ERROR, ylim=(0, None))
-    error.set_ylim(bottom=0)
-    error.legend(fontsize=7, loc="lower left", ncols=2)
-    kept.legend()
+    log_axis(kept.xaxis)
+    log_axis(kept.yaxis, plain=True)
+    kept.set(xlabel=r"$\alpha$", ylabel="kernels with non-zero weight")
+    sparse.set(xlabel=r"$\alpha$", ylabel=ERROR, ylim=(0, None))
+    kept.legend(loc="lower left")
     return fig
 
 
@@ -420,15 +455,21 @@ def _with_bound(ax, table, x, measured, title, **style):
         curve(ax, table, x, column, linestyle=line, label=f"{title}: {said}", **style)
 
 
+def _below(ax, ncols=1):
+    """The legend of a panel, under it."""
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=ncols, **SMALL)
+
+
 def mistake_bounds(table, useless):
     """Theorem 4.1: mistakes of OM-2 and their bound; corollary 4.1: mistakes against useless kernels."""
-    fig, ((real, random, price),) = panels(3, size=(11.4, 3.5))
-    kinds = {"mfeat-6": (real, "multiple features", BLUE), "random": (random, "random labels", RED)}
-    for kind, (ax, title, color) in kinds.items():
-        _with_bound(ax, where(table, kind=kind), "p", "mistakes", "OM-2", color=color, marker="o")
+    fig, ((real, random, price),) = panels(3, size=(WIDTH, 3.9))
+    ours = method_style("OM2")["color"]
+    for kind, ax, title in (("mfeat-6", real, "multiple features"), ("random", random, "random labels")):
+        _with_bound(ax, where(table, kind=kind), "p", "mistakes", "OM-2", color=ours, marker="o")
         log_axis(ax.yaxis, plain=True)
-        ax.set(xlabel="p", ylabel="mistakes in one pass", title=f"theorem 4.1: {title}")
-    rules = {"auto": ("p of the corollary", method_style("OM2")["color"]), "2.0": ("p = 2", PURPLE)}
+        ax.set(xlabel="p", ylabel="mistakes in one pass")
+        ax.set_title(f"theorem 4.1:\n{title}", loc="left", fontsize=9)
+    rules = {"auto": ("p of the corollary", ours), "2.0": ("p = 2", TONES["plum"])}
     for p, (said, color) in rules.items():
         mine = useless[useless["p"].astype(str) == p]
         look = {"color": color, "marker": "o"}
@@ -437,17 +478,17 @@ def mistake_bounds(table, useless):
         fit = {"color": color, "linestyle": ":", "label": f"fit: {start:.0f} {slope:+.1f} ln F"}
         price.plot(grid.columns, start + slope * np.log(grid.columns), **fit)
     price.set(xscale="log", xlabel="number of kernels F", ylabel="mistakes in one pass", ylim=(0, None))
-    price.set_title("corollary 4.1: one of F is useful")
+    price.set_title("corollary 4.1:\none of F is useful", loc="left", fontsize=9)
     for ax, word in ((real, "real"), (random, "simulated"), (price, "simulated")):
-        ax.legend(fontsize=7)
+        _below(ax)
         stamp(ax, word)
     return fig
 
 
 def update_bounds(table):
     """Theorem 4.3: updates of the online stage and their bound, and its radius against the optimum's norm."""
-    fig, ((updates, radius),) = panels(2, size=(8.6, 3.5))
-    for eta, color in zip(sorted(table["eta"].unique()), (BLUE, GREEN, RED), strict=False):
+    fig, ((updates, radius),) = panels(2, size=(WIDTH, 4.0))
+    for eta, color in _shades(table["eta"].unique(), "viridis", 0.85):
         mine = where(table, eta=eta)
         style = {"color": color, "marker": "o", "markersize": 3}
         _with_bound(updates, mine, "p", "updates", rf"$\eta$ = {eta:g}", **style)
@@ -457,17 +498,17 @@ def update_bounds(table):
     updates.set(xlabel="p", yscale="log", ylabel="updates of the online stage")
     log_axis(radius.yaxis, plain=True)
     radius.set(xlabel="p", ylabel=r"$\|\bar w\|_{2,p}$")
-    updates.legend()
-    radius.legend()
+    _below(updates, 2)
+    _below(radius, 2)
     return fig
 
 
 def suboptimality_bounds(table, method):
     """Theorems 4.2 and 4.5: mean suboptimality over independent streams and the bound, against the steps."""
-    fig, ((ax,),) = panels(1, size=(7.2, 3.6))
-    colors = (BLUE, GREEN, RED, PURPLE)
-    cases = table.groupby([table["p"].astype(str), "C"], sort=False)
-    for ((p, C), mine), color in zip(cases, colors, strict=False):
+    fig, ((ax,),) = panels(1, size=(WIDTH, 3.6))
+    cases = list(table.groupby([table["p"].astype(str), "C"], sort=False))
+    for k, color in _shades(range(len(cases)), "viridis", 0.85):
+        (p, C), mine = cases[k]
         style = {"color": color, "marker": "o", "markersize": 3, "label": f"p = {p}, C = {C:g}: measured"}
         curve(ax, mine, "step", "suboptimality", runs="stream", **style)
         limit = mine.groupby("step")["bound"].mean()

@@ -58,7 +58,7 @@ def test_it_is_chosen_timed_and_drawn_by_name(added, tmp_path):
     assert (ratios[ratios["method"] == "OBSCURE"]["times OBSCURE"] == 1.0).all()
     assert (ratios["times OBSCURE"] > 0).all()
     fig = draw.against_size(found)
-    assert new in [text.get_text() for text in fig.axes[1].get_legend().get_texts()]
+    assert new in [text.get_text() for text in fig.legends[0].get_texts()]
     plt.close(fig)
 
 

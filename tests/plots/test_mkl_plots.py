@@ -6,9 +6,9 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgba
 
-from cuelearn.book.figures import GREEN, RED
+from cuelearn.book.figures import CHECKOUT, GREEN, RED, STYLE
 from cuelearn.plots import mkl as draw
-from cuelearn.plots.common import paired
+from cuelearn.plots.common import FEW, each_run, paired
 
 
 def test_things_frames_tell_right_from_wrong():
@@ -39,4 +39,46 @@ def test_paired_differences_are_run_by_run():
     paired(ax, table, "n", "error", "OM2")
     zero, line = ax.get_lines()
     assert line.get_ydata() == pytest.approx([-2.0, -2.0]) and list(zero.get_ydata()) == [0.0, 0.0]
+    plt.close(fig)
+
+
+def test_few_runs_are_lines_and_many_a_band():
+    fig, ax = plt.subplots()
+    each_run(ax, [1, 2], [[1.0, 4.0], [4.0, 16.0]], geometric=True)
+    mean, *thin = ax.lines
+    assert mean.get_ydata() == pytest.approx([2.0, 8.0]) and not ax.collections
+    assert [list(line.get_ydata()) for line in thin] == [[1.0, 4.0], [4.0, 16.0]]
+    assert {line.get_color() for line in thin} == {mean.get_color()}
+    each_run(ax, [1, 2], np.arange(2.0 * (FEW + 1)).reshape(-1, 2))
+    assert len(ax.lines) == 4 and len(ax.collections) == 1
+    plt.close(fig)
+
+
+def _reference(*names):
+    return [pd.read_csv(CHECKOUT / "figures" / "reference" / f"{name}.csv") for name in names]
+
+
+PAGES = {
+    "against_size": ("jmlr-fig-6",),
+    "convergence": ("thesis-fig-4.5", "thesis-fig-4.5.svm"),
+    "many_kernels": ("thesis-fig-4.10", "thesis-fig-4.10.alpha"),
+    "number_of_kernels": ("thesis-fig-4.6",),
+    "obscure_against_p": ("jmlr-fig-4",),
+    "online_panels": ("thesis-fig-4.3", "thesis-fig-4.3.batch"),
+    "p_curves": ("jmlr-fig-3-objects",),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_read_at_its_width(name):
+    """Eight inches wide, no word under 7 points, one legend beside the panels, no two names in one look."""
+    with plt.rc_context(STYLE):
+        fig = getattr(draw, name)(*_reference(*PAGES[name]))
+    assert fig.get_figwidth() == draw.WIDTH
+    assert min(text.get_fontsize() for text in fig.findobj(plt.Text) if text.get_text()) >= 7
+    (key,) = fig.legends
+    looks = [
+        (to_rgba(h.get_color()), h.get_linestyle()) for h in key.legend_handles if isinstance(h, plt.Line2D)
+    ]
+    assert len(set(looks)) == len(looks)
     plt.close(fig)
