@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
-from cuelearn.book.figures import BLUE, GREEN, GREY, PURPLE, RED, band, method_style
+from cuelearn.book.figures import BLUE, GREEN, GREY, PURPLE, RED, method_style
 from cuelearn.core.intervals import CONFIDENCE, interval
 from cuelearn.plots.common import distinct, legend, panels, where
 from cuelearn.plots.mms_items import columns, draw_candidates, draw_picture
@@ -72,12 +72,11 @@ def idea():
 # --- figures ------------------------------------------------------------------------------------------------
 
 
-def runs(ax, grid, method):
+def runs(ax, grid, style):
     """Each run, a row of `grid`, as a thin line; their mean as a thick one."""
-    style = method_style(method)
     ax.plot(grid.columns, grid.to_numpy().T, color=style["color"], linewidth=0.5, alpha=0.35)
     ax.plot(grid.columns, grid.mean(), **style)
-    ax.cuelearn_band = f"thin: each of {len(grid)} draws, thick: their mean"
+    ax.cuelearn_band = "thin: single draws, thick: their mean"
 
 
 def accuracy_curves(table):
@@ -95,7 +94,11 @@ def accuracy_curves(table):
         hard = where(table, p_correlated=correlated, p_ambiguous=ambiguous)
         for ax, name in zip(row, names, strict=True):
             for method, mine in where(hard, name=name).groupby("method", sort=False):
-                runs(ax, mine.pivot(index="seed", columns="n_candidates", values="accuracy"), method)
+                runs(
+                    ax,
+                    mine.pivot(index="seed", columns="n_candidates", values="accuracy"),
+                    method_style(method),
+                )
             ax.set_ylim(0, 100)
         row[0].set_ylabel(f"$P_c$ = {correlated:g}, $P_a$ = {ambiguous:g}\ntest accuracy (%)")
     values = sorted(table["n_candidates"].unique())
@@ -105,7 +108,7 @@ def accuracy_curves(table):
         mean = where(table, name=name).groupby(keys)["accuracy"].mean().unstack()
         bottom.axhline(0.0, color="#555555", linewidth=0.8)
         for method in TOLD:
-            runs(bottom, mean.loc[method] - mean.loc["MMS"], method)
+            runs(bottom, mean.loc[method] - mean.loc["MMS"], method_style(method))
         bottom.set(xscale="log", xlabel="ambiguous vectors L")
         bottom.set_xticks(values, [str(v) for v in values])
         bottom.minorticks_off()
@@ -132,11 +135,11 @@ def rounds(table):
                 for value in ("objective", "accuracy")
             )
             for ax, grid in ((upper, objective.div(objective[1], axis=0)), (lower, 100.0 * accuracy)):
-                band(ax, grid.columns, grid.to_numpy(), markersize=4, alpha=0.15, **style)
+                runs(ax, grid, {"markersize": 4, **style})
         upper.set_title(f"{TITLES[name]}\n(made ambiguous)", fontsize=9)
         lower.set_xlabel("round")
         lower.xaxis.get_major_locator().set_params(integer=True)
-    axes[0, 0].set_ylabel("objective (5.3) over round 1's")
+    axes[0, 0].set_ylabel("objective (5.3)\nover round 1's")
     axes[1, 0].set_ylabel("test accuracy (%)")
     legend(fig, axes[0, 0], 2)
     return fig
@@ -158,7 +161,8 @@ def bound(table):
             ax.plot(*places, linestyle="", marker=marker, color=color, markersize=5, alpha=0.8)
     span = np.array([max(LEAST, 0.7 * table["true"].min()), most])
     ax.plot(span, span, color="black", linewidth=1.0)
-    ax.text(span[1], span[1], "true loss = bound", ha="right", va="top", fontsize=8)
+    middle = np.sqrt(span.prod())
+    ax.text(1.1 * middle, middle, "true loss = bound", va="top", fontsize=8)
     ax.set_title("real samples, made ambiguous", fontsize=9)
     ax.set(xscale="log", yscale="log", xlabel="true loss per bag, fresh bags")
     ax.set_ylabel("ambiguous loss per bag / (1 − ambiguity degree)")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import same_color
 from numpy.testing import assert_allclose, assert_array_equal
-from pages import check_curve, legend, named, shuffled
+from pages import legend, named, shuffled
 
 from cuelearn.book.figures import method_style
 from cuelearn.core.intervals import interval
@@ -46,7 +46,10 @@ def curves():
 
 def check_runs(ax, method, grid):
     """A thick line for the mean of the rows of a grid, a thin one for each row."""
-    line = named(ax, method)
+    check_line(ax, named(ax, method), grid)
+
+
+def check_line(ax, line, grid):
     assert_allclose(line.get_ydata(), grid.mean())
     thin = [x for x in ax.lines if x.get_linewidth() < 1 and x.get_color() == line.get_color()]
     drawn_runs = [list(x.get_ydata()) for x in thin]
@@ -108,7 +111,7 @@ def test_rounds(by_round):
     axes = np.array(fig.axes).reshape(2, 2)
     assert [ax.get_title() for ax in axes[0]] == [f"{of}\n(made ambiguous)" for of in ("letter", "satimage")]
     assert [ax.get_xlabel() for ax in axes[1]] == ["round", "round"]
-    assert [ax.get_ylabel() for ax in axes[:, 0]] == ["objective (5.3) over round 1's", "test accuracy (%)"]
+    assert [ax.get_ylabel() for ax in axes[:, 0]] == ["objective (5.3)\nover round 1's", "test accuracy (%)"]
     panels = itertools.product(enumerate(("objective", "accuracy")), enumerate(("letter", "satimage")))
     for (row, column), (c, name) in panels:
         for solver, label in labels.items():
@@ -116,7 +119,7 @@ def test_rounds(by_round):
             grid = mine.pivot(index="seed", columns="round", values=column)
             grid = grid.div(grid[1], axis=0) if column == "objective" else 100.0 * grid
             (line,) = [line for line in axes[row, c].lines if line.get_label() == label]
-            check_curve(axes[row, c], line, grid.ffill(axis=1))  # a run stays where it ended
+            check_line(axes[row, c], line, grid.ffill(axis=1))  # a run stays where it ended
 
 
 # ------------------------------------------------------------------ proposition 5.2
