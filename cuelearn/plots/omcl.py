@@ -94,7 +94,8 @@ def verdict_parts(verdicts):
     for ax, verdict in zip(np.atleast_1d(axes), verdicts, strict=True):
         for row, (_, part) in enumerate(verdict.parts):
             colour = colours.get(part.verdict, GREY)
-            ax.plot([100 * part.low, 100 * part.high], [row, row], color=colour, lw=2)
+            if part.low is not None:  # a single run has no interval
+                ax.plot([100 * part.low, 100 * part.high], [row, row], color=colour, lw=2)
             ax.plot(100 * part.number, row, "o", color=colour)
         ax.axvline(0.0, color=BLACK, lw=0.8)
         names = [what.replace("cue: ", "") for what, _ in verdict.parts]

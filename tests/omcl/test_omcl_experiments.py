@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from cuelearn import datasets
+from cuelearn.book.claims import Verdict
 from cuelearn.book.sweep import Sweep
 from cuelearn.experiments import cue_tasks, pictures, protocol
 from cuelearn.experiments import omcl as exp
@@ -248,3 +249,18 @@ def test_distances_are_made_once_and_where_they_are_used(monkeypatch):
     for _ in range(2):
         inside, across = run.kernels(["vectors scaled"], {"vectors scaled": 2.0})
     assert len(made) == 3 and inside.shape[1:] == (60, 60) and across.shape[1:] == (40, 60)
+
+
+def test_parts_of_a_verdict_are_drawn_with_their_intervals():
+    parts = (
+        ("digits, cue: fac", Verdict("omcl-1", "holds", -0.1, -0.2, 0.0)),
+        ("one run", Verdict("omcl-1", "undecided", 0.3)),
+    )
+    (ax,) = draw.verdict_parts([Verdict("omcl-1", "holds", parts=parts)]).axes
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["digits, fac", "one run"]
+    assert np.allclose(ax.lines[0].get_xdata(), [-20, 0]) and np.allclose(ax.lines[2].get_xdata(), 30)
+
+
+def test_ideas_are_drawn_from_a_few_numbers(digits, results):
+    assert len(draw.idea_layers().axes) == 1 and len(draw.idea_projection().axes) == 2
+    assert f"{len(results['chosen'])} permutations" in draw.caption(digits, results)
