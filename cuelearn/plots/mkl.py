@@ -238,7 +238,7 @@ def _convergence(ax, table, value, x="seconds", factor=1.0, log_y=False):
 
 def _mean(ax, at, samples, method=None, **style):
     """The mean of runs alone, where curves are many."""
-    ax.plot(at.mean(axis=0), samples.mean(axis=0), **style)
+    ax.plot(at.mean(axis=0), samples.mean(axis=0), marker="o" if at.shape[1] == 1 else "", **style)
     ax.cuelearn_band = f"against time: means of {len(samples)} runs"
 
 
