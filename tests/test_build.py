@@ -138,6 +138,7 @@ def test_dependencies_of_the_package_are_declared(project):
         "distributed": "dask",
         "PIL": "scikit-image",
         "requests": "pooch",
+        "IPython": "ipykernel",
     }
     always = {canonicalize_name(requirement.name) for requirement in core(project)}
     extras = [r for name in project["optional-dependencies"] for r in extra(project, name)]
