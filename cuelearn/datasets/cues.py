@@ -197,23 +197,23 @@ def image_cues(
 ):
     """Describe images by several cues.
 
-    =============  =======  =====================================================================
-    cue            columns  what it counts
-    =============  =======  =====================================================================
-    colour         512      red, green and blue jointly (`rgb_histogram`)
-    LxLy           675      derivatives at three scales (`crfh`)
-    DirC           289      gradient directions at two scales jointly (`crfh`)
-    bow            n_words  patches of 32 x 32 pixels, by the nearest visual word
-    shape          576      silhouette (`centred_mask`); needs masks
-    laser          45       `laser_features`, standardised over the training rows; needs scans
-    RGB            1024     as colour
-    HSV            512      hue, saturation and value jointly
-    derivatives    900      as LxLy, at two scales
-    directions     578      as DirC
-    shape pyramid  336      edges by orientation, in the image, its quarters and sixteenths
+    =============  ========  =====================================================================
+    cue            columns   what it counts
+    =============  ========  =====================================================================
+    colour         512       red, green and blue jointly (`rgb_histogram`)
+    LxLy           675       derivatives at three scales (`crfh`)
+    DirC           289       gradient directions at two scales jointly (`crfh`)
+    bow            n_words   patches of 32 x 32 pixels, by the nearest visual word
+    shape          576       silhouette (`centred_mask`); needs masks
+    laser          45        `laser_features`, standardised over the training rows; needs scans
+    RGB            1024      as colour
+    HSV            512       hue, saturation and value jointly
+    derivatives    900       as LxLy, at two scales
+    directions     578       as DirC
+    shape pyramid  336       edges by orientation, in the image, its quarters and sixteenths
     words          2n_words  as bow
     large words    2n_words  the same with patches of 64 x 64 pixels
-    =============  =======  =====================================================================
+    =============  ========  =====================================================================
 
     The first three count over the object only where masks are known. From RGB on they are for photographs,
     `PHOTO_CUES`: they need no masks; one half of each, besides the pyramid, counts the whole image, the other

@@ -461,9 +461,9 @@ class MLMKLSA(SharedMKL):
         p, the average over iterations; sums to 1.
     gamma_ : ndarray, shape (n_classes,), or (1,) for two class labels, which are one problem
         Averaged weights of the classes: large where learning is hard.
-    drawn_ : ndarray of int, shape (n_iter_,)
+    drawn_ : ndarray of int, shape (n_iter,)
         The class of each iteration, by its number.
-    path_, iterates_ : ndarray, shape (n_iter_ + 1, n_kernels)
+    path_, iterates_ : ndarray, shape (n_iter + 1, n_kernels)
         Averaged and present kernel weights after each iteration.
     $classes_ $dual_coef_ $support_ $skipped_classes_ $class_objectives_ $history_ $n_iter_ $n_solved_
     $n_updates_ $converged_
@@ -526,7 +526,7 @@ class MLMKLSum(SharedMKL):
         Those with the least objective met; sum to 1.
     gamma_ : ndarray, shape (n_classes,)
         Equal weights; 0 for skipped classes.
-    path_, iterates_ : ndarray, shape (n_iter_ + 1, n_kernels)
+    path_, iterates_ : ndarray, shape (n_iter + 1, n_kernels)
         The present weights after each iteration.
     $classes_ $dual_coef_ $support_ $skipped_classes_ $class_objectives_ $history_ $n_iter_ $n_solved_
     $n_updates_ $converged_

@@ -158,7 +158,8 @@ def listed_bag(what, given):
         raise ValueError(f"{what} {wanted}, got shape {array.shape}")
     whole = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.all(array == np.floor(array)))
     if not whole or array.max() >= 2**31:
-        raise ValueError(f"{what} hold labels as integers below 2^31, got {array.dtype} up to {array.max()}")
+        told = f"{array.dtype} up to {array.max()}" if array.dtype.kind in "iuf" else f"{array.flat[0]}"
+        raise ValueError(f"{what} hold labels as integers below 2^31 (names go to classes=), got {told}")
     return np.atleast_3d(array).astype(np.int32)
 
 

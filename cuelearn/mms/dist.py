@@ -223,8 +223,8 @@ class DistNaming(EMNaming):
     Parameters
     ----------
     metric : {"cosine", "sqeuclidean", "precomputed"}, or a sequence with one per attribute
-        "cosine" is 1 - x'x'' / (|x| |x''|), 1 from a zero vector. For "precomputed" X holds the distances of
-        its rows to the training instances.
+        "cosine" is ``1 - x'x'' / (|x| |x''|)``, 1 from a zero vector. For "precomputed" X holds the distances
+        of its rows to the training instances.
     gamma : {"spread", "mean"}, float > 0, or a sequence with one per attribute
         Scale of the distances: by rule half their standard deviation, or their mean, over pairs of different
         training instances (of 2,000 evenly spaced ones if there are more).

@@ -117,7 +117,7 @@ TEXTS = {
     "n_updates_": ("int", "Updates of predictors."),
     "n_evaluations_": ("int", "Kernel values computed in training."),
     "history_": ("DataFrame", "step, epoch, seconds, n_updates, n_support, online_error, n_evaluations."),
-    "probability_history_": ("ndarray, shape (rows of history_, n_kernels)", "q along the run."),
+    "probability_history_": ("ndarray, shape (n_rows of the history, n_kernels)", "q along the run."),
 }
 documented = functools.partial(docs.documented, texts=TEXTS)
 

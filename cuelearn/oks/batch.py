@@ -58,11 +58,10 @@ documented = functools.partial(
 def alignment(kernel, labels, centered=True):
     r"""Alignment of a kernel matrix with the labels.
 
-    .. math:: \frac{\langle K, Y\rangle_F}{\|K\|_F\,\|Y\|_F}, \qquad Y_{ii'} = y_i y_{i'} \text{ for labels of
-    } \pm1,
+    .. math:: \frac{\langle K, Y\rangle_F}{\|K\|_F\,\|Y\|_F}, \qquad Y_{ii'} = y_i y_{i'}
 
-    and for more classes :math:`Y_{ii'} = 1[y_i = y_{i'}]`; centred: both matrices after :math:`M \to HMH`,
-    :math:`H = I - 11^\top/n`.
+    for labels of +1 and -1, and for more classes :math:`Y_{ii'} = 1[y_i = y_{i'}]`; centred: both
+    matrices after :math:`M \to HMH`, :math:`H = I - 11^\top/n`.
 
     Parameters
     ----------

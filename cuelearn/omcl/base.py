@@ -78,11 +78,11 @@ documented = functools.partial(
         "cumulative_loss_": ("float", "Sum of the multiclass hinge losses before each update."),
         "history_": ("DataFrame", "Of `fit`: step, epoch, seconds, n_updates, n_support, online_error."),
         "online_losses_": (
-            "ndarray, shape (n_seen_,)",
+            "ndarray, shape (n_visits,)",
             "Multiclass hinge loss at each visit, before the update.",
         ),
         "support_sizes_": (
-            "ndarray, shape (n_seen_,)",
+            "ndarray, shape (n_visits,)",
             "Size of the support set after each visit, of all cues.",
         ),
     },

@@ -294,6 +294,7 @@ def test_repeats_count_once_and_known_labels_have_one_candidate():
         ([[[0, 4]]], {"n_labels": 3}, r"candidates\[0\] holds the label 4 outside the classes; .* at most 2"),
         ([[[0, -1]]], {}, r"candidates\[0\] holds the label -1 outside the classes"),
         ([[[0.5, 1.0]]], {}, r"candidates\[0\] must hold labels as integers"),
+        ([[["Ada", "Alan"]]], {}, r"candidates\[0\] must .*\(names go to classes=\), got Ada"),
         ([np.zeros((1, 2, 2), int), [[0, 1]]], {}, r"candidates\[1\] must have 2 attributes, as the bags"),
         ([[[0, 1]]], {"classes": ["a", "b", "c"], "n_labels": 2}, "classes must have as many names as"),
         ([[[0, 1]]], {"classes": ["a", "a"]}, "classes must hold every name once"),
