@@ -92,7 +92,7 @@ TEXTS = {
     "n_features_in_": ("int", ""),
     # of methods with kernel weights for each class
     "path_": (
-        "ndarray, shape (n_iter_ + 1, n_classes, n_kernels)",
+        "ndarray, shape (n_iter + 1, n_classes, n_kernels)",
         "Kernel weights at the start and after each round; entry t + 1 belongs to row t of `history_`.",
     ),
     "objectives_": (
