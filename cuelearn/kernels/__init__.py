@@ -1,15 +1,7 @@
 """Kernels on cues, the bank that hands out their rows, and sets that grow for online learners."""
 
-from cuelearn.kernels.bank import CrossBank, KernelBank, check_batch
-from cuelearn.kernels.growing import (
-    PrecomputedSupport,
-    SupportSet,
-    distance_matrix,
-    inverse_root,
-    kernel_values,
-    mean_rule,
-    resolve_kernel,
-)
+from cuelearn.kernels.bank import CrossBank, KernelBank
+from cuelearn.kernels.growing import distance_matrix, kernel_values, mean_rule
 from cuelearn.kernels.specifications import (
     KERNELS,
     RBF,
@@ -21,21 +13,11 @@ from cuelearn.kernels.specifications import (
     Poly,
     Precomputed,
     as_kernel,
-    check_entries,
-    check_kernels,
-    check_samples,
-    check_size,
-    extract_columns,
-    feature_places,
-    real_values,
-    resolve_columns,
-    scale_problem,
 )
-from cuelearn.kernels.stack import KernelStack, new_kernels, refuse_kernels, training_bank
+from cuelearn.kernels.stack import KernelStack
 
 __all__ = [
     "KERNELS",
-    "RBF",
     "Chi2",
     "CrossBank",
     "ExpDistance",
@@ -46,25 +28,9 @@ __all__ = [
     "Linear",
     "Poly",
     "Precomputed",
-    "PrecomputedSupport",
-    "SupportSet",
+    "RBF",
     "as_kernel",
-    "check_batch",
-    "check_entries",
-    "check_kernels",
-    "check_samples",
-    "check_size",
     "distance_matrix",
-    "extract_columns",
-    "feature_places",
-    "inverse_root",
     "kernel_values",
     "mean_rule",
-    "new_kernels",
-    "real_values",
-    "refuse_kernels",
-    "resolve_columns",
-    "resolve_kernel",
-    "scale_problem",
-    "training_bank",
 ]

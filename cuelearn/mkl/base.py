@@ -8,7 +8,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core.checks import as_generator, classes_and_labels, labels_of
 from cuelearn.core.estimator import NON_NEGATIVE, Estimator, load, parameters, validated
-from cuelearn.kernels import CrossBank, KernelBank, KernelStack, new_kernels, refuse_kernels, training_bank
+from cuelearn.kernels import CrossBank, KernelBank, KernelStack
+from cuelearn.kernels.stack import new_kernels, refuse_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import MKLProblem, block_scores, quadratic_forms
 

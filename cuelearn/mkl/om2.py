@@ -9,7 +9,9 @@ from sklearn.utils.validation import validate_data
 from cuelearn.core.checks import check_count, classes_of_stream, labels_of, labels_within, warn_if_sorted
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters, validated
-from cuelearn.kernels import KernelBank, check_batch, real_values
+from cuelearn.kernels import KernelBank
+from cuelearn.kernels.bank import check_batch
+from cuelearn.kernels.specifications import real_values
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.problem import MKLProblem
 from cuelearn.mkl.state import Rows, add_update, loop, predict, refresh_link

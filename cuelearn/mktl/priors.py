@@ -7,7 +7,7 @@ are its scores :math:`s_p(x, z)` (thesis 6.2): finite, and always as many.
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from cuelearn.kernels import check_samples, extract_columns, feature_places, resolve_columns
+from cuelearn.kernels.specifications import check_samples, extract_columns, feature_places, resolve_columns
 
 __all__ = ["PASSTHROUGH", "PriorScores", "given_scores"]
 

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cuelearn.core.checks import as_generator
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, NON_NEGATIVE, Estimator, StrOptions, parameters, validated
-from cuelearn.kernels import KernelBank, new_kernels, refuse_kernels
+from cuelearn.kernels import KernelBank
+from cuelearn.kernels.stack import new_kernels, refuse_kernels
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import combine, combined_scores, quadratic_forms
 from cuelearn.mms.base import FLOATS, BagClassifier

@@ -18,7 +18,9 @@ from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, classes_of_stream, labels_of, labels_within, warn_if_sorted
 from cuelearn.core.estimator import SEQUENCE, Estimator, Number, load, parameters, validated
 from cuelearn.core.progress import progress
-from cuelearn.kernels import RBF, check_kernels, refuse_kernels, training_bank
+from cuelearn.kernels import RBF
+from cuelearn.kernels.specifications import check_kernels
+from cuelearn.kernels.stack import refuse_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.oks.predictors import Predictors, Samples, Weights, outputs, set_probabilities
 from cuelearn.oks.sources import Columns, Given, bank_of, has_functions

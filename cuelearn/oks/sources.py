@@ -2,20 +2,10 @@
 
 import numpy as np
 
-from cuelearn.kernels import (
-    RBF,
-    Chi2,
-    CrossBank,
-    Function,
-    KernelBank,
-    KernelStack,
-    Linear,
-    Poly,
-    check_kernels,
-    inverse_root,
-    new_kernels,
-    training_bank,
-)
+from cuelearn.kernels import RBF, Chi2, CrossBank, Function, KernelBank, KernelStack, Linear, Poly
+from cuelearn.kernels.growing import inverse_root
+from cuelearn.kernels.specifications import check_kernels
+from cuelearn.kernels.stack import new_kernels, training_bank
 from cuelearn.oks.predictors import (
     CHI2,
     CITYBLOCK,

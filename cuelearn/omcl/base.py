@@ -20,7 +20,8 @@ from cuelearn.core.checks import (
 from cuelearn.core.estimator import Estimator, StrOptions, load, parameters, validated
 from cuelearn.core.losses import margins
 from cuelearn.core.progress import progress
-from cuelearn.kernels import check_batch, check_entries, check_size, real_values
+from cuelearn.kernels.bank import check_batch
+from cuelearn.kernels.specifications import check_entries, check_size, real_values
 from cuelearn.omcl.visits import N_UPDATES
 
 __all__ = ["CueLearner", "OnlineClassifier", "StrOptions", "documented", "load"]

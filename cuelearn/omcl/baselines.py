@@ -6,7 +6,9 @@ import numpy as np
 from sklearn.base import clone
 
 from cuelearn.core.estimator import parameters
-from cuelearn.kernels import RBF, SupportSet, feature_places, resolve_columns
+from cuelearn.kernels import RBF
+from cuelearn.kernels.growing import SupportSet
+from cuelearn.kernels.specifications import feature_places, resolve_columns
 from cuelearn.omcl.base import CueLearner, OnlineClassifier, StrOptions, documented
 from cuelearn.omcl.omcl import MultiCueClassifier
 from cuelearn.omcl.perceptron import KernelLearner

@@ -17,7 +17,9 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
 from cuelearn.core.estimator import HasMethods, parameters
-from cuelearn.kernels import RBF, feature_places, resolve_columns, resolve_kernel
+from cuelearn.kernels import RBF
+from cuelearn.kernels.growing import resolve_kernel
+from cuelearn.kernels.specifications import feature_places, resolve_columns
 from cuelearn.omcl.base import CueLearner, OnlineClassifier, documented
 from cuelearn.omcl.passive_aggressive import LinearLearner, PassiveAggressive
 from cuelearn.omcl.perceptron import KernelLearner

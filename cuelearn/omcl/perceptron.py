@@ -13,7 +13,8 @@ import numpy as np
 from numba import njit
 
 from cuelearn.core.estimator import KernelLike, parameters
-from cuelearn.kernels import RBF, PrecomputedSupport, SupportSet
+from cuelearn.kernels import RBF
+from cuelearn.kernels.growing import PrecomputedSupport, SupportSet
 from cuelearn.omcl.base import CueLearner, documented
 from cuelearn.omcl.visits import (
     N_PROJECTED,

@@ -18,18 +18,9 @@ from sklearn.metrics import pairwise
 from threadpoolctl import threadpool_limits
 
 from cuelearn.core.storage import pack, unpack
-from cuelearn.kernels import (
-    RBF,
-    Chi2,
-    ExpDistance,
-    KernelBank,
-    Linear,
-    Poly,
-    Precomputed,
-    resolve_columns,
-    tiles,
-)
+from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly, Precomputed, tiles
 from cuelearn.kernels import bank as bank_module
+from cuelearn.kernels.specifications import resolve_columns
 
 CLOSE = {"rtol": 0, "atol": 2e-6}  # float32 kernels of unit diagonal
 

@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from omcl_twins import TwinKernel, TwinLinear, make_stream, plain_kernel
 from sklearn.base import clone
 
-from cuelearn.kernels import RBF, Chi2, ExpDistance, Linear, Poly, SupportSet
+from cuelearn.kernels import RBF, Chi2, ExpDistance, Linear, Poly
+from cuelearn.kernels.growing import SupportSet
 from cuelearn.omcl import (
     KernelPerceptron,
     OnlineGradientDescent,
