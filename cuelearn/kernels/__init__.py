@@ -1,5 +1,6 @@
 """Kernels on cues, the bank that hands out their rows, and sets that grow for online learners."""
 
+from cuelearn.core.compiling import tell_of_compiling
 from cuelearn.kernels.bank import CrossBank, KernelBank
 from cuelearn.kernels.growing import distance_matrix, kernel_values, mean_rule
 from cuelearn.kernels.specifications import (
@@ -34,3 +35,6 @@ __all__ = [
     "kernel_values",
     "mean_rule",
 ]
+
+# here, because all that compiles comes by this package, and `import cuelearn` itself does without numba
+tell_of_compiling()
