@@ -262,6 +262,35 @@ def test_ci_runs_the_commands_of_the_readme():
     assert script.index("make test") < script.index("make figures")
 
 
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
+def test_workflows_run_what_there_is(file, project):
+    """Targets of the Makefile, scripts of the checkout, supported Pythons, and no address of any place."""
+    text = file.read_text()
+    content = yaml.safe_load(text)
+    assert {"name", "permissions", "jobs"} <= set(content) and not re.search(r"https?:|index-url", text)
+    steps = [step for job in content["jobs"].values() for step in job["steps"]]
+    assert all(re.search(r"@(v\d+|release/v\d+)$", step["uses"]) for step in steps if "uses" in step)
+    commands = [step["run"].split() for step in steps if "run" in step]
+    targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert {target for command in commands if command[0] == "make" for target in command[1:]} <= {*targets}
+    assert all(os.access(ROOT / command[0], os.X_OK) for command in commands if "/" in command[0])
+    for job in content["jobs"].values():
+        for python in job.get("strategy", {}).get("matrix", {}).get("python", ["3.12"]):
+            assert SpecifierSet(project["requires-python"]).contains(f"{python}.0")
+
+
+def test_workflows_are_those_that_are_wanted():
+    assert [file.stem for file in WORKFLOWS] == ["book", "ci", "release"]
+    assert ".ci/run" in WORKFLOWS[1].read_text()
+    binder = yaml.safe_load((ROOT / ".binder" / "environment.yml").read_text())
+    assert binder["dependencies"] == ["python=3.12", "pip"]
+    assert "requirements.lock" in (ROOT / ".binder" / "postBuild").read_text()
+    assert os.access(ROOT / ".binder" / "postBuild", os.X_OK)
+
+
 @pytest.mark.parametrize("command", [("format", "--check"), ("check",)], ids=" ".join)
 def test_sources_are_formatted(command):
     ruff = [sys.executable, "-m", "ruff", *command, "--no-cache", "."]
