@@ -83,6 +83,13 @@ class Verdict(NamedTuple):
     where a finding is exact; `needed` units would tell number and threshold apart with the probability
     `POWER`. `tier` is one of `TIERS`, and `real`, `original`, `simulated` are the verdicts on each; `parts`
     are pairs of what a part says and its verdict. `ClaimBook.record` sets `profile`.
+
+    Examples
+    --------
+    >>> from cuelearn.book.claims import Verdict, judge_at_most
+    >>> found = judge_at_most("omcl-6", [0.04, 0.05, 0.06], 0.2, measure="share of ties", unit="permutation")
+    >>> isinstance(found, Verdict), found.n, round(found.low, 3), round(found.high, 3)
+    (True, 3, 0.025, 0.075)
     """
 
     claim: str
@@ -121,6 +128,12 @@ def claims(chapter=None):
 
     id, chapter, source, claim, judged_by; `unit` of repetition, what is `random` in it, and the number of
     units that the profiles `quick` and `full` have, fixed from an earlier run's spread.
+
+    Examples
+    --------
+    >>> from cuelearn.book.claims import claims
+    >>> print(claims("oks").index[0], claims("oks").iloc[0]["source"])
+    oks-1 OKS tables
     """
     return read_rows("claims.csv", chapter)
 
@@ -243,12 +256,25 @@ def judge_at_most(claim, values, bound, *, blocks=None, **about):
     `claim` is an id in ``claims.csv``; `blocks` names each value's unit of repetition where it has several;
     `about` has the verdict's ``measure``, ``data``, ``unit``, ``tier``, ``text`` and ``figure``; so in all
     functions here.
+
+    Examples
+    --------
+    >>> from cuelearn.book.claims import judge_at_most
+    >>> judge_at_most("omcl-6", [0.04, 0.05, 0.06], 0.2).verdict
+    'holds'
     """
     return _decide(claim, _estimate(*_samples(values=values), blocks), at_most=bound, **about)
 
 
 def judge_at_least(claim, values, bound, *, blocks=None, **about):
-    """Claim: the mean of `values` is at least `bound`."""
+    """Claim: the mean of `values` is at least `bound`.
+
+    Examples
+    --------
+    >>> from cuelearn.book.claims import judge_at_least
+    >>> judge_at_least("omcl-6", [0.04, 0.05, 0.06], 0.2).verdict
+    'fails'
+    """
     return _decide(claim, _estimate(*_samples(values=values), blocks), at_least=bound, **about)
 
 
@@ -273,6 +299,13 @@ def judge_difference(
     relevant : float, optional
         Smallest difference that matters; by default `RELEVANT`, a point of error or accuracy, where the
         margin is zero, and otherwise zero.
+
+    Examples
+    --------
+    >>> from cuelearn.book.claims import judge_difference
+    >>> found = judge_difference("omcl-2", ours=[0.10, 0.11, 0.09], other=[0.20, 0.22, 0.19])
+    >>> found.verdict, round(found.number, 3)
+    ('holds', -0.103)
     """
     ours, other = _samples(ours=ours, other=other)
     relevant = (0.0 if margin else RELEVANT) if relevant is None else relevant
@@ -287,6 +320,12 @@ def judge_close(claim, ours, other, tolerance, *, blocks=None, **about):
     """Claim: paired `ours` and `other` are close, their mean difference within `tolerance` on either side.
 
     Holds if the whole interval of the difference lies within, fails if it lies wholly outside.
+
+    Examples
+    --------
+    >>> from cuelearn.book.claims import judge_close
+    >>> judge_close("om2-5", [0.10, 0.11, 0.09], [0.10, 0.10, 0.10], tolerance=0.05).verdict
+    'holds'
     """
     ours, other = _samples(ours=ours, other=other)
     return _decide(claim, _estimate(ours - other, blocks), -tolerance, tolerance, **about)
@@ -296,6 +335,13 @@ def judge_ratio(claim, numerator, denominator, at_least=None, at_most=None, *, b
     """Claim: the geometric mean ratio of paired positive measurements, such as times, lies in a range.
 
     At least one end of the range is given; the interval lies within (holds), outside (fails), or neither.
+
+    Examples
+    --------
+    >>> from cuelearn.book.claims import judge_ratio
+    >>> found = judge_ratio("obs-2", [40, 90, 60], [10, 20, 16], at_least=2)
+    >>> found.verdict, round(found.number, 2)
+    ('holds', 4.07)
     """
     top, bottom = _samples(numerator=numerator, denominator=denominator)
     if min(top.min(), bottom.min()) <= 0:
@@ -310,6 +356,14 @@ def judge_slope(claim, x, y, at_least=None, at_most=None, *, log_y=True, runs=No
     At least three points with different x are needed. With `runs`, which names the run of each point, a slope
     is fitted to each run that has as many, and the interval is that of their mean; without, it is that of the
     slope in the linear model, from the scatter about the line.
+
+    Examples
+    --------
+    >>> from cuelearn.book.claims import judge_slope
+    >>> seconds = [1.0, 2.1, 3.9, 8.0]
+    >>> found = judge_slope("obs-7", [1000, 2000, 4000, 8000], seconds, at_least=0.75, at_most=1.25)
+    >>> found.verdict, round(found.number, 2)
+    ('holds', 0.99)
     """
     from scipy.stats import linregress
 
@@ -341,6 +395,13 @@ def judge_bound(
 
     Where the bound is on an expectation, the caller hands over means. The number is the largest ratio of
     measured to bound, without an interval, since a bound holds on every sequence or fails.
+
+    Examples
+    --------
+    >>> from cuelearn.book.claims import judge_bound
+    >>> found = judge_bound("om2-7", measured=[10, 14], bound=[20, 21])
+    >>> found.verdict, round(found.number, 3)
+    ('holds', 0.667)
     """
     measured, bound = np.broadcast_arrays(measured, bound)
     measured, bound = _samples(measured=measured, bound=bound)
@@ -353,19 +414,40 @@ def judge_bound(
 
 
 def judge_exact(claim, true, *, number=None, **about):
-    """Claim that is decided by an exact finding (a count, an identity), not by an average: `true` or not."""
+    """Claim that is decided by an exact finding (a count, an identity), not by an average: `true` or not.
+
+    Examples
+    --------
+    >>> from cuelearn.book.claims import judge_exact
+    >>> judge_exact("omcl-7", 3 <= 5, number=3).verdict
+    'holds'
+    """
     return Verdict(claim, "holds" if true else "fails", None if number is None else float(number), **about)
 
 
 def not_testable(claim, why, *, data="", figure=""):
-    """The claim cannot be judged on the data at hand; `why` says what is missing."""
+    """The claim cannot be judged on the data at hand; `why` says what is missing.
+
+    Examples
+    --------
+    >>> from cuelearn.book.claims import not_testable
+    >>> not_testable("obs-8", "all of MNIST is needed").verdict
+    'not testable here'
+    """
     if not why:
         raise ValueError("why is empty: say what is missing")
     return Verdict(claim, "not testable here", data=data, text=why, figure=figure, p=1.0)
 
 
 def holm(p):
-    """Which of several null hypotheses Holm's procedure rejects at `LEVEL`, from their probabilities."""
+    """Which of several null hypotheses Holm's procedure rejects at `LEVEL`, from their probabilities.
+
+    Examples
+    --------
+    >>> from cuelearn.book.claims import holm
+    >>> holm([0.001, 0.04, 0.03])
+    array([ True, False, False])
+    """
     p = np.asarray(p, dtype=float)
     order = np.argsort(p, kind="stable")
     below = p[order] <= LEVEL / np.arange(p.size, 0, -1)
@@ -390,6 +472,14 @@ def combine(claim, parts, *, open_parts=(), text="", figure=""):
     open_parts : sequence of str
         Parts that this run does not judge, in words.
     text, figure : str
+
+    Examples
+    --------
+    >>> from cuelearn.book.claims import combine, judge_at_most
+    >>> small = judge_at_most("omcl-6", [0.1, 0.2, 0.15], bound=1.0)
+    >>> large = judge_at_most("omcl-6", [9.0, 9.1, 8.9], bound=1.0)
+    >>> combine("omcl-6", {"the first": small, "the second": large}).verdict
+    'mixed'
     """
     if not parts:
         raise ValueError("parts is empty: use not_testable for a claim of which nothing can be judged")
@@ -444,7 +534,15 @@ _JUDGES = {}
 
 
 def judges(claim):
-    """Decorator: this function of a `Results` gives the verdict on a claim."""
+    """Decorator: this function of a `Results` gives the verdict on a claim.
+
+    Examples
+    --------
+    >>> from cuelearn.book.claims import judge_at_most, judges
+    >>> @judges("my-1")
+    ... def error_is_small(results):
+    ...     return judge_at_most(results.claim, results.table("my-figure")["error"], 0.1)
+    """
 
     def register(function):
         _JUDGES[claim] = function
@@ -460,6 +558,14 @@ class Results:
     ----------
     directory : str or Path
     claim : str
+
+    Examples
+    --------
+    >>> from cuelearn.book.claims import Results
+    >>> from cuelearn.book.figures import CHECKOUT
+    >>> results = Results(CHECKOUT / "figures" / "reference", "om2-1")
+    >>> results.has("thesis-fig-4.1"), "kernel" in results.table("thesis-fig-4.1")
+    (True, True)
     """
 
     def __init__(self, directory, claim):
@@ -523,6 +629,13 @@ def judge(claim, directory=CHECKOUT / "figures" / "reference"):
     ------
     ValueError, FileNotFoundError
         If there is no such claim, or a table that it is judged by is absent.
+
+    Examples
+    --------
+    >>> from cuelearn.book.claims import VERDICTS, judge
+    >>> verdict = judge("omcl-2")
+    >>> verdict.verdict in VERDICTS, verdict.claim
+    (True, 'omcl-2')
     """
     rows = claims()
     if claim not in rows.index:
@@ -559,6 +672,18 @@ class ClaimBook:
     ----------
     store : FigureStore
         Gives directory, chapter and profile.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from cuelearn.book.claims import ClaimBook, judge_exact
+    >>> from cuelearn.book.figures import FigureStore
+    >>> with TemporaryDirectory() as directory:
+    ...     book = ClaimBook(FigureStore("smoke", directory, chapter="omcl"))
+    ...     book.record(judge_exact("omcl-7", True, data="toy")).verdict
+    ...     book.frame()["verdict"].value_counts().index.tolist()
+    'holds'
+    ['open', 'holds']
     """
 
     PARTS = "claim part verdict number low high n unit needed p tier measure data figure".split()

@@ -204,6 +204,7 @@ class Sweep:
 
     Examples
     --------
+    >>> from cuelearn.book.sweep import Sweep
     >>> import tempfile
     >>> def square(x): return {"value": x * x}
     >>> with tempfile.TemporaryDirectory() as cache:

@@ -122,6 +122,8 @@ def documented(cls, texts=None):
 
     Examples
     --------
+    >>> import inspect
+    >>> from cuelearn.core.docs import documented
     >>> @documented
     ... class Demo:
     ...     '''Parameters

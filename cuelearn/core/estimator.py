@@ -265,5 +265,19 @@ class Estimator(BaseEstimator):
 
 
 def load(path, *, memory=4e9):
-    """Load any estimator of the package from a file written by its `save`; see `Estimator.load`."""
+    """Load any estimator of the package from a file written by its `save`; see `Estimator.load`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.omcl import KernelPerceptron, load
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelPerceptron(shuffle=True, random_state=0).fit(X, y)
+    >>> with TemporaryDirectory() as directory:
+    ...     model.save(f"{directory}/model.npz")
+    ...     again = load(f"{directory}/model.npz")
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
     return Estimator.load(path, memory=memory)

@@ -37,6 +37,14 @@ class AmbiguousData(NamedTuple):
         Pairs of classes that were likely to share a bag, and pairs of which one is likely to be a wrong label
         where the other is right.
     description : str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.datasets import AmbiguousData, make_ambiguous
+    >>> data = make_ambiguous(np.eye(12), np.arange(12) % 3, bag_size=4, n_candidates=5, random_state=0)
+    >>> isinstance(data, AmbiguousData), bool((data.X == np.eye(12)[data.order]).all())
+    (True, True)
     """
 
     X: np.ndarray
@@ -126,6 +134,7 @@ def make_ambiguous(
 
     Examples
     --------
+    >>> from cuelearn.datasets import make_ambiguous
     >>> import numpy as np
     >>> data = make_ambiguous(np.eye(12), np.arange(12) % 3, bag_size=4, n_candidates=5, random_state=0)
     >>> data.candidates.n_bags, data.candidates.bag(0).shape

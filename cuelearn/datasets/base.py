@@ -32,7 +32,17 @@ __all__ = [
 
 
 class DataFileError(OSError):
-    """A data file is missing, damaged, or not of the form that is expected."""
+    """A data file is missing, damaged, or not of the form that is expected.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import DataFileError, load_image_folder
+    >>> try:
+    ...     load_image_folder("no/such/folder")
+    ... except DataFileError:
+    ...     print("not there")
+    not there
+    """
 
 
 class Provenance(NamedTuple):
@@ -41,6 +51,13 @@ class Provenance(NamedTuple):
     `tier` is ``"bundled"`` (real, shipped with the project), ``"generated"`` or ``"original"`` (the papers'
     own); `source` is where it was published or the call that made it; `word` is how generated data is called
     wherever it is shown: ``"simulated"`` (also where it is None) or ``"composed"``.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import Provenance, load_htad
+    >>> origin = load_htad().provenance
+    >>> isinstance(origin, Provenance), origin.name, origin.tier
+    (True, 'htad', 'bundled')
     """
 
     name: str
@@ -72,6 +89,13 @@ class CueData(NamedTuple):
     provenance : Provenance
     pixels : ndarray of int or None
         Of images: the pixel, counted row by row, in each column, so that ``images[:, pixels] = X``.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import CueData, load_htad
+    >>> data = load_htad()
+    >>> isinstance(data, CueData), data.X[:, data.cues["accelerometer"]].shape
+    (True, (1386, 16))
     """
 
     X: np.ndarray
@@ -144,6 +168,13 @@ class ImageData(NamedTuple):
     provenance : Provenance
     train, test : ndarray of int or None
         Rows of the split, where the folder has one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.datasets import ImageData
+    >>> ImageData(np.zeros((3, 32, 32, 3), dtype=np.uint8), np.array([0, 1, 1]), ["cat", "dog"])
+    <images, original: 3 images of 2 classes>
     """
 
     images: object

@@ -249,6 +249,7 @@ def load_mnist(n_train=None, n_test=None):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from cuelearn.datasets import load_mnist
     >>> few = load_mnist(n_train=1000, n_test=500)
     >>> images = np.empty((1500, 784), dtype=np.float32)

@@ -174,6 +174,13 @@ class CaptionedData(NamedTuple):
         Width and height of each image.
     face_cues, pose_cues : dict of str to slice
         Columns of `faces` and `poses` by cue; the latter None without poses.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import CaptionedData, make_captioned
+    >>> data = make_captioned(20)
+    >>> isinstance(data, CaptionedData), len(data.captions), len(data.faces) == int(data.bag_sizes.sum())
+    (True, 20, True)
     """
 
     captions: list
@@ -378,10 +385,10 @@ def make_captioned(
 
     Examples
     --------
-    >>> from cuelearn.datasets.captioned import make_captioned
-    >>> data = make_captioned(200)
+    >>> from cuelearn.datasets import make_captioned
+    >>> data = make_captioned(20)
     >>> data.faces.shape[1], int(data.bag_sizes.sum())
-    (480, 310)
+    (480, 31)
     """
     # Not at the top: data sets can be had without compiling a chapter's algorithms.
     from cuelearn.mms import Region, Vocabulary

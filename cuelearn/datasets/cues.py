@@ -61,6 +61,14 @@ def cue_kernels(data, cues=None):
     Exponential :math:`\chi^2` for what is counted in images (and for ``shape``, as there), Gaussian for the
     laser and for what is no histogram (HOG, gist, moments, pixels), with ``gamma="mean"``: a list of (name,
     kernel, columns). `ValueError` if a cue is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.datasets import ImageData, cue_kernels, image_cues
+    >>> images = ImageData(np.zeros((3, 32, 32, 3), dtype=np.uint8), np.array([0, 1, 1]), ["cat", "dog"])
+    >>> [(name, kernel) for name, kernel, _ in cue_kernels(image_cues(images, ["colour", "DirC"]))]
+    [('colour', Chi2(gamma='mean', factor=1.0)), ('DirC', Chi2(gamma='mean', factor=1.0))]
     """
     # Here and not above: it loads compiled code, which describing images does not need.
     from cuelearn.kernels import RBF, Chi2
@@ -272,7 +280,7 @@ def image_cues(
 
     Examples
     --------
-    >>> from cuelearn.datasets import make_robot
+    >>> from cuelearn.datasets import image_cues, make_robot
     >>> image_cues(make_robot(5, 32, 32), ["colour", "DirC"])
     <robot, generated: X (60, 801) float32, cues colour (512), DirC (289)>
     """

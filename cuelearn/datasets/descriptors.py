@@ -239,6 +239,8 @@ def rgb_histogram(image, mask=None):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from cuelearn.datasets import rgb_histogram
     >>> red = np.zeros((4, 4, 3), np.uint8)
     >>> red[..., 0] = 255
     >>> int(rgb_histogram(red).argmax())
@@ -283,6 +285,8 @@ def crfh(image, filters="LxLy", scales=None, bins=None, mask=None):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from cuelearn.datasets import crfh
     >>> flat = np.full((32, 32, 3), 90, np.uint8)
     >>> crfh(flat).shape, crfh(flat, "DirC").shape
     ((675,), (289,))
@@ -322,6 +326,8 @@ def dense_descriptors(image, step=STEP):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from cuelearn.datasets import dense_descriptors
     >>> dense_descriptors(np.zeros((96, 128, 3), np.uint8)).shape
     (117, 128)
     """
@@ -381,6 +387,8 @@ def centred_mask(mask):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from cuelearn.datasets import centred_mask
     >>> square = np.zeros((40, 40), bool)
     >>> square[3:13, 20:30] = True
     >>> centred_mask(square).reshape(24, 24)[12, ::4]
@@ -422,6 +430,8 @@ def foreground_mask(image):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from cuelearn.datasets import foreground_mask
     >>> image = np.full((40, 40, 3), (20, 60, 200), np.uint8)
     >>> image[10:30, 12:28] = (180, 30, 20)
     >>> int(foreground_mask(image).sum())
@@ -456,6 +466,14 @@ def shape_pyramid(image):
     References
     ----------
     A. Bosch, A. Zisserman and X. Munoz (2007). Representing shape with a spatial pyramid kernel. CIVR.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.datasets import shape_pyramid
+    >>> found = shape_pyramid(np.zeros((64, 64, 3), dtype=np.uint8))
+    >>> found.shape, round(float(found.sum()), 3)
+    ((336,), 1.0)
     """
     require("images", "skimage")
     from skimage.color import rgb2gray

@@ -59,6 +59,13 @@ class EmojiData:
     keyword_names : ndarray of str, shape (n_keywords,)
     description : str
     provenance : Provenance
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import EmojiData, load_emoji
+    >>> emoji = load_emoji(["noto"])
+    >>> isinstance(emoji, EmojiData), int((emoji.subgroup[emoji.thing] == "food-fruit").sum())
+    (True, 20)
     """
 
     parts: list  # of each file its pictures, or its name and the rows taken of it

@@ -187,6 +187,14 @@ def fetch_original(name, place=None):
         fails, or what comes is not what is expected. Nothing is kept then.
     ImportError
         Without pooch, which the extra ``data`` brings.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import fetch_original, known_originals
+    >>> list(known_originals()["emotions"].urls)  # what is fetched
+    ['emotions.rar']
+    >>> fetch_original("emotions", "originals")  # doctest: +SKIP
+    PosixPath('originals/emotions')
     """
     entry, place = _entry(name), place or os.environ.get("CUELEARN_DATA")
     if not place:

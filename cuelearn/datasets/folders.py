@@ -102,6 +102,17 @@ def read_image(path, least=None):
 
     A JPEG file is unpacked to a half, a quarter or an eighth of its size where that leaves `least` pixels
     on each side: a large photograph in a tenth of the time.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from PIL import Image
+    >>> from cuelearn.datasets import read_image
+    >>> with TemporaryDirectory() as directory:
+    ...     Image.new("L", (4, 3), 90).save(f"{directory}/grey.png")
+    ...     found = read_image(f"{directory}/grey.png")
+    >>> found.shape, found[0, 0].tolist()
+    ((3, 4, 3), [90, 90, 90])
     """
     image = _open_image(path, least)
     if image.mode.startswith("I"):  # 16 bits, which Pillow would clip to 255 instead of scaling
@@ -180,6 +191,7 @@ def load_image_folder(path):
 
     Examples
     --------
+    >>> from cuelearn.datasets import load_image_folder
     >>> load_image_folder("no/such/folder")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
@@ -283,6 +295,14 @@ def load_eth80(path):
     missing, the mask is segmented by `foreground_mask`. Images come by category, object and view. ``frames``:
     ``object`` counts the objects of a category from 1 in the order of their numbers; ``elevation`` (90 minus
     the first angle) and ``azimuth`` in degrees; ``name``, such as ``car14-090-045``.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import known_originals, load_eth80
+    >>> known_originals()["eth80"].title
+    'ETH-80, 80 objects of eight categories, 41 views each, with masks'
+    >>> load_eth80("originals/eth80")  # doctest: +SKIP
+    <ETH-80, original: 3280 images of 8 classes, masks>
     """
     path = _ETH80.open(path)
     inner = sorted(path.glob("eth80-cropped*"))
@@ -361,6 +381,15 @@ def load_idol2(path):
     Images come by sequence (first session, cloudy 1 and 2, sunny 1 and 2, night 1 and 2, then the second) and
     time, the rooms in the order of table 3.1; ``frames`` as `make_robot` has them, ``time`` since the
     sequence's first image. Sequences that are not there are left out.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import known_originals, load_idol2
+    >>> known_originals()["idol2"].title
+    'KTH-IDOL2, image sequences of the robot Dumbo in five rooms'
+    >>> data = load_idol2("originals/idol2")  # doctest: +SKIP
+    >>> data.frames["weather"][0]  # doctest: +SKIP
+    'cloudy'
     """
     path = _IDOL2.open(path)
     paths, rows, parts = [], [], []
@@ -453,6 +482,14 @@ def load_flowers17(path):
     ----------
     M.-E. Nilsback and A. Zisserman (2006). A visual vocabulary for flower classification. CVPR. Thesis
     appendix A.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import known_originals, load_flowers17
+    >>> known_originals()["flowers17"].title
+    'Oxford Flowers-17, 17 kinds of flowers, 80 photographs of each'
+    >>> load_flowers17("originals/flowers17")  # doctest: +SKIP
+    <Flowers-17, original: 1360 images of 17 classes>
     """
     path = _FLOWERS17.open(path)
     directory = path / "jpg" if (path / "jpg").is_dir() else path

@@ -67,6 +67,7 @@ def laser_features(ranges, angles, names=None):
 
     Examples
     --------
+    >>> from cuelearn.datasets.laser import LASER_FEATURE_NAMES, laser_features
     >>> import numpy as np
     >>> angles = np.deg2rad(np.arange(-180, 180))
     >>> features = dict(zip(LASER_FEATURE_NAMES, laser_features(np.full((1, 360), 2.0), angles)[0]))

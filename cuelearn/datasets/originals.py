@@ -72,7 +72,14 @@ class Original(NamedTuple):
 
 @cache
 def known_originals():
-    """All sets that the papers use, and further ones like them: `Original` by name."""
+    """All sets that the papers use, and further ones like them: `Original` by name.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import known_originals
+    >>> print(known_originals()["flowers17"].layout)
+    jpg/image_0001.jpg to jpg/image_1360.jpg
+    """
     table = json.loads(Path(__file__).with_name("originals.json").read_text(encoding="utf-8"))
     return {name: Original(name, **entry) for name, entry in table.items()}
 
@@ -139,6 +146,14 @@ def load_awa(path):
     (3000, 6252), float32, cues ``"phog"`` (252 columns), ``"surf"``, ``"rgsift"`` and ``"lss"`` (2000 each),
     histograms of sum 1 up to the rounding of the file's 16 bits; `y` 0..49 in the order of the file's names;
     no split of the images. The published colour histogram is not among the cues.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import known_originals, load_awa
+    >>> known_originals()["awa"].title
+    'Animals with Attributes, 50 kinds of animals, published histograms'
+    >>> load_awa("originals/awa")  # doctest: +SKIP
+    <awa, original: X (3000, 6252) float32, cues phog (252), surf (2000), rgsift (2000), lss (2000)>
     """
     file = Path(path) / "awa_subset.npz"
     content = _read(file, "Animals with Attributes")
@@ -184,6 +199,14 @@ def load_corel5k(path):
     the order of the columns of Y), as the Mulan and KDIS repositories give them. A `CueData`: `X` (5000,
     499), float32, 0 or 1; one cue, "visual terms"; `y` (5000, 374), int8; no published split: the
     repositories' order does not say which 500 images are the test part.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import known_originals, load_corel5k
+    >>> known_originals()["corel5k"].title
+    'Corel5k, 5,000 photographs with 374 keywords, as 499 visual terms'
+    >>> load_corel5k("originals/corel5k")  # doctest: +SKIP
+    <corel5k, original: X (5000, 499) float32, cues visual terms (499)>
     """
     import scipy.io
 
@@ -225,6 +248,14 @@ def load_scene(path):
     ----------
     M. R. Boutell, J. Luo, X. Shen and C. M. Brown (2004). Learning multi-label scene classification. Pattern
     Recognition 37, 1757-1771.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import known_originals, load_scene
+    >>> known_originals()["scene"].title
+    'Scene, 2,407 photographs with six labels'
+    >>> load_scene("originals/scene")  # doctest: +SKIP
+    <scene, original: X (2407, 294) float32, cues L (98), u (98), v (98)>
     """
     contents, parts = _read_mulan(path, "scene", 294, _SCENE_LABELS, scaled=True)
     rows, train, test = _in_two_parts(parts)
@@ -258,6 +289,14 @@ def load_emotions(path):
     ----------
     K. Trohidis, G. Tsoumakas, G. Kalliris and I. Vlahavas (2008). Multi-label classification of music into
     emotions. ISMIR.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import known_originals, load_emotions
+    >>> known_originals()["emotions"].title
+    'Emotions, 593 pieces of music with six labels'
+    >>> load_emotions("originals/emotions")  # doctest: +SKIP
+    <emotions, original: X (593, 72) float32, cues timbre (64), rhythm (8)>
     """
     contents, parts = _read_mulan(path, "emotions", 72, _EMOTIONS)
     rows, train, test = _in_two_parts(parts)
@@ -327,6 +366,14 @@ def load_scene15(path):
     ----------
     S. Lazebnik, C. Schmid and J. Ponce (2006). Beyond bags of features: spatial pyramid matching for
     recognizing natural scene categories. CVPR.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import known_originals, load_scene15
+    >>> known_originals()["scene15"].title
+    'Fifteen scenes, 4,485 photographs in three cues'
+    >>> load_scene15("originals/scene15")  # doctest: +SKIP
+    <scene15, original: X (4485, 119) float32, cues first (20), second (59), third (40)>
     """
     import scipy.io
 
@@ -356,6 +403,14 @@ def load_covtype(path):
     The directory holds ``covtype.data.gz`` as UCI gives it. A `CueData`: `X` (581012, 54), float32: ten
     quantities (metres, degrees, hill shade from 0 to 255), four areas and 40 soils, 0 or 1; one cue; `y`
     0..6; `train` the first 15,120 rows (UCI's training and validation parts), `test` all others.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import known_originals, load_covtype
+    >>> known_originals()["covtype"].title
+    'Covertype, 581,012 patches of forest of seven types'
+    >>> load_covtype("originals/covtype")  # doctest: +SKIP
+    <covtype, original: X (581012, 54) float32, cues map (54)>
     """
     import pandas as pd
 
@@ -386,6 +441,14 @@ def load_usps(path):
     the LIBSVM page gives them, or these unpacked. A `CueData`: `X` (9298, 256), float32, grey values in [-1,
     1] as on the LIBSVM page, row by row; one cue, "pixels"; `y` the digit; `train` the first 7,291 rows,
     `test` the other 2,007.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import known_originals, load_usps
+    >>> known_originals()["usps"].title
+    'USPS, 9,298 handwritten digits of 16 x 16 pixels'
+    >>> load_usps("originals/usps")  # doctest: +SKIP
+    <usps, original: X (9298, 256) float32, cues pixels (256)>
     """
     path = Path(path)
     files = next(([path / name for name in form] for form in USPS_FORMS if (path / form[0]).is_file()), None)
@@ -462,6 +525,16 @@ class PartialData(NamedTuple):
         One per class, of which some may only ever be wrong.
     description : str
     provenance : Provenance
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.datasets import PartialData, Provenance
+    >>> from cuelearn.mms import CandidateSet
+    >>> origin = Provenance("toy", "original", "none", None, "none", "made here")
+    >>> sets = CandidateSet.from_indicator([[1, 1, 0], [0, 1, 1]])
+    >>> PartialData(np.eye(2, dtype=np.float32), np.array([0, 2]), sets, [], ["a", "b", "c"], "Two.", origin)
+    <toy, original: X (2, 2), 3 classes, 2.0 candidates each>
     """
 
     X: np.ndarray
@@ -485,6 +558,14 @@ def load_lost(path):
     drawn where it has none. A `PartialData`: `X` (1122, 108), principal components of the pixels, as given,
     in the thousands: standardise them; 2.2 names for a face on average; of the 16 names two are right for no
     face (Cour, Sapp, Jordan and Taskar, CVPR 2009).
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import known_originals, load_lost
+    >>> known_originals()["lost"].title
+    'Lost, 1,122 faces of a television series, with the names that a screenplay allows'
+    >>> load_lost("originals/lost")  # doctest: +SKIP
+    <lost, original: X (1122, 108), 16 classes, 2.2 candidates each>
     """
     said = "Faces from the series Lost, with the names that the screenplay has near them."
     cited = "Cour, Sapp, Jordan and Taskar, CVPR 2009"
@@ -496,6 +577,14 @@ def load_msrcv2(path):
 
     From ``MSRCv2.mat``, of the form that `load_lost` describes: a `PartialData` with `X` (1758, 48),
     histogram features in [0, 1], and 3.2 classes for a region on average (Liu and Dietterich, NIPS 2012).
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import known_originals, load_msrcv2
+    >>> known_originals()["msrcv2"].title
+    'MSRCv2, 1,758 regions of photographs, with the classes of their image'
+    >>> load_msrcv2("originals/msrcv2")  # doctest: +SKIP
+    <msrcv2, original: X (1758, 48), 23 classes, 3.2 candidates each>
     """
     said = "Regions of Microsoft Research Cambridge images, with the classes that their image has."
     cited = "Liu and Dietterich, NIPS 2012"
@@ -507,6 +596,14 @@ def load_birdsong(path):
 
     From ``BirdSong.mat``, of a form that `load_partial_labels` reads: a `PartialData` with `X` (4998, 38) and
     2.2 species for a syllable on average (Briggs, Fern and Raich, KDD 2012).
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import known_originals, load_birdsong
+    >>> known_originals()["birdsong"].title
+    'BirdSong, 4,998 syllables of 13 birds, with the birds of their recording'
+    >>> load_birdsong("originals/birdsong")  # doctest: +SKIP
+    <birdsong, original: X (4998, 38), 13 classes, 2.2 candidates each>
     """
     said = "Syllables of birds, with the species that sing in their recording."
     cited = "Briggs, Fern and Raich, KDD 2012"
@@ -546,6 +643,19 @@ def load_partial_labels(path, sha256=None):
     ------
     DataFileError
         If the file is missing, damaged or of another form.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from scipy.io import savemat
+    >>> from cuelearn.datasets import load_partial_labels
+    >>> arrays = {"features": np.eye(3), "p_labels": np.ones((3, 3)), "logitlabels": np.eye(3)}
+    >>> with TemporaryDirectory() as directory:
+    ...     savemat(f"{directory}/toy.mat", arrays)
+    ...     data = load_partial_labels(f"{directory}/toy.mat")
+    >>> data
+    <toy, original: X (3, 3), 3 classes, 3.0 candidates each>
     """
     file = Path(path)
     said, cited = f"Partial labels from {file.name}.", "see the file's page"
@@ -668,6 +778,14 @@ def load_original(name):
     UserWarning
         If a file has another sum than the published one, where ``originals.json`` knows it; of images, once
         unpacked, nothing is compared.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import known_originals, load_original
+    >>> sorted(known_originals())[:4]
+    ['awa', 'birdsong', 'caltech101', 'corel5k']
+    >>> load_original("usps")  # doctest: +SKIP
+    <usps, original: X (9298, 256) float32, cues pixels (256)>
     """
     if name not in _LOADERS:
         raise ValueError(f"name must be one of {sorted(_LOADERS)}, got {name!r}.")

@@ -36,6 +36,8 @@ class BagOfWords(TransformerMixin, BaseEstimator):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from cuelearn.datasets import BagOfWords
     >>> images = np.random.default_rng(0).integers(0, 256, (6, 64, 64, 3), dtype=np.uint8)
     >>> BagOfWords(n_words=10).fit(images[:4]).transform(images).shape
     (6, 10)

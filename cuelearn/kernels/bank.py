@@ -126,6 +126,7 @@ class KernelBank:
 
     Examples
     --------
+    >>> from cuelearn.kernels import RBF, KernelBank, Linear
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(50, 6))
     >>> bank = KernelBank([("shape", RBF(), slice(0, 4)), ("colour", Linear(), [4, 5])], X)
@@ -357,6 +358,7 @@ class KernelBank:
 
         Examples
         --------
+        >>> from cuelearn.kernels import KernelBank
         >>> import numpy as np
         >>> X = np.arange(6.0).reshape(3, 2)
         >>> KernelBank.from_stack([X @ X.T, np.eye(3)]).diagonal
@@ -693,6 +695,14 @@ class CrossBank:
     """Kernels between `n_rows` new samples and training samples, handed out in blocks; by `KernelBank.cross`.
 
     `n_kernels` and `n_columns` count what was selected (F' kernels, training samples); `dtype` is the bank's.
+
+    Examples
+    --------
+    >>> from cuelearn.kernels import CrossBank, KernelBank
+    >>> bank = KernelBank([("first", "rbf", [0]), ("second", "linear", [1])], [[0.0, 1.0], [1.0, 2.0]])
+    >>> new = bank.cross([[0.5, 1.0]])
+    >>> isinstance(new, CrossBank), [block.shape for _, block in new.blocks()]
+    (True, [(2, 1, 2)])
     """
 
     def __init__(self, bank, new, kernels, support):

@@ -84,6 +84,14 @@ def kernel_values(kernel, X, Z):
     """Kernel of all pairs of rows of X (n, d) and Z (m, d), not normalised, of their floating type.
 
     The kernel has a number for gamma; X and Z are C-contiguous, of one floating type.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.kernels import RBF, kernel_values
+    >>> kernel_values(RBF(gamma=1.0), np.array([[0.0], [1.0]]), np.array([[0.0]])).round(3)
+    array([[1.   ],
+           [0.368]])
     """
     number = X.dtype.type
     if isinstance(kernel, Function):
@@ -276,6 +284,14 @@ def distance_matrix(X, metric, *, n_jobs=1):
 
     `metric` is "chi2" (X not negative), "cityblock" or "sqeuclidean". The bits do not depend on `n_jobs`.
     Cost O(n^2 d / 2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.kernels import distance_matrix
+    >>> distance_matrix(np.array([[0.0, 0.0], [3.0, 4.0]]), "sqeuclidean")
+    array([[ 0., 25.],
+           [25.,  0.]])
     """
     if metric not in ("chi2", "cityblock", "sqeuclidean"):
         raise ValueError(f"metric must be 'chi2', 'cityblock' or 'sqeuclidean', got {metric!r}")
@@ -294,7 +310,15 @@ def distance_matrix(X, metric, *, n_jobs=1):
 
 
 def mean_rule(distance):
-    """gamma by the papers' rule from a matrix of distances: the mean over all pairs of different samples."""
+    """gamma by the papers' rule from a matrix of distances: the mean over all pairs of different samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.kernels import mean_rule
+    >>> mean_rule(np.array([[0.0, 1.0, 9.0], [1.0, 0.0, 4.0], [9.0, 4.0, 0.0]]))  # of 1, 4 and 9
+    4.666666666666667
+    """
     n = distance.shape[0]
     mean = float(distance.sum(dtype=np.float64) - np.trace(distance)) / max(1, n * (n - 1))
     return mean if math.isfinite(mean) and mean > 0.0 else 1.0

@@ -39,6 +39,12 @@ class Kernel:
     ``gamma="dim"`` to numbers, and computes it. `quantity` is what it is computed from: "product", a distance
     ("sqeuclidean", "euclidean", "cityblock", "chi2"), or a "distance matrix" or "kernel matrix" in the
     columns.
+
+    Examples
+    --------
+    >>> from cuelearn.kernels import RBF, Kernel
+    >>> isinstance(RBF(gamma=2.0), Kernel), RBF(gamma=2.0).get_params()
+    (True, {'gamma': 2.0, 'factor': 1.0})
     """
 
     def __post_init__(self):
@@ -78,7 +84,14 @@ class Kernel:
 @dataclass(frozen=True)
 class Linear(Kernel):
     r"""The linear kernel :math:`k(x, z) = \langle x, z \rangle`; normalised, the cosine of the angle between
-    x and z."""
+    x and z.
+
+    Examples
+    --------
+    >>> from cuelearn.kernels import KernelBank, Linear
+    >>> KernelBank([("length", Linear(), [0])], [[1.0], [2.0]], normalize=False).stack[0].tolist()
+    [[1.0, 2.0], [2.0, 4.0]]
+    """
 
     quantity = "product"  # not annotated: no parameter
 
@@ -98,6 +111,7 @@ class Poly(Kernel):
 
     Examples
     --------
+    >>> from cuelearn.kernels import Poly
     >>> Poly(degree=3)
     Poly(degree=3, coef0=1.0, gamma='dim')
     """
@@ -128,6 +142,13 @@ class RBF(Kernel):
         :math:`\|x_i - x_{i'}\|^2` over all training pairs :math:`i \ne i'`.
     factor : float, default=1.0
         Positive; only with ``gamma="mean"``.
+
+    Examples
+    --------
+    >>> from cuelearn.kernels import RBF, KernelBank
+    >>> bank = KernelBank([("size", RBF(), [0])], [[0.0], [1.0], [3.0]])
+    >>> round(bank.kernels_[0].gamma, 3)  # the mean of 1, 4 and 9
+    4.667
     """
 
     quantity = "sqeuclidean"
@@ -150,6 +171,13 @@ class Chi2(Kernel):
         all training pairs :math:`i \ne i'`.
     factor : float, default=1.0
         Positive; only with ``gamma="mean"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.kernels import Chi2, kernel_values
+    >>> kernel_values(Chi2(gamma=1.0), np.array([[3.0, 1.0]]), np.array([[1.0, 3.0]])).round(3)  # exp(-2)
+    array([[0.135]])
     """
 
     quantity = "chi2"
@@ -172,6 +200,14 @@ class ExpDistance(Kernel):
         The divisor g, positive; ``"mean"`` is `factor` times the mean of d over all training pairs.
     factor : float, default=1.0
         Positive; only with ``gamma="mean"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.kernels import ExpDistance, kernel_values
+    >>> steps = ExpDistance("cityblock", gamma=2.0)
+    >>> kernel_values(steps, np.zeros((1, 2)), np.ones((1, 2))).round(3)  # exp(-2/2)
+    array([[0.368]])
     """
 
     metric: str = "euclidean"
@@ -194,6 +230,12 @@ class Precomputed(Kernel):
 
     They are (n, n) for training, symmetric with a non-negative diagonal; (rows, n) for new samples; and used
     as given, not normalised: the diagonal of new samples is not known.
+
+    Examples
+    --------
+    >>> from cuelearn.kernels import KernelBank, Precomputed
+    >>> KernelBank([("given", Precomputed(), [0, 1])], [[1.0, 0.5], [0.5, 1.0]]).stack[0].tolist()
+    [[1.0, 0.5], [0.5, 1.0]]
     """
 
     quantity = "kernel matrix"
@@ -214,9 +256,10 @@ class Function(Kernel):
     Examples
     --------
     >>> from sklearn.metrics.pairwise import cosine_similarity
-    >>> from cuelearn.kernels import KernelBank
-    >>> KernelBank([("angle", cosine_similarity, [0, 1])], [[1.0, 0.0], [0.0, 2.0]]).stack[0].tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
+    >>> from cuelearn.kernels import Function, KernelBank
+    >>> bank = KernelBank([("angle", cosine_similarity, [0, 1])], [[1.0, 0.0], [0.0, 2.0]])
+    >>> bank.kernels_[0] == Function(cosine_similarity), bank.stack[0].tolist()
+    (True, [[1.0, 0.0], [0.0, 1.0]])
     """
 
     quantity = "function"
@@ -273,6 +316,7 @@ def as_kernel(kernel):
 
     Examples
     --------
+    >>> from cuelearn.kernels import as_kernel
     >>> as_kernel("chi2")
     Chi2(gamma='mean', factor=1.0)
     """

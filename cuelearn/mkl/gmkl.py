@@ -114,6 +114,19 @@ def solve_gmkl(problem, *, tol=1e-2, max_iter=200, callback=None, verbose=False)
     The options are those of `GMKL`; `callback(result, step)` gets a `ClassesResult`, the clock stopped.
     Objectives fall in every step. A step is first tried at the length of Barzilai and Borwein, as in SPG-GMKL
     (Jain, Vishwanathan, Varma, KDD 2012); Armijo's rule decides in every case.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import SharedProblem, solve_gmkl
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
+    >>> problem = SharedProblem(bank, np.where(y == [[0], [1], [2]], 1.0, -1.0), C=10)
+    >>> found = solve_gmkl(problem)
+    >>> found.converged
+    array([ True,  True,  True])
     """
     tol = check_positive("tol", tol)
     machines = [GradientMachine(problem, k, tol) for k in range(problem.n_problems)]

@@ -221,6 +221,7 @@ def solve_lp_beta(outputs, labels, nu, per_class=False):
     --------
     Two kernels: the first is right about every sample, the second about every other one.
 
+    >>> from cuelearn.mkl import solve_lp_beta
     >>> import numpy as np
     >>> labels = np.array([0, 1, 0, 1])
     >>> right = np.where(labels[:, None] == [0, 1], 1.0, -1.0)
@@ -324,6 +325,16 @@ class LPBeta(KernelClassifier):
     ----------
     Gehler and Nowozin, On feature combination for multiclass object classification, ICCV 2009. "LP-beta" of
     the thesis's section 4.4.5 and JMLR 13 (2012); the grid of nu is ours.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.mkl import LPBeta
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> model = LPBeta(cues, nu=0.3).fit(X, y)
+    >>> bool(model.kernel_weights_[1] > 0.5), model.converged_
+    (True, True)
     """
 
     kernels: object = field(default=None, kw_only=False)

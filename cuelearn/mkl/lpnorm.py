@@ -54,6 +54,16 @@ class LpMKL(OneVersusAllMKL):
     References
     ----------
     Kloft, Brefeld, Sonnenburg, Zien, JMLR 12 (2011), algorithm 1; JMLR 13 (2012), section 5 for the two p.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.mkl import LpMKL
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> model = LpMKL(cues, p=1.25).fit(X, y)
+    >>> model.kernel_weights_.argmax(axis=1), model.converged_
+    (array([1, 1, 1]), True)
     """
 
     p: float | str = 1.25

@@ -36,6 +36,17 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
     gets the best point so far, the clock stopped. `kernel_weights` are those of the blocks,
     :math:`d_j/\lambda`. Zien and Ong, ICML 2007, sections 3 and 4; the SVM is Crammer and Singer's (2002),
     without bias, warm-started.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import MKLProblem, solve_mc_mkl
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
+    >>> found = solve_mc_mkl(MKLProblem(bank, y, 3, C=10), tol=0.01)
+    >>> found.converged, int(found.kernel_weights.argmax())
+    (True, 1)
     """
     bank, labels, lam = problem.bank, problem.labels, problem.regularization
     n = bank.n_samples
@@ -129,6 +140,16 @@ class MCMKL(KernelClassifier):
     ----------
     Zien and Ong, Multiclass multiple kernel learning, ICML 2007. "MC-MKL" of the thesis's chapter 4 and JMLR
     13 (2012).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.mkl import MCMKL
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> model = MCMKL(cues, C=10, tol=0.01).fit(X, y)
+    >>> int(model.kernel_weights_.argmax()), model.converged_
+    (1, True)
     """
 
     kernels: object = field(default=None, kw_only=False)

@@ -220,6 +220,19 @@ def solve_mlmkl_sa(
     each class met when it was last drawn is taken off (the first draw only sets it). And the change since the
     last iteration, which the paper asks for, is some 1/t wherever an average of t stands; that since half as
     many iterations can fail.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import SharedProblem, solve_mlmkl_sa
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
+    >>> problem = SharedProblem(bank, np.where(y == [[0], [1], [2]], 1.0, -1.0), C=10)
+    >>> found = solve_mlmkl_sa(problem, n_iter=100, tol=None, rng=np.random.default_rng(0))
+    >>> int(found.kernel_weights.argmax()), found.drawn.shape
+    (1, (100,))
     """
     rng = np.random.default_rng() if rng is None else rng
     if isinstance(delta, bool) or not (isinstance(delta, Real) and 0.0 <= delta <= 1.0):
@@ -257,6 +270,19 @@ def solve_mlmkl_sum(problem, *, n_iter=200, tol=0.01, callback=None, verbose=Fal
 
     The options are those of `MLMKLSum`, `callback` is that of `solve_mlmkl_sa`. The paper leaves the steps to
     others; here they are the exponentiated ones of SA: the two differ by nothing but the sampling of classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import SharedProblem, solve_mlmkl_sum
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
+    >>> problem = SharedProblem(bank, np.where(y == [[0], [1], [2]], 1.0, -1.0), C=10)
+    >>> found = solve_mlmkl_sum(problem, n_iter=50)
+    >>> int(found.kernel_weights.argmax()), found.gamma.round(3)
+    (1, array([0.333, 0.333, 0.333]))
     """
     m, for_p, least = problem.n_problems, Entropic(problem.bank.n_kernels), np.inf
     run = SharedRun(problem, "ML-MKL-Sum", n_iter, tol, callback, verbose)
@@ -308,6 +334,19 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None):
     -----
     NIPS 2010, equation 11 and proposition 2: for any alpha, :math:`\alpha_k^\top 1 - \frac12 \sum_a p_a
     q_{ak}` is below :math:`H_k(p)` at every p, up to HiGHS's 1e-7 of `worst`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import SharedProblem, saddle_gap
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
+    >>> problem = SharedProblem(bank, np.where(y == [[0], [1], [2]], 1.0, -1.0), C=10)
+    >>> found = saddle_gap(problem, [0.5, 0.5], np.full(3, 1 / 3), tol=0.01)
+    >>> bool(found.gap > 0), bool(found.slack <= 0.01 * found.worst)
+    (True, True)
     """
     if isinstance(problem, SharedMKL):
         problem, kernel_weights, gamma = problem._point_on(kernel_weights, gamma)
@@ -534,6 +573,17 @@ class MLMKLSum(SharedMKL):
     References
     ----------
     Bucak, Jin, Jain, NIPS 2010, section 2; Tang, Chen, Ye, IJCAI 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.mkl import MLMKLSum
+    >>> rng = np.random.default_rng(0)
+    >>> Y = rng.integers(0, 2, size=(60, 3))
+    >>> X = np.hstack([Y + 0.4 * rng.normal(size=(60, 3)), rng.normal(size=(60, 3))])
+    >>> model = MLMKLSum([("useful", "rbf", slice(0, 3)), ("noise", "rbf", slice(3, 6))]).fit(X, Y)
+    >>> bool(model.kernel_weights_[0] > 0.7), model.predict(X).shape
+    (True, (60, 3))
     """
 
     n_iter: int = 200

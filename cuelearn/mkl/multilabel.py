@@ -47,6 +47,13 @@ def mean_auc(scores, targets, skip=()):
     ------
     ValueError
         With one sentence that names the argument, on any bad input.
+
+    Examples
+    --------
+    >>> from cuelearn.mkl import mean_auc
+    >>> found = mean_auc([[0.9, 0.1], [0.5, 0.8], [0.2, 0.3]], [[1, 0], [0, 0], [1, 0]])
+    >>> round(found.mean, 3), found.skipped  # the second class has no positive sample
+    (0.833, [1])
     """
     scores = as_array("scores", scores)
     if not holds_numbers(scores):

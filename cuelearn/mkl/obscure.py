@@ -117,6 +117,17 @@ def solve_obscure(
     ----------
     Thesis Algorithm 5, theorems 4.2 and 4.3. JMLR Algorithm 3 lost a `t` that the thesis has; stage 2 counts
     `t` from 1 again.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import MKLProblem, solve_obscure
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
+    >>> found = solve_obscure(MKLProblem(bank, y, 3, C=10), tol=0.01, finish=True)
+    >>> bool(found.dual_gap <= 0.01 * found.objective)
+    True
     """
     if problem.alpha != 0.0:
         raise ValueError(f"alpha must be 0 for OBSCURE, got {problem.alpha!r}; UFOMKL takes the (2,1) norm")

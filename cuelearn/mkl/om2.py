@@ -81,6 +81,18 @@ def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
     ----------
     Thesis Algorithm 4, equations 4.4 and 4.5, theorem 4.1; Jie, Orabona, Fornoni, Caputo, Cesa-Bianchi
     (2010), Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import MKLProblem, solve_om2
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
+    >>> found = solve_om2(MKLProblem(bank, y, 3, p=1.1), n_epochs=5, rng=np.random.default_rng(0))
+    >>> int(found.kernel_weights.argmax())  # the petals
+    1
     """
     n_epochs = check_count("n_epochs", n_epochs)
     training = Training(problem, name="OM-2", long_run=n_epochs > 1, **options)

@@ -48,6 +48,17 @@ def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
     Returns
     -------
     Result
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import MKLProblem, solve_pegasos_mkl
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
+    >>> found = solve_pegasos_mkl(MKLProblem(bank, y, 3, C=10), tol=0.01, finish=True)
+    >>> bool(found.dual_gap <= 0.01 * found.objective)
+    True
     """
     if problem.alpha != 0.0:
         raise ValueError(f"alpha must be 0 for Pegasos-MKL, got {problem.alpha!r}")

@@ -56,6 +56,17 @@ def solve_reference(
     ----------
     Kloft, Brefeld, Sonnenburg, Zien (2011) for the alternation at alpha = 0; Crammer and Singer (2002) for
     the SVM.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import MKLProblem, solve_reference
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
+    >>> found = solve_reference(MKLProblem(bank, y, 3, C=10), tol=1e-3)
+    >>> found.converged, bool(found.dual_gap <= 1e-3 * found.objective)
+    (True, True)
     """
     n, labels = problem.bank.n_samples, problem.labels
     began, rows = time.perf_counter(), []

@@ -56,6 +56,16 @@ class SILPMKL(OneVersusAllMKL):
     ----------
     Sonnenburg, Raetsch, Schaefer, Schoelkopf, JMLR 7 (2006), algorithm 1. "1vA-MKL" and "SILP" of the
     thesis's chapter 4.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.mkl import SILPMKL
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> model = SILPMKL(cues).fit(X, y)
+    >>> model.kernel_weights_.sum(axis=1).round(6), model.converged_
+    (array([1., 1., 1.]), True)
     """
 
     machine = CuttingMachine

@@ -137,6 +137,16 @@ class SimpleMKL(OneVersusAllMKL):
     References
     ----------
     Rakotomamonjy, Bach, Canu, Grandvalet, JMLR 9 (2008), algorithm 1 and section 3.4 (stopping).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.mkl import SimpleMKL
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> model = SimpleMKL(cues).fit(X, y)
+    >>> model.kernel_weights_.sum(axis=1).round(6), model.converged_
+    (array([1., 1., 1.]), True)
     """
 
     tol: float = 1e-2

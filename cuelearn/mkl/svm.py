@@ -262,6 +262,19 @@ class SharedProblem:
         The last solution of each class, from which the next starts.
     n_solved, n_missed : int
         SVMs solved, and those among them that did not come to `svm_tol` within `max_sweeps`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import SharedProblem
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
+    >>> problem = SharedProblem(bank, np.where(y == [[0], [1], [2]], 1.0, -1.0), C=10)
+    >>> found = problem.solve(0, np.array([0.5, 0.5]))
+    >>> bool(found.gap <= problem.svm_tol * (found.value + found.gap)), problem.n_solved
+    (True, 1)
     """
 
     def __init__(self, bank, signs, C, svm_tol=1e-3, max_sweeps=10_000):

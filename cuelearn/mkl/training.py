@@ -29,6 +29,17 @@ class Result(NamedTuple):
     With scores of priors `kernel_weights` are those of all blocks, (n_groups,). `converged` is True where no
     tolerance was set. `extra` is particular to one algorithm; where a `Training` ran, whether the callback
     `stopped` it, and the `visits`, sample numbers in order.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import MKLProblem, Result, solve_om2
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
+    >>> found = solve_om2(MKLProblem(bank, y, 3), n_epochs=2)
+    >>> isinstance(found, Result), found.n_iter, found.dual_coef.shape
+    (True, 2, (150, 3))
     """
 
     dual_coef: np.ndarray  # (n_samples, n_classes): coefficients A shared by all kernels

@@ -55,6 +55,18 @@ def solve_ufo(problem, *, n_epochs=50, **options):
     References
     ----------
     Thesis Algorithm 7, theorems 4.5 and 4.6. There is no 1/q in line 8, unlike in OM-2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import MKLProblem, solve_ufo
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
+    >>> problem = MKLProblem(bank, y, 3, C=10, alpha=0.05)
+    >>> found = solve_ufo(problem, tol=0.01, finish=True)
+    >>> float(found.kernel_weights[0]), bool(found.dual_gap <= 0.01 * found.objective)
+    (0.0, True)
     """
     training = Training(problem, name="UFO-MKL", **options)
     training.run_stage("batch", visit_ufo, n_epochs=check_count("n_epochs", n_epochs), averages=True)

@@ -204,6 +204,19 @@ def solve_vskl(problem, *, groups=None, s=np.inf, tol=1e-2, max_iter=500, callba
     `extra` of a result holds :math:`\lambda` as ``simplex``. Every SVM certifies: its :math:`\alpha`, times
     the best number, gives a lower bound by the dual above, and :math:`w_{jk} = d_{jk} \sum_i \alpha_i y_i
     \phi_{jk}(x_i)` an objective. So the gap holds whatever steps were taken and however exact G was.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import SharedProblem, solve_vskl
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
+    >>> problem = SharedProblem(bank, np.where(y == [[0], [1], [2]], 1.0, -1.0), C=10)
+    >>> found = solve_vskl(problem, groups=["a", "b"], s=2)
+    >>> found.converged
+    array([ True,  True,  True])
     """
     if not (isinstance(s, Real) and s >= 2.0):
         raise ValueError(f"s must be a number in [2, inf], got {s!r}")

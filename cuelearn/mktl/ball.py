@@ -99,6 +99,7 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
     --------
     Both columns lower the loss alike: they share what is needed.
 
+    >>> from cuelearn.mktl.ball import hinge_in_ball
     >>> import numpy as np
     >>> found = hinge_in_ball(np.ones(4), np.full((4, 2), 2.0), np.ones(4))
     >>> found.beta.round(3), found.gap <= 1e-6

@@ -82,7 +82,7 @@ class NoTransfer(OneSVM):
     Examples
     --------
     >>> import numpy as np
-    >>> from cuelearn.mktl.baselines import NoTransfer
+    >>> from cuelearn.mktl import NoTransfer
     >>> y = np.arange(60) % 3
     >>> X = np.eye(3)[y] + 0.2 * np.random.default_rng(0).normal(size=(60, 3))
     >>> NoTransfer().fit(X, y).score(X, y)
@@ -129,7 +129,7 @@ class PriorFeatures(TransferClassifier):
     Each new class has a prior that resembles it:
 
     >>> import numpy as np
-    >>> from cuelearn.mktl.baselines import PriorFeatures
+    >>> from cuelearn.mktl import PriorFeatures
     >>> y = np.arange(60) % 3
     >>> X = np.eye(3)[y] + 0.2 * np.random.default_rng(0).normal(size=(60, 3))
     >>> model = PriorFeatures(priors=[("resemblance", "passthrough")]).fit(X, y)
@@ -189,6 +189,16 @@ class AverageTL(OneSVM):
     References
     ----------
     "Average-TL" of thesis 6.5; averaging as a rival of learned weights: Gehler, Nowozin, ICCV 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.mktl import AverageTL
+    >>> y = np.arange(60) % 3
+    >>> X = np.eye(3)[y] + 0.2 * np.random.default_rng(0).normal(size=(60, 3))
+    >>> model = AverageTL(priors=[("resemblance", "passthrough")]).fit(X, y)
+    >>> model.kernel_weights_, float(model.score(X, y))
+    (array([0.25]), 1.0)
     """
 
     averages_scores = True

@@ -41,6 +41,18 @@ def solve_mktl(problem, *, tol=1e-3, finish=True, n_epochs=50, scores="maintain"
     Result
         `kernel_weights` of all blocks: kernels, then class by class; rows of the history with stage "dual"
         are the ascent's. A missed `tol` is a ConvergenceWarning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mktl import TransferProblem, solve_mktl
+    >>> y = np.arange(60) % 3
+    >>> X = np.eye(3)[y] + 0.2 * np.random.default_rng(0).normal(size=(60, 3))
+    >>> problem = TransferProblem(KernelBank([("all", "rbf", [0, 1, 2])], X), y, 3, scores=X[:, :2])
+    >>> found = solve_mktl(problem)
+    >>> found.converged, found.kernel_weights.shape
+    (True, (7,))
     """
     options |= {"tol": tol, "finish": finish, "n_epochs": n_epochs, "scores": scores, "name": "MKTL"}
     return solve_obscure(problem, **options)

@@ -275,7 +275,7 @@ class MultiKT(TransferClassifier):
     A prior that knows the answer is all that is needed, one that guesses gets little weight:
 
     >>> import numpy as np
-    >>> from cuelearn.mktl.multikt import MultiKT
+    >>> from cuelearn.mktl import MultiKT
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(60, 3)), np.tile(["new", "old"], 30)
     >>> scores = np.stack([np.where(y == "old", 1.0, -1.0), rng.normal(size=60)], axis=1)

@@ -42,6 +42,17 @@ class TransferProblem(MKLProblem):
     loss : {"multiclass", "hinge"}
     sample_weight : ndarray of float64, shape (n_samples,), optional
         c, positive; 1 by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mktl import TransferProblem
+    >>> y = np.arange(60) % 3
+    >>> X = np.eye(3)[y] + 0.2 * np.random.default_rng(0).normal(size=(60, 3))
+    >>> problem = TransferProblem(KernelBank([("all", "rbf", [0, 1, 2])], X), y, 3, scores=X[:, :2])
+    >>> problem.n_groups  # a kernel, and two scores for each of three classes
+    7
     """
 
     many_kernels = False

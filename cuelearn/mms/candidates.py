@@ -258,6 +258,7 @@ class CandidateSet:
     --------
     Two faces and two names, as in thesis figure 5.4; 0 is null.
 
+    >>> from cuelearn.mms import CandidateSet
     >>> faces = CandidateSet([[[1, 2], [1, 0], [0, 2], [2, 1], [0, 1], [2, 0]]], null=0)
     >>> faces.n_candidates, faces.contains(0, [2, 1]), faces.loss(0, [1, 1])
     ([6], True, 1)

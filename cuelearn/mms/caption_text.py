@@ -34,7 +34,15 @@ NOUN = re.compile(r"(.?)[ds]([mhr]{0,2})$")
 
 
 class Mention(NamedTuple):
-    """A known name or verb where it stands in a caption."""
+    """A known name or verb where it stands in a caption.
+
+    Examples
+    --------
+    >>> from cuelearn.mms import Mention, Vocabulary, mentions
+    >>> [found] = mentions("Ann Lee (L) waves.", Vocabulary(["Ann Lee"]))
+    >>> found == Mention("name", "Ann Lee", 0, 7, (), "left")
+    True
+    """
 
     kind: str  # "name" or "verb"
     label: str  # "null" for a word that the vocabulary counts as null
@@ -388,7 +396,7 @@ def mentions(caption, vocabulary):
 
     Examples
     --------
-    >>> from cuelearn.mms import Vocabulary
+    >>> from cuelearn.mms import Vocabulary, mentions
     >>> words = Vocabulary(["Barack Obama", "Michelle Obama"], ["wave", "stand"])
     >>> caption = "Barack Obama waves with his wife Michelle Obama (R) standing beside him."
     >>> for mention in mentions(caption, words):

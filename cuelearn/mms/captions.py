@@ -34,7 +34,15 @@ NO_PAIR = 1e6
 
 
 class Region(NamedTuple):
-    """A region that a detector found."""
+    """A region that a detector found.
+
+    Examples
+    --------
+    >>> from cuelearn.mms import Region
+    >>> face = Region("face", (10, 10, 30, 40))
+    >>> face.kind, face.box[3] - face.box[1]
+    ('face', 30)
+    """
 
     kind: str  # "face" or "body": the upper body of a person, its head included
     box: tuple  # (x0, y0, x1, y1) in pixels, y downward, x0 < x1 and y0 < y1
@@ -56,6 +64,15 @@ class ItemCandidates(NamedTuple):
         The indicators that were used: word number to "left", "right", "middle", "top", "2nd from left", ...
     note : str
         What fallbacks were taken, joined by "; "; "" if none.
+
+    Examples
+    --------
+    >>> from cuelearn.mms import ItemCandidates, Region, Vocabulary, candidates_from_caption
+    >>> words = Vocabulary(["Ann Lee", "Bo Ray"])
+    >>> faces = [Region("face", (10, 10, 30, 30)), Region("face", (50, 10, 70, 30))]
+    >>> item = candidates_from_caption("Ann Lee (L) and Bo Ray meet.", faces, words)
+    >>> isinstance(item, ItemCandidates), item.words, item.instances, item.positions
+    (True, [(1,), (2,)], [(0,), (1,)], {0: 'left'})
     """
 
     candidates: np.ndarray | Matching
@@ -323,7 +340,7 @@ def candidates_from_caption(
     --------
     As in figure 5.4; 1 is Barack Obama, 2 Michelle Obama, 0 null.
 
-    >>> from cuelearn.mms import Vocabulary
+    >>> from cuelearn.mms import Region, Vocabulary, candidates_from_caption
     >>> caption = "President Barack Obama and first lady Michelle Obama wave from the steps of Air Force One."
     >>> faces = [Region("face", (10, 10, 30, 30)), Region("face", (50, 10, 70, 30))]
     >>> item = candidates_from_caption(caption, faces, Vocabulary(["Barack Obama", "Michelle Obama"]))
@@ -403,6 +420,15 @@ def candidate_set(items, vocabulary, attributes=("name",), *, constraints="ABCD"
     -------
     CandidateSet
         One bag per item, with the vocabulary's labels as classes and label 0 as null.
+
+    Examples
+    --------
+    >>> from cuelearn.mms import Region, Vocabulary, candidate_set
+    >>> words = Vocabulary(["Ann Lee", "Bo Ray"])
+    >>> faces = [Region("face", (10, 10, 30, 30)), Region("face", (50, 10, 70, 30))]
+    >>> found = candidate_set([("Ann Lee and Bo Ray meet.", faces), ("Bo Ray waves.", faces[:1])], words)
+    >>> found.n_candidates, found.classes[0].tolist()
+    ([6, 1], ['null', 'Ann Lee', 'Bo Ray'])
     """
     check_vocabulary(vocabulary)
     attributes = checked_attributes(attributes)

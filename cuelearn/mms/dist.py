@@ -281,7 +281,7 @@ class DistNaming(EMNaming):
     Examples
     --------
     >>> import numpy as np
-    >>> from cuelearn.mms import CandidateSet
+    >>> from cuelearn.mms import CandidateSet, DistNaming
     >>> X = np.array([[0.0], [5.0], [0.1], [5.1], [0.2]])
     >>> either = [[0, 1], [1, 0]]
     >>> DistNaming(metric="sqeuclidean").fit(X, CandidateSet([either, either, [[0]]])).assignment_

@@ -114,7 +114,7 @@ class GMMNaming(EMNaming):
     Examples
     --------
     >>> import numpy as np
-    >>> from cuelearn.mms import CandidateSet
+    >>> from cuelearn.mms import CandidateSet, GMMNaming
     >>> X = np.array([[0.0], [5.0], [0.1], [5.1], [0.2]])
     >>> either = [[0, 1], [1, 0]]
     >>> GMMNaming().fit(X, CandidateSet([either, either, [[0]]])).assignment_

@@ -415,7 +415,7 @@ def most_violating(scores, candidates, bag=0, method="heap"):
     --------
     The thesis's example: two instances, candidates [1, 2] and [2, 1]; labels are counted from 0 here.
 
-    >>> from cuelearn.mms import CandidateSet
+    >>> from cuelearn.mms import CandidateSet, most_violating
     >>> pair = CandidateSet([[[0, 1], [1, 0]]], n_labels=3)
     >>> scores = [[3, 2, 1], [1, 1, 0.99]]
     >>> for method in ("heap", "exact"):
@@ -446,6 +446,13 @@ def best_labelings(scores, candidates):
 
     `scores` have shape (n_instances, n_labels), or are a list of one such matrix per attribute. Returns label
     numbers, int of shape (n_instances, n_attributes); the first best where several are.
+
+    Examples
+    --------
+    >>> from cuelearn.mms import CandidateSet, best_labelings
+    >>> pair = CandidateSet([[[0, 1], [1, 0]]], n_labels=2)
+    >>> best_labelings([[3, 2], [5, 1]], pair).ravel()  # 2 + 5 is more than 3 + 1
+    array([1, 0])
     """
     check_candidates(candidates)
     scores = side_by_side(scores, candidates, candidates.n_instances)

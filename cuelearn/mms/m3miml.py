@@ -57,6 +57,18 @@ class M3MIML(BagRival):
     ----------
     M.-L. Zhang, Z.-H. Zhou: M3MIML: A maximum margin method for multi-instance multi-label learning, ICDM
     2008; thesis 5.5. The dual and its bounds are those of the authors' published program.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.mms import M3MIML, CandidateSet
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(3, size=(60, 2))
+    >>> X = np.eye(3)[y.ravel()] + 0.1 * rng.standard_normal((120, 3))
+    >>> pairs = CandidateSet([[row, row[::-1]] for row in y])  # which of the two is which is not known
+    >>> model = M3MIML(C=10.0).fit(X, pairs)
+    >>> bool(model.score(X, y.ravel(), pairs) > 0.9)
+    True
     """
 
     def _train(self, X, candidates):

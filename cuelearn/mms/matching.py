@@ -23,6 +23,14 @@ class Matching(NamedTuple):
         Labels that come with each word: a name, or a name and its verb; distinct rows, none all null.
     allowed : ndarray of bool, shape (n_regions, n_words + 1)
         Whether region m may take word w; column 0 says whether it may take none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.mms import CandidateSet, Matching
+    >>> two_faces = Matching(np.array([[1], [2]]), np.ones((2, 3), dtype=bool))
+    >>> CandidateSet([two_faces], null=0).n_candidates
+    [6]
     """
 
     words: np.ndarray

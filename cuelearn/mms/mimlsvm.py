@@ -200,6 +200,18 @@ class MIMLSVM(BagRival):
     ----------
     Zhou and Zhang: Multi-instance multi-label learning, NIPS 2006, table 2; the T-criterion: Boutell, Luo,
     Shen, Brown, Pattern Recognition 37 (2004); thesis 5.5 and 5.6.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.mms import MIMLSVM, CandidateSet
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(3, size=(60, 2))
+    >>> X = np.eye(3)[y.ravel()] + 0.1 * rng.standard_normal((120, 3))
+    >>> pairs = CandidateSet([[row, row[::-1]] for row in y])  # which of the two is which is not known
+    >>> model = MIMLSVM(C=10.0).fit(X, pairs)
+    >>> model.medoids_.size, model.coef_.shape
+    (12, (3, 12))
     """
 
     _parameter_constraints = {

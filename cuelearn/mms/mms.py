@@ -134,7 +134,7 @@ class MMS(BagClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from cuelearn.mms import CandidateSet
+    >>> from cuelearn.mms import MMS, CandidateSet
     >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1], [0.1, 1.0]])
     >>> sets = CandidateSet([[[0, 1], [1, 0]], [[0, 1]]])  # the first bag could be either way round
     >>> MMS(random_state=0).fit(X, sets).predict(X)

@@ -104,6 +104,7 @@ class Vocabulary:
 
     Examples
     --------
+    >>> from cuelearn.mms import Vocabulary
     >>> words = Vocabulary(["Roger Federer", "Andy Roddick"], {"backhand": ["hit a backhand"]})
     >>> words.names.tolist(), words.verbs.tolist()
     (['null', 'Roger Federer', 'Andy Roddick'], ['null', 'backhand'])

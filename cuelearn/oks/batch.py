@@ -78,6 +78,14 @@ def alignment(kernel, labels, centered=True):
     References
     ----------
     Cristianini et al. (2001); centred: Cortes, Mohri, Rostamizadeh, ICML 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.oks import alignment
+    >>> y = np.array([1, 1, -1, -1])
+    >>> alignment(np.outer(y, y), y), round(alignment(np.eye(4), y), 3)
+    (1.0, 0.577)
     """
     kernel, labels = np.asarray(kernel, dtype=np.float64), np.asarray(labels)
     if kernel.ndim != 2 or kernel.shape != (labels.size, labels.size):
@@ -273,6 +281,16 @@ class MuSVM(OneKernelSVM):
     References
     ----------
     Yang, Mahdavi, Jin, Yi, Hoi, AAAI 2012, "MuSVM"; libsvm.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cuelearn.oks import MuSVM
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
+    >>> model = MuSVM(cues, C=(1.0, 100.0), random_state=0).fit(X, y)
+    >>> model.best_kernel_, model.validation_accuracy_.shape
+    ('mean', (2, 2))
     """
 
     def _choose(self, targets, train, test, spent):
@@ -314,6 +332,16 @@ class AlignmentSVM(OneKernelSVM):
     ----------
     Cortes, Mohri, Rostamizadeh: Two-stage learning kernel algorithms, ICML 2010; Yang et al., AAAI 2012,
     "AlSVM".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cuelearn.oks import AlignmentSVM
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
+    >>> model = AlignmentSVM(cues, C=(1.0, 100.0), random_state=0).fit(X, y)
+    >>> model.best_kernel_, bool(model.alignment_[0] > model.alignment_[1])
+    ('mean', True)
     """
 
     _parameter_constraints = {"centered": ["boolean"]}
@@ -353,6 +381,16 @@ class SelectedSVM(OneKernelSVM):
     References
     ----------
     Yang, Mahdavi, Jin, Yi, Hoi, AAAI 2012, "OKS-SVM", "SOM-SVM".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cuelearn.oks import OKS, SelectedSVM
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
+    >>> model = SelectedSVM(OKS(cues, random_state=0), C=100.0, random_state=0).fit(X, y)
+    >>> model.best_kernel_ == model.selector_.best_kernel_
+    True
     """
 
     _parameter_constraints = {**OneKernelSVM._parameter_constraints, "selector": [OnlineKernels]}

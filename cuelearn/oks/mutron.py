@@ -63,6 +63,16 @@ class MuTron(OnlineKernels):
     References
     ----------
     Yang et al., AAAI 2012, "MuTron"; Rosenblatt's Perceptron with kernels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cuelearn.oks import MuTron
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
+    >>> model = MuTron(cues, random_state=0).fit(X, y)
+    >>> model.best_kernel_, model.validation_accuracy_.shape
+    ('mean', (2,))
     """
 
     validation: float = 0.1

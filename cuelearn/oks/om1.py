@@ -90,6 +90,16 @@ class OM1(StreamingKernels):
     References
     ----------
     Jin, Hoi, Yang: Online multiple kernel learning: algorithms and mistake bounds, ALT 2010, Algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cuelearn.oks import OM1
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
+    >>> model = OM1(cues, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.8)
+    True
     """
 
     beta: float = 0.8

@@ -128,6 +128,18 @@ def solve_selection(
     Returns
     -------
     Result
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.oks import solve_selection
+    >>> from cuelearn.oks.oks import oks_pass
+    >>> from cuelearn.oks.sources import Given
+    >>> y = np.tile([1.0, -1.0], 50)
+    >>> source, kernels = Given(2, 100), np.stack([np.eye(100), np.outer(y, y)])
+    >>> found = solve_selection(source, source.pack(kernels), y, rule=oks_pass, rng=0)
+    >>> int(found.kernel_probabilities.argmax())
+    1
     """
     rates |= {"delta": shares(delta), "n_rounds": n_epochs * len(targets)}
     learner = Selector(source.kernels, as_generator(rng), rule=rule, **rates)

@@ -52,6 +52,16 @@ class SOM(SamplingKernels):
     References
     ----------
     Jin, Hoi, Yang: Online multiple kernel learning: algorithms and mistake bounds, ALT 2010, Algorithm 3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cuelearn.oks import SOM
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
+    >>> model = SOM(cues, n_epochs=5, random_state=0).fit(X, y)
+    >>> model.best_kernel_
+    'mean'
     """
 
     beta: float = 0.8

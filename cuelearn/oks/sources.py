@@ -159,6 +159,7 @@ def kind_kernels(groups):
 
     Examples
     --------
+    >>> from cuelearn.oks import kind_kernels
     >>> [name for name, _, _ in kind_kernels({"gist": slice(0, 288)})]
     ['gist linear', 'gist poly', 'gist chi2', 'gist rbf']
     """

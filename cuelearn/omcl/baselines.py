@@ -186,6 +186,14 @@ def count_votes(scores):
     votes : ndarray of int, shape (n, n_classes)
     tied : ndarray of bool, shape (n,)
         Where two or more classes share the largest number of votes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.omcl import count_votes
+    >>> three_cues = np.array([[[1.0, 0.0]], [[0.0, 1.0]], [[2.0, 1.0]]])  # of one sample
+    >>> count_votes(three_cues)
+    (array([[2, 1]]), array([False]))
     """
     best = np.argmax(scores, axis=2)
     votes = np.stack([(best == c).sum(axis=0) for c in range(scores.shape[2])], axis=1)
@@ -216,6 +224,16 @@ class Vote(MultiCueClassifier):
     References
     ----------
     Thesis section 3.4.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.omcl import KernelPerceptron, Vote
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [(f"cue {j}", KernelPerceptron(), [j]) for j in range(4)]
+    >>> model = Vote(cues, shuffle=True, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.8), bool(model.ties(X).any())
+    (True, True)
     """
 
     def _observe(self, X, labels):

@@ -163,6 +163,15 @@ class OnlineGradientDescent(LinearLearner):
     References
     ----------
     Zinkevich (2003); thesis theorem 3.1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.omcl import OnlineGradientDescent
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OnlineGradientDescent(0.01, shuffle=True, n_epochs=5, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
     """
 
     _parameter_constraints = {"step": POSITIVE}

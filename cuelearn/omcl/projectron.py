@@ -189,6 +189,15 @@ class Projectron(KernelLearner):
     ----------
     Thesis section 3.2.1; Orabona, Keshet, Caputo: Bounded kernel-based online learning, JMLR 10 (2009),
     figures 2 and 4, theorem 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.omcl import Projectron
+    >>> X, y = load_iris(return_X_y=True)
+    >>> models = [Projectron(eta=eta, shuffle=True, random_state=0).fit(X, y) for eta in (0.01, 1.0)]
+    >>> len(models[0].support_) > len(models[1].support_)
+    True
     """
 
     _parameter_constraints = {"eta": NON_NEGATIVE}

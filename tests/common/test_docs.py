@@ -21,14 +21,35 @@ MODULES = [
     for package in PACKAGES
     for module in pkgutil.iter_modules(importlib.import_module(f"cuelearn.{package}").__path__)
 ]
+MODULES.append("cuelearn.book.claims")
+#: Where users find what is public.
+PUBLIC = [*(f"cuelearn.{package}" for package in ("kernels", *CHAPTERS, "datasets")), "cuelearn.book.claims"]
 #: All of them, also what draws and what runs.
 FILES = sorted(Path(cuelearn.__file__).parent.rglob("*.py"))
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
-    failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    """They import all that they use: a reader has nothing else."""
+    options = {"globs": {}, "optionflags": doctest.NORMALIZE_WHITESPACE}
+    failed, _ = doctest.testmod(importlib.import_module(name), **options)
     assert failed == 0
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_have_examples(name):
+    """In an own section, of at most twelve lines, besides output; `test_examples` runs them."""
+    module, finder = importlib.import_module(name), doctest.DocTestFinder(recurse=False)
+    for public in module.__all__:
+        value = getattr(module, public)
+        if not callable(value):
+            continue
+        text = inspect.getdoc(value) or ""
+        _, section, shown = text.partition("Examples\n--------\n")
+        assert section and ">>> " in shown, f"{public} has no example"
+        assert f"{public}" in shown, f"the example of {public} does not call it"
+        own = [found for found in finder.find(value) if found.name == public]
+        assert sum(example.source.count("\n") for one in own for example in one.examples) <= 12, public
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
