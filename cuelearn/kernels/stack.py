@@ -38,11 +38,10 @@ class KernelStack:
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import cross_val_score
     >>> from cuelearn.kernels import KernelStack
-    >>> from cuelearn.mkl import OBSCURE
+    >>> from cuelearn.mkl import AverageKernelSVM
     >>> X, y = load_iris(return_X_y=True)
     >>> K = KernelStack([X[:, :2] @ X[:, :2].T, X[:, 2:] @ X[:, 2:].T])
-    >>> model = OBSCURE(kernels="precomputed", C=10, random_state=0)
-    >>> bool(cross_val_score(model, K, y).mean() > 0.9)
+    >>> bool(cross_val_score(AverageKernelSVM("precomputed"), K, y).mean() > 0.9)
     True
     """
 
