@@ -5,6 +5,7 @@ the data. ``experiments`` and ``plots`` are what the notebooks call; ``book`` ru
 tables and verdicts. Importing ``cuelearn`` itself loads none of them.
 """
 
+import ast as _ast
 import hashlib as _hashlib
 import os as _os
 import sys as _sys
@@ -17,13 +18,15 @@ __version__ = "0.1.0"
 _NOT_COMPILED = ("__init__.py", "book/*", "experiments/*", "plots/*")
 
 
-def source_hash(leave_out=()):
+def source_hash(leave_out=(), code_only=False):
     """Fingerprint of the package's Python sources.
 
     Parameters
     ----------
     leave_out : sequence of str
         Names within the package, with * for any text, of files whose text does not count.
+    code_only : bool
+        Comments, docstrings and line breaks do not count either.
 
     Returns
     -------
@@ -35,8 +38,20 @@ def source_hash(leave_out=()):
     for file in sorted(package.rglob("*.py")):
         name = file.relative_to(package).as_posix()
         if not any(_fnmatchcase(name, pattern) for pattern in leave_out):
-            total.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
+            text = _code(file).encode() if code_only else file.read_bytes()
+            total.update(name.encode() + b"\0" + text + b"\0")
     return total.hexdigest()[:16]
+
+
+def _code(file):
+    """What a file does: its syntax tree without texts that stand alone."""
+    tree = _ast.parse(file.read_bytes())
+    for node in _ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            alone = [isinstance(n, _ast.Expr) and isinstance(n.value, _ast.Constant) for n in body]
+            node.body = [n for n, text in zip(body, alone, strict=True) if not text]
+    return _ast.dump(tree)
 
 
 def _choose_numba_cache():

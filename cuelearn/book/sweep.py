@@ -86,7 +86,7 @@ class _Relay:
 @lru_cache(maxsize=1)
 def sources():
     """Fingerprint of the sources that can change a result, read once: what was imported is what runs."""
-    return cuelearn.source_hash(leave_out=PRESENTATION)
+    return cuelearn.source_hash(leave_out=PRESENTATION, code_only=True)
 
 
 def _plain(value):

@@ -128,4 +128,4 @@ def _kept(make, names, *identity):
 @cache
 def _sources():
     """Fingerprint of what describes pictures."""
-    return cuelearn.source_hash(leave_out=tuple(f"{name}/*" for name in OTHERS))
+    return cuelearn.source_hash(tuple(f"{name}/*" for name in OTHERS), code_only=True)

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import math
 import time
 from collections import Counter
 from dataclasses import field
@@ -32,6 +33,11 @@ documented = functools.partial(
         **{name: docs.TEXTS[name] for name in ("kernels", "dual_coef_", "support_")},
         "n_jobs": ("int or None", "Threads over the kernels; the bits do not depend on it."),
         "random_state": ("int, Generator or None", "Of the samples that are held back."),
+        "validation": (
+            "float in (0, 1), or array of int",
+            "Share of the training samples that is held back, with every class in it; drawn anew, at most "
+            "ten times, until that makes 200 samples, since a choice by few is chance; or which.",
+        ),
         "kernel_weights_": (
             "ndarray, shape (n_kernels,), or (n_classes, n_kernels)",
             "A single 1, per class.",
@@ -116,16 +122,30 @@ def timed(seconds, name):
     seconds[name] += time.perf_counter() - begun
 
 
-def scores_of_C(kernel, signs, C_values, train, test):
+#: Where fewer samples are held back, more are drawn and held back, so many times at most.
+ENOUGH, MOST_DRAWS = 200, 10
+
+
+def draws_held_back(labels, share, rng):
+    """Splits (train, test) until enough samples were held back: of few, a single draw says little."""
+    splits = [held_back(labels, share, rng)]
+    if np.ndim(share) == 0:
+        more = min(math.ceil(ENOUGH / splits[0][1].size), MOST_DRAWS) - 1
+        splits += [held_back(labels, share, rng) for _ in range(more)]
+    return splits
+
+
+def scores_of_C(kernel, signs, C_values, splits):
     """Accuracy and mean hinge loss of an SVM on held-back samples, each of shape (len(C_values),)."""
-    inner, outer = np.ascontiguousarray(kernel[np.ix_(train, train)]), kernel[np.ix_(test, train)]
-    accuracy, hinge = [], []
-    for C in C_values:
-        svm = fit_svc(inner, signs[train], C)
-        values = outer[:, svm.support] @ svm.coef + svm.intercept
-        accuracy.append(np.mean(np.where(values > 0.0, 1.0, -1.0) == signs[test]))
-        hinge.append(np.maximum(0.0, 1.0 - signs[test] * values).mean())
-    return np.array(accuracy), np.array(hinge)
+    accuracy, hinge = np.zeros((2, len(splits), len(C_values)))
+    for s, (train, test) in enumerate(splits):
+        inner, outer = np.ascontiguousarray(kernel[np.ix_(train, train)]), kernel[np.ix_(test, train)]
+        for c, C in enumerate(C_values):
+            svm = fit_svc(inner, signs[train], C)
+            values = outer[:, svm.support] @ svm.coef + svm.intercept
+            accuracy[s, c] = np.mean(np.where(values > 0.0, 1.0, -1.0) == signs[test])
+            hinge[s, c] = np.maximum(0.0, 1.0 - signs[test] * values).mean()
+    return accuracy.mean(axis=0), hinge.mean(axis=0)
 
 
 def best_place(accuracy, hinge):
@@ -135,7 +155,7 @@ def best_place(accuracy, hinge):
 
 @parameters
 class OneKernelSVM(KernelClassifier):
-    """Base: ``_choose(targets, train, test, spent)`` of a subclass gives a kernel and C for each binary
+    """Base: ``_choose(targets, splits, spent)`` of a subclass gives a kernel and C for each binary
     problem, and accuracies on the samples that are held back; the SVMs are trained on all samples."""
 
     _parameter_constraints = {**OnlineKernels._parameter_constraints, "C": [*POSITIVE, *SEQUENCE]}
@@ -178,9 +198,9 @@ class OneKernelSVM(KernelClassifier):
 
     def _train(self, labels, rng, spent, begun):
         targets = signs_of(labels, self.classes_.size)
-        train, test = held_back(labels, self.validation, rng)
+        splits = draws_held_back(labels, self.validation, rng)
         spent.update(tuning=0.0, training=0.0, values=0, solved=len(targets))
-        chosen, tables = self._choose(targets, train, test, spent)
+        chosen, tables = self._choose(targets, splits, spent)
         coef, intercept = np.zeros((labels.size, len(targets))), np.zeros(len(targets))
         for k, (j, C) in enumerate(chosen):
             kernel = self._kernel(j, spent)
@@ -227,15 +247,15 @@ class OneKernelSVM(KernelClassifier):
             spent.update(mine)
         return [judged for judged, _ in found]
 
-    def _tune(self, best, targets, train, test, spent):
+    def _tune(self, best, targets, splits, spent):
         """C for the kernel of each problem."""
         values, chosen, tables = self._C_values(), [], []
         for j, target in zip(best, targets, strict=True):
             kernel, accuracy, hinge = self._kernel(j, spent), np.full(1, np.nan), np.zeros(1)
             if values.size > 1:
-                spent["solved"] += values.size
+                spent["solved"] += values.size * len(splits)
                 with timed(spent, "tuning"):
-                    accuracy, hinge = scores_of_C(kernel, target, values, train, test)
+                    accuracy, hinge = scores_of_C(kernel, target, values, splits)
             tables.append(accuracy)
             chosen.append((j, float(values[best_place(accuracy, hinge)])))
         return chosen, tables
@@ -293,12 +313,12 @@ class MuSVM(OneKernelSVM):
     ('mean', (2, 2))
     """
 
-    def _choose(self, targets, train, test, spent):
+    def _choose(self, targets, splits, spent):
         values = self._C_values()
-        spent["solved"] += values.size * len(targets) * self.bank_.n_kernels
+        spent["solved"] += values.size * len(splits) * len(targets) * self.bank_.n_kernels
 
         def judge(kernel):
-            return [scores_of_C(kernel, target, values, train, test) for target in targets]
+            return [scores_of_C(kernel, target, values, splits) for target in targets]
 
         chosen, accuracies = [], []
         for accuracy, hinge in np.array(self._of_each_kernel(judge, spent)).transpose(1, 2, 0, 3):
@@ -348,13 +368,13 @@ class AlignmentSVM(OneKernelSVM):
 
     centered: bool = True
 
-    def _choose(self, targets, train, test, spent):
+    def _choose(self, targets, splits, spent):
         def judge(kernel):
             return [alignment(kernel, target, self.centered) for target in targets]
 
         aligned = np.array(self._of_each_kernel(judge, spent)).T
         self.alignment_ = aligned if len(targets) > 1 else aligned[0]
-        return self._tune([int(np.argmax(row)) for row in aligned], targets, train, test, spent)
+        return self._tune([int(np.argmax(row)) for row in aligned], targets, splits, spent)
 
 
 @documented
@@ -461,9 +481,9 @@ class SelectedSVM(OneKernelSVM):
                 self._made[j] = kernel_alone(KernelBank([triple], self._samples, **options), 0)
         return self._made[j]
 
-    def _choose(self, targets, train, test, spent):
+    def _choose(self, targets, splits, spent):
         best = np.atleast_1d(self.selector_.best_index_)
-        return self._tune([int(j) for j in best], targets, train, test, spent)
+        return self._tune([int(j) for j in best], targets, splits, spent)
 
     def _saved_parameters(self):
         parameters = super()._saved_parameters()

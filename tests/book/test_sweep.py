@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+import cuelearn
 from cuelearn.book import sweep as sweeps
 from cuelearn.book.sweep import Sweep, clean_temporaries, connect, file_lock
 from cuelearn.core.storage import atomic_write
@@ -140,6 +141,17 @@ def test_key_covers_parameters_data_sources_and_text(tmp_path, monkeypatch):
     assert computed(data=record._replace(sha256="cd")) == 1
     monkeypatch.setattr(sweeps, "sources", lambda: "edited")
     assert computed() == 1
+
+
+def test_texts_and_comments_change_no_result(tmp_path):
+    def code(text):
+        (tmp_path / "one.py").write_text(text)
+        return cuelearn._code(tmp_path / "one.py")
+
+    plain = code('def f(x):\n    "What it does."\n    y = 0\n    return x + y\n')
+    assert code('"New."\ndef f(x):\n    """Now told."""\n    y = 0  # why\n\n    return (x + y)\n') == plain
+    assert code("def f(x):\n    y = 1\n    return x + y\n") != plain
+    assert code("def f(x):\n    y = 0\n    return 0\n") != plain
 
 
 def test_what_the_key_cannot_see_is_refused(tmp_path):

@@ -43,23 +43,26 @@ RECIPES = [
 
 
 def split(labels, seed, share=0.1):
-    """The held-back part: stratified, of `share`, by one number from the estimator's generator; the rest in
-    the given order."""
-    number = int(np.random.default_rng(seed).integers(2**31 - 1))
+    """The parts held back: stratified, of `share`, each by a number from the estimator's generator, until
+    they are 200 samples or ten parts; with the rest in the given order."""
+    rng, parts = np.random.default_rng(seed), []
     size = max(round(share * len(labels)), len(np.unique(labels)))
-    train, test = train_test_split(
-        np.arange(len(labels)), test_size=size, stratify=labels, random_state=number
-    )
-    return np.sort(train), np.sort(test)
+    while not parts or (size * len(parts) < 200 and len(parts) < 10):
+        number = int(rng.integers(2**31 - 1))
+        drawn = train_test_split(np.arange(len(labels)), test_size=size, stratify=labels, random_state=number)
+        parts.append([np.sort(rows) for rows in drawn])
+    return parts
 
 
 def svc(kernel, y, C, rows):
     return SVC(C=C, kernel="precomputed", tol=1e-3).fit(kernel[np.ix_(rows, rows)], y[rows])
 
 
-def held_back_scores(K, y, train, test, grid=GRID):
+def held_back_scores(K, y, parts, grid=GRID):
     """Accuracies and mean hinge losses, each of shape (n_kernels, number of C): a plain loop over SVC."""
-    accuracy, hinge = np.zeros((2, len(K), len(grid)))
+    if len(parts) > 1:
+        return np.mean([held_back_scores(K, y, [part], grid) for part in parts], axis=0)
+    (train, test), (accuracy, hinge) = parts[0], np.zeros((2, len(K), len(grid)))
     for j, kernel in enumerate(K):
         for c, C in enumerate(grid):
             machine, rows = svc(kernel, y, C, train), kernel[np.ix_(test, train)]
@@ -83,8 +86,8 @@ def best(accuracy, hinge, grid=GRID):
 def test_musvm_is_a_loop_over_svc(seed, share):
     K, y = make_stack(120, 4, seed=seed, noise=0.3)
     new = K[:, :30]
-    train, test = split(y, seed, share)
-    table, hinge = held_back_scores(K, y, train, test)
+    parts = split(y, seed, share)
+    table, hinge = held_back_scores(K, y, parts)
     j, C = best(table, hinge)
     wanted = svc(K[j], y, C, np.arange(120))
     for n_jobs in (None, 2):
@@ -104,11 +107,11 @@ def test_work_is_counted():
     one = MuSVM(CUES, C=GRID, random_state=5).fit(X, y)
     few = MuSVM(CUES, C=GRID, random_state=5, memory=0).fit(X, y)  # the chosen one is computed again
     assert (one.n_evaluations_, few.n_evaluations_) == (5 * matrix, 6 * matrix)
-    assert one.n_solved_ == few.n_solved_ == 5 * 3 + 1
+    assert one.n_solved_ == few.n_solved_ == 10 * 5 * 3 + 1  # ten times eight are held back
     aligned = AlignmentSVM(CUES, C=GRID, random_state=5).fit(X, y)
-    assert (aligned.n_evaluations_, aligned.n_solved_) == (5 * matrix, 4)
+    assert (aligned.n_evaluations_, aligned.n_solved_) == (5 * matrix, 31)
     found = SelectedSVM(OKS(CUES, random_state=5), C=GRID, random_state=5).fit(X, y)
-    assert found.n_evaluations_ == found.selector_.n_evaluations_ + matrix and found.n_solved_ == 4
+    assert found.n_evaluations_ == found.selector_.n_evaluations_ + matrix and found.n_solved_ == 31
     assert SelectedSVM(OKS(CUES, random_state=5), C=1.0, random_state=5).fit(X, y).n_solved_ == 1
     K, y = make_stack(60, 4, seed=0)
     assert MuSVM("precomputed", C=GRID).fit(K, y).n_evaluations_ == 0
@@ -117,8 +120,9 @@ def test_work_is_counted():
 def test_rows_that_are_held_back_are_named():
     """Every estimator with validation takes rows as well; None of their order matters, nor a seed."""
     K, y = make_stack(120, 4, seed=0, noise=0.3)
-    train, test = split(y, 7)
-    table, _ = held_back_scores(K, y, train, test)
+    train, test = split(y, 7)[0]
+    parts = [(train, test)]
+    table, _ = held_back_scores(K, y, parts)
     for rows in (test, test[::-1].tolist()):
         model = MuSVM("precomputed", C=GRID, validation=rows).fit(K, y)
         assert_allclose(model.validation_accuracy_, table, atol=1e-12)
@@ -136,11 +140,11 @@ def test_musvm_computes_its_kernels():
     X, y = make_data(120, seed=3, noise=0.2)
     new = make_data(30, seed=4)[0]
     K, new_K = plain_stack(RECIPES, X, X), plain_stack(RECIPES, new, X)
-    train, test = split(y, 5)
+    parts = split(y, 5)
     model = MuSVM(CUES, C=GRID, random_state=5).fit(X, y)
-    table, _ = held_back_scores(K, y, train, test)
+    table, _ = held_back_scores(K, y, parts)
     # kernels in single precision may move a sample on the edge
-    assert np.abs(model.validation_accuracy_ - table).max() <= 1.5 / len(test)
+    assert np.abs(model.validation_accuracy_ - table).max() <= 1.5 / len(parts[0][1])
     j = model.best_index_
     assert model.best_kernel_ == CUES[j][0]
     assert model.validation_accuracy_.max() == model.validation_accuracy_[j, GRID.index(model.C_)]
@@ -157,8 +161,8 @@ def test_ties():
     perfect = 0.9 * np.outer(2 * y - 1, 2 * y - 1) + 0.1 * np.eye(60)
     K = np.stack([np.eye(60), 0.5 * perfect, perfect, perfect])
     grid = (0.001, 3.0, 10.0)
-    train, test = split(y, 0)
-    accuracy, hinge = held_back_scores(K, y, train, test, grid)
+    parts = split(y, 0)
+    accuracy, hinge = held_back_scores(K, y, parts, grid)
     assert np.all(accuracy[1:] == 1.0) and hinge[1, 0] > hinge[1:, 1:].max()
     wanted = best(accuracy, hinge, grid)
     for C in (grid, grid[::-1], np.array(grid), list(grid)):
@@ -221,10 +225,10 @@ def test_alignment_of_several_classes():
 def test_alignment_svm(centered):
     K, y = make_stack(100, 4, seed=1, noise=0.3)
     K = K[[2, 0, 3, 1]] + np.array([0.0, 0.5, 0.0, 0.0])[:, None, None]
-    train, test = split(y, 0)
+    parts = split(y, 0)
     wanted = [plain_alignment(kernel, 2 * y - 1, centered) for kernel in K]
     j = int(np.argmax(wanted))
-    accuracy, hinge = held_back_scores(K[[j]], y, train, test)
+    accuracy, hinge = held_back_scores(K[[j]], y, parts)
     table, C = accuracy[0], best(accuracy, hinge)[1]
     model = AlignmentSVM("precomputed", C=GRID, centered=centered, random_state=0).fit(K, y)
     assert_allclose(model.alignment_, wanted, atol=1e-9)
@@ -274,9 +278,9 @@ def test_select_then_fit(cls):
         == (model.selector_.best_index_, CUES[j][0])
     )
     K, new_K = plain_stack(RECIPES, X, X)[j], plain_stack(RECIPES, new, X)[j]
-    train, test = split(y, 0)
-    table, hinge = held_back_scores(K[None], y, train, test)
-    assert np.abs(model.validation_accuracy_ - table[0]).max() <= 1.5 / len(test)
+    parts = split(y, 0)
+    table, hinge = held_back_scores(K[None], y, parts)
+    assert np.abs(model.validation_accuracy_ - table[0]).max() <= 1.5 / len(parts[0][1])
     assert model.validation_accuracy_[GRID.index(model.C_)] == model.validation_accuracy_.max()
     wanted = SVC(C=model.C_, kernel="precomputed", tol=1e-3).fit(K, words[y])
     expected = wanted.decision_function(new_K)
@@ -295,8 +299,8 @@ def test_select_then_fit_on_kernel_matrices():
     selector = OKS("precomputed", random_state=3, **QUIET)
     model = select_then_fit(selector, K, y, C=GRID, random_state=0)
     j = clone(selector).fit(K, y).best_index_
-    train, test = split(y, 0)
-    table, hinge = held_back_scores(K[[j]], y, train, test)
+    parts = split(y, 0)
+    table, hinge = held_back_scores(K[[j]], y, parts)
     assert_allclose(model.validation_accuracy_, table[0], atol=1e-12)
     wanted = svc(K[j], y, best(table, hinge)[1], np.arange(120))
     assert_allclose(model.decision_function(K[:, :20]), wanted.decision_function(K[j, :20]), atol=1e-9)
@@ -366,8 +370,7 @@ def test_several_classes(name):
     assert_array_equal(model.predict(X), model.classes_[np.argmax(values, axis=1)])
     assert model.best_index_.shape == model.C_.shape == (3,) and model.kernel_weights_.shape == (3, 2)
     assert [cues[j][0] for j in model.best_index_] == list(model.best_kernel_)
-    train, test = split(y, 0)
-    assert len(test) == 15
+    assert [len(test) for _, test in split(y, 0)] == [15] * 10
     for c in range(3):
         alone = SVC(C=model.C_[c], kernel="precomputed", tol=1e-3)
         j = model.best_index_[c]
