@@ -137,8 +137,8 @@ def _shrink(out):
 
 def _caption(record):
     """Source, what is shown, data and note in one line."""
-    shows = record["shows"][0].upper() + record["shows"][1:]
-    return f"{record['source'].capitalize()}. {shows}. Data: {record['our_data']}. {record['note']}".strip()
+    source, shows = (record[key][0].upper() + record[key][1:] for key in ("source", "shows"))
+    return f"{source}. {shows}. Data: {record['our_data']}. {record['note']}".strip()
 
 
 def _times(directory, chapters):

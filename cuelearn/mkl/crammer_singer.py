@@ -258,7 +258,8 @@ def best_stretch(margin, limits, quadratic, linear):
     # to the left of a knot its sample still has a loss
     pull = np.append(np.cumsum(slopes[::-1])[::-1], 0.0) + float(limits[~positive] @ margin[~positive]) / n
     ends = np.append(knots, np.inf)
-    first = int(np.argmax(pull - linear <= 2.0 * quadratic * ends))
+    slope = np.append(2.0 * quadratic * knots, np.inf if quadratic > 0.0 else 0.0)
+    first = int(np.argmax(pull - linear <= slope))
     start = 0.0 if first == 0 else float(knots[first - 1])
     stretch = min(max((pull[first] - linear) / max(2.0 * quadratic, 1e-300), start), float(ends[first]))
     if not 0.0 < stretch < np.inf:
