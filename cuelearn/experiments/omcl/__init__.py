@@ -260,16 +260,6 @@ def regret(model, labels, n_classes, C, step):
 # -------------------------------------------------------- smaller experiments
 
 
-def eta_run(permutation, eta, task, C=1.0):
-    """OMCL-BM at one eta, kernel widths at the mean distance: test error and support (the slider)."""
-    run = Permutation(task, task.splits[permutation])
-    inside, across = run.kernels(run.cues, dict.fromkeys(run.cues, 1.0))
-    model = two_layers(C, etas=[eta] * len(run.cues))
-    model.partial_fit(inside, run.labels, classes=np.arange(run.n_classes))
-    error = mean_error(model.predict(across) != run.truth, run.truth, run.n_classes)
-    return {"test_error": error, "support": model._n_support()}
-
-
 def integration_run(permutation, task, n_epochs=20):
     """Low, middle and high-level integration of the same cues (thesis table 2.1): test errors.
 
