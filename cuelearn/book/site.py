@@ -26,6 +26,8 @@ from cuelearn.core.storage import atomic_write
 PUBLIC = ("kernels", "omcl", "mkl", "mms", "mktl", "oks", "datasets", "book.claims")
 #: Tags of cells that are shown unfolded: the algorithm in a few lines, and calls that a reader copies.
 SHOWN = {"algorithm", "call"}
+#: A note of more letters than these is folded away beneath its figure.
+LONG_NOTE = 250
 FIRST_PICTURE = "thesis-fig-4.3-things.png"
 #: Of the theme and its fonts, what no page loads.
 UNUSED = ("*.map", "*.ttf", "webpack-macros.html")
@@ -99,6 +101,7 @@ def _chapter(notebook, records):
         if cell.cell_type != "code":
             continue
         outputs, cell.outputs = [out for out in cell.outputs if not _is_progress(out)], []
+        told = []
         tags = set(cell.metadata.get("tags", []))
         if not tags & SHOWN:
             cell.metadata["tags"] = sorted(tags | {"hide-input"})
@@ -113,9 +116,14 @@ def _chapter(notebook, records):
                 cells.append(nbformat.v4.new_code_cell("...", **more))
             if named_here:
                 named.add(name)
-                figure = {"caption": _caption(records[name]), "name": f"fig-{name}"}
+                caption, rest = _caption(records[name])
+                figure = {"caption": caption, "name": f"fig-{name}"}
                 cells[-1].metadata["mystnb"] = {"figure": figure, "image": {"alt": records[name]["shows"]}}
+                told += [rest] if rest else []
             cells[-1].outputs.append(out)
+        for i, rest in enumerate(told):
+            text = f":::{{dropdown}} How it was made\n{rest}\n:::"
+            cells.append(nbformat.v4.new_markdown_cell(text, id=f"{cell.id}-note{i}"))
     notebook.cells = cells
     where = (
         "{download}`this notebook <_" + str(notebook.metadata.papermill.input_path).rsplit("/", 1)[-1] + ">`"
@@ -136,9 +144,10 @@ def _shrink(out):
 
 
 def _caption(record):
-    """Source, what is shown, data and note in one line."""
+    """Source, what is shown, data and note in one line, and a note that is too long for that."""
     source, shows = (record[key][0].upper() + record[key][1:] for key in ("source", "shows"))
-    return f"{source}. {shows}. Data: {record['our_data']}. {record['note']}".strip()
+    caption, note = f"{source}. {shows}. Data: {record['our_data']}.", record["note"]
+    return (caption, note) if len(note) > LONG_NOTE else (f"{caption} {note}".strip(), "")
 
 
 def _times(directory, chapters):

@@ -11,6 +11,7 @@ import nbformat
 import pytest
 
 from cuelearn.book import run, site
+from cuelearn.plots.explore import Control, explore
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -24,7 +25,14 @@ def executed_notebook():
     buffer = io.BytesIO()
     fig.savefig(buffer, format="png")
     plt.close(fig)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUELEARN_RUN", "1")
+        slider = explore(
+            lambda ax, p: ax.plot([0, p]), {"p": Control("norm p", tuple(range(1, 13)), 1)}, size=(4, 2)
+        )
     v4 = nbformat.v4
+    moved = v4.new_code_cell("explore()")
+    moved.outputs = [v4.new_output("execute_result", {"text/html": slider.data})]
     code = v4.new_code_cell("plot()", metadata={"tags": ["call"]})
     picture = {"image/png": base64.b64encode(buffer.getvalue()).decode()}
     code.outputs = [
@@ -33,7 +41,7 @@ def executed_notebook():
         v4.new_output("execute_result", {"text/html": "<table><tr><td>0.5</td></tr></table>"}),
     ]
     words = "# Many kernels\n\nOBSCURE minimises $\\frac{1}{2}\\|w\\|_{2,p}^2$."
-    notebook = v4.new_notebook(cells=[v4.new_markdown_cell(words), code, v4.new_code_cell("1 + 1")])
+    notebook = v4.new_notebook(cells=[v4.new_markdown_cell(words), code, moved, v4.new_code_cell("1 + 1")])
     notebook.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
     notebook.metadata["papermill"] = {"input_path": "notebooks/mkl.ipynb"}
     notebook.metadata["widgets"] = {"state": "x" * 10**6}
@@ -70,7 +78,7 @@ def test_pages_are_whole_small_and_local(book):
     chapter = pages["mkl.html"]
     assert chapter.count("<figcaption") == chapter.count("<td>0.5</td>") == 1  # the table is no figure
     assert "100%|" not in chapter and "Fig. " in chapter and '<span class="n">plot' in chapter
-    assert chapter.count('class="cell tag_hide-input') == 1  # the last; the call is shown
+    assert chapter.count('class="cell tag_hide-input') == 2  # the last two; the call is shown
     shown = "".join(text for name, text in pages.items() if name != "search.html")  # which speaks of scripts
     assert 'class="admonition error' not in shown
     assert all(f"{claim}: " in pages["verdicts.html"] for claim in ("omcl-1", "obs-7", "oks-6"))
@@ -119,4 +127,36 @@ def test_search_finds_a_method(book, browser):
     page.wait_for_selector("ul.search li", timeout=20_000)
     found = page.locator("ul.search li a").all_inner_texts()
     assert any("Many kernels" in text or "OBSCURE" in text for text in found), found
+    page.close()
+
+
+#: Milliseconds from a key on the slider to the next change of the one picture.
+MOVED = """() => new Promise(done => {
+    const slider = document.querySelector(".anim-slider"), img = document.querySelector(".animation img");
+    slider.focus();
+    new MutationObserver((_, me) => {
+        me.disconnect();
+        requestAnimationFrame(() => done(performance.now() - window.pressed));
+    }).observe(img, {attributes: true});
+    slider.addEventListener("keydown", () => { window.pressed = performance.now(); }, {once: true});
+    window.ready = true;
+})"""
+
+
+def test_a_slider_moved_by_keyboard_changes_its_picture(book, browser):
+    """By frames; what a running kernel takes is measured by the benchmark of the sliders."""
+    page, took, seen = browser.new_page(), [], set()
+    page.goto((book / "mkl.html").as_uri())
+    page.wait_for_load_state("load")
+    page.wait_for_function("document.querySelector('.animation img')?.src.length > 100")
+    assert page.locator(".animation img").count() == 1
+    for _ in range(10):
+        page.evaluate("window.ready = false")
+        page.evaluate(f"void (window.moved = ({MOVED})())")
+        page.wait_for_function("window.ready")
+        page.keyboard.press("ArrowRight")
+        took.append(page.evaluate("window.moved"))
+        seen.add(page.locator(".animation img").get_attribute("src"))
+    print(f"a slider's picture changes after {sorted(took)[5]:.0f} ms (median of ten)")
+    assert len(seen) == 10
     page.close()
