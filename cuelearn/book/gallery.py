@@ -1,5 +1,6 @@
 """Overviews of what was made: the summary, the gallery, and the reference results that are committed."""
 
+import json
 import os
 
 import pandas as pd
@@ -85,6 +86,19 @@ def gallery(directory, home):
     return "\n".join(lines).rstrip() + "\n"
 
 
+def times(root):
+    """Seconds that each chapter took in each profile: measured in this checkout, or else with the reference
+    results. Of a run that went on where another was killed, those of the rest."""
+    kept, rows = root / "figures" / "reference" / "times.csv", []
+    for stamp in sorted((root / "figures").glob("*/notebooks/*.json")):
+        seconds = round(json.loads(stamp.read_text(encoding="utf-8"))["seconds"])
+        rows.append((stamp.stem, stamp.parents[1].name, seconds, os.cpu_count()))
+    table = pd.DataFrame(rows, columns=["chapter", "profile", "seconds", "cores"])
+    if kept.is_file():
+        table = pd.concat([table, pd.read_csv(kept)]).drop_duplicates(["chapter", "profile"])
+    return table.sort_values(["profile", "chapter"], ignore_index=True)
+
+
 def reference(root, profile="full", data="bundled"):
     """Copy a profile's results to figures/reference, nothing above 2 MB.
 
@@ -104,6 +118,7 @@ def reference(root, profile="full", data="bundled"):
             f"nothing to copy: {source} has no finished figure, make figures PROFILE={profile}{more}"
         )
     names |= {f"claims{end}" for end in (".csv", ".md", "-parts.csv") if (source / f"claims{end}").is_file()}
+    taken = times(root)
     for old in target.glob("*"):
         if old.name not in names and old.is_file():
             old.unlink()
@@ -118,6 +133,8 @@ def reference(root, profile="full", data="bundled"):
     print(f"{len(names) - len(left)} files copied to {os.path.relpath(target, root)}{said}")
     if data == "original":
         atomic_write(target / "README.md", gallery(target, target))
+    else:
+        atomic_write(target / "times.csv", taken.to_csv(index=False, lineterminator="\n"))
     write_reference_gallery(root)
 
 

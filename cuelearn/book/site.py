@@ -6,7 +6,6 @@ executed notebooks and what follows from the tables (verdicts, public names) are
 
 import base64
 import importlib
-import json
 import os
 import shutil
 import subprocess
@@ -17,7 +16,8 @@ from pathlib import Path
 import nbformat
 
 from cuelearn.book.claims import read_verdicts, with_original
-from cuelearn.book.figures import compressed
+from cuelearn.book.figures import PROFILES, compressed
+from cuelearn.book.gallery import times
 from cuelearn.book.records import read_items
 from cuelearn.core.optional import require
 from cuelearn.core.storage import atomic_write
@@ -66,7 +66,7 @@ def build(root, directory, chapters):
             verdicts = with_original(verdicts, directory / "original")
         verdicts.to_csv(source / "_claims.csv", index=False)
         shutil.copy(root / "figures" / "reference" / FIRST_PICTURE, source / "_things.png")
-        atomic_write(source / "_times.md", _times(directory, executed))
+        atomic_write(source / "_times.md", _times(root))
         atomic_write(source / "verdicts.md", verdict_page(verdicts, records, directory.name))
         for file, text in reference_pages().items():
             atomic_write(source / file, text)
@@ -150,13 +150,16 @@ def _caption(record):
     return (caption, note) if len(note) > LONG_NOTE else (f"{caption} {note}".strip(), "")
 
 
-def _times(directory, chapters):
-    """What each chapter took when it was executed."""
-    lines = [f"| chapter | seconds, profile {directory.name}, {os.cpu_count()} cores |", "|---|---|"]
-    for chapter in chapters:
-        stamp = json.loads((directory / "notebooks" / f"{chapter}.json").read_text(encoding="utf-8"))
-        lines.append(f"| {chapter} | {stamp['seconds']:.0f} |")
-    return "\n".join(lines) + "\n"
+def _times(root):
+    """What each chapter took in each profile."""
+    taken = times(root).pivot(index="chapter", columns="profile", values="seconds")
+    some = [profile for profile in PROFILES if profile in taken]
+    head = ["| chapter | " + " | ".join(f"{p} [s]" for p in some) + " |", "|---|" + "---|" * len(some)]
+    rows = [
+        "| " + " | ".join([c, *(f"{s:.0f}" if s == s else "" for s in taken.loc[c, some])]) + " |"
+        for c in taken.index
+    ]
+    return "\n".join([*head, *rows]) + "\n"
 
 
 # --- pages made from tables ---------------------------------------------------------------------------------

@@ -1,11 +1,13 @@
 """The reference results: those on bundled data, and those on originals beside them."""
 
+import shutil
+
 import pandas as pd
 import pytest
 
 from cuelearn.book.claims import ClaimBook, judge_at_most, judge_exact, read_verdicts, with_original
 from cuelearn.book.figures import FigureStore
-from cuelearn.book.gallery import reference
+from cuelearn.book.gallery import reference, times
 
 YEAST, FLOWERS = {"name": "yeast", "tier": "bundled"}, {"name": "flowers17", "tier": "original"}
 
@@ -43,6 +45,7 @@ def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path):
         "jmlr-fig-6.csv",
         "jmlr-fig-6.md",
         "jmlr-fig-6.json",
+        "times.csv",
     }
     assert {file.name for file in there.iterdir()} == made | {"original"}
     # of original data, and small
@@ -58,3 +61,22 @@ def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path):
     assert table.loc["obs-3", "original"] == "" and len(table) == len(read_verdicts(there))
     shown = (tmp_path / "figures" / "README.md").read_text()
     assert "fails: flowers17" in shown and "](reference/original/README.md)" in shown
+
+
+def test_times_of_all_profiles_are_kept(tmp_path):
+    """The reference results keep them; what was measured here goes before."""
+    results(tmp_path, jmlr_fig_6=(YEAST, 1))
+
+    def made(profile, seconds):
+        stamp = tmp_path / "figures" / profile / "notebooks" / "mkl.json"
+        stamp.parent.mkdir(parents=True, exist_ok=True)
+        stamp.write_text(f'{{"seconds": {seconds}}}')
+
+    made("full", 5000.4)
+    reference(tmp_path, "quick")
+    shutil.rmtree(tmp_path / "figures" / "full")
+    made("quick", 12.3)
+    found = times(tmp_path).set_index("profile")["seconds"].to_dict()
+    assert found == {"full": 5000, "quick": 12}
+    made("full", 4000)
+    assert times(tmp_path)["seconds"].tolist() == [4000, 12]
