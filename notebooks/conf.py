@@ -83,11 +83,17 @@ if os.environ.get("GITHUB_REPOSITORY"):
     }
 
 
+# Of all estimators: told of once, on the first page of the reference.
+SHARED = {"get_params", "set_params", "save", "load"}
+
+
 def setup(app):
-    """Methods that scikit-learn gives every estimator are its own to document; fields are attributes."""
+    """Methods that scikit-learn or Python give are theirs to document; fields are attributes."""
 
     def skip(app, what, name, value, skipped, options):
         theirs = str(getattr(value, "__module__", "")).startswith("sklearn")
-        return True if theirs or type(value).__name__ == "_tuplegetter" else None
+        theirs = theirs or getattr(value, "__objclass__", None) is tuple
+        shared = name in SHARED and app.env.docname != "reference"
+        return True if theirs or shared or type(value).__name__ == "_tuplegetter" else None
 
     app.connect("autodoc-skip-member", skip)

@@ -275,11 +275,12 @@ def _checked(name, what):
     return name
 
 
-def compressed(png):
-    """A picture in a third of the bytes: drawings with a palette, photographs packed better."""
+def compressed(png, of_drawing=256, of_photograph=None):
+    """A picture in a third of the bytes or less: with a palette of so many colours, or else packed better."""
     picture, buffer = Image.open(io.BytesIO(png)).convert("RGB"), io.BytesIO()
-    if picture.getcolors(PHOTOGRAPH):
-        picture = picture.quantize(256, method=Image.Quantize.MEDIANCUT)
+    n_colours = of_drawing if picture.getcolors(PHOTOGRAPH) else of_photograph
+    if n_colours:
+        picture = picture.quantize(n_colours, method=Image.Quantize.MEDIANCUT)
     picture.save(buffer, "PNG", optimize=True)
     return min(buffer.getvalue(), png, key=len)
 

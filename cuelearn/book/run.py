@@ -451,7 +451,9 @@ def _main(options):
         from cuelearn.book.site import build
 
         for directory in dict.fromkeys(job.directory for job in plan):
-            print(f"written: {os.path.relpath(build(root, directory, chapters), root)}")
+            page = build(root, directory, chapters)
+            size = sum(file.stat().st_size for file in page.parent.rglob("*") if file.is_file())
+            print(f"written: {os.path.relpath(page, root)} ({size / 1e6:.1f} MB)")
         return 0
     return _make(plan, options)
 

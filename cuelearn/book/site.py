@@ -7,6 +7,7 @@ executed notebooks and what follows from the tables (verdicts, public names) are
 import base64
 import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,9 +15,10 @@ import tempfile
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 
-from cuelearn.book.claims import read_verdicts, with_original
-from cuelearn.book.figures import PROFILES, compressed
+from cuelearn.book.claims import VERDICTS, read_verdicts, with_original
+from cuelearn.book.figures import PROFILES, compressed, markdown_table
 from cuelearn.book.gallery import times
 from cuelearn.book.records import read_items
 from cuelearn.core.optional import require
@@ -26,6 +28,9 @@ from cuelearn.core.storage import atomic_write
 PUBLIC = ("kernels", "omcl", "mkl", "mms", "mktl", "oks", "datasets", "book.claims")
 #: Tags of cells that are shown unfolded: the algorithm in a few lines, and calls that a reader copies.
 SHOWN = {"algorithm", "call"}
+#: Colours of drawings and of photographs: a quarter of the bytes, and no difference that one sees.
+FEW = 48, 96
+FRAME = re.compile(r'(data:image/png;base64,)([^"]+)')
 #: A note of more letters than these is folded away beneath its figure.
 LONG_NOTE = 250
 FIRST_PICTURE = "thesis-fig-4.3-things.png"
@@ -65,7 +70,8 @@ def build(root, directory, chapters):
         if (directory / "original").is_dir():
             verdicts = with_original(verdicts, directory / "original")
         verdicts.to_csv(source / "_claims.csv", index=False)
-        shutil.copy(root / "figures" / "reference" / FIRST_PICTURE, source / "_things.png")
+        things = (root / "figures" / "reference" / FIRST_PICTURE).read_bytes()
+        (source / "_things.png").write_bytes(compressed(things, *FEW))
         atomic_write(source / "_times.md", _times(root))
         atomic_write(source / "verdicts.md", verdict_page(verdicts, records, directory.name))
         for file, text in reference_pages().items():
@@ -73,7 +79,8 @@ def build(root, directory, chapters):
         _sphinx(source, out)
         for file in (file for pattern in UNUSED for file in (out / "_static").rglob(pattern)):
             file.unlink()
-        shutil.rmtree(out / "_sources", ignore_errors=True)
+        for left in (out / "_sources", out / "_static" / "locales"):
+            shutil.rmtree(left, ignore_errors=True)
         book = directory / "book"
         shutil.rmtree(book, ignore_errors=True)
         os.replace(out, book)
@@ -137,10 +144,21 @@ def _is_progress(out):
 
 
 def _shrink(out):
-    picture = out.get("data", {}).get("image/png")
-    if picture:
-        small = compressed(base64.b64decode(picture))
-        out.data["image/png"] = base64.b64encode(small).decode()
+    """Pictures of an output, and the frames of a slider's, with few colours."""
+    data = out.get("data", {})
+    if "image/png" in data:
+        data["image/png"] = _few_colours(data["image/png"])
+    if "text/html" in data:
+        html = "".join(data["text/html"])
+        data["text/html"] = FRAME.sub(
+            lambda found: found[1] + _few_colours(found[2].replace("\\\n", "")), html
+        )
+
+
+def _few_colours(text):
+    png = base64.b64decode(text)
+    small = compressed(png, *FEW)
+    return base64.b64encode(small).decode()
 
 
 def _caption(record):
@@ -153,13 +171,8 @@ def _caption(record):
 def _times(root):
     """What each chapter took in each profile."""
     taken = times(root).pivot(index="chapter", columns="profile", values="seconds")
-    some = [profile for profile in PROFILES if profile in taken]
-    head = ["| chapter | " + " | ".join(f"{p} [s]" for p in some) + " |", "|---|" + "---|" * len(some)]
-    rows = [
-        "| " + " | ".join([c, *(f"{s:.0f}" if s == s else "" for s in taken.loc[c, some])]) + " |"
-        for c in taken.index
-    ]
-    return "\n".join([*head, *rows]) + "\n"
+    taken = taken[[profile for profile in PROFILES if profile in taken]].add_suffix(" [s]")
+    return markdown_table(taken.reset_index())
 
 
 # --- pages made from tables ---------------------------------------------------------------------------------
@@ -167,13 +180,13 @@ def _times(root):
 
 def verdict_page(verdicts, records, profile):
     """Every claim: what the paper says, the verdict, ours, on what it rests."""
-    counts = verdicts["verdict"].value_counts()
-    lines = [
-        "# Verdicts",
-        "",
-        f"Profile {profile}: " + ", ".join(f"{n} {v}" for v, n in counts.items()) + ".",
+    counts = pd.crosstab(verdicts["chapter"], verdicts["verdict"], margins=True, margins_name="all")
+    counts = counts.reindex([*dict.fromkeys(verdicts["chapter"]), "all"])[
+        [v for v in VERDICTS if v in counts]
     ]
-    lines += ["", "```{include} _verdicts.md", "```"]
+    head = ["# Verdicts", "", f"Profile {profile}.", "", markdown_table(counts.reset_index())]
+    head += ["", "```{include} _verdicts.md", "```"]
+    lines = []
     for chapter in dict.fromkeys(verdicts["chapter"]):
         lines += ["", f"## {chapter}"]
         for row in verdicts[verdicts["chapter"] == chapter].to_dict("records"):
@@ -195,7 +208,7 @@ def verdict_page(verdicts, records, profile):
                 ["**By data:** " + "; ".join(f"{t}: {v}" for t, v in said.items()) + ".", ""] if said else []
             )
             lines += [":::{dropdown} Part by part", row["text"] or "One part.", ":::"]
-    return "\n".join(lines).replace("|", "\\|") + "\n"
+    return "\n".join(head + [line.replace("|", "\\|") for line in lines]) + "\n"
 
 
 def reference_pages():
@@ -211,5 +224,9 @@ def reference_pages():
                 lines += [f".. auto{kind}:: {name}", ""]
         pages[f"api_{module.replace('.', '_')}.md"] = "\n".join([*lines, "```", ""])
     toctree = ["```{toctree}", ":maxdepth: 2", "", *(file.removesuffix(".md") for file in pages), "```", ""]
-    said = "Every public name, module by module; each has an example that the tests run."
-    return pages | {"reference.md": "\n".join(["# Reference", "", said, "", *toctree])}
+    said = (
+        "Every public name, module by module; each has an example that the tests run. All estimators share:"
+    )
+    shared = ["```{eval-rst}", ".. currentmodule:: cuelearn.core.estimator", "", ".. autoclass:: Estimator"]
+    shared += ["   :members: get_params, set_params, save, load", "   :no-inherited-members:", "```", ""]
+    return pages | {"reference.md": "\n".join(["# Reference", "", said, "", *shared, *toctree])}
