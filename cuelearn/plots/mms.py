@@ -198,12 +198,12 @@ def joint_models(table):
         for ax, rows, what in ((left, training, "training"), (right, test, "test")):
             _rows(ax, rows)
             ax.set_xlim(0, 100)
-            ax.set_title(f"{attribute}s, {what} items (emoji, composed)", fontsize=9)
+            ax.set_title(f"{attribute}s, {what} items (emoji, composed)", fontsize=8)
         left.set_xlabel("assigned right within the caption (%)")
         right.set_xlabel("recognised right (%)")
         _rows(last, list(_differences(mine, attribute)))
         last.axvline(0.0, color="#555555", linewidth=0.8)
-        last.set_title(f"{attribute}s, differences, corpus by corpus", fontsize=9)
+        last.set_title(f"{attribute}s, differences, corpus by corpus", fontsize=8)
         last.set_xlabel("difference (points)")
     return fig
 
@@ -218,7 +218,7 @@ def _rows(ax, rows):
         look = {"markeredgecolor": color, "markerfacecolor": face, "markersize": 6}
         ax.plot(mean, place, marker, color=color, **look)
         ax.cuelearn_band = f"strokes: {len(values)} corpora; lines: {CONFIDENCE:.0%} intervals of their mean"
-    ax.set_yticks(range(len(rows)), [name for name, *_ in rows], fontsize=8)
+    ax.set_yticks(range(len(rows)), [name for name, *_ in rows], fontsize=7.5)
     ax.set_ylim(len(rows) - 0.4, -0.6)
 
 
@@ -251,8 +251,8 @@ def place(axes, shares, together):
     right.imshow(together, vmin=0, vmax=1, cmap="Blues")
     right.grid(visible=False)
     most = together.to_numpy()[~np.eye(len(together), dtype=bool)].max()
-    said = f"label that some candidate gives\n(share of the instances; largest off the diagonal: {most:.2f})"
-    right.set(xlabel=said, ylabel="true label")  # no title: the slider's value stands there
+    right.set(xlabel="label that some candidate gives (share of instances)", ylabel="true label")
+    right.set_title(f"largest off the diagonal: {most:.2f}", fontsize=8)  # short: the slider's value is near
 
 
 def objectives(axes, found):
