@@ -265,7 +265,7 @@ def keywords_and_things(images, told, share):
 
     `images` are RGB pictures, `told` pairs of what each is and its keywords, `share` a square DataFrame.
     """
-    fig, axes = panels(6, 2, size=(8.2, 4.6), gridspec_kw={"width_ratios": [1.2] * 4 + [1.5] * 2})
+    fig, axes = panels(6, 2, size=(8.2, 5.0), gridspec_kw={"width_ratios": [1.2] * 4 + [1.5] * 2})
     for ax, picture, (name, keywords) in zip(axes[:, :4].flat, images, told, strict=True):
         ax.imshow(picture)
         ax.set_title(fill(name, 14), fontsize=7.5)
@@ -281,6 +281,10 @@ def keywords_and_things(images, told, share):
     ax.set_yticks(range(len(share)), share.index, fontsize=8)
     ax.grid(False)
     fig.colorbar(
-        shown, ax=ax, shrink=0.7, location="top", label="share of the row's things with the column's"
+        shown,
+        ax=ax,
+        shrink=0.7,
+        location="top",
+        label="of the row's things, share\nthat have the column's keyword, too",
     )
     return fig
