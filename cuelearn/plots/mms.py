@@ -251,7 +251,7 @@ def place(axes, shares, together):
     right.imshow(together, vmin=0, vmax=1, cmap="Blues")
     right.grid(visible=False)
     most = together.to_numpy()[~np.eye(len(together), dtype=bool)].max()
-    right.set(xlabel="label that some candidate gives (share of instances)", ylabel="true label")
+    right.set(xlabel="label that some candidate gives", ylabel="true label")
     right.set_title(f"largest off the diagonal: {most:.2f}", fontsize=8)  # short: the slider's value is near
 
 

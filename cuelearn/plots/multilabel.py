@@ -265,10 +265,10 @@ def keywords_and_things(images, told, share):
 
     `images` are RGB pictures, `told` pairs of what each is and its keywords, `share` a square DataFrame.
     """
-    fig, axes = panels(6, 2, size=(8.2, 5.0), gridspec_kw={"width_ratios": [1.2] * 4 + [1.5] * 2})
+    fig, axes = panels(6, 2, size=(8.2, 5.1), gridspec_kw={"width_ratios": [1.2] * 4 + [1.5] * 2})
     for ax, picture, (name, keywords) in zip(axes[:, :4].flat, images, told, strict=True):
         ax.imshow(picture)
-        ax.set_title(fill(name, 14), fontsize=7.5)
+        ax.set_title(name, fontsize=7)
         ax.set_xlabel(fill(", ".join(keywords), 15), fontsize=7.5)
         ax.set(xticks=[], yticks=[])
         ax.grid(False)
