@@ -181,7 +181,8 @@ def joint_models(table):
     where a test caption is given. Last row: what the claims compare, corpus by corpus. `table` is that of
     `experiments.mms.all_models`.
     """
-    fig, axes = panels(2, 3, size=(8.0, 7.6), sharex="row", height_ratios=(8, 7, 8.5))
+    fig, axes = panels(2, 3, size=(8.0, 8.2), sharex="row", height_ratios=(8, 7, 8.5))
+    fig.get_layout_engine().set(hspace=0.06)
     for (left, right), last, attribute in zip(axes[:2], axes[2], ("name", "verb"), strict=True):
         training, test = [], []
         mine = where(table, attribute=attribute)
@@ -197,12 +198,12 @@ def joint_models(table):
         for ax, rows, what in ((left, training, "training"), (right, test, "test")):
             _rows(ax, rows)
             ax.set_xlim(0, 100)
-            ax.set_title(f"{attribute}s, {what} items (emoji, composed)", fontsize=9)
+            ax.set_title(f"{attribute}s, {what} items (emoji, composed)", fontsize=8)
         left.set_xlabel("assigned right within the caption (%)")
         right.set_xlabel("recognised right (%)")
         _rows(last, list(_differences(mine, attribute)))
         last.axvline(0.0, color="#555555", linewidth=0.8)
-        last.set_title(f"{attribute}s, differences, corpus by corpus", fontsize=9)
+        last.set_title(f"{attribute}s, differences, corpus by corpus", fontsize=8)
         last.set_xlabel("difference (points)")
     return fig
 
@@ -217,7 +218,7 @@ def _rows(ax, rows):
         look = {"markeredgecolor": color, "markerfacecolor": face, "markersize": 6}
         ax.plot(mean, place, marker, color=color, **look)
         ax.cuelearn_band = f"strokes: {len(values)} corpora; lines: {CONFIDENCE:.0%} intervals of their mean"
-    ax.set_yticks(range(len(rows)), [name for name, *_ in rows], fontsize=7)
+    ax.set_yticks(range(len(rows)), [name for name, *_ in rows], fontsize=7.5)
     ax.set_ylim(len(rows) - 0.4, -0.6)
 
 
@@ -249,9 +250,9 @@ def place(axes, shares, together):
     left.set(xlim=(0, 100), ylim=(shares.shape[1] - 0.5, -0.5), xlabel="test accuracy (%); strokes: draws")
     right.imshow(together, vmin=0, vmax=1, cmap="Blues")
     right.grid(visible=False)
-    right.set(xlabel="label that some candidate gives", ylabel="true label")
     most = together.to_numpy()[~np.eye(len(together), dtype=bool)].max()
-    right.set_title(f"share of the instances; largest off the diagonal: {most:.2f}", fontsize=8)
+    right.set(xlabel="label that some candidate gives", ylabel="true label")
+    right.set_title(f"largest off the diagonal: {most:.2f}", fontsize=8)  # short: the slider's value is near
 
 
 def objectives(axes, found):
@@ -276,4 +277,6 @@ def item(axes, one):
     said = fill(one.data.captions[one.number], 62)
     axes[0].text(0, -0.05, said, transform=axes[0].transAxes, va="top", fontsize=8)
     shown, total = columns(one, one.found.candidates, 8)
-    draw_candidates(axes[1], one, shown, f"{total:,} candidates", width=3.6)
+    draw_candidates(axes[1], one, shown, "", width=3.6)
+    counted = f"{total:,} candidate{'' if total == 1 else 's'}"  # no title: the slider's value stands there
+    axes[1].text(0, -0.05, counted, transform=axes[1].transAxes, va="top", fontsize=8, weight="bold")

@@ -1,11 +1,13 @@
 """Drawings of the multi-label chapter, from the numbers of its experiments."""
 
+from textwrap import fill
+
 import numpy as np
 from matplotlib.cm import cividis
 from matplotlib.colors import to_hex
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
-from cuelearn.book.figures import BLUE, GREY, PALETTE, RED, band, method_style
+from cuelearn.book.figures import BLACK, BLUE, GREY, PALETTE, RED, band, method_style
 from cuelearn.plots.common import curve, distinct, legend, log_axis, panels, where
 
 SET_NAMES = {
@@ -48,15 +50,15 @@ def idea():
         left.text(p[place] + 0.01, 0.6, said, fontsize=8)
     left.set(xlabel="weight $p_1$ of kernel 1", ylabel="cost of a class", ylim=(0.5, 2.9))
     left.set_title("the worst class (SA), or all together (Sum)?")
-    left.legend(loc="upper right", fontsize=7)
+    left.legend(loc="upper right", fontsize=8)
     gamma = np.linspace(0.0, 1.0, 101)[:, None]
-    right.contour(p, gamma[:, 0], gamma * one + (1.0 - gamma) * two, 14, cmap="cividis", linewidths=0.8)
-    right.plot(*path.T, color=GREY, linewidth=0.8, label="steps")
+    right.contour(p, gamma[:, 0], gamma * one + (1.0 - gamma) * two, 14, colors="#C4C4C4", linewidths=0.7)
+    right.plot(*path.T, color=BLACK, linewidth=1.0, linestyle="--", label="steps")
     right.plot(*mean.T, color=BLUE, linewidth=2.0, label="their averages")
     right.plot(*mean[-1], "*", color=RED, ms=11, label="saddle point")
     right.set(xlabel="weight $p_1$ of kernel 1: descends", ylabel=r"weight $\gamma_1$ of class 1: ascends")
     right.set_title(r"$L(p, \gamma) = \gamma_1 H_1 + \gamma_2 H_2$")
-    right.legend(loc="upper right", fontsize=7, framealpha=1.0)
+    right.legend(loc="upper right", fontsize=8, framealpha=1.0)
     return fig
 
 
@@ -140,7 +142,8 @@ def auc_over_iterations(table, column, label, base):
     `base`, draw by draw, with the interval of their mean. `table` has the columns seed, iteration (0 is equal
     weights), auc, and `column`; `label` has one place for its value.
     """
-    fig, ((left, right),) = panels(2, size=(9.6, 3.7))
+    fig, ((left, right),) = panels(2, size=(8.0, 3.7))
+    fig.get_layout_engine().set(wspace=0.05)
     values, table = distinct(table[column]), gains(table, column)
     shades = cividis(np.linspace(0.0, 0.9, len(values)))
     grids = {
@@ -159,7 +162,7 @@ def auc_over_iterations(table, column, label, base):
     start = table.loc[table["iteration"] == 0].groupby("seed")["auc"].first().mean()
     left.set(ylabel=f"AUC, gain on equal kernel weights ({start:.3f})")
     right.set(ylabel=f"AUC minus that of {label.format(base)}")
-    left.legend()
+    legend(fig, left, len(values))
     for ax in (left, right):
         ax.axhline(0.0, color="0.4", linewidth=0.8)
         ax.set_xscale("symlog", linthresh=10)
@@ -262,13 +265,11 @@ def keywords_and_things(images, told, share):
 
     `images` are RGB pictures, `told` pairs of what each is and its keywords, `share` a square DataFrame.
     """
-    fig, axes = panels(6, 2, size=(10.6, 4.4), gridspec_kw={"width_ratios": [1, 1, 1, 1, 1.6, 1.6]})
+    fig, axes = panels(6, 2, size=(8.2, 5.1), gridspec_kw={"width_ratios": [1.2] * 4 + [1.5] * 2})
     for ax, picture, (name, keywords) in zip(axes[:, :4].flat, images, told, strict=True):
         ax.imshow(picture)
         ax.set_title(name, fontsize=7)
-        ax.set_xlabel(
-            "\n".join(", ".join(keywords[k : k + 2]) for k in range(0, len(keywords), 2)), fontsize=7
-        )
+        ax.set_xlabel(fill(", ".join(keywords), 15), fontsize=7.5)
         ax.set(xticks=[], yticks=[])
         ax.grid(False)
     grid = axes[0, 0].get_gridspec()
@@ -279,5 +280,11 @@ def keywords_and_things(images, told, share):
     ax.set_xticks(range(len(share)), share.columns, rotation=90, fontsize=8)
     ax.set_yticks(range(len(share)), share.index, fontsize=8)
     ax.grid(False)
-    fig.colorbar(shown, ax=ax, shrink=0.7, label="share of the row's things with the column's")
+    fig.colorbar(
+        shown,
+        ax=ax,
+        shrink=0.7,
+        location="top",
+        label="of the row's things, share\nthat have the column's keyword, too",
+    )
     return fig
