@@ -30,6 +30,7 @@ figures/reference, ``judge("om2-1", "figures/quick")`` that of another run.
 import importlib
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -67,6 +68,8 @@ __all__ = [
     "not_testable",
 ]
 
+#: Letters of a text that stands beside a verdict; a longer one is folded away.
+SHORT = 160
 VERDICTS = ("holds", "fails", "mixed", "undecided", "not testable here", "open")
 #: What data a verdict can rest on, the first of them that there is decides.
 TIERS = ("real", "original", "simulated")
@@ -119,8 +122,19 @@ class Verdict(NamedTuple):
         if self.number is not None:
             number = f"{self.measure}: {self.number:.4g}"
             number += "" if self.low is None else f" (95% interval {self.low:.4g} to {self.high:.4g})"
-        found = ". ".join(filter(None, [number, f"Data: {self.data}" if self.data else "", self.text]))
-        return f"**{self.claim}: {self.verdict}.** *{says}.* {found}"
+        short, more = self.text, ""
+        if len(short) > SHORT:
+            short, more = (
+                "",
+                f"\n\n<details><summary>Part by part</summary>\n\n{in_lines(short)}\n\n</details>",
+            )
+        found = ". ".join(filter(None, [number, f"Data: {self.data}" if self.data else "", short]))
+        return f"**{self.claim}: {self.verdict}.** *{says}.* {found}{more}"
+
+
+def in_lines(text):
+    """What the parts of a verdict say, each in a line of a list."""
+    return "\n".join(f"- {part}" for part in re.split(r"(?<=\))\. ", text))
 
 
 def claims(chapter=None):

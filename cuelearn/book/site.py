@@ -17,7 +17,7 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 
-from cuelearn.book.claims import VERDICTS, read_verdicts, with_original
+from cuelearn.book.claims import VERDICTS, in_lines, read_verdicts, with_original
 from cuelearn.book.figures import PROFILES, compressed, markdown_table
 from cuelearn.book.gallery import times
 from cuelearn.book.records import read_items
@@ -108,7 +108,6 @@ def _chapter(notebook, records):
         if cell.cell_type != "code":
             continue
         outputs, cell.outputs = [out for out in cell.outputs if not _is_progress(out)], []
-        told = []
         tags = set(cell.metadata.get("tags", []))
         if not tags & SHOWN:
             cell.metadata["tags"] = sorted(tags | {"hide-input"})
@@ -116,7 +115,8 @@ def _chapter(notebook, records):
             _shrink(out)
             name = out.get("metadata", {}).get("cuelearn")
             named_here = name in records and name not in named
-            if cells[-1].outputs and (named_here or "mystnb" in cells[-1].metadata):
+            last = cells[-1]
+            if last.cell_type == "markdown" or last.outputs and (named_here or "mystnb" in last.metadata):
                 # A caption holds for all outputs of a cell, so that a table beneath a figure gets a cell of
                 # its own; empty ones would be dropped.
                 more = {"id": f"{cell.id}-{len(cells)}", "metadata": {"tags": ["remove-input"]}}
@@ -126,11 +126,10 @@ def _chapter(notebook, records):
                 caption, rest = _caption(records[name])
                 figure = {"caption": caption, "name": f"fig-{name}"}
                 cells[-1].metadata["mystnb"] = {"figure": figure, "image": {"alt": records[name]["shows"]}}
-                told += [rest] if rest else []
             cells[-1].outputs.append(out)
-        for i, rest in enumerate(told):
-            text = f":::{{dropdown}} How it was made\n{rest}\n:::"
-            cells.append(nbformat.v4.new_markdown_cell(text, id=f"{cell.id}-note{i}"))
+            if named_here and rest:
+                text = f":::{{dropdown}} How it was made\n{rest}\n:::"
+                cells.append(nbformat.v4.new_markdown_cell(text, id=f"{cell.id}-{len(cells)}"))
     notebook.cells = cells
     where = (
         "{download}`this notebook <_" + str(notebook.metadata.papermill.input_path).rsplit("/", 1)[-1] + ">`"
@@ -207,7 +206,7 @@ def verdict_page(verdicts, records, profile):
             lines += (
                 ["**By data:** " + "; ".join(f"{t}: {v}" for t, v in said.items()) + ".", ""] if said else []
             )
-            lines += [":::{dropdown} Part by part", row["text"] or "One part.", ":::"]
+            lines += [":::{dropdown} Part by part", in_lines(row["text"] or "One part."), ":::"]
     return "\n".join(head + [line.replace("|", "\\|") for line in lines]) + "\n"
 
 

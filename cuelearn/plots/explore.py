@@ -79,7 +79,7 @@ class _Pictures:
         axes = list(self.figure.subplots(1, self.panels, squeeze=False)[0])
         self.figure.subplots_adjust(left=0.08, right=0.98, top=0.9, bottom=0.2, wspace=0.25)
         if self.caption:
-            self.figure.text(0.01, 0.01, self.caption, fontsize=7, color="#555555")
+            self.figure.text(0.01, 0.01, self.caption, fontsize=8, color="#555555")
         target = axes[0] if self.panels == 1 else axes
         with mpl.rc_context({"axes.spines.top": False, "axes.spines.right": False}):
             if values != self.defaults():
@@ -156,4 +156,8 @@ def _frames(pictures):
     )
     with mpl.rc_context({"figure.constrained_layout.use": False, "savefig.dpi": DPI}):
         html = film.to_jshtml(fps=2, default_mode="once")
-    return HTML(re.sub(r"<link[^>]*>", "", html))  # which would fetch icons of buttons from the network
+    html = re.sub(r"<link[^>]*>", "", html)  # which would fetch icons of buttons from the network
+    # at first the default, as with a kernel
+    start = control.values.index(control.default)
+    made = re.compile(r"(anim\w+) = new Animation\([^)]*\);")
+    return HTML(made.sub(rf"\g<0> \1.set_frame({start});", html))

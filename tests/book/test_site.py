@@ -28,7 +28,7 @@ def executed_notebook():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUELEARN_RUN", "1")
         slider = explore(
-            lambda ax, p: ax.plot([0, p]), {"p": Control("norm p", tuple(range(1, 13)), 1)}, size=(4, 2)
+            lambda ax, p: ax.plot([0, p]), {"p": Control("norm p", tuple(range(1, 14)), 2)}, size=(4, 2)
         )
     v4 = nbformat.v4
     moved = v4.new_code_cell("explore()")
@@ -150,6 +150,7 @@ def test_a_slider_moved_by_keyboard_changes_its_picture(book, browser):
     page.wait_for_load_state("load")
     page.wait_for_function("document.querySelector('.animation img')?.src.length > 100")
     assert page.locator(".animation img").count() == 1
+    assert page.locator(".anim-slider").input_value() == "1"  # the default
     for _ in range(10):
         page.evaluate("window.ready = false")
         page.evaluate(f"void (window.moved = ({MOVED})())")
