@@ -275,12 +275,11 @@ def _checked(name, what):
     return name
 
 
-def compressed(png, of_drawing=256, of_photograph=None):
-    """A picture in a third of the bytes or less: with a palette of so many colours, or else packed better."""
+def compressed(png):
+    """A picture in a third of the bytes: drawings with a palette, photographs packed better."""
     picture, buffer = Image.open(io.BytesIO(png)).convert("RGB"), io.BytesIO()
-    n_colours = of_drawing if picture.getcolors(PHOTOGRAPH) else of_photograph
-    if n_colours:
-        picture = picture.quantize(n_colours, method=Image.Quantize.MEDIANCUT)
+    if picture.getcolors(PHOTOGRAPH):
+        picture = picture.quantize(256, method=Image.Quantize.MEDIANCUT)
     picture.save(buffer, "PNG", optimize=True)
     return min(buffer.getvalue(), png, key=len)
 
@@ -361,7 +360,8 @@ class FigureStore:
             The ``provenance`` of each data set shown (or the data sets themselves). Must not be empty.
         **about
             ``note``: what a reader must know beside the picture. ``paper`` (dict or DataFrame): the paper's
-            own numbers. ``seeds``: those used, if they are more than the parameter ``seed``.
+            own numbers. ``seeds``: those used, if they are more than the parameter ``seed``. ``shows``: what
+            this panel shows, where the catalogue's words tell of another.
 
         Returns
         -------
@@ -476,7 +476,7 @@ class FigureStore:
                 text.remove()
         return contents
 
-    def _write(self, name, kind, row, suffix, records, contents, note="", paper=None, seeds=None):
+    def _write(self, name, kind, row, suffix, records, contents, note="", paper=None, seeds=None, shows=None):
         sidecar = self.directory / f"{name}.json"
         record = {
             "id": row["id"],
@@ -484,7 +484,7 @@ class FigureStore:
             "kind": kind,
             "chapter": self.chapter,
             "source": row["source"],
-            "shows": row["shows"],
+            "shows": shows or row["shows"],
             "papers_data": row["papers_data"],
             "our_data": _data_line(records),
             "tier": "+".join(sorted({record["tier"] for record in records})),

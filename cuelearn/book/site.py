@@ -6,6 +6,7 @@ executed notebooks and what follows from the tables (verdicts, public names) are
 
 import base64
 import importlib
+import io
 import os
 import re
 import shutil
@@ -15,10 +16,12 @@ import tempfile
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pandas as pd
+from PIL import Image
 
 from cuelearn.book.claims import VERDICTS, in_lines, read_verdicts, with_original
-from cuelearn.book.figures import PROFILES, compressed, markdown_table
+from cuelearn.book.figures import PROFILES, markdown_table
 from cuelearn.book.gallery import times
 from cuelearn.book.records import read_items
 from cuelearn.core.optional import require
@@ -28,8 +31,8 @@ from cuelearn.core.storage import atomic_write
 PUBLIC = ("kernels", "omcl", "mkl", "mms", "mktl", "oks", "datasets", "book.claims")
 #: Tags of cells that are shown unfolded: the algorithm in a few lines, and calls that a reader copies.
 SHOWN = {"algorithm", "call"}
-#: Colours of drawings and of photographs: a quarter of the bytes, and no difference that one sees.
-FEW = 48, 96
+#: Numbers of colours tried for a picture; a change of a colour, of 255, that counts.
+COLOURS, SEEN = (32, 64, 128), 24
 FRAME = re.compile(r'(data:image/png;base64,)([^"]+)')
 #: A note of more letters than these is folded away beneath its figure.
 LONG_NOTE = 250
@@ -71,7 +74,7 @@ def build(root, directory, chapters):
             verdicts = with_original(verdicts, directory / "original")
         verdicts.to_csv(source / "_claims.csv", index=False)
         things = (root / "figures" / "reference" / FIRST_PICTURE).read_bytes()
-        (source / "_things.png").write_bytes(compressed(things, *FEW))
+        (source / "_things.png").write_bytes(smaller(things))
         atomic_write(source / "_times.md", _times(root))
         atomic_write(source / "verdicts.md", verdict_page(verdicts, records, directory.name))
         for file, text in reference_pages().items():
@@ -155,9 +158,20 @@ def _shrink(out):
 
 
 def _few_colours(text):
-    png = base64.b64decode(text)
-    small = compressed(png, *FEW)
-    return base64.b64encode(small).decode()
+    return base64.b64encode(smaller(base64.b64decode(text))).decode()
+
+
+def smaller(png):
+    """A picture with the fewest `COLOURS` that change one pixel of a thousand by more than `SEEN`."""
+    picture, buffer = Image.open(io.BytesIO(png)).convert("RGB"), io.BytesIO()
+    pixels = np.asarray(picture, dtype=int)
+    for n_colours in COLOURS:
+        few = picture.quantize(n_colours, method=Image.Quantize.FASTOCTREE)
+        change = np.abs(np.asarray(few.convert("RGB"), dtype=int) - pixels).max(axis=2)
+        if np.quantile(change, 0.999) <= SEEN:
+            break
+    few.save(buffer, "PNG", optimize=True)
+    return min(buffer.getvalue(), png, key=len)
 
 
 def _caption(record):
