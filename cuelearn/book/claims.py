@@ -122,14 +122,12 @@ class Verdict(NamedTuple):
         if self.number is not None:
             number = f"{self.measure}: {self.number:.4g}"
             number += "" if self.low is None else f" (95% interval {self.low:.4g} to {self.high:.4g})"
-        short, more = self.text, ""
-        if len(short) > SHORT:
-            short, more = (
-                "",
-                f"\n\n<details><summary>Part by part</summary>\n\n{in_lines(short)}\n\n</details>",
-            )
-        found = ". ".join(filter(None, [number, f"Data: {self.data}" if self.data else "", short]))
-        return f"**{self.claim}: {self.verdict}.** *{says}.* {found}{more}"
+        found = [number, f"Data: {self.data}" if self.data else ""]
+        folded = len(self.text) > SHORT
+        said = ". ".join(filter(None, found if folded else [*found, self.text]))
+        if folded:
+            said += f"\n\n<details><summary>Part by part</summary>\n\n{in_lines(self.text)}\n\n</details>"
+        return f"**{self.claim}: {self.verdict}.** *{says}.* {said}"
 
 
 def in_lines(text):

@@ -277,9 +277,15 @@ def _checked(name, what):
 
 def compressed(png):
     """A picture in a third of the bytes: drawings with a palette, photographs packed better."""
-    picture, buffer = Image.open(io.BytesIO(png)).convert("RGB"), io.BytesIO()
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
     if picture.getcolors(PHOTOGRAPH):
         picture = picture.quantize(256, method=Image.Quantize.MEDIANCUT)
+    return packed(picture, png)
+
+
+def packed(picture, png):
+    """A picture as PNG, or `png` where that is shorter."""
+    buffer = io.BytesIO()
     picture.save(buffer, "PNG", optimize=True)
     return min(buffer.getvalue(), png, key=len)
 

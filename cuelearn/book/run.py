@@ -262,7 +262,7 @@ def _surroundings(options):
             Path(os.environ[name]).mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("JUPYTER_PLATFORM_DIRS", "1")
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # the kernel of this environment, whatever else is registered
-    os.environ["CUELEARN_RUN"] = "1"  # notebooks skip their sliders
+    os.environ["CUELEARN_RUN"] = "1"  # sliders are stored as frames
     os.environ.pop("MPLBACKEND", None)  # the kernel then draws into the notebook
     if options.svg:
         os.environ["CUELEARN_SVG"] = "1"

@@ -21,7 +21,7 @@ import pandas as pd
 from PIL import Image
 
 from cuelearn.book.claims import VERDICTS, in_lines, read_verdicts, with_original
-from cuelearn.book.figures import PROFILES, markdown_table
+from cuelearn.book.figures import PROFILES, markdown_table, packed
 from cuelearn.book.gallery import times
 from cuelearn.book.records import read_items
 from cuelearn.core.optional import require
@@ -33,7 +33,7 @@ PUBLIC = ("kernels", "omcl", "mkl", "mms", "mktl", "oks", "datasets", "book.clai
 SHOWN = {"algorithm", "call"}
 #: Numbers of colours tried for a picture; a change of a colour, of 255, that counts.
 COLOURS, SEEN = (32, 64, 128), 24
-FRAME = re.compile(r'(data:image/png;base64,)([^"]+)')
+FRAME = re.compile(r'(?<=data:image/png;base64,)[^"]+')
 #: A note of more letters than these is folded away beneath its figure.
 LONG_NOTE = 250
 FIRST_PICTURE = "thesis-fig-4.3-things.png"
@@ -107,38 +107,43 @@ def _chapter(notebook, records):
     notebook.metadata.pop("widgets", None)
     named, cells = set(), []
     for cell in notebook.cells:
-        cells.append(cell)
-        if cell.cell_type != "code":
-            continue
-        outputs, cell.outputs = [out for out in cell.outputs if not _is_progress(out)], []
-        tags = set(cell.metadata.get("tags", []))
-        if not tags & SHOWN:
-            cell.metadata["tags"] = sorted(tags | {"hide-input"})
-        for out in outputs:
-            _shrink(out)
-            name = out.get("metadata", {}).get("cuelearn")
-            named_here = name in records and name not in named
-            last = cells[-1]
-            if last.cell_type == "markdown" or last.outputs and (named_here or "mystnb" in last.metadata):
-                # A caption holds for all outputs of a cell, so that a table beneath a figure gets a cell of
-                # its own; empty ones would be dropped.
-                more = {"id": f"{cell.id}-{len(cells)}", "metadata": {"tags": ["remove-input"]}}
-                cells.append(nbformat.v4.new_code_cell("...", **more))
-            if named_here:
-                named.add(name)
-                caption, rest = _caption(records[name])
-                figure = {"caption": caption, "name": f"fig-{name}"}
-                cells[-1].metadata["mystnb"] = {"figure": figure, "image": {"alt": records[name]["shows"]}}
-            cells[-1].outputs.append(out)
-            if named_here and rest:
+        cells += _pieces(cell, records, named) if cell.cell_type == "code" else [cell]
+    file = Path(notebook.metadata.papermill.input_path).name
+    where = f"To run and change: {{download}}`this notebook <_{file}>`."
+    cells.insert(1, nbformat.v4.new_markdown_cell(where, id="download"))
+    notebook.cells = cells
+    return notebook
+
+
+def _pieces(cell, records, named):
+    """A code cell as cells of the page; names of its figures are added to `named`.
+
+    A caption holds for all outputs of a cell, so that what stands beneath a figure gets a cell of its own;
+    long notes are folded between them.
+    """
+    outputs, cell.outputs = [out for out in cell.outputs if not _is_progress(out)], []
+    tags = set(cell.metadata.get("tags", []))
+    if not tags & SHOWN:
+        cell.metadata["tags"] = sorted(tags | {"hide-input"})
+    cells = [cell]
+    for out in outputs:
+        _shrink(out)
+        name, last = out.get("metadata", {}).get("cuelearn"), cells[-1]
+        named_here = name in records and name not in named
+        if last.cell_type == "markdown" or last.outputs and (named_here or "mystnb" in last.metadata):
+            more = {"id": f"{cell.id}-{len(cells)}", "metadata": {"tags": ["remove-input"]}}
+            last = nbformat.v4.new_code_cell("...", **more)  # an empty one would be dropped
+            cells.append(last)
+        last.outputs.append(out)
+        if named_here:
+            named.add(name)
+            caption, rest = _caption(records[name])
+            figure = {"caption": caption, "name": f"fig-{name}"}
+            last.metadata["mystnb"] = {"figure": figure, "image": {"alt": records[name]["shows"]}}
+            if rest:
                 text = f":::{{dropdown}} How it was made\n{rest}\n:::"
                 cells.append(nbformat.v4.new_markdown_cell(text, id=f"{cell.id}-{len(cells)}"))
-    notebook.cells = cells
-    where = (
-        "{download}`this notebook <_" + str(notebook.metadata.papermill.input_path).rsplit("/", 1)[-1] + ">`"
-    )
-    notebook.cells.insert(1, nbformat.v4.new_markdown_cell(f"To run and change: {where}.", id="download"))
-    return notebook
+    return cells
 
 
 def _is_progress(out):
@@ -152,9 +157,7 @@ def _shrink(out):
         data["image/png"] = _few_colours(data["image/png"])
     if "text/html" in data:
         html = "".join(data["text/html"])
-        data["text/html"] = FRAME.sub(
-            lambda found: found[1] + _few_colours(found[2].replace("\\\n", "")), html
-        )
+        data["text/html"] = FRAME.sub(lambda found: _few_colours(found[0].replace("\\\n", "")), html)
 
 
 def _few_colours(text):
@@ -163,15 +166,14 @@ def _few_colours(text):
 
 def smaller(png):
     """A picture with the fewest `COLOURS` that change one pixel of a thousand by more than `SEEN`."""
-    picture, buffer = Image.open(io.BytesIO(png)).convert("RGB"), io.BytesIO()
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
     pixels = np.asarray(picture, dtype=int)
     for n_colours in COLOURS:
         few = picture.quantize(n_colours, method=Image.Quantize.FASTOCTREE)
         change = np.abs(np.asarray(few.convert("RGB"), dtype=int) - pixels).max(axis=2)
         if np.quantile(change, 0.999) <= SEEN:
             break
-    few.save(buffer, "PNG", optimize=True)
-    return min(buffer.getvalue(), png, key=len)
+    return packed(few, png)
 
 
 def _caption(record):
@@ -203,25 +205,25 @@ def verdict_page(verdicts, records, profile):
     for chapter in dict.fromkeys(verdicts["chapter"]):
         lines += ["", f"## {chapter}"]
         for row in verdicts[verdicts["chapter"] == chapter].to_dict("records"):
-            lines += ["", f"({row['id']})=", f"### {row['id']}: {row['verdict']}", ""]
-            lines += [f"*{row['source']}:* {row['claim']}.", ""]
-            if row["number"] == row["number"]:
-                inside = (
-                    f", 95% interval {row['low']:.3g} to {row['high']:.3g}"
-                    if row["low"] == row["low"]
-                    else ""
-                )
-                unit = f"; {row['n']} of the unit {row['unit']}" if row["n"] else ""
-                lines += [
-                    f"**Ours:** {row['measure']}: {row['number']:.3g}{inside}{unit}. Data: {row['data']}.",
-                    "",
-                ]
-            said = {t: row[t] for t in ("real", "simulated", "original") if row[t]}
-            lines += (
-                ["**By data:** " + "; ".join(f"{t}: {v}" for t, v in said.items()) + ".", ""] if said else []
-            )
-            lines += [":::{dropdown} Part by part", in_lines(row["text"] or "One part."), ":::"]
+            lines += _verdict(row)
     return "\n".join(head + [line.replace("|", "\\|") for line in lines]) + "\n"
+
+
+def _verdict(row):
+    """Lines on one claim: whose it is, our number with its interval and unit, by data, part by part."""
+    lines = ["", f"({row['id']})=", f"### {row['id']}: {row['verdict']}", ""]
+    lines += [f"*{row['source']}:* {row['claim']}.", ""]
+    if pd.notna(row["number"]):
+        ours = f"{row['measure']}: {row['number']:.3g}"
+        if pd.notna(row["low"]):
+            ours += f", 95% interval {row['low']:.3g} to {row['high']:.3g}"
+        if row["n"]:
+            ours += f"; {row['n']} of the unit {row['unit']}"
+        lines += [f"**Ours:** {ours}. Data: {row['data']}.", ""]
+    said = "; ".join(f"{tier}: {row[tier]}" for tier in ("real", "simulated", "original") if row[tier])
+    if said:
+        lines += [f"**By data:** {said}.", ""]
+    return [*lines, ":::{dropdown} Part by part", in_lines(row["text"] or "One part."), ":::"]
 
 
 def reference_pages():

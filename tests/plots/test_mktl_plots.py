@@ -11,19 +11,13 @@ from matplotlib.patches import Rectangle
 from numpy.testing import assert_allclose, assert_array_equal
 from pages import apart, check_curve, check_curves, drawn, labels_of, legend, named, shuffled
 
-from cuelearn.book.figures import BLUE, RED, interval, method_style, use_style
+from cuelearn.book.figures import BLUE, RED, interval, method_style
 from cuelearn.experiments.mktl.compare import BINARY, MULTICLASS
 from cuelearn.experiments.mktl.tasks import TASKS
 from cuelearn.plots import mktl as draw
 from cuelearn.plots.common import where
 
-
-@pytest.fixture(autouse=True)
-def _style():
-    with plt.rc_context():
-        use_style()
-        yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("house_style")
 
 
 def made(columns, points, low=0.4, high=0.9):

@@ -9,17 +9,10 @@ import pytest
 from numpy.testing import assert_allclose
 from pages import apart, drawn, legend
 
-from cuelearn.book.figures import use_style
 from cuelearn.experiments.oks.theorems import stream_of
 from cuelearn.plots import oks as draw
 
-
-@pytest.fixture(autouse=True)
-def _style():
-    with plt.rc_context():
-        use_style()
-        yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("house_style")
 
 
 def test_extremes_of_four_kernels_are_drawn():
