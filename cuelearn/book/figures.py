@@ -468,7 +468,7 @@ class FigureStore:
             # The layout moves a little with each of its runs: settle it, then hold it, so that all files show
             # the same picture.
             for _ in range(3 if engine is not None else 0):
-                fig.draw_without_rendering()
+                engine.execute(fig)
             fig.set_layout_engine("none")
             with mpl.rc_context({key: STYLE[key] for key in ("svg.hashsalt", "svg.fonttype")}):
                 for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None}))[: 1 + self.svg]:

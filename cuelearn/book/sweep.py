@@ -259,7 +259,8 @@ class Sweep:
                 "common is given without data: pass the checksums that identify it, "
                 "else stale results would be reused"
             )
-        keys = [self._key(function, point, data) for point in points]
+        same = self._same(function, data)
+        keys = [json.dumps(same | {"point": point}, sort_keys=True, default=_plain) for point in points]
         files = {key: self.directory / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.pkl" for key in keys}
         clean_temporaries(self.directory)
         found = {key: load(file, key) for key, file in files.items()}
@@ -300,16 +301,15 @@ class Sweep:
             _Relay(relay, total, self.name) if relay else progress(name=self.name, total=total, verbose=True)
         )
 
-    def _key(self, function, point, data):
-        parts = {
+    def _same(self, function, data):
+        """What identifies every point of a run besides its parameters."""
+        return {
             **_identity(function),
-            "point": point,
             "sources": sources(),
             "data": data,
             "threads": self.threads,
             "versions": {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")},
         }
-        return json.dumps(parts, sort_keys=True, default=_plain)
 
     def _compute(self, function, todo, common):
         """Yield (key, pickled result, seconds) of key -> point as they finish, in any order."""

@@ -3,10 +3,12 @@
 import io
 import os
 import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
-from matplotlib.animation import FuncAnimation
+from matplotlib.animation import HTMLWriter
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -147,15 +149,15 @@ def _frames(pictures):
 
     (name, control), *_ = pictures.controls.items()
 
-    def frame(value):
-        pictures.onto_figure(pictures.defaults() | {name: value})
-        pictures.figure.text(0.5, 0.95, f"{control.words}: {control.label(value)}", ha="center")
-
-    film = FuncAnimation(
-        pictures.figure, frame, control.values, init_func=lambda: None, cache_frame_data=False
-    )
-    with mpl.rc_context({"figure.constrained_layout.use": False, "savefig.dpi": DPI}):
-        html = film.to_jshtml(fps=2, default_mode="once")
+    figure, writer = pictures.figure, HTMLWriter(fps=2, embed_frames=True, default_mode="once")
+    with TemporaryDirectory() as directory:
+        film = Path(directory, "film.html")
+        with writer.saving(figure, film, DPI):
+            for value in control.values:
+                pictures.onto_figure(pictures.defaults() | {name: value})
+                figure.text(0.5, 0.95, f"{control.words}: {control.label(value)}", ha="center")
+                writer.grab_frame()
+        html = film.read_text(encoding="utf-8")
     html = re.sub(r"<link[^>]*>", "", html)  # which would fetch icons of buttons from the network
     # at first the default, as with a kernel
     start = control.values.index(control.default)
