@@ -32,6 +32,8 @@ __all__ = ["Sweep", "clean_temporaries", "connect", "file_lock"]
 
 #: Modules whose text has no influence on what a sweep computes.
 PRESENTATION = ("__init__.py", "book/*", "plots/*", "experiments/*/claims*.py")
+#: Bytes that a worker may keep from one point to the next.
+KEPT = 2_000_000_000
 
 
 def clean_temporaries(directory):
@@ -131,8 +133,11 @@ def _data_identity(item):
 def _evaluate(i, function, point, threads, /, **common):
     """(i, pickled result, seconds) of one point; BLAS, OpenMP and numba use at most `threads` threads."""
     import numba
+    from joblib.externals.loky import process_executor
     from threadpoolctl import threadpool_limits
 
+    # A worker that keeps kernels for its next points leaks nothing: loky would start another in its place.
+    process_executor._MAX_MEMORY_LEAK_SIZE = KEPT
     before = numba.get_num_threads()
     numba.set_num_threads(max(1, min(threads, numba.config.NUMBA_NUM_THREADS)))
     try:
@@ -330,6 +335,6 @@ class Sweep:
         workers = min(effective_n_jobs(self.n_jobs), len(todo))
         options = {"return_as": "generator_unordered", "mmap_mode": "c", "pre_dispatch": "2*n_jobs"}
         with warnings.catch_warnings(), parallel_config(backend="loky", inner_max_num_threads=self.threads):
-            # a worker that held large kernels is replaced between points; nothing is lost
+            # a worker that holds more than `KEPT` is replaced between points; nothing is lost
             warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
             yield from Parallel(workers, **options)(jobs)
