@@ -204,6 +204,8 @@ def _method(ax, table, method, value, **style):
 def learning_curves(table, cues, paper=None, methods=("OMCL-BM", "OMCL-PERC", "Flat", "Flat maps", "Vote")):
     """Online error, test error, and how far others' test error is from OMCL-BM's (thesis figures 3.1, 3.4).
 
+    Nine bands would hide each other, so that only the differences have theirs.
+
     `table` has the columns permutation, method, n_seen, online_error, test_error; `paper` the thesis' errors
     at the end in percent, by method: open diamonds at the right edge. Of the cues, the best at the end is
     compared with OMCL-BM.
@@ -214,10 +216,10 @@ def learning_curves(table, cues, paper=None, methods=("OMCL-BM", "OMCL-PERC", "F
     for ax, (what, head) in zip(axes[0], heads.items(), strict=False):
         for cue in cues:
             mine = where(table, method=f"cue: {cue}")
-            style = {"factor": 100, "alpha": 0.06, "marker": "", **_cue_style(cue, cues)}
+            style = {"factor": 100, "alpha": 0.0, "marker": "", **_cue_style(cue, cues)}
             curve(ax, mine, "n_seen", f"{what}_error", runs="permutation", **style)
         for method in methods:
-            _method(ax, table, method, f"{what}_error", factor=100, alpha=0.1)
+            _method(ax, table, method, f"{what}_error", factor=100, alpha=0.0)
         ax.set(xlabel="training samples seen", ylabel=f"{what} error [%]", title=head)
         low, high = _reach(ax)
         ax.set_ylim(0.95 * low if low > 0.6 * high else 0, min(100, 1.1 * high))
