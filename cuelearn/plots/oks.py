@@ -287,8 +287,7 @@ def extremes(kernels, chosen):
     ax.set_yticks(range(len(names)), [name.partition(" ")[2] for name in names], fontsize=8)
     ax.set_title(f"{len(names)} pairs of {SETS.get(names[0].split()[0], 'labels')}", pad=14)
     ax.grid(False, axis="y")
-    handles, labels = ax.get_legend_handles_labels()
-    fig.legend(handles[:7], labels[:7], loc="outside lower center", ncols=4)
+    legend(fig, ax, 4)
     return fig
 
 
