@@ -82,3 +82,17 @@ def test_a_page_is_read_at_its_width(name):
     ]
     assert len(set(looks)) == len(looks)
     plt.close(fig)
+
+
+def test_updates_are_drawn_where_every_run_converged():
+    grid = pd.MultiIndex.from_product([(1, 3, 9), (0, 1)], names=["n_kernels", "seed"]).to_frame(index=False)
+    same = {"n_train": 60, "p": 1.25, "final_error": 0.5, "batch_error": 0.4, "converged": True}
+    table = grid.assign(updates=1000.0 / grid["n_kernels"], **same)
+    table.loc[0, "converged"] = False  # one run with one kernel
+    work, error = draw.online_against_kernels(table).axes
+    assert {x for line in work.lines for x in line.get_xdata()} == {3, 9}
+    assert {x for line in error.lines for x in line.get_xdata()} == {1, 3, 9}
+    assert work.get_xlim() == error.get_xlim()
+    work, error = draw.online_against_kernels(table.assign(converged=False)).axes
+    assert not work.lines and len(error.lines)
+    plt.close("all")
