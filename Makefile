@@ -79,7 +79,7 @@ report: book ## the same by its old name
 data: $(READY) ## list the data sets, verify those that are there; FETCH="usps eth80" downloads
 	@$(PY) -m cuelearn.datasets.fetch $(if $(FETCH),--fetch $(FETCH))
 
-reference: $(READY) ## copy the results of the full profile (or PROFILE=..., DATA=...) to figures/reference, to be committed
+reference: $(READY) ## copy the finished chapters of the full profile (or PROFILE=..., DATA=...) to figures/reference
 	@$(PY) -m cuelearn.book.run --reference --data $(DATA) --profile $(if $(filter command,$(firstword $(origin PROFILE))),$(PROFILE),full)
 
 gallery: $(READY) ## write figures/README.md, the gallery of the reference results

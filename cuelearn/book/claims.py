@@ -757,22 +757,27 @@ class ClaimBook:
         return pd.DataFrame(rows, columns=self.PARTS)
 
     def _write(self):
-        directory = Path(self.store.directory)
-        with file_lock(directory / ".claims.lock"):
-            rows = self.frame()
-            others = read_verdicts(directory)
-            others = others[others["chapter"] != self.store.chapter]
-            parts = [part for part in (others, rows.astype(object)) if len(part)]
-            table = pd.concat(parts, ignore_index=True).sort_values(
-                "id", key=claims().index.get_indexer, kind="stable"
-            )
-            atomic_write(directory / "claims.csv", table.to_csv(index=False, lineterminator="\n"))
-            atomic_write(directory / "claims.md", "# Claims and verdicts\n\n" + verdict_table(table))
-            other_parts = read_parts(directory)
-            other_parts = other_parts[other_parts["claim"].isin(others["id"])]
-            parts = [part for part in (other_parts, self.parts().astype(object)) if len(part)]
-            table = pd.concat(parts, ignore_index=True) if parts else other_parts
-            atomic_write(directory / "claims-parts.csv", table.to_csv(index=False, lineterminator="\n"))
+        with file_lock(Path(self.store.directory) / ".claims.lock"):
+            write_verdicts(self.store.directory, self.frame(), self.parts())
+
+
+def write_verdicts(directory, verdicts, parts):
+    """Write verdicts and their parts to ``claims.csv``, ``claims-parts.csv``, ``claims.md`` in `directory`.
+
+    They replace all that is there of their chapters; those of other chapters stay.
+    """
+    others, other_parts = read_verdicts(directory), read_parts(directory)
+    others = others[~others["chapter"].isin(verdicts["chapter"])]
+    other_parts = other_parts[other_parts["claim"].isin(others["id"])]
+    for name, column, tables in (
+        ("claims-parts.csv", "claim", (other_parts, parts)),
+        ("claims.csv", "id", (others, verdicts)),
+    ):
+        there = [table.astype(object) for table in tables if len(table)] or [parts]
+        rows = pd.concat(there, ignore_index=True)
+        rows = rows.sort_values(column, key=claims().index.get_indexer, kind="stable")
+        atomic_write(Path(directory) / name, rows.to_csv(index=False, lineterminator="\n"))
+    atomic_write(Path(directory) / "claims.md", "# Claims and verdicts\n\n" + verdict_table(rows))
 
 
 def read_verdicts(directory):

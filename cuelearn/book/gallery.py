@@ -5,9 +5,9 @@ import os
 
 import pandas as pd
 
-from cuelearn.book.claims import read_verdicts, verdict_table, with_original
+from cuelearn.book.claims import read_parts, read_verdicts, verdict_table, with_original, write_verdicts
 from cuelearn.book.figures import markdown_table
-from cuelearn.book.records import catalogue, saved_items
+from cuelearn.book.records import catalogue, read_items, saved_items
 from cuelearn.core.storage import atomic_write
 
 #: Largest file that is copied to figures/reference, of bundled and of original data.
@@ -100,7 +100,7 @@ def times(root):
 
 
 def reference(root, profile="full", data="bundled"):
-    """Copy a profile's results to figures/reference, nothing above 2 MB.
+    """Copy a profile's finished chapters to figures/reference, nothing above 2 MB; other chapters stay.
 
     Of a run with ``DATA=original`` the verdicts go to figures/reference/original, with the figures in which
     original data is and whose files are small.
@@ -108,20 +108,18 @@ def reference(root, profile="full", data="bundled"):
     source, target = root / "figures" / profile, root / "figures" / "reference"
     if data == "original":
         source, target = source / "params" / "data_tier=original", target / "original"
-    items = saved_items(source)
+    finished = {stamp.stem for stamp in source.glob("notebooks/*.json")}
+    items = [item for item in saved_items(source) if item["chapter"] in finished]
     if data == "original":
         items = [item for item in items if "original" in {one["tier"] for one in item["data"]}]
-    names = {file for item in items for file in (*item["files"], f"{item['name']}.json")}
-    if not names:
+    if not items:
         more = f" DATA={data}" if data != "bundled" else ""
         raise FileNotFoundError(
-            f"nothing to copy: {source} has no finished figure, make figures PROFILE={profile}{more}"
+            f"nothing to copy: {source} has no finished chapter, make figures PROFILE={profile}{more}"
         )
-    names |= {f"claims{end}" for end in (".csv", ".md", "-parts.csv") if (source / f"claims{end}").is_file()}
-    taken = times(root)
-    for old in target.glob("*"):
-        if old.name not in names and old.is_file():
-            old.unlink()
+    taken, names = times(root), _files(items)
+    for old in _files(item for item in read_items(target) if item["chapter"] in finished) - names:
+        (target / old).unlink(missing_ok=True)
     left = []
     for name in sorted(names):
         content = (source / name).read_bytes()
@@ -129,13 +127,21 @@ def reference(root, profile="full", data="bundled"):
             left.append(name)
         else:
             atomic_write(target / name, content)
+    verdicts, parts = read_verdicts(source), read_parts(source)
+    verdicts = verdicts[verdicts["chapter"].isin(finished)]
+    write_verdicts(target, verdicts, parts[parts["claim"].isin(verdicts["id"])])
     said = f"; too large: {', '.join(left)}" if left else ""
-    print(f"{len(names) - len(left)} files copied to {os.path.relpath(target, root)}{said}")
+    place = os.path.relpath(target, root)
+    print(f"{', '.join(sorted(finished))}: {len(names) - len(left)} files copied to {place}{said}")
     if data == "original":
         atomic_write(target / "README.md", gallery(target, target))
     else:
         atomic_write(target / "times.csv", taken.to_csv(index=False, lineterminator="\n"))
     write_reference_gallery(root)
+
+
+def _files(items):
+    return {file for item in items for file in (*item["files"], f"{item['name']}.json")}
 
 
 def write_reference_gallery(root):

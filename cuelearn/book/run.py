@@ -398,7 +398,7 @@ def _arguments(argv):
     add("--svg", **switch, help="draw every figure as SVG too")
     add("--force", **switch, help="make chapters even if nothing changed")
     add("--book", **switch, help="write the book, figures/PROFILE/book/, from what was made")
-    add("--reference", **switch, help="copy results of the profile to figures/reference")
+    add("--reference", **switch, help="copy finished chapters of the profile to figures/reference")
     add("--gallery", **switch, help="write figures/README.md from figures/reference")
     add("--root", type=Path, default=Path(cuelearn.__file__).parents[1], help="checkout to work in")
     options = parser.parse_args(argv)

@@ -5,7 +5,14 @@ import shutil
 import pandas as pd
 import pytest
 
-from cuelearn.book.claims import ClaimBook, judge_at_most, judge_exact, read_verdicts, with_original
+from cuelearn.book.claims import (
+    ClaimBook,
+    judge_at_most,
+    judge_exact,
+    read_parts,
+    read_verdicts,
+    with_original,
+)
 from cuelearn.book.figures import FigureStore
 from cuelearn.book.gallery import reference, times
 
@@ -18,7 +25,15 @@ def results(root, *place, **tables):
     for name, (data, rows) in tables.items():
         table = pd.DataFrame({"a": range(rows)})
         store.save_table(table, name.replace("_", "-"), provenance=data)
+    finish(store.directory)
     return ClaimBook(store)
+
+
+def finish(directory, chapter="mkl", seconds=1):
+    """What the runner leaves of a chapter that was made."""
+    stamp = directory / "notebooks" / f"{chapter}.json"
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(f'{{"seconds": {seconds}}}')
 
 
 def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path):
@@ -69,16 +84,37 @@ def test_times_of_all_profiles_are_kept(tmp_path):
     """The reference results keep them; what was measured here goes before."""
     results(tmp_path, jmlr_fig_6=(YEAST, 1))
 
-    def made(profile, seconds):
-        stamp = tmp_path / "figures" / profile / "notebooks" / "mkl.json"
-        stamp.parent.mkdir(parents=True, exist_ok=True)
-        stamp.write_text(f'{{"seconds": {seconds}}}')
-
-    made("full", 5000.4)
+    full, quick = (tmp_path / "figures" / profile for profile in ("full", "quick"))
+    finish(full, seconds=5000.4)
     reference(tmp_path, "quick")
-    shutil.rmtree(tmp_path / "figures" / "full")
-    made("quick", 12.3)
+    shutil.rmtree(full)
+    finish(quick, seconds=12.3)
     found = times(tmp_path).set_index("profile")["seconds"].to_dict()
     assert found == {"full": 5000, "quick": 12}
-    made("full", 4000)
+    finish(full, seconds=4000)
     assert times(tmp_path)["seconds"].tolist() == [4000, 12]
+
+
+def test_a_finished_chapter_replaces_its_own_results_only(tmp_path):
+    """So that a long profile can be run, and its results kept, chapter by chapter."""
+    book = results(tmp_path, jmlr_fig_6=(YEAST, 1), jmlr_fig_5=(YEAST, 1))
+    book.record(judge_exact("obs-2", True, data="yeast"))
+    other = FigureStore("quick", tmp_path / "figures" / "quick", chapter="oks")
+    other.save_table(pd.DataFrame({"a": [1]}), "oks-tab-1", provenance=YEAST)
+    ClaimBook(other).record(judge_exact("oks-1", True, data="yeast"))
+    there = tmp_path / "figures" / "reference"
+    reference(tmp_path, "quick")
+    assert not (there / "oks-tab-1.csv").exists()  # the chapter is not finished
+    finish(tmp_path / "figures" / "quick", "oks")
+    reference(tmp_path, "quick")
+    full = FigureStore("full", tmp_path / "figures" / "full", chapter="mkl")
+    full.save_table(pd.DataFrame({"a": [1, 2]}), "jmlr-fig-6", provenance=YEAST)
+    ClaimBook(full).record(judge_exact("obs-2", False, data="yeast"))
+    finish(full.directory)
+    reference(tmp_path, "full")
+    assert len(pd.read_csv(there / "jmlr-fig-6.csv")) == 2 and not (there / "jmlr-fig-5.csv").exists()
+    assert (there / "oks-tab-1.csv").exists()
+    verdicts = read_verdicts(there).set_index("id")
+    assert verdicts.loc[["obs-2", "oks-1"], "profile"].tolist() == ["full", "quick"]
+    assert verdicts.loc[["obs-2", "oks-1"], "verdict"].tolist() == ["fails", "holds"]
+    assert read_parts(there)["claim"].tolist() == ["obs-2", "oks-1"]
