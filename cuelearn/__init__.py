@@ -38,14 +38,14 @@ def source_hash(leave_out=(), code_only=False):
     for file in sorted(package.rglob("*.py")):
         name = file.relative_to(package).as_posix()
         if not any(_fnmatchcase(name, pattern) for pattern in leave_out):
-            text = _code(file).encode() if code_only else file.read_bytes()
+            text = _code(file.read_bytes()).encode() if code_only else file.read_bytes()
             total.update(name.encode() + b"\0" + text + b"\0")
     return total.hexdigest()[:16]
 
 
-def _code(file):
-    """What a file does: its syntax tree without texts that stand alone."""
-    tree = _ast.parse(file.read_bytes())
+def _code(source):
+    """What a source does: its syntax tree without texts that stand alone."""
+    tree = _ast.parse(source)
     for node in _ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):

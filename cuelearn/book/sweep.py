@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import pickle
+import textwrap
 import time
 import warnings
 import zlib
@@ -101,7 +102,7 @@ def _plain(value):
 
 
 def _identity(function):
-    """Name, text and bound arguments of a function: what its results depend on besides the point."""
+    """Name, code and bound arguments of a function: what its results depend on besides the point."""
     bound = []
     while isinstance(function, partial):
         bound.append([function.args, function.keywords])
@@ -112,8 +113,9 @@ def _identity(function):
             "whose values the cache cannot see: pass them in the points"
         )
     text = ""
-    with contextlib.suppress(OSError, TypeError):
-        text = inspect.getsource(function)
+    with contextlib.suppress(OSError, TypeError, SyntaxError):  # part of a line is no syntax
+        text = textwrap.dedent(inspect.getsource(function))
+        text = cuelearn._code(text)
     module = "" if function.__module__ == "__main__" else function.__module__
     return {"function": f"{module}.{function.__qualname__}", "text": text, "bound": bound}
 
@@ -202,7 +204,7 @@ class Sweep:
 
     Notes
     -----
-    A point is stored as soon as it is finished, under a key made of the function's name and text, the point's
+    A point is stored as soon as it is finished, under a key made of the function's name and code, the point's
     parameters, the sources of this package (without its presentation), the checksums of the data given, and
     the versions of NumPy, SciPy, scikit-learn and numba. If any of them changes, it is computed anew; so is a
     damaged file. A result is read back from storage even when it was just computed.
@@ -239,8 +241,9 @@ class Sweep:
             side effects. It is called as ``function(**point, **common)``; what it returns is pickled.
         points : sequence of dict
             Parameters of each point: numbers, text, and lists or dicts of these.
-        common : dict, optional
-            Further arguments of any kind, the same for all points, which `data` must identify.
+        common : dict or function, optional
+            Further arguments of any kind, the same for all points, which `data` must identify; or a function
+            without arguments that returns them, called if a point is to be computed.
         data : sequence
             Of the data that the results depend on: checksums (or other identifying text), or the data sets or
             their ``provenance`` records.
@@ -257,7 +260,7 @@ class Sweep:
         RuntimeError
             If `function` raises; the message names the point, and the points finished before are kept.
         """
-        points, common = [dict(point) for point in points], dict(common or {})
+        points = [dict(point) for point in points]
         data = sorted(map(_data_identity, several(data)))
         if common and not data:
             raise ValueError(
@@ -322,9 +325,8 @@ class Sweep:
 
         if not todo:
             return
-        jobs = (
-            delayed(_evaluate)(key, function, point, self.threads, **common) for key, point in todo.items()
-        )
+        more = common() if callable(common) else common or {}
+        jobs = (delayed(_evaluate)(key, function, point, self.threads, **more) for key, point in todo.items())
         if self.scheduler:
             with connect(self.scheduler) as client, client.as_current():
                 with parallel_config(backend="dask"):

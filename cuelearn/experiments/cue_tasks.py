@@ -146,10 +146,21 @@ def random_split(y, n_train, n_test, permutation, seed):
 # ---------------------------------------------------------------------- tasks
 
 
+class Distances:
+    """Chi-squared distances among samples: `matrix`, (n, n) float32, computed when first asked for."""
+
+    def __init__(self, X, n_jobs=1):
+        self.X, self.n_jobs = X, n_jobs
+
+    @cached_property
+    def matrix(self):
+        return distance_matrix(self.X, "chi2", n_jobs=self.n_jobs)
+
+
 class CueTask(NamedTuple):
     """Samples by cue, a `CueData`, and its splits by permutation.
 
-    Cues with chi-squared `distances`, (n, n), have a kernel on these; the others an RBF on columns
+    Cues with `distances` (name -> `Distances`) have a kernel on these; the others an RBF on columns
     standardised over the training part.
     """
 
@@ -173,8 +184,8 @@ def load_images(name, tier, seed, n_jobs=1, **size):
         print(f"{name}: {other}, since CUELEARN_DATA names no directory with {original}/ in it")
     if name == "objects":
         return emoji_objects(size["n_views"], seed)
-    wanted = (size[k] for k in ("frames", "height", "width"))
-    return datasets.make_robot(*wanted, random_state=seed, n_jobs=n_jobs)
+    wanted = [size[k] for k in ("frames", "height", "width")]
+    return pictures.kept(datasets.make_robot, *wanted, random_state=seed, n_jobs=n_jobs)
 
 
 def emoji_objects(n_views, seed):
@@ -182,7 +193,7 @@ def emoji_objects(n_views, seed):
     emoji = pictures.emoji()
     category = {thing: c for c, things in enumerate(OBJECTS.values()) for thing in things}
     rows = pictures.drawings_of([k for k, name in enumerate(emoji.names) if name in category])
-    images = emoji.on_backgrounds(rows=rows, n_views=n_views, random_state=seed)
+    images = pictures.kept(pictures.seen, rows, n_views, seed)
     y = np.array([category[name] for name in emoji.names[images.frames["thing"]]])
     frames = images.frames | {"object": images.frames["drawing"]}
     return images._replace(y=y, target_names=list(OBJECTS), frames=frames)
@@ -194,14 +205,14 @@ def robot_tasks(images, permutations, n_jobs=1):
     The visual vocabulary and the scale of the laser features are learnt on the training drives only.
     """
     plain = [cue for cue in ROBOT_CUES if cue not in ("bow", "laser")]
-    fixed = image_cues(images, plain, n_jobs=n_jobs)
+    fixed = pictures.kept(image_cues, images, plain, n_jobs=n_jobs)
     shared = chi2_distances(fixed, plain, n_jobs)
     tasks = []
     for learns in (1, 2):
         splits = {k: robot_split(images.frames, k) for k in permutations if robot_permutation(k)[1] == learns}
         if splits:
             train = np.sort(next(iter(splits.values())).train)
-            rest = image_cues(images, ["bow", "laser"], train=train, n_jobs=n_jobs)
+            rest = pictures.kept(image_cues, images, ["bow", "laser"], train=train, n_jobs=n_jobs)
             distances = {**shared, **chi2_distances(rest, ["bow"], n_jobs)}
             tasks.append(CueTask(joined(fixed, rest, ROBOT_CUES), distances, splits))
     return tasks
@@ -220,7 +231,7 @@ def joined(first, second, order):
 
 def object_task(images, permutations, seed, n_jobs=1):
     """Objects never seen, split by object: of emoji, by drawing."""
-    data = image_cues(images, list(OBJECT_CUES), n_jobs=n_jobs)
+    data = pictures.kept(image_cues, images, list(OBJECT_CUES), n_jobs=n_jobs)
     splits = {k: object_split(images.y, images.frames["object"], k, seed) for k in permutations}
     return CueTask(data, chi2_distances(data, OBJECT_CUES, n_jobs), splits)
 
@@ -251,16 +262,21 @@ def table_task(data, n_train, n_test, permutations, seed):
 
 
 def chi2_distances(data, cues, n_jobs=1):
-    """Matrices of some cues, float32."""
-    return {cue: distance_matrix(data.X[:, data.cues[cue]], "chi2", n_jobs=n_jobs) for cue in cues}
+    return {cue: Distances(data.X[:, data.cues[cue]], n_jobs) for cue in cues}
 
 
 def handed(task, name="task", **more):
     """What a sweep hands to every run: a task, as the argument `name`, and `more`; and what identifies it."""
+
+    def measured():
+        for distances in task.distances.values():
+            distances.matrix  # noqa: B018 (once, here, not by every worker)
+        return {name: task, **more}
+
     digest = hashlib.sha256()
     for array in (task.data.X, task.data.y, *(part for split in task.splits.values() for part in split)):
         digest.update(np.ascontiguousarray(array).tobytes())
-    return {"common": {name: task, **more}, "data": [f"{task.data.provenance.source} {digest.hexdigest()}"]}
+    return {"common": measured, "data": [f"{task.data.provenance.source} {digest.hexdigest()}"]}
 
 
 # ------------------------------------------------------------- one permutation
@@ -290,7 +306,7 @@ class Permutation:
         if (name, test) not in self.found:
             train, rows = self.split.train, self.split.test if test else self.split.train
             if name in self.task.distances:
-                self.found[name, test] = self.task.distances[name][np.ix_(rows, train)]
+                self.found[name, test] = self.task.distances[name].matrix[np.ix_(rows, train)]
             else:
                 used = [self.columns[name]] if name in self.columns else list(self.columns.values())
                 vectors = self.data.X[np.ix_(np.concatenate([train, rows]), np.concatenate(used))]

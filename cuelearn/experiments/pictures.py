@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from joblib import Memory
 
 import cuelearn
-from cuelearn.core.storage import atomic_write
 from cuelearn.datasets import image_cues, load_emoji
-from cuelearn.datasets.base import CueData
+from cuelearn.datasets.base import CueData, data_directory
 from cuelearn.datasets.cues import CUES, describe
 from cuelearn.datasets.grids import VALUES
 from cuelearn.datasets.words import BagOfWords
@@ -74,58 +74,53 @@ def categories(n=N_CATEGORIES, least=1):
     return {name: found[emoji().subgroup[found] == name] for name in most}
 
 
+def seen(rows, n_views, seed):
+    """Drawings (rows of the emoji) on backgrounds, each in so many views: an `ImageData`."""
+    return emoji().on_backgrounds(rows=rows, n_views=n_views, random_state=seed)
+
+
 def described(rows, cues, *, n_views=1, n_jobs=1):
     """A `CueData` of drawings before their backgrounds, `y` the thing: a row for each view of each drawing.
 
-    Visual words are learnt from `word_things`, whatever is described. What was found is kept under
-    ``.cache/cues``, and made anew where a source or the pictures changed.
+    Visual words are learnt from `word_things`, whatever is described.
     """
-    rows, cues = np.asarray(rows), list(cues)
+    return kept(_described, np.asarray(rows), list(cues), n_views, n_jobs=n_jobs)
+
+
+def _described(rows, cues, n_views, n_jobs):
     vocabularies = {CUES[cue].words: cue for cue in cues if CUES[cue].words}
-
-    def describe_all():
-        images = emoji().on_backgrounds(rows=rows, n_views=n_views, random_state=SEED)
-        words = {name: _vocabulary(name, cue, n_jobs) for name, cue in vocabularies.items()}
-        data = image_cues(images, cues, vocabulary=words, n_jobs=n_jobs)
-        return np.array([part.stop for part in data.cues.values()]), data.X
-
-    identity = rows.tolist(), cues, n_views, list(vocabularies)
-    ends, X = _kept(describe_all, ("ends", "X"), *identity)
-    ends = ends.tolist()
-    columns = {cue: slice(a, b) for cue, a, b in zip(cues, [0, *ends], ends, strict=False)}
-    names = [f"{cue} {k}" for cue, part in columns.items() for k in range(part.stop - part.start)]
-    y = np.repeat(emoji().thing[rows], n_views)
-    told = f"{emoji().description.removesuffix('.')}, before plain colours.", emoji().provenance
-    return CueData(X, y, columns, None, None, names, emoji().names.tolist(), *told)
+    words = {name: kept(_vocabulary, cue, n_jobs=n_jobs) for name, cue in vocabularies.items()}
+    data = image_cues(seen(rows, n_views, SEED), cues, vocabulary=words, n_jobs=n_jobs)
+    y, names = np.repeat(emoji().thing[rows], n_views), emoji().names.tolist()
+    told = f"{emoji().description.removesuffix('.')}, before plain colours."
+    return CueData(data.X, y, data.cues, None, None, data.feature_names, names, told, emoji().provenance)
 
 
-def _vocabulary(name, cue, n_jobs):
-    """Words learnt from the drawings of `word_things`, as one of their cues describes these."""
-    bag = BagOfWords(N_WORDS, step=STEP)
-
-    def learn():
-        images = emoji().on_backgrounds(rows=drawings_of(word_things()), random_state=SEED)
-        found = describe(images, [cue], step=STEP, n_jobs=n_jobs)[cue]
-        return (bag.fit([one.descriptors for one in found]).words_,)
-
-    (bag.words_,) = _kept(learn, ("words",), name)
-    return bag
+def _vocabulary(cue, n_jobs):
+    """Words learnt from the drawings of `word_things`, as a cue describes these."""
+    found = describe(seen(drawings_of(word_things()), 1, SEED), [cue], step=STEP, n_jobs=n_jobs)[cue]
+    return BagOfWords(N_WORDS, step=STEP).fit([one.descriptors for one in found])
 
 
-def _kept(make, names, *identity):
-    """Arrays, as named, that `make` makes or made before: mapped, so that processes share them, unread."""
-    key = f"{_sources()} {emoji().provenance.sha256} {(SEED, N_WORDS, STEP, *identity)}"
-    place = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "cues"
-    short = hashlib.sha256(key.encode()).hexdigest()[:24]
-    files = [place / f"{short}-{name}.npy" for name in names]
-    if not all(file.is_file() for file in files):
-        place.mkdir(parents=True, exist_ok=True)
-        for file, array in zip(files, make(), strict=True):
-            atomic_write(file, lambda out, array=array: np.save(out, array))
-    return [np.load(file, mmap_mode="c").view(np.ndarray) for file in files]
+def kept(function, *args, **named):
+    """What a function returns, kept under ``.cache/cues`` and read from there the next time.
+
+    It is made anew where its arguments (but `n_jobs`), the emoji, or sources that describe pictures have
+    changed. Arrays are mapped, so that processes share them, unread.
+    """
+    place = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "cues" / _sources()
+    memory = Memory(place, mmap_mode="c", verbose=0)
+    ignored = [name for name in named if name == "n_jobs"]
+    found = memory.cache(function, ignore=ignored)(*args, **named)
+    if hasattr(found, "_fields"):
+        mapped = {k: v for k, v in found._asdict().items() if isinstance(v, np.memmap)}
+        found = found._replace(**{k: v.view(np.ndarray) for k, v in mapped.items()})
+    return found
 
 
 @cache
 def _sources():
     """Fingerprint of what describes pictures."""
-    return cuelearn.source_hash(tuple(f"{name}/*" for name in OTHERS), code_only=True)
+    simulator = (data_directory() / "simulators" / "robot.py").read_text(encoding="utf-8")
+    package = cuelearn.source_hash(tuple(f"{name}/*" for name in OTHERS), code_only=True)
+    return hashlib.sha256(f"{package} {emoji().provenance.sha256} {simulator}".encode()).hexdigest()[:24]

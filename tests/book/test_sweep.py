@@ -143,11 +143,8 @@ def test_key_covers_parameters_data_sources_and_text(tmp_path, monkeypatch):
     assert computed() == 1
 
 
-def test_texts_and_comments_change_no_result(tmp_path):
-    def code(text):
-        (tmp_path / "one.py").write_text(text)
-        return cuelearn._code(tmp_path / "one.py")
-
+def test_texts_and_comments_change_no_result():
+    code = cuelearn._code
     plain = code('def f(x):\n    "What it does."\n    y = 0\n    return x + y\n')
     assert code('"New."\ndef f(x):\n    """Now told."""\n    y = 0  # why\n\n    return (x + y)\n') == plain
     assert code("def f(x):\n    y = 1\n    return x + y\n") != plain

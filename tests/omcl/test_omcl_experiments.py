@@ -185,7 +185,7 @@ def test_the_most_confused_pair_of_a_cue_is_read_off_the_runs(results, digits):
     apart = np.ones((digits.data.y.size,) * 2)
     zeros, ones = (np.flatnonzero(digits.data.y == c) for c in (0, 1))
     apart[zeros[3], ones[5]] = 0.1
-    task = digits._replace(distances=dict.fromkeys(digits.data.cues, apart))
+    task = digits._replace(distances=dict.fromkeys(digits.data.cues, SimpleNamespace(matrix=apart)))
     images = SimpleNamespace(frames={"view": np.zeros(digits.data.y.size)})
     pairs = exp.confused_pairs({"confusions": [found]}, task, images).set_index("cue")
     assert pairs.loc["fac", ["first", "second"]].tolist() == digits.data.target_names[:2]
