@@ -121,6 +121,7 @@ def kept(function, *args, **named):
 @cache
 def _sources():
     """Fingerprint of what describes pictures."""
-    simulator = (data_directory() / "simulators" / "robot.py").read_text(encoding="utf-8")
-    package = cuelearn.source_hash(tuple(f"{name}/*" for name in OTHERS), code_only=True)
-    return hashlib.sha256(f"{package} {emoji().provenance.sha256} {simulator}".encode()).hexdigest()[:24]
+    simulators = sorted((data_directory() / "simulators").glob("*.py"))
+    texts = [cuelearn.source_hash(tuple(f"{name}/*" for name in OTHERS), code_only=True)]
+    texts += [emoji().provenance.sha256, *(file.read_text(encoding="utf-8") for file in simulators)]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:24]
