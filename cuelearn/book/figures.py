@@ -168,12 +168,13 @@ def band(ax, x, samples, method=None, alpha=0.2, geometric=False, **style):
 
 
 def stamp(ax, word):
-    """Say of one panel that its data is "real", "simulated" or "composed", where panels of a figure differ.
+    """Say of one panel that its data is "real", "simulated", "composed", or "real and simulated".
 
-    A figure of which nothing is stamped gets one word for all, by its provenance.
+    For figures whose panels differ. One of which nothing is stamped gets one word for all, by its provenance.
     """
-    if word not in ("real", "simulated", "composed"):
-        raise ValueError(f"word must be real, simulated or composed, got {word!r}")
+    known = ("real", "simulated", "composed", "real and simulated")
+    if word not in known:
+        raise ValueError(f"word must be one of {', '.join(known)}, got {word!r}")
     made = {"fontsize": 6, "style": "italic", "ha": "right", "va": "bottom", "transform": ax.transAxes}
     ax.cuelearn_stamp = ax.text(1.0, 1.005, word, color="#555555" if word == "real" else RED, **made)
 

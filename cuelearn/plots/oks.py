@@ -201,7 +201,7 @@ def selection_quality(table):
     log_axis(ax.xaxis, plain=True)
     ax.set(xlabel="visits T", ylabel="share of runs with the best kernel", ylim=(0.0, 1.03))
     ax.set_title("kernel found")
-    stamp(ax, "real" if kinds == ["pendigits"] else "simulated")
+    stamp(ax, "real" if kinds == ["pendigits"] else "real and simulated")
     ax.legend(fontsize=7, loc="lower right")
     legend(fig, axes[0, 0], 4)
     return fig
@@ -254,8 +254,8 @@ def extremes(kernels, chosen):
     """Test accuracy of the five best and the five worst kernels of every pair (OKS figures 1 and 2).
 
     A row for each pair: a dot for every kernel, best on top. `kernels` is that of
-    `experiments.oks.every_kernel`, with a column name; `chosen` (name, method, accuracy, chance) what methods
-    reach, drawn as strokes (means over seeds), dotted what the larger class is.
+    `experiments.oks.every_kernel`, with a column name; `chosen` (name, seed, method, accuracy, chance) what
+    methods reach, drawn as strokes (on the first split, as the dots), dotted what the larger class is.
     """
     names = distinct(kernels["name"])
     fig, ((ax,),) = panels(1, size=(8.0, 0.42 * len(names) + 1.2))
@@ -272,17 +272,18 @@ def extremes(kernels, chosen):
         for right, k in ((6, 0), (120, -1)):
             said = f"{mine['kernel_name'].iloc[k]} {percent[k]:.0f}"
             ax.annotate(said, (1.0, row), (right, 0), **beside)
-        mine = where(chosen, name=name)
-        reached = {m: 100 * where(mine, method=m)["accuracy"] for m in ("MuSVM", "OKS", "SOM")}
-        for method, values in reached.items():
+        mine = where(chosen, name=name, seed=chosen["seed"].min())
+        for method in ("MuSVM", "OKS", "SOM"):
             style = method_style(method, marker="", linewidth=1.6, linestyle="-")
-            style["label"] += "" if len(values) == 1 else f", mean of {len(values)}"
-            ax.plot([values.mean()] * 2, [row - 0.42, row + 0.42], **style)
+            reached = 100 * where(mine, method=method)["accuracy"].iloc[0]
+            ax.plot([reached] * 2, [row - 0.42, row + 0.42], **style)
         chance = 100 * mine["chance"].iloc[0]
         ax.plot([chance] * 2, [row - 0.42, row + 0.42], "k:", label="larger class")
     for right, said in ((6, "best kernel [%]"), (120, "worst kernel [%]")):
         ax.annotate(said, (1.0, -0.75), (right, 0), fontweight="bold", **beside)
-    ax.cuelearn_band = "dots: one SVM on each kernel, the best and the worst on this test"
+    ax.cuelearn_band = (
+        "dots: one SVM on each kernel, the best and the worst on this test; lines: methods on the same split"
+    )
     ax.set(xlabel="test accuracy [%]", xlim=(min(lowest - 2, 40), 101), ylim=(len(names) - 0.5, -0.5))
     ax.set_yticks(range(len(names)), [name.partition(" ")[2] for name in names], fontsize=8)
     ax.set_title(f"{len(names)} pairs of {SETS.get(names[0].split()[0], 'labels')}", pad=14)

@@ -249,5 +249,5 @@ def test_panels_of_different_data_are_stamped_one_by_one(store, fig, monkeypatch
     assert fig.axes[0].cuelearn_stamp.get_text() == "real"
     store.save_figure(fig, "jmlr-fig-1", TABLE, provenance=[MADE, PENDIGITS])
     assert len(written) == 1 and "simulated data" not in written  # the footer, no word for the whole figure
-    with pytest.raises(ValueError, match="word must be real, simulated or composed"):
+    with pytest.raises(ValueError, match="word must be one of real, simulated, composed"):
         figures.stamp(fig.axes[0], "fake")
