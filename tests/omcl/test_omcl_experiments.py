@@ -182,10 +182,10 @@ def test_the_most_confused_pair_of_a_cue_is_read_off_the_runs(results, digits):
     shared[0, 1], shared[1, 0], shared[0, 0], shared[1, 1] = 0.4, 0.2, 0.6, 0.8
     found = {f"cue: {cue}": np.eye(10) for cue in digits.data.cues} | {"OMCL-BM": shared / 2}
     found["cue: fac"] = shared
-    apart = np.ones((digits.data.y.size,) * 2)
     zeros, ones = (np.flatnonzero(digits.data.y == c) for c in (0, 1))
-    apart[zeros[3], ones[5]] = 0.1
-    task = digits._replace(distances=dict.fromkeys(digits.data.cues, SimpleNamespace(matrix=apart)))
+    X = np.abs(digits.data.X)
+    X[zeros[3]] = X[ones[5]]
+    task = digits._replace(data=digits.data._replace(X=X))
     images = SimpleNamespace(frames={"view": np.zeros(digits.data.y.size)})
     pairs = exp.confused_pairs({"confusions": [found]}, task, images).set_index("cue")
     assert pairs.loc["fac", ["first", "second"]].tolist() == digits.data.target_names[:2]

@@ -23,6 +23,7 @@ from cuelearn.experiments import protocol
 from cuelearn.experiments.cue_tasks import (
     FACTORS,
     WEATHERS,
+    Distances,
     Permutation,
     Split,
     class_errors,
@@ -348,7 +349,8 @@ def confused_pairs(found, task, images):
         beyond = np.where(np.tri(len(names), dtype=bool), -np.inf, rates[cue] - best)
         a, b = np.unravel_index(beyond.argmax(), beyond.shape)
         left, right = rows[y[rows] == a], rows[y[rows] == b]
-        apart = task.distances[cue].matrix[np.ix_(left, right)]
+        both = task.data.X[np.concatenate([left, right]), task.data.cues[cue]]
+        apart = Distances(both).matrix[: left.size, left.size :]
         i, j = np.unravel_index(apart.argmin(), apart.shape)
         row = {"cue": cue, "first": names[a], "second": names[b], "image": left[i], "other": right[j]}
         out.append(row | {name: rate[a, b] for name, rate in rates.items()})
