@@ -86,10 +86,16 @@ class _Relay:
 # --- what identifies a point --------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1)
-def sources():
-    """Fingerprint of the sources that can change a result, read once: what was imported is what runs."""
-    return cuelearn.source_hash(leave_out=PRESENTATION, code_only=True)
+@lru_cache
+def sources(module):
+    """Fingerprint of the sources that can change what a function of a module returns.
+
+    Read once: what was imported is what runs. The experiments of a chapter use nothing of another's.
+    """
+    chapters = [f.parent.name for f in Path(cuelearn.__file__).parent.glob("experiments/*/__init__.py")]
+    mine = (module.split(".") + ["", ""])[2]
+    others = [f"experiments/{name}/*" for name in chapters if mine in chapters and name != mine]
+    return cuelearn.source_hash(leave_out=(*PRESENTATION, *others), code_only=True)
 
 
 def _plain(value):
@@ -311,9 +317,10 @@ class Sweep:
 
     def _same(self, function, data):
         """What identifies every point of a run besides its parameters."""
+        identity = _identity(function)
         return {
-            **_identity(function),
-            "sources": sources(),
+            **identity,
+            "sources": sources(identity["function"]),
             "data": data,
             "threads": self.threads,
             "versions": {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")},

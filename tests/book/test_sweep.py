@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -139,8 +140,22 @@ def test_key_covers_parameters_data_sources_and_text(tmp_path, monkeypatch):
     assert computed(data=record) == 1
     assert computed(data=[record]) == 0
     assert computed(data=record._replace(sha256="cd")) == 1
-    monkeypatch.setattr(sweeps, "sources", lambda: "edited")
+    monkeypatch.setattr(sweeps, "sources", lambda module: "edited")
     assert computed() == 1
+
+
+def test_experiments_of_a_chapter_do_not_hang_on_those_of_another():
+    """So what a sweep of one chapter has stored outlives an edit of another's."""
+    folder = Path(cuelearn.__file__).parent / "experiments"
+    chapters = [file.parent.name for file in folder.glob("*/__init__.py")]
+    for file in folder.rglob("*.py"):
+        mine = file.parent.name
+        for other in set(chapters) - {mine}:
+            assert not re.search(rf"experiments(\.| import .*\b){other}\b", file.read_text()), (file, other)
+    one, other, own = map(
+        sweeps.sources, ("cuelearn.experiments.oks.compare.f", "cuelearn.experiments.omcl.f", "f")
+    )
+    assert len({one, other, own}) == 3 and sweeps.sources("cuelearn.experiments.protocol.f") == own
 
 
 def test_texts_and_comments_change_no_result():
