@@ -193,11 +193,13 @@ def against_size(table):
     fig, ((time, error),) = panels(2, size=(WIDTH, 3.6))
     curves(time, table, "n_train", "seconds", geometric=True)
     curves(error, table, "n_train", "test_error", factor=100)
-    log_axis(time.yaxis)
+    log_axis(time.yaxis, time.xaxis, error.xaxis)
     time.set(xlabel="training samples", ylabel=TIME, title="kernels at hand")
     error.set(xlabel="training samples", ylabel=ERROR, title="on new samples")
+    sizes = distinct(table["n_train"])
     for ax in (time, error):
-        ax.set_xticks(distinct(table["n_train"]))
+        ax.set_xticks(sizes, [f"{n:,}" for n in sizes])
+        ax.minorticks_off()
     legend(fig, error, 4, **SMALL)
     return fig
 
