@@ -6,7 +6,7 @@ import pytest
 
 from cuelearn.experiments import mkl as exp
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl import OM2, UFOMKL, BestKernelSVM, MKLProblem, solve_obscure
+from cuelearn.mkl import OM2, UFOMKL, AverageKernelSVM, BestKernelSVM, MKLProblem, solve_obscure
 
 # the notebook's names
 seed, size = 0, exp.settings("quick")
@@ -26,6 +26,25 @@ def pictures(tmp_path_factory):
 @pytest.fixture(scope="module")
 def digits():
     return exp.get_task("mfeat-6", 200, 500, seed)
+
+
+@pytest.mark.long  # mkl-ex-three
+def test_three_different_cues_err_as_rarely_as_all(pictures):
+    n = size["objects"]["n_train"]
+    task = exp.get_task(objects, n, 10_000, seed)
+    everything = range(len(task.bank.names))
+
+    def error(some):
+        model = AverageKernelSVM("precomputed", C=10).fit(task.bank.select(some), task.labels)
+        return 1 - model.score(task.cross.select(some, range(n)), task.test_labels)
+
+    taken = []
+    for _ in range(3):
+        taken.append(min(set(everything) - set(taken), key=lambda j: error([*taken, j])))
+    assert [task.bank.names[j] for j in taken] == ["words 4x4", "shape", "PHOG 2"]
+    best = sorted(everything, key=lambda j: error([j]))[:3]
+    assert {"HOG", "PHOG 3"} < {task.bank.names[j] for j in best}
+    assert error(taken) < 1.05 * error(list(everything)) < error(best)
 
 
 @pytest.mark.long  # mkl-ex-noise
