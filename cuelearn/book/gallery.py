@@ -11,7 +11,7 @@ from cuelearn.book.records import catalogue, read_items, saved_items
 from cuelearn.core.storage import atomic_write
 
 #: Largest file that is copied to figures/reference, of bundled and of original data.
-MOST_BYTES = {"bundled": 2_000_000, "original": 300_000}
+MOST_BYTES = {"bundled": 4_000_000, "original": 300_000}
 
 
 def _summary(directory, chapters):
@@ -100,7 +100,7 @@ def times(root):
 
 
 def reference(root, profile="full", data="bundled"):
-    """Copy a profile's finished chapters to figures/reference, nothing above 2 MB; other chapters stay.
+    """Copy a profile's finished chapters to figures/reference, nothing above 4 MB; other chapters stay.
 
     Of a run with ``DATA=original`` the verdicts go to figures/reference/original, with the figures in which
     original data is and whose files are small.
