@@ -79,7 +79,7 @@ class _Pictures:
     def onto_figure(self, values):
         self.figure.clear()
         axes = list(self.figure.subplots(1, self.panels, squeeze=False)[0])
-        self.figure.subplots_adjust(left=0.08, right=0.98, top=0.9, bottom=0.2, wspace=0.25)
+        self.figure.subplots_adjust(left=0.08, right=0.98, top=0.86, bottom=0.24, wspace=0.25)
         if self.caption:
             self.figure.text(0.01, 0.01, self.caption, fontsize=8, color="#555555")
         target = axes[0] if self.panels == 1 else axes
@@ -155,7 +155,7 @@ def _frames(pictures):
         with writer.saving(figure, film, DPI):
             for value in control.values:
                 pictures.onto_figure(pictures.defaults() | {name: value})
-                figure.text(0.5, 0.95, f"{control.words}: {control.label(value)}", ha="center")
+                figure.text(0.5, 0.94, f"{control.words}: {control.label(value)}", ha="center")
                 writer.grab_frame()
         html = film.read_text(encoding="utf-8")
     html = re.sub(r"<link[^>]*>", "", html)  # which would fetch icons of buttons from the network
