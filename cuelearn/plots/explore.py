@@ -150,7 +150,8 @@ def _frames(pictures):
     (name, control), *_ = pictures.controls.items()
 
     figure, writer = pictures.figure, HTMLWriter(fps=2, embed_frames=True, default_mode="once")
-    with TemporaryDirectory() as directory:
+    no_layout = mpl.rc_context({"figure.constrained_layout.use": False})  # savefig brings the style's back
+    with TemporaryDirectory() as directory, no_layout:
         film = Path(directory, "film.html")
         with writer.saving(figure, film, DPI):
             for value in control.values:
