@@ -4,6 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
+from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
 
 from cuelearn.book.figures import (
     BLACK,
@@ -23,8 +25,8 @@ from cuelearn.plots.common import curve, legend, paired, panels, where
 
 ROOM_COLOURS = {"OO": SKY, "CR": "#BBBBBB", "TO": GREEN, "KT": ORANGE, "PA": PURPLE}
 # lines of the single cues: muted colours, thin and unmarked, so that the methods stand out
-CUE_COLOURS = ("#555555", "#A6761D", "#7B9E6B", "#8C86C7", "#B5838D", "#999933")
-CUE_LINES = ("-", "--", "-.", ":", "-", "--")
+CUE_COLOURS = ("#555555", "#A6761D", "#7B9E6B", "#8C86C7", "#B5838D", "#5F9EA0")
+CUE_LINES = ("-", "--", "-.", ":", "-", (0, (4, 1, 1, 1, 1, 1)))
 
 
 def _cue_style(cue, cues):
@@ -190,7 +192,8 @@ def _floor(ax, floor):
     for outline in floor.outlines:
         ax.fill(*np.asarray(outline).T, color="#C8A97E", ec="#7A5C36", lw=0.5)
     for name, (x0, y0, x1, y1) in zip(floor.labels, floor.rooms, strict=True):
-        look = {"fontsize": 10, "color": ROOM_COLOURS.get(name, GREY), "weight": "bold", "alpha": 0.8}
+        look = {"fontsize": 10, "color": ROOM_COLOURS.get(name, GREY), "weight": "bold", "zorder": 5}
+        look["path_effects"] = [withStroke(linewidth=3, foreground="white")]  # above the path
         ax.text((x0 + x1) / 2, (y0 + y1) / 2, name, ha="center", va="center", **look)
 
 
@@ -204,7 +207,8 @@ def _method(ax, table, method, value, **style):
 def learning_curves(table, cues, paper=None, methods=("OMCL-BM", "OMCL-PERC", "Flat", "Flat maps", "Vote")):
     """Online error, test error, and how far others' test error is from OMCL-BM's (thesis figures 3.1, 3.4).
 
-    Nine bands would hide each other, so that only the differences have theirs.
+    Nine bands would hide each other, so that only the differences have theirs; these begin with the second
+    sixth of the samples, since at first everybody errs, now more, now less.
 
     `table` has the columns permutation, method, n_seen, online_error, test_error; `paper` the thesis' errors
     at the end in percent, by method: open diamonds at the right edge. Of the cues, the best at the end is
@@ -238,6 +242,7 @@ def learning_curves(table, cues, paper=None, methods=("OMCL-BM", "OMCL-PERC", "F
     title = f"permutation by permutation (cue: {best})"
     difference.set(xlabel="training samples seen", ylabel="test error minus OMCL-BM's [points]", title=title)
     low, high = _reach(difference)
+    difference.set_xlim(left=table["n_seen"].max() / 6)
     difference.set_ylim(min(1.3 * low, -2), max(1.3 * high, 2))
     axes[1, 1].axis("off")
     axes[1, 1].legend(*ax.get_legend_handles_labels(), loc="center left", handlelength=3.5)
@@ -319,7 +324,7 @@ def weight_table(weights, cues, classes):
 
 
 def regret(runs, cues, words):
-    """Cumulative loss of the second layer, of every cue, and the bound of theorem 3.1.
+    """Mean loss so far of the second layer, of every cue, and the bound of theorem 3.1, divided alike.
 
     `runs` has the cumulative losses of one run for each title, as `experiments.omcl.regret` gives them,
     `cues` the names of its cues, `words` how its data is called, "real" or "simulated".
@@ -333,9 +338,9 @@ def regret(runs, cues, words):
         lines["PA-I"] = method_style("OMCL-BM", marker="", label="OMCL-BM (PA-I on top)")
         lines |= {name: method_style(name) for name in ("gradient descent", "bound")}
         for name, style in lines.items():
-            ax.plot(run["n_seen"], run[name], **style)
-        ax.set(title=title, xlabel="training samples seen", ylabel="cumulative loss")
-        ax.set_ylim(0, 1.05 * max(line.get_ydata()[-1] for line in ax.lines))
+            ax.plot(run["n_seen"], run[name] / run["n_seen"], **style)
+        ax.set(title=title, xlabel="training samples seen", ylabel="mean loss so far")
+        ax.set_ylim(0, 1.3 * max(line.get_ydata()[-1] for line in ax.lines))
         alone = ax.lines[: len(cues[title])]
         ax.legend(handles=alone, fontsize=7.5, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         stamp(ax, words[title])
@@ -356,7 +361,7 @@ def last_against_average(table, words):
         ends = (0 if errors.min() < 0.6 * errors.max() else 0.95 * errors.min(), 1.05 * errors.max())
         ax.plot(ends, ends, color="black", lw=0.8)
         for method, group in mine.groupby("method", sort=False):
-            style = method_style(method, linestyle="", markersize=3.5, alpha=0.8)
+            style = method_style(method, linestyle="", markersize=3, alpha=0.6)
             ax.plot(100 * group["last"], 100 * group["average"], **style)
         ax.set(title=name, xlabel="last hypothesis [%]", xlim=ends, ylim=ends, aspect="equal")
         stamp(ax, word)
@@ -370,7 +375,7 @@ def what_cues_confuse(pairs, images):
 
     `pairs` is from `experiments.omcl.confused_pairs`, `images` holds the rows that it names.
     """
-    methods = [*pairs["cue"], "OMCL-BM"]
+    methods, ours = [*pairs["cue"], "OMCL-BM"], method_style("OMCL-BM")["color"]
     rows = -(-len(pairs) // 2)
     fig = plt.figure(figsize=(8.4, 1.9 * rows), layout="constrained")
     top = 105 * pairs[methods].to_numpy().max()
@@ -384,10 +389,13 @@ def what_cues_confuse(pairs, images):
             axes[name].set(xticks=(), yticks=())
             axes[name].grid(False)
         colours = [ORANGE if name == pair["cue"] else GREY for name in pairs["cue"]]
-        colours.append(method_style("OMCL-BM")["color"])
+        colours.append(ours)
         axes["bars"].barh(methods, 100 * pair[methods].astype(float), color=colours)
         axes["bars"].invert_yaxis()
         axes["bars"].set(xlabel="taken for each other [%]", xlim=(0, top))
+    said = {ORANGE: "this cue alone", GREY: "another cue alone", ours: "OMCL-BM, all cues"}
+    keys = [Patch(color=colour, label=label) for colour, label in said.items()]
+    fig.legend(handles=keys, loc="outside upper center", ncols=3)
     return fig
 
 
