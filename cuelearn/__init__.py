@@ -10,6 +10,7 @@ import hashlib as _hashlib
 import os as _os
 import sys as _sys
 from fnmatch import fnmatchcase as _fnmatchcase
+from functools import cache as _cache
 from pathlib import Path as _Path
 
 __version__ = "0.1.0"
@@ -43,6 +44,7 @@ def source_hash(leave_out=(), code_only=False):
     return total.hexdigest()[:16]
 
 
+@_cache
 def _code(source):
     """What a source does: its syntax tree without texts that stand alone."""
     tree = _ast.parse(source)

@@ -257,14 +257,19 @@ def probabilities(name, seed, delta, eta, n_epochs, pairs):
     return table.stack().rename("probability").reset_index()
 
 
+def _drawn(split, seed):
+    """The pairs of a seed, drawn where a point is to be computed."""
+    return {"pairs": split(seed)}
+
+
 def compare_all(sweep, split, names, grids, seeds, data, repeated=RANDOM, oks=None):
     """Every method on the first split, those `repeated` on every one; `split(seed)` gives its pairs."""
     found, asked = [], {"grids": grids, "oks": oks}
     for seed in seeds:
         methods = list(METHODS if seed == seeds[0] else repeated)
         points = [{"name": n, "methods": methods, "seed": seed, **asked} for n in names]
-        runs = gathered(sweep, compare, points, "name", "seed", common={"pairs": split(seed)}, data=data)
-        found.append(runs)
+        common = partial(_drawn, split, seed)
+        found.append(gathered(sweep, compare, points, "name", "seed", common=common, data=data))
     return pd.concat(found, ignore_index=True)
 
 
