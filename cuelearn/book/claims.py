@@ -596,7 +596,10 @@ class Results:
         return (self.directory / f"{figure}.json").is_file()
 
     def table(self, name):
-        """The numbers of a figure or table: ``<name>.csv``."""
+        """The numbers of a figure or table: ``<name>.csv``, of the reference also ``.csv.gz``."""
+        packed = self.directory / f"{name}.csv.gz"
+        if packed.is_file():
+            return pd.read_csv(packed)
         with self._read(f"{name}.csv") as file:
             return pd.read_csv(file)
 

@@ -1,5 +1,6 @@
 """Overviews of what was made: the summary, the gallery, and the reference results that are committed."""
 
+import gzip
 import json
 import os
 
@@ -74,7 +75,11 @@ def gallery(directory, home):
             else:
                 text = (directory / f"{name}.md").read_text(encoding="utf-8")
                 lines += [*(line for line in text.split("\n") if line.startswith("|")), ""]
-            links = [f"[{file}]({prefix}{file})" for file in item["files"] if file.endswith((".csv", ".svg"))]
+            links = [
+                f"[{file}]({prefix}{file})"
+                for file in item["files"]
+                if file.endswith((".csv", ".gz", ".svg"))
+            ]
             lines += [" ".join([*links, f"[provenance]({prefix}{name}.json)"]), ""]
     verdicts = read_verdicts(directory)
     if len(verdicts):
@@ -99,11 +104,22 @@ def times(root):
     return table.sort_values(["profile", "chapter"], ignore_index=True)
 
 
-def reference(root, profile="full", data="bundled"):
-    """Copy a profile's finished chapters to figures/reference, nothing above 4 MB; other chapters stay.
+def _packed(contents, data):
+    """File -> bytes, tables that are too large by gzip, and so named in the records that list them."""
+    large = [n for n, content in contents.items() if n.endswith(".csv") and len(content) > MOST_BYTES[data]]
+    for name in large:
+        contents[f"{name}.gz"] = gzip.compress(contents.pop(name), mtime=0)
+        for record in (file for file in contents if file.endswith(".json")):
+            contents[record] = contents[record].replace(f'"{name}"'.encode(), f'"{name}.gz"'.encode())
+    return contents
 
-    Of a run with ``DATA=original`` the verdicts go to figures/reference/original, with the figures in which
-    original data is and whose files are small.
+
+def reference(root, profile="full", data="bundled"):
+    """Copy a profile's finished chapters to figures/reference; other chapters stay.
+
+    Tables above 4 MB are kept as ``.csv.gz``; what is larger even so is left out. Of a run with
+    ``DATA=original`` the verdicts go to figures/reference/original, with the figures in which original data
+    is and whose files are small.
     """
     source, target = root / "figures" / profile, root / "figures" / "reference"
     if data == "original":
@@ -117,22 +133,19 @@ def reference(root, profile="full", data="bundled"):
         raise FileNotFoundError(
             f"nothing to copy: {source} has no finished chapter, make figures PROFILE={profile}{more}"
         )
-    taken, names = times(root), _files(items)
-    for old in _files(item for item in read_items(target) if item["chapter"] in finished) - names:
+    taken, kept = times(root), _packed({name: (source / name).read_bytes() for name in _files(items)}, data)
+    left = sorted(name for name in kept if len(kept[name]) > MOST_BYTES[data])
+    taking = kept.keys() - left
+    for old in _files(item for item in read_items(target) if item["chapter"] in finished) - taking:
         (target / old).unlink(missing_ok=True)
-    left = []
-    for name in sorted(names):
-        content = (source / name).read_bytes()
-        if len(content) > MOST_BYTES[data]:
-            left.append(name)
-        else:
-            atomic_write(target / name, content)
+    for name in sorted(taking):
+        atomic_write(target / name, kept[name])
     verdicts, parts = read_verdicts(source), read_parts(source)
     verdicts = verdicts[verdicts["chapter"].isin(finished)]
     write_verdicts(target, verdicts, parts[parts["claim"].isin(verdicts["id"])])
     said = f"; too large: {', '.join(left)}" if left else ""
     place = os.path.relpath(target, root)
-    print(f"{', '.join(sorted(finished))}: {len(names) - len(left)} files copied to {place}{said}")
+    print(f"{', '.join(sorted(finished))}: {len(taking)} files copied to {place}{said}")
     if data == "original":
         atomic_write(target / "README.md", gallery(target, target))
     else:

@@ -1,5 +1,6 @@
 """The reference results: those on bundled data, and those on originals beside them."""
 
+import json
 import shutil
 
 import pandas as pd
@@ -7,6 +8,7 @@ import pytest
 
 from cuelearn.book.claims import (
     ClaimBook,
+    Results,
     judge_at_most,
     judge_exact,
     read_parts,
@@ -14,7 +16,7 @@ from cuelearn.book.claims import (
     with_original,
 )
 from cuelearn.book.figures import FigureStore
-from cuelearn.book.gallery import reference, times
+from cuelearn.book.gallery import MOST_BYTES, reference, times
 
 YEAST, FLOWERS = {"name": "yeast", "tier": "bundled"}, {"name": "flowers17", "tier": "original"}
 
@@ -44,7 +46,7 @@ def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path):
         reference(tmp_path, "quick", "original")
     theirs = results(
         tmp_path, "params", "data_tier=original", jmlr_fig_6=(FLOWERS, 1), jmlr_fig_5=(YEAST, 1),
-        jmlr_fig_4=(FLOWERS, 100_000),
+        jmlr_fig_4=(FLOWERS, 1_000_000),
     )  # fmt: skip
     theirs.record(judge_at_most("obs-1", [101, 101.2], 99, data="flowers17", tier="original"))
     theirs.record(judge_exact("obs-2", False, data="flowers17", tier="original"))
@@ -118,3 +120,17 @@ def test_a_finished_chapter_replaces_its_own_results_only(tmp_path):
     assert verdicts.loc[["obs-2", "oks-1"], "profile"].tolist() == ["full", "quick"]
     assert verdicts.loc[["obs-2", "oks-1"], "verdict"].tolist() == ["fails", "holds"]
     assert read_parts(there)["claim"].tolist() == ["obs-2", "oks-1"]
+
+
+def test_a_large_table_is_packed_and_judged_from(tmp_path, monkeypatch):
+    monkeypatch.setitem(MOST_BYTES, "bundled", 10_000)
+    there, store = tmp_path / "figures" / "reference", results(tmp_path).store
+    for rows in (5_000, 2, 5_000):
+        tables = {"": pd.DataFrame({"a": [1]}), "runs": pd.DataFrame({"a": [0.5] * rows})}
+        store.save_table(tables, "jmlr-fig-6", provenance=YEAST)
+        reference(tmp_path, "quick")
+        name = "jmlr-fig-6.runs.csv.gz" if rows > 2 else "jmlr-fig-6.runs.csv"
+        assert [file.name for file in there.glob("jmlr*.runs.*")] == [name]
+        assert name in json.loads((there / "jmlr-fig-6.json").read_text())["files"]
+        assert len(Results(there, "obs-2").table("jmlr-fig-6.runs")) == rows
+        assert f"[{name}](reference/{name})" in (tmp_path / "figures" / "README.md").read_text()
