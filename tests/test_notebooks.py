@@ -1,5 +1,6 @@
 """The committed notebooks are clean, and each runs from beginning to end in the smoke profile."""
 
+import ast
 import json
 import os
 import re
@@ -48,6 +49,8 @@ def test_notebook_is_clean(path):
         if cell["cell_type"] == "markdown":  # a number or a dash that begins a line would make a list
             text = re.sub(r"\$\$.*?\$\$|(```+).*?\1", "", "\n".join(lines), flags=re.DOTALL)
             assert not re.search(r"^[A-Za-z].*\n1\. ", text, flags=re.MULTILINE), cell["id"]
+            for solution in re.findall(r"```python\n(.*?)```", "\n".join(lines), flags=re.DOTALL):
+                ast.parse(solution)
     assert set(notebook["metadata"]) <= {"kernelspec", "language_info"}
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"
     assert set(notebook["metadata"].get("language_info", {})) <= {"name"}, (
