@@ -413,16 +413,19 @@ def weights(table, groups=()):
     new, prior = distinct(table["new"]), distinct(table["prior"])
     grid = table.pivot(index="new", columns="prior", values="weight").loc[new, prior].to_numpy()
     span, model = np.abs(grid).max() or 1.0, {str(c): name for name, classes in groups for c in classes}
-    totals, digits = np.abs(grid).sum(axis=1), 2 if span >= 0.05 else 1 - int(np.floor(np.log10(span)))
+    totals, unit = np.abs(grid).sum(axis=1), 1.0 if span >= 0.05 else 1000.0
+    digits = 2 if unit == 1.0 else int(unit * span < 10.0)
     blocks = np.array_split(np.arange(len(prior)), -(-len(prior) // 20))
     high = 0.21 * len(new) + 0.35 + (0.07 * max(len(str(c)) for c in prior) if len(prior) > 9 else 0.2)
     fig, axes = panels(1, len(blocks), size=(8.0, len(blocks) * high + 0.4))
     for ax, block in zip(axes[:, 0], blocks, strict=True):
         shades = ax.imshow(grid[:, block], cmap="RdBu", vmin=-span, vmax=span, aspect="auto")
         for (row, column), value in np.ndenumerate(grid[:, block]):
-            if abs(value) >= max(0.05 * span, 0.5 * 10.0**-digits):
+            if abs(value) >= max(0.05 * span, 0.5 * 10.0**-digits / unit):
                 ink = "white" if abs(value) > 0.6 * span else BLACK
-                said = f"{value:.{digits}f}".replace("0.", ".").replace("-", "\N{MINUS SIGN}")
+                said = f"{unit * value:.{digits}f}"
+                said = said.replace("0.", ".", said.lstrip("-").startswith("0."))
+                said = said.replace("-", "\N{MINUS SIGN}")
                 ax.text(column, row, said, fontsize=_SMALL, color=ink, **_MIDDLE)
         of = [model.get(str(prior[k]), "") for k in block]
         starts = [k for k, name in enumerate(of) if not k or name != of[k - 1]]
@@ -441,7 +444,8 @@ def weights(table, groups=()):
         ax.grid(False)
     fig.supxlabel("prior class", fontsize=8.5)
     fig.supylabel("new class", fontsize=8.5)
-    fig.colorbar(shades, ax=axes[:, 0], label="transfer weight", aspect=24, pad=0.02)
+    label = "transfer weight" + (" (in cells: thousandths)" if unit > 1.0 else "")
+    fig.colorbar(shades, ax=axes[:, 0], label=label, aspect=24, pad=0.02)
     return fig
 
 
