@@ -19,6 +19,9 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
+FENCED = re.DOTALL | re.MULTILINE
+
+
 def source(cell):
     return cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
 
@@ -49,7 +52,7 @@ def test_notebook_is_clean(path):
         if cell["cell_type"] == "markdown":  # a number or a dash that begins a line would make a list
             text = re.sub(r"\$\$.*?\$\$|(```+).*?\1", "", "\n".join(lines), flags=re.DOTALL)
             assert not re.search(r"^[A-Za-z].*\n1\. ", text, flags=re.MULTILINE), cell["id"]
-            for solution in re.findall(r"```python\n(.*?)```", "\n".join(lines), flags=re.DOTALL):
+            for solution in re.findall(r"^```(?:python)?\n(.+?)```", "\n".join(lines), flags=FENCED):
                 ast.parse(solution)
     assert set(notebook["metadata"]) <= {"kernelspec", "language_info"}
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"

@@ -347,8 +347,10 @@ def test_weights(largest):
     shown, numbers = cells(ax)
     assert_allclose(shown, values)
     assert set(numbers) == {place for place, v in np.ndenumerate(values) if abs(v) >= 0.05 * largest}
+    unit = 1.0 if largest > 0.05 else 1000.0  # small ones in thousandths
     for place, text in numbers.items():
-        assert float(text.replace("−", "-")) == pytest.approx(values[place], abs=0.051 * largest)
+        assert float(text.replace("−", "-")) / unit == pytest.approx(values[place], abs=0.051 * largest)
+    assert ("thousandths" in bar.get_ylabel()) == (unit > 1.0)
     expected = [name for name, _ in GROUPS]
     assert [" ".join(text.get_text().split()) for text in ax.texts if text.get_va() == "bottom"] == expected
     assert [line.get_xdata()[0] for line in ax.lines] == [-0.5, 5.5, 9.5]  # between two models
