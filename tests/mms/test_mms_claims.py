@@ -46,7 +46,11 @@ def test_each_data_set_is_a_part_and_a_fall_is_a_mean_over_them(save, tmp_path):
         "satimage: above M3MIML",
     }
     assert first.parts[0][1].data == "letter"
+    few = table[(table["seed"] < 3) & table["method"].isin(["MMS", "MC-SVM"])]  # draws of these two alone
+    save("thesis-fig-5.3", pd.concat([table, few.assign(seed=few["seed"] + 5)]), REAL)
+    assert judge("mms-1", tmp_path).n == 5
     close = judge("mms-2", tmp_path)
+    assert close.n == 8
     assert {what: part.verdict for what, part in close.parts} == {"letter": "holds", "satimage": "fails"}
     third = dict(judge("mms-3", tmp_path).parts)
     assert len(third) == 8 and third["at most 5 points in L"].n == 5  # not ten

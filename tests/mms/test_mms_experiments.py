@@ -16,6 +16,7 @@ from cuelearn.book.claims import claims
 from cuelearn.datasets import VERBS
 from cuelearn.datasets.captioned import POSE_CUES
 from cuelearn.experiments.mms import artificial, methods, naming, poses, printed
+from cuelearn.experiments.mms.claims import with_all
 from cuelearn.experiments.mms.settings import ARTIFICIAL, C_RANGE, settings
 from cuelearn.experiments.protocol import GridEdgeWarning
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
@@ -110,11 +111,14 @@ def test_settings_can_be_carried_out():
 def test_as_many_runs_as_the_claims_were_planned_with():
     for profile in ("quick", "full"):
         sizes = settings(profile)
-        parts = [sizes["artificial"]] * 3 + [sizes["rounds"], sizes["search"]["trained"]]
+        artificial = sizes["artificial"]
+        parts = [artificial, {"seeds": artificial["more_seeds"]}, artificial]
+        parts += [sizes["rounds"], sizes["search"]["trained"]]
         parts += [sizes["naming"], {"seeds": sizes["naming"]["placed"]}, sizes["poses"]]
         parts += [sizes["bound"]] * 2
         assert claims("mms")[profile].astype(int).tolist() == [part["seeds"] for part in parts]
         assert sizes["naming"]["placed"] <= sizes["naming"]["seeds"]
+        assert artificial["seeds"] <= artificial["more_seeds"]
 
 
 # ------------------------------------------------------------------ methods
@@ -383,6 +387,14 @@ def test_curves_have_every_point(sweep):
             assert (mine.loc[method, "C"], mine.loc[method, "class_weight"]) == expected
         if L == 1:  # where it was trained
             assert mine.loc["MC-SVM", "accuracy"] == own.loc["MC-SVM", "accuracy"]
+    more = artificial.curves(sweep, ("satimage",), (5,), o, (0.1, 10.0), EFFORT, some, further=(6, 7))
+    assert set(more.loc[more["seed"] == 5, "method"]) == set(some)
+    assert set(more.loc[more["seed"] > 5, "method"]) == {"MMS", "MC-SVM"} and set(more["seed"]) == {5, 6, 7}
+    six = (table["name"] == "satimage") & (table["seed"] == 6)  # a draw's numbers are its own
+    keys = [column for column in where if column != "name"]
+    both = more[more["seed"] == 6].merge(table[six], on=keys, suffixes=("", "_alone"))
+    assert len(both) == 8 and (both["accuracy"] == both["accuracy_alone"]).all()
+    assert with_all(more)["seed"].unique().tolist() == [5]
 
 
 @pytest.mark.parametrize(

@@ -81,22 +81,31 @@ def accuracies(seed, chosen, effort, **made):
     return pd.DataFrame({"method": list(chosen), **shares})
 
 
-def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS)):
+def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS), further=()):
     """All points of figure 5.3; `sweep` makes a Sweep of a name, `o` is `artificial` of `settings`.
+
+    `further` are draws of MMS and the multiclass SVM alone.
 
     Columns name, seed, n_candidates, p_correlated, p_ambiguous, method, accuracy, assignment, C,
     class_weight.
     """
     data = [load_set(n) for n in names]
     common = {"n_bags": o["n_bags"], "grid": list(grid), "effort": effort}
-    asked = [{"name": n, "method": m, "seed": s, **common} for n in names for s in seeds for m in methods]
-    weak = [m for m in methods if m not in SUPERVISED]
+    taking = dict.fromkeys(seeds, methods) | dict.fromkeys(further, ("MMS", "MC-SVM"))
+    asked = [
+        {"name": n, "method": m, "seed": s, **common}
+        for n, s in itertools.product(names, taking)
+        for m in taking[s]
+    ]
     places = [dict(zip(HARD, (L, *hard), strict=True)) for L in o["L"] for hard in o["hardness"]]
     size = {"n_bags": o["n_bags"], "n_test": o["n_test"]}
     # what is given the truth depends on the samples only, so it is trained once
     points = [
-        ({"name": n, "seed": s, **size, **place, "effort": effort}, methods if place is places[0] else weak)
-        for n, s, place in itertools.product(names, seeds, places)
+        (
+            {"name": n, "seed": s, **size, **place, "effort": effort},
+            [m for m in taking[s] if place is places[0] or m not in SUPERVISED],
+        )
+        for n, s, place in itertools.product(names, taking, places)
     ]
     chosen = ("C", "class_weight")
     by = ["name", "seed"]
