@@ -669,11 +669,22 @@ def _in_its_column(verdict):
 # --- the book -----------------------------------------------------------------------------------------------
 
 
+#: Stands beneath the first verdict of a chapter.
+WORDS = (
+    "*How verdicts read.* Mixed: one part of the claim holds, another fails. Undecided: nothing fails, and "
+    'an interval contains its threshold. "Undecided over all parts, alone holds": decided if this part were '
+    "the only one, not once corrected for how many there are (Holm)."
+)
+
+
 class Verdicts(list):
-    """Several verdicts, one below the other in a notebook."""
+    """Several verdicts, one below the other in a notebook, and a word on how to read them."""
+
+    words = ""
 
     def _repr_markdown_(self):
-        return "\n\n".join(verdict._repr_markdown_() for verdict in self)
+        said = [verdict._repr_markdown_() for verdict in self]
+        return "\n\n".join(said + [self.words] * bool(self.words))
 
 
 class ClaimBook:
@@ -714,7 +725,10 @@ class ClaimBook:
 
     def judge(self, *names):
         """Judge these claims by the tables saved so far, and record what was found."""
-        return Verdicts(self.record(judge(name, self.store.directory)) for name in names)
+        words = "" if self.verdicts else WORDS
+        found = Verdicts(self.record(judge(name, self.store.directory)) for name in names)
+        found.words = words
+        return found
 
     def record(self, verdict, **changes):
         """Enter a verdict (with fields replaced by `changes`) and write the files.

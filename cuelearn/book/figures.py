@@ -15,9 +15,11 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+import PIL
 from PIL import Image
 
 import cuelearn
+from cuelearn.book.drawn import drawn
 from cuelearn.book.records import catalogue, near, several, versions
 from cuelearn.core.intervals import CONFIDENCE, Interval, interval
 from cuelearn.core.storage import atomic_write
@@ -346,6 +348,7 @@ class FigureStore:
         self.cache_dir = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "sweeps" / profile
         self.parameters = {k: v for k, v in dict(parameters or {}).items() if k not in NOT_PARAMETERS}
         self.svg = bool(os.environ.get("CUELEARN_SVG")) if svg is None else svg
+        self._draws = f"{cuelearn.source_hash()} {versions()} {PIL.__version__} {self.svg}"
         self._tables = {}  # (id, text) -> the file that holds these numbers
         self._clock = time.perf_counter()
 
@@ -452,7 +455,7 @@ class FigureStore:
         return f"{id}-{_checked(suffix, 'suffix')}" if suffix else id, row, _records(provenance)
 
     def _draw(self, fig, name, records):
-        """File -> bytes of the figure with its footer."""
+        """File -> bytes of the figure with its footer, from where they are kept if nothing changed."""
         words = list(dict.fromkeys(filter(None, map(_made_word, records))))
         footer = f"Data: {_data_line(records)}. Profile: {self.profile}."
         bands = "; ".join(dict.fromkeys(ax.cuelearn_band for ax in fig.axes if hasattr(ax, "cuelearn_band")))
@@ -463,6 +466,15 @@ class FigureStore:
         if words and not any(hasattr(ax, "cuelearn_stamp") for ax in fig.axes):
             made = {"fontsize": 7, "color": RED, "ha": "right", "va": "bottom", "style": "italic"}
             extra.append(fig.text(1.0, 1.005, f"{' and '.join(words)} data", **made))
+        try:
+            kept = self.cache_dir.parents[1] / "drawn" / self.profile / f"{name}.pkl"
+            return drawn(kept, fig, f"{self._draws} {mpl.rcParams}", lambda: self._files(fig, name))
+        finally:
+            for text in extra:
+                text.remove()
+
+    def _files(self, fig, name):
+        """File -> bytes of the figure."""
         options = {"bbox_inches": "tight", "pad_inches": 0.06, "facecolor": "white", "dpi": DPI}
         engine, contents = fig.get_layout_engine(), {}
         try:
@@ -475,12 +487,10 @@ class FigureStore:
                 for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None}))[: 1 + self.svg]:
                     buffer = io.BytesIO()
                     fig.savefig(buffer, format=kind, metadata=metadata, **options)
-                    drawn = buffer.getvalue()
-                    contents[f"{name}.{kind}"] = compressed(drawn) if kind == "png" else drawn
+                    picture = buffer.getvalue()
+                    contents[f"{name}.{kind}"] = compressed(picture) if kind == "png" else picture
         finally:
             fig.set_layout_engine(engine)
-            for text in extra:
-                text.remove()
         return contents
 
     def _write(self, name, kind, row, suffix, records, contents, note="", paper=None, seeds=None, shows=None):

@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.collections import LineCollection
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from cuelearn.book.figures import band, method_style
@@ -33,6 +34,13 @@ def each_run(ax, x, samples, method=None, *, geometric=False, **style):
     thin = {"color": line.get_color(), "linewidth": 0.6, "alpha": 0.55, "zorder": line.get_zorder() - 0.1}
     ax.plot(np.broadcast_to(x, samples.shape).T, samples.T, marker="." if len(mean_x) == 1 else "", **thin)
     ax.cuelearn_band = f"thin: {len(samples)} runs, thick: their {'geometric ' if geometric else ''}mean"
+
+
+def thin_lines(ax, grid, color, alpha=0.4):
+    """Single runs, the rows of a table, as thin lines; as one object, since thousands are slow to draw."""
+    lines = [np.column_stack([grid.columns, run]) for run in grid.to_numpy()]
+    ax.add_collection(LineCollection(lines, color=color, linewidth=0.5, alpha=alpha, zorder=2))
+    ax.autoscale_view()
 
 
 def curve(ax, table, x, y, method=None, *, runs="seed", factor=1.0, draw=band, **style):

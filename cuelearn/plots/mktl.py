@@ -8,7 +8,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from cuelearn.book.figures import BLACK, BLUE, GREY, RED, band, method_style, stamp
 from cuelearn.core.intervals import CONFIDENCE, interval
-from cuelearn.plots.common import curve, curves, distinct, mosaic, panels, where
+from cuelearn.plots.common import curve, curves, distinct, mosaic, panels, thin_lines, where
 
 TITLES = {"animals": "emoji, animals", "objects": "emoji, objects", "awa": "Animals with Attributes"}
 #: The order that methods are drawn in, the chapter's own on top; others come first.
@@ -102,11 +102,6 @@ def _legend(fig, axes):
     columns = -(-len(handles) // -int(-inches // fig.get_figwidth()))
     labels, shown = [*handles][::-1], [*handles.values()][::-1]
     fig.legend(shown, labels, loc="outside upper center", ncols=columns)
-
-
-def _runs(ax, grid, color):
-    """Single runs as thin lines."""
-    ax.plot(grid.columns, grid.T, color=color, linewidth=0.5, alpha=0.45, label="_")
 
 
 def _signed(value, digits=2):
@@ -271,7 +266,7 @@ def _differences(part, each, methods, base):
     for ax, method in zip(row, methods, strict=True):
         grid = 100.0 * (grids[method] - grids[base]).dropna(axis=1)
         ax.axhline(0.0, color=BLACK, linewidth=0.8)
-        _runs(ax, grid, GREY)
+        thin_lines(ax, grid, GREY)
         band(ax, grid.columns, grid.to_numpy(), method, alpha=0.35, markersize=3.0)
         ax.cuelearn_band = f"below: thin: targets, thick: their mean, band: its {CONFIDENCE:.0%} interval"
         _counts(ax, grid.columns)
@@ -503,7 +498,7 @@ def along_p(table, n_priors):
     # the automatic p may be one of the others
     means = table.groupby(["seed", "p"])[["accuracy", "used"]].mean().reset_index()
     for ax, column, factor in zip(axes, ("accuracy", "used"), (100.0, 1.0), strict=True):
-        _runs(ax, curve(ax, means, "p", column, "MKTL", factor=factor, alpha=0.0), GREY)
+        thin_lines(ax, curve(ax, means, "p", column, "MKTL", factor=factor, alpha=0.0), GREY)
         ax.cuelearn_band = f"thin: {table['seed'].nunique()} runs, thick: their mean"
         for p in automatic[:1]:
             look = {"color": method_style("MKTL auto")["color"], "linestyle": "--", "linewidth": 1.2}
@@ -525,7 +520,7 @@ def _p_axis(ax, values):
     ax.set_xscale("function", functions=(_to_log, lambda place: 1.0 + np.exp(place)))
     ticks = [p for p in (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0) if low <= p <= high]
     ax.xaxis.set_major_locator(FixedLocator(ticks))
-    ax.xaxis.set_major_formatter(lambda p, _: f"{p:g}")
+    ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlabel(r"$p$ (axis: $p - 1$, logarithmic)")
 
 

@@ -8,7 +8,7 @@ from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from cuelearn.book.figures import BLUE, GREEN, GREY, PURPLE, RED, method_style
 from cuelearn.core.intervals import CONFIDENCE, interval
-from cuelearn.plots.common import distinct, legend, panels, where
+from cuelearn.plots.common import distinct, legend, panels, thin_lines, where
 from cuelearn.plots.mms_items import columns, draw_candidates, draw_picture
 
 NAMES = ("MNIST", "letter", "Pendigits", "satimage", "usps")
@@ -74,7 +74,7 @@ def idea():
 
 def runs(ax, grid, style):
     """Each run, a row of `grid`, as a thin line; their mean as a thick one."""
-    ax.plot(grid.columns, grid.to_numpy().T, color=style["color"], linewidth=0.5, alpha=0.35)
+    thin_lines(ax, grid, style["color"])
     ax.plot(grid.columns, grid.mean(), **style)
     ax.cuelearn_band = "thin: single draws, thick: their mean"
 
