@@ -98,6 +98,7 @@ lock: ## resolve requirements.lock from pyproject.toml anew (Python 3.11 to 3.13
 clean: ## remove caches (numba's too) and the figures of smoke and quick; keeps figures/full and its sweeps
 	rm -rf figures/smoke figures/quick build .pytest_cache .hypothesis
 	rm -rf $(CACHE)/numba $(CACHE)/matplotlib $(CACHE)/ipython $(CACHE)/jupyter $(CACHE)/sweeps/smoke $(CACHE)/sweeps/quick
+	rm -rf $(CACHE)/drawn/smoke $(CACHE)/drawn/quick
 	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -exec rm -rf {} +
 	find . -path ./$(VENV) -prune -o -type d -name .ipynb_checkpoints -exec rm -rf {} +
 

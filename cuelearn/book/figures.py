@@ -348,7 +348,7 @@ class FigureStore:
         self.cache_dir = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "sweeps" / profile
         self.parameters = {k: v for k, v in dict(parameters or {}).items() if k not in NOT_PARAMETERS}
         self.svg = bool(os.environ.get("CUELEARN_SVG")) if svg is None else svg
-        self._draws = f"{cuelearn.source_hash()} {versions()} {PIL.__version__} {self.svg}"
+        self._draws = f"{cuelearn.source_hash()} {versions()} {PIL.__version__}"  # what draws
         self._tables = {}  # (id, text) -> the file that holds these numbers
         self._clock = time.perf_counter()
 
@@ -468,7 +468,8 @@ class FigureStore:
             extra.append(fig.text(1.0, 1.005, f"{' and '.join(words)} data", **made))
         try:
             kept = self.cache_dir.parents[1] / "drawn" / self.profile / f"{name}.pkl"
-            return drawn(kept, fig, f"{self._draws} {mpl.rcParams}", lambda: self._files(fig, name))
+            how = f"{self._draws} {self.svg} {mpl.rcParams}"
+            return drawn(kept, fig, how, lambda: self._files(fig, name))
         finally:
             for text in extra:
                 text.remove()
