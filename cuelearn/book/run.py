@@ -292,6 +292,7 @@ def _execute(job):
         "start_timeout": 120,
         "cwd": str(job.source.parent),
         "extra_arguments": ["--IPKernelApp.log_level=40"],
+        "request_save_on_cell_execute": False,  # megabytes, twice for each cell
     }
     try:
         with _relayed(relay, job.chapter):

@@ -45,7 +45,7 @@ def settings_of(table, profile):
     return {k: settings_of(v, profile) if isinstance(v, dict) else v[column] for k, v in table.items()}
 
 
-@lru_cache(maxsize=3)
+@lru_cache(maxsize=4)
 def load_set(name):
     """A data set by the first word of a task's name: bundled, or an original that the user has put in
     place."""

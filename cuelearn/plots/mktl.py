@@ -430,7 +430,9 @@ def weights(table, groups=()):
             ax.text(start - 0.4, -0.6, name, fontsize=_SMALL, va="bottom")
         ax.set_xticks(range(len(block)), [str(prior[k]) for k in block], rotation=90 * (len(prior) > 9))
         ax.set_yticks(range(len(new)), [str(c) for c in new])
-        beside = ax.secondary_yaxis("right")
+        beside = ax.twinx()
+        beside.set_ylim(ax.get_ylim())
+        beside.grid(False)
         beside.set_yticks(range(len(new)), [f"{total:.2g}" for total in totals])
         beside.set_ylabel("sum of $|w|$, all priors", fontsize=7.5)
         for side in (ax, beside):
@@ -517,7 +519,7 @@ def _p_axis(ax, values):
     """Axis of p with most of its room for those near 1."""
     low, high = min(values), max(values)
     ax.set_xlim(1.0 + 0.85 * (low - 1.0), 1.0 + 1.18 * (high - 1.0))
-    ax.set_xscale("function", functions=(_to_log, lambda place: 1.0 + np.exp(place)))
+    ax.set_xscale("function", functions=(_to_log, _from_log))
     ticks = [p for p in (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0) if low <= p <= high]
     ax.xaxis.set_major_locator(FixedLocator(ticks))
     ax.xaxis.set_major_formatter("{x:g}")
@@ -527,6 +529,10 @@ def _p_axis(ax, values):
 def _to_log(p):
     """Place of p on the axis: ln(p - 1)."""
     return np.log(np.maximum(np.asarray(p, dtype=float) - 1.0, 1e-9))
+
+
+def _from_log(place):
+    return 1.0 + np.exp(place)
 
 
 def at_p(axes, fitted, p):

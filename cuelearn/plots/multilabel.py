@@ -72,6 +72,10 @@ def _looks(groups):
     ]
 
 
+def _root(seconds):
+    return np.sqrt(np.maximum(seconds, 0.0))
+
+
 def weights_over_time(table, kernels, groups):
     """Kernel weights against training time, a panel per method (ML-MKL figure 1).
 
@@ -87,7 +91,7 @@ def weights_over_time(table, kernels, groups):
         end = mine["seconds"].max()
         ax.axvline(end, color="0.4", linewidth=0.8, linestyle=":")
         ax.set_title(f"{method_style(method)['label']}: {end:.2f} s")
-    ax.set_xscale("function", functions=(lambda t: np.sqrt(np.maximum(t, 0.0)), np.square))
+    ax.set_xscale("function", functions=(_root, np.square))
     ax.xaxis.set_major_locator(MaxNLocator(6))
     ax.set(xlim=(0.0, None), ylim=(0.0, None))
     for ax in axes[-1]:
