@@ -49,6 +49,7 @@ from cuelearn.experiments.mkl.tasks import (
     mistaken,
     picture_split,
     test_error,
+    undistanced,
 )
 from cuelearn.experiments.mkl.theorems import (
     mistake_bound,

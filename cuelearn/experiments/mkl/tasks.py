@@ -80,16 +80,28 @@ def described_pictures(kind, n_classes, n_views=1, n_jobs=1):
     return data, names, classes[data.y], np.repeat(rows, n_views)
 
 
+def undistanced(kind, n_classes, n_views=1):
+    """`described_pictures`, and `Pictures` of them without distances."""
+    data, names, labels, drawing = described_pictures(kind, n_classes, n_views)
+    group, view = drawing if kind == "objects" else data.y, np.arange(labels.size) % n_views
+    return data, Pictures(None, labels, names, group, drawing, view)
+
+
+def _distances(data, rows):
+    """Distances among some rows by cue, (n_cues, n, n)."""
+    X = data.X[rows]
+    distances = np.empty((len(data.cues), len(X), len(X)), dtype=np.float32)
+    for j, (cue, columns) in enumerate(data.cues.items()):
+        metric = "sqeuclidean" if cue in pictures.PLAIN else "chi2"
+        distances[j] = distance_matrix(X[:, columns], metric)
+    return distances
+
+
 @lru_cache(maxsize=2)
 def load_pictures(kind, n_classes, n_views=1):
     """`Pictures` of `described_pictures`. The distances of four views of 816 drawings take 1.7 GB."""
-    data, names, labels, drawing = described_pictures(kind, n_classes, n_views)
-    distances = np.empty((len(data.cues), labels.size, labels.size), dtype=np.float32)
-    for j, (cue, columns) in enumerate(data.cues.items()):
-        metric = "sqeuclidean" if cue in pictures.PLAIN else "chi2"
-        distances[j] = distance_matrix(data.X[:, columns], metric)
-    group, view = drawing if kind == "objects" else data.y, np.arange(labels.size) % n_views
-    return Pictures(distances, labels, names, group, drawing, view)
+    data, shown = undistanced(kind, n_classes, n_views)
+    return shown._replace(distances=_distances(data, slice(None)))
 
 
 def picture_split(shown, kind, per_class, seed):
@@ -115,13 +127,11 @@ def picture_split(shown, kind, per_class, seed):
 
 def kernels_among(cues, kind, n_classes, n_shown):
     """Kernels among all drawings of the first classes, sorted by class, by cue; "average": their mean."""
-    shown = load_pictures(kind, n_classes)
+    data, shown = undistanced(kind, n_classes)
     rows = np.argsort(shown.labels, kind="stable")
     rows = rows[shown.labels[rows] < n_shown]
-    picked = {
-        cue: distance[np.ix_(rows, rows)] for cue, distance in zip(EMOJI_CUES, shown.distances, strict=True)
-    }
-    found = {cue: np.exp(-distance / mean_rule(distance)) for cue, distance in picked.items()}
+    picked = zip(EMOJI_CUES, _distances(data, rows), strict=True)
+    found = {cue: np.exp(-distance / mean_rule(distance)) for cue, distance in picked}
     return {c: found[c] if c in found else sum(found.values()) / len(found) for c in cues}
 
 
@@ -131,7 +141,7 @@ def mistaken(predicted, cues, kind, n_classes, per_class, seed, most):
     `predicted` has for every cue, and for "average", the classes of the test samples. A column of the table
     is the row among all drawings of what is shown (`drawing`), or of one of what it is taken for (cues).
     """
-    shown = load_pictures(kind, n_classes)
+    _, shown = undistanced(kind, n_classes)
     train, test = picture_split(shown, kind, per_class, seed)
     found = {cue: np.asarray(predicted[cue]) for cue in (*cues, "average")}
     right = {cue: classes == shown.labels[test] for cue, classes in found.items()}
