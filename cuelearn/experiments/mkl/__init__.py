@@ -39,6 +39,7 @@ from cuelearn.experiments.mkl.runs import (
 )
 from cuelearn.experiments.mkl.settings import ALPHA_GRID, C_GRID, P_GRID, settings
 from cuelearn.experiments.mkl.tasks import (
+    cues_and_pictures,
     described_pictures,
     get_task,
     kernel_set,
@@ -49,7 +50,6 @@ from cuelearn.experiments.mkl.tasks import (
     mistaken,
     picture_split,
     test_error,
-    undistanced,
 )
 from cuelearn.experiments.mkl.theorems import (
     mistake_bound,

@@ -80,7 +80,7 @@ def described_pictures(kind, n_classes, n_views=1, n_jobs=1):
     return data, names, classes[data.y], np.repeat(rows, n_views)
 
 
-def undistanced(kind, n_classes, n_views=1):
+def cues_and_pictures(kind, n_classes, n_views=1):
     """`described_pictures`, and `Pictures` of them without distances."""
     data, names, labels, drawing = described_pictures(kind, n_classes, n_views)
     group, view = drawing if kind == "objects" else data.y, np.arange(labels.size) % n_views
@@ -100,7 +100,7 @@ def _distances(data, rows):
 @lru_cache(maxsize=2)
 def load_pictures(kind, n_classes, n_views=1):
     """`Pictures` of `described_pictures`. The distances of four views of 816 drawings take 1.7 GB."""
-    data, shown = undistanced(kind, n_classes, n_views)
+    data, shown = cues_and_pictures(kind, n_classes, n_views)
     return shown._replace(distances=_distances(data, slice(None)))
 
 
@@ -127,7 +127,7 @@ def picture_split(shown, kind, per_class, seed):
 
 def kernels_among(cues, kind, n_classes, n_shown):
     """Kernels among all drawings of the first classes, sorted by class, by cue; "average": their mean."""
-    data, shown = undistanced(kind, n_classes)
+    data, shown = cues_and_pictures(kind, n_classes)
     rows = np.argsort(shown.labels, kind="stable")
     rows = rows[shown.labels[rows] < n_shown]
     picked = zip(EMOJI_CUES, _distances(data, rows), strict=True)
@@ -141,7 +141,7 @@ def mistaken(predicted, cues, kind, n_classes, per_class, seed, most):
     `predicted` has for every cue, and for "average", the classes of the test samples. A column of the table
     is the row among all drawings of what is shown (`drawing`), or of one of what it is taken for (cues).
     """
-    _, shown = undistanced(kind, n_classes)
+    _, shown = cues_and_pictures(kind, n_classes)
     train, test = picture_split(shown, kind, per_class, seed)
     found = {cue: np.asarray(predicted[cue]) for cue in (*cues, "average")}
     right = {cue: classes == shown.labels[test] for cue, classes in found.items()}
