@@ -16,6 +16,14 @@ settings.register_profile("cuelearn", deadline=None, derandomize=True, database=
 settings.load_profile("cuelearn")
 
 
+#: Files of single tests that take long: first, so that the last minutes are not those of one worker alone.
+SLOW = ("test_notebooks.py", "test_install.py", "test_run.py", "test_site.py", "test_readme.py")
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in SLOW)
+
+
 @pytest.fixture(autouse=True)
 def _few_threads():
     """Workers of pytest-xdist times numba's threads stay within the cores; a test may set more itself."""

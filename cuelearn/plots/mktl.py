@@ -392,6 +392,10 @@ def samples_and_priors(axes, table, n_per_class, n_priors):
 # --- transfer weights ---------------------------------------------------------------------------------------
 
 
+def _same(place):
+    return place
+
+
 def weights(table, groups=()):
     """From where to where MKTL transfers: weights of the priors' scores for every new class.
 
@@ -430,9 +434,7 @@ def weights(table, groups=()):
             ax.text(start - 0.4, -0.6, name, fontsize=_SMALL, va="bottom")
         ax.set_xticks(range(len(block)), [str(prior[k]) for k in block], rotation=90 * (len(prior) > 9))
         ax.set_yticks(range(len(new)), [str(c) for c in new])
-        beside = ax.twinx()
-        beside.set_ylim(ax.get_ylim())
-        beside.grid(False)
+        beside = ax.secondary_yaxis("right", functions=(_same, _same))
         beside.set_yticks(range(len(new)), [f"{total:.2g}" for total in totals])
         beside.set_ylabel("sum of $|w|$, all priors", fontsize=7.5)
         for side in (ax, beside):

@@ -4,7 +4,8 @@ import itertools
 import warnings
 
 import numpy as np
-from matplotlib.colors import same_color
+from matplotlib.collections import LineCollection
+from matplotlib.colors import same_color, to_rgb
 from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.book.figures import interval, method_style
@@ -69,6 +70,13 @@ def named(ax, method):
     (line,) = [line for line in ax.lines if line.get_label() == method_style(method)["label"]]
     assert same_color(line.get_color(), method_style(method)["color"])
     return line
+
+
+def thin_lines(ax, color):
+    """Single runs in a panel: the values of each thin line of a colour."""
+    thin = [c for c in ax.collections if isinstance(c, LineCollection)]
+    thin = [c for c in thin if to_rgb(c.get_color()[0]) == to_rgb(color)]
+    return [segment[:, 1] for c in thin for segment in c.get_segments()]
 
 
 def has_band(ax, grid):

@@ -9,9 +9,9 @@ import pytest
 from matplotlib.colors import same_color
 from matplotlib.patches import Rectangle
 from numpy.testing import assert_allclose, assert_array_equal
-from pages import apart, check_curve, check_curves, drawn, labels_of, legend, named, shuffled
+from pages import apart, check_curve, check_curves, drawn, labels_of, legend, named, shuffled, thin_lines
 
-from cuelearn.book.figures import BLUE, RED, interval, method_style
+from cuelearn.book.figures import BLUE, GREY, RED, interval, method_style
 from cuelearn.experiments.mktl.compare import BINARY, MULTICLASS
 from cuelearn.experiments.mktl.tasks import TASKS
 from cuelearn.plots import mktl as draw
@@ -152,8 +152,7 @@ def check_differences(row, table, methods, base):
         (ax,) = [ax for ax in row if ax.get_title() == method_style(method)["label"]]
         grid = 100.0 * (each.loc[method] - each.loc[base])
         check_curve(ax, named(ax, method), grid)
-        thin = [line.get_ydata() for line in ax.lines if len(line.get_ydata()) == len(POSITIVE)][:-1]
-        assert_allclose(thin, grid)
+        assert_allclose(thin_lines(ax, GREY), grid)
 
 
 def panels_of(fig, n):
