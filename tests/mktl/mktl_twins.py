@@ -275,11 +275,10 @@ def conic_optimum(K, S, y, p, C, loss="multiclass", weight=None):
     problem = cp.Problem(cp.Minimize(0.5 / (C * n) * cp.square(bound) + weight @ slack / n), constraints)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for tolerance in (1e-10, 1e-9, 1e-8):  # its steps may stall on the way to the last digits
+        for tolerance in (1e-10, 1e-9, 1e-8):  # its steps, though short, may stall at the last digits
+            near = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance)
             with contextlib.suppress(cp.SolverError):
-                problem.solve(
-                    solver=cp.CLARABEL, tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance
-                )
+                problem.solve(solver=cp.CLARABEL, max_step_fraction=0.9, **near)
                 break
     if problem.value is None:
         raise RuntimeError("the conic solver failed")

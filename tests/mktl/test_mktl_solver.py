@@ -35,7 +35,7 @@ from cuelearn.mktl.mktl import solve_mktl
 from cuelearn.mktl.problem import TransferProblem
 
 # what the conic solver's own tolerance leaves uncertain, relative to the optimum
-SLACK = 3e-6
+SLACK = 1e-6
 LOSSES = [("multiclass", 3), ("hinge", 2), ("multiclass", 2)]
 UNFINISHED = {"tol": None, "finish": False}
 
