@@ -684,7 +684,7 @@ class Verdicts(list):
 
     def _repr_markdown_(self):
         said = [verdict._repr_markdown_() for verdict in self]
-        return "\n\n".join(said + [self.words] * bool(self.words))
+        return "\n\n".join(filter(None, [*said, self.words]))
 
 
 class ClaimBook:

@@ -1,12 +1,12 @@
 """Pictures of figures drawn before: a second run of a chapter draws nothing that has not changed."""
 
 import hashlib
+import io
 import pickle
-from pathlib import Path
 
 from matplotlib.transforms import TransformNode
 
-from cuelearn.core.storage import atomic_write
+from cuelearn.book.sweep import keep, load
 
 __all__ = ["drawn"]
 
@@ -19,16 +19,6 @@ class _Content(pickle.Pickler):
             return NotImplemented
         make, arguments, state, *_ = thing.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
         return make, arguments, state | {"_parents": [*state["_parents"].values()]}
-
-
-class _Hash:
-    """A file that is not kept."""
-
-    def __init__(self, salt):
-        self.sha256 = hashlib.sha256(salt.encode())
-
-    def write(self, content):
-        self.sha256.update(content)
 
 
 def drawn(kept, fig, salt, draw):
@@ -44,21 +34,20 @@ def drawn(kept, fig, salt, draw):
     draw : callable
     """
     key = _key(fig, salt)
-    try:
-        found, files = pickle.loads(Path(kept).read_bytes())
-    except Exception:  # absent or damaged
-        found, files = None, None
-    if key is None or found != key:
-        files = draw()
-        atomic_write(kept, pickle.dumps((key, files)))
+    if key is None:
+        return draw()
+    if (found := load(kept, key)) is not None:
+        return found[0]
+    files = draw()
+    keep(kept, key, pickle.dumps(files))
     return files
 
 
 def _key(fig, salt):
     """Hash of all that a figure holds; None if a part of it, such as a lambda, cannot be pickled."""
-    content = _Hash(salt)
+    content = io.BytesIO()
     try:
         _Content(content, pickle.HIGHEST_PROTOCOL).dump(fig)
     except Exception:  # from any part of the figure
         return None
-    return content.sha256.hexdigest()
+    return hashlib.sha256(salt.encode() + content.getvalue()).hexdigest()

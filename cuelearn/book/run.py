@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 import traceback
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -275,6 +276,27 @@ def _surroundings(options):
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
 
 
+@cache
+def _engine():
+    """Name of papermill's engine that writes the notebook when it ends, also by a dead kernel.
+
+    The usual one writes its megabytes before and after each cell.
+    """
+    from papermill.engines import NBClientEngine, papermill_engines
+
+    class SavedOnce(NBClientEngine):
+        @classmethod
+        def execute_managed_notebook(cls, nb_man, kernel_name, **options):
+            path, nb_man.output_path = nb_man.output_path, None
+            try:
+                super().execute_managed_notebook(nb_man, kernel_name, **options)
+            finally:
+                nb_man.output_path = path
+
+    papermill_engines.register("saved once", SavedOnce)
+    return "saved once"
+
+
 def _execute(job):
     """Make one chapter. Returns an empty text, or why it failed."""
     import papermill
@@ -292,7 +314,7 @@ def _execute(job):
         "start_timeout": 120,
         "cwd": str(job.source.parent),
         "extra_arguments": ["--IPKernelApp.log_level=40"],
-        "request_save_on_cell_execute": False,  # megabytes, twice for each cell
+        "engine_name": _engine(),
     }
     try:
         with _relayed(relay, job.chapter):

@@ -160,6 +160,11 @@ def _evaluate(i, function, point, threads, /, **common):
         numba.set_num_threads(before)
 
 
+def keep(file, key, result, seconds=0.0):
+    """Store a pickled result, and the seconds it took, where `load` finds it."""
+    atomic_write(file, zlib.compress(pickle.dumps((key, result, seconds))))
+
+
 def load(file, key):
     """(result, seconds) stored under `key`; None if the file is absent, damaged or of another key."""
     try:
@@ -282,7 +287,7 @@ class Sweep:
         self.n_computed_, self.n_cached_ = len(todo), sum(found[key] is not None for key in keys)
         with self._bar(len(todo)) as bar:
             for key, result, seconds in self._compute(function, todo, common):
-                atomic_write(files[key], zlib.compress(pickle.dumps((key, result, seconds))))
+                keep(files[key], key, result, seconds)
                 found[key] = pickle.loads(result), seconds
                 bar.update(1)
         # equal points are computed once, and each gets a result of its own

@@ -36,10 +36,10 @@ def each_run(ax, x, samples, method=None, *, geometric=False, **style):
     ax.cuelearn_band = f"thin: {len(samples)} runs, thick: their {'geometric ' if geometric else ''}mean"
 
 
-def thin_lines(ax, grid, color, alpha=0.4):
+def thin_lines(ax, grid, color):
     """Single runs, the rows of a table, as thin lines; as one object, since thousands are slow to draw."""
     lines = [np.column_stack([grid.columns, run]) for run in grid.to_numpy()]
-    ax.add_collection(LineCollection(lines, color=color, linewidth=0.5, alpha=alpha, zorder=2))
+    ax.add_collection(LineCollection(lines, color=color, linewidth=0.5, alpha=0.4, zorder=2))
     ax.autoscale_view()
 
 

@@ -253,6 +253,10 @@ def test_failure_keeps_log_and_notebook_and_is_repeated(tmp_path):
     assert "ZeroDivisionError" in (out / "mkl.log").read_text()
     assert "so far so good" in (out / "mkl.failed.ipynb").read_text()
     assert not list(out.glob(".*running*"))
+    notebook(tmp_path, "print('until here')", "import os, time; time.sleep(1); os._exit(9)")
+    done = execute(tmp_path)
+    assert done.returncode == 1 and "mkl: FAILED" in done.stdout and "Kernel died" in done.stderr
+    assert "until here" in (out / "mkl.failed.ipynb").read_text()
     notebook(tmp_path, "print('mended')")
     assert execute(tmp_path).returncode == 0
     assert seen(out) == ["mkl.ipynb", "mkl.json"]

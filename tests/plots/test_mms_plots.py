@@ -66,6 +66,7 @@ def test_accuracy_curves(curves):
         assert ax.get_ylabel() == (f"{hardness}\ntest accuracy (%)" if c == 0 else "")
         assert ax.get_xscale() == "log" and ax.get_ylim() == (0, 100)
         assert len(ax.lines) == len(METHODS)
+        assert sum(len(thin.get_segments()) for thin in ax.collections) == len(METHODS) * len(SEEDS)
         mine = curves[(curves["name"] == name) & (curves["p_correlated"] == hard[0])]
         for method in METHODS:
             of = mine[mine["method"] == method].pivot(index="seed", columns="n_candidates", values="accuracy")
