@@ -15,6 +15,7 @@ from cuelearn.experiments.oks.compare import (
     compare_all,
     edges,
     every_kernel,
+    every_kernel_again,
     of_the_paper,
     pictures_of,
     probabilities,

@@ -208,6 +208,17 @@ def every_kernel(name, seed, grids, pairs):
     return pd.DataFrame(rows)
 
 
+def every_kernel_again(sweep, split, names, grids, seeds, data):
+    """`every_kernel` of some pairs on further splits; `split(seed)` gives the pairs."""
+    found = [pd.DataFrame()]
+    for seed in seeds:
+        points = [{"name": n, "seed": seed, "grids": grids} for n in names]
+        common = partial(_drawn, split, seed)
+        table = sweep.frame(every_kernel, points, common=common, data=data)
+        found.append(table.drop(columns="grids", errors="ignore"))
+    return pd.concat(found, ignore_index=True)
+
+
 def pictures_of(name, pair, quality, one="HSV 1x1 chi2", other="words 3x1 chi2"):
     """Pictures of a pair of emoji, (n, 64, 64, 3), by title: of either label; of what two kernels mistake.
 
