@@ -343,10 +343,13 @@ def judge_close(claim, ours, other, tolerance, *, blocks=None, **about):
     return _decide(claim, _estimate(ours - other, blocks), -tolerance, tolerance, **about)
 
 
-def judge_ratio(claim, numerator, denominator, at_least=None, at_most=None, *, blocks=None, **about):
+def judge_ratio(
+    claim, numerator, denominator, at_least=None, at_most=None, *, relevant=0.0, blocks=None, **about
+):
     """Claim: the geometric mean ratio of paired positive measurements, such as times, lies in a range.
 
     At least one end of the range is given; the interval lies within (holds), outside (fails), or neither.
+    Outside is also what passes an end by less than `relevant`, as in `judge_difference`.
 
     Examples
     --------
@@ -359,7 +362,7 @@ def judge_ratio(claim, numerator, denominator, at_least=None, at_most=None, *, b
     if min(top.min(), bottom.min()) <= 0:
         raise ValueError("numerator and denominator must be positive")
     estimate = _estimate(np.log(top) - np.log(bottom), blocks, math.exp)
-    return _decide(claim, estimate, at_least, at_most, **about)
+    return _decide(claim, estimate, at_least, at_most, relevant=relevant, **about)
 
 
 def judge_slope(claim, x, y, at_least=None, at_most=None, *, log_y=True, runs=None, **about):

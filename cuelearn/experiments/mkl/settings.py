@@ -7,10 +7,18 @@ P_GRID = (1.01, 1.05, 1.10, 1.25, 1.50, 1.75, 2.0)
 C_GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 ALPHA_GRID = (0.0001, 0.001, 0.0025, 0.005, 0.0075, 0.01, 0.02)
 
+#: Methods whose errors claims compare closely, in quick and in full.
+OBS_6 = ("OBSCURE", "SILPMKL", "MCMKL", "LpMKL", "LpMKL sparse")
+UFO_5 = ("OBSCURE", "UFOMKL", "LPBeta")
+
 # smoke, quick, full
 TABLE = {
     "seeds": (2, 3, 10),
-    "tables": {"seeds": (2, 6, 12)},
+    "tables": {
+        "seeds": (2, 6, 12),
+        "more_seeds": (3, 12, 72),  # of `further` alone, which obs-6 and ufo-5 compare
+        "further": (UFO_5, OBS_6, UFO_5),
+    },
     "three_class": {"seeds": (2, 6, 20)},
     "objects": {"n_classes": (12, 102, 102), "n_train": (60, 408, 510)},
     "categories": {"n_classes": (4, 30, 30), "n_train": (120, 300, 900), "seeds": (2, 5, 10)},
@@ -68,6 +76,7 @@ TABLE = {
         "n_epochs": (10, 6000, 2000),
         "n_epochs_hard": (10, 1000, 300),
         "seeds": (2, 5, 10),
+        "more_seeds": (3, 5, 80),  # of OBSCURE and Pegasos-MKL at the chosen C, which obs-1 compares
     },
     "objects_p": {
         "n_train": (24, 204, 306),
@@ -107,6 +116,7 @@ TABLE = {
     "mnist_all": {
         "n_train": ((), (), (60_000, 20_000)),
         "n_epochs": ((), (), (10, 500)),
+        "runs": ((), (), (5, 1)),  # orders of visits
         "n_test": (10_000,) * 3,
     },
     "ufo": {"n_train": (24, 204, 306), "n_epochs": (10, 500, 2000), "seeds": (2, 4, 10)},

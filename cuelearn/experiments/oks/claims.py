@@ -154,7 +154,7 @@ def _gaps(table, *columns):
 
 
 def _gap(kernels, first="accuracy_0", second="accuracy_1"):
-    """Accuracy of the best minus the worst on one split, ranked on one half of the test, seen on the other."""
+    """Accuracy of the best minus the worst on one split, ranked on a half of its test, seen on the other."""
     few, gaps = min(5, len(kernels) // 2), []
     for ranked, seen in ((first, second), (second, first)):
         order = np.argsort(-kernels[ranked].to_numpy(), kind="stable")
