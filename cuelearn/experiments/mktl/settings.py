@@ -54,7 +54,7 @@ TABLE = {
         "objects": ((1, 5), _FOUR, _ALL),
         "awa": _AWA,
         "seeds": (2, 24, 400),
-        "more_seeds": (3, 120, 2400),  # of MKTL alone, where two numbers of priors are compared
+        "more_seeds": (3, 120, 15_000),  # of MKTL alone, where two numbers of priors are compared
         "draws": (1, 6, 10),  # that parameters are chosen on
     },
     "priors": {
