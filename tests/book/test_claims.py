@@ -157,6 +157,17 @@ def test_equal_methods_contradict_a_claim_that_one_is_better():
     assert judge_difference("om2-6", ours + noise, ours, margin=-0.001).verdict == "undecided"
 
 
+def test_equal_work_contradicts_a_claim_of_less():
+    """Ratios about one: they never part from one, but from a saving that matters."""
+    other, noise = np.full(8, 100.0), np.array([-2, 3, -3, 2, 1, -1, 2, -2])
+    same = judge_ratio("obs-1", other + noise, other, at_most=1.0, relevant=0.1)
+    assert 0.9 < same.low < 1.0 < same.high and same.verdict == "fails"
+    assert judge_ratio("obs-1", other + noise, other, at_most=1.0).verdict == "undecided"
+    assert judge_ratio("obs-1", other - 5 + noise, other, at_most=1.0, relevant=0.1).verdict == "holds"
+    wide = judge_ratio("obs-1", other - 5 + 5 * noise, other, at_most=1.0, relevant=0.1)
+    assert wide.low < 0.9 and wide.verdict == "undecided"
+
+
 def test_runs_that_would_decide():
     values = np.array([0.0, 1.0, -1.0, 0.8, 0.2, -0.4])  # mean 0.1, deviation 0.75
     verdict = judge_at_least("obs-6", values, 0.0, unit="split")

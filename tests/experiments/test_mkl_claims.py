@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cuelearn.book.claims import judge
+from cuelearn.book.claims import claims, judge
+from cuelearn.experiments.mkl.settings import settings
 
 
 @pytest.fixture
@@ -96,6 +97,42 @@ def test_exact_zeros_are_judged_where_runs_came_to_the_gap(save):
     assert verdict.verdict == "holds"
     zeros, fewer, sparse, dense = (part for _, part in verdict.parts)
     assert zeros.number == 0.4 and fewer.number < 0 and sparse.number < -0.09 and abs(dense.number) < 0.01
+
+
+def test_errors_are_compared_on_the_splits_that_two_methods_have(save):
+    """Of which one pair has more than another; a run that ended far from the optimum is left out."""
+    means = {"UFOMKL": (0.3, 9), "OBSCURE": (0.35, 9), "LPBeta": (0.4, 4)}
+    rows = [(m, s, error + s / 1000, 1.0) for m, (error, n) in means.items() for s in range(n)]
+    table = pd.DataFrame(rows, columns=["method", "seed", "test_error", "converged"])
+    table["test_error"] += np.random.default_rng(0).normal(0, 0.002, len(table))
+    first, second = (part for _, part in judge("ufo-5", save("thesis-fig-4.9-right", table)).parts)
+    assert (first.n, second.n, first.text, second.text) == (9, 4, "", "")
+    table.loc[(table["method"] == "LPBeta") & (table["seed"] == 2), "converged"] = 0.0
+    first, second = (part for _, part in judge("ufo-5", save("thesis-fig-4.9-right", table)).parts)
+    assert (first.n, second.n) == (9, 3) and "1 splits" in second.text
+
+
+def test_all_digits_are_judged_over_orders_of_visits(save):
+    """Against the number printed for the same test digits; 20,000 by the digits of one run."""
+    runs = [(60_000, s, 0.0219 + s / 1e4) for s in range(5)] + [(20_000, 0, 0.0262)]
+    save(
+        "thesis-fig-4.8-60000.digits",
+        {"wrong after 60000": [0] * 98 + [1, 0], "wrong after 20000": [0] * 97 + [1] * 3},
+    )
+    place = save("thesis-fig-4.8-60000", pd.DataFrame(runs, columns=["n_train", "seed", "test_error"]))
+    (_, paper), (_, fewer) = judge("obs-8", place).parts
+    assert (paper.verdict, paper.n, paper.unit) == ("holds", 5, "order of visits")
+    assert (fewer.n, fewer.unit) == (100, "test digit") and fewer.number == pytest.approx(-0.02)
+
+
+@pytest.mark.parametrize("profile", ["quick", "full"])
+def test_runs_are_as_many_as_planned_for_the_claims(profile):
+    size, planned = settings(profile), claims("mkl")[profile]
+    assert planned["obs-6"] == str(size["tables"]["more_seeds" if profile == "quick" else "seeds"])
+    assert planned["ufo-5"] == str(size["tables"]["more_seeds" if profile == "full" else "seeds"])
+    assert planned["obs-1"].split(";")[0] == str(size["pendigits"]["seeds"])
+    assert str(size["pendigits"]["more_seeds"]) in planned["obs-1"]
+    assert planned["obs-8"] == str(max(size["mnist_all"]["runs"], default=0))
 
 
 def test_errors_on_scenes_are_parts_of_the_tier_original(save):

@@ -421,6 +421,9 @@ def test_repeated_methods_run_on_every_split(tmp_path):
     sweep, grids = Sweep(tmp_path, "x"), {"C": (1.0, 8.0), "beta": (0.3, 0.7), "p": (1.25,)}
     runs = exp.compare_all(sweep, split, [name], grids, [3, 4], exp.load_set("leaves"), ("MuSVM", "OKS"))
     assert asked == [3, 4] and runs.groupby("seed")["method"].size().tolist() == [len(exp.METHODS), 2]
+    again = exp.every_kernel_again(sweep, split, [name], grids, range(4, 6), exp.load_set("leaves"))
+    assert again.groupby("seed")["kernel"].max().to_dict() == {4: 12, 5: 12}
+    assert exp.every_kernel_again(sweep, split, [], grids, [4], exp.load_set("leaves")).empty
     alone = exp.compare(name, ["MuSVM"], 4, grids, split(4))
     mine = runs[(runs["method"] == "MuSVM") & (runs["seed"] == 4)]
     assert mine["accuracy"].tolist() == alone["accuracy"].tolist()
@@ -464,6 +467,9 @@ def test_ranks_of_one_half_are_judged_on_the_other():
     )
     both = pd.DataFrame({"accuracy_0": np.linspace(0, 1, 60), "accuracy_1": np.linspace(0, 1, 60)})
     assert claims._gap(both) == pytest.approx(55 / 59)
+    pairs = [luck.assign(name="a", seed=0), both.assign(name="a", seed=1), both.assign(name="b", seed=0)]
+    found = claims._gaps(pd.concat(pairs))
+    assert_allclose(found, [(claims._gap(luck) + 55 / 59) / 2, 55 / 59])
 
 
 @pytest.mark.parametrize("worse, verdict", [(0.01, "holds"), (0.06, "mixed")])
