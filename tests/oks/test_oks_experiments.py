@@ -118,8 +118,8 @@ def test_pairs_of_corel5k(monkeypatch):
 
 
 def test_pairs_of_leaves():
-    """Four species against four others, none twice, a third of each tests; a quarter is held back."""
-    names = exp.pairs("leaves", 99)
+    """Four species against four others, none twice in twelve, a third of each tests; a quarter is held back."""
+    names = exp.pairs("leaves", 12)
     assert (names[:2], len(names)) == (["leaves 1/2", "leaves 3/4"], 12)
     leaves, seen = exp.load_set("leaves"), []
     for pair in exp.describe_pairs(names, 0, 45).values():
@@ -132,6 +132,8 @@ def test_pairs_of_leaves():
         assert tasks.held_apart(pair, np.random.default_rng(0))[1].size == pytest.approx(21, abs=2)
         seen += [*np.unique(species)]
     assert len(set(seen)) == len(seen) == 96
+    anew = [tasks._species(k) for k in range(25, 49)]
+    assert np.unique(anew).size == 96 and not {*anew[0]} <= {*seen[:8]}
 
 
 def test_work_is_counted(two):

@@ -16,9 +16,10 @@ ORIGINAL_TASKS = ("corel5k sky/people", "corel5k water/tree", "corel5k sky/grass
 TABLE = {
     "n_pairs": (2, 10, 99),  # of keywords (there are 9, and 22 in full), and as many of categories (10, 16)
     "least": ((100, 10), (100, 10), (60, 8)),  # drawings and families of a label
-    "n_leaves": (2, 12, 12),  # pairs of four species of leaves against four others: all there are
+    "n_leaves": (2, 12, 12),  # pairs of four species of leaves against four others: all without a common one
+    "more_leaves": (3, 48, 48),  # on which every kernel is alone, species drawn four times
     # splits by thing on which every kernel of a pair is alone; the first is drawn
-    "alone": {"keyword": (1, 1, 5), "category": (1, 1, 5), "leaves": (2, 10, 20)},
+    "alone": {"keyword": (1, 1, 5), "category": (1, 1, 5), "leaves": (2, 4, 20)},
     "pairs": {"n_drawings": (45, 130, 130), "n_views": (1, 2, 3), "n_pictures": (90, 600, 1500)},
     "grids": {
         "C": ((1.0, 2.0**5), (2.0**-10, 2.0**-5, 1.0, 2.0**5, 2.0**10), C_GRID),

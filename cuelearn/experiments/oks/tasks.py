@@ -5,6 +5,7 @@ if as much is left on either side without the things that have both. Of these pa
 other, no label twice. The side with more drawings is cut to the other's number, so that chance is one half; a
 third of the families tests. Of the hundred species of leaves a seed draws groups of four, and a pair is one
 group against the next, with four kernels on each of three cues; a third of the leaves of each species tests.
+When the groups are used up, the species are drawn anew.
 The papers' own pairs are those of Corel5k.
 """
 
@@ -73,11 +74,11 @@ def _many(some, least):
 def pairs(kind, n, least=LEAST):
     """The first n tasks of the rule, such as "keyword bird/fruit", where there are as many.
 
-    Of kind "keyword" or "category", or "leaves": "leaves 3/4" are the third and the fourth group of species.
+    Of kind "keyword" or "category", or "leaves": "leaves 3/4" are the third and the fourth group of species, of
+    which no species is in two up to "leaves 23/24".
     """
     if kind == "leaves":
-        n_groups = np.unique(load_set(kind).y).size // GROUP
-        return [f"leaves {k}/{k + 1}" for k in range(1, n_groups, 2)][:n]
+        return [f"leaves {k}/{k + 1}" for k in range(1, 2 * n, 2)]
     labels = [name for name in _labelled(kind)[0] if _many(_only(kind, name), least)]
     fit = combinations(labels, 2)
     fit = [p for p in fit if all(_many(_only(kind, *sides), least) for sides in (p, p[::-1]))]
@@ -138,11 +139,18 @@ def _of_corel5k(name, n_pictures, rng):
     return Pair(X[train], labels[train], X[test], labels[test], kernels, rows[train], half, TENTH)
 
 
+def _species(group):
+    """The species of a group, counted from 1."""
+    rng, species = np.random.default_rng([SEED, 2]), np.unique(load_set("leaves").y)
+    drawn, group = divmod(group - 1, species.size // GROUP // 2 * 2)
+    order = [rng.permutation(species) for _ in range(drawn + 1)][-1]
+    return order[GROUP * group : GROUP * (group + 1)]
+
+
 def _of_leaves(name, rng):
     """Leaves of one group of species and of another; of each species as many test."""
     data = load_set("leaves")
-    order = np.random.default_rng([SEED, 2]).permutation(np.unique(data.y))
-    sides = [order[GROUP * (int(k) - 1) : GROUP * int(k)] for k in name.partition(" ")[2].split("/")]
+    sides = [_species(int(group)) for group in name.partition(" ")[2].split("/")]
     rows = np.flatnonzero(np.isin(data.y, sides))
     species, labels, X = data.y[rows], np.isin(data.y[rows], sides[1]).astype(np.int64), data.X[rows]
     train, test = apart(species, rows, TEST_PARTS, rng)
