@@ -118,7 +118,7 @@ def test_pairs_of_corel5k(monkeypatch):
 
 
 def test_pairs_of_leaves():
-    """Four species against four others, none twice in twelve, a third of each tests; a quarter is held back."""
+    """Four species against four others, twelve without a common one, a third of each tests."""
     names = exp.pairs("leaves", 12)
     assert (names[:2], len(names)) == (["leaves 1/2", "leaves 3/4"], 12)
     leaves, seen = exp.load_set("leaves"), []

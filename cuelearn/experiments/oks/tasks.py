@@ -74,8 +74,8 @@ def _many(some, least):
 def pairs(kind, n, least=LEAST):
     """The first n tasks of the rule, such as "keyword bird/fruit", where there are as many.
 
-    Of kind "keyword" or "category", or "leaves": "leaves 3/4" are the third and the fourth group of species, of
-    which no species is in two up to "leaves 23/24".
+    Of kind "keyword" or "category", or "leaves": "leaves 3/4" are the third and the fourth group of species.
+    Up to "leaves 23/24" no species is in two of them.
     """
     if kind == "leaves":
         return [f"leaves {k}/{k + 1}" for k in range(1, 2 * n, 2)]
