@@ -16,7 +16,7 @@ TABLE = {
     "seeds": (2, 3, 10),
     "tables": {
         "seeds": (2, 6, 12),
-        "more_seeds": (3, 12, 72),  # of `further` alone, which obs-6 and ufo-5 compare
+        "more_seeds": (3, 12, 360),  # of `further` alone, which obs-6 and ufo-5 compare
         "further": (UFO_5, OBS_6, UFO_5),
     },
     "three_class": {"seeds": (2, 6, 20)},
