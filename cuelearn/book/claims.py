@@ -232,7 +232,7 @@ def _decide(claim, estimate, at_least=None, at_most=None, *, relevant=0.0, text=
         more = units - estimate.n
         unit = about.get("unit") or "run"
         some = f"{more:.0f} more {unit}s" if more < 10_000 else f"more than 10,000 {unit}s"
-        text = _joined(text, f"The interval contains {end:.4g}; about {some} would decide.")
+        text = _joined(text, f"The interval contains {end + 0.0:.4g}; about {some} would decide.")
     else:
         verdict = "holds"
     return Verdict(claim, verdict, number, low, high, text=text, p=p, **about)
