@@ -1,5 +1,6 @@
 """Figures and tables: files, provenance, determinism, style."""
 
+import io
 import json
 import pickle
 import shutil
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from PIL import Image
 from scipy.stats import t
 
 from cuelearn.book import figures
@@ -79,6 +81,23 @@ def test_same_drawing_same_bytes(store, fig, tmp_path):
     first = content()
     assert content(note="other") == first
     assert b"<dc:date>" not in first[0] and len(fig.texts) == texts
+
+
+def test_a_packed_picture_keeps_its_colours():
+    """Few pixels of a scale of colours beside many of a matrix: none may be merged with another drawing's."""
+    matrix = np.kron(0.5 + 0.5 * np.eye(3), np.ones((100, 100)))
+    matrix += 0.03 * np.random.default_rng(0).standard_normal(matrix.shape)
+    fig, (left, right) = plt.subplots(1, 2)
+    fig.colorbar(left.imshow(matrix, cmap="cividis", vmin=-0.5, vmax=1))
+    right.bar(range(len(figures.PALETTE)), 1, color=figures.PALETTE)
+    png = io.BytesIO()
+    fig.savefig(png)
+    plt.close(fig)
+    before, after = (
+        np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), dtype=int)
+        for data in (png.getvalue(), figures.compressed(png.getvalue()))
+    )
+    assert np.abs(after - before).max() <= 8
 
 
 def test_what_did_not_change_is_not_drawn_again(store, tmp_path, monkeypatch):
