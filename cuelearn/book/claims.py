@@ -325,6 +325,10 @@ def judge_difference(
     verdict = _decide(claim, _estimate(ours - other, blocks), **side, relevant=relevant, text=text, **about)
     if margin == 0.0 and verdict.low is not None and verdict.low == verdict.high == 0.0:
         return verdict._replace(verdict="fails", text=_joined(text, "No difference at all."))
+    better = verdict.low is not None and (verdict.high < 0.0 if lower_is_better else verdict.low > 0.0)
+    if verdict.verdict == "fails" and better:
+        said = f"There is a difference, smaller than the {margin:g} that counts."
+        return verdict._replace(text=_joined(text, said))
     return verdict
 
 

@@ -44,7 +44,9 @@ def test_difference():
     assert better[2:5] == tuple(interval(np.subtract(LOW, HIGH)))
     assert judge_difference("om2-4", HIGH, LOW).verdict == "fails"
     assert judge_difference("om2-4", HIGH, LOW, lower_is_better=False).verdict == "holds"
-    assert judge_difference("om2-4", LOW, HIGH, margin=2).verdict == "fails"  # better, but not by 2
+    small = judge_difference("om2-4", LOW, HIGH, margin=2)  # better, but not by 2
+    assert small.verdict == "fails" and "smaller than the 2 that counts" in small.text
+    assert judge_difference("om2-4", HIGH, LOW, margin=2).text == ""
     assert judge_difference("om2-4", HIGH, LOW, margin=-2).verdict == "holds"  # worse, but by less than 2
     undecided = judge_difference("om2-4", [1, 2, 3], [2, 1, 3.5])
     assert undecided.verdict == "undecided" and "more runs would decide" in undecided.text
