@@ -268,7 +268,7 @@ def _surroundings():
 def _plain(value):
     """For JSON: NumPy's and pandas' numbers and arrays; anything else by its name."""
     if isinstance(value, pd.DataFrame):
-        return value.to_dict("list")
+        return value.astype(object).where(value.notna(), None).to_dict("list")  # JSON has no NaN
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 

@@ -223,10 +223,12 @@ def test_table_with_the_papers_numbers(store):
 
 def test_table_aligned_by_index(store):
     ours = pd.DataFrame({"error": [1.0, 2.0]}, index=pd.Index(["a", "b"], name="method"))
-    theirs = pd.DataFrame({"error": [20.0, 10.0]}, index=pd.Index(["b", "a"], name="method"))
+    theirs = pd.DataFrame({"error": [np.nan, 10.0]}, index=pd.Index(["b", "a"], name="method"))
     store.save_table(ours, "jmlr-fig-6", provenance=PENDIGITS, paper=theirs)
-    expected = "method,error,paper: error\na,1.0,10.0\nb,2.0,20.0\n"
+    expected = "method,error,paper: error\na,1.0,10.0\nb,2.0,\n"
     assert (store.directory / "jmlr-fig-6.csv").read_text() == expected
+    (item,) = saved_items(store.directory)
+    assert item["paper"] == {"error": [None, 10.0]}  # JSON has no NaN
 
 
 def test_further_tables_stand_beside_a_table(store):
