@@ -1,12 +1,10 @@
 """GMKL and VSKL: conic optima, certificates, gradients, labels of all forms, scikit-learn's checks."""
 
-import warnings
-
 import cvxpy as cp
 import numpy as np
 import pytest
 from mkl_data import several_labels as toy
-from mlmkl_twins import make_task, svm_optimum
+from mlmkl_twins import make_task, solved, svm_optimum
 from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.kernels import KernelBank
@@ -42,14 +40,6 @@ def roots(stack):
         keep = values > 1e-10 * values.max()
         found.append(vectors[:, keep] * np.sqrt(values[keep]))
     return found
-
-
-def solved(problem):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        problem.solve(solver=cp.CLARABEL)
-    assert problem.status == "optimal"
-    return float(problem.value)
 
 
 def hinge(features, blocks, signs, C):
