@@ -18,14 +18,22 @@ TOLERANCE = 0.01
 DESIGN = ("n_train", "n_kernels", "p", "C", "seed", "epoch", "method", "task", "name", "kind")
 
 
-@pytest.mark.parametrize("claim", claims().index)
-def test_every_verdict_is_found_again_from_the_tables(claim):
+def judged_in(directory):
+    return [pytest.param(directory, claim, id=claim) for claim in read_verdicts(directory)["id"]]
+
+
+@pytest.mark.parametrize("directory, claim", judged_in(REFERENCE) + judged_in(REFERENCE / "original"))
+def test_every_verdict_is_found_again_from_the_tables(directory, claim):
     """By one call, from nothing but the files beside the figures."""
-    written, found = read_verdicts(REFERENCE).set_index("id").loc[claim], judge(claim, REFERENCE)
-    columns = ["verdict", "real", "simulated", "unit", "figure", "data"]
+    written, found = read_verdicts(directory).set_index("id").loc[claim], judge(claim, directory)
+    columns = ["verdict", "real", "simulated", "original", "unit", "figure", "data"]
     assert [getattr(found, column) for column in columns] == written[columns].tolist()
     numbers = [np.nan if value is None else value for value in found[2:5]]
     assert_allclose(numbers, written[["number", "low", "high"]].astype(float), rtol=1e-9)
+
+
+def test_every_claim_has_a_verdict():
+    assert read_verdicts(REFERENCE)["id"].tolist() == claims().index.tolist()
 
 
 def test_the_units_are_as_many_as_were_planned():

@@ -221,21 +221,20 @@ def _decide(claim, estimate, at_least=None, at_most=None, *, relevant=0.0, text=
         ends.append((at_most, high <= at_most, low >= beyond, _units(estimate, at_most, beyond)))
         outside.append(estimate.beyond(_forward(estimate, beyond)))
         inside.append(1 - estimate.beyond(_forward(estimate, at_most)))
-    p = min(1.0, 2 * min(max(inside), min(outside)))
     about["needed"] = max(units for *_, units in ends)
     crossed = [(end, units) for end, within, without, units in ends if not within and not without]
     if any(without and not within for _, within, without, _ in ends):
-        verdict = "fails"
+        verdict, p = "fails", min(outside)
     elif crossed:
-        verdict = "undecided"
+        verdict, p = "undecided", min(max(inside), min(outside))
         end, units = crossed[0]
         more = units - estimate.n
         unit = about.get("unit") or "run"
         some = f"{more:.0f} more {unit}s" if more < 10_000 else f"more than 10,000 {unit}s"
         text = _joined(text, f"The interval contains {end + 0.0:.4g}; about {some} would decide.")
     else:
-        verdict = "holds"
-    return Verdict(claim, verdict, number, low, high, text=text, p=p, **about)
+        verdict, p = "holds", max(inside)
+    return Verdict(claim, verdict, number, low, high, text=text, p=min(1.0, 2 * p), **about)
 
 
 def _units(estimate, *bounds):
@@ -508,7 +507,7 @@ def combine(claim, parts, *, open_parts=(), text="", figure=""):
         if mine:
             found[tier], deciding[tier], corrected = _of_one_tier(list(mine.values()), open_parts)
             named = zip(mine.items(), corrected, strict=True)
-            said += [f"{what}: {verdict}{_number(part)}." for (what, part), verdict in named]
+            said += [f"{what}: {verdict}{_told(part)}." for (what, part), verdict in named]
     if open_parts:
         said.append(f"Open: {'; '.join(open_parts)}.")
     tier = next(iter(found))
@@ -540,11 +539,13 @@ def _of_one_tier(parts, open_parts):
     return "undecided", parts[least], kept
 
 
-def _number(verdict):
-    if verdict.number is None:
-        return ""
-    spread = "" if verdict.low is None else f", 95% interval {verdict.low:.4g} to {verdict.high:.4g}"
-    return f" ({verdict.number:.4g}{spread})"
+def _told(part):
+    """In parentheses: the number of a part, its interval, and what is said of it besides."""
+    told = [] if part.number is None else [f"{part.number:.4g}"]
+    if part.low is not None:
+        told[0] += f", 95% interval {part.low:.4g} to {part.high:.4g}"
+    told += [part.text.rstrip(".")] if part.text else []
+    return f" ({'; '.join(told)})" if told else ""
 
 
 # --- from the tables beside the figures ---------------------------------------------------------------------
@@ -590,8 +591,10 @@ class Results:
     def __init__(self, directory, claim):
         self.directory = Path(directory)
         self.claim = claim
+        self.files = set()  # those that were read
 
     def _read(self, file):
+        self.files.add(file)
         try:
             return (self.directory / file).open(encoding="utf-8")
         except FileNotFoundError:
@@ -606,6 +609,7 @@ class Results:
         """The numbers of a figure or table: ``<name>.csv``, of the reference also ``.csv.gz``."""
         packed = self.directory / f"{name}.csv.gz"
         if packed.is_file():
+            self.files.add(packed.name)
             return pd.read_csv(packed)
         with self._read(f"{name}.csv") as file:
             return pd.read_csv(file)
@@ -659,11 +663,22 @@ def judge(claim, directory=CHECKOUT / "figures" / "reference"):
     >>> verdict.verdict in VERDICTS, verdict.claim
     (True, 'omcl-2')
     """
-    rows = claims()
+    return _judged(Results(directory, claim))
+
+
+def files_of(claim, directory):
+    """Names of the files that the verdict on a claim is computed from."""
+    results = Results(directory, claim)
+    _judged(results)
+    return results.files
+
+
+def _judged(results):
+    claim, rows = results.claim, claims()
     if claim not in rows.index:
         raise ValueError(f"there is no claim {claim!r}{near(claim, rows.index)}")
     importlib.import_module(f"cuelearn.experiments.{rows.loc[claim, 'chapter']}.claims")
-    return _in_its_column(_JUDGES[claim](Results(directory, claim)))
+    return _in_its_column(_JUDGES[claim](results))
 
 
 def _in_its_column(verdict):
@@ -777,7 +792,8 @@ class ClaimBook:
         rows = []
         for verdict in self.verdicts.values():
             for what, part in verdict.parts or (("", verdict),):
-                rows.append({**part._asdict(), "claim": verdict.claim, "part": what})
+                n = "" if part.n is None else str(part.n)
+                rows.append({**part._asdict(), "claim": verdict.claim, "part": what, "n": n})
         return pd.DataFrame(rows, columns=self.PARTS)
 
     def _write(self):
@@ -847,7 +863,7 @@ def verdict_table(table):
             "claim": row.id,
             "says": f"{row.claim} ({row.source})",
             "verdict": f"**{row.verdict}**" if row.verdict != "open" else "open",
-            "unit, n": f"{row.unit}, {row.n}" if row.n else row.unit,
+            "unit, n": f"{row.unit}, {row.n}".removeprefix("none, ").removesuffix(", "),
             "number": "" if pd.isna(row.number) else f"{row.number:.4g}",
             "95% interval": "" if pd.isna(row.low) else f"{row.low:.4g} to {row.high:.4g}",
         }

@@ -6,7 +6,14 @@ import os
 
 import pandas as pd
 
-from cuelearn.book.claims import read_parts, read_verdicts, verdict_table, with_original, write_verdicts
+from cuelearn.book.claims import (
+    files_of,
+    read_parts,
+    read_verdicts,
+    verdict_table,
+    with_original,
+    write_verdicts,
+)
 from cuelearn.book.figures import markdown_table
 from cuelearn.book.records import catalogue, read_items, saved_items
 from cuelearn.core.storage import atomic_write
@@ -118,30 +125,35 @@ def reference(root, profile="full", data="bundled"):
     """Copy a profile's finished chapters to figures/reference; other chapters stay.
 
     Tables above 4 MB are kept as ``.csv.gz``; what is larger even so is left out. Of a run with
-    ``DATA=original`` the verdicts go to figures/reference/original, with the figures in which original data
-    is and whose files are small.
+    ``DATA=original`` the verdicts that rest on original data go to figures/reference/original, with all tables
+    they are computed from, and the figures in which original data is and whose files are small.
     """
     source, target = root / "figures" / profile, root / "figures" / "reference"
     if data == "original":
         source, target = source / "params" / "data_tier=original", target / "original"
     finished = {stamp.stem for stamp in source.glob("notebooks/*.json")}
     items = [item for item in saved_items(source) if item["chapter"] in finished]
+    verdicts, parts = read_verdicts(source), read_parts(source)
+    verdicts = verdicts[verdicts["chapter"].isin(finished)]
+    judged = set()
     if data == "original":
         items = [item for item in items if "original" in {one["tier"] for one in item["data"]}]
+        verdicts = verdicts[verdicts["original"] != ""]
+        judged = set().union(*(files_of(claim, source) for claim in verdicts["id"]))
     if not items:
         more = f" DATA={data}" if data != "bundled" else ""
         raise FileNotFoundError(
             f"nothing to copy: {source} has no finished chapter, make figures PROFILE={profile}{more}"
         )
-    taken, kept = times(root), _packed({name: (source / name).read_bytes() for name in _files(items)}, data)
-    left = sorted(name for name in kept if len(kept[name]) > MOST_BYTES[data])
-    taking = kept.keys() - left
+    names = _files(items) | judged
+    taken, kept = times(root), _packed({name: (source / name).read_bytes() for name in names}, data)
+    large = {name for name in kept if len(kept[name]) > MOST_BYTES[data]}
+    left = sorted(name for name in large if name.removesuffix(".gz") not in judged)
+    taking = kept.keys() - set(left)
     for old in _files(item for item in read_items(target) if item["chapter"] in finished) - taking:
         (target / old).unlink(missing_ok=True)
     for name in sorted(taking):
         atomic_write(target / name, kept[name])
-    verdicts, parts = read_verdicts(source), read_parts(source)
-    verdicts = verdicts[verdicts["chapter"].isin(finished)]
     write_verdicts(target, verdicts, parts[parts["claim"].isin(verdicts["id"])])
     said = f"; too large: {', '.join(left)}" if left else ""
     place = os.path.relpath(target, root)

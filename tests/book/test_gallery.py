@@ -38,7 +38,8 @@ def finish(directory, chapter="mkl", seconds=1):
     stamp.write_text(f'{{"seconds": {seconds}}}')
 
 
-def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path):
+def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypatch):
+    monkeypatch.setattr("cuelearn.book.gallery.files_of", lambda *_: {"jmlr-fig-5.csv", "jmlr-fig-6.csv"})
     book = results(tmp_path, jmlr_fig_6=(YEAST, 1))
     book.record(judge_at_most("obs-1", [1, 2], 99, data="yeast"))
     book.record(judge_exact("obs-2", True, data="flowers17", tier="original"))
@@ -65,11 +66,12 @@ def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path):
         "times.csv",
     }
     assert {file.name for file in there.iterdir()} == made | {"original"}
-    # of original data, and small
-    left = {"jmlr-fig-4.json"}
+    # of original data, and small, and what a verdict on original data is computed from
+    left = {"jmlr-fig-4.json", "jmlr-fig-5.csv"}
     assert {file.name for file in (there / "original").iterdir()} == made - {"times.csv"} | left | {
         "README.md"
     }
+    assert read_verdicts(there / "original")["id"].tolist() == ["obs-1", "obs-2"]
     table = with_original(read_verdicts(there), there / "original").set_index("id")
     assert table.loc["obs-1", ["verdict", "real", "original"]].tolist() == [
         "holds",

@@ -77,11 +77,12 @@ def mms_3(found):
         about = partial(found.about, "thesis-fig-5.3", blocks=lost.index.get_level_values("seed"))
         where = about(measure=f"fall of MMS {said}")
         parts[f"at most 5 points {said}"] = judge_at_most("mms-3", lost["MMS"], POINTS, **where)
-        for other in RIVALS:
-            where = about(measure=f"fall of MMS minus {other}'s {said}")
-            parts[f"less than {other} {said}"] = judge_difference("mms-3", lost["MMS"], lost[other], **where)
-    said = "Means over the data sets, from the least to the largest L and from P_c = P_a = 0 to 0.5."
-    return combine("mms-3", parts, text=f"{said} Of L the thesis says only that MMS falls little.")
+    for other in RIVALS:  # at the hardest P_c and P_a: of L the thesis says only that MMS falls little
+        where = about(measure=f"fall of {other} {said}")
+        parts[f"{other} more than 5 points {said}"] = judge_at_least("mms-3", lost[other], POINTS, **where)
+    text = "Means over the data sets, from the least to the largest L and from P_c = P_a = 0 to 0.5."
+    easy = table[(table["hardness"] == 0.0) & (table["method"] == "MIMLSVM")]["accuracy"].mean()
+    return combine("mms-3", parts, text=f"{text} MIMLSVM names {easy:.0%} right at P_c = P_a = 0.")
 
 
 def settled(objective):
