@@ -185,6 +185,12 @@ def test_p_is_that_of_the_t_test():
         expected = ttest_1samp(LOW, bound).pvalue
         assert judge_at_most("obs-8", LOW, bound).p == pytest.approx(expected)
         assert judge_at_least("obs-8", LOW, bound).p == pytest.approx(expected)
+    # of the side that the verdict took: that the gain is below a point too is not what is claimed
+    small = np.array([1, 2, 3, 2, 1, 3, 2, 2]) / 1000
+    holds = judge_difference("mlmkl-5", small, 0 * small, lower_is_better=False)
+    assert holds.verdict == "holds" and holds.p == pytest.approx(ttest_1samp(small, 0.0).pvalue)
+    fails = judge_difference("mlmkl-5", small - 0.002, 0 * small, lower_is_better=False)
+    assert fails.verdict == "fails" and fails.p == pytest.approx(ttest_1samp(small - 0.002, RELEVANT).pvalue)
 
 
 def test_holm():
@@ -202,6 +208,8 @@ def test_combine():
     assert combine("obs-2", {"y": no, "z": unsure}).verdict == "fails"
     still_open = combine("obs-2", {"x": yes}, open_parts=["SimpleMKL"])
     assert still_open.verdict == "undecided" and "Open: SimpleMKL" in still_open.text
+    assert "1 of 1 comparisons above the bound)" in mixed.text  # what is said of a part stands with it
+    assert "more runs would decide)" in combine("obs-2", {"y": no, "z": unsure}).text
     undecided = combine("obs-2", {"x": yes, "y": unsure})
     assert undecided.verdict == "undecided" and undecided.number == 2.5 and undecided.claim == "obs-2"
     assert combine("obs-2", {"y": not_testable("obs-2", "no data")}).verdict == "not testable here"
