@@ -27,7 +27,7 @@ TABLE = {
     "effort": {"n_epochs": (5, 50, 100), "n_rounds": (3, 6, 6)},  # enough for a small gap at most C
     "artificial": {
         "names": (("letter", "pendigits"), ARTIFICIAL, ARTIFICIAL),
-        "seeds": (2, 8, 32),
+        "seeds": (2, 16, 32),
         "more_seeds": (3, 16, 32),  # of MMS and the multiclass SVM alone, which mms-2 compares
         "n_bags": (40, 80, 150),
         "n_test": (300, 2000, 10_000),
