@@ -19,7 +19,8 @@ DESIGN = ("n_train", "n_kernels", "p", "C", "seed", "epoch", "method", "task", "
 
 
 def judged_in(directory):
-    return [pytest.param(directory, claim, id=f"{directory.name}, {claim}") for claim in read_verdicts(directory)["id"]]
+    names = read_verdicts(directory)["id"]
+    return [pytest.param(directory, claim, id=f"{directory.name}, {claim}") for claim in names]
 
 
 @pytest.mark.parametrize("directory, claim", judged_in(REFERENCE) + judged_in(REFERENCE / "original"))

@@ -125,8 +125,8 @@ def reference(root, profile="full", data="bundled"):
     """Copy a profile's finished chapters to figures/reference; other chapters stay.
 
     Tables above 4 MB are kept as ``.csv.gz``; what is larger even so is left out. Of a run with
-    ``DATA=original`` the verdicts that rest on original data go to figures/reference/original, with all tables
-    they are computed from, and the figures in which original data is and whose files are small.
+    ``DATA=original`` the verdicts that rest on original data go to figures/reference/original, with all
+    tables they are computed from, and the figures in which original data is and whose files are small.
     """
     source, target = root / "figures" / profile, root / "figures" / "reference"
     if data == "original":

@@ -135,9 +135,8 @@ def om2_5(found):
     # per split the first look at which it is level, or the last of all
     near = tests[tests["error"] <= tests["seed"].map(silp["test_error"]) + MORE_ERROR]
     level = near.groupby("seed").first().reindex(silp.index).fillna(om2)
-    seconds, every = (np.exp(np.log(a / b).mean()) for a, b in (
-        (level["seconds"], silp["seconds"]), (om2["rows"], silp["rows"]),
-    ))
+    seconds = np.exp(np.log(level["seconds"] / silp["seconds"]).mean())
+    every = np.exp(np.log(om2["rows"] / silp["rows"]).mean())
     text = f"OM-2 is level after {level['at'].median():g} epochs. In seconds {seconds:.2g}. With all "
     text += f"{om2['at'].max()} epochs {every:.3g} times the rows. {picked(batch, 'SILPMKL')}"
     error = found.about("thesis-fig-4.3", measure="test error of OM-2 minus 1-vs-All SILP")

@@ -226,9 +226,9 @@ def obs_5(found):
         )
         where = found.about("jmlr-fig-4", measure="test error, online stage minus both stages, mean over p")
         where |= {"data": f"{where['data']}, {name}", "text": out}
-        blocks = {"blocks": table["seed"]}
+        blocks, ours, both = {"blocks": table["seed"]}, table["online_error"], table["test_error"]
         parts[f"{name}: at most 1 point above both stages"] = by(
-            judge_difference, "obs-5", table["online_error"], table["test_error"], margin=-0.01, **blocks, **where
+            judge_difference, "obs-5", ours, both, margin=-0.01, **blocks, **where
         )
         where["measure"] = "kernel rows of both stages over those of the online stage, mean over p"
         where["text"] = f"{out} {clock(table['seconds'] / table['online_seconds'])}".strip()
@@ -293,8 +293,8 @@ def obs_7(found):
         "within 0.5 point of the own final error",
     )
     where["text"] = (
-        f"In seconds {by_clock:.2g}. A visit reads O(N) values: 1 would be as many visits at every N. Runs end "
-        f"at certified gaps of {min(gaps):.0%} to {max(gaps):.0%}."
+        f"In seconds {by_clock:.2g}. A visit reads O(N) values: 1 would be as many visits at every N. "
+        f"Runs end at certified gaps of {min(gaps):.0%} to {max(gaps):.0%}."
     )
     return by(judge_slope, "obs-7", n, rows * n, at_least=0.75, at_most=1.25, runs=seeds, **where)
 

@@ -79,7 +79,8 @@ def mktl_2(found):
             part = _over_targets(found, mine, method, "PriorFeatures", some, margin=-WORSE)
             parts[f"{method} at most a point below Prior-Features with {some}"] = part
         part, shown = _in_every_class(found, runs, method)
-        parts[f"{method} at most a test picture below in every class, over numbers of positives ({shown})"] = part
+        what = f"in every class, over numbers of positives ({shown})"
+        parts[f"{method} at most a test picture below {what}"] = part
     return combine("mktl-2", parts)
 
 

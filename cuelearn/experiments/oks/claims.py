@@ -112,8 +112,8 @@ def oks_3(found):
             )
     text = (
         f"The best kernel's predictor has norm 4 at most. At {(table['excess'] <= 0).mean():.0%} of the "
-        "points mistakes are fewer than its hinge loss, and a stream that has such points tells nothing of the "
-        "rate; the bound is below the number of visits at "
+        "points mistakes are fewer than its hinge loss, and a stream that has such points tells nothing "
+        "of the rate; the bound is below the number of visits at "
         f"{(table['bound'] < table['n_samples']).mean():.0%}."
     )
     return combine("oks-3", parts, text=text)
