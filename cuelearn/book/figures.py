@@ -8,6 +8,7 @@ import platform
 import re
 import subprocess
 import sys
+import textwrap
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -436,7 +437,7 @@ class FigureStore:
         if table.index.name is not None:
             table = table.reset_index()
         data = f"Data: {_data_line(records)}; the paper's: {row['papers_data']}. Profile {self.profile}."
-        head = f"**{row['source']}**: {row['shows']}\n"
+        head = f"**{row['source']}**: {about.get('shows') or row['shows']}\n"
         text = f"{head}\n{markdown_table(table, digits)}\n{f'{data} {note}'.strip()}\n"
         contents = {f"{name}.csv": table.to_csv(index=False, lineterminator="\n"), f"{name}.md": text}
         for key, more in beside.items():
@@ -461,6 +462,7 @@ class FigureStore:
         bands = "; ".join(dict.fromkeys(ax.cuelearn_band for ax in fig.axes if hasattr(ax, "cuelearn_band")))
         if bands:
             footer += f" {bands[0].upper()}{bands[1:]}."
+        footer = textwrap.fill(footer, int(21 * fig.get_figwidth()))
         # Outside the canvas, which the tight bounding box then includes: nothing drawn can be covered.
         extra = [fig.text(0.0, -0.015, footer, fontsize=6, color="#555555", ha="left", va="top", wrap=False)]
         if words and not any(hasattr(ax, "cuelearn_stamp") for ax in fig.axes):

@@ -299,15 +299,15 @@ def p_curves(table):
     fig, axes = panels(len(methods) + 1, size=(WIDTH, 3.5))
     *axes, end = axes[0]
     for ax, method in zip(axes, methods, strict=True):
+        if ax is not axes[0]:  # before anything is drawn, so that the limits hold all
+            ax.sharex(axes[0])
+            ax.sharey(axes[0])
         mine = where(table, method=method)
         for p, color in _shades(table["p"].unique()):
             style = {"label": f"p = {p:g}", "color": color, "draw": _mean}
             _over_time(ax, where(mine, p=p), "test_error", "seconds", factor=100, **style)
         log_axis(ax.xaxis)
         ax.set(xlabel=TIME, ylabel=ERROR, title=method_style(method)["label"])
-        if ax is not axes[0]:
-            ax.sharex(axes[0])
-            ax.sharey(axes[0])
         last = mine.groupby(["p", "seed"]).last().reset_index()
         curve(end, last, "p", "test_error", method, factor=100)
     axes[0].set_ylim(bottom=0)

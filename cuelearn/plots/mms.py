@@ -112,7 +112,7 @@ def accuracy_curves(table):
         bottom.set(xscale="log", xlabel="ambiguous vectors L")
         bottom.set_xticks(values, [str(v) for v in values])
         bottom.minorticks_off()
-    axes[-1, 0].set_ylabel("accuracy minus MMS's,\ndraw by draw (points)")
+    axes[-1, 0].set_ylabel("minus MMS's, mean of\nall $P_c$, $P_a$ (points)")
     legend(fig, axes[0, 0], 6, fontsize=8)
     return fig
 
@@ -197,7 +197,7 @@ def joint_models(table):
                 test.append((f"{name} + caption", style["color"], face, "s", part["with_caption"]))
         for ax, rows, what in ((left, training, "training"), (right, test, "test")):
             _rows(ax, rows)
-            ax.set_xlim(0, 100)
+            ax.set_xlim(0, 102)
             ax.set_title(f"{attribute}s, {what} items (emoji, composed)", fontsize=8)
         left.set_xlabel("assigned right within the caption (%)")
         right.set_xlabel("recognised right (%)")

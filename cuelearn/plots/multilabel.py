@@ -171,7 +171,7 @@ def auc_over_iterations(table, column, label, base):
         ax.axhline(0.0, color="0.4", linewidth=0.8)
         ax.set_xscale("symlog", linthresh=10)
         ax.xaxis.set_major_formatter(ScalarFormatter())
-        ax.set(xlabel="iterations", xlim=(0, None))
+        ax.set(xlabel="iterations", xlim=(0, 1.15 * table["iteration"].max()))
     return fig
 
 

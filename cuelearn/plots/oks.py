@@ -85,11 +85,11 @@ def _stream(ax, kind):
 
 
 def _looks(cases):
-    """(case, style) for up to three values of a parameter."""
-    marks = zip((GREEN, PURPLE, ORANGE), "os^", strict=True)
+    """(case, style) for up to three values of a parameter, whose order gives the colours."""
+    marks = dict(zip(sorted(cases), zip((GREEN, PURPLE, ORANGE), "os^", strict=True), strict=False))
     return [
         (case, {"color": color, "marker": marker, "markersize": 4})
-        for case, (color, marker) in zip(cases, marks, strict=False)
+        for case, (color, marker) in ((case, marks[case]) for case in cases)
     ]
 
 

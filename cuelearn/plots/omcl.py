@@ -303,7 +303,7 @@ def second_layer(weights, cues, classes):
     picture, n = _normalised(weights), len(classes)
     limit = np.abs(picture).max()
     fig, ((ax,),) = panels(1, size=(8.4, 1.5 + 0.22 * n))
-    shades = {"cmap": "RdBu_r", "norm": TwoSlopeNorm(0.0, -limit, limit)}
+    shades = {"cmap": "RdBu", "norm": TwoSlopeNorm(0.0, -limit, limit)}
     image = ax.imshow(picture, interpolation="nearest", aspect="auto", **shades)
     for j, cue in enumerate(cues):
         ax.text((j + 0.5) * n - 0.5, -0.8, cue, ha="center", va="bottom", weight="bold")
