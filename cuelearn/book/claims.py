@@ -859,15 +859,17 @@ def verdict_table(table):
     counts = [f"{found[verdict]} {verdict}" for verdict in VERDICTS if verdict in found]
     shown = []
     for row in table.itertuples():
+        number = "" if pd.isna(row.number) else f"{row.number:.4g}"
+        number += "" if pd.isna(row.low) else f" ({row.low:.4g} to {row.high:.4g})"
         cells = {
             "claim": row.id,
             "says": f"{row.claim} ({row.source})",
             "verdict": f"**{row.verdict}**" if row.verdict != "open" else "open",
             "unit, n": f"{row.unit}, {row.n}".removeprefix("none, ").removesuffix(", "),
-            "number": "" if pd.isna(row.number) else f"{row.number:.4g}",
-            "95% interval": "" if pd.isna(row.low) else f"{row.low:.4g} to {row.high:.4g}",
+            "number (95% interval)": number,
+            "measure": row.measure,
         }
+        data = f"{row.data} ({row.profile})" if row.data else row.profile
         tiers = {tier: getattr(row, tier) for tier in TIERS}
-        shown.append(cells | tiers | {name: getattr(row, name) for name in ("measure", "data", "profile")})
-        shown[-1] |= {"remark": row.text, "figure": row.figure}
+        shown.append(cells | tiers | {"data": data, "remark": row.text, "figure": row.figure})
     return f"{', '.join(counts)}.\n\n" + markdown_table(pd.DataFrame(shown))

@@ -239,6 +239,7 @@ def binary_mean(table):
     fig = plt.figure(figsize=(8.0, 3.9 + 1.9 * len(drawn)), layout="constrained")
     top, *below = fig.subfigures(1 + len(drawn), height_ratios=(3.9, *[1.9] * len(drawn)))
     upper = top.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
+    lower = []
     for ax, part, (title, methods, base) in zip(upper, below, drawn, strict=True):
         style = {"runs": "target", "factor": 100.0, "alpha": 0.0}
         curves(ax, each, "n_positive", "accuracy", methods, **style)
@@ -247,8 +248,11 @@ def binary_mean(table):
         ax.set(title=title if len(drawn) > 1 else "", xlabel="positive training samples")
         handles, labels = ax.get_legend_handles_labels()
         ax.legend(handles[::-1], labels[::-1], loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
-        _differences(part, each, [m for m in methods if m != base][::-1], base)
+        lower += _differences(part, each, [m for m in methods if m != base][::-1], base)
     upper[0].set_ylabel("test accuracy [%]")
+    reach = 1.05 * max(np.abs(ax.dataLim.intervaly).max() for ax in lower)  # of single targets, too
+    for ax in lower:
+        ax.set_ylim(-reach, reach)
     return fig
 
 
@@ -268,11 +272,10 @@ def _differences(part, each, methods, base):
         _counts(ax, grid.columns)
         ax.set_title(method_style(method)["label"], fontsize=8)
         ax.tick_params(labelsize=_SMALL)
-    reach = 1.05 * max(np.abs(ax.dataLim.intervaly).max() for ax in row)  # of single targets, too
-    row[0].set_ylim(-reach, reach)
     row[0].set_ylabel("difference [points]", fontsize=8)
     part.supxlabel("positive training samples", fontsize=8)
     part.suptitle(f"minus {method_style(base)['label']}, target by target", fontsize=9)
+    return [*row]
 
 
 def _draws(table):

@@ -136,12 +136,14 @@ def rounds(table):
             )
             for ax, grid in ((upper, objective.div(objective[1], axis=0)), (lower, 100.0 * accuracy)):
                 runs(ax, grid, {"markersize": 4, **style})
+        for ax in (upper, lower):
+            ax.axvspan(3, 5, color="0.9", zorder=0, label="thesis: converges in 3 to 5 rounds")
         upper.set_title(f"{TITLES[name]}\n(made ambiguous)", fontsize=9)
         lower.set_xlabel("round")
         lower.xaxis.get_major_locator().set_params(integer=True)
     axes[0, 0].set_ylabel("objective (5.3)\nover round 1's")
     axes[1, 0].set_ylabel("test accuracy (%)")
-    legend(fig, axes[0, 0], 2)
+    legend(fig, axes[0, 0], 3)
     return fig
 
 

@@ -201,6 +201,11 @@ def cost_against_classes(table, powers):
                 ax.plot(m, np.exp(np.log(fit["factor"]).mean()) * m**exponent, color=color, linestyle=":")
                 label += f": $m^{{{exponent:.2f}}}$"
             ax.plot(means["at"], means["n_solved"], label=label, **style)
+            if method == "MLMKLSA":
+                m = np.array(sorted(set(mine["n_classes"])), dtype=float)
+                shape = np.cbrt(m) * np.sqrt(np.log(m))
+                said = {"color": "0.6", "label": "paper, SA: $m^{1/3} \\sqrt{\\ln m}$"}
+                ax.plot(m, means["n_solved"].iloc[0] * shape / shape[0], linewidth=4, zorder=0, **said)
             if method == "MLMKLSum":
                 means = geometric_means(mine, "n_iter")
                 hollow = {**style, "markerfacecolor": "white", "label": "Sum's combinations of kernels"}

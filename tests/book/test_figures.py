@@ -162,7 +162,7 @@ def test_made_data_is_named_in_the_picture(store, fig, monkeypatch):
     written, real = [], fig.text
     monkeypatch.setattr(fig, "text", lambda x, y, s, **style: written.append(s) or real(x, y, s, **style))
     store.save_figure(fig, "jmlr-fig-1", TABLE, provenance=[MADE, PENDIGITS])
-    footer, word = written
+    footer, word = " ".join(written[0].split()), written[1]  # wrapped to the picture's width
     assert "three classes (simulated), Pendigits (bundled)" in footer and "95% interval" in footer
     assert word == "simulated data"
     assert json.loads((store.directory / "jmlr-fig-1.json").read_text())["tier"] == "bundled+generated"

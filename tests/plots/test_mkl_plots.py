@@ -84,6 +84,15 @@ def test_a_page_is_read_at_its_width(name):
     plt.close(fig)
 
 
+def test_no_curve_against_p_is_cut():
+    """The slower method's panel shares the axis of the faster one's."""
+    *axes, _ = draw.p_curves(*_reference("jmlr-fig-3")).axes
+    (ends,) = {ax.get_xlim() for ax in axes}
+    reach = np.array([ax.dataLim.intervalx for ax in axes])
+    assert ends[0] <= reach.min() and reach.max() <= ends[1]
+    plt.close("all")
+
+
 def test_updates_are_drawn_where_every_run_converged():
     grid = pd.MultiIndex.from_product([(1, 3, 9), (0, 1)], names=["n_kernels", "seed"]).to_frame(index=False)
     same = {"n_train": 60, "p": 1.25, "final_error": 0.5, "batch_error": 0.4, "converged": True}
