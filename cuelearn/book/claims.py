@@ -801,13 +801,14 @@ class ClaimBook:
             write_verdicts(self.store.directory, self.frame(), self.parts())
 
 
-def write_verdicts(directory, verdicts, parts):
+def write_verdicts(directory, verdicts, parts, chapters=()):
     """Write verdicts and their parts to ``claims.csv``, ``claims-parts.csv``, ``claims.md`` in `directory`.
 
-    They replace all that is there of their chapters; those of other chapters stay.
+    They replace all that is there of their chapters, and of `chapters`, which may have none left; those of
+    other chapters stay.
     """
     others, other_parts = read_verdicts(directory), read_parts(directory)
-    others = others[~others["chapter"].isin(verdicts["chapter"])]
+    others = others[~others["chapter"].isin({*verdicts["chapter"], *chapters})]
     other_parts = other_parts[other_parts["claim"].isin(others["id"])]
     for name, column, tables in (
         ("claims-parts.csv", "claim", (other_parts, parts)),

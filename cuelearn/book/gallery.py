@@ -154,7 +154,7 @@ def reference(root, profile="full", data="bundled"):
         (target / old).unlink(missing_ok=True)
     for name in sorted(taking):
         atomic_write(target / name, kept[name])
-    write_verdicts(target, verdicts, parts[parts["claim"].isin(verdicts["id"])])
+    write_verdicts(target, verdicts, parts[parts["claim"].isin(verdicts["id"])], finished)
     said = f"; too large: {', '.join(left)}" if left else ""
     place = os.path.relpath(target, root)
     print(f"{', '.join(sorted(finished))}: {len(taking)} files copied to {place}{said}")

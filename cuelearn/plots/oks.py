@@ -87,10 +87,7 @@ def _stream(ax, kind):
 def _looks(cases):
     """(case, style) for up to three values of a parameter, whose order gives the colours."""
     marks = dict(zip(sorted(cases), zip((GREEN, PURPLE, ORANGE), "os^", strict=True), strict=False))
-    return [
-        (case, {"color": color, "marker": marker, "markersize": 4})
-        for case, (color, marker) in ((case, marks[case]) for case in cases)
-    ]
+    return [(case, {"color": marks[case][0], "marker": marks[case][1], "markersize": 4}) for case in cases]
 
 
 def mistake_bound(table):

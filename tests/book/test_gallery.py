@@ -14,6 +14,7 @@ from cuelearn.book.claims import (
     read_parts,
     read_verdicts,
     with_original,
+    write_verdicts,
 )
 from cuelearn.book.figures import FigureStore
 from cuelearn.book.gallery import MOST_BYTES, reference, times
@@ -71,6 +72,12 @@ def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypat
     assert {file.name for file in (there / "original").iterdir()} == made - {"times.csv"} | left | {
         "README.md"
     }
+    assert read_verdicts(there / "original")["id"].tolist() == ["obs-1", "obs-2"]
+    # what an earlier run left of a chapter of which nothing rests on original data any more is gone
+    old = read_verdicts(there / "original").assign(id="omcl-1", chapter="omcl")[:1]
+    write_verdicts(there / "original", old, read_parts(there / "original")[:0])
+    finish(tmp_path / "figures" / "quick" / "params" / "data_tier=original", "omcl")
+    reference(tmp_path, "quick", "original")
     assert read_verdicts(there / "original")["id"].tolist() == ["obs-1", "obs-2"]
     table = with_original(read_verdicts(there), there / "original").set_index("id")
     assert table.loc["obs-1", ["verdict", "real", "original"]].tolist() == [
