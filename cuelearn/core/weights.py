@@ -1,0 +1,77 @@
+r"""Weights of the losses: one for each sample, one for each class, and their product.
+
+With weights :math:`s_i`, :math:`W = \sum_i s_i` and class weights :math:`c`, every regularised problem of the
+package becomes
+
+.. math:: \frac\lambda2 \|w\|^2 + \alpha \|w\|_{2,1} + \frac1W \sum_i s_i c_{y_i} \ell_i(w), \qquad
+          \lambda = \frac1{CW} ,
+
+so that weight 2 is the sample twice and weight 0 is the sample left out. Multiplied by :math:`CW` the losses
+have the factors :math:`C s_i c_{y_i}`, as in scikit-learn's SVC.
+"""
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight
+
+from cuelearn.core.checks import check_positive
+
+__all__ = ["check_sample_weight", "class_weights", "loss_weights"]
+
+
+def check_sample_weight(sample_weight, n_samples):
+    """Weights of the samples as float64, shape (n_samples,), or None where none are given.
+
+    ValueError unless they are finite, not negative, and not all zero.
+    """
+    if sample_weight is None:
+        return None
+    rows = np.empty((n_samples, 0))  # only its length counts
+    weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True, copy=True)
+    if not weights.any():
+        raise ValueError("sample_weight must hold at least one positive weight, got zeros only")
+    return weights
+
+
+def class_weights(class_weight, classes, labels, sample_weight=None):
+    """Weight of every class's losses, as a dict class -> weight.
+
+    Parameters
+    ----------
+    class_weight : None, "balanced", "positive" or dict
+        "balanced" gives all classes the same total weight, n / (n_classes * n_class) as in scikit-learn;
+        "positive" the second of two classes the weight n_first / n_second and the first 1; classes that a
+        dict does not name have weight 1.
+    classes : ndarray, shape (n_classes,)
+    labels : ndarray of int, shape (n_samples,)
+        Indices into `classes`.
+    sample_weight : ndarray of float64, shape (n_samples,), optional
+        Samples are counted by it.
+    """
+    keys = classes.tolist()
+    if class_weight is None:
+        return dict.fromkeys(keys, 1.0)
+    if isinstance(class_weight, dict):
+        unknown = set(class_weight) - set(keys)
+        if unknown:
+            raise ValueError(f"class_weight names classes that y does not have: {sorted(map(str, unknown))}")
+        return {c: check_positive(f"class_weight[{c!r}]", class_weight.get(c, 1.0)) for c in keys}
+    counts = np.bincount(labels, weights=sample_weight, minlength=classes.size).astype(np.float64)
+    if not counts.all():
+        empty = keys[int(np.argmin(counts))]
+        raise ValueError(f"class_weight={class_weight!r} needs samples with weight of every class: {empty!r}")
+    if class_weight == "balanced":
+        return dict(zip(keys, (counts.sum() / (classes.size * counts)).tolist(), strict=True))
+    if classes.size != 2:
+        raise ValueError(
+            f"class_weight='positive' needs exactly 2 classes, y has {classes.size}; use 'balanced' or a dict"
+        )
+    return {keys[0]: 1.0, keys[1]: float(counts[0] / counts[1])}
+
+
+def loss_weights(sample_weight, class_weight, classes, labels):
+    """Products of the weights of samples and of their classes, (n_samples,), or None where all are 1."""
+    if class_weight is None:
+        return sample_weight
+    known = class_weights(class_weight, classes, labels, sample_weight)
+    per_sample = np.array([known[c] for c in classes.tolist()])[labels]
+    return per_sample if sample_weight is None else per_sample * sample_weight
