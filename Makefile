@@ -11,6 +11,12 @@ CORES    := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 1
 JOBS      = $(CORES)
 PYTHON   ?=
 
+# All paths are relative: a checkout may lie under a path with spaces, brackets, quotes or a dollar sign. `make -f` from elsewhere
+# would clean up there.
+ifeq ($(wildcard .ci/env),)
+$(error make must be run in the checkout: make -C /path/to/cuelearn)
+endif
+
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
@@ -21,24 +27,25 @@ MAKEFLAGS += --no-builtin-rules
 VENV   := .venv
 READY  := $(VENV)/.ready
 PY     := $(VENV)/bin/python
-CACHE  := $(CURDIR)/.cache
+CACHE  := .cache
 # Processes times threads never exceed the cores.
 THREADS = $(shell t=$$(( $(CORES) / $(JOBS) )); echo $$(( t > 0 ? t : 1 )))
 
 # Nothing depends on a home directory: caches and settings lie in the checkout. numba's cache is placed by the package itself, under
-# .cache/numba/<hash of the sources>.
+# .cache/numba/<hash of the sources>. These paths are absolute, and only handed on: no shell reads them.
 export MPLBACKEND := Agg
-export MPLCONFIGDIR := $(CACHE)/matplotlib
-export IPYTHONDIR := $(CACHE)/ipython
-export JUPYTER_CONFIG_DIR := $(CACHE)/jupyter/config
-export JUPYTER_DATA_DIR := $(CACHE)/jupyter/data
-export JUPYTER_RUNTIME_DIR := $(CACHE)/jupyter/runtime
+export MPLCONFIGDIR := $(CURDIR)/$(CACHE)/matplotlib
+export IPYTHONDIR := $(CURDIR)/$(CACHE)/ipython
+export JUPYTER_CONFIG_DIR := $(CURDIR)/$(CACHE)/jupyter/config
+export JUPYTER_DATA_DIR := $(CURDIR)/$(CACHE)/jupyter/data
+export JUPYTER_RUNTIME_DIR := $(CURDIR)/$(CACHE)/jupyter/runtime
 export JUPYTER_PLATFORM_DIRS := 1
 export PYTHONNOUSERSITE := 1
 export PYTHONUNBUFFERED := 1
+export PYTHON
 
 RUN = $(PY) -m cuelearn.book.run --profile $(PROFILE) --data $(DATA) --jobs $(JOBS) \
-      $(if $(SCHEDULER),--scheduler $(SCHEDULER)) $(if $(SVG),--svg) $(foreach c,$(CHAPTER),--chapter $(c)) $(foreach p,$(PARAMS),-p '$(p)')
+      $(if $(SCHEDULER),--scheduler '$(SCHEDULER)') $(if $(SVG),--svg) $(foreach c,$(CHAPTER),--chapter $(c)) $(foreach p,$(PARAMS),-p '$(p)')
 LIMITS = OPENBLAS_NUM_THREADS=$(THREADS) OMP_NUM_THREADS=$(THREADS) MKL_NUM_THREADS=$(THREADS) CUELEARN_THREADS=$(THREADS)
 
 .PHONY: help env figures test test-long bench book report data lock reference gallery clean distclean
@@ -47,13 +54,13 @@ help: ## list the targets
 	@echo "make TARGET [PROFILE=smoke|quick|full] [CHAPTER=mkl] [DATA=bundled|original] [JOBS=$(CORES)] [SCHEDULER=tcp://host:port]"
 	@echo "            [PARAMS=\"p=1.1 seed=3\"] [SVG=1] [PYTHON=/path/to/python3.12]"
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 
 env: $(READY) ## set up .venv (conda or mamba where one works, else venv and requirements.lock)
 
 # The stamp is written last: an installation that was killed has none and is made anew.
 $(READY): requirements.lock environment.yml pyproject.toml .ci/env
-	@PYTHON='$(PYTHON)' bash .ci/env
+	@bash .ci/env
 	@touch $@
 
 figures: $(READY) ## make all figures, tables and verdicts that are out of date, under figures/$(PROFILE)
@@ -87,8 +94,8 @@ gallery: $(READY) ## write figures/README.md, the gallery of the reference resul
 
 # --fork-strategy fewest: the same versions on every Python wherever they exist, so that numbers can be compared.
 lock: ## resolve requirements.lock from pyproject.toml anew (Python 3.11 to 3.13, all platforms)
-	@if [ -x "$(PY)" ]; then python="$(PY)"; else python="$(or $(PYTHON),python3)"; fi; \
-	$$python -m venv build/lock && build/lock/bin/python -m pip install --quiet uv
+	@python=$(PY); [ -x $(PY) ] || python="$${PYTHON:-python3}"; \
+	"$$python" -m venv build/lock && build/lock/bin/python -m pip install --quiet uv
 	@echo "# Made by \`make lock\` from pyproject.toml with its extra test, for Python 3.11 to 3.13. Do not edit." > build/requirements.lock
 	build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --extra test \
 	    --no-header --no-emit-package cuelearn pyproject.toml >> build/requirements.lock

@@ -175,6 +175,63 @@ def test_make_lists_its_targets():
         assert re.search(rf"^  {target} ", shown, re.MULTILINE), target
 
 
+def odd_checkout(tmp_path, *names):
+    """Files of the project under a path that a shell would take apart."""
+    checkout = tmp_path / "my thesis" / 'it\'s a [new] "$HOME"; `x` * #1' / "cuelearn"
+    for name in (".ci", "Makefile", *names):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        copy(ROOT / name, checkout / name)
+    return checkout
+
+
+def test_clean_removes_what_was_generated_and_nothing_else(tmp_path):
+    checkout = odd_checkout(tmp_path)
+    kept = [*(checkout / name for name in ("data/a.csv", "figures/reference/a.csv", "notebooks/a.ipynb"))]
+    kept += [tmp_path / name for name in ("my/a", "thesis/a", "home/a", "cuelearn/a", "my thesis/.cache/a")]
+    full = [checkout / name for name in ("figures/full/a", ".cache/sweeps/full/a", ".venv/__pycache__/a")]
+    quick = [checkout / name for name in ("figures/quick/a", ".cache/numba/x/a", "cuelearn/__pycache__/a")]
+    for file in (*kept, *full, *quick):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    before = {file for file in tmp_path.rglob("*") if file.is_file()}
+    env = {**os.environ, "HOME": str(tmp_path / "home")}
+    for target, gone in (("clean", quick), ("distclean", quick + full)):
+        subprocess.run(["make", target], cwd=checkout, env=env, capture_output=True, check=True)
+        assert before - {file for file in tmp_path.rglob("*") if file.is_file()} == {*gone}
+    elsewhere = ["make", "-f", checkout / "Makefile", "clean"]
+    done = subprocess.run(elsewhere, cwd=tmp_path / "home", capture_output=True, text=True)
+    assert done.returncode == 2 and "make must be run in the checkout" in done.stderr
+
+
+def test_recipes_name_no_place(tmp_path):
+    """No line of a recipe holds the path of the checkout, so none can be taken apart by it; all are shell."""
+    checkout = odd_checkout(tmp_path, "pyproject.toml", "requirements.lock", "environment.yml")
+    targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    settings = ["CHAPTER=oks", "PARAMS=seed=3", "SCHEDULER=tcp://a:1", "PYTHON=/o'b r/python"]
+    done = subprocess.run(["make", "-n", *targets, *settings], cwd=checkout, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "[new]" not in done.stdout and "b r" not in done.stdout
+    subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=True)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_a_clone_has_the_bytes_of_the_original(tmp_path):
+    """Also with the setting of Git for Windows, which gives text files other line ends."""
+    source = odd_checkout(tmp_path, ".gitattributes", "notebooks", "data/datasets.json", "data/yeast.npz")
+    (source / "data" / "windows.csv").write_bytes(b"a,b\r\n1,2\r\n")
+    author = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for command in (["init"], ["add", "."], [*author, "commit", "-m", "a"]):
+        git = ["git", "-c", "core.autocrlf=false", *command]
+        subprocess.run(git, cwd=source, capture_output=True, check=True)
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", "-c", "core.autocrlf=true", source, clone], check=True)
+    files = [f.relative_to(source) for f in source.rglob("*") if f.is_file() and ".git" not in f.parts]
+    assert [file for file in files if (clone / file).read_bytes() != (source / file).read_bytes()] == []
+    done = subprocess.run(["git", "status", "--short"], cwd=clone, capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+
+
 def bare_checkout(tmp_path, stubs):
     """A directory with the installer and a PATH that has only the given interpreters."""
     checkout, tools = tmp_path / "checkout", tmp_path / "bin"
