@@ -56,6 +56,12 @@ TEXTS = {
         '{"permutation", "iid"}',
         "Whole permutations, or independent draws as the theorems assume.",
     ),
+    "class_weight": (
+        'None, "balanced" or dict',
+        "Factors on the losses of the samples of each class, 1 where a dict names none; with an indicator "
+        'matrix, of the positive samples of a column. "balanced" gives equal total weight to all classes '
+        "that one problem tells apart: to both sides of one against the rest.",
+    ),
     "normalize": ("bool", "Scale kernels computed from X to unit diagonal; the bounds assume it."),
     "memory": ("float >= 0", "Bytes the kernel bank may hold."),
     "n_jobs": ("int", "Threads; results are the same bits for any number. -1 means one for each core."),
@@ -67,6 +73,12 @@ TEXTS = {
         "run. The clock of `history_` stops meanwhile.",
     ),
     "verbose": ("bool", "Show a progress bar on runs that take more than two seconds."),
+    # ------------------------------------------------------------ arguments of fit
+    "sample_weight": (
+        "array-like of float >= 0, shape (n,), or None",
+        "Factors on the losses of the samples: 2 is the sample twice, 0 the sample left out. Only what a "
+        "kernel takes from X itself, as a mean distance, counts every sample once.",
+    ),
     # ------------------------------------------------------------ attributes
     "classes_": ("ndarray, shape (n_classes,)", ""),
     "kernel_weights_": (
@@ -114,7 +126,7 @@ MARKS = re.compile(r"^( *)\$(\w+(?: \$\w+)*)$", re.MULTILINE)
 
 
 def documented(cls, texts=None):
-    """Class decorator: a docstring's lines ``$C $alpha`` become the entries of `TEXTS`.
+    """Decorator of classes and methods: a docstring's lines ``$C $alpha`` become the entries of `TEXTS`.
 
     Parameters get their defaults from the constructor's signature. A class whose text is its own writes it
     out; `texts` are those of a chapter, ``documented = functools.partial(documented, texts={...})``. An

@@ -18,10 +18,11 @@ from cuelearn.core.checks import check_positive
 __all__ = ["check_sample_weight", "class_weights", "loss_weights"]
 
 
-def check_sample_weight(sample_weight, n_samples):
+def check_sample_weight(sample_weight, n_samples, labels=None):
     """Weights of the samples as float64, shape (n_samples,), or None where none are given.
 
-    ValueError unless they are finite, not negative, and not all zero.
+    ValueError unless they are finite, not negative, and not all zero; nor all zero within one of the classes
+    in `labels`, (n_samples,), or outside of it, where `labels` has a row of -1 and 1 for each class.
     """
     if sample_weight is None:
         return None
@@ -29,6 +30,12 @@ def check_sample_weight(sample_weight, n_samples):
     weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True, copy=True)
     if not weights.any():
         raise ValueError("sample_weight must hold at least one positive weight, got zeros only")
+    if labels is not None:
+        rows = [labels > 0, labels < 0] if labels.ndim == 2 else [labels == np.unique(labels)[:, None]]
+        if not (np.concatenate(rows) @ weights).all():
+            raise ValueError(
+                "sample_weight must be positive for some samples inside and outside of each class"
+            )
     return weights
 
 

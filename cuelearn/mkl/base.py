@@ -7,7 +7,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core.checks import as_generator, classes_and_labels, labels_of
+from cuelearn.core.docs import documented
 from cuelearn.core.estimator import NON_NEGATIVE, Estimator, load, parameters, validated
+from cuelearn.core.weights import check_sample_weight
 from cuelearn.kernels import CrossBank, KernelBank, KernelStack
 from cuelearn.kernels.stack import new_kernels, refuse_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
@@ -56,8 +58,9 @@ class KernelClassifier(ClassifierMixin, Estimator):
         self.classes_, labels = classes_and_labels(labels_of(self, y, n_samples))
         return labels
 
+    @documented
     @validated
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Train.
 
         Parameters
@@ -65,6 +68,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         X : array-like, shape (n, n_features), or (n_kernels, n, n) if precomputed, a KernelBank or a
             KernelStack
         y : array-like, shape (n,), or (n, n_classes), for methods that take several labels
+        $sample_weight
 
         Returns
         -------
@@ -81,8 +85,13 @@ class KernelClassifier(ClassifierMixin, Estimator):
             Where a method that iterates did not come to its `tol`; where a class of an indicator matrix
             cannot be learnt.
         """
-        self._train(self._start(X, y))
+        labels = self._start(X, y)
+        self._train(labels, check_sample_weight(sample_weight, self.bank_.n_samples, labels))
         return self
+
+    def _refuse_weights(self, sample_weight):
+        if sample_weight is not None:
+            raise ValueError(f"{type(self).__name__} takes no sample_weight")
 
     def _keep(self, dual_coef, kernel_weights):
         """Set the fitted attributes, restricted to samples with a coefficient."""
@@ -252,7 +261,8 @@ class StochasticMKL(KernelClassifier):
 
     _parameter_constraints = {"tol": [*NON_NEGATIVE, None]}
 
-    def _train(self, labels):
+    def _train(self, labels, sample_weight):
+        self._refuse_weights(sample_weight)
         alpha = getattr(self, "alpha", 0.0)
         problem = MKLProblem(self.bank_, labels, self.classes_.size, p=self.p, C=self.C, alpha=alpha)
         options = {"tol": self.tol, "finish": self.finish, "rng": as_generator(self.random_state)}

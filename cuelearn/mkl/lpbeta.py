@@ -354,7 +354,8 @@ class LPBeta(KernelClassifier):
         "folds": [list, None],
     }
 
-    def _train(self, labels):
+    def _train(self, labels, sample_weight):
+        self._refuse_weights(sample_weight)
         self.folds_ = folds = stratified_folds(labels, FOLDS, self.random_state, self.folds)
         n_machines, stages = 1 if self.classes_.size == 2 else self.classes_.size, Rounds("", 3, None, False)
         outputs = self._fold_outputs(labels, folds)

@@ -163,7 +163,8 @@ class MCMKL(KernelClassifier):
 
     _parameter_constraints = {"tol": POSITIVE}
 
-    def _train(self, labels):
+    def _train(self, labels, sample_weight):
+        self._refuse_weights(sample_weight)
         problem = MKLProblem(self.bank_, labels, self.classes_.size, C=self.C)
 
         def show(result):

@@ -416,7 +416,8 @@ class SharedMKL(MultiLabelMKL):
 
     _parameter_constraints = {"n_iter": COUNT, "tol": [*POSITIVE, None]}
 
-    def _train(self, signs):
+    def _train(self, signs, sample_weight):
+        self._refuse_weights(sample_weight)
         problem = SharedProblem(self.bank_, signs, self.C)
 
         def show(run):  # the SVMs of all classes are solved for it, with the clock stopped

@@ -181,7 +181,8 @@ class PerClassMKL(MultiLabelMKL):
 
     _parameter_constraints = {"tol": POSITIVE}
 
-    def _train(self, signs):
+    def _train(self, signs, sample_weight):
+        self._refuse_weights(sample_weight)
         options = {"max_iter": self.max_iter, "verbose": self.verbose, "callback": self._watch(self._take)}
         result = self._solve(signs, **options)
         self._take(result)

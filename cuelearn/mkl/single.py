@@ -102,7 +102,8 @@ class AverageKernelSVM(MultiLabelMKL):
 
     n_jobs: int | None = None
 
-    def _train(self, signs):
+    def _train(self, signs, sample_weight):
+        self._refuse_weights(sample_weight)
         history, weights = History(), self._choose_weights(signs)
         kernel = combined_kernel(self.bank_, weights, 1.0)
         coef, bias = svms_of(kernel, (signs > 0.0).astype(int), self.C, self.n_jobs)
@@ -265,7 +266,8 @@ class KernelPA(KernelClassifier):
     memory: float = 2e9
     random_state: object = None
 
-    def _train(self, labels):
+    def _train(self, labels, sample_weight):
+        self._refuse_weights(sample_weight)
         warn_if_sorted(self, labels)
         rng = as_generator(self.random_state)
         weights = self._choose_weights(labels, rng)

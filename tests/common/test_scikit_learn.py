@@ -8,6 +8,7 @@ import pytest
 from estimators import ESTIMATORS, OF_SAMPLES, OPTIONS, VARIANTS, data, make
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cuelearn.oks import OKS
@@ -21,9 +22,17 @@ DEFAULTS = [
 ]
 VISITS = "partial_fit does not know the visits to come, which eta='auto' needs"
 
+#: Estimators whose `fit` refuses weights.
+NO_WEIGHTS = {"OBSCURE", "UFOMKL", "PegasosMKL", "MCMKL", "KernelPA"}
+NO_WEIGHTS |= {"AverageKernelSVM", "BestKernelSVM", "SILPMKL", "SimpleMKL", "LpMKL", "LPBeta", "GMKL", "VSKL"}
+NO_WEIGHTS |= {"MLMKLSA", "MLMKLSum"}
+WEIGHT_CHECKS = [name for name in vars(estimator_checks) if name.startswith("check_sample_weight")]
+
 
 def expected_failures(estimator):
     """What cannot pass, and why."""
+    if type(estimator).__name__ in NO_WEIGHTS:
+        return dict.fromkeys(WEIGHT_CHECKS, "takes no sample_weight")
     if hasattr(estimator, "partial_fit") and getattr(estimator, "eta", None) == "auto":
         checks = ("check_n_features_in_after_fitting", "check_estimators_partial_fit_n_features")
         return dict.fromkeys(checks, VISITS)
