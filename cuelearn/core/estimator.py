@@ -21,6 +21,7 @@ from cuelearn.kernels.specifications import KERNELS, Kernel, as_kernel
 
 __all__ = [
     "COUNT",
+    "JOBS",
     "NON_NEGATIVE",
     "POSITIVE",
     "RANDOM_STATE",
@@ -62,9 +63,15 @@ class KernelLike(Options):
 
 POSITIVE = [Number(Real, 0, None, closed="neither")]
 NON_NEGATIVE = [Number(Real, 0, None, closed="left")]
-COUNT = [Number(Integral, 1, None, closed="left")]
+COUNT = [Number(Integral, 1, 2**31 - 1, closed="both")]
+JOBS = [Number(Integral, -(2**31), -1, closed="both"), Number(Integral, 1, 4096, closed="both"), None]
 SEQUENCE = [list, tuple, np.ndarray]
-RANDOM_STATE = [Number(Integral, 0, None, closed="left"), np.random.Generator, np.random.RandomState, None]
+RANDOM_STATE = [
+    Number(Integral, 0, 2**32 - 1, closed="both"),
+    np.random.Generator,
+    np.random.RandomState,
+    None,
+]
 
 
 def parameters(cls):
@@ -116,7 +123,7 @@ class Estimator(BaseEstimator):
         "kernels": [list, tuple, StrOptions({"precomputed"}), None],
         "priors": [list, tuple, None],
         "memory": [Number(Real, 0, None, closed="both")],
-        "n_jobs": [Number(Integral, None, None, closed="neither"), None],
+        "n_jobs": JOBS,
         "normalize": ["boolean"],
         "shuffle": ["boolean"],
         "random_state": RANDOM_STATE,

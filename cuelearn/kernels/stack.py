@@ -14,7 +14,7 @@ class KernelStack:
     `GridSearchCV`, `cross_val_score` and `Pipeline` split a kernel matrix by indexing its first two axes, as
     in ``K[np.ix_(test, train)]``. This view takes such indices for all kernels together. The kernels are not
     copied by that; `fit` copies those among the samples of a fold, or computes them on demand where the bank
-    does.
+    does. `train_test_split` and `resample` take rows with all columns, as of any kernel matrix.
 
     Parameters
     ----------
@@ -42,6 +42,15 @@ class KernelStack:
     >>> X, y = load_iris(return_X_y=True)
     >>> K = KernelStack([X[:, :2] @ X[:, :2].T, X[:, 2:] @ X[:, 2:].T])
     >>> bool(cross_val_score(AverageKernelSVM("precomputed"), K, y).mean() > 0.9)
+    True
+
+    One split, by the numbers of the samples:
+
+    >>> import numpy as np
+    >>> from sklearn.model_selection import train_test_split
+    >>> train, test = train_test_split(np.arange(len(K)), stratify=y, random_state=0)
+    >>> model = AverageKernelSVM("precomputed").fit(K[np.ix_(train, train)], y[train])
+    >>> bool(model.score(K[np.ix_(test, train)], y[test]) > 0.8)
     True
     """
 
@@ -79,23 +88,40 @@ class KernelStack:
         return f"KernelStack of {self.n_kernels} kernels, shape {self.shape}, {self.dtype}"
 
     def __getitem__(self, index):
-        rows, columns = index if isinstance(index, tuple) else (index, slice(None))
+        rows, columns = index if isinstance(index, tuple) else (index, ...)
         view = object.__new__(KernelStack)
         view._bank = self._bank
-        view._rows = self._rows[rows if isinstance(rows, slice) else np.ravel(rows)]
-        view._columns = self._columns[columns if isinstance(columns, slice) else np.ravel(columns)]
+        view._rows = _taken(self._rows, rows)
+        view._columns = _taken(self._columns, columns)
         return view
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError(
+            "a KernelStack is several kernels and no matrix, which OneVsOneClassifier, BaggingClassifier and "
+            "other tools make of X. Give these the numbers of the samples, X=np.arange(n)[:, None], and "
+            "kernels=[(name, function, [0]), ...] with normalize=False, where each function looks one kernel "
+            "up, lambda A, B: K0[np.ix_(A[:, 0].astype(int), B[:, 0].astype(int))]. K.bank().stack is the "
+            "array (n_kernels, n, n)"
+        )
 
     def bank(self):
         """The `KernelBank` among these samples, for training."""
         if not np.array_equal(self._rows, self._columns):
-            raise ValueError(f"X must be the kernels of the training samples with each other, got {self!r}")
+            raise ValueError(
+                f"X must be the kernels of the training samples with each other, got {self!r}; where K was "
+                "split by rows, take K[np.ix_(train, train)] for training, K[np.ix_(test, train)] later"
+            )
         everything = np.array_equal(self._rows, np.arange(self._bank.n_samples))
         return self._bank if everything else self._bank.restrict(self._rows)
 
     def cross(self):
         """The `CrossBank` of the rows with the columns, for prediction."""
         return self._bank.between(self._rows, self._columns)
+
+
+def _taken(numbers, index):
+    """Some of the numbers, by a slice, an ellipsis, integers or a mask."""
+    return numbers[index if isinstance(index, slice) or index is Ellipsis else np.ravel(index)]
 
 
 def training_bank(X):

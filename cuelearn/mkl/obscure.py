@@ -207,8 +207,8 @@ class OBSCURE(BatchMKL):
     """
 
     _parameter_constraints = {
-        "n_epochs_online": [Number(Integral, 0, None, closed="left")],
-        "n_epochs": [Number(Integral, 0, None, closed="left")],
+        "n_epochs_online": [Number(Integral, 0, 2**31 - 1, closed="both")],
+        "n_epochs": [Number(Integral, 0, 2**31 - 1, closed="both")],
         "eta": POSITIVE,
     }
 

@@ -155,7 +155,7 @@ class MKTL(TransferClassifier):
         "p": [Number(numbers.Real, 1, 2, closed="right"), StrOptions(WORDS), *SEQUENCE],
         "class_weight": [StrOptions({"positive", "balanced"}), dict, None],
         "tol": [*NON_NEGATIVE, None],
-        "n_epochs": [Number(numbers.Integral, 0, None, closed="left")],
+        "n_epochs": [Number(numbers.Integral, 0, 2**31 - 1, closed="both")],
     }
 
     p: object = "auto"

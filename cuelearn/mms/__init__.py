@@ -11,7 +11,8 @@ from cuelearn.mms.inference import best_labelings, most_violating
 from cuelearn.mms.m3miml import M3MIML
 from cuelearn.mms.mimlsvm import MIMLSVM
 from cuelearn.mms.mms import MMS
-from cuelearn.mms.solver import common_objective
+from cuelearn.mms.solver import common_objective, solve_mms
+from cuelearn.mms.spaces import LinearSpace
 from cuelearn.mms.supervised import SupervisedSVM
 from cuelearn.mms.vocabulary import Vocabulary
 
@@ -21,6 +22,7 @@ __all__ = [
     "DistNaming",
     "GMMNaming",
     "ItemCandidates",
+    "LinearSpace",
     "M3MIML",
     "MIMLSVM",
     "MMS",
@@ -36,4 +38,5 @@ __all__ = [
     "load",
     "mentions",
     "most_violating",
+    "solve_mms",
 ]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from scipy.sparse import csr_array, issparse
 
 from cuelearn.core.checks import as_generator, check_count
 from cuelearn.mms.matching import (
@@ -371,15 +372,22 @@ class CandidateSet:
     @classmethod
     def from_indicator(cls, possible, **options):
         """Partial labels: one bag for each instance, with the labels that a 0/1 matrix (n_instances,
-        n_labels) allows it; options of the class. A row without a label is an error."""
-        possible = np.asarray(possible)
-        if possible.ndim != 2 or not np.isin(possible, (0, 1)).all():
-            raise ValueError(f"possible must be a 0/1 matrix, got shape {possible.shape}, {possible.dtype}")
-        empty = np.flatnonzero(~possible.any(axis=1))
+        n_labels) allows it; options of the class. The matrix may be sparse; the column names of a data frame
+        are the classes. A row without a label is an error."""
+        if hasattr(possible, "columns"):
+            options.setdefault("classes", [list(possible.columns)])
+        given = csr_array(possible) if issparse(possible) else np.asarray(possible)
+        if given.ndim != 2 or not np.isin(given.data if issparse(given) else given, (0, 1)).all():
+            raise ValueError(f"possible must be a 0/1 matrix, got shape {given.shape}, {given.dtype}")
+        allowed = csr_array(given.astype(bool))
+        allowed.eliminate_zeros()
+        allowed.sort_indices()
+        empty = np.flatnonzero(np.diff(allowed.indptr) == 0)
         if empty.size:
             raise ValueError(f"possible must allow each instance a label, row {empty[0]} has none")
-        options = {"n_labels": possible.shape[1]} | options if "classes" not in options else options
-        return cls([np.flatnonzero(row)[:, None] for row in possible], **options)
+        if "classes" not in options:
+            options.setdefault("n_labels", allowed.shape[1])
+        return cls(np.split(allowed.indices[:, None], allowed.indptr[1:-1]), **options)
 
     # ------------------------------------------------------------------ reading
 

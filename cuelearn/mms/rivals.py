@@ -6,7 +6,6 @@ and score single instances at test time (thesis 5.5).
 
 from dataclasses import field
 from functools import partial
-from numbers import Integral
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -83,7 +82,6 @@ class Rival(BagClassifier):
         "class_weight": [StrOptions({"balanced"}), None],
         "tol": POSITIVE,
         "max_iter": COUNT,
-        "n_jobs": [Integral, None],
     }
 
     C: float = field(default=1.0, kw_only=False)

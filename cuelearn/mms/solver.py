@@ -203,10 +203,37 @@ def solve_mms(
 ):
     """Minimise the objective that `MMS` writes out, by the concave-convex procedure (thesis Algorithm 8).
 
-    `space` is a LinearSpace or KernelSpace, in which the hyperplanes are left; lambda is `lam`; `batch_size`
-    bags make a Pegasos step (K in Algorithm 9); with `shuffle` each pass has a new order of the bags;
-    ``callback(round)`` returns True to end the training; the other parameters are those of `MMS`. Returns an
-    `MMSResult`.
+    Parameters
+    ----------
+    space : LinearSpace or KernelSpace
+        Of the instances; the hyperplanes are left in its `weights`.
+    candidates : CandidateSet
+    lam : float > 0
+        The objective's lambda.
+    batch_size : int >= 1
+        Bags of a Pegasos step (K in Algorithm 9).
+    shuffle : bool
+        Whether each pass has a new order of the bags.
+    rng : None, int or Generator
+    callback : callable(round), optional
+        Called after each round; True ends the training.
+    solver, n_init, n_rounds, n_epochs, tol, inference, verbose
+        As of `MMS`.
+
+    Returns
+    -------
+    MMSResult
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.mms import CandidateSet, LinearSpace, solve_mms
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1], [0.1, 1.0]])
+    >>> sets = CandidateSet([[[0, 1], [1, 0]], [[0, 1]]])
+    >>> space = LinearSpace(X, sets.n_labels)
+    >>> result = solve_mms(space, sets, lam=0.5, rng=0)
+    >>> result.converged, np.argmax(X @ space.weights.T, axis=1)
+    (True, array([0, 1, 0, 1]))
     """
     batch_size = check_count("batch_size", batch_size)
     n_rounds = n_rounds or N_ROUNDS[solver]

@@ -87,9 +87,10 @@ NUMBERS = {
     "C": (0.0, -1.0, np.nan, np.inf, "big", None),
     "alpha": (-0.1, np.nan, "big"),
     "p": (1.0, 0.5, 2.5, np.nan, "half", None),
-    "n_epochs": (0, -1, 1.5, "two", None),
-    "max_iter": (0, -1, 1.5, "two"),
-    "random_state": (-1, 1.5, "seed"),
+    "n_epochs": (0, -1, 1.5, "two", None, 2**70),
+    "max_iter": (0, -1, 1.5, "two", 2**70),
+    "random_state": (-1, 1.5, "seed", 2**70, 2**32),
+    "n_jobs": (0, 1.5, 2**70, -(2**70), True),
     "callback": (3, "print"),
 }
 #: 0 epochs leave the batch stage out.

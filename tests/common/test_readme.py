@@ -50,8 +50,10 @@ def test_pages_run_as_pasted(tmp_path, monkeypatch):
         exec(compile(block, "page", "exec"), names)
         found.append(names)
     plt.close("all")
-    _, search, labels, stream, kinds, bags, transfer, photos = found
+    _, search, split, labels, stream, kinds, bags, transfer, photos = found
     assert search["search"].best_score_ > 0.8
+    numbers, y = split["test"], split["y"]
+    assert split["bagged"].score(numbers[:, None], y[numbers]) > 0.8
     assert labels["model"].kernel_weights_.shape == (4,) and not labels["model"].skipped_classes_.size
     assert stream["model"].online_errors_.mean() < 0.4 and len(stream["model"].online_errors_) > 100
     assert kinds["model"].score(kinds["data"].X, kinds["data"].y) > 0.9

@@ -5,8 +5,17 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
+from sklearn.ensemble import BaggingClassifier
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+    train_test_split,
+)
+from sklearn.multiclass import OneVsOneClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import resample, shuffle
 
 from cuelearn import mkl, mktl, oks
 from cuelearn.kernels import RBF, KernelBank, KernelStack
@@ -66,10 +75,43 @@ def test_indices():
     assert_array_equal(block, [[[0, 0, 1], [0, 1, 0]], np.full((2, 3), 2.0)])
     with pytest.raises(ValueError, match="X must be the kernels of the training samples with each other"):
         part.bank()
+    for rows in ([3, 1], np.array([False, True, False, True, False]), slice(1, 4, 2)):
+        assert K[rows, ...].shape == K[rows].shape == (2, 5) and K[..., rows].shape == (5, 2)
     again = K[np.ix_([4, 2], [4, 2])][np.ix_([1], [1])]
     assert again.bank().stack[:, 0, 0].tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match="symmetric"):
         KernelStack(np.triu(np.ones((3, 3))))
+
+
+def test_rows_as_scikit_learn_takes_them(bank):
+    K = KernelStack(bank)
+    numbers = np.arange(len(Y))
+    train, test, train_rows, test_rows = train_test_split(numbers, K, random_state=0)
+    assert train_rows.shape == (112, 150) and test_rows.shape == (38, 150)
+    model = mkl.AverageKernelSVM("precomputed").fit(train_rows[:, train], Y[train])
+    assert model.score(test_rows[:, train], Y[test]) > 0.9
+    drawn, rows = resample(numbers, K, random_state=0)
+    assert_array_equal(next(rows.cross().blocks())[1], bank.stack[:, drawn])
+    assert shuffle(K, random_state=0).shape == (150, 150)
+    with pytest.raises(ValueError, match=r"split by rows, take K\[np.ix_\(train, train\)\]"):
+        model.fit(train_rows, Y[train])
+
+
+@pytest.mark.parametrize(
+    "tool", [np.asarray, OneVsOneClassifier, BaggingClassifier], ids=lambda t: t.__name__
+)
+def test_no_matrix_but_samples_by_number(bank, tool):
+    K = KernelStack(bank)
+    model = mkl.AverageKernelSVM("precomputed")
+    with pytest.raises(TypeError, match=r"is several kernels and no matrix.* K.bank\(\).stack is the array"):
+        tool(K) if tool is np.asarray else tool(model).fit(K, Y)
+    if tool is not np.asarray:  # what the message says to do
+        kernels = []
+        for name, K0 in zip(K.names, K.bank().stack, strict=True):
+            look = lambda A, B, K0=K0: K0[np.ix_(A[:, 0].astype(int), B[:, 0].astype(int))]  # noqa: E731
+            kernels.append((name, look, [0]))
+        numbers = np.arange(150)[:, None]
+        assert tool(mkl.AverageKernelSVM(kernels, normalize=False)).fit(numbers, Y).score(numbers, Y) > 0.9
 
 
 def test_one_kernel_may_come_without_its_axis():

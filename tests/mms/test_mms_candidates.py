@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,6 +29,7 @@ from mms_twins import (
     violation,
     weighted,
 )
+from scipy.sparse import coo_array, csc_array, csr_array, lil_matrix
 from scipy.stats import chisquare
 
 from cuelearn.mms import inference
@@ -357,3 +359,13 @@ def test_partial_labels_from_an_indicator_matrix():
     ):
         with pytest.raises(ValueError, match=message):
             CandidateSet.from_indicator(bad)
+    unsorted = coo_array(([1, 1, 1], ([0, 1, 0], [2, 1, 0])), shape=(2, 3))
+    for form in (csr_array(possible), unsorted, lil_matrix(possible), csc_array(possible.astype(bool))):
+        again = CandidateSet.from_indicator(form, classes=["a", "b", "c"])
+        assert [again.bag(i).tolist() for i in (0, 1)] == [found.bag(i).tolist() for i in (0, 1)]
+    with pytest.raises(ValueError, match="0/1 matrix"):
+        CandidateSet.from_indicator(csr_array(2 * possible))
+    frame = pd.DataFrame({"a": [True, False], "b": [0, 1], "c": [1, 0]})  # of several types
+    named = CandidateSet.from_indicator(frame)
+    assert named.classes[0].tolist() == ["a", "b", "c"] and named.bag(0)[:, 0, 0].tolist() == [0, 2]
+    assert CandidateSet.from_indicator(frame, classes=["x", "y", "z"]).classes[0].tolist() == ["x", "y", "z"]
