@@ -56,29 +56,63 @@ def _code(source):
     return _ast.dump(tree)
 
 
-def _choose_numba_cache():
-    """Point numba's cache into the checkout, keyed by the sources.
+def _writable(folder, mode=0o777):
+    """Make a folder if there is none; whether files can be written into it."""
+    from tempfile import TemporaryFile
 
-    numba does not notice an edited callee in another file, and fails where neither the package's directory
-    nor the home directory can be written to. A cache directory named after the sources mends both. An
-    installed package never changes under numba's feet, so only a checkout is treated so. A value that the
-    user set wins.
+    try:
+        folder.mkdir(mode, parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
+
+
+def _private(folder):
+    """Whether a folder, made if there is none, is writable to this user and to nobody else."""
+    if not _writable(folder, 0o700):
+        return False
+    info = folder.lstat()
+    own = not hasattr(_os, "getuid") or info.st_uid == _os.getuid()
+    return own and not folder.is_symlink() and not info.st_mode & 0o022
+
+
+def _fallback_cache(name):
+    """A folder for compiled code outside the package: in the user's cache, or a temporary one."""
+    from tempfile import gettempdir
+
+    user_cache = _os.environ.get("XDG_CACHE_HOME") or _os.path.expanduser("~/.cache")
+    user = _os.getuid() if hasattr(_os, "getuid") else "user"
+    folders = [
+        _Path(user_cache) / "cuelearn" / f"numba-{name}",
+        _Path(gettempdir()) / f"cuelearn-numba-{user}-{name}",
+    ]
+    for folder in folders:
+        if folder.is_absolute() and _private(folder):  # a user without a home has a relative one
+            return folder
+    raise OSError(
+        "compiled code needs a folder that this user and nobody else can write to, but neither "
+        f"{folders[0]} nor {folders[1]} is one: set the environment variable NUMBA_CACHE_DIR to such a folder"
+    )
+
+
+def _choose_numba_cache():
+    """Choose the folder of numba's cache.
+
+    In a checkout it is named after the sources, because numba does not notice an edited callee in another
+    file. An installed package does not change: numba keeps compiled code next to it. Where neither can be
+    written to, it is a folder of this user alone. A value that the user set wins.
     """
-    checkout = _Path(__file__).resolve().parents[1]
-    if "NUMBA_CACHE_DIR" in _os.environ or not (checkout / "pyproject.toml").is_file():
+    if "NUMBA_CACHE_DIR" in _os.environ:
+        return
+    package = _Path(__file__).resolve().parent
+    checkout = (package.parent / "pyproject.toml").is_file()
+    if not checkout and _writable(package / "__pycache__"):
         return
     name = source_hash(leave_out=_NOT_COMPILED)
-    wanted = checkout / ".cache" / "numba" / name
-    try:
-        wanted.mkdir(parents=True, exist_ok=True)
-        if not _os.access(wanted, _os.W_OK):
-            raise PermissionError(wanted)
-    except OSError:  # a read-only checkout
-        import tempfile
-
-        user = _os.getuid() if hasattr(_os, "getuid") else "user"
-        wanted = _Path(tempfile.gettempdir()) / f"cuelearn-numba-{user}-{name}"
-        wanted.mkdir(parents=True, exist_ok=True)
+    wanted = package.parent / ".cache" / "numba" / name
+    if not checkout or not _writable(wanted):
+        wanted = _fallback_cache(name)
     _os.environ["NUMBA_CACHE_DIR"] = str(wanted)
     if "numba" in _sys.modules:  # imported before us: it has read its environment already
         _sys.modules["numba"].config.CACHE_DIR = str(wanted)

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -102,6 +103,69 @@ def test_the_library_imports_without_extras_and_names_the_one_that_lacks(wheel, 
         archive.extractall(tmp_path / "site")
     without = f"import sys\nsys.modules.update(dict.fromkeys('{EXTRAS}'.split()))\n"
     run(sys.executable, without + LEAN, tmp_path, PYTHONPATH=str(tmp_path / "site"))
+
+
+COMPILE = """
+import os, numpy as np
+import cuelearn
+from cuelearn.core.losses import competitor
+assert competitor(np.eye(2)[0], 0) == (1, 1.0)
+print(os.environ["NUMBA_CACHE_DIR"])
+"""
+
+
+@pytest.fixture
+def read_only():
+    """Runs code with a package in a folder that is not writable to the user, who has no home directory."""
+    place = Path(tempfile.mkdtemp())
+    shutil.copytree(ROOT / "cuelearn", place / "site" / "cuelearn")
+    (place / "tmp").mkdir()
+    place.chmod(0o755)
+    (place / "tmp").chmod(0o777)
+    for folder in [place, *(file for file in (place / "site").rglob("*") if file.is_dir())]:
+        folder.chmod(0o555)
+    user = []
+    if os.getuid() == 0:  # the right to read is kept, because the interpreter may lie in a home directory
+        right = "+dac_read_search"
+        user = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]
+        user += [f"--inh-caps={right}", f"--ambient-caps={right}"]
+        if shutil.which(user[0]) is None or subprocess.run([*user, "true"]).returncode:
+            pytest.skip("another user's rights cannot be taken here")
+
+    def run_there(code, **env):
+        home = {} if user else {"HOME": "/nonexistent"}
+        env = (
+            {"PATH": os.environ["PATH"], "PYTHONPATH": str(place / "site"), "TMPDIR": str(place / "tmp")}
+            | home
+            | env
+        )
+        return subprocess.run(
+            [*user, sys.executable, "-c", code], cwd=place, env=env, capture_output=True, text=True
+        )
+
+    yield run_there, place
+    for folder in [place, *(file for file in place.rglob("*") if file.is_dir())]:
+        folder.chmod(0o755)
+    shutil.rmtree(place)
+
+
+def test_where_nobody_may_write_compiled_code_is_cached_for_this_user_alone(read_only):
+    run_there, place = read_only
+    for env, parent in ({}, "tmp"), ({"XDG_CACHE_HOME": str(place / "tmp" / "home")}, "tmp/home/cuelearn"):
+        done = run_there(COMPILE, **env)
+        assert done.returncode == 0, done.stderr[-3000:]
+        folder = Path(done.stdout.strip())
+        assert folder.parent == place / parent and folder.stat().st_mode & 0o777 == 0o700
+        assert list(folder.rglob("*competitor*.nbi"))
+    own = str(place / "tmp" / "own")
+    assert run_there(COMPILE, NUMBA_CACHE_DIR=own).stdout.strip() == own
+    # a folder of that name that others can write to is not trusted, and nowhere to write is said
+    folder = next((place / "tmp").glob("cuelearn-numba-*"))
+    folder.chmod(0o777)
+    for code in ("import cuelearn", "import tempfile\ntempfile.tempdir = '/nonexistent'\nimport cuelearn"):
+        done = run_there(code)
+        assert done.returncode and "OSError: compiled code needs a folder" in done.stderr
+        assert "NUMBA_CACHE_DIR" in done.stderr
 
 
 @pytest.mark.long
