@@ -16,6 +16,7 @@ from numba import njit
 from scipy.sparse import csr_array, issparse
 
 from cuelearn.core.checks import as_generator, check_count
+from cuelearn.core.weights import check_sample_weight
 from cuelearn.mms.matching import (
     Matching,
     count_matching,
@@ -134,6 +135,15 @@ def check_candidates(candidates, n_rows=None, classes=None):
         if not same or not all(map(np.array_equal, candidates.classes, classes)):
             what = f"the labels of training in their order, {tuple(map(len, classes))} of them"
             raise ValueError(f"candidates must have {what}, got others")
+
+
+def check_bag_weights(sample_weight, candidates):
+    """Weights of the bags as float64, shape (n_bags,), or None where none are given."""
+    shape = np.shape(sample_weight)
+    if shape not in ((), (candidates.n_bags,)):
+        wanted = f"one weight per bag of candidates, {candidates.n_bags}"
+        raise ValueError(f"sample_weight must have {wanted}, got shape {shape}")
+    return check_sample_weight(sample_weight, candidates.n_bags)
 
 
 def starts_of_bags(bag_sizes, n_rows):

@@ -51,14 +51,15 @@ class CLSVM(Rival):
     (True, True)
     """
 
-    def _train(self, X, candidates):
+    def _train(self, X, candidates, weights):
         rows, basis = reduced(X)
         masks = [candidates.mask(p) for p in range(candidates.n_attributes)]
+        weights = None if weights is None else weights[candidates.bag_of]
         solved = []
         for mask in masks:
 
             def sample(k, mask=mask):
-                return rows, np.where(mask[:, k], 1.0, -1.0)
+                return rows, np.where(mask[:, k], 1.0, -1.0), weights
 
             solved.append(self._fit_labels(mask.any(axis=0), sample, rows.shape[1], free_bias=False)[1:])
         coefs, intercepts, gaps, steps = zip(*solved, strict=True)

@@ -326,7 +326,13 @@ class DistNaming(EMNaming):
                 parts[p] = np.maximum(part, 0.0)
         return parts
 
-    def _models(self, parts, candidates):
+    def _check_weights(self, sample_weight, candidates):
+        if sample_weight is not None:
+            why = "an instance is no evidence for itself, but would be for its copy in a bag given twice"
+            raise ValueError(f"sample_weight must be None for DistNaming: {why}")
+        return super()._check_weights(None, candidates)
+
+    def _models(self, parts, candidates, weights):
         self.distances_, models = [], []
         nulls = candidates.null or [None] * len(parts)
         for p, (part, metric, gamma) in enumerate(zip(parts, self._metrics(), self._gammas(), strict=True)):

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_array
 
 from cuelearn.core.estimator import NON_NEGATIVE, Estimator, StrOptions, parameters, validated
 from cuelearn.mms.base import FLOATS, BagClassifier
-from cuelearn.mms.candidates import check_candidates
+from cuelearn.mms.candidates import check_bag_weights, check_candidates
 from cuelearn.mms.inference import best_candidates, mean_candidates
 
 __all__ = ["EMNaming", "evenly_spaced", "once_or_each"]
@@ -49,8 +49,9 @@ def evenly_spaced(n, most):
 class EMNaming(BagClassifier):
     """Base: the EM loop and the predictions.
 
-    Subclasses implement ``_models(parts, candidates)``, one appearance model per attribute with
-    ``update(responsibilities)``, ``scores()`` of the training instances and ``log_prior()``;
+    Subclasses implement ``_models(parts, candidates, weights)``, one appearance model per attribute with
+    ``update(responsibilities)``, which come multiplied by the `weights` of the instances, ``scores()`` of the
+    training instances and ``log_prior()``;
     ``_finish(models, responsibilities)``, which keeps what predictions need; and ``_appearance(parts)``, the
     scores of other instances.
     """
@@ -68,7 +69,7 @@ class EMNaming(BagClassifier):
     tol: float = 1e-6
 
     @validated
-    def fit(self, X, candidates):
+    def fit(self, X, candidates, sample_weight=None):
         """Estimate the appearance of every label and the labeling of every bag.
 
         Parameters
@@ -78,6 +79,9 @@ class EMNaming(BagClassifier):
             then chooses in each).
         candidates : CandidateSet
             A single mode is that of one attribute, ``candidates.attribute(p)``.
+        sample_weight : array-like, shape (n_bags,), optional
+            Weights of the *bags*: weight 2 is the bag twice, weight 0 says nothing of the labels' appearances
+            (its own labeling is estimated all the same). None is 1 for each. `DistNaming` takes none.
 
         Returns
         -------
@@ -85,6 +89,7 @@ class EMNaming(BagClassifier):
         """
         begun = time.perf_counter()
         check_candidates(candidates)
+        weights = self._check_weights(sample_weight, candidates)
         n, packed = candidates.n_instances, candidates.packed
         self.n_attributes_ = P = candidates.n_attributes
         self.n_features_ = ()
@@ -102,14 +107,14 @@ class EMNaming(BagClassifier):
                 posterior[np.arange(n)[:, None], columns] = 1.0
             else:
                 totals = mean_candidates(packed, 0, candidates.n_bags, scores, True, posterior)
-            return np.split(posterior, first[1:-1], axis=1), float(np.sum(totals - log_size))
+            return np.split(posterior, first[1:-1], axis=1), float(np.sum(weights * (totals - log_size)))
 
-        models = self._models(parts, candidates)
+        models = self._models(parts, candidates, weights[candidates.bag_of])
         shares, _ = e_step(np.zeros((n, first[-1])), False)  # by the priors alone
         history, self.converged_ = [], False
         for iteration in range(self.max_iter + 1):
             for model, share in zip(models, shares, strict=True):
-                model.update(share)
+                model.update(weights[candidates.bag_of, None] * share)
             scores = np.hstack([model.scores() for model in models])
             shares, likelihood = e_step(scores, self.assignment == "hard")
             objective = likelihood + sum(model.log_prior() for model in models)
@@ -123,11 +128,16 @@ class EMNaming(BagClassifier):
         self.n_features_ = tuple(part.shape[1] for part in parts)
         self.assignment_ = candidates.named(columns - first[:-1])
         self.responsibilities_ = self._one(shares)
-        self.label_weights_ = self._one([share.mean(axis=0) for share in shares])
+        own = weights[candidates.bag_of] * (n / weights[candidates.bag_of].sum())
+        self.label_weights_ = self._one([(own[:, None] * share).mean(axis=0) for share in shares])
         self.history_ = pd.DataFrame(history, columns=["iteration", "log_likelihood", "objective", "seconds"])
         self.n_iter_ = len(history) - 1
         self._finish(models, shares)
         return self
+
+    def _check_weights(self, sample_weight, candidates):
+        weights = check_bag_weights(sample_weight, candidates)
+        return np.ones(candidates.n_bags) if weights is None else weights
 
     def _parts(self, X, candidates=None):
         """The columns of each attribute, list of P arrays; after `fit` with the widths of those of `fit`."""

@@ -1,10 +1,11 @@
 r"""Dual steps on the convex problem of a round: pairwise Frank-Wolfe with line search, a bag at a time.
 
-With dual variables :math:`\alpha_i(Z) \ge 0`, :math:`\sum_Z \alpha_i(Z) \le 1` and
-:math:`w = \frac1{\lambda N} \sum_i \sum_Z \alpha_i(Z) (\bar\Phi_i - \Phi(\mathcal X_i, Z))`, the dual value
-is :math:`\frac1N \sum_i \sum_Z \alpha_i(Z) \Delta_A(Z, \mathcal Z_i) - \frac\lambda2 \|w\|^2`. A visit finds
-the bag's most violating labeling and moves mass to it from the least violating labeling that has some, as far
-as pays; then up to `INNER` more such moves between labelings that are known already.
+With dual variables :math:`\alpha_i(Z) \ge 0`, :math:`\sum_Z \alpha_i(Z) \le 1`, weights :math:`v_i` of the
+bags with mean 1, and :math:`w = \frac1{\lambda N} \sum_i v_i \sum_Z \alpha_i(Z) (\bar\Phi_i - \Phi(\mathcal
+X_i, Z))`, the dual value is :math:`\frac1N \sum_i v_i \sum_Z \alpha_i(Z) \Delta_A(Z, \mathcal Z_i) -
+\frac\lambda2 \|w\|^2`. A visit finds the bag's most violating labeling and moves mass to it from the least
+violating labeling that has some, as far as pays; then up to `INNER` more such moves between labelings that
+are known already.
 
 References
 ----------
@@ -137,12 +138,15 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
     """Visit a block of bags, whose known labelings are `known_labels`, shape (room, n_slots of the block);
     returns the sum of the bags' duality gaps, each when it was visited (NaN where an exact search gave up),
     and the steps."""
-    bags, first, base, products, targets, delta = block
-    P, of, unit = packed.n_attributes, attributes_of(packed), 1.0 / (lam * n_bags)
+    bags, first, base, products, targets, delta, weights = block
+    P, of = packed.n_attributes, attributes_of(packed)
     violation = np.empty(known_labels.shape[0])
     gaps, n_updates = 0.0, 0
     for b in range(bags.shape[0]):
-        i, low, high = bags[b], first[b], first[b + 1]
+        i, low, high, weight = bags[b], first[b], first[b + 1], weights[b]
+        if weight == 0.0:
+            continue
+        unit = weight / (lam * n_bags)
         scores, target, known = base[low:high], targets[low:high], known_labels[:, low * P : high * P]
         labels = np.empty((high - low) * P, np.int32)
         value, found_loss = find(packed, i, scores, labels, most_nodes)
@@ -153,7 +157,7 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
         n_known = count[i]
         violations(target, scores, P, known, loss[i], n_known, violation)
         held = (share[i, :n_known] * violation[:n_known]).sum()
-        gaps += max(0.0, max(0.0, excess) - held) / n_bags
+        gaps += weight * max(0.0, max(0.0, excess) - held) / n_bags
         room = scores.size + 2 * labels.size
         row, column, size = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
         change = np.zeros(scores.shape)
@@ -174,7 +178,7 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
                 for f in range(n):
                     if column[f] == column[e]:
                         length += size[e] * size[f] * products[of[column[e]], low + row[e], low + row[f]]
-            mass = most if length <= 0.0 else min(most, gain / (n_bags * lam * length))
+            mass = most if length <= 0.0 else min(most, weight * gain / (n_bags * lam * length))
             if away >= 0:
                 share[i, away] = 0.0 if mass >= most else share[i, away] - mass
             if to >= 0:
@@ -204,7 +208,8 @@ def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
     N, P = candidates.n_bags, candidates.n_attributes
     dual = Dual.empty(N, candidates.n_instances * P) if dual is None else dual
     bag_of_slot = np.repeat(candidates.bag_of, P)
-    space.place(dual.coefficients(candidates, problem.target) / (lam * N))
+    coef = problem.weights[candidates.bag_of, None] * dual.coefficients(candidates, problem.target)
+    space.place(coef / (lam * N))
     n_updates = 0
     for epoch in range(1, n_epochs + 1):
         dual = dual.with_room(bag_of_slot)
@@ -219,7 +224,8 @@ def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
             dual.labels[:, slots] = known
             space.move(rows, block.delta)
         bar.update(N)
-        bound = float((dual.share * dual.loss).sum() / N - 0.5 * lam * space.squared_norm())
+        losses = problem.weights[:, None] * (dual.share * dual.loss)
+        bound = float(losses.sum() / N - 0.5 * lam * space.squared_norm())
         wanted, done = tol * max(bound, FINEST), bound >= (1.0 - tol) * best
         if done or gaps <= wanted or epoch == n_epochs:  # the bags' gaps are each from another moment
             relaxed, objective = problem.value()

@@ -23,15 +23,22 @@ def log_densities(X, means, covariance):
     return -0.5 * (np.maximum(distance, 0.0) + log_det + X.shape[1] * math.log(2.0 * math.pi))
 
 
+def moments(X, weights):
+    """Weighted mean and variance of the columns of X."""
+    weights = (weights * (len(X) / weights.sum()))[:, None]
+    mean = (weights * X).mean(axis=0)
+    return mean, (weights * (X - mean) ** 2).mean(axis=0)
+
+
 class GaussianModel:
     """The appearance model of one attribute; `strength` is the `regularization` of `GMMNaming`."""
 
-    def __init__(self, X, n_labels, strength):
+    def __init__(self, X, n_labels, strength, weights):
         self.X, self.strength = X, strength
-        variance = X.var(axis=0)
+        mean, variance = moments(X, weights)
         typical = float(variance.mean())
         self.spread = np.maximum(variance, 1e-6 * typical) if typical > 0.0 else np.ones(X.shape[1])
-        self.means = np.zeros((n_labels, X.shape[1])) + X.mean(axis=0)
+        self.means = np.zeros((n_labels, X.shape[1])) + mean
 
     def update(self, responsibilities):
         """The M-step: weighted means; the prior's `strength` instances of `spread` join the covariance."""
@@ -130,12 +137,12 @@ class GMMNaming(EMNaming):
     n_components_pca: object = 0.95
     regularization: float = 1.0
 
-    def _models(self, parts, candidates):
+    def _models(self, parts, candidates, weights):
         P, given = len(parts), self.n_components_pca
         numbers = once_or_each("n_components_pca", given, P, lambda n: n is None or np.isscalar(n))
-        self.projections_ = [projection(part, number) for part, number in zip(parts, numbers, strict=True)]
+        self.projections_ = [projection(part, k, weights) for part, k in zip(parts, numbers, strict=True)]
         pairs = zip(self._projected(parts), candidates.n_labels, strict=True)
-        return [GaussianModel(X, size, float(self.regularization)) for X, size in pairs]
+        return [GaussianModel(X, size, float(self.regularization), weights) for X, size in pairs]
 
     def _projected(self, parts):
         projected = []
@@ -153,15 +160,19 @@ class GMMNaming(EMNaming):
         return [log_densities(X, means, covariances[0]) for means, covariances, X in fitted]
 
 
-def projection(part, number):
-    """Mean and principal components, (d, r) or None, of `GMMNaming`'s n_components_pca."""
+def projection(part, number, weights):
+    """Weighted mean and principal components, (d, r) or None, of `GMMNaming`'s n_components_pca."""
     part = np.asarray(part, dtype=np.float64)
+    mean, variance = moments(part, weights)
     share = isinstance(number, Real) and not isinstance(number, Integral) and 0.0 < number < 1.0
-    if number is None or (share and not np.any(part.var(axis=0) > 0.0)):
-        return part.mean(axis=0), None
+    if number is None or (share and not np.any(variance > 0.0)):
+        return mean, None
     if not share and check_count("n_components_pca", number) > min(part.shape):
         most = f"{min(part.shape)} for an attribute of shape {part.shape}"
         raise ValueError(f"n_components_pca must be at most {most}, got {number!r}")
     solver = "covariance_eigh" if part.shape[0] > part.shape[1] else "full"
-    pca = PCA(n_components=float(number) if share else int(number), svd_solver=solver).fit(part)
-    return pca.mean_, pca.components_.T
+    pca = PCA(n_components=float(number) if share else int(number), svd_solver=solver)
+    if np.all(weights == weights[0]):
+        return mean, pca.fit(part).components_.T
+    rows = np.sqrt(weights)[:, None] * (part - mean)
+    return mean, pca.fit(np.vstack([rows, -rows])).components_.T  # of both signs, so that their mean is 0

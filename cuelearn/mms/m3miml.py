@@ -71,16 +71,19 @@ class M3MIML(BagRival):
     True
     """
 
-    def _train(self, X, candidates):
+    def _train(self, X, candidates, weights):
         labels, to_train = self._start_bags(candidates)
         rows, basis = reduced(X)
         means = np.add.reduceat(rows, candidates.bag_starts[:-1], axis=0) / candidates.bag_sizes[:, None]
 
         def sample(k):
             positive = labels[:, k]
-            stacked = np.vstack([means[positive], rows[~positive[candidates.bag_of]]])
+            negative = ~positive[candidates.bag_of]
+            stacked = np.vstack([means[positive], rows[negative]])
             signs = np.where(np.arange(len(stacked)) < np.count_nonzero(positive), 1.0, -1.0)
-            return stacked, signs
+            if weights is None:
+                return stacked, signs, None
+            return stacked, signs, np.concatenate([weights[positive], weights[candidates.bag_of][negative]])
 
         fits = self._keep(labels, self._fit_labels(to_train, sample, rows.shape[1]))
         self.coef_ = expanded(self.coef_, basis)

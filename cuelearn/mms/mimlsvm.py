@@ -177,7 +177,7 @@ class MIMLSVM(BagRival):
     classes_ : ndarray
     $null_ $trained_
     medoids_ : ndarray of int, shape (k,)
-        Numbers of the bags that are medoids.
+        Numbers of the bags that are medoids, among those of positive weight.
     clusters_ : ndarray of int, shape (n_bags,)
         Nearest medoid of each bag.
     medoid_rows_, medoid_starts_ : ndarrays
@@ -224,12 +224,12 @@ class MIMLSVM(BagRival):
     max_clustered: int = 5000
     random_state: object = 0
 
-    def _train(self, X, candidates):
+    def _train(self, X, candidates, weights):
         labels, to_train = self._start_bags(candidates)
         mapped = self._cluster(X, candidates)
 
         def sample(k):
-            return mapped, np.where(labels[:, k], 1.0, -1.0)
+            return mapped, np.where(labels[:, k], 1.0, -1.0), weights
 
         self._keep(labels, self._fit_labels(to_train, sample, mapped.shape[1]))
 

@@ -16,7 +16,7 @@ from cuelearn.kernels.stack import new_kernels, refuse_kernels
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import combine, combined_scores, quadratic_forms
 from cuelearn.mms.base import FLOATS, BagClassifier
-from cuelearn.mms.candidates import check_candidates
+from cuelearn.mms.candidates import check_bag_weights, check_candidates
 from cuelearn.mms.frank_wolfe import FINEST
 from cuelearn.mms.inference import METHODS, refuse_unlisted
 from cuelearn.mms.solver import solve_mms
@@ -41,7 +41,8 @@ class MMS(BagClassifier):
         \big(\Delta_A(\bar Z, \mathcal Z_i) + S_w(\mathcal X_i, \bar Z)\big)
         - \max_{Z \in \mathcal Z_i} S_w(\mathcal X_i, Z) \Big|_+
 
-    with :math:`\lambda = 1/(C N)` for N bags,
+    with :math:`\lambda = 1/(C N)` for N bags (with weights :math:`s_i` of `fit` the mean is
+    :math:`\frac1W \sum_i s_i |\cdot|_+` and :math:`\lambda = 1/(C W)`, W their sum),
     :math:`S_w(\mathcal X, Z) = \sum_m \sum_p w_{z_m^{(p)}} \cdot \phi^{(p)}(x_m)`, and :math:`\Delta_A` the
     least number of labels in which a labeling differs from a candidate. Not convex: Algorithm 8 fixes the
     best candidates (all of them in the first round), solves the convex problem that is left, and starts anew.
@@ -175,7 +176,7 @@ class MMS(BagClassifier):
     verbose: bool = False
 
     @validated
-    def fit(self, X, candidates):
+    def fit(self, X, candidates, sample_weight=None):
         """Train.
 
         Parameters
@@ -184,6 +185,9 @@ class MMS(BagClassifier):
             Instances, bag after bag. For ``kernels="precomputed"`` a stack (n_kernels, n, n), a KernelBank,
             or a list of these, one per attribute.
         candidates : CandidateSet
+        sample_weight : array-like, shape (n_bags,), optional
+            Weights of the *bags*: weight 2 is the bag twice, weight 0 the bag left out (kernel parameters by
+            rule are still those of all instances). None is 1 for each.
 
         Returns
         -------
@@ -192,6 +196,7 @@ class MMS(BagClassifier):
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # a form fitted before leaves nothing behind
         check_candidates(candidates)
+        bag_weights = check_bag_weights(sample_weight, candidates)
         if self.inference == "exact":
             refuse_unlisted(candidates, range(candidates.n_bags))
         self.n_attributes_ = candidates.n_attributes
@@ -205,7 +210,8 @@ class MMS(BagClassifier):
         result = solve_mms(
             space,
             candidates,
-            lam=1.0 / (self.C * candidates.n_bags),
+            lam=1.0 / (self.C * (candidates.n_bags if bag_weights is None else bag_weights.sum())),
+            sample_weight=bag_weights,
             rng=as_generator(self.random_state),
             callback=self.callback and callback,
             **{name: getattr(self, name) for name in OPTIONS},

@@ -3,9 +3,11 @@ r"""Stochastic subgradient steps on the convex problem of a round (thesis Algori
 A step t on a group :math:`A_t` of K bags, :math:`A_t^+` those of them with a loss, :math:`\hat Z_k` the most
 violating labeling and :math:`\bar\Phi_k` the mean joint feature vector of bag k's best candidates:
 
-.. math:: w \leftarrow (1 - 1/t) w + \frac{1}{\lambda K t} \sum_{k \in A_t^+} (\bar\Phi_k - \Phi(\mathcal X_k,
-\hat Z_k)),
+.. math:: w \leftarrow (1 - 1/t) w + \frac{1}{\lambda K t} \sum_{k \in A_t^+} v_k (\bar\Phi_k -
+    \Phi(\mathcal X_k, \hat Z_k)),
     \qquad w \leftarrow \min(1, R / \|w\|)\, w
+
+with weights :math:`v_k` of the bags, 1 on average.
 """
 
 from typing import NamedTuple
@@ -48,8 +50,9 @@ def attributes_of(packed):
 
 
 @njit(cache=True)
-def add_bag(packed, scores, target, labels, first_row, entries, n):
-    """Append the direction of one bag, its target minus its most violating labeling; returns their number."""
+def add_bag(packed, scores, target, labels, first_row, weight, entries, n):
+    """Append the direction of one bag, its weight times its target minus its most violating labeling; returns
+    the number of entries."""
     P = packed.n_attributes
     for m in range(scores.shape[0]):
         for p in range(P):
@@ -57,7 +60,7 @@ def add_bag(packed, scores, target, labels, first_row, entries, n):
                 size = target[m, k] - 1.0 if k == labels[m * P + p] else target[m, k]
                 if size != 0.0:
                     entries.row[n], entries.column[n] = first_row + m, k
-                    entries.size[n], entries.score[n] = size, scores[m, k]
+                    entries.size[n], entries.score[n] = weight * size, scores[m, k]
                     n += 1
     return n
 
@@ -65,7 +68,7 @@ def add_bag(packed, scores, target, labels, first_row, entries, n):
 @njit(cache=True)
 def pegasos_block(packed, block, state, lam, radius, batch, most_nodes):
     """Steps over a block of bags, `batch` of them at a time; returns the new `State`."""
-    bags, first, base, products, target, delta = block
+    bags, first, base, products, target, delta, weights = block
     step, scale, norm, total_loss, n_updates, n_projections = state
     of = attributes_of(packed)
     room = base.size
@@ -81,10 +84,10 @@ def pegasos_block(packed, block, state, lam, radius, batch, most_nodes):
             value, loss = find(packed, bags[b], scores, own, most_nodes)
             if np.isnan(value):
                 return State(step, scale, norm, np.nan, n_updates, n_projections)
-            if value - reached(aim, scores) > 0.0:
+            if weights[b] > 0.0 and value - reached(aim, scores) > 0.0:
                 n_updates += 1
-                total_loss += loss / (high - low)
-                n = add_bag(packed, scores, aim, own, first[b], entries, n)
+                total_loss += weights[b] * loss / (high - low)
+                n = add_bag(packed, scores, aim, own, first[b], weights[b], entries, n)
         shrink = 1.0 - 1.0 / step
         norm = norm * shrink * shrink
         scale *= shrink

@@ -16,7 +16,7 @@ from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, Estimator, StrOptions, parameters, validated
 from cuelearn.core.linear_svm import linear_svm
 from cuelearn.mms.base import FLOATS, BagClassifier
-from cuelearn.mms.candidates import check_candidates, starts_of_bags
+from cuelearn.mms.candidates import check_bag_weights, check_candidates, starts_of_bags
 
 __all__ = ["BagRival", "Rival", "documented_rival", "expanded", "reduced"]
 
@@ -50,12 +50,15 @@ documented_rival = partial(
 )
 
 
-def side_weights(class_weight, signs):
-    """Weight of each sample's loss: 1, or with "balanced" the same total on both sides, on average 1."""
-    n_positive = int(np.count_nonzero(signs > 0.0))
-    if class_weight is None or n_positive in (0, signs.size):
-        return None
-    return np.where(signs > 0.0, 0.5 * signs.size / n_positive, 0.5 * signs.size / (signs.size - n_positive))
+def side_weights(class_weight, signs, weights):
+    """Weight of each sample's loss: `weights` (None: 1), or with "balanced" times what gives both sides the
+    same total, and leaves the sum of all as it was."""
+    positive = signs > 0.0
+    if class_weight is None or positive.all() or not positive.any():
+        return weights
+    weights = np.ones(signs.size) if weights is None else weights
+    half = 0.5 * weights.sum()
+    return weights * np.where(positive, half / weights[positive].sum(), half / weights[~positive].sum())
 
 
 def reduced(X):
@@ -75,7 +78,8 @@ def expanded(coef, basis):
 
 @parameters
 class Rival(BagClassifier):
-    """Base: input checks, one SVM per label; subclasses have ``_train(X, candidates)`` and ``_scores(X)``."""
+    """Base: input checks, one SVM per label; subclasses have ``_train(X, candidates, weights)``, with
+    positive weights of the bags or None, and ``_scores(X)``."""
 
     _parameter_constraints = {
         **Estimator._parameter_constraints,
@@ -91,7 +95,7 @@ class Rival(BagClassifier):
     n_jobs: object = None
 
     @validated
-    def fit(self, X, candidates):
+    def fit(self, X, candidates, sample_weight=None):
         """Train.
 
         Parameters
@@ -100,6 +104,9 @@ class Rival(BagClassifier):
             Instances of all bags, bag after bag.
         candidates : CandidateSet
             Of the same bags; for `MIMLSVM` and `M3MIML` with one attribute.
+        sample_weight : array-like, shape (n_bags,), optional
+            Weights of the *bags*, factors on the C of their losses: weight 2 is the bag twice (but for the
+            choice of `MIMLSVM`'s medoids), weight 0 the bag left out. None is 1 for each.
 
         Returns
         -------
@@ -108,18 +115,24 @@ class Rival(BagClassifier):
         check_candidates(candidates)
         X = validate_data(self, X, dtype=FLOATS)
         check_candidates(candidates, len(X))
+        weights = check_bag_weights(sample_weight, candidates)
+        if weights is not None and not weights.all():
+            kept = np.flatnonzero(weights)
+            X = X[candidates.rows(kept)]
+            candidates = candidates.take(kept)
+            weights = weights[kept]
         self.n_attributes_ = candidates.n_attributes
-        self._train(X, candidates)
+        self._train(X, candidates, weights)
         return self
 
     def _fit_labels(self, to_train, sample, n_columns, **options):
-        """Fit the SVM of every label of a mask; ``sample(label)`` gives its rows, of `n_columns`, and signs.
-        Returns the list of LinearSolution; coef, intercept, gap, n_iter over all labels."""
+        """Fit the SVM of every label of a mask; ``sample(label)`` gives its rows, of `n_columns`, signs, and
+        weights or None. Returns the list of LinearSolution; coef, intercept, gap, n_iter over all labels."""
         options |= {"tol": self.tol, "max_iter": self.max_iter}
 
         def solve(k):
-            rows, signs = sample(k)
-            weights = side_weights(self.class_weight, signs)
+            rows, signs, weights = sample(k)
+            weights = side_weights(self.class_weight, signs, weights)
             return linear_svm(rows, signs, float(self.C), weights=weights, **options)
 
         labels = np.flatnonzero(to_train)

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from cuelearn.core.checks import check_count, check_positive
 from cuelearn.core.progress import progress
-from cuelearn.mms.candidates import batches, check_candidates
+from cuelearn.mms.candidates import batches, check_bag_weights, check_candidates
 from cuelearn.mms.frank_wolfe import frank_wolfe
 from cuelearn.mms.inference import MOST_NODES, losses_of_bags, mean_candidates
 from cuelearn.mms.pegasos import pegasos
@@ -52,10 +52,13 @@ class MMSResult(NamedTuple):
 
 
 class ConvexProblem:
-    """The convex problem (5.5) of a round: the candidates' part is fixed by `target`."""
+    """The convex problem (5.5) of a round: the candidates' part is fixed by `target`; the bags' `weights` are
+    kept with mean 1."""
 
-    def __init__(self, space, candidates, lam, exact=False, rng=None, shuffle=True):
+    def __init__(self, space, candidates, lam, exact=False, rng=None, shuffle=True, weights=None):
         self.space, self.candidates, self.lam = space, candidates, lam
+        weights = np.ones(candidates.n_bags) if weights is None else weights
+        self.weights = weights * (candidates.n_bags / weights.sum())
         self.rng, self.shuffle, self.visits = rng, shuffle, []
         self.most_nodes = MOST_NODES if exact else 0
         self.target = np.zeros((candidates.n_instances, space.n_columns))
@@ -80,7 +83,8 @@ class ConvexProblem:
 
     def _changed(self, old):
         changed = np.any(np.abs(self.target - old) > 1e-12, axis=1)
-        return int(np.logical_or.reduceat(changed, self.candidates.bag_starts[:-1]).sum())
+        in_bags = np.logical_or.reduceat(changed, self.candidates.bag_starts[:-1])
+        return int(np.count_nonzero(in_bags & (self.weights > 0.0)))
 
     def value(self):
         """Relaxed value (5.5) and objective (5.3) at the present hyperplanes."""
@@ -91,7 +95,7 @@ class ConvexProblem:
             scores, target = self.space.scores(rows), self.target[rows]
             found = losses_of_bags(packed, first, last, scores, target, self.most_nodes)
             losses[:, first:last] = found
-        relaxed, losses = losses
+        relaxed, losses = self.weights * losses
         ridge = 0.5 * self.lam * self.space.squared_norm()
         self.refuse_unfinished(ridge + relaxed.sum())
         return ridge + relaxed.mean(), ridge + losses.mean()
@@ -118,7 +122,8 @@ class ConvexProblem:
             rows, first = sets.rows(bags), np.concatenate([[0], np.cumsum(sets.bag_sizes[bags])])
             scores = self.space.scores(rows)
             products = np.ascontiguousarray(self.space.products(rows))  # the blocks are of one type
-            yield rows, Block(bags, first, scores, products, self.target[rows], np.zeros_like(scores))
+            delta = np.zeros_like(scores)
+            yield rows, Block(bags, first, scores, products, self.target[rows], delta, self.weights[bags])
             begin = end
 
 
@@ -189,6 +194,7 @@ def solve_mms(
     candidates,
     *,
     lam,
+    sample_weight=None,
     solver="frank-wolfe",
     n_init=1,
     n_rounds=None,
@@ -210,6 +216,8 @@ def solve_mms(
     candidates : CandidateSet
     lam : float > 0
         The objective's lambda.
+    sample_weight : ndarray, shape (n_bags,), optional
+        Weights of the bags in the mean of their losses, not all zero.
     batch_size : int >= 1
         Bags of a Pegasos step (K in Algorithm 9).
     shuffle : bool
@@ -243,7 +251,8 @@ def solve_mms(
     if inference == "auto":
         small = solver != "pegasos" and candidates.bag_sizes.max() * candidates.n_attributes <= EXACT_SLOTS
         inference = "exact" if small and all(map(candidates.is_listed, range(candidates.n_bags))) else "heap"
-    problem = ConvexProblem(space, candidates, lam, inference == "exact", np.random.default_rng(rng), shuffle)
+    rng = np.random.default_rng(rng)
+    problem = ConvexProblem(space, candidates, lam, inference == "exact", rng, shuffle, sample_weight)
     space.weights[:] = 0.0
     at_zero, history, least = problem.value()[1], [], None
     total = n_init * n_rounds * n_epochs * candidates.n_bags
@@ -262,12 +271,12 @@ def solve_mms(
     return MMSResult(objective, history, row, converged, ended, at_zero, target, visits)
 
 
-def objective_of(space, candidates, lam, inference="heap"):
+def objective_of(space, candidates, lam, inference="heap", weights=None):
     """The objective (5.3) at a space's hyperplanes."""
-    return ConvexProblem(space, candidates, lam, inference == "exact").value()[1]
+    return ConvexProblem(space, candidates, lam, inference == "exact", weights=weights).value()[1]
 
 
-def common_objective(model, X, candidates, *, C=1.0, inference="exact"):
+def common_objective(model, X, candidates, *, sample_weight=None, C=1.0, inference="exact"):
     r"""The objective of `MMS` at the hyperplanes of any linear model, however it was trained.
 
     Parameters
@@ -277,8 +286,9 @@ def common_objective(model, X, candidates, *, C=1.0, inference="exact"):
         labels in order. Biases are weights of a constant feature, as in `MMS`.
     X : array-like, shape (n_instances, n_features)
     candidates : CandidateSet
+    sample_weight : array-like, shape (n_bags,), optional
     C : float > 0, default 1.0
-        :math:`\lambda = 1/(C N)`, N bags.
+        :math:`\lambda = 1/(C W)`, W the sum of the bags' weights.
     inference : {"exact", "heap"}
         Search of the most violating labelings; `MMS.objective_` is by the one that `MMS` used.
 
@@ -304,6 +314,8 @@ def common_objective(model, X, candidates, *, C=1.0, inference="exact"):
         raise ValueError("model must be linear: it has no coef_")
     X = check_array(X, dtype=np.float64)
     check_candidates(candidates, len(X))
+    bag_weights = check_bag_weights(sample_weight, candidates)
+    total = candidates.n_bags if bag_weights is None else bag_weights.sum()
     parts = [model.coef_, model.intercept_]
     coefs, intercepts = parts if isinstance(model.coef_, list) else ([part] for part in parts)
     weights = [
@@ -316,6 +328,5 @@ def common_objective(model, X, candidates, *, C=1.0, inference="exact"):
         )
     space = LinearSpace(np.column_stack([X, np.ones(len(X))]), candidates.n_labels)
     space.weights[:] = np.concatenate(weights)
-    return float(
-        objective_of(space, candidates, 1.0 / (check_positive("C", C) * candidates.n_bags), inference)
-    )
+    lam = 1.0 / (check_positive("C", C) * total)
+    return float(objective_of(space, candidates, lam, inference, bag_weights))

@@ -26,6 +26,7 @@ class Block(NamedTuple):
     products: np.ndarray  # (n_attributes, n_rows, n_rows): inner products of the instances
     target: np.ndarray  # (n_rows, n_columns): mean label indicators of the best candidates
     delta: np.ndarray  # (n_rows, n_columns): by how much each instance moves each hyperplane
+    weights: np.ndarray  # of the bags' losses
 
 
 class Space:

@@ -6,8 +6,9 @@ from sklearn.utils.validation import validate_data
 from cuelearn.core.checks import classes_and_labels, labels_of
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, StrOptions, parameters, validated
+from cuelearn.core.weights import check_sample_weight, loss_weights
 from cuelearn.mms.base import FLOATS, BagClassifier
-from cuelearn.mms.candidates import CandidateSet, check_candidates
+from cuelearn.mms.candidates import CandidateSet, check_bag_weights, check_candidates
 
 __all__ = ["SupervisedSVM"]
 
@@ -29,6 +30,8 @@ class SupervisedSVM(BagClassifier):
         liblinear's: the sum of losses, not their mean, has this weight.
     multi_class : {"crammer_singer", "ovr"}, default "crammer_singer"
         One multiclass SVM (MC-SVM), or one against all with the hinge loss (1vA-SVM).
+    class_weight : None, "balanced" or dict, default None
+        Weights of the classes' losses; "balanced" gives all classes the same total weight.
     tol : float > 0, default 1e-2
         Of liblinear's stopping rule.
     max_iter : int >= 1, default 500
@@ -58,24 +61,28 @@ class SupervisedSVM(BagClassifier):
 
     _parameter_constraints = {
         "multi_class": [StrOptions({"crammer_singer", "ovr"})],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
         "tol": POSITIVE,
         "max_iter": COUNT,
     }
 
     C: float = 1.0
     multi_class: str = "crammer_singer"
+    class_weight: object = None
     tol: float = 1e-2
     max_iter: int = 500
     random_state: object = 0
 
     @validated
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Train.
 
         Parameters
         ----------
         X : array-like, shape (n, n_features)
         y : array-like, shape (n,), or a CandidateSet with one candidate per bag and one attribute
+        sample_weight : array-like, shape (n,), or (n_bags,) with a CandidateSet; optional
+            Factors on C of the samples, or of the bags: weight 2 is the sample twice, weight 0 leaves it out.
 
         Returns
         -------
@@ -85,9 +92,21 @@ class SupervisedSVM(BagClassifier):
 
         X = validate_data(self, X, dtype=FLOATS)
         labels = self._labels(y, len(X))
+        if isinstance(y, CandidateSet):
+            weights = check_bag_weights(sample_weight, y)
+            weights = None if weights is None else weights[y.bag_of]
+        else:
+            weights = check_sample_weight(sample_weight, len(X))
+        if weights is not None:
+            kept = weights > 0.0
+            X = X[kept]
+            labels = labels[kept]
+            weights = weights[kept]
+        present, numbers = np.unique(labels, return_inverse=True)
+        weights = loss_weights(weights, self.class_weight, self.classes_[present], numbers)
         options = {"loss": "hinge", "multi_class": self.multi_class, "tol": self.tol}
         svm = LinearSVC(C=self.C, max_iter=self.max_iter, random_state=self.random_state, **options)
-        svm.fit(X, labels)
+        svm.fit(X, labels, sample_weight=weights)
         shown, coef, intercept = svm.classes_, svm.coef_, svm.intercept_
         if len(coef) == 1:  # two classes
             coef, intercept = np.concatenate([-coef, coef]), np.concatenate([-intercept, intercept])

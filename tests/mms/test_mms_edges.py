@@ -37,7 +37,8 @@ def test_certificate_against_a_conic_solver(dtype, priors):
         weights = [0.1 + rng.random(len(b)) for b in lists] if priors else None
         sets = CandidateSet(lists, n_labels=3, priors=weights)
         lam = 1.0 / (C * sets.n_bags)
-        work = ConvexProblem(LinearSpace(X, (3,)), sets, lam, True, np.random.default_rng(0), True)
+        s = rng.integers(0, 4, sets.n_bags) + np.eye(6)[0] if priors else np.ones(sets.n_bags)
+        work = ConvexProblem(LinearSpace(X, (3,)), sets, lam, True, np.random.default_rng(0), True, s)
         work.fresh_target()
         W, xi, limits = cp.Variable((3, 3)), cp.Variable(sets.n_bags, nonneg=True), []
         scores = X.astype(float) @ W.T
@@ -48,7 +49,7 @@ def test_certificate_against_a_conic_solver(dtype, priors):
                 if not sets.contains(i, np.array(z)):
                     total = sum(scores[r, k] for r, k in zip(rows, z, strict=True))
                     limits.append(sets.loss(i, np.array(z)) + total - aim <= xi[i])
-        problem = cp.Problem(cp.Minimize(0.5 * lam * cp.sum_squares(W) + cp.sum(xi) / sets.n_bags), limits)
+        problem = cp.Problem(cp.Minimize(0.5 * lam * cp.sum_squares(W) + (s / s.sum()) @ xi), limits)
         optimum, near = problem.solve(solver="CLARABEL"), 1e-5
         bound, *_ = frank_wolfe(work, None, 2000, 1e-4, NoBar())
         assert bound <= optimum + near and work.value()[0] >= optimum - near

@@ -153,9 +153,10 @@ def test_pegasos_bound_lies_below_the_dual_solver_optimum(digits):
     assert np.isnan(grouped.history.dual_bound[0])  # groups of unequal size weigh unequally
 
 
-def plain_pegasos(X, sets, lam, orders, batch, start):
-    """Round one of Algorithm 9 by hand, one vector of hyperplanes."""
+def plain_pegasos(X, sets, lam, orders, batch, start, weights=None):
+    """Round one of Algorithm 9 by hand, one vector of hyperplanes; bags have weights."""
     K, N = sets.n_labels[0], sets.n_bags
+    weights = np.ones(N) if weights is None else weights / np.mean(weights)
     W = np.zeros((K, X.shape[1]))
     radius = np.sqrt(2.0 * sets.bag_sizes.max() / lam)
     t = start
@@ -171,7 +172,7 @@ def plain_pegasos(X, sets, lam, orders, batch, start):
                 mean = np.stack([(listed == k).mean(axis=0) for k in range(K)], axis=1)
                 worst, value = most_violating(scores, sets, i)
                 if value - np.sum(mean * scores) > 0.0:
-                    step += (mean - np.eye(K)[worst[:, 0]]).T @ x
+                    step += weights[i] * (mean - np.eye(K)[worst[:, 0]]).T @ x
             W = (1.0 - 1.0 / t) * W + step / (lam * len(group) * t)
             W *= min(1.0, radius / max(np.linalg.norm(W), 1e-300))
     assert N == len(orders[0])
@@ -184,8 +185,10 @@ def test_blocks_are_the_sequential_algorithm(digits):
     X, _, sets = ambiguous(*digits, rng, n_bags=40)
     Z = np.column_stack([X, np.ones(len(X))])
     orders = [np.arange(40)] * 3
-    W = plain_pegasos(Z, sets, 1.0 / (7.0 * 40), orders, 1, 40)
+    weights = rng.integers(0, 4, 40)
+    W = plain_pegasos(Z, sets, 1.0 / (7.0 * 40), orders, 1, 40, weights)
     common = {"solver": "pegasos", "lam": 1.0 / (7.0 * 40), "n_rounds": 1, "n_epochs": 3, "shuffle": False}
+    common["sample_weight"] = weights
     linear = LinearSpace(Z, (10,))
     solve_mms(linear, sets, **common)
     assert_allclose(linear.weights, W, atol=1e-9)
