@@ -68,7 +68,9 @@ TEXTS = {
     "eta": (
         'float > 0 or "auto"',
         r'Step of the weights; "auto" is :math:`\sqrt{2(1-\delta)\ln m/(mT)}` with T the number of '
-        "visits of `fit`.",
+        "visits of `fit`. Where `partial_fit` goes beyond T visits (1 at first), T doubles, and the "
+        "logarithms of the weights take the new step for all visits, as exponential weights with a "
+        "decreasing step do (Bubeck and Cesa-Bianchi 2012, Regret analysis of bandit problems, theorem 3.1).",
     ),
     "beta": ("float in (0, 1)", "Discount of a kernel that erred."),
     "one_vs_rest": (
@@ -626,9 +628,9 @@ class StreamingKernels(OnlineKernels):
 
         Notes
         -----
-        A stream is one pass: `delta` stays at its first value, and steps are numbers ("auto" needs the number
-        of visits to come) unless the model was fitted before. A ``gamma="mean"`` is set by the first batch;
-        for a stream of single samples give a number. Only samples in some predictor's support are kept.
+        A stream is one pass: `delta` stays at its first value. The cut of a stream into batches makes no
+        difference, but that a ``gamma="mean"`` is set by the first; for a stream of single samples give a
+        number. Only samples in some predictor's support are kept.
         """
         if self._is_precomputed():
             raise ValueError("kernels must be computed from X for partial_fit, got 'precomputed'")
@@ -666,7 +668,7 @@ class StreamingKernels(OnlineKernels):
             )
         source, samples = bank_of(self, X)
         self.classes_, self._source, self._numbers = classes, source, np.empty(0, dtype=np.int64)
-        self._begin(as_generator(self.random_state), None)
+        self._begin(as_generator(self.random_state), 1)
         self._held = Samples(np.empty((0, source.width)), np.empty((0, len(source))), samples.stack)
         for learner in self._learners:
             learner.start_epoch(0)

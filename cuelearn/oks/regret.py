@@ -71,8 +71,8 @@ class OKSRegret(SamplingKernels):
         losses grow beyond all bounds (a long step on the square loss), `fit` warns with a ConvergenceWarning.
     $delta $eta
     step : float > 0 or "auto", default "auto"
-        Step :math:`\lambda`; "auto" is :math:`\sqrt{\delta/(mT)}` with the smallest delta, which balances
-        theorem 1's terms for a comparator of norm 1 and slopes up to 1.
+        Step :math:`\lambda`; "auto" is :math:`\sqrt{\delta/(mT)}` with the smallest delta and the T of `eta`,
+        which balances theorem 1's terms for a comparator of norm 1 and slopes up to 1.
     $n_epochs $shuffle $one_vs_rest $normalize $random_state $callback $verbose
 
     Attributes
@@ -108,11 +108,8 @@ class OKSRegret(SamplingKernels):
     shuffle: bool = True
 
     def _learner(self, kernels, rng, n_rounds):
-        step, delta = self.step, shares(self.delta)
-        if step == "auto":
-            step = math.sqrt(min(delta) / (kernels.kind.size * n_rounds))
-        options = {"eta": self.eta, "step": step, "loss": self.loss, "n_rounds": n_rounds}
-        return Selector(kernels, rng, rule=regret_pass, delta=delta, **options)
+        options = {"eta": self.eta, "step": self.step, "loss": self.loss, "n_rounds": n_rounds}
+        return Selector(kernels, rng, rule=regret_pass, delta=shares(self.delta), **options)
 
     @validated
     def fit(self, X, y):

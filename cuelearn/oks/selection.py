@@ -58,16 +58,17 @@ def ask(kernels, samples, visits, weights, predictors, t):
 class Selector(Learner):
     r"""State of a selection algorithm on one binary problem.
 
-    `delta` has one value per epoch, the last persists; `eta` is a number, or "auto" for
-    :math:`\sqrt{2(1-\delta)\ln m/(mT)}` with the epoch's delta and T = `n_rounds`.
+    `delta` has one value per epoch, the last persists. `eta` is a number, or "auto" for
+    :math:`\sqrt{2(1-\delta)\ln m/(mT)}` with the epoch's delta; `step` is a number, or "auto" for
+    :math:`\sqrt{\delta/(mT)}` with the smallest delta. T is `n_rounds`, and doubles where visits go on.
     """
 
-    SAVED = (*Learner.SAVED, "delta", "n_rounds", "step")
+    SAVED = (*Learner.SAVED, "delta", "n_rounds")
 
-    def __init__(self, kernels, rng, *, rule, delta, eta="auto", step=1.0, loss="hinge", n_rounds=None):
+    def __init__(self, kernels, rng, *, rule, delta, eta="auto", step=1.0, loss="hinge", n_rounds=1):
         super().__init__(kernels, rng)
         self.rule, self.deltas, self.eta, self.n_rounds = rule, delta, eta, n_rounds
-        self.step, self.loss = float(step), LOSSES[loss]
+        self.step, self.loss = step, LOSSES[loss]
         self.delta = delta[0]
 
     def start_epoch(self, epoch):
@@ -83,12 +84,42 @@ class Selector(Learner):
         m = self.q.size
         return math.sqrt(2.0 * (1.0 - self.delta) * math.log(m) / (m * self.n_rounds))
 
+    @property
+    def step_length(self):
+        """lambda, the step of the predictors."""
+        if self.step != "auto":
+            return float(self.step)
+        return math.sqrt(min(self.deltas) / (self.q.size * self.n_rounds))
+
     def visit(self, samples, order, targets, uniforms):
         """Learn from samples in order; `uniforms` are the random numbers of the draws."""
+        done = 0
+        while done < order.size:
+            if self.n_seen >= self.n_rounds:
+                self._double()
+            part = slice(done, done + self.n_rounds - self.n_seen)
+            self._visit_part(samples, order[part], targets, uniforms[part])
+            done = part.stop
+
+    def _double(self):
+        r"""Double T, for steps that depend on it.
+
+        Such steps shrink by :math:`\sqrt{1/2}`, and with them the logarithms of the weights and the
+        predictors: both stay a step times a sum over all visits (dual averaging), for which the regret bounds
+        hold with any steps that do not grow.
+        """
+        self.n_rounds *= 2
+        if self.eta == "auto":
+            self.log_weights *= math.sqrt(0.5)
+            set_probabilities(self.weights, self.delta)
+        if self.step == "auto":
+            self.predictors.coef[:] *= math.sqrt(0.5)
+
+    def _visit_part(self, samples, order, targets, uniforms):
         n = order.size
         notes = {"drawn": np.empty(n, np.int32), "mistakes": np.empty(n, np.bool_), "losses": np.empty(n)}
         visits = Visits(order, targets, uniforms, **notes)
-        rates = Rates(self.delta, self.rate, self.step, self.loss)
+        rates = Rates(self.delta, self.rate, self.step_length, self.loss)
         counts = self.rule(self.kernels, samples, visits, self.weights, self.predictors, rates)
         self.note(n, *counts, int(notes["mistakes"].sum()), **notes)
 
@@ -166,9 +197,3 @@ class SamplingKernels(StreamingKernels):
         lambda learner: learner.p.copy(), "Probabilities p of the next draw."
     )
     drawn_ = of_learners(lambda learner: learner.record("drawn"), "Kernel drawn at each visit.", list)
-
-    def _open(self, X, classes):
-        for name in ("eta", "step"):
-            if getattr(self, name, None) == "auto":
-                raise ValueError(f"{name} must be a number for partial_fit: 'auto' needs the visits to come")
-        return super()._open(X, classes)

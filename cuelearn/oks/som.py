@@ -71,5 +71,5 @@ class SOM(SamplingKernels):
     n_jobs: object = None
 
     def _learner(self, kernels, rng, n_rounds):
-        eta = -math.log(self.beta)
-        return Selector(kernels, rng, rule=som_pass, delta=shares(self.delta, "[0"), eta=eta)
+        options = {"eta": -math.log(self.beta), "n_rounds": n_rounds}
+        return Selector(kernels, rng, rule=som_pass, delta=shares(self.delta, "[0"), **options)

@@ -20,8 +20,6 @@ DEFAULTS = [
     for name in OF_SAMPLES
     if name not in ("SelectedSVM", "PriorFeatures")  # which need a selector, and priors: see VARIANTS
 ]
-VISITS = "partial_fit does not know the visits to come, which eta='auto' needs"
-
 #: Estimators whose `fit` refuses weights.
 NO_WEIGHTS = {"OBSCURE", "UFOMKL", "PegasosMKL", "MCMKL", "KernelPA"}
 NO_WEIGHTS |= {"AverageKernelSVM", "BestKernelSVM", "SILPMKL", "SimpleMKL", "LpMKL", "LPBeta", "GMKL", "VSKL"}
@@ -33,9 +31,6 @@ def expected_failures(estimator):
     """What cannot pass, and why."""
     if type(estimator).__name__ in NO_WEIGHTS:
         return dict.fromkeys(WEIGHT_CHECKS, "takes no sample_weight")
-    if hasattr(estimator, "partial_fit") and getattr(estimator, "eta", None) == "auto":
-        checks = ("check_n_features_in_after_fitting", "check_estimators_partial_fit_n_features")
-        return dict.fromkeys(checks, VISITS)
     return {}
 
 

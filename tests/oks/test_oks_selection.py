@@ -20,6 +20,7 @@ from oks_twins import (
     plan,
     run_selection,
 )
+from scipy.special import softmax
 from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
@@ -37,7 +38,7 @@ from cuelearn.omcl import KernelPerceptron
 QUIET = {"verbose": False}
 SAMPLING = [OKS, OKSRegret, SOM]
 ALL = [*SAMPLING, OM1, MuTron]
-#: Numbers in place of "auto", which a stream needs.
+#: Numbers in place of "auto", which depends on how many visits there are.
 STEPS = {OKS: {"eta": 0.03}, OKSRegret: {"eta": 0.03, "step": 0.02}}
 CUES = [
     ("linear", Linear(), [0, 1, 2]),
@@ -434,6 +435,45 @@ def test_learning_goes_on(cls):
     assert_same(frozen(parts), frozen(whole))
 
 
+def stream_by_hand(cls, X, y, delta=0.5):
+    """Probabilities, and outputs of the best kernel, after a stream with steps for 1, 2, 4, ... visits."""
+    m, T, rng = len(CUES), 1, np.random.default_rng(0)
+    losses, members = np.zeros(m), [{} for _ in range(m)]
+    values = KernelBank(CUES, X, dtype=np.float64).stack
+
+    def outputs(j, i):
+        step = np.sqrt(0.2 / (m * T)) if cls is OKSRegret else 1.0
+        return step * sum(c * values[j, i, s] for s, c in members[j].items())
+
+    def probabilities():
+        eta = np.sqrt(2 * (1 - delta) * np.log(m) / (m * T))
+        return softmax(-eta * losses)
+
+    for t, sign in enumerate(2.0 * y - 1.0):
+        T = 2 * T if t == T else T
+        p = (1 - delta) * probabilities() + delta / m
+        j = int(np.searchsorted(np.cumsum(p), rng.random(), side="right"))
+        margin = sign * outputs(j, t)
+        loss = float(margin <= 0) if cls is OKS else max(0.0, 1 - margin)
+        if loss > 0:
+            members[j][t] = sign / p[j]
+            losses[j] += loss / p[j]
+    return probabilities(), outputs(int(np.argmin(losses)), slice(None))
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 150])
+@pytest.mark.parametrize("cls", [OKS, OKSRegret])
+def test_default_steps_of_a_stream(cls, size):
+    """They suit the next power of two of visits, for all visits alike, however the stream is cut."""
+    X, y = make_data(150, seed=2)
+    model = cls(CUES, random_state=0, **QUIET)
+    for start in range(0, 150, size):
+        model.partial_fit(X[start : start + size], y[start : start + size], classes=[0, 1])
+    probabilities, outputs = stream_by_hand(cls, X, y)
+    assert_allclose(model.kernel_probabilities_, probabilities, rtol=1e-6)
+    assert_allclose(model.decision_function(X), outputs, rtol=1e-6, atol=1e-9)
+
+
 def test_more_visits_than_the_first_support_has_room_for():
     X, y = make_data(400, seed=2, noise=0.5)
     model = OKS(CUES, eta=0.01, random_state=0, **QUIET)
@@ -630,8 +670,6 @@ def test_bad_batches(cls):
         ({"kernels": [("a", RBF(), slice(None))]}, (X[:1], y[:1]), both, mean),
         ({"kernels": None}, (X[:1], y[:1]), both, mean),
     ]
-    for name in STEPS.get(cls, {}):
-        cases.append(({name: "auto"}, (X, y), both, f"{name} must be a number for partial_fit"))
     for more, batch, classes, match in cases:
         model = cls(**{"kernels": CUES, **options, **more})
         refused(lambda: model.partial_fit(*batch, **classes), ValueError, match)
@@ -691,6 +729,9 @@ def test_a_loaded_model_learns_on(name, tmp_path):
     model.save(tmp_path / "model")
     one, other = load(tmp_path / "model"), load(tmp_path / "model")
     assert_array_equal(one.decision_function(more[0]), model.decision_function(more[0]))
+    if name.startswith("OKS"):  # goes on with the rates of the model that was saved
+        assert one._learners[0].delta == model._learners[0].delta
+        assert one._learners[0].rate == model._learners[0].rate
     for each in (one, other):
         each.partial_fit(*more)
         assert np.isfinite(each.kernel_probabilities_).all() and each.predict(X).shape == (120,)
@@ -698,9 +739,6 @@ def test_a_loaded_model_learns_on(name, tmp_path):
         assert_array_equal(one.decision_function(X), other.decision_function(X))
     if name == "OM1":
         assert_array_equal(model.partial_fit(*more).decision_function(X), one.decision_function(X))
-    if name.startswith("OKS") and name != "OKSRegret":  # goes on with the rates of the model that was saved
-        assert one._learners[0].delta == model._learners[0].delta
-        assert one._learners[0].rate == model._learners[0].rate
 
 
 @pytest.mark.parametrize("cls", ALL)
