@@ -12,6 +12,8 @@ import nbformat
 import pytest
 
 from cuelearn.book.claims import claims
+from cuelearn.book.figures import NOT_PARAMETERS
+from cuelearn.book.records import DEFAULTS
 from cuelearn.book.run import CHAPTERS, OWN, WITH, notebook_parameters
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -69,6 +71,11 @@ def test_notebook_has_the_parameters_that_the_runner_sets(path):
     assert known["profile"].default == "quick"
     assert known["data_tier"].default == "bundled"
     assert known["figures_dir"].default is None
+    published = {name: parameter.default for name, parameter in known.items()}
+    assert DEFAULTS[path.stem] == {k: v for k, v in published.items() if k not in NOT_PARAMETERS}
+    setup = next(c for c in nbformat.read(path, 4).cells if "store = FigureStore(" in c.source).source
+    given = re.search(r"dict\((.*?)\)", setup, flags=re.DOTALL)[1]
+    assert given == ", ".join(f"{name}={name}" for name in ("profile", *DEFAULTS[path.stem]))
 
 
 @pytest.mark.parametrize(

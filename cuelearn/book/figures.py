@@ -21,7 +21,7 @@ from PIL import Image
 
 import cuelearn
 from cuelearn.book.drawn import drawn
-from cuelearn.book.records import catalogue, near, several, versions
+from cuelearn.book.records import catalogue, changed_parameters, near, results_directory, several, versions
 from cuelearn.core.intervals import CONFIDENCE, Interval, interval
 from cuelearn.core.storage import atomic_write
 
@@ -324,7 +324,8 @@ class FigureStore:
     ----------
     profile : {"smoke", "quick", "full", "reference"}
     figures_dir : str or Path, optional
-        Directory that takes the files; ``figures/<profile>`` of the checkout by default.
+        Directory that takes the files. By default ``figures/<profile>`` of the checkout (without one, of the
+        working directory), or a folder of its own in there if `parameters` are not the published ones.
     chapter : str, default="mkl"
         Only ids of this chapter are taken.
     parameters : dict, optional
@@ -345,7 +346,11 @@ class FigureStore:
                 raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
         self.profile = profile
         self.chapter = chapter
-        self.directory = Path(figures_dir) if figures_dir is not None else CHECKOUT / "figures" / profile
+        if figures_dir is None:
+            base = CHECKOUT if (CHECKOUT / "pyproject.toml").is_file() else Path.cwd()
+            changed = changed_parameters(chapter, dict(parameters or {}))
+            figures_dir = results_directory(base / "figures", profile, changed)
+        self.directory = Path(figures_dir)
         self.cache_dir = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "sweeps" / profile
         self.parameters = {k: v for k, v in dict(parameters or {}).items() if k not in NOT_PARAMETERS}
         self.svg = bool(os.environ.get("CUELEARN_SVG")) if svg is None else svg
@@ -511,6 +516,7 @@ class FigureStore:
             "data": records,
             "profile": self.profile,
             "parameters": self.parameters,
+            "made_from": os.environ.get("CUELEARN_MADE_FROM"),  # of the runner; None by hand
             "seeds": self.parameters.get("seed") if seeds is None else seeds,
             **_surroundings(),
             "seconds": round(time.perf_counter() - self._clock, 2),  # since the previous figure

@@ -2,12 +2,47 @@
 
 import contextlib
 import difflib
+import hashlib
 import json
 import platform
+import re
 from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
+
+
+#: Parameters of each notebook with which the published figures are made; the notebooks' own defaults.
+DEFAULTS = {
+    "omcl": {"seed": 0, "permutations": None, "step": 0.01, "data_tier": "bundled"},
+    "mkl": {"seed": 0, "eta": 0.5, "noise": 0.05, "data_tier": "bundled"},
+    "multilabel": {"seed": 0, "data_tier": "bundled"},
+    "mms": {"seed": 0, "data_tier": "bundled"},
+    "mktl": {"seed": 0, "data_tier": "bundled"},
+    "oks": {"seed": 0, "delta": [0.5, 0.2], "eta": "auto", "data_tier": "bundled"},
+}
+
+
+def changed_parameters(chapter, parameters):
+    """Those of a notebook's parameters that are not its `DEFAULTS`."""
+    known = DEFAULTS[chapter]
+    return {name: value for name, value in parameters.items() if known.get(name, value) != value}
+
+
+def results_directory(figures, profile, changed):
+    """Where results go, however the notebook is run: parameters that were changed have a folder of their own,
+    ``figures/profile/params/<name=value,...>``."""
+    directory = Path(figures) / profile
+    return directory / "params" / variant(changed) if changed else directory
+
+
+def variant(changed):
+    """Directory name for a set of changed parameters; empty for none."""
+    plain = ",".join(f"{name}={changed[name]}" for name in sorted(changed))
+    safe = re.sub(r"[^A-Za-z0-9_.,=+-]", "_", plain)
+    if safe != plain or len(safe) > 80:
+        safe = f"{safe[:70]}-{hashlib.sha256(plain.encode()).hexdigest()[:8]}"
+    return safe
 
 
 def near(name, names):

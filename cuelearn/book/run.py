@@ -1,7 +1,7 @@
 """The runner: executes the chapters' notebooks and says what came out.
 
 ``python -m cuelearn.book.run`` (or ``make figures``) executes ``notebooks/<chapter>.ipynb`` and writes, under
-``figures/<profile>/`` (``params/<name=value,...>/`` there for other parameters than the notebook's own),
+``figures/<profile>/`` (``params/<name=value,...>/`` there for other parameters than the published ones),
 figures, tables, ``claims.csv``, ``summary.md`` and ``notebooks/<chapter>.ipynb`` (only if all of it
 succeeded) with ``.json`` (what it was made from: if that is the same, it is not run again), or
 ``.failed.ipynb`` and ``.log``. A killed run leaves no half-written file; started again, it goes on.
@@ -17,6 +17,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -25,7 +26,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import cuelearn
-from cuelearn.book.records import near, read_items, saved_items, versions
+from cuelearn.book.records import (
+    changed_parameters,
+    near,
+    read_items,
+    results_directory,
+    saved_items,
+    versions,
+)
 from cuelearn.book.sweep import clean_temporaries, connect, file_lock
 from cuelearn.core.optional import require
 from cuelearn.core.storage import atomic_write
@@ -39,6 +47,8 @@ CHAPTERS = ("omcl", "mkl", "multilabel", "mms", "mktl", "oks")
 WITH = {"mkl": ("multilabel",)}
 #: Parameters that the runner sets itself, and the option for each.
 OWN = {"profile": "--profile", "data_tier": "--data", "figures_dir": "--root", "n_jobs": "--jobs"}
+#: Characters of what a failed kernel wrote to stderr that its log keeps.
+MOST_PRINTED = 10_000
 #: Modules whose text has no influence on what a chapter makes.
 RUNNER = ("book/run.py", "book/gallery.py", "book/site.py", "book/warm.py")
 
@@ -119,15 +129,6 @@ def check_parameters(path, given):
     return values
 
 
-def variant(changed):
-    """Directory name for a set of changed parameters; empty for none."""
-    plain = ",".join(f"{name}={changed[name]}" for name in sorted(changed))
-    safe = re.sub(r"[^A-Za-z0-9_.,=+-]", "_", plain)
-    if safe != plain or len(safe) > 80:
-        safe = f"{safe[:70]}-{hashlib.sha256(plain.encode()).hexdigest()[:8]}"
-    return safe
-
-
 # --- staleness ----------------------------------------------------------------------------------------------
 
 
@@ -183,7 +184,15 @@ class Job(NamedTuple):
         if changed:
             return f"changed: {', '.join(changed)}"
         missing = [file for file in files if not (self.directory / file).is_file()]
-        return f"missing: {', '.join(missing[:3])}" if missing else ""
+        if missing:
+            return f"missing: {', '.join(missing[:3])}"
+        items = [item for item in read_items(self.directory) if item["chapter"] == self.chapter]
+        others = [item["name"] for item in items if item.get("made_from") != self.identity()]
+        return f"made by another run: {', '.join(others[:3])}" if others else ""
+
+    def identity(self):
+        """What every figure of this job names as what it was made from: parameters, code and data."""
+        return _hash(self.made_from)[:16]
 
 
 def _plan(options, chapters):
@@ -198,8 +207,9 @@ def _plan(options, chapters):
         values = check_parameters(source, options.parameter) | {k: v for k, v in own.items() if k in known}
         unchanging = ("profile", "n_jobs")
         changed = {k: v for k, v in values.items() if k not in unchanging and v != known[k].default}
-        directory = options.root / "figures" / options.profile
-        directory = directory / "params" / variant(changed) if changed else directory
+        defaults = {name: parameter.default for name, parameter in known.items()}
+        changed |= changed_parameters(chapter, defaults | values)  # also where the notebook itself was edited
+        directory = results_directory(options.root / "figures", options.profile, changed)
         if "figures_dir" in known:
             values["figures_dir"] = str(directory)
         made_from = {
@@ -297,6 +307,20 @@ def _engine():
     return "saved once"
 
 
+def _kernels(stderr):
+    """Class of managers whose kernels write to the file `stderr`, not to the terminal of the runner.
+
+    An interrupted kernel has much to say there, after the runner's own last line.
+    """
+    from jupyter_client import AsyncKernelManager
+
+    class Kernels(AsyncKernelManager):
+        async def _async_launch_kernel(self, kernel_cmd, **options):
+            await super()._async_launch_kernel(kernel_cmd, **{**options, "stderr": stderr})
+
+    return Kernels
+
+
 def _execute(job):
     """Make one chapter. Returns an empty text, or why it failed."""
     import papermill
@@ -307,7 +331,8 @@ def _execute(job):
         clean_temporaries(directory)
     for file in (partial, relay, job.file(".json")):
         file.unlink(missing_ok=True)  # of a killed run: the lock is ours
-    began, start, trouble = time.time(), time.monotonic(), ""
+    os.environ["CUELEARN_MADE_FROM"] = job.identity()  # for the notebook's kernel
+    began, start, trouble, printed = time.time(), time.monotonic(), "", ""
     options = {
         "kernel_name": "python3",
         "progress_bar": {"desc": job.chapter, "leave": False, "mininterval": 1},
@@ -317,13 +342,19 @@ def _execute(job):
         "engine_name": _engine(),
     }
     try:
-        with _relayed(relay, job.chapter):
-            papermill.execute_notebook(str(job.source), str(partial), job.parameters, **options)
+        with _relayed(relay, job.chapter), tempfile.TemporaryFile("w+", errors="replace") as stderr:
+            options["kernel_manager_class"] = _kernels(stderr)
+            try:
+                papermill.execute_notebook(str(job.source), str(partial), job.parameters, **options)
+            finally:
+                stderr.seek(0)
+                printed = stderr.read()[-MOST_PRINTED:]
     except KeyboardInterrupt:
         partial.unlink(missing_ok=True)
         raise
     except Exception:
-        trouble = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", traceback.format_exc())  # without colours
+        trouble = f"{printed}\n{traceback.format_exc()}".lstrip()
+        trouble = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", trouble)  # without colours
     seconds = time.monotonic() - start
     if trouble:
         said = f"{job.chapter} failed after {seconds:.0f} s\n{json.dumps(job.parameters)}\n\n{trouble}\n"

@@ -14,7 +14,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from cuelearn.book import run, warm
+from cuelearn.book import records, run, warm
 from cuelearn.book.run import CHAPTERS, DATA_TIERS, PROFILES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -150,9 +150,9 @@ def test_notebook_needs_one_parameters_cell(tmp_path):
 
 
 def test_variant_names():
-    assert run.variant({}) == "" and run.variant({"seed": 3, "p": 1.1}) == "p=1.1,seed=3"
-    odd = run.variant({"a": "x/../y"})
-    assert "/" not in odd and odd != run.variant({"a": "x_.._y"})
+    assert records.variant({}) == "" and records.variant({"seed": 3, "p": 1.1}) == "p=1.1,seed=3"
+    odd = records.variant({"a": "x/../y"})
+    assert "/" not in odd and odd != records.variant({"a": "x_.._y"})
 
 
 def test_an_empty_cache_of_compiled_code_is_filled_meanwhile(tmp_path, monkeypatch):
@@ -240,6 +240,32 @@ def test_changes_make_a_chapter_stale_and_parameters_have_their_own_place(tmp_pa
     assert execute(tmp_path, "--force").returncode == 0 and len(trace(tmp_path, "quick")) == 3
 
 
+def by_hand(root, **changed):
+    """Run the cells of `DRAW` as in JupyterLab: nobody says where figures go."""
+    values = {"profile": "quick", "seed": 0, "p": 1.1, "figures_dir": None, **changed}
+    code = "\n".join([*(f"{name} = {value!r}" for name, value in values.items()), DRAW])
+    subprocess.run([sys.executable, "-c", code], cwd=root, env=environment(), check=True)
+
+
+def test_a_notebook_run_by_hand_replaces_nothing_in_silence(tmp_path):
+    """Other parameters have their own folder; a file of another run is not up to date."""
+    path = notebook(tmp_path, DRAW)
+    assert execute(tmp_path).returncode == 0
+    out = tmp_path / "figures" / "quick"
+    before = {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
+    by_hand(tmp_path, seed=3)
+    assert {file: file.read_bytes() for file in before} == before
+    assert json.loads((out / "params" / "seed=3" / "jmlr-fig-1.json").read_text())["seeds"] == 3
+    assert execute(tmp_path).stdout.startswith("up to date")
+    by_hand(tmp_path, profile="quick")
+    assert "made by another run: jmlr-fig-1, jmlr-fig-2, jmlr-fig-6" in execute(tmp_path).stdout
+    assert execute(tmp_path).stdout.startswith("up to date")
+    path.write_text(path.read_text().replace("seed = 0", "seed = 4"))  # saved with another default
+    execute(tmp_path)
+    assert (out / "params" / "seed=4" / "jmlr-fig-1.png").is_file()
+    assert json.loads((out / "jmlr-fig-1.json").read_text())["seeds"] == 0
+
+
 def test_failure_keeps_log_and_notebook_and_is_repeated(tmp_path):
     notebook(tmp_path, "print('so far so good')", "1 / 0")
     home = tmp_path / "home"
@@ -274,16 +300,22 @@ result = sweep.run(point, [{"x": x} for x in range(6)])
 atomic_write(Path(figures_dir) / "result.txt", f"{result} {sweep.n_cached_}")"""
 
 
-def test_killed_run_leaves_nothing_half_done_and_goes_on(tmp_path):
+@pytest.mark.parametrize("ending", (signal.SIGKILL, signal.SIGINT))
+def test_killed_run_leaves_nothing_half_done_and_goes_on(tmp_path, ending):
     notebook(tmp_path, SLOW)
     points = tmp_path / ".cache" / "sweeps" / "slow"
-    silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-    process = subprocess.Popen(command(tmp_path), env=environment(), **silent)
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    process = subprocess.Popen(
+        command(tmp_path), env=environment(), **pipes, text=True, start_new_session=True
+    )
     deadline = time.monotonic() + 90
     while len(list(points.glob("[!.]*.pkl"))) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    os.killpg(process.pid, ending)  # Ctrl-C reaches the whole group
+    printed = process.communicate()[0]
+    if ending == signal.SIGINT:
+        assert "Traceback" not in printed
+        assert printed.endswith("\ninterrupted: started again, it goes on with what is not finished\n")
     out = tmp_path / "figures" / "quick"
     # neither notebook nor stamp nor result
     assert not [f for f in out.rglob("*") if f.is_file() and not f.name.startswith(".")]
