@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pandas as pd
 
-
 #: Parameters of each notebook with which the published figures are made; the notebooks' own defaults.
 DEFAULTS = {
     "omcl": {"seed": 0, "permutations": None, "step": 0.01, "data_tier": "bundled"},
