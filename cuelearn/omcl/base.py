@@ -20,6 +20,7 @@ from cuelearn.core.checks import (
 from cuelearn.core.estimator import Estimator, StrOptions, load, parameters, validated
 from cuelearn.core.losses import margins
 from cuelearn.core.progress import progress
+from cuelearn.core.weights import check_sample_weight
 from cuelearn.kernels.bank import check_batch
 from cuelearn.kernels.specifications import check_entries, check_size, real_values
 from cuelearn.omcl.visits import N_UPDATES
@@ -63,6 +64,12 @@ documented = functools.partial(
         "callback": (
             "callable(estimator, step)",
             f"Called by `fit` after every {CHUNK} visits; a true return value ends the run.",
+        ),
+        "sample_weight": (
+            "array-like of float >= 0, shape (n,), or None",
+            "Factors on the updates (in `PassiveAggressive`, `ProjectronPlusPlus` on the longest), and on "
+            "the hypotheses in their mean. A sample of weight 0 changes nothing; its prediction is recorded. "
+            "Weight 2 is not the sample twice: a second visit sees what the first has learnt.",
         ),
         "dual_coef_": ("ndarray, shape (n_support, n_classes)", "Averaged, or of the last hypothesis."),
         "support_": ("ndarray of int", "Visits at which the support samples joined."),
@@ -118,8 +125,8 @@ class OnlineClassifier(ClassifierMixin, Estimator):
     """Base of the online learners.
 
     Subclasses implement ``_open(X, n_classes)`` (start anew; X is the first batch, checked), ``_observe(X,
-    labels)`` (visit a batch in order and learn; returns a `Trace`), ``_scores(X, average=None)`` (class
-    scores of new samples, by default as the parameter `average` says), ``_check_batch(X)`` (raise what
+    labels, weights)`` (visit a batch in order and learn; returns a `Trace`), ``_scores(X, average=None)``
+    (class scores of new samples, by default as the parameter `average` says), ``_check_batch(X)`` (raise what
     `_observe` would, before anything has been learnt from X), and the counters ``_n_support()`` and
     ``_count_updates()``.
     """
@@ -144,19 +151,21 @@ class OnlineClassifier(ClassifierMixin, Estimator):
 
     # ------------------------------------------------------------ learning
 
-    def fit(self, X, y):
+    @documented
+    def fit(self, X, y, sample_weight=None):
         """Learn from scratch, in `n_epochs` passes; the first keeps the given order unless `shuffle` is set.
 
         Parameters
         ----------
         X : array-like, shape (n, n_features), or the kernel matrix (n, n) where kernels are precomputed
         y : array-like, shape (n,)
+        $sample_weight
 
         Returns
         -------
         self
         """
-        X, labels = self._admit_all(X, y)
+        X, labels, weights = self._admit_all(X, y, sample_weight)
         warn_if_sorted(self, labels)
         rng = as_generator(self.random_state)
         rows, begun = [], time.perf_counter()
@@ -164,7 +173,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         name = type(self).__name__
         with progress(name=name, total=total, unit="sample", verbose=self.verbose) as bar:
             for epoch, part in self._batches(labels.size, rng):
-                self._learn(self._rows_of(X, part), labels[part])
+                self._learn(self._rows_of(X, part), labels[part], weights[part])
                 bar.update(labels[part].size)
                 seconds, error = time.perf_counter() - begun, self.n_mistakes_ / self.n_seen_
                 counts = (self.n_updates_, self._n_support())
@@ -179,16 +188,22 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         return self
 
     @validated
-    def _admit_all(self, X, y):
+    def _admit_all(self, X, y, sample_weight):
         X, y = self._check_samples(X, y, first=True)
         classes, labels = classes_and_labels(y)
+        weights = self._check_weights(sample_weight, labels.size)
         if self._is_precomputed() and (self.n_epochs > 1 or self.shuffle):
             raise ValueError(
                 "n_epochs must be 1 and shuffle False with precomputed kernels: permute rows and columns of "
                 "X instead"
             )
         self._start(X, classes)
-        return X, labels
+        return X, labels, weights
+
+    def _check_weights(self, sample_weight, n_samples):
+        """Weights of samples, checked; 1 where there are none."""
+        weights = check_sample_weight(sample_weight, n_samples)
+        return np.ones(n_samples) if weights is None else weights
 
     def _batches(self, n, rng):
         """Epoch and samples of every batch of `fit`: slices where the order is as given, else numbers."""
@@ -206,7 +221,8 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         columns = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error"]
         self.history_ = pd.DataFrame(rows, columns=columns)
 
-    def partial_fit(self, X, y, classes=None):
+    @documented
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Go on learning from a batch of any size, in the given order; a batch that is refused leaves no
         trace.
 
@@ -218,6 +234,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         y : array-like, shape (n,)
         classes : array-like, optional
             All classes; needed at the first call.
+        $sample_weight
 
         Returns
         -------
@@ -227,23 +244,24 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         -----
         A ``gamma="mean"`` is set by the first batch and stays; for a stream of single samples give a number.
         """
-        X, labels = self._admit_batch(X, y, classes)
+        X, labels, weights = self._admit_batch(X, y, classes, sample_weight)
         seen = self.n_seen_
         for start in range(0, labels.size, CHUNK):  # a batch of any size costs the memory of a small one
             part = slice(start, min(labels.size, start + CHUNK))
-            self._learn(self._rows_of(X, part, seen), labels[part])
+            self._learn(self._rows_of(X, part, seen), labels[part], weights[part])
         return self
 
     @validated
-    def _admit_batch(self, X, y, classes):
+    def _admit_batch(self, X, y, classes, sample_weight):
         known, first = classes_of_stream(self, classes)
         X, y = self._check_samples(X, y, first)
         labels = labels_within(y, known)
+        weights = self._check_weights(sample_weight, labels.size)
         if first:
             self._start(X, known)
         else:
             self._check_batch(X)
-        return X, labels
+        return X, labels, weights
 
     def _check_samples(self, X, y, first):
         """X and y as arrays: floating point, finite, of matching lengths."""
@@ -283,9 +301,9 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         self._record = Record() if self.record else None
         vars(self).pop("history_", None)
 
-    def _learn(self, X, labels, **wanted):
+    def _learn(self, X, labels, weights, **wanted):
         """Visit a batch, keep the records; returns the `Trace` of `_observe`."""
-        trace = self._observe(X, labels, **wanted)
+        trace = self._observe(X, labels, weights, **wanted)
         margin = margins(trace.scores, labels)
         losses = np.maximum(0.0, 1.0 - margin)
         self.n_seen_ += labels.size
@@ -376,8 +394,8 @@ class OnlineClassifier(ClassifierMixin, Estimator):
 class CueLearner(OnlineClassifier):
     """Base of the learners of one cue, whose scores are ``_inputs(X) @ _hypothesis.coefficients(average).T``.
 
-    Their ``_observe(X, labels, log=False, sums=False)`` returns a log of all updates, and the sums of all
-    hypotheses before each visit, if these are wanted.
+    Their ``_observe(X, labels, weights, log=False, sums=False)`` returns a log of all updates, and the sums
+    of all hypotheses before each visit, if these are wanted.
     """
 
     def _inputs(self, X):

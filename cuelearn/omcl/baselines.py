@@ -161,8 +161,8 @@ class Flat(OnlineClassifier):
     def _check_batch(self, X):
         self.learner_._check_batch(self._scaled(X))
 
-    def _observe(self, X, labels):
-        return self.learner_._learn(self._scaled(X), labels)
+    def _observe(self, X, labels, weights):
+        return self.learner_._learn(self._scaled(X), labels, weights)
 
     def _scores(self, X, average=None):
         return self.learner_._scores(self._scaled(X), self.average if average is None else average)
@@ -236,8 +236,8 @@ class Vote(MultiCueClassifier):
     (True, True)
     """
 
-    def _observe(self, X, labels):
-        traces = [self._observe_cue(X, labels, j) for j in range(len(self.learners_))]
+    def _observe(self, X, labels, weights):
+        traces = [self._observe_cue(X, labels, weights, j) for j in range(len(self.learners_))]
         votes, _ = count_votes(np.stack([trace.scores for trace in traces]))
         return Trace(votes.astype(np.float64), np.sum([trace.sizes for trace in traces], axis=0))
 

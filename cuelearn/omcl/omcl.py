@@ -6,9 +6,11 @@ the change :math:`\delta_s` of a cue's coefficients at visit s,
 
 .. math:: \sum_{t=1}^T W_t A_t = V_T A_T - \sum_s V_{s-1}\, \delta_s ,
 
-so these sums too are touched only where the coefficients are.
+where each :math:`W_t` is taken times the weight of the sample, if it has one, so these sums too are touched
+only where the coefficients are.
 """
 
+import inspect
 from dataclasses import field
 
 import numpy as np
@@ -32,10 +34,11 @@ NEEDS_OWN = "average=True needs learners of cuelearn.omcl for the cues and a lin
 
 
 @njit(cache=True)
-def add_products(log, n_log, sums_before, first, out):
+def add_products(log, n_log, weights, sums_before, first, out):
     r"""Add :math:`V_{s-1}\delta_s` of every logged update of a cue to `out`, shape (n_classes, width).
 
-    `first` is the number of the cue's first score; ``sums_before[t]`` is :math:`V_{t-1}`.
+    `weights` are those of the samples; `first` is the number of the cue's first score; ``sums_before[t]`` is
+    :math:`V_{t-1}`.
     """
     for e in range(n_log):
         entry = log.entries[e]
@@ -45,7 +48,7 @@ def add_products(log, n_log, sums_before, first, out):
             if weight == 0.0:
                 continue
             if length == 0:
-                out[c, slot] += weight
+                out[c, slot] += weight * weights[t]
             for i in range(length):
                 out[c, i] += weight * log.values[start + i]
 
@@ -64,12 +67,16 @@ class Adapted:
     def _n_support(self):
         return 0
 
-    def _learn(self, X, labels, log=False, sums=False):
+    def _learn(self, X, labels, weights, log=False, sums=False):
         """Predict, then learn, sample after sample."""
         scores = np.empty((X.shape[0], self.n_classes))
         for t in range(X.shape[0]):
             scores[t] = self._scores(X[t : t + 1])[0]
-            self.learner.partial_fit(X[t : t + 1], labels[t : t + 1], classes=np.arange(self.n_classes))
+            if weights[t] == 0.0:
+                continue
+            options = {} if weights[t] == 1.0 else {"sample_weight": weights[t : t + 1]}
+            classes = np.arange(self.n_classes)
+            self.learner.partial_fit(X[t : t + 1], labels[t : t + 1], classes=classes, **options)
             self.started = True
         return Trace(scores, np.zeros(labels.size, dtype=np.int64))
 
@@ -217,12 +224,23 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
                 learner = Adapted(learner, n_classes)
             self.learners_.append(learner)
 
+    def _layers(self):
+        """All learners, by what they are called in an error."""
+        return {f"the learner of {name!r}": learner for name, learner, _ in self._triples()}
+
+    def _check_weights(self, sample_weight, n_samples):
+        for what, learner in self._layers().items() if sample_weight is not None else ():
+            if "sample_weight" not in inspect.signature(learner.partial_fit).parameters:
+                refusing = f"{type(learner).__name__}.partial_fit, {what}, takes no weights"
+                raise ValueError(f"sample_weight must be None: {refusing}")
+        return super()._check_weights(sample_weight, n_samples)
+
     def _check_batch(self, X):
         for j, learner in enumerate(self.learners_):
             learner._check_batch(self._part(X, j))
 
-    def _observe_cue(self, X, labels, j, log=False):
-        return self.learners_[j]._learn(self._part(X, j), labels, log=log)
+    def _observe_cue(self, X, labels, weights, j, log=False):
+        return self.learners_[j]._learn(self._part(X, j), labels, weights, log=log)
 
     def _cue_scores(self, X, average=None):
         return [learner._scores(self._part(X, j), average) for j, learner in enumerate(self.learners_)]
@@ -322,23 +340,26 @@ class OMCL(MultiCueClassifier):
             integrator._start(np.zeros((1, n_classes * len(self.learners_))), np.arange(n_classes))
         self._delayed = [np.zeros((n_classes, 0)) for _ in self.learners_]
 
+    def _layers(self):
+        return super()._layers() | {"the integrator": self.integrator or PassiveAggressive()}
+
     @property
     def _can_average(self):
         own = all(isinstance(learner, CueLearner) for learner in self.learners_)
         return own and isinstance(self.integrator_, LinearLearner)
 
-    def _observe(self, X, labels):
+    def _observe(self, X, labels, weights):
         average, n_cues = self._can_average, len(self.learners_)
-        traces = [self._observe_cue(X, labels, j, log=average) for j in range(n_cues)]
+        traces = [self._observe_cue(X, labels, weights, j, log=average) for j in range(n_cues)]
         S = np.concatenate([trace.scores for trace in traces], axis=1)
         if self.n_seen_ == 0 and isinstance(self.integrator_, KernelLearner):
             self.integrator_._start(S, np.arange(S.shape[1] // n_cues))
-        second = self.integrator_._learn(S, labels, sums=average)
+        second = self.integrator_._learn(S, labels, weights, sums=average)
         if average:
-            self._add_products(traces, second.sums_before)
+            self._add_products(traces, weights, second.sums_before)
         return Trace(second.scores, np.sum([trace.sizes for trace in traces], axis=0))
 
-    def _add_products(self, traces, before):
+    def _add_products(self, traces, weights, before):
         n_classes = before.shape[1]
         for j, (learner, trace) in enumerate(zip(self.learners_, traces, strict=True)):
             hypothesis, held = learner._hypothesis, self._delayed[j]
@@ -346,7 +367,7 @@ class OMCL(MultiCueClassifier):
                 self._delayed[j] = np.zeros((n_classes, max(hypothesis.width, 2 * held.shape[1])))
                 self._delayed[j][:, : held.shape[1]] = held
             n_log = int(hypothesis.counts[N_LOG])
-            add_products(trace.log, n_log, before, j * n_classes, self._delayed[j])
+            add_products(trace.log, n_log, weights, before, j * n_classes, self._delayed[j])
 
     def _count_updates(self):
         return self.integrator_.n_updates_
@@ -356,7 +377,7 @@ class OMCL(MultiCueClassifier):
         hypothesis, n_classes = self.learners_[j]._hypothesis, self.classes_.size
         sums = self.integrator_._hypothesis.sums[:, j * n_classes : (j + 1) * n_classes]
         last = hypothesis.coef[:, : hypothesis.width]
-        return (sums @ last - self._delayed[j][:, : hypothesis.width]) / max(1, self.n_seen_)
+        return (sums @ last - self._delayed[j][:, : hypothesis.width]) / (hypothesis.weight or 1.0)
 
     def _scores(self, X, average=None):
         if not (self.average if average is None else average):

@@ -20,7 +20,7 @@ __all__ = ["LinearLearner", "OnlineGradientDescent", "PassiveAggressive"]
 
 
 class Hyperplanes(NamedTuple):
-    """`coef`, `delayed` (n_classes, d), and `sums` of all hyperplanes up to now (kept if wanted)."""
+    """`coef`, `delayed` (n_classes, d), and weighted `sums` of all hyperplanes up to now (kept if wanted)."""
 
     counts: np.ndarray
     coef: np.ndarray
@@ -29,26 +29,27 @@ class Hyperplanes(NamedTuple):
 
 
 @njit(cache=True)
-def linear_pass(X, labels, planes, aggressiveness, passive, scores, sums_before, log):
-    """Visits in order; `passive` shortens the step to what mends the loss. A sample of zeros is skipped."""
+def linear_pass(X, labels, weights, earlier, planes, aggressiveness, passive, scores, sums_before, log):
+    """Visits in order; `passive` shortens the step to what mends the loss. A sample of zeros, or of weight 0,
+    is skipped. `earlier` is the weight of all visits before each."""
     counts, coef, sums = planes.counts, planes.coef, planes.sums
     n_classes, d = coef.shape
     for t in range(X.shape[0]):
         rival, margin = predict(coef, X[t], d, labels[t], scores[t])
         counts[SEEN] += 1
         length_sq = dot(X[t], X[t], d)
-        if margin < 1.0 and length_sq > 0.0:
-            step = aggressiveness
+        if margin < 1.0 and length_sq > 0.0 and weights[t] > 0.0:
+            step = aggressiveness * weights[t]
             if passive:
                 step = min(step, (1.0 - margin) / (2.0 * length_sq))
             if not step < math.inf:  # PA on a sample whose square underflows: no finite step mends the loss
                 step = 0.0
-            move(planes, log, t, labels[t], rival, step, X[t], d)
+            move(planes, log, t, labels[t], rival, step, X[t], d, earlier[t])
         if sums_before.shape[0] > 0:
             for c in range(n_classes):
                 for i in range(d):
                     sums_before[t, c, i] = sums[c, i]
-                    sums[c, i] += coef[c, i]
+                    sums[c, i] += weights[t] * coef[c, i]
 
 
 class LinearHypothesis(Hypothesis):
@@ -70,14 +71,15 @@ class LinearLearner(CueLearner):
     def _open(self, X, n_classes):
         self._hypothesis = LinearHypothesis(n_classes, X.shape[1])
 
-    def _observe(self, X, labels, log=False, sums=False):
+    def _observe(self, X, labels, weights, log=False, sums=False):
         X, n = np.ascontiguousarray(X, dtype=np.float64), labels.size
         held = self._hypothesis
         n_classes, d = held.coef.shape
         scores, before = np.empty((n, n_classes)), np.empty((n if sums else 0, n_classes, d))
         updates = open_log(held.counts, n, d, log)
         planes = Hyperplanes(held.counts, held.coef, held.delayed, held.sums)
-        linear_pass(X, labels, planes, *self._step(), scores, before, updates)
+        earlier = held.weigh(weights)
+        linear_pass(X, labels, weights, earlier, planes, *self._step(), scores, before, updates)
         return Trace(scores, np.zeros(n, dtype=np.int64), updates, before)
 
     @property
@@ -97,7 +99,8 @@ class PassiveAggressive(LinearLearner):
     .. math:: w_y \leftarrow w_y + \tau x, \quad w_r \leftarrow w_r - \tau x, \qquad
               \tau = \min\Big\{C, \frac{\ell}{2\|x\|^2}\Big\} .
 
-    There is no bias. A sample of zeros changes nothing.
+    There is no bias. A sample of zeros changes nothing. A sample's weight multiplies C; PA, whose C is
+    infinite, mends every loss in full whatever the weight, unless it is 0.
 
     Parameters
     ----------
@@ -152,7 +155,7 @@ class OnlineGradientDescent(LinearLearner):
     Parameters
     ----------
     step : float > 0, default 0.1
-        :math:`\tau`.
+        :math:`\tau`, which a sample's weight multiplies.
     $average $n_epochs $shuffle $record $random_state $callback $verbose
 
     Attributes

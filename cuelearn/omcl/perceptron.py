@@ -35,13 +35,16 @@ class Visits(NamedTuple):
     """A batch, and what is noted at its visits.
 
     `rows` (n, n_columns): kernel rows; `diagonal` (n,): k(x, x); `labels` (n,); `places` (n,): the column
-    that each sample gets if it joins the support set. Written: `scores` (n, n_classes), `sizes` (n,).
+    that each sample gets if it joins the support set; `weights` (n,), and `earlier` (n,): the weight of all
+    visits before. Written: `scores` (n, n_classes), `sizes` (n,).
     """
 
     rows: np.ndarray
     diagonal: np.ndarray
     labels: np.ndarray
     places: np.ndarray
+    weights: np.ndarray
+    earlier: np.ndarray
     scores: np.ndarray
     sizes: np.ndarray
 
@@ -75,13 +78,15 @@ def look(visits, expansion, t, k):
 
 @njit(cache=True)
 def join(visits, expansion, log, t, rival):
-    """The sample joins the support set: s <- s + U."""
+    """The sample joins the support set: s <- s + weight U."""
     counts, coef, delayed = expansion.counts, expansion.coef, expansion.delayed
-    size, label, earlier = counts[SIZE], visits.labels[t], float(counts[SEEN] - 1)
+    size, label, weight = counts[SIZE], visits.labels[t], visits.weights[t]
     for c in range(coef.shape[0]):
         coef[c, size] = delayed[c, size] = 0.0
-    coef[label, size], coef[rival, size] = 1.0, -1.0
-    delayed[label, size], delayed[rival, size] = earlier, -earlier
+    coef[label, size] = weight
+    coef[rival, size] = -weight
+    delayed[label, size] = visits.earlier[t] * weight
+    delayed[rival, size] = -visits.earlier[t] * weight
     expansion.columns[size] = visits.places[t]
     counts[N_UPDATES] += 1
     counts[SIZE] = visits.sizes[t] = size + 1
@@ -94,7 +99,7 @@ def perceptron_pass(visits, expansion, log):
     k = np.empty(expansion.coef.shape[1])
     for t in range(visits.rows.shape[0]):
         rival, margin = look(visits, expansion, t, k)
-        if margin <= 0.0 and visits.diagonal[t] > 0.0:
+        if margin <= 0.0 and visits.diagonal[t] > 0.0 and visits.weights[t] > 0.0:
             join(visits, expansion, log, t, rival)
 
 
@@ -163,13 +168,14 @@ class KernelLearner(CueLearner):
     def _check_batch(self, X):
         self._support.check(X)
 
-    def _observe(self, X, labels, log=False, sums=False):
+    def _observe(self, X, labels, weights, log=False, sums=False):
         rows, diagonal, columns, places = self._support.batch(X)
         hypothesis, n, size = self._hypothesis, rows.shape[0], self._hypothesis.size
         hypothesis.reserve(size + n)
         expansion, before = hypothesis.expansion(columns), int(hypothesis.counts[SEEN])
         scores = np.empty((n, hypothesis.coef.shape[0]))
-        visits = Visits(rows, diagonal, labels, places, scores, np.empty(n, dtype=np.int64))
+        weighed = (weights, hypothesis.weigh(weights))
+        visits = Visits(rows, diagonal, labels, places, *weighed, scores, np.empty(n, dtype=np.int64))
         updates = open_log(hypothesis.counts, n, size + n, log)
         self._pass(visits, expansion, updates)
         chosen = expansion.columns[size : hypothesis.size] - places[0]
@@ -222,7 +228,9 @@ class KernelPerceptron(KernelLearner):
 
     On a mistake (margin over the best wrong class r not positive) the sample joins the support set,
 
-    .. math:: s \leftarrow s + U, \qquad U = k((x_t, y_t), \cdot) - k((x_t, r), \cdot) .
+    .. math:: s \leftarrow s + U, \qquad U = k((x_t, y_t), \cdot) - k((x_t, r), \cdot) ,
+
+    times the sample's weight, if it has one.
 
     Parameters
     ----------

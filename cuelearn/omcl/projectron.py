@@ -96,14 +96,15 @@ def extend(expansion, work, size, k_xx, residual_sq):
 
 
 @njit(cache=True)
-def step_length(loss, delta, eta, length_sq):
-    """Thesis Algorithm 2, line 16; 0 where the loss is at most Delta / eta, of which 0/0 counts as 0."""
+def step_length(loss, delta, eta, length_sq, most):
+    """Thesis Algorithm 2, line 16, with `most` in place of 1; 0 where the loss is at most Delta / eta, of
+    which 0/0 counts as 0."""
     price = 0.0
     if delta > 0.0:
         price = delta / eta if eta > 0.0 else math.inf
     gain = loss - price
     if gain > 0.0 and length_sq > 0.0:
-        return min(1.0, loss / length_sq, 2.0 * gain / length_sq)
+        return min(most, loss / length_sq, 2.0 * gain / length_sq)
     return 0.0
 
 
@@ -120,7 +121,8 @@ def projectron_pass(visits, expansion, log, eta, plus, start):
     for t in range(start, visits.rows.shape[0]):
         rival, margin = look(visits, expansion, t, work.k)
         size, k_xx, mistake = visits.sizes[t], visits.diagonal[t], margin <= 0.0
-        if k_xx <= 0.0 or not (mistake or (plus and margin < 1.0 and size > 0)):
+        weight = visits.weights[t]
+        if weight == 0.0 or k_xx <= 0.0 or not (mistake or (plus and margin < 1.0 and size > 0)):
             continue
         residual_sq, error = k_xx, 0.0
         if size > 0:
@@ -131,12 +133,13 @@ def projectron_pass(visits, expansion, log, eta, plus, start):
             extend(expansion, work, size, k_xx, residual_sq)
             join(visits, expansion, log, t, rival)
         else:
-            step = 1.0
+            step = weight
             if plus:
                 length_sq = 2.0 * dot(work.k, work.solution, size)
-                step = step_length(1.0 - margin, delta, eta, length_sq)
+                step = step_length(1.0 - margin, delta, eta, length_sq, weight)
             if step > 0.0:
-                move(expansion, log, t, visits.labels[t], rival, step, work.solution, size)
+                label, earlier = visits.labels[t], visits.earlier[t]
+                move(expansion, log, t, label, rival, step, work.solution, size, earlier)
                 counts[N_PROJECTED] += 1
         if error > INACCURATE and size >= counts[REFACTOR_FROM]:
             counts[INEXACT] = 1
@@ -166,7 +169,9 @@ class Projectron(KernelLearner):
     .. math:: \Delta = \|U - P U\| = \sqrt{2\,(k(x,x) - k^T K^{-1} k)} .
 
     If :math:`\Delta \le \eta`, the update is :math:`s \leftarrow s + P U` and the support set stays as it is;
-    else the sample joins it as in the Perceptron, and so does the first one, with nothing to project on.
+    else the sample joins it as in the Perceptron, and so does the first one, with nothing to project on. A
+    sample's weight multiplies the update. :math:`\Delta` stays that of U, as the bound on the mistakes, which
+    then counts each by its weight, loses :math:`\eta` times the weight with a projection.
 
     Parameters
     ----------
@@ -239,7 +244,8 @@ class ProjectronPlusPlus(Projectron):
 
     and none where :math:`\ell \le \Delta/\eta` (0/0 counts as 0). A mistake with :math:`\Delta > \eta` adds
     the sample as the Perceptron does: only mistakes enlarge the support set. As :math:`\eta \to 0` this does
-    not become the Perceptron: margin errors within the span are still used.
+    not become the Perceptron: margin errors within the span are still used. A sample's weight takes the place
+    of the 1 in the minimum, as it multiplies C in `PassiveAggressive`, and multiplies what is added.
 
     Parameters
     ----------

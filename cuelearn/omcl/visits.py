@@ -2,9 +2,9 @@ r"""What all learners of the chapter do at a visit, compiled: scores, the best w
 updates.
 
 Averaging (thesis section 3.3) costs next to nothing. With the change :math:`\delta_s` of the coefficients at
-visit s,
+visit s, and the sum :math:`S_s` of the weights of the visits up to it (s where all are 1),
 
-.. math:: \sum_{t=1}^T A_t = T A_T - \sum_s (s - 1)\, \delta_s ,
+.. math:: \sum_{t=1}^T (S_t - S_{t-1}) A_t = S_T A_T - \sum_s S_{s-1}\, \delta_s ,
 
 so a second array of coefficients, `delayed`, is touched only where the coefficients are.
 """
@@ -26,8 +26,8 @@ class Log(NamedTuple):
     """The updates of one batch, if they are wanted; else empty.
 
     `entries` has rows (visit, label, rival, start, length, slot): coefficients 0 .. length - 1 of `label`
-    grew by ``values[start : start + length]``, or, where length is 0, that at `slot` by 1; those of `rival`
-    fell.
+    grew by ``values[start : start + length]``, or, where length is 0, that at `slot` by the sample's weight;
+    those of `rival` fell.
     """
 
     entries: np.ndarray
@@ -84,10 +84,10 @@ def predict(coef, x, n, label, out):
 
 
 @njit(cache=True)
-def move(hypothesis, log, t, label, rival, step, x, n):
-    """Add ``step * x[:n]`` to the coefficients of one class, take it from those of another."""
+def move(hypothesis, log, t, label, rival, step, x, n, earlier):
+    """Add ``step * x[:n]`` to the coefficients of one class, take it from those of another; `earlier` is the
+    weight of all visits before."""
     counts, coef, delayed = hypothesis.counts, hypothesis.coef, hypothesis.delayed
-    earlier = float(counts[SEEN] - 1)
     for i in range(n):
         change = step * x[i]
         coef[label, i] += change
@@ -102,6 +102,7 @@ class Hypothesis:
     """Coefficients of which the first `width` columns count, what their mean needs, and counters."""
 
     def __init__(self, n_classes, n_columns):
+        self.weight = 0.0  # of all visits
         self.counts = np.zeros(9, dtype=np.int64)
         self.coef, self.delayed = np.zeros((n_classes, n_columns)), np.zeros((n_classes, n_columns))
 
@@ -115,13 +116,19 @@ class Hypothesis:
         """Number of coefficients per class."""
         return self.coef.shape[1]
 
+    def weigh(self, weights):
+        """Counts the weights of some visits; returns the weight of all visits before each."""
+        before = self.weight + np.concatenate([[0.0], np.cumsum(weights)])
+        self.weight = float(before[-1])
+        return before[:-1]
+
     def coefficients(self, average):
         """Those of the last hypothesis, or of the mean of all of them; shape (n_classes, width)."""
-        last, seen = self.coef[:, : self.width], int(self.counts[SEEN])
-        return last - self.delayed[:, : self.width] / seen if average and seen else last.copy()
+        last = self.coef[:, : self.width]
+        return last - self.delayed[:, : self.width] / self.weight if average and self.weight else last.copy()
 
     @classmethod
     def _from_state(cls, state):  # for `core.storage`
         new = cls.__new__(cls)
-        vars(new).update(state)
+        vars(new).update({"weight": float(state["counts"][SEEN])} | state)  # of a file without weights
         return new

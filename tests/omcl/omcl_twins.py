@@ -77,6 +77,7 @@ class Twin:
     def __init__(self, n_classes, size):
         self.A = np.zeros((n_classes, size))
         self.coefs, self.scores, self.margins, self.n_updates, self.support = [], [], [], 0, []
+        self.weights = []
 
     @property
     def mistakes(self):
@@ -88,7 +89,7 @@ class Twin:
 
     @property
     def mean(self):
-        return np.mean(self.coefs, axis=0)
+        return np.average(self.coefs, axis=0, weights=self.weights)
 
     def visit(self, phi, label):
         """`phi` such that the scores are ``A @ phi``; returns scores, rival and margin."""
@@ -98,8 +99,9 @@ class Twin:
         self.margins.append(scores[label] - scores[rival])
         return rival, self.margins[-1]
 
-    def close(self):
+    def close(self, weight):
         self.coefs.append(self.A.copy())
+        self.weights.append(weight)
 
 
 class TwinKernel(Twin):
@@ -120,38 +122,38 @@ class TwinKernel(Twin):
         residual = self.K[t, t] - k @ d
         return d, (0.0 if residual <= 1e-10 * self.K[t, t] else residual)
 
-    def learn(self, t, label):
+    def learn(self, t, label, weight=1.0):
         rival, margin = self.visit(self.K[:, t], label)
         loss, mistake = max(0.0, 1.0 - margin), margin <= 0.0
-        if self.K[t, t] > 0.0 and (mistake or (self.rule == "projectron++" and loss > 0.0)):
-            self.update(t, label, rival, loss, mistake)
-        self.close()
+        if weight and self.K[t, t] > 0.0 and (mistake or (self.rule == "projectron++" and loss > 0.0)):
+            self.update(t, label, rival, loss, mistake, weight)
+        self.close(weight)
 
-    def update(self, t, label, rival, loss, mistake):
+    def update(self, t, label, rival, loss, mistake, weight):
         if self.rule != "perceptron" and self.support:
             d, residual = self.projection(t)
             delta = np.sqrt(2.0 * residual)  # of U, which has two blocks
             if delta <= self.eta or not mistake:
-                step = 1.0
+                step = weight
                 if self.rule == "projectron++":
                     length = 2.0 * (d @ self.K[np.ix_(self.support, self.support)] @ d)  # ||P U||^2
                     over = 0.0 if delta == 0.0 else delta / self.eta if self.eta > 0.0 else np.inf
                     if loss <= over or length <= 0.0:
                         return
-                    step = min(loss / length, 2.0 * (loss - over) / length, 1.0)
+                    step = min(loss / length, 2.0 * (loss - over) / length, weight)
                 self.A[label, self.support] += step * d
                 self.A[rival, self.support] -= step * d
                 self.n_updates += 1
                 self.n_projected += 1
                 return
-        self.A[label, t] += 1.0
-        self.A[rival, t] -= 1.0
+        self.A[label, t] += weight
+        self.A[rival, t] -= weight
         self.support.append(t)
         self.n_updates += 1
 
-    def run(self, labels):
+    def run(self, labels, weights=None):
         for t, label in enumerate(labels):
-            self.learn(t, label)
+            self.learn(t, label, 1.0 if weights is None else weights[t])
         return self
 
 
@@ -162,19 +164,21 @@ class TwinLinear(Twin):
         super().__init__(n_classes, n_features)
         self.rule, self.C = rule, C
 
-    def learn(self, x, label):
+    def learn(self, x, label, weight=1.0):
         rival, margin = self.visit(x, label)
         loss = max(0.0, 1.0 - margin)
-        if loss > 0.0 and np.any(x != 0.0):
-            step = min(self.C, loss / (2.0 * (x @ x))) if self.rule == "pa" else self.C
+        if loss > 0.0 and np.any(x != 0.0) and weight > 0.0:
+            most = self.C * weight
+            step = min(most, loss / (2.0 * (x @ x))) if self.rule == "pa" else most
             self.A[label] += step * x
             self.A[rival] -= step * x
             self.n_updates += 1
-        self.close()
+        self.close(weight)
 
-    def run(self, X, labels):
-        for x, label in zip(X, labels, strict=True):
-            self.learn(np.asarray(x, dtype=np.float64), label)
+    def run(self, X, labels, weights=None):
+        weights = np.ones(len(labels)) if weights is None else weights
+        for x, label, weight in zip(X, labels, weights, strict=True):
+            self.learn(np.asarray(x, dtype=np.float64), label, weight)
         return self
 
 
@@ -195,8 +199,9 @@ class TwinOMCL:
         self.n_classes, self.S = n_classes, []
         self.totals = [np.zeros_like(twin.A) for twin, _ in cues]
 
-    def run(self, labels):
+    def run(self, labels, weights=None):
         M = self.n_classes
+        weights = np.ones(len(labels)) if weights is None else weights
         for t, label in enumerate(labels):
             S = np.concatenate(
                 [
@@ -205,10 +210,10 @@ class TwinOMCL:
                 ]
             )
             for twin, inputs in self.cues:
-                twin.learn(inputs[t], label)
-            self.second.learn(S, label)
+                twin.learn(inputs[t], label, weights[t])
+            self.second.learn(S, label, weights[t])
             self.S.append(S)
             for j, (twin, _) in enumerate(self.cues):
-                self.totals[j] += self.second.A[:, j * M : (j + 1) * M] @ twin.A
-        self.products = [total / len(labels) for total in self.totals]
+                self.totals[j] += weights[t] * self.second.A[:, j * M : (j + 1) * M] @ twin.A
+        self.products = [total / np.sum(weights) for total in self.totals]
         return self

@@ -1,5 +1,7 @@
 """Two layers of learners, the averaged product, and what OMCL is compared with."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,8 +88,8 @@ def inputs_of(name, X, new):
     return plain_kernel(twin[1], X[:, chosen(columns)], new[:, chosen(columns)], **twin[2])
 
 
-def run_twin(names, X, y, n_classes=M, C=1.0):
-    return TwinOMCL([twin_of(name, X, n_classes) for name in names], n_classes, C).run(y)
+def run_twin(names, X, y, n_classes=M, C=1.0, weights=None):
+    return TwinOMCL([twin_of(name, X, n_classes) for name in names], n_classes, C).run(y, weights)
 
 
 def last_products(twin, n_classes=M):
@@ -114,9 +116,10 @@ def test_two_layers_against_the_twin(mix, n_classes):
     names = MIXES[mix]
     X, y = data(n_classes=n_classes)
     new = data(60, seed=9)[0]
-    for C in (1.0, 0.05):
-        twin = run_twin(names, X, y, n_classes, C)
-        model = OMCL(cues(names), PassiveAggressive(C), **QUIET).fit(X, y)
+    weights = np.random.default_rng(0).choice([0.0, 0.3, 1.0, 2.5], len(y))
+    for C, given in ((1.0, None), (0.05, None), (1.0, weights)):
+        twin = run_twin(names, X, y, n_classes, C, given)
+        model = OMCL(cues(names), PassiveAggressive(C), **QUIET).fit(X, y, given)
         assert_array_equal(model.online_errors_, twin.second.mistakes)
         assert_allclose(model.online_losses_, twin.second.losses, atol=1e-7)
         assert_allclose(model.weights_, twin.second.A, atol=1e-8)
@@ -530,3 +533,59 @@ def endless(n, first):
     assert np.abs(np.diff(sizes[1:], axis=0)).max() <= 3  # a plateau
     assert held[-1] - held[0] < 3e5
     assert max(part.inverse_error_ for part in model.learners_) <= 1e-6
+
+
+# ------------------------------------------------------------------ weights
+
+
+def test_samples_of_weight_0_are_not_there():
+    """But for the record of their predictions; also for learners of scikit-learn, which may count samples."""
+    X, y = data(n_classes=2)
+    weights = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 2.0], len(y))
+    kept = weights > 0.0
+    mixed = [("bayes", GaussianNB(), [0, 1]), ("linear", SGDClassifier(random_state=0), [2, 3])]
+    for model in (
+        OMCL(mixed, average=False),
+        Vote([*mixed, ("kernel", KernelPerceptron(RBF(gamma=1.0)), [4])]),
+        Flat(ProjectronPlusPlus(RBF(gamma=1.0), eta=0.3)),
+    ):
+        scores = model.fit(X[kept], y[kept], weights[kept]).decision_function(X)
+        assert_array_equal(model.fit(X, y, weights).decision_function(X), scores)
+        assert model.online_errors_.size == model.n_seen_ == len(y)
+        plain = model.fit(X, y).decision_function(X)
+        assert_array_equal(model.fit(X, y, np.ones(len(y))).decision_function(X), plain)
+        assert np.any(plain != scores)
+
+
+class NoWeights(SGDClassifier):
+    """A learner whose `partial_fit` takes no weights."""
+
+    def partial_fit(self, X, y, classes=None):
+        return super().partial_fit(X, y, classes)
+
+
+def test_learners_without_weights_are_named():
+    X, y = data()
+    weights = np.ones(len(y))
+    deaf = NoWeights(random_state=0)
+    for model, what in [
+        (OMCL([("a", deaf, [0])], average=False), "the learner of 'a'"),
+        (Vote([("a", deaf, [0]), ("b", KernelPerceptron(), [1])]), "the learner of 'a'"),
+        (OMCL(integrator=deaf, average=False), "the integrator"),
+    ]:
+        message = f"sample_weight must be None: NoWeights.partial_fit, {what}, takes no weights"
+        for call in (model.fit, functools.partial(model.partial_fit, classes=range(3))):
+            with pytest.raises(ValueError, match=message):
+                call(X, y, sample_weight=weights)
+        assert not hasattr(model, "classes_")
+        assert model.fit(X, y).n_seen_ == len(y)
+
+
+def test_an_all_zero_batch_is_refused_and_leaves_no_trace():
+    X, y = data()
+    model = OMCL(cues(["rbf", "linear"])).fit(X, y)
+    scores = model.decision_function(X)
+    for bad, message in [(np.zeros(5), "weight"), (np.ones(4), "weight"), (-np.ones(5), "[Nn]egative")]:
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(X[:5], y[:5], sample_weight=bad)
+    assert_array_equal(model.decision_function(X), scores)

@@ -116,6 +116,11 @@ def test_all_kernels(rule, name):
     twin = TwinKernel(rule, K, 4, eta).run(y)
     check(make(rule, kernel, eta, normalize=normalize).fit(X, y), twin)
     check(make(rule, "precomputed", eta).fit(K, y), twin)
+    weights = np.random.default_rng(0).choice([0.0, 0.3, 1.0, 2.5], 200)
+    twin = TwinKernel(rule, K, 4, eta).run(y, weights)
+    check(make(rule, kernel, eta, normalize=normalize).fit(X, y, weights), twin)
+    stream = make(rule, "precomputed", eta).partial_fit(K[:70, :70], y[:70], range(4), weights[:70])
+    check(stream.partial_fit(K[70:], y[70:], sample_weight=weights[70:]), twin)
 
 
 @pytest.mark.parametrize("duplicates", [0.0, 0.3])
@@ -232,11 +237,14 @@ LINEAR = {
 @pytest.mark.parametrize(
     "rule, C", [("pa", np.inf), ("pa", 1.0), ("pa", 0.05), ("gradient", 0.1), ("gradient", 2.0)]
 )
-def test_linear_learners(rule, C, n_classes):
+@pytest.mark.parametrize("weights", [[1.0], [0.0, 0.3, 1.0, 2.5]])
+def test_linear_learners(rule, C, n_classes, weights):
     X, y = make_stream(400, 6, n_classes, seed=n_classes, zeros=0.05)
     X -= 0.5
-    twin = TwinLinear(rule, 6, n_classes, C).run(X, y)
-    model = LINEAR[rule](C).fit(X, y)
+    weights = np.random.default_rng(0).choice(weights, 400)
+    weights[0] = 1.0
+    twin = TwinLinear(rule, 6, n_classes, C).run(X, y, weights)
+    model = LINEAR[rule](C).fit(X, y, sample_weight=weights)
     assert_array_equal(model.online_errors_, twin.mistakes)
     assert_allclose(model.online_losses_, twin.losses, atol=1e-9 * max(1.0, twin.losses.max()))
     near = np.sum(np.abs(np.array(twin.margins) - 1.0) < 1e-9)
@@ -245,8 +253,9 @@ def test_linear_learners(rule, C, n_classes):
     assert_allclose(model.set_params(average=False).coef_, twin.A, atol=1e-9 * np.abs(twin.A).max())
     assert_array_equal(model.support_sizes_, 0)
     one_by_one = LINEAR[rule](C)
-    for x, label in zip(X, y, strict=True):
-        one_by_one.partial_fit(x[None], [label], classes=np.arange(n_classes))
+    for x, label, weight in zip(X, y, weights, strict=True):
+        if weight > 0.0:
+            one_by_one.partial_fit(x[None], [label], np.arange(n_classes), [weight])
     assert_array_equal(one_by_one.set_params(average=False).coef_, model.coef_)
 
 
