@@ -50,7 +50,7 @@ FITS = """
 rows = np.flatnonzero(digits.y < 3)[::5]
 X, y = digits.X[rows], digits.y[rows]
 triples = digits.triples(RBF(), ["fou", "zer"])
-learners = [(name, omcl.KernelPerceptron(RBF(gamma=1.0)), part) for name, _, part in triples]
+learners = [(name, omcl.KernelPerceptron(RBF(scale=1.0)), part) for name, _, part in triples]
 for model in (
     mkl.OBSCURE(triples, random_state=0),
     mktl.MKTL(triples, random_state=0),

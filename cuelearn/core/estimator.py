@@ -154,8 +154,11 @@ class Estimator(BaseEstimator):
                 self._put_kernel(path, value)
                 continue
             owner, _, name = path.rpartition("__")
-            if owner in within and name in as_kernel(within[owner]).get_params():
-                self._put_kernel(owner, replace(as_kernel(within[owner]), **{name: value}))
+            known = as_kernel(within[owner]).get_params() if owner in within else {}
+            if name in known:  # with the others of this kernel: it is checked as a whole
+                paths = {other: f"{owner}__{other}" for other in known}
+                changes = {other: params[at] for other, at in paths.items() if at in params}
+                self._put_kernel(owner, replace(as_kernel(within[owner]), **changes))
             elif hasattr(getattr(self, path.partition("__")[0], None), "set_params"):
                 super().set_params(**{path: value})
             else:

@@ -14,7 +14,8 @@ import pandas as pd
 
 __all__ = ["atomic_write", "pack", "read_model", "unpack", "write_model"]
 
-FORMAT = 3
+# 4: gamma of a kernel is that of scikit-learn; before, it was a divisor.
+FORMAT = 4
 KIND = "__kind__"
 
 
@@ -200,7 +201,7 @@ def _read_npz(path, memory):
     digest = arrays.pop("sha256", None)
     header = json.loads(arrays["header"].tobytes())
     if header["format"] != FORMAT:
-        raise ValueError(f"format {header['format']}")
+        raise ValueError(f"its format is {header['format']}, not {FORMAT}: fit the model again")
     if not np.array_equal(digest, _digest(arrays)):
         raise ValueError("its content is not what its sha256 was taken of")
     return unpack(header["value"], arrays)
@@ -226,5 +227,5 @@ def read_model(path, memory=4e9, try_out=None):
         raise
     except Exception as error:
         raise ValueError(
-            f"{os.fspath(path)} is not a model saved by cuelearn, or is damaged: {error}"
+            f"{os.fspath(path)} is not a model of this version of cuelearn, or is damaged: {error}"
         ) from error

@@ -59,7 +59,7 @@ def cue_kernels(data, cues=None):
     r"""The thesis's kernel on each cue of a `CueData` made by `image_cues`, or on those named.
 
     Exponential :math:`\chi^2` for what is counted in images (and for ``shape``, as there), Gaussian for the
-    laser and for what is no histogram (HOG, gist, moments, pixels), with ``gamma="mean"``: a list of (name,
+    laser and for what is no histogram (HOG, gist, moments, pixels), with ``scale="mean"``: a list of (name,
     kernel, columns). `ValueError` if a cue is unknown.
 
     Examples
@@ -67,8 +67,8 @@ def cue_kernels(data, cues=None):
     >>> import numpy as np
     >>> from cuelearn.datasets import ImageData, cue_kernels, image_cues
     >>> images = ImageData(np.zeros((3, 32, 32, 3), dtype=np.uint8), np.array([0, 1, 1]), ["cat", "dog"])
-    >>> [(name, kernel) for name, kernel, _ in cue_kernels(image_cues(images, ["colour", "DirC"]))]
-    [('colour', Chi2(gamma='mean', factor=1.0)), ('DirC', Chi2(gamma='mean', factor=1.0))]
+    >>> [(name, kernel.quantity) for name, kernel, _ in cue_kernels(image_cues(images, ["colour", "DirC"]))]
+    [('colour', 'chi2'), ('DirC', 'chi2')]
     """
     # Here and not above: it loads compiled code, which describing images does not need.
     from cuelearn.kernels import RBF, Chi2

@@ -33,7 +33,7 @@ def make_three_class(n_per_class=100, noise=0.05, random_state=0):
     distance. So a one-against-rest problem with the l1 norm finds its own cue and cue 4 equally dear and uses
     both, since their noise is independent; a multiclass problem pays :math:`\sqrt 2` with cue 4 alone and 2
     with cues 1 to 3, so with p near 1 it keeps cue 4 alone, until `noise` outweighs that difference (from
-    about 0.06). This holds for linear kernels; RBF kernels with ``gamma="mean"`` stretch the distances of
+    about 0.06). This holds for linear kernels; RBF kernels with ``scale="mean"`` stretch the distances of
     cues 1 to 3 more than those of cue 4.
 
     Parameters

@@ -94,7 +94,7 @@ class KernelBank:
     names : list of str
     dtype : numpy.dtype
     kernels_ : list of Kernel
-        With numbers for gamma: what "mean" and "dim" came to.
+        As given, with a number for ``scale="mean"``.
     resident : bool
     stack : ndarray of shape (F, n, n) or None
         Exactly symmetric; None when not resident. Built from X its memory order is (sample, kernel, column):
@@ -107,9 +107,9 @@ class KernelBank:
 
     Notes
     -----
-    ``gamma="mean"`` averages over all pairs :math:`i \ne i'`: for the squared Euclidean distance
+    ``scale="mean"`` averages over all pairs :math:`i \ne i'`: for the squared Euclidean distance
     :math:`\frac{2}{n-1} \sum_i \|x_i - \bar x\|^2`; for other distances all pairs are streamed up to n =
-    20,000, above, those of 5,000 evenly spaced samples. A cue on which all samples agree gets gamma = 1.
+    20,000, above, those of 5,000 evenly spaced samples. A cue on which all samples agree gets scale 1.
 
     Distances are computed from centred columns, or from the shared product where centring would gain less
     than a factor 16 in squared norm; errors of a float32 kernel stay within a few 1e-6. Rows computed on
@@ -166,21 +166,19 @@ class KernelBank:
         self._cues = [cue for cue, _, _ in fitted]
         self._train = Side(self.n_samples, [arrays for _, arrays, _ in fitted])
 
-        # 2. What kernels are computed from, the numbers for their gammas, and how they follow.
+        # 2. What kernels are computed from, the numbers for their scales, and how they follow.
         self._roots, self.kernels_, self._forms, means = [], [], [], {}
         roots = [
             self._root_of(kernel.quantity, c, wanted)
             for (_, kernel, _), (c, wanted) in zip(triples, cue_of, strict=True)
         ]
         for (_, kernel, _), (c, _), root in zip(triples, cue_of, roots, strict=True):
-            if getattr(kernel, "gamma", None) == "dim":
-                kernel = replace(kernel, gamma=float(len(self._cues[c].index)))
-            elif getattr(kernel, "gamma", None) == "mean":
+            if kernel.unresolved:
                 key = root, kernel.quantity
                 if key not in means:
                     means[key] = self._mean_distance(*key, fitted[c][2])
-                gamma = kernel.factor * means[key]  # 0: all samples agree, and any gamma gives k = 1
-                kernel = replace(kernel, gamma=gamma if gamma > 0 else 1.0, factor=1.0)
+                scale = kernel.factor * means[key]  # 0: all samples agree, and any scale gives k = 1
+                kernel = replace(kernel, scale=scale if scale > 0 else 1.0, factor=1.0)
             self.kernels_.append(kernel)
             self._forms.append(self._form(kernel, root))
         factors = self._factors(self._train, range(self.n_kernels))
@@ -255,18 +253,20 @@ class KernelBank:
 
     def _form(self, kernel, r):
         """How a kernel follows from root r."""
-        quantity, scale = kernel.quantity, self._cues[self._roots[r].cue].scale
+        quantity = kernel.quantity
+        cue = self._cues[self._roots[r].cue]
+        scale = cue.scale
         if quantity == "kernel matrix":
             return Form(r, quantity)
         if quantity == "function":  # like a product, with k(x, x) in place of the squared norm
             return Form(r, "product", scale**-2, pivot=scale)
         if quantity != "product":
-            return Form(r, quantity, -self._unit(r, quantity) / kernel.gamma)
+            return Form(r, quantity, -self._unit(r, quantity) / kernel.divisor(len(cue.index)))
         if isinstance(kernel, Linear):
             return Form(r, quantity, pivot=scale)
-        # <x, z> / gamma + c0 = m p + c0, p the product of scaled rows; the larger of m and c0 goes into the
+        # gamma <x, z> + c0 = m p + c0, p the product of scaled rows; the larger of m and c0 goes into the
         # factors, to keep the constants in the range of float32
-        m = scale**2 / kernel.gamma
+        m = scale**2 / kernel.divisor(len(cue.index))
         largest = max(m, float(kernel.coef0))
         return Form(r, quantity, m / largest, kernel.coef0 / largest, int(kernel.degree), math.sqrt(largest))
 
@@ -423,7 +423,7 @@ class KernelBank:
 
     @property
     def triples(self):
-        """(name, kernel with numbers for gamma, column numbers), for a bank like this on other samples."""
+        """(name, kernel with numbers for scale, column numbers), for a bank like this on other samples."""
         columns = (self._cues[self._roots[form.root].cue].index for form in self._forms)
         return [(n, k, c.tolist()) for n, k, c in zip(self.names, self.kernels_, columns, strict=True)]
 
@@ -582,7 +582,7 @@ class KernelBank:
         return new
 
     def restrict(self, train_idx, *, resident=None):
-        """The bank on a subset of the training samples, gammas kept.
+        """The bank on a subset of the training samples, scales kept.
 
         Parameters
         ----------

@@ -20,9 +20,9 @@ LARGEST_SQUARE = 1e30
 
 
 def resolve_kernel(kernel, X):
-    """The kernel with a number for gamma: what "mean" and "dim" come to on the samples X of shape (n, d).
+    """The kernel with a number for scale: what "mean" is on the samples X of shape (n, d).
 
-    `kernel` as of `as_kernel`, which raises where it is none; ValueError if ``gamma="mean"`` meets a single
+    `kernel` as of `as_kernel`, which raises where it is none; ValueError if ``scale="mean"`` meets a single
     sample.
     """
     kernel = as_kernel(kernel)
@@ -31,12 +31,12 @@ def resolve_kernel(kernel, X):
             f"kernel must be computed from X here, got {kernel!r}; "
             "give kernel='precomputed' for kernel matrices"
         )
-    if not isinstance(getattr(kernel, "gamma", None), str):
+    if not kernel.unresolved:
         return kernel
-    if kernel.gamma == "mean" and X.shape[0] < 2:
+    if X.shape[0] < 2:
         raise ValueError(
-            f"kernel {kernel!r} takes its gamma from the first batch, which must hold at least 2 samples "
-            "(better some dozens), got 1: give gamma as a number"
+            f"kernel {kernel!r} takes its scale from the first batch, which must hold at least 2 samples "
+            "(better some dozens), got 1: give gamma or scale as a number"
         )
     return KernelBank([("cue", kernel, slice(None))], X, memory=0.0).kernels_[0]
 
@@ -83,7 +83,7 @@ def _distances(metric, left, right):
 def kernel_values(kernel, X, Z):
     """Kernel of all pairs of rows of X (n, d) and Z (m, d), not normalised, of their floating type.
 
-    The kernel has a number for gamma; X and Z are C-contiguous, of one floating type.
+    The kernel has a number for scale; X and Z are C-contiguous, of one floating type.
 
     Examples
     --------
@@ -101,11 +101,11 @@ def kernel_values(kernel, X, Z):
         _product_into(X, Z, out)
         if isinstance(kernel, Linear):
             return out
-        return (out / number(kernel.gamma) + number(kernel.coef0)) ** kernel.degree
+        return (out / number(kernel.divisor(X.shape[1])) + number(kernel.coef0)) ** kernel.degree
     out = _distances(kernel.quantity, X, Z)
     if kernel.quantity == "euclidean":
         np.sqrt(out, out=out)
-    out *= number(-1.0 / kernel.gamma)
+    out *= number(-1.0 / kernel.divisor(X.shape[1]))
     return np.exp(out, out=out)
 
 
@@ -116,7 +116,9 @@ def _self_values(kernel, X):
     if kernel.quantity != "product":
         return np.ones(X.shape[0])
     own = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    return own if isinstance(kernel, Linear) else (own / kernel.gamma + kernel.coef0) ** kernel.degree
+    if isinstance(kernel, Linear):
+        return own
+    return (own / kernel.divisor(X.shape[1]) + kernel.coef0) ** kernel.degree
 
 
 def inverse_root(values):
@@ -130,11 +132,11 @@ class SupportSet:
     Parameters
     ----------
     kernel : Kernel, name or function
-        The attribute of this name is a `Kernel` with a number for gamma.
+        The attribute of this name is a `Kernel` with a number for scale.
     normalize : bool
         Divide by the square roots of k(x, x).
     first : ndarray, shape (n, d)
-        The first batch, which sets gamma where the kernel leaves it open, and the floating type.
+        The first batch, which sets the scale where the kernel leaves it open, and the floating type.
     """
 
     precomputed = False
@@ -310,7 +312,7 @@ def distance_matrix(X, metric, *, n_jobs=1):
 
 
 def mean_rule(distance):
-    """gamma by the papers' rule from a matrix of distances: the mean over all pairs of different samples.
+    """The scale by the papers' rule from a matrix of distances: the mean over all pairs of different samples.
 
     Examples
     --------

@@ -1,15 +1,16 @@
 r"""Which kernel on which columns: parameters of kernels, their checks, and the reading of columns.
 
 A *cue* is a set of columns of ``X`` (colour, shape, one feature set among many); a *kernel* says how two
-samples are compared on one cue. ``gamma`` is the divisor of the papers, :math:`k = \exp(-d / \gamma)`, and
-``gamma="mean"`` their rule: the mean of that same *d* over the training pairs (thesis appendix A; Gehler and
-Nowozin 2009).
+samples are compared on one cue. ``gamma`` is that of scikit-learn, :math:`k = \exp(-\gamma d)`; ``scale`` is
+the divisor of the papers, :math:`k = \exp(-d / \text{scale})`, and ``scale="mean"`` their rule: the mean of
+that same *d* over the training pairs (thesis appendix A; Gehler and Nowozin 2009).
 """
 
 import math
 import numbers
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from functools import partial
 
 import numpy as np
 
@@ -35,34 +36,72 @@ OWN_ROWS = 64
 class Kernel:
     """Base class of the kernels: an immutable, hashable set of parameters, checked where it is made.
 
-    A kernel holds no data. :class:`KernelBank` binds it to columns of ``X``, resolves ``gamma="mean"`` and
-    ``gamma="dim"`` to numbers, and computes it. `quantity` is what it is computed from: "product", a distance
-    ("sqeuclidean", "euclidean", "cityblock", "chi2"), or a "distance matrix" or "kernel matrix" in the
-    columns.
+    A kernel holds no data. :class:`KernelBank` binds it to columns of ``X``, resolves ``scale="mean"`` to a
+    number, and computes it. `quantity` is what it is computed from: "product", a distance ("sqeuclidean",
+    "euclidean", "cityblock", "chi2"), or a "distance matrix" or "kernel matrix" in the columns.
 
     Examples
     --------
     >>> from cuelearn.kernels import RBF, Kernel
     >>> isinstance(RBF(gamma=2.0), Kernel), RBF(gamma=2.0).get_params()
-    (True, {'gamma': 2.0, 'factor': 1.0})
+    (True, {'gamma': 2.0, 'scale': 'mean', 'factor': 1.0})
     """
 
     def __post_init__(self):
         if hasattr(self, "gamma"):
-            word = "dim" if self.quantity == "product" else "mean"
-            if not isinstance(self.gamma, str):
-                self._check_number("gamma", positive=True)
-            elif self.gamma != word:
-                raise ValueError(
-                    f"{self._name}: gamma must be {word!r} or a positive number, got {self.gamma!r}."
-                )
-        if hasattr(self, "factor"):
-            self._check_number("factor", positive=True)
-            if self.gamma != "mean" and self.factor != 1:
-                raise ValueError(
-                    f"{self._name}: factor scales gamma='mean' only, got factor={self.factor!r} "
-                    f"with gamma={self.gamma!r}."
-                )
+            self._check_gamma()
+        if hasattr(self, "scale"):
+            self._check_scale()
+
+    def _check_gamma(self):
+        if isinstance(self.gamma, str):
+            remedy = (
+                "None, 1 / the number of columns"
+                if self.quantity == "product"
+                else "None; the papers' divisor is scale, a number or 'mean'"
+            )
+            raise ValueError(
+                f"{self._name}: gamma is scikit-learn's factor, a positive number or {remedy}; "
+                f"got {self.gamma!r}."
+            )
+        if self.gamma is not None:
+            self._check_number("gamma", positive=True)
+
+    def _check_scale(self):
+        if not isinstance(self.scale, str):
+            self._check_number("scale", positive=True)
+        elif self.scale != "mean":
+            raise ValueError(f"{self._name}: scale must be 'mean' or a positive number, got {self.scale!r}.")
+        if self.gamma is not None and self.scale != "mean":
+            raise ValueError(
+                f"{self._name}: give gamma or scale, got gamma={self.gamma!r} and scale={self.scale!r}."
+            )
+        self._check_number("factor", positive=True)
+        if self.factor != 1 and not self.unresolved:
+            raise ValueError(
+                f"{self._name}: factor multiplies scale='mean' only, got factor={self.factor!r} "
+                f"with gamma={self.gamma!r}, scale={self.scale!r}."
+            )
+
+    def __reduce__(self):  # a pickle calls the constructor
+        return partial(type(self), **self.get_params()), ()
+
+    def __setstate__(self, state):
+        raise ValueError(
+            f"this {self._name} was pickled by an earlier version of cuelearn, in which gamma was a divisor: "
+            "make it, and the model that holds it, again."
+        )
+
+    @property
+    def unresolved(self):
+        """Whether the training samples are yet to set the scale."""
+        return getattr(self, "scale", None) == "mean" and self.gamma is None
+
+    def divisor(self, n_columns):
+        """What the distance, or the inner product of n_columns columns, is divided by: 1 / gamma."""
+        if getattr(self, "gamma", None) is not None:
+            return 1.0 / float(self.gamma)
+        return getattr(self, "scale", n_columns)
 
     @property
     def _name(self):
@@ -98,7 +137,8 @@ class Linear(Kernel):
 
 @dataclass(frozen=True)
 class Poly(Kernel):
-    r"""The polynomial kernel :math:`k(x, z) = (\langle x, z \rangle / \gamma + c_0)^{\text{degree}}`.
+    r"""The polynomial kernel :math:`k(x, z) = (\gamma \langle x, z \rangle + c_0)^{\text{degree}}`,
+    scikit-learn's ``polynomial_kernel`` before it is normalised.
 
     Parameters
     ----------
@@ -106,20 +146,20 @@ class Poly(Kernel):
         At least 1.
     coef0 : float, default=1.0
         :math:`c_0 \ge 0` (a negative one would not give a kernel).
-    gamma : "dim" or float, default="dim"
-        Divisor of the inner product, positive. ``"dim"`` is the number of columns of the cue.
+    gamma : float, optional
+        Positive, by keyword; 1 / number of columns of the cue by default.
 
     Examples
     --------
     >>> from cuelearn.kernels import Poly
     >>> Poly(degree=3)
-    Poly(degree=3, coef0=1.0, gamma='dim')
+    Poly(degree=3, coef0=1.0, gamma=None)
     """
 
     quantity = "product"
     degree: int = 2
     coef0: float = 1.0
-    gamma: float | str = "dim"
+    gamma: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self):
         if isinstance(self.degree, bool) or not isinstance(self.degree, numbers.Integral):
@@ -130,47 +170,55 @@ class Poly(Kernel):
         super().__post_init__()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RBF(Kernel):
-    r"""The Gaussian kernel :math:`k(x, z) = \exp(-\|x - z\|^2 / g)`; scikit-learn's ``rbf_kernel(x, z,
-    gamma=1 / g)``.
+    r"""The Gaussian kernel :math:`k(x, z) = \exp(-\gamma \|x - z\|^2)`, or :math:`\exp(-\|x - z\|^2 /
+    \text{scale})`.
+
+    All parameters are given by keyword, one of `gamma` and `scale`.
 
     Parameters
     ----------
-    gamma : "mean" or float, default="mean"
-        The divisor g, in the squared unit of the cue, positive; ``"mean"`` is `factor` times the mean of
-        :math:`\|x_i - x_{i'}\|^2` over all training pairs :math:`i \ne i'`.
+    gamma : float, optional
+        As in scikit-learn's ``rbf_kernel``, positive. By default `scale` holds.
+    scale : "mean" or float, default="mean"
+        The divisor of the papers, in the squared unit of the cue, positive; ``"mean"`` is `factor` times the
+        mean of :math:`\|x_i - x_{i'}\|^2` over all training pairs :math:`i \ne i'`.
     factor : float, default=1.0
-        Positive; only with ``gamma="mean"``.
+        Positive; only with ``scale="mean"``.
 
     Examples
     --------
     >>> from cuelearn.kernels import RBF, KernelBank
     >>> bank = KernelBank([("size", RBF(), [0])], [[0.0], [1.0], [3.0]])
-    >>> round(bank.kernels_[0].gamma, 3)  # the mean of 1, 4 and 9
+    >>> round(bank.kernels_[0].scale, 3)  # the mean of 1, 4 and 9
     4.667
     """
 
     quantity = "sqeuclidean"
-    gamma: float | str = "mean"
+    gamma: float | None = None
+    scale: float | str = "mean"
     factor: float = 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Chi2(Kernel):
-    r"""The exponential chi-squared kernel for histograms, :math:`k(x, z) = \exp(-d(x, z) / g)`.
+    r"""The exponential chi-squared kernel for histograms, :math:`k(x, z) = \exp(-\gamma d(x, z))`, or
+    :math:`\exp(-d(x, z) / \text{scale})`.
 
     .. math:: d(x, z) = \sum_c \frac{(x_c - z_c)^2}{x_c + z_c}, \qquad 0/0 = 0 .
 
-    The cue must not be negative. It is scikit-learn's ``chi2_kernel(x, z, gamma=1 / g)``.
+    The cue must not be negative. All parameters are given by keyword, one of `gamma` and `scale`.
 
     Parameters
     ----------
-    gamma : "mean" or float, default="mean"
-        The divisor g, in the unit of the cue, positive. ``"mean"`` takes `factor` times the mean of d over
-        all training pairs :math:`i \ne i'`.
+    gamma : float, optional
+        As in scikit-learn's ``chi2_kernel``, positive. By default `scale` holds.
+    scale : "mean" or float, default="mean"
+        The divisor of the papers, in the unit of the cue, positive. ``"mean"`` takes `factor` times the mean
+        of d over all training pairs :math:`i \ne i'`.
     factor : float, default=1.0
-        Positive; only with ``gamma="mean"``.
+        Positive; only with ``scale="mean"``.
 
     Examples
     --------
@@ -181,13 +229,17 @@ class Chi2(Kernel):
     """
 
     quantity = "chi2"
-    gamma: float | str = "mean"
+    gamma: float | None = None
+    scale: float | str = "mean"
     factor: float = 1.0
 
 
 @dataclass(frozen=True)
 class ExpDistance(Kernel):
-    r"""The exponential of any of several distances, :math:`k(x, z) = \exp(-d(x, z) / g)`.
+    r"""The exponential of any of several distances, :math:`k(x, z) = \exp(-\gamma d(x, z))`, or
+    :math:`\exp(-d(x, z) / \text{scale})`.
+
+    All parameters but the metric are given by keyword, one of `gamma` and `scale`.
 
     Parameters
     ----------
@@ -196,23 +248,27 @@ class ExpDistance(Kernel):
         columns hold the distances to the training samples, in their order: (n, n) for training, symmetric,
         non-negative, with zero diagonal; (rows, n) for new samples. That they are of negative type is not
         checked.
-    gamma : "mean" or float, default="mean"
-        The divisor g, positive; ``"mean"`` is `factor` times the mean of d over all training pairs.
+    gamma : float, optional
+        Positive. By default `scale` holds.
+    scale : "mean" or float, default="mean"
+        The divisor of the papers, positive; ``"mean"`` is `factor` times the mean of d over all training
+        pairs.
     factor : float, default=1.0
-        Positive; only with ``gamma="mean"``.
+        Positive; only with ``scale="mean"``.
 
     Examples
     --------
     >>> import numpy as np
     >>> from cuelearn.kernels import ExpDistance, kernel_values
-    >>> steps = ExpDistance("cityblock", gamma=2.0)
-    >>> kernel_values(steps, np.zeros((1, 2)), np.ones((1, 2))).round(3)  # exp(-2/2)
+    >>> steps = ExpDistance("cityblock", gamma=0.5)
+    >>> kernel_values(steps, np.zeros((1, 2)), np.ones((1, 2))).round(3)  # exp(-0.5 * 2)
     array([[0.368]])
     """
 
     metric: str = "euclidean"
-    gamma: float | str = "mean"
-    factor: float = 1.0
+    gamma: float | None = field(default=None, kw_only=True)
+    scale: float | str = field(default="mean", kw_only=True)
+    factor: float = field(default=1.0, kw_only=True)
 
     def __post_init__(self):
         if self.metric not in METRICS:
@@ -318,7 +374,7 @@ def as_kernel(kernel):
     --------
     >>> from cuelearn.kernels import as_kernel
     >>> as_kernel("chi2")
-    Chi2(gamma='mean', factor=1.0)
+    Chi2(gamma=None, scale='mean', factor=1.0)
     """
     if isinstance(kernel, str):
         if kernel not in KERNELS:

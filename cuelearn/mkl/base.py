@@ -228,7 +228,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
     def _saved_parameters(self):
         parameters = super()._saved_parameters()
         if hasattr(self, "bank_") and not self._is_precomputed():
-            # with the numbers for gamma and for columns that `fit` found
+            # with the numbers for scale and for columns that `fit` found
             parameters["kernels"] = self.bank_.triples
         return parameters
 

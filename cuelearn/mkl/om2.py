@@ -168,7 +168,7 @@ class OM2(StochasticMKL):
     def partial_fit(self, X, y, classes=None):
         """Go on learning from a batch, in the given order: the online algorithm proper.
 
-        Only samples with a coefficient are kept. A ``gamma="mean"`` or ``"dim"`` is set by the first batch
+        Only samples with a coefficient are kept. A ``scale="mean"`` is set by the first batch
         and stays; for a stream whose first batch is small, give numbers. Goes on from `fit` or a loaded model
         just as well.
 

@@ -14,8 +14,8 @@ from cuelearn.mms.em import NO_MASS, EMNaming, evenly_spaced, once_or_each
 __all__ = ["DistNaming"]
 
 METRICS = ("cosine", "sqeuclidean", "precomputed")
-#: Pairs of at most that many samples, evenly spaced, give a gamma by rule.
-GAMMA_SAMPLES = 2000
+#: Pairs of at most that many samples, evenly spaced, give a scale by rule.
+SCALE_SAMPLES = 2000
 #: At most that many samples, evenly spaced, calibrate the scores.
 CALIBRATION_SAMPLES = 5000
 #: Least ratio of a label's affinity to that of null; below, exemplars say nothing.
@@ -32,26 +32,26 @@ BLOCK = 2**22
 
 @dataclass(frozen=True)
 class Distances:
-    """Distances to the training instances of one attribute, and the kernel exp(-d / gamma) on them."""
+    """Distances to the training instances of one attribute, and the kernel exp(-d / scale) on them."""
 
     metric: str
     centre: np.ndarray  # (d,): taken off for "sqeuclidean"
     X: np.ndarray  # (n, d): training instances, `prepared`; "precomputed" (n, n), or (n, 0) after the fit
-    gamma: float = 1.0
+    scale: float = 1.0
 
     @classmethod
-    def of(cls, X, metric, gamma):
-        """Of training instances; gamma a number, or by rule over pairs of different ones."""
+    def of(cls, X, metric, scale):
+        """Of training instances; scale a number, or by rule over pairs of different ones."""
         centre = np.zeros(X.shape[1]) if metric != "sqeuclidean" else X.mean(axis=0, dtype=np.float64)
         made = cls(metric, centre, cls(metric, centre, X).prepared(X))
-        if isinstance(gamma, str):
-            rows = evenly_spaced(len(X), GAMMA_SAMPLES)
+        if isinstance(scale, str):
+            rows = evenly_spaced(len(X), SCALE_SAMPLES)
             distance = made.among(rows)[~np.eye(rows.size, dtype=bool)]
             spread = 0.0
             if distance.size:
-                spread = float(distance.mean() if gamma == "mean" else 0.5 * distance.std())
-            gamma = spread if spread > 0.0 else 1.0
-        return replace(made, gamma=gamma)
+                spread = float(distance.mean() if scale == "mean" else 0.5 * distance.std())
+            scale = spread if spread > 0.0 else 1.0
+        return replace(made, scale=scale)
 
     def prepared(self, X):
         """Rows of length 1 (or 0) for "cosine", centred ones otherwise, in float64."""
@@ -91,7 +91,7 @@ class Distances:
         out = np.zeros(len(X))
         number = len(self.X) - leave_out
         for rows, distance in self.blocks(X if number else X[:0]):
-            value = distance / -self.gamma
+            value = distance / -self.scale
             if leave_out:
                 value[np.arange(len(value)), np.arange(rows.start, rows.stop)] = -np.inf
             top = value.max(axis=1, keepdims=True)
@@ -100,7 +100,7 @@ class Distances:
 
     def ratio(self, distance, level):
         """Kernel values over null's affinity."""
-        return np.exp(np.minimum(distance / -self.gamma - level[:, None], 700.0))
+        return np.exp(np.minimum(distance / -self.scale - level[:, None], 700.0))
 
     def scores(self, matrix, X, levels, own=None):
         """Log-affinities of all labels over null's, the `levels`, from exemplar weights (n_labels, n), at
@@ -214,7 +214,7 @@ class DistNaming(EMNaming):
     .. math::
         \max_w \; \sum_i \log \sum_{Z \in \mathcal Z_i} p(Z)
         \prod_{m, p} \frac{p(x_{i,m}^{(p)} \mid z_m^{(p)})}{p(x_{i,m}^{(p)} \mid 0)},
-        \qquad p(x \mid k) \propto \sum_j w_{jk} \, e^{-d(x, x_j) / \gamma}
+        \qquad p(x \mid k) \propto \sum_j w_{jk} \, e^{-d(x, x_j) / \text{scale}}
 
     over weights of exemplars: the training instances whose candidates have label k, :math:`\sum_j w_{jk} =
     1`; null looks like any training instance. Faces and poses have each their own distance and are joined
@@ -225,9 +225,9 @@ class DistNaming(EMNaming):
     metric : {"cosine", "sqeuclidean", "precomputed"}, or a sequence with one per attribute
         "cosine" is ``1 - x'x'' / (|x| |x''|)``, 1 from a zero vector. For "precomputed" X holds the distances
         of its rows to the training instances.
-    gamma : {"spread", "mean"}, float > 0, or a sequence with one per attribute
-        Scale of the distances: by rule half their standard deviation, or their mean, over pairs of different
-        training instances (of 2,000 evenly spaced ones if there are more).
+    scale : {"spread", "mean"}, float > 0, or a sequence with one per attribute
+        Divisor of the distances: by rule half their standard deviation, or their mean, over pairs of
+        different training instances (of 2,000 evenly spaced ones if there are more).
     assignment : {"soft", "hard"}
         Exemplars by the probabilities of the candidates, or by the best candidate of each bag alone.
     columns : slice or sequence of int, or a sequence with one per attribute; optional
@@ -251,7 +251,7 @@ class DistNaming(EMNaming):
         iteration, log_likelihood (over null's), objective (the same), seconds. The objective never falls.
     converged_ : bool
     n_iter_ : int
-    gamma_ : ndarray, shape (n_attributes,)
+    scale_ : ndarray, shape (n_attributes,)
     calibration_ : ndarray, shape (n_attributes, 2)
         Without a caption a label's score, times a slope and with an offset for null, is the logarithm of its
         appearance; these two numbers fit the responsibilities of the training instances best. Candidates do
@@ -261,9 +261,9 @@ class DistNaming(EMNaming):
     Notes
     -----
     Known of the original (thesis 5.7.3, the paper's abstract) are: a generative model of faces and poses,
-    joined through name-verb pairs, fitted by EM; the distances; kernels :math:`e^{-d/\gamma}` of these. The
-    rest is our reading: exemplars weighted by responsibilities, as the kernel density of the label; null as
-    the density of all instances; gamma by a rule where the thesis cross-validates it.
+    joined through name-verb pairs, fitted by EM; the distances; kernels :math:`e^{-d/\text{scale}}` of these.
+    The rest is our reading: exemplars weighted by responsibilities, as the kernel density of the label; null
+    as the density of all instances; scale by a rule where the thesis cross-validates it.
 
     No instance is evidence for itself: at its own place its affinity is null's. So `assignment_`, not
     `predict`, is the labeling of the training set. Weights equal to the responsibilities do not maximise the
@@ -291,12 +291,12 @@ class DistNaming(EMNaming):
     _parameter_constraints = {
         **EMNaming._parameter_constraints,
         "metric": [StrOptions(set(METRICS)), list, tuple],
-        "gamma": [*POSITIVE, StrOptions({"spread", "mean"}), list, tuple],
+        "scale": [*POSITIVE, StrOptions({"spread", "mean"}), list, tuple],
         "memory": POSITIVE,
     }
 
     metric: object = "cosine"
-    gamma: object = "spread"
+    scale: object = "spread"
     memory: float = 2e9
 
     def _metrics(self):
@@ -309,12 +309,12 @@ class DistNaming(EMNaming):
             raise ValueError(f"columns must be None where a metric is 'precomputed'; {instead}")
         return metrics
 
-    def _gammas(self):
-        gammas = once_or_each("gamma", self.gamma, self.n_attributes_, lambda g: g is None or np.isscalar(g))
-        for gamma in gammas:
-            if isinstance(gamma, str) and gamma not in ("spread", "mean"):
-                raise ValueError(f"gamma must be 'spread' or 'mean' or a number, got {gamma!r}")
-        return [gamma if isinstance(gamma, str) else check_positive("gamma", gamma) for gamma in gammas]
+    def _scales(self):
+        scales = once_or_each("scale", self.scale, self.n_attributes_, lambda s: s is None or np.isscalar(s))
+        for scale in scales:
+            if isinstance(scale, str) and scale not in ("spread", "mean"):
+                raise ValueError(f"scale must be 'spread' or 'mean' or a number, got {scale!r}")
+        return [scale if isinstance(scale, str) else check_positive("scale", scale) for scale in scales]
 
     def _parts(self, X, candidates=None):
         metrics, parts = self._metrics(), super()._parts(X, candidates)
@@ -335,13 +335,13 @@ class DistNaming(EMNaming):
     def _models(self, parts, candidates, weights):
         self.distances_, models = [], []
         nulls = candidates.null or [None] * len(parts)
-        for p, (part, metric, gamma) in enumerate(zip(parts, self._metrics(), self._gammas(), strict=True)):
+        for p, (part, metric, scale) in enumerate(zip(parts, self._metrics(), self._scales(), strict=True)):
             if metric == "precomputed" and part.shape[0] != part.shape[1]:
                 what = f"for attribute {p}, got {part.shape}"
                 raise ValueError(f"X must be the square matrix of distances of the training instances {what}")
-            self.distances_.append(Distances.of(part, metric, gamma))
+            self.distances_.append(Distances.of(part, metric, scale))
             models.append(Exemplars(self.distances_[p], candidates.mask(p), nulls[p], self.memory))
-        self.gamma_ = np.array([distances.gamma for distances in self.distances_])
+        self.scale_ = np.array([distances.scale for distances in self.distances_])
         return models
 
     def _finish(self, models, shares):

@@ -359,7 +359,7 @@ class MMS(BagClassifier):
 
     def _saved_parameters(self):
         parameters = super()._saved_parameters()
-        if hasattr(self, "banks_"):  # with the numbers for gamma and for columns that `fit` found
+        if hasattr(self, "banks_"):  # with the numbers for scale and for columns that `fit` found
             parameters["kernels"] = [bank.triples for bank in self.banks_]
         return parameters
 

@@ -57,7 +57,7 @@ TEXTS = {
     "kernels": (
         'list of (name, kernel, columns), "precomputed" or None',
         'Cues, as in ColumnTransformer; None is one `RBF` over all columns. With "precomputed", X has '
-        'shape (n_kernels, n, n). The online learners take a ``gamma="mean"`` over at most 500 evenly '
+        'shape (n_kernels, n, n). The online learners take a ``scale="mean"`` over at most 500 evenly '
         "spaced samples: over all pairs it would cost as much as a kernel matrix. Where a kernel is a "
         "function of two arrays, `fit` makes the matrices of all kernels.",
     ),
@@ -570,7 +570,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
     def _saved_parameters(self):
         parameters = super()._saved_parameters()
         if hasattr(self, "_source") and not self._source.given:
-            parameters["kernels"] = self._source.triples  # with numbers for gamma and for columns
+            parameters["kernels"] = self._source.triples  # with numbers for scale and for columns
         return parameters
 
     def _score_ones(self):
@@ -629,7 +629,7 @@ class StreamingKernels(OnlineKernels):
         Notes
         -----
         A stream is one pass: `delta` stays at its first value. The cut of a stream into batches makes no
-        difference, but that a ``gamma="mean"`` is set by the first; for a stream of single samples give a
+        difference, but that a ``scale="mean"`` is set by the first; for a stream of single samples give a
         number. Only samples in some predictor's support are kept.
         """
         if self._is_precomputed():
@@ -661,10 +661,10 @@ class StreamingKernels(OnlineKernels):
         """Start a stream; returns the first batch as the learners take it."""
         triples = check_kernels(self.kernels or DEFAULT)
         kernels = [kernel for _, kernel, _ in triples]
-        if X.shape[0] < 2 and any(getattr(kernel, "gamma", None) == "mean" for kernel in kernels):
+        if X.shape[0] < 2 and any(kernel.unresolved for kernel in kernels):
             raise ValueError(
-                "kernels take gamma from the first batch, which must hold at least 2 samples, got 1: give "
-                "gamma as a number"
+                "kernels take their scale from the first batch, which must hold at least 2 samples, got 1: "
+                "give gamma or scale as a number"
             )
         source, samples = bank_of(self, X)
         self.classes_, self._source, self._numbers = classes, source, np.empty(0, dtype=np.int64)

@@ -294,7 +294,7 @@ class MuSVM(OneKernelSVM):
 
     Notes
     -----
-    Cost O(m n^2 d) for the kernels and one libsvm run for each kernel and C. A ``gamma="mean"`` is taken over
+    Cost O(m n^2 d) for the kernels and one libsvm run for each kernel and C. A ``scale="mean"`` is taken over
     all samples, that of `OKS` over 500: give numbers (``KernelBank(...).triples``) to compare both on the
     same kernels.
 
@@ -458,7 +458,7 @@ class SelectedSVM(OneKernelSVM):
         with timed(spent, "kernels"):
             if self._is_precomputed():
                 labels = self._start(X, y)
-            else:  # with the selector's numbers for gamma
+            else:  # with the selector's numbers for scale
                 for name in ("n_features_in_", "feature_names_in_"):
                     if hasattr(selector, name):
                         setattr(self, name, getattr(selector, name))

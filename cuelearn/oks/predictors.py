@@ -19,7 +19,7 @@ class Kernels(NamedTuple):
     """The kernels as arrays of shape (n_kernels,): kind, parameters, and their columns of `Samples.data`."""
 
     kind: np.ndarray
-    gamma: np.ndarray
+    divisor: np.ndarray
     offset: np.ndarray
     degree: np.ndarray
     start: np.ndarray
@@ -81,14 +81,14 @@ SUMS = {"reassoc", "contract"}
 @njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
 def kernel_value(kernels, j, x, z):
     """k_j(x, z), not normalised."""
-    kind, gamma = kernels.kind[j], kernels.gamma[j]
+    kind, divisor = kernels.kind[j], kernels.divisor[j]
     total = 0.0
     if kind == LINEAR or kind == POLY:
         for c in range(x.shape[0]):
             total += x[c] * z[c]
         if kind == LINEAR:
             return total
-        base, power = total / gamma + kernels.offset[j], 1.0
+        base, power = total / divisor + kernels.offset[j], 1.0
         for _ in range(kernels.degree[j]):
             power *= base
         return power
@@ -105,7 +105,7 @@ def kernel_value(kernels, j, x, z):
             total += difference * difference
         if kind == EUCLIDEAN:
             total = math.sqrt(total)
-    return math.exp(-total / gamma)
+    return math.exp(-total / divisor)
 
 
 @njit(cache=True, nogil=True)

@@ -21,7 +21,7 @@ from cuelearn.oks.predictors import (
 
 __all__ = ["Columns", "Evaluated", "Given", "bank_of", "has_functions", "kind_kernels", "with_widths"]
 
-#: ``gamma="mean"`` is taken over at most so many evenly spaced samples: all pairs would cost a kernel matrix.
+#: ``scale="mean"`` is taken over at most so many evenly spaced samples: all pairs would cost a kernel matrix.
 MEAN_SAMPLES = 500
 KINDS = {"product": LINEAR, "euclidean": EUCLIDEAN, "sqeuclidean": SQEUCLIDEAN, "cityblock": CITYBLOCK}
 KINDS["chi2"] = CHI2
@@ -44,7 +44,7 @@ class Columns:
     Parameters
     ----------
     triples : list of (name, kernel, columns)
-        With numbers for gamma and column numbers, as `KernelBank.triples` gives them.
+        With numbers for scale and column numbers, as `KernelBank.triples` gives them.
     normalize : bool
         Divide linear and polynomial kernels by the square roots of k(x, x).
     """
@@ -59,7 +59,7 @@ class Columns:
         start = np.array([places[c] for c in columns])
         self.kernels = Kernels(
             np.array([kind_of(name, kernel) for name, kernel in zip(self.names, kernels, strict=True)]),
-            np.array([float(getattr(k, "gamma", 1.0)) for k in kernels]),
+            np.array([k.divisor(len(c)) for k, c in zip(kernels, columns, strict=True)], dtype=np.float64),
             np.array([float(getattr(k, "coef0", 0.0)) for k in kernels]),
             np.array([int(getattr(k, "degree", 1)) for k in kernels]),
             start,
@@ -148,7 +148,7 @@ class Evaluated(Given):
 def kind_kernels(groups):
     r"""Linear, polynomial, chi-squared and Gaussian kernel on each kind of features, in the paper's order.
 
-    The last two take their widths from the training samples (``gamma="mean"``). The paper does not print its
+    The last two take their widths from the training samples (``scale="mean"``). The paper does not print its
     polynomial; here it is homogeneous, :math:`\langle x, z \rangle^2`: with an offset of 1 histograms of unit
     sum, whose products are tiny, would all look alike. Normalised to a unit diagonal, all four are free of
     the features' unit.
@@ -170,7 +170,7 @@ def kind_kernels(groups):
 
 
 def with_widths(kernels, X, normalize=True):
-    """The kernels with numbers for gamma and columns, from some of the samples of X (array or DataFrame)."""
+    """The kernels with numbers for scale and columns, from some of the samples of X (array or DataFrame)."""
     rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MEAN_SAMPLES)).astype(int)
     return KernelBank(
         kernels, X.iloc[rows] if hasattr(X, "iloc") else X[rows], normalize=normalize, memory=0.0
@@ -178,7 +178,7 @@ def with_widths(kernels, X, normalize=True):
 
 
 def bank_of(estimator, X):
-    """Source and samples of an estimator's training data, with numbers for gamma."""
+    """Source and samples of an estimator's training data, with numbers for scale."""
     if not isinstance(estimator.kernels, str):
         triples = [] if estimator.kernels is None else check_kernels(estimator.kernels)
         if has_functions(triples):

@@ -35,7 +35,7 @@ documented = functools.partial(
         "kernel": (
             'Kernel, str, callable or None, or "precomputed"',
             "One of `cuelearn.kernels`, a name of `cuelearn.kernels.KERNELS` or a function f(A, B); None is "
-            "``RBF()``, whose gamma is the mean squared distance of the first batch.",
+            "``RBF()``, whose scale is the mean squared distance of the first batch.",
         ),
         "eta": (
             "float >= 0",
@@ -242,7 +242,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
 
         Notes
         -----
-        A ``gamma="mean"`` is set by the first batch and stays; for a stream of single samples give a number.
+        A ``scale="mean"`` is set by the first batch and stays; for a stream of single samples give a number.
         """
         X, labels, weights = self._admit_batch(X, y, classes, sample_weight)
         seen = self.n_seen_

@@ -131,7 +131,7 @@ class Flat(OnlineClassifier):
                     "kernel"
                 )
             support = self._sum_support(X, learner.normalize)
-            learner.set_params(kernel=RBF(gamma=1.0))  # stands for that of the cues
+            learner.set_params(kernel=RBF(scale=1.0))  # stands for that of the cues
         elif self.scale == "deviation" and not self._is_precomputed():
             deviation = X.std(axis=0, dtype=np.float64)
             self.scale_ = np.where(deviation > 0.0, deviation, 1.0)

@@ -334,7 +334,7 @@ class OMCL(MultiCueClassifier):
         self.integrator_ = integrator
         if self.average and not self._can_average:
             raise ValueError(f"{NEEDS_OWN}: give average=False")
-        if isinstance(integrator, KernelLearner):  # starts with the first scores, of which its gamma is made
+        if isinstance(integrator, KernelLearner):  # starts with the first scores, of which its scale is made
             resolve_kernel(integrator.kernel or RBF(), np.zeros((X.shape[-2], 1)))
         if isinstance(integrator, LinearLearner):
             integrator._start(np.zeros((1, n_classes * len(self.learners_))), np.arange(n_classes))

@@ -191,7 +191,7 @@ class KernelLearner(CueLearner):
 
     @property
     def kernel_(self):
-        """The kernel with a number for gamma."""
+        """The kernel with a number for scale."""
         return self._support.kernel
 
     @property

@@ -35,14 +35,14 @@ def peak_gigabytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
-def many_gammas(n, n_gammas):
+def many_scales(n, n_scales):
     """1,400 kernels from seven cues: rows from kept distances."""
     rng = np.random.default_rng(0)
     X = rng.random((n, 7 * 40))
     kernels = [
         (f"cue{c}-{g}", RBF(factor=2.0 ** (g / 20 - 5)), slice(40 * c, 40 * c + 40))
         for c in range(7)
-        for g in range(n_gammas)
+        for g in range(n_scales)
     ]
     bank = KernelBank(kernels, X, memory=2e8)
     assert not bank.resident
@@ -122,7 +122,7 @@ def distances(n):
 
 
 CASES = {
-    "gammas": (many_gammas, (680, 20), (680, 200)),
+    "scales": (many_scales, (680, 20), (680, 200)),
     "resident": (resident, (500, 39), (3060, 39)),
     "distances": (distances, (1000,), (10_000,)),
     "mnist": (mnist_like, (6_000,), (60_000,)),

@@ -163,7 +163,7 @@ def support_sizes(table, sizes, d=512):
             ("Perceptron", KernelPerceptron),
             ("Projectron++, eta = 0.3", lambda k, **o: ProjectronPlusPlus(k, eta=0.3, **o)),
         ):
-            model, y = make(Chi2(gamma=1.0), record=False, **QUIET), rng.integers(0, 5, 2 * size)
+            model, y = make(Chi2(scale=1.0), record=False, **QUIET), rng.integers(0, 5, 2 * size)
             start = 0
             while not hasattr(model, "classes_") or len(model.support_) < size:
                 model.partial_fit(X[start : start + 50], y[start : start + 50], classes=range(5))

@@ -23,7 +23,7 @@ from cuelearn.omcl import (
 )
 
 CHAPTERS = ("omcl", "mkl", "mms", "mktl", "oks")
-CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4)), ("texture", RBF(gamma=2.0), [4, 5])]
+CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4)), ("texture", RBF(scale=2.0), [4, 5])]
 LEARNERS = [
     ("shape", ProjectronPlusPlus(RBF(), eta=0.3), [0, 1]),
     ("colour", KernelPerceptron(Linear()), slice(2, 4)),
@@ -93,7 +93,7 @@ def make(name, **options):
     if name not in OF_BAGS:
         common["kernels"] = CUES
     if issubclass(cls, KernelPerceptron | Projectron):
-        common["kernel"] = RBF(gamma=1.0)
+        common["kernel"] = RBF(scale=1.0)
     chosen = {k: v for k, v in common.items() if k in known}
     return cls(**{**chosen, **OPTIONS.get(name, {}), **options})
 

@@ -61,9 +61,10 @@ K = np.eye(3)
 #: Other constructors: a call, and the arguments that are wrong one by one.
 CONSTRUCTORS = [
     (Poly, {"degree": 2, "coef0": 1.0, "gamma": 1.0}),
-    (RBF, {"gamma": 1.0, "factor": 1.0}),
-    (Chi2, {"gamma": 1.0, "factor": 1.0}),
-    (ExpDistance, {"metric": "chi2", "gamma": 1.0, "factor": 1.0}),
+    (RBF, {"gamma": 1.0}),
+    (RBF, {"scale": 1.0, "factor": 1.0}),
+    (Chi2, {"scale": 1.0, "factor": 1.0}),
+    (ExpDistance, {"metric": "chi2", "scale": 1.0, "factor": 1.0}),
     (lambda **given: KernelBank(**{"X": K, "kernels": None, **given}), {"kernels": None, "X": K}),
     (lambda **given: KernelBank(None, K, **given), {"normalize": True, "dtype": "float32", "memory": 0}),
     (lambda **given: KernelBank.from_stack(K, **given), {"names": ["a"], "dtype": "float32", "memory": 0}),

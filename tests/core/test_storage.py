@@ -30,7 +30,7 @@ VALUES = {
     ],
     "table": pd.DataFrame({"n": [1, 2], "x": [0.5, np.nan], "b": [True, False]}),
     "slices": [slice(None, 3), slice(1, -1, 2)],
-    "a kernel": RBF(gamma=np.float64(2.0)),
+    "a kernel": RBF(scale=np.float64(2.0)),
 }
 
 
@@ -42,7 +42,7 @@ def test_values_come_back(name):
 
 
 def test_a_bank_comes_back():
-    bank = KernelBank([("a", RBF(), [0, 1]), ("b", RBF(gamma=1.0), [2])], X)
+    bank = KernelBank([("a", RBF(), [0, 1]), ("b", RBF(scale=1.0), [2])], X)
     again = unpack(*pack(bank))
     np.testing.assert_array_equal(again.rows([0, 7]), bank.rows([0, 7]))
 
@@ -92,7 +92,9 @@ def saved(tmp_path_factory):
 
 
 def refused(path):
-    with pytest.raises(ValueError, match=f"{path.name} is not a model saved by cuelearn, or is damaged"):
+    with pytest.raises(
+        ValueError, match=f"{path.name} is not a model of this version of cuelearn, or is damaged"
+    ):
         read_model(path)
 
 
@@ -113,7 +115,7 @@ def test_flipped_bytes_are_noticed_or_harmless(saved, tmp_path):
         try:
             loaded = read_model(path)
         except ValueError as error:
-            assert "flipped.npz is not a model saved by cuelearn, or is damaged" in str(error)
+            assert "flipped.npz is not a model of this version of cuelearn, or is damaged" in str(error)
             n_refused += 1
         else:  # a date or an attribute of the archive
             np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
@@ -126,6 +128,7 @@ def fitted_bank(head):
 
 CHANGES = {
     "another format": lambda head, arrays: head.update(format=99),
+    "gamma a divisor": lambda head, arrays: head.update(format=3),
     "no format": lambda head, arrays: head.pop("format"),
     "an unknown class": lambda head, arrays: head["value"].update(__kind__="cuelearn.mkl.om2:Perceptron"),
     "a function for a class": lambda head, arrays: head["value"].update(__kind__="cuelearn.mkl.base:load"),

@@ -123,7 +123,7 @@ def test_scenes_are_a_task_like_leaves():
 def test_a_loss_that_no_kernel_can_end_does_not_keep_a_run_from_converging(monkeypatch):
     X = np.random.default_rng(0).normal(size=(30, 2))
     labels, X[:2] = np.arange(30) % 3, X[0]
-    bank = KernelBank([("a", RBF(), [0]), ("b", RBF(gamma=0.01), [1])], X)
+    bank = KernelBank([("a", RBF(), [0]), ("b", RBF(scale=0.01), [1])], X)
     assert runs.alike(bank, labels) == 2 and runs.alike(bank, np.zeros(30)) == 0
     task = protocol.Task(bank, labels, bank.cross(X), labels, 3)
     monkeypatch.setattr(runs, "loaded", lambda seed, p, **where: (task, MKLProblem(bank, labels, 3, p=p)))

@@ -1,5 +1,6 @@
 """The kernel bank against plain formulas, scikit-learn's pairwise kernels and itself in its other forms."""
 
+import copy
 import multiprocessing
 import pickle
 import warnings
@@ -18,7 +19,17 @@ from sklearn.metrics import pairwise
 from threadpoolctl import threadpool_limits
 
 from cuelearn.core.storage import pack, unpack
-from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly, Precomputed, tiles
+from cuelearn.kernels import (
+    RBF,
+    Chi2,
+    ExpDistance,
+    KernelBank,
+    Linear,
+    Poly,
+    Precomputed,
+    kernel_values,
+    tiles,
+)
 from cuelearn.kernels import bank as bank_module
 from cuelearn.kernels.specifications import resolve_columns
 
@@ -30,10 +41,10 @@ ALL = [
     ("rbf", RBF(), slice(0, 10)),
     ("wide", RBF(factor=3.0), slice(0, 10)),
     ("euclidean", ExpDistance("euclidean"), slice(10, 20)),
-    ("squared", ExpDistance("sqeuclidean", gamma=1.5), slice(10, 20)),
+    ("squared", ExpDistance("sqeuclidean", scale=1.5), slice(10, 20)),
     ("cityblock", ExpDistance("cityblock"), slice(10, 20)),
     ("chi2", Chi2(factor=0.5), slice(20, 30)),
-    ("chi2-given", ExpDistance("chi2", gamma=0.7), slice(20, 30)),
+    ("chi2-given", ExpDistance("chi2", scale=0.7), slice(20, 30)),
 ]
 
 
@@ -80,25 +91,25 @@ def plain_kernel(kernel, train, x, z):
     if isinstance(kernel, Linear):
         return x @ z
     if isinstance(kernel, Poly):
-        gamma = len(x) if kernel.gamma == "dim" else kernel.gamma
-        return (x @ z / gamma + kernel.coef0) ** kernel.degree
+        gamma = 1 / len(x) if kernel.gamma is None else kernel.gamma
+        return (x @ z * gamma + kernel.coef0) ** kernel.degree
     metric = {RBF: "sqeuclidean", Chi2: "chi2"}.get(type(kernel)) or kernel.metric
-    gamma = kernel.gamma
-    if gamma == "mean":
+    scale = kernel.scale if kernel.gamma is None else 1 / kernel.gamma
+    if scale == "mean":
         n = len(train)
         pairs = [plain_distance(metric, train[i], train[j]) for i in range(n) for j in range(n) if i != j]
-        gamma = kernel.factor * np.mean(pairs)
-    return np.exp(-plain_distance(metric, x, z) / gamma)
+        scale = kernel.factor * np.mean(pairs)
+    return np.exp(-plain_distance(metric, x, z) / scale)
 
 
 def plain_matrix(kernel, train, left, normalize=True):
     out = np.empty((len(left), len(train)))
     fixed = kernel
-    if getattr(kernel, "gamma", None) == "mean":  # once, not for every entry
+    if kernel.unresolved:  # once, not for every entry
         metric = {RBF: "sqeuclidean", Chi2: "chi2"}.get(type(kernel)) or kernel.metric
-        probe = ExpDistance(metric, "mean", kernel.factor)
+        probe = ExpDistance(metric, factor=kernel.factor)
         value = plain_kernel(probe, train, train[0], train[1])
-        fixed = ExpDistance(metric, -plain_distance(metric, train[0], train[1]) / np.log(value))
+        fixed = ExpDistance(metric, scale=-plain_distance(metric, train[0], train[1]) / np.log(value))
     for i, x in enumerate(left):
         for j, z in enumerate(train):
             value = plain_kernel(fixed, train, x, z)
@@ -112,7 +123,7 @@ def plain_matrix(kernel, train, left, normalize=True):
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
-    "kernel", [kernel for _, kernel, _ in ALL] + [Poly(1, 0.0, 2.5), Poly(5, 0.3)], ids=str
+    "kernel", [kernel for _, kernel, _ in ALL] + [Poly(1, 0.0, gamma=0.4), Poly(5, 0.3)], ids=str
 )
 def test_against_plain_formula(kernel, dtype, normalize):
     rng = np.random.default_rng(3)
@@ -129,22 +140,39 @@ def test_against_plain_formula(kernel, dtype, normalize):
 
 def test_against_sklearn(X, bank):
     colour, shape, histogram = X[:, :10], X[:, 10:20], X[:, 20:]
-    gammas = [getattr(kernel, "gamma", None) for kernel in bank.kernels_]
+    scales = [getattr(kernel, "scale", None) for kernel in bank.kernels_]
     poly = pairwise.polynomial_kernel(colour, degree=3, gamma=0.1, coef0=1)
     root = np.sqrt(np.diagonal(poly))
     distance = pairwise.euclidean_distances(shape)
     expected = [
         pairwise.cosine_similarity(colour),
         poly / np.outer(root, root),
-        pairwise.rbf_kernel(colour, gamma=1 / gammas[2]),
-        pairwise.rbf_kernel(colour, gamma=1 / gammas[3]),
-        np.exp(-distance / gammas[4]),
+        pairwise.rbf_kernel(colour, gamma=1 / scales[2]),
+        pairwise.rbf_kernel(colour, gamma=1 / scales[3]),
+        np.exp(-distance / scales[4]),
         pairwise.rbf_kernel(shape, gamma=1 / 1.5),
-        pairwise.laplacian_kernel(shape, gamma=1 / gammas[6]),
-        pairwise.chi2_kernel(histogram, gamma=1 / gammas[7]),
+        pairwise.laplacian_kernel(shape, gamma=1 / scales[6]),
+        pairwise.chi2_kernel(histogram, gamma=1 / scales[7]),
         pairwise.chi2_kernel(histogram, gamma=1 / 0.7),
     ]
     assert_allclose(bank.stack, expected, **CLOSE)
+
+
+def test_gamma_is_that_of_sklearn(X, X_new):
+    cases = [
+        (RBF(gamma=0.3), pairwise.rbf_kernel(X_new, X, gamma=0.3)),
+        (Chi2(gamma=np.float32(2.0)), pairwise.chi2_kernel(X_new, X, gamma=2.0)),
+        (ExpDistance("cityblock", gamma=1), pairwise.laplacian_kernel(X_new, X, gamma=1)),
+        (ExpDistance("chi2", gamma=0.5), pairwise.chi2_kernel(X_new, X, gamma=0.5)),
+        (Poly(2, 0.5, gamma=0.3), pairwise.polynomial_kernel(X_new, X, degree=2, gamma=0.3, coef0=0.5)),
+        (Poly(3), pairwise.polynomial_kernel(X_new, X, degree=3)),
+    ]
+    for kernel, expected in cases:
+        bank = KernelBank(on_all(k=kernel), X, normalize=False, dtype=np.float64)
+        ((_, block),) = bank.cross(X_new).blocks()
+        assert_allclose(block[0], expected, rtol=1e-6)
+        assert_allclose(kernel_values(kernel, X_new, X), expected, rtol=1e-6)
+        assert bank.kernels_ == [kernel] and not kernel.unresolved
 
 
 def test_mean_rule_is_the_mean_over_pairs(X, bank):
@@ -156,16 +184,16 @@ def test_mean_rule_is_the_mean_over_pairs(X, bank):
         "chi2": -pairwise.additive_chi2_kernel(X[:, 20:]) * 0.5,
     }
     for name, distances in cases.items():
-        gamma = bank.kernels_[bank.names.index(name)].gamma
-        assert gamma == pytest.approx(distances[off].mean(), rel=1e-6), name
-    assert bank.kernels_[3].gamma == pytest.approx(3 * bank.kernels_[2].gamma)
+        scale = bank.kernels_[bank.names.index(name)].scale
+        assert scale == pytest.approx(distances[off].mean(), rel=1e-6), name
+    assert bank.kernels_[3].scale == pytest.approx(3 * bank.kernels_[2].scale)
 
 
 def test_mean_rule_subsamples_large_sets(X, monkeypatch):
-    exact = KernelBank(on_all(k=ExpDistance("cityblock")), X).kernels_[0].gamma
+    exact = KernelBank(on_all(k=ExpDistance("cityblock")), X).kernels_[0].scale
     monkeypatch.setattr(bank_module, "MEAN_EXACT_LIMIT", 100)
     monkeypatch.setattr(bank_module, "MEAN_SUBSAMPLE", 50)
-    one, two = (KernelBank(on_all(k=ExpDistance("cityblock")), X).kernels_[0].gamma for _ in range(2))
+    one, two = (KernelBank(on_all(k=ExpDistance("cityblock")), X).kernels_[0].scale for _ in range(2))
     chosen = X[np.linspace(0, 149, 50).round().astype(int)]
     expected = pairwise.manhattan_distances(chosen).sum() / (50 * 49)
     assert one == two == pytest.approx(expected, rel=1e-6)
@@ -209,7 +237,9 @@ def test_diagonal_is_exactly_one_and_zero_vectors_are_zero(X, memory):
 
 
 def test_unnormalised_keeps_the_real_diagonal(X):
-    bank = KernelBank([("l", Linear(), [0, 1]), ("p", Poly(2, 1.0, 1.0), [0, 1])], 100 * X, normalize=False)
+    bank = KernelBank(
+        [("l", Linear(), [0, 1]), ("p", Poly(2, 1.0, gamma=1.0), [0, 1])], 100 * X, normalize=False
+    )
     own = (1e4 * X[:, :2] ** 2).sum(axis=1)
     assert_allclose(bank.diagonal, [own, (own + 1) ** 2], rtol=1e-12)
     assert np.array_equal(np.einsum("fii->fi", bank.stack), bank.diagonal.astype(np.float32))
@@ -241,13 +271,13 @@ def test_constant_cue_and_single_sample():
     bank = KernelBank(
         [("r", RBF(), [0]), ("c", Chi2(), [0]), ("l", Linear(), [1])], np.tile([3.0, 0.0], (5, 1))
     )
-    assert bank.kernels_[:2] == [RBF(gamma=1.0), Chi2(gamma=1.0)]
+    assert bank.kernels_[:2] == [RBF(scale=1.0), Chi2(scale=1.0)]
     assert np.all(bank.stack[:2] == 1) and not bank.stack[2].any()
     assert KernelBank(None, [[1.0, 2.0]]).stack.tolist() == [[[1.0]]]
 
 
-def test_tiny_gamma_and_huge_distance_give_no_nan(X):
-    stack = KernelBank(on_all(r=RBF(gamma=1e-60), w=RBF(gamma=1e60)), X).stack
+def test_tiny_scale_and_huge_distance_give_no_nan(X):
+    stack = KernelBank(on_all(r=RBF(scale=1e-60), w=RBF(scale=1e60)), X).stack
     assert np.array_equal(stack[0], np.eye(150)) and np.all(stack[1] == 1)
 
 
@@ -268,7 +298,7 @@ def banks_of(kernels, X):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_on_demand_equals_resident(X, dtype):
     X = np.random.default_rng(2).random((333, 30))
-    extra = [(f"r{g}", RBF(gamma=float(g)), slice(0, 10)) for g in range(1, 5)]
+    extra = [(f"r{g}", RBF(scale=float(g)), slice(0, 10)) for g in range(1, 5)]
     n = len(X)
     size = np.dtype(dtype).itemsize
     resident = KernelBank(ALL + extra, X, dtype=dtype)
@@ -395,11 +425,11 @@ def test_one_product_serves_linear_poly_and_rbf(X, monkeypatch):
     assert seen == ["product"] * 3
 
 
-def test_many_gammas_share_a_distance(X, monkeypatch):
+def test_many_scales_share_a_distance(X, monkeypatch):
     kernels = [
         (f"{c}-{g}", RBF(factor=2.0**g), slice(10 * c, 10 * c + 10)) for c in range(3) for g in range(-5, 5)
     ]
-    kernels += [(f"h{g}", Chi2(gamma=2.0**g), slice(0, 10)) for g in range(5)]
+    kernels += [(f"h{g}", Chi2(scale=2.0**g), slice(0, 10)) for g in range(5)]
     seen = count_tiles(monkeypatch)
     kept = KernelBank(kernels, X, memory=1e6)
     assert len(kept.bases) == 4 and sorted(set(seen)) == ["chi2", "sqeuclidean"]
@@ -501,7 +531,7 @@ def test_input_is_not_changed_and_types_do_not_matter(X):
 # ------------------------------------------------------------------ subsets
 
 
-def test_restrict_keeps_gammas(X, X_new):
+def test_restrict_keeps_scales(X, X_new):
     some = np.random.default_rng(0).permutation(150)[:61]
     whole = whole_of(KernelBank(ALL, X).cross(X_new))
     for bank in banks_of(ALL, X):
@@ -612,7 +642,7 @@ def test_precomputed_columns(X, X_new):
             assert_allclose(found[0], samples @ X.T, rtol=1e-6)
             assert_allclose(found[1], found[3], **CLOSE)
         assert_allclose(bank.diagonal[0], (X**2).sum(axis=1), rtol=1e-6)
-        assert bank.kernels_[2].gamma == pytest.approx(2 * bank.kernels_[1].gamma)
+        assert bank.kernels_[2].scale == pytest.approx(2 * bank.kernels_[1].scale)
         small = bank.restrict([3, 100, 50])
         assert_allclose(small.rows([1])[:, 0], bank.rows([100])[:, 0, [3, 100, 50]], atol=1e-6)
         part = whole_of(small.cross(wide(X_new), support=[2, 0]))
@@ -669,22 +699,43 @@ def test_kernels_are_values(kernel):
     with pytest.raises(AttributeError):
         kernel.gamma = 2.0
     assert clone([("name", kernel, slice(0, 3))], safe=False) == [("name", kernel, slice(0, 3))]
+    assert pickle.loads(pickle.dumps(kernel)) == kernel == copy.deepcopy(kernel)
+
+
+class OldPickle:
+    """What an earlier version wrote of a kernel whose gamma was a divisor."""
+
+    def __reduce__(self):
+        return object.__new__, (RBF,), {"gamma": 4.0, "factor": 1.0}
+
+
+def test_old_pickles_are_not_read_in_another_sense():
+    with pytest.raises(ValueError, match="RBF was pickled by an earlier version.*gamma was a divisor"):
+        pickle.loads(pickle.dumps(OldPickle()))
 
 
 KERNEL_ERRORS = {
     "RBF: gamma must be positive and finite, got 0": lambda: RBF(gamma=0),
-    "RBF: gamma must be positive and finite, got -1": lambda: RBF(gamma=-1.0),
-    "RBF: gamma must be positive and finite, got nan": lambda: RBF(gamma=np.nan),
-    "RBF: gamma must be 'mean' or a positive number, got 'median'": lambda: RBF(gamma="median"),
-    "factor scales gamma='mean' only": lambda: RBF(gamma=2.0, factor=3.0),
+    "RBF: gamma must be positive and finite, got inf": lambda: RBF(gamma=np.inf),
+    "RBF: scale must be positive and finite, got -1": lambda: RBF(scale=-1.0),
+    "RBF: scale must be positive and finite, got nan": lambda: RBF(scale=np.nan),
+    "RBF: scale must be 'mean' or a positive number, got 'median'": lambda: RBF(scale="median"),
+    "RBF: gamma is scikit-learn's factor.*scale.*'mean'; got 'mean'": lambda: RBF(gamma="mean"),
+    "Chi2: give gamma or scale, got gamma=2.0 and scale=3.0": lambda: Chi2(gamma=2.0, scale=3.0),
+    "factor multiplies scale='mean' only, got factor=3.0 .*scale=2.0": lambda: RBF(scale=2.0, factor=3.0),
+    "factor multiplies scale='mean' only, got factor=3.0 .*gamma=2.0": lambda: RBF(gamma=2.0, factor=3.0),
     "Chi2: factor": lambda: Chi2(factor=0),
     "Poly: degree must be at least 1, got 0": lambda: Poly(degree=0),
     "Poly: coef0": lambda: Poly(coef0=-1),
-    "Poly: gamma must be 'dim'": lambda: Poly(gamma="mean"),
+    "Poly: gamma is .*None, 1 / the number of columns; got 'dim'": lambda: Poly(gamma="dim"),
     "ExpDistance: metric must be one of": lambda: ExpDistance("cosine"),
 }
 KERNEL_TYPE_ERRORS = {
-    "RBF: gamma must be a number": lambda: RBF(gamma=None),
+    "RBF: scale must be a number": lambda: RBF(scale=None),
+    "RBF.* positional": lambda: RBF(2.0),
+    "Chi2.* positional": lambda: Chi2(2.0),
+    "ExpDistance.* positional": lambda: ExpDistance("euclidean", 2.0),
+    "Poly.* positional": lambda: Poly(2, 1.0, 3.0),
     "Poly: degree must be an integer": lambda: Poly(degree=2.0),
     "Poly: coef0": lambda: Poly(coef0="1"),
 }

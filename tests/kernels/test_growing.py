@@ -25,15 +25,15 @@ def data(n=40, d=7, seed=0):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_values_are_those_of_the_bank(kernel):
-    """A support set and a `KernelBank` agree on kernels, gamma and normalisation."""
+    """A support set and a `KernelBank` agree on kernels, scale and normalisation."""
     X, new = data(), data(12, seed=1)
     bank = KernelBank([("cue", kernel, slice(None))], X, dtype=np.float64)
     support = SupportSet(kernel, True, X)
     support.add(X, np.arange(40))
-    # the same kernel, but for the precision in which the mean for gamma was formed
+    # the same kernel, but for the precision in which the mean for scale was formed
     assert type(support.kernel) is type(bank.kernels_[0])
-    gammas = [getattr(k, "gamma", 1.0) for k in (support.kernel, bank.kernels_[0])]
-    assert gammas[0] == pytest.approx(gammas[1], rel=1e-7)
+    scales = [getattr(k, "scale", 1.0) for k in (support.kernel, bank.kernels_[0])]
+    assert scales[0] == pytest.approx(scales[1], rel=1e-7)
     assert_allclose(support.cross(X), bank.stack[0], atol=1e-7)
     cross = np.concatenate([block for _, block in bank.cross(new).blocks()], axis=1)[0]
     assert_allclose(support.cross(new), cross, atol=1e-7)
@@ -67,7 +67,7 @@ def test_the_bits_do_not_depend_on_the_threads_of_blas():
     from threadpoolctl import threadpool_limits
 
     X, Z = data(300, 200), data(150, 200, seed=1)
-    for kernel in (Linear(), Poly(2, gamma=1.0), RBF(gamma=1.0)):
+    for kernel in (Linear(), Poly(2, gamma=1.0), RBF(scale=1.0)):
         values = []
         for threads in (1, 2):
             with threadpool_limits(threads):
@@ -120,7 +120,7 @@ def test_mean_rule_of_degenerate_sets():
 
 
 def chi2_set(X):
-    return SupportSet(Chi2(gamma=1.0), True, X)
+    return SupportSet(Chi2(scale=1.0), True, X)
 
 
 def test_bad_input():
@@ -130,7 +130,7 @@ def test_bad_input():
     chi2 = "X must not be negative for a chi-squared kernel"
     for match, call in (
         ("kernel must be computed from X here", lambda: resolve_kernel(ExpDistance("precomputed"), X)),
-        ("gamma from the first batch, which must hold at least 2", lambda: resolve_kernel(RBF(), X[:1])),
+        ("scale from the first batch, which must hold at least 2", lambda: resolve_kernel(RBF(), X[:1])),
         (chi2, lambda: chi2_set(-X)),
         (chi2, lambda: chi2_set(X).batch(-X)),
         (chi2, lambda: SupportSet(ExpDistance("chi2"), True, X).cross(-X)),

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.metrics.pairwise import linear_kernel
+from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -38,10 +38,10 @@ def gauss(A, B):
 
 def test_names():
     assert as_kernel("rbf") == RBF() and as_kernel("poly") == Poly() and as_kernel(Chi2()) == Chi2()
-    KERNELS["mine"] = RBF(gamma=3.0)
+    KERNELS["mine"] = RBF(scale=3.0)
     try:
-        assert KernelBank([("a", "mine", [0])], X).kernels_ == [RBF(gamma=3.0)]
-        assert KernelPerceptron("mine").fit(X, Y).kernel_ == RBF(gamma=3.0)
+        assert KernelBank([("a", "mine", [0])], X).kernels_ == [RBF(scale=3.0)]
+        assert KernelPerceptron("mine").fit(X, Y).kernel_ == RBF(scale=3.0)
     finally:
         del KERNELS["mine"]
     with pytest.raises(ValueError, match=r"a kernel's name must be one of \['linear', .*got 'mine'"):
@@ -60,7 +60,7 @@ def test_a_function_is_the_kernel_that_it_computes(memory, normalize):
     ours = [("l", linear_kernel, [0, 1]), ("g", gauss, [2, 3]), ("h", lambda A, B: 9 * gauss(A, B), [2, 3])]
     h = 1.0 if normalize else 9.0
     bank = KernelBank(ours, 10 * X, **options)
-    wanted = KernelBank([("l", Linear(), [0, 1]), ("g", RBF(gamma=2.0), [2, 3])], 10 * X, **options)
+    wanted = KernelBank([("l", Linear(), [0, 1]), ("g", RBF(scale=2.0), [2, 3])], 10 * X, **options)
     for i in range(0, 50, 7):
         part, (linear, rbf) = bank.rows([i]), wanted.rows([i])
         assert_allclose(part, [linear, rbf, h * rbf], rtol=1e-9, atol=1e-12)
@@ -78,7 +78,7 @@ def test_a_function_is_the_kernel_that_it_computes(memory, normalize):
 @pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
 def test_functions_in_estimators(model):
     """The same as with the kernels that they compute."""
-    ours, theirs = [("l", linear_kernel, [0, 1]), ("g", gauss, [2, 3])], [Linear(), RBF(gamma=2.0)]
+    ours, theirs = [("l", linear_kernel, [0, 1]), ("g", gauss, [2, 3])], [Linear(), RBF(scale=2.0)]
     theirs = [(name, kernel, columns) for (name, _, columns), kernel in zip(ours, theirs, strict=True)]
     found, wanted = (clone(model).set_params(kernels=k).fit(X, Y) for k in (ours, theirs))
     assert_array_equal(found.predict(X[::2]), wanted.predict(X[::2]))
@@ -87,10 +87,10 @@ def test_functions_in_estimators(model):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_functions_in_online_learners(dtype):
     A = X.astype(dtype)
-    for ours, theirs in [(linear_kernel, Linear()), (gauss, RBF(gamma=2.0))]:
+    for ours, theirs in [(linear_kernel, Linear()), (gauss, RBF(scale=2.0))]:
         found, wanted = (KernelPerceptron(k).fit(A, Y) for k in (ours, theirs))
         assert_allclose(found.decision_function(A), wanted.decision_function(A), rtol=1e-3, atol=1e-3)
-    found, wanted = (Flat(cues=[("a", k, [0, 1])]).fit(A, Y) for k in (gauss, RBF(gamma=2.0)))
+    found, wanted = (Flat(cues=[("a", k, [0, 1])]).fit(A, Y) for k in (gauss, RBF(scale=2.0)))
     assert_array_equal(found.predict(A), wanted.predict(A))
 
 
@@ -134,7 +134,7 @@ def test_parameters_within(model):
     model = clone(model).set_params(kernels=CUES)
     known = model.get_params()
     assert known["kernels__colour"] == "rbf" and known["kernels__own"] is gauss
-    assert known["kernels__colour__gamma"] == "mean" and known["kernels__shape__degree"] == 2
+    assert known["kernels__colour__scale"] == "mean" and known["kernels__shape__degree"] == 2
     assert not any("__" in name for name in model.get_params(deep=False))
     other = clone(model).set_params(
         kernels__colour__gamma=2.0, kernels__shape=Chi2(), kernels__shape__gamma=0.5
@@ -147,6 +147,11 @@ def test_parameters_within(model):
             clone(model).set_params(**{wrong: 1.0})
     with pytest.raises(ValueError, match="RBF: gamma must be positive"):
         clone(model).set_params(kernels__colour__gamma=-1.0)
+    with pytest.raises(ValueError, match="RBF: give gamma or scale"):
+        clone(other).set_params(kernels__colour__scale=3.0)
+    other.set_params(kernels__colour__scale=3.0, kernels__colour__gamma=None)  # checked together
+    other.set_params(kernels__shape__scale="mean", kernels__shape__gamma=7.0)
+    assert [kernel for _, kernel, _ in other.kernels[:2]] == [RBF(scale=3.0), Chi2(gamma=7.0)]
 
 
 def test_parameters_within_online_learners():
@@ -164,11 +169,12 @@ def test_parameters_within_online_learners():
 
 def test_grids_over_kernels():
     model = mkl.OBSCURE([("colour", "rbf", [0, 1]), ("shape", "linear", [2, 3])], random_state=0)
-    grid = {"kernels__colour__gamma": [0.1, 10.0], "kernels__shape": ["chi2", RBF(gamma=1.0)]}
+    grid = {"kernels__colour__gamma": [0.1, 10.0], "kernels__shape": ["chi2", RBF(scale=1.0)]}
     search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X, Y)
     assert len(search.cv_results_["params"]) == 4 and search.best_score_ > 0.8
-    found = search.best_estimator_.bank_.kernels_[0].gamma
-    assert found == search.best_params_["kernels__colour__gamma"]
+    best = search.best_estimator_.bank_
+    assert best.kernels_[0] == RBF(gamma=search.best_params_["kernels__colour__gamma"])
+    assert_allclose(best.stack[0], rbf_kernel(X[:, :2], gamma=best.kernels_[0].gamma), atol=1e-5)
     pipe = make_pipeline(StandardScaler(), KernelPerceptron("rbf"))
     grid = {"kernelperceptron__kernel__gamma": [0.5, 5.0]}
     assert GridSearchCV(pipe, grid, cv=2, error_score="raise").fit(X, Y).best_score_ > 0.5

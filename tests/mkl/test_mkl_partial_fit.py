@@ -11,8 +11,8 @@ from cuelearn.kernels import RBF, KernelBank, Linear, Poly
 from cuelearn.mkl import OM2, load
 
 N = 80
-# numbers for gamma: the mean rule would depend on the first batch
-GIVEN = [("shape", RBF(gamma=4.0), [0, 1]), ("colour", Linear(), [2, 3]), ("texture", Poly(degree=2), [4, 5])]
+# numbers for scale: the mean rule would depend on the first batch
+GIVEN = [("shape", RBF(scale=4.0), [0, 1]), ("colour", Linear(), [2, 3]), ("texture", Poly(degree=2), [4, 5])]
 BATCHES = {"one by one": 1, "batches of 7": 7, "halves": 40, "all at once": 80}
 
 
@@ -148,7 +148,7 @@ def test_the_mean_rule_is_set_by_the_first_batch():
     X, y = make_data(N)
     first = KernelBank(CUES, X[:40])
     given = list(first.triples)
-    assert all(not isinstance(kernel, RBF) or isinstance(kernel.gamma, float) for _, kernel, _ in given)
+    assert all(not isinstance(kernel, RBF) or isinstance(kernel.scale, float) for _, kernel, _ in given)
     model = feed(OM2(CUES, p=1.1), X, y, batches(N, 40), np.unique(y))
     check_same_run(model, OM2(given, p=1.1).fit(X, y), 1e-5)
 

@@ -43,8 +43,8 @@ def made_task(names, n_priors, drawings, views, seed, numbered=False):
         scores = np.arange(y.size)[:, None] + 1.0 + 1000.0 * np.arange(n_priors)
         same = -scores
     priors = tuple(f"old {k}" for k in range(n_priors))
-    gamma = float(2.0 * X.var(axis=0, ddof=1).sum())  # mean squared distance of different rows
-    about = exp.SIMULATED, np.arange(y.size), list(range(X.shape[1])), (), (), gamma
+    width = float(2.0 * X.var(axis=0, ddof=1).sum())  # mean squared distance of different rows
+    about = exp.SIMULATED, np.arange(y.size), list(range(X.shape[1])), (), (), width
     return TransferTask(X, y, scores, same, priors, drawing, None, *about)
 
 
@@ -135,7 +135,7 @@ def rbf(A, B, width):
 
 def cue(task):
     """The kernel of all methods for a task, as a user would write it."""
-    return [("all", RBF(gamma=task.gamma), slice(None))]
+    return [("all", RBF(scale=task.width), slice(None))]
 
 
 def some_parameters(method, C, p=1.1, class_weight=None):
@@ -150,8 +150,8 @@ def check_note(note, task, n_priors=None):
     X = task.X[train]
     assert_array_equal(note.y, task.y[train])
     assert_array_equal(note.y_judged, task.y[judged])
-    assert_allclose(note.bank.rows(np.arange(train.size))[0], rbf(X, X, task.gamma), atol=1e-5)
-    assert_allclose(note.rows, rbf(task.X[judged], X, task.gamma)[None], atol=1e-5)
+    assert_allclose(note.bank.rows(np.arange(train.size))[0], rbf(X, X, task.width), atol=1e-5)
+    assert_allclose(note.rows, rbf(task.X[judged], X, task.width)[None], atol=1e-5)
     source = task.same if compare.METHODS[note.method].same else task.scores
     assert_array_equal(note.scores, source[train][:, :n_priors])
     assert_array_equal(note.judged, source[judged][:, :n_priors])
@@ -713,14 +713,14 @@ def test_transfer_weights(monkeypatch, n_priors):
     own.fit(task.X[train], task.y[train], scores=S[train])
     assert_allclose(table["weight"], own.transfer_weights_.ravel(), atol=1e-9)
     X = task.X[train][own.support_]
-    K = rbf(X, X, task.gamma)
+    K = rbf(X, X, task.width)
     block = own.kernel_weights_[0] * np.sqrt(np.einsum("ic,ij,jc->", own.dual_coef_, K, own.dual_coef_))
     assert_allclose(table["kernel"], block, rtol=1e-4)
     assert np.ptp(table["kernel"]) == 0.0 and np.ptp(table["weight"]) > 0.0
     # the weights are those of scaled scores: with the kernel's part they make the decision values
     scaled = S[test] / np.sqrt(np.mean(S[train] ** 2, axis=0))
     parts = scaled @ table.pivot(index="new", columns="prior", values="weight")[names].to_numpy().T
-    parts += own.kernel_weights_[0] * rbf(task.X[test], X, task.gamma) @ own.dual_coef_
+    parts += own.kernel_weights_[0] * rbf(task.X[test], X, task.width) @ own.dual_coef_
     assert_allclose(model.decision_function(trial.rows, scores=trial.scores[False][1]), parts, atol=1e-4)
     assert_array_equal(trial.y_judged, task.y[test])
     expected = np.mean(np.array(list("abcd"))[parts.argmax(axis=1)] == trial.y_judged)

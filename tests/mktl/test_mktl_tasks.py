@@ -81,7 +81,7 @@ def check_task(task, n_classes, n_priors):
             assert np.unique(prior.train).size == prior.train.size
             assert (0.7 if prior.name.startswith("SVM") else 1.2 / len(prior.classes)) < prior.accuracy <= 1.0
     for prior in task.same_priors:  # one kernel and one width for all, as Multi-KT asks
-        assert [kernel for _, kernel, _ in prior.model.kernels] == [RBF(gamma=task.gamma)]
+        assert [kernel for _, kernel, _ in prior.model.kernels] == [RBF(scale=task.width)]
         assert prior.columns == task.columns
 
 
@@ -114,7 +114,7 @@ def test_multiclass_tasks(name, n_new, n_known, others):
         assert not set(prior.columns) & set(task.columns)  # other cues than the new task's
     trained = np.concatenate([prior.train for prior in task.same_priors])
     bank = KernelBank([("all", RBF(), slice(None))], task.data.X[np.ix_(trained, task.columns)])
-    assert np.isclose(bank.triples[0][1].gamma, task.gamma)
+    assert np.isclose(bank.triples[0][1].scale, task.width)
     for prior in (*task.priors, *task.same_priors):
         seen = EMOJI.names[task.data.y[prior.train]]
         assert tuple(np.unique(seen)) == prior.classes == tuple(prior.model.classes_)
@@ -160,7 +160,7 @@ def test_the_same_numbers_again():
         function.cache_clear()
     for one, (function, given) in zip(before, places, strict=True):
         two = function(*given)
-        assert one is not two and one.gamma == two.gamma
+        assert one is not two and one.width == two.width
         for field in ("X", "y", "scores", "same", "rows", "drawing"):
             assert_array_equal(getattr(one, field), getattr(two, field))
 
@@ -229,7 +229,7 @@ def test_backgrounds():
     """All targets share one, those that parameters are chosen on another."""
     one, two, other = (binary_task(name) for name in (*binary_targets()[:2], binary_targets(True)[0]))
     assert_array_equal(one.rows[one.y == 0], two.rows[two.y == 0])
-    assert one.gamma == two.gamma == other.gamma
+    assert one.width == two.width == other.width
     assert not set(one.rows) & set(other.rows)
 
 

@@ -152,45 +152,45 @@ def distances(metric, X, Z):
     return np.array([[distance(metric, x, z) for z in Z] for x in X])
 
 
-def gamma_by_rule(D, rule):
+def scale_by_rule(D, rule):
     pairs = [D[i][j] for i in range(len(D)) for j in range(len(D)) if i != j]
     mean = sum(pairs) / len(pairs)
     return mean if rule == "mean" else 0.5 * math.sqrt(sum((d - mean) ** 2 for d in pairs) / len(pairs))
 
 
-def null_score(row, gamma):
+def null_score(row, scale):
     """log of what one instance's distances to training instances say of null."""
-    return math.log(sum(math.exp(-d / gamma) for d in row) / len(row))
+    return math.log(sum(math.exp(-d / scale) for d in row) / len(row))
 
 
-def null_scores(D, gamma):
+def null_scores(D, scale):
     """Of the training instances, each without itself."""
-    return [null_score([D[i][j] for j in range(len(D)) if j != i], gamma) for i in range(len(D))]
+    return [null_score([D[i][j] for j in range(len(D)) if j != i], scale) for i in range(len(D))]
 
 
-def label_score(row, weights, gamma, null, own=None):
+def label_score(row, weights, scale, null, own=None):
     """log p(x | label) - log p(x | null) from the distances of x to exemplars; at place `own`, x itself, it
     is as near as null."""
     total = 0.0
     for j, (d, w) in enumerate(zip(row, weights, strict=True)):
-        total += w * (1.0 if j == own else math.exp(-d / gamma - null))
+        total += w * (1.0 if j == own else math.exp(-d / scale - null))
     return math.log(max(total, 1e-300))
 
 
-def exemplar_scores(D, W, gamma, null, levels, own=True):
+def exemplar_scores(D, W, scale, null, levels, own=True):
     """Scores of every label at every row of D; W is (n, K)."""
     out = np.zeros((len(D), W.shape[1]))
     for i in range(len(D)):
         for k in range(W.shape[1]):
             if k != null and W[:, k].sum() > 0.0:
-                out[i, k] = label_score(D[i], W[:, k], gamma, levels[i], i if own else None)
+                out[i, k] = label_score(D[i], W[:, k], scale, levels[i], i if own else None)
     return out
 
 
-def dist_em(Ds, bags, n_labels, *, gammas, nulls, n_iter, hard, weights=None):
+def dist_em(Ds, bags, n_labels, *, scales, nulls, n_iter, hard, weights=None):
     """Generalised EM; returns weights (n, K), responsibilities, scores, log-likelihoods, shortened steps."""
     n, P = len(Ds[0]), len(Ds)
-    levels = [null_scores(D, gamma) for D, gamma in zip(Ds, gammas, strict=True)]
+    levels = [null_scores(D, scale) for D, scale in zip(Ds, scales, strict=True)]
     shares, _ = expectation(bags, weights, nothing_known(n, n_labels), hard=False)
     W = [np.zeros((n, K)) for K in n_labels]
     history, shortened = [], 0
@@ -206,7 +206,7 @@ def dist_em(Ds, bags, n_labels, *, gammas, nulls, n_iter, hard, weights=None):
                     def expected(w, p=p, mine=mine):
                         total = 0.0
                         for i in np.flatnonzero(mine):
-                            total += mine[i] * label_score(Ds[p][i], w, gammas[p], levels[p][i], i)
+                            total += mine[i] * label_score(Ds[p][i], w, scales[p], levels[p][i], i)
                         return total
 
                     before = expected(W[p][:, k])
@@ -219,7 +219,7 @@ def dist_em(Ds, bags, n_labels, *, gammas, nulls, n_iter, hard, weights=None):
                     shortened += halving > 0
                 else:
                     W[p][:, k] = goal
-        scores = [exemplar_scores(Ds[p], W[p], gammas[p], nulls[p], levels[p]) for p in range(P)]
+        scores = [exemplar_scores(Ds[p], W[p], scales[p], nulls[p], levels[p]) for p in range(P)]
         shares, likelihood = expectation(bags, weights, scores, hard)
         history.append(likelihood)
     return W, shares, scores, np.array(history), shortened

@@ -774,14 +774,14 @@ def test_units_of_dist_and_gmm():
     faces, bodies = (
         d(X[:, parts[name]], X[:, parts[name]]).mean() for d, name in ((cosine, "face"), (squared, "pose"))
     )
-    for modelled, metric, gamma in (
+    for modelled, metric, scale in (
         ("name", ["cosine"], [faces]),
         ("verb", ["sqeuclidean"], [bodies]),
         ("both", ["cosine", "sqeuclidean"], [faces, bodies]),
     ):
         model = poses.build("DistNaming", modelled, chosen, X, parts, 0, EFFORT)
         assert model.metric == metric
-        assert_allclose(model.gamma, 0.25 * np.array(gamma), rtol=1e-3)
+        assert_allclose(model.scale, 0.25 * np.array(scale), rtol=1e-3)
         assert model.columns == [parts[{"cosine": "face", "sqeuclidean": "pose"}[m]] for m in metric]
     model = poses.build("GMMNaming", "name", chosen, X, parts, 0, EFFORT)
     assert model.n_components_pca == 7 and model.columns == [parts["face"]]

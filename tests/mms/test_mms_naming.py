@@ -86,17 +86,17 @@ def test_gmm_is_em_by_loops(hard):
 @pytest.mark.parametrize("hard", [False, True])
 def test_dist_is_generalised_em_by_loops(hard):
     cases = [(0, (4,), ("sqeuclidean",), ("spread",)), (1, (3, 4), ("cosine", "sqeuclidean"), (0.1, "mean"))]
-    for seed, n_labels, metrics, gammas in cases:
+    for seed, n_labels, metrics, scales in cases:
         bags, candidates, X = problem(seed, n_labels, d=4)
         columns = [slice(0, 2), [1, 2, 3]][: len(n_labels)]
         Ds = [twins.distances(metric, X[:, c], X[:, c]) for metric, c in zip(metrics, columns, strict=True)]
         form = {"assignment": "hard" if hard else "soft", "columns": columns, "max_iter": 4, "tol": 0.0}
-        model = DistNaming(metric=metrics, gamma=gammas, **form).fit(X, candidates)
-        pairs = zip(Ds, gammas, strict=True)
-        numbers = [twins.gamma_by_rule(D, g) if isinstance(g, str) else g for D, g in pairs]
-        assert_allclose(model.gamma_, numbers, rtol=1e-10)
+        model = DistNaming(metric=metrics, scale=scales, **form).fit(X, candidates)
+        pairs = zip(Ds, scales, strict=True)
+        numbers = [twins.scale_by_rule(D, g) if isinstance(g, str) else g for D, g in pairs]
+        assert_allclose(model.scale_, numbers, rtol=1e-10)
         W, shares, scores, history, shortened = twins.dist_em(
-            Ds, bags, n_labels, gammas=numbers, nulls=(0,) * len(n_labels), n_iter=model.n_iter_, hard=hard
+            Ds, bags, n_labels, scales=numbers, nulls=(0,) * len(n_labels), n_iter=model.n_iter_, hard=hard
         )
         assert shortened > 0  # or the shortening of steps would go unseen
         assert_allclose(model.history_["log_likelihood"], history, rtol=1e-9, atol=1e-8)
@@ -117,7 +117,7 @@ def test_dist_scores_new_instances_by_all_exemplars():
     _, candidates, X = problem(3, (4,))
     new = np.random.default_rng(4).normal(size=(7, 3))
     model = uncalibrated(DistNaming(metric="sqeuclidean").fit(X, candidates))
-    gamma, W = model.gamma_[0], model.exemplar_weights_[0].toarray().T
+    gamma, W = model.scale_[0], model.exemplar_weights_[0].toarray().T
     here = twins.distances("sqeuclidean", new, X)
     levels = [twins.null_score(row, gamma) for row in here]
     joint = twins.exemplar_scores(here, W, gamma, 0, levels, own=False) + np.log(model.label_weights_)
@@ -139,7 +139,7 @@ def test_priors_of_candidates(model):
         history = history[:, 0]
     else:
         D = twins.distances("sqeuclidean", X, X)
-        _, shares, _, history, _ = twins.dist_em([D], bags, (4,), gammas=model.gamma_, nulls=[0], **options)
+        _, shares, _, history, _ = twins.dist_em([D], bags, (4,), scales=model.scale_, nulls=[0], **options)
     assert_allclose(model.history_["log_likelihood"], history, rtol=1e-9)
     assert_allclose(model.responsibilities_, shares[0], atol=1e-8)
     uniform = clone(model).fit(X, CandidateSet(twins.arrays(bags), n_labels=4, null=0))
@@ -203,7 +203,7 @@ def test_a_matching_of_millions():
     "model",
     [
         *(GMMNaming(**PLAIN), GMMNaming(regularization=0.05, **PLAIN), GMMNaming(n_components_pca=2)),
-        *(DistNaming(metric="sqeuclidean"), DistNaming(gamma=0.02), DistNaming(gamma="mean")),
+        *(DistNaming(metric="sqeuclidean"), DistNaming(scale=0.02), DistNaming(scale="mean")),
     ],
 )
 def test_the_objective_never_falls(model, assignment):
@@ -273,7 +273,7 @@ def test_dist_with_one_candidate_is_a_kernel_density_of_each_label():
     y = np.repeat([1, 2, 3], [8, 12, 5])
     X, new = rng.normal(size=(25, 4)), rng.normal(size=(6, 4))
     known = CandidateSet.from_labels(y, n_labels=4, null=0)
-    model = uncalibrated(DistNaming(metric="sqeuclidean", gamma=2.0).fit(X, known))
+    model = uncalibrated(DistNaming(metric="sqeuclidean", scale=2.0).fit(X, known))
     D = ((new[:, None] - X) ** 2).sum(axis=2)
     parts = [np.exp(-D[:, y == k] / 2.0).mean(axis=1) * np.mean(y == k) for k in (1, 2, 3)]
     density = np.stack(parts, axis=1)
@@ -336,7 +336,7 @@ def test_calibration_fits_the_responsibilities():
     _, few, Y = problem(3, (4,))
     # every training instance is left out of its own labels' exemplars
     model = DistNaming(metric="sqeuclidean").fit(Y, few)
-    D, gamma = twins.distances("sqeuclidean", Y, Y), model.gamma_[0]
+    D, gamma = twins.distances("sqeuclidean", Y, Y), model.scale_[0]
     levels = twins.null_scores(D, gamma)
     table = twins.exemplar_scores(D, model.exemplar_weights_[0].toarray().T, gamma, 0, levels)
     wanted = calibrate(table, model.responsibilities_, np.log(model.label_weights_), 0)
@@ -406,15 +406,15 @@ def test_little_memory_changes_nothing():
 def test_many_instances_are_thinned_for_the_rules(monkeypatch):
     X, _, candidates = naming_problem(9, n_bags=40)
     full = DistNaming(columns=COLUMNS).fit(X, candidates)
-    monkeypatch.setattr("cuelearn.mms.dist.GAMMA_SAMPLES", 50)
+    monkeypatch.setattr("cuelearn.mms.dist.SCALE_SAMPLES", 50)
     monkeypatch.setattr("cuelearn.mms.dist.CALIBRATION_SAMPLES", 50)
     monkeypatch.setattr("cuelearn.mms.dist.BLOCK", 500)
     rows = np.linspace(0, len(X) - 1, 50).astype(int)
     thin = DistNaming(columns=COLUMNS).fit(X, candidates)
     D = twins.distances("cosine", X[rows, :10], X[rows, :10])
-    assert thin.gamma_[0] == pytest.approx(twins.gamma_by_rule(D, "spread"), rel=1e-10)
-    assert thin.gamma_[0] != full.gamma_[0] and np.all(thin.calibration_ != full.calibration_)
-    monkeypatch.setattr("cuelearn.mms.dist.GAMMA_SAMPLES", 10**6)
+    assert thin.scale_[0] == pytest.approx(twins.scale_by_rule(D, "spread"), rel=1e-10)
+    assert thin.scale_[0] != full.scale_[0] and np.all(thin.calibration_ != full.calibration_)
+    monkeypatch.setattr("cuelearn.mms.dist.SCALE_SAMPLES", 10**6)
     blocks = uncalibrated(DistNaming(columns=COLUMNS).fit(X, candidates))
     assert_allclose(blocks.history_["objective"], full.history_["objective"], rtol=1e-10)
     monkeypatch.undo()
@@ -478,7 +478,7 @@ def test_training_instances_by_the_mixture(model):
 
 
 @pytest.mark.parametrize(
-    "model", [*BOTH, GMMNaming(assignment="hard"), DistNaming(assignment="hard"), DistNaming(gamma=1e-6)]
+    "model", [*BOTH, GMMNaming(assignment="hard"), DistNaming(assignment="hard"), DistNaming(scale=1e-6)]
 )
 def test_labels_that_nobody_takes(model):
     with warnings.catch_warnings():
@@ -512,7 +512,7 @@ def test_without_null():
     candidates = CandidateSet(twins.arrays(bags), n_labels=4)
     model = DistNaming(metric="sqeuclidean", max_iter=3, tol=0.0).fit(X, candidates)
     D, options = twins.distances("sqeuclidean", X, X), {"n_iter": model.n_iter_, "hard": False}
-    _, shares, _, history, _ = twins.dist_em([D], bags, (4,), gammas=model.gamma_, nulls=[None], **options)
+    _, shares, _, history, _ = twins.dist_em([D], bags, (4,), scales=model.scale_, nulls=[None], **options)
     assert_allclose(model.responsibilities_, shares[0], atol=1e-8)
     assert_allclose(model.history_["objective"], history, rtol=1e-9)
     assert model.calibration_[0, 1] == 0.0
@@ -556,9 +556,9 @@ def test_errors_of_both(model, error, words, change):
         (DistNaming(metric=["cosine"] * 2), "metric must be given once or once for each of the 1 attributes"),
         (DistNaming(metric="precomputed"), r"X must be the square matrix of distances .* for attribute 0"),
         (DistNaming(metric="precomputed", columns=slice(0, 2)), "columns must be None where a metric is"),
-        (DistNaming(gamma="median"), "'gamma' parameter of DistNaming must be .*'spread'.* Got 'median'"),
-        (DistNaming(gamma=0.0), "'gamma' parameter of DistNaming must be a float .* Got 0.0"),
-        (DistNaming(gamma=None), "'gamma' parameter of DistNaming must be a float .* Got None"),
+        (DistNaming(scale="median"), "'scale' parameter of DistNaming must be .*'spread'.* Got 'median'"),
+        (DistNaming(scale=0.0), "'scale' parameter of DistNaming must be a float .* Got 0.0"),
+        (DistNaming(scale=None), "'scale' parameter of DistNaming must be a float .* Got None"),
     ],
 )
 def test_errors_of_one(model, words):

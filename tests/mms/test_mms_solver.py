@@ -304,7 +304,7 @@ def test_the_same_numbers_twice_and_precomputed(digits):
     rng = np.random.default_rng(12)
     X, _, sets = ambiguous(*digits, rng)
     options = {"solver": "pegasos", "n_rounds": 2, "n_epochs": 4, "random_state": 3}
-    kernel = [("rbf", RBF(gamma=2.0), slice(None))]
+    kernel = [("rbf", RBF(scale=2.0), slice(None))]
     a, b = (MMS(kernel, **options).fit(X, sets) for _ in range(2))
     assert_array_equal(a.dual_coef_, b.dual_coef_)
     K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 2.0)

@@ -18,7 +18,7 @@ from cuelearn.mms import (
     common_objective,
 )
 
-KERNEL = [("all", RBF(gamma=2.0), slice(None))]
+KERNEL = [("all", RBF(scale=2.0), slice(None))]
 PRECISE = {"C": 3.0, "tol": 1e-4, "n_epochs": 20_000, "random_state": 0}
 SVM = {"tol": 1e-7, "max_iter": 10**6}
 #: Models, and how far their scores may be from those of repeated bags.

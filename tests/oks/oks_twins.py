@@ -51,7 +51,7 @@ def distances(metric, X, Z):
     return np.divide(difference**2, below, out=np.zeros_like(difference), where=below > 0.0).sum(axis=2)
 
 
-def plain_kernel(name, X, Z, train, *, gamma="mean", factor=1.0, degree=2, coef0=1.0, normalize=True):
+def plain_kernel(name, X, Z, train, *, scale="mean", factor=1.0, degree=2, coef0=1.0, normalize=True):
     """Kernel of all pairs of two sets by its formula.
 
     `name` is "linear", "poly" or a metric; "mean" is the mean distance over all pairs of different training
@@ -61,16 +61,16 @@ def plain_kernel(name, X, Z, train, *, gamma="mean", factor=1.0, degree=2, coef0
     if name in ("linear", "poly"):
         values, own_x, own_z = X @ Z.T, (X**2).sum(axis=1), (Z**2).sum(axis=1)
         if name == "poly":
-            divisor = X.shape[1] if gamma == "dim" else gamma
+            divisor = X.shape[1] if scale == "dim" else scale
             values, own_x, own_z = ((v / divisor + coef0) ** degree for v in (values, own_x, own_z))
         if not normalize:
             return values
         size = np.sqrt(np.outer(own_x, own_z))
         return np.divide(values, size, out=np.zeros_like(values), where=size > 0.0)
-    if gamma == "mean":
+    if scale == "mean":
         n = len(train)
-        gamma = factor * distances(name, train, train).sum() / (n * (n - 1))
-    return np.exp(-distances(name, X, Z) / gamma)
+        scale = factor * distances(name, train, train).sum() / (n * (n - 1))
+    return np.exp(-distances(name, X, Z) / scale)
 
 
 def plain_stack(recipes, X, train, normalize=True):

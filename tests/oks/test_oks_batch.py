@@ -29,16 +29,16 @@ GRID = (0.01, 0.3, 10.0)
 CUES = [
     ("linear", Linear(), [0, 1, 2]),
     ("poly", Poly(), slice(3, 6)),
-    ("rbf", RBF(gamma=0.5), slice(None)),
-    ("chi2", Chi2(gamma=1.0), [0, 5]),
-    ("cityblock", ExpDistance("cityblock", gamma=1.0), [1, 2]),
+    ("rbf", RBF(scale=0.5), slice(None)),
+    ("chi2", Chi2(scale=1.0), [0, 5]),
+    ("cityblock", ExpDistance("cityblock", scale=1.0), [1, 2]),
 ]
 RECIPES = [
     ("linear", {}, [0, 1, 2]),
-    ("poly", {"gamma": "dim"}, slice(3, 6)),
-    ("sqeuclidean", {"gamma": 0.5}, slice(None)),
-    ("chi2", {"gamma": 1.0}, [0, 5]),
-    ("cityblock", {"gamma": 1.0}, [1, 2]),
+    ("poly", {"scale": "dim"}, slice(3, 6)),
+    ("sqeuclidean", {"scale": 0.5}, slice(None)),
+    ("chi2", {"scale": 1.0}, [0, 5]),
+    ("cityblock", {"scale": 1.0}, [1, 2]),
 ]
 
 
@@ -308,8 +308,8 @@ def test_select_then_fit_on_kernel_matrices():
     assert_array_equal(other.decision_function(K), model.decision_function(K))
 
 
-def test_gamma_of_the_selector_is_kept():
-    """The SVM gets the kernel that was selected, whose gamma may come from a part of the samples."""
+def test_scale_of_the_selector_is_kept():
+    """The SVM gets the kernel that was selected, whose scale may come from a part of the samples."""
     X, y = make_data(700, seed=3, noise=0.3)
     cues = [("a", RBF(), [0, 1, 2]), ("b", Chi2(), [3, 4, 5])]
     selector = OKS(cues, random_state=0, **QUIET).fit(X, y)
@@ -319,7 +319,7 @@ def test_gamma_of_the_selector_is_kept():
     ):
         assert model.bank_.kernels_[model.best_index_] == selector._source.triples[model.best_index_][1]
     everything = MuSVM(cues, C=1.0, random_state=0).fit(X, y)
-    assert everything.bank_.kernels_[0].gamma != selector._source.triples[0][1].gamma
+    assert everything.bank_.kernels_[0].scale != selector._source.triples[0][1].scale
     one = MuSVM([selector._source.triples[model.best_index_]], C=1.0, random_state=0).fit(X, y)
     assert_allclose(model.decision_function(X), one.decision_function(X), atol=1e-3)
 
@@ -374,9 +374,9 @@ def test_several_classes(name):
     for c in range(3):
         alone = SVC(C=model.C_[c], kernel="precomputed", tol=1e-3)
         j = model.best_index_[c]
-        gamma = model.bank_.kernels_[j].gamma
+        scale = model.bank_.kernels_[j].scale
         D = ((X[:, None, cues[j][2]] - X[None, :, cues[j][2]]) ** 2).sum(axis=2)
-        wanted = alone.fit(np.exp(-D / gamma), y == c).decision_function(np.exp(-D / gamma))
+        wanted = alone.fit(np.exp(-D / scale), y == c).decision_function(np.exp(-D / scale))
         assert_allclose(values[:, c], wanted, atol=0.02 * (1.0 + model.C_[c]))
 
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cuelearn.kernels import RBF, ExpDistance
 from cuelearn.oks import OKS, OKSRegret, load, select_then_fit
 
-KERNELS = [(str(k), RBF(gamma=1.0 + k), slice(None)) for k in range(10)]
+KERNELS = [(str(k), RBF(scale=1.0 + k), slice(None)) for k in range(10)]
 
 
 def test_a_step_that_is_too_long_for_the_square_loss_is_said():

@@ -43,16 +43,16 @@ STEPS = {OKS: {"eta": 0.03}, OKSRegret: {"eta": 0.03, "step": 0.02}}
 CUES = [
     ("linear", Linear(), [0, 1, 2]),
     ("poly", Poly(), slice(3, 6)),
-    ("rbf", RBF(gamma=0.5), slice(None)),
-    ("chi2", Chi2(gamma=1.0), [0, 5]),
-    ("cityblock", ExpDistance("cityblock", gamma=1.0), [1, 2]),
+    ("rbf", RBF(scale=0.5), slice(None)),
+    ("chi2", Chi2(scale=1.0), [0, 5]),
+    ("cityblock", ExpDistance("cityblock", scale=1.0), [1, 2]),
 ]
 RECIPES = [
     ("linear", {}, [0, 1, 2]),
-    ("poly", {"gamma": "dim"}, slice(3, 6)),
-    ("sqeuclidean", {"gamma": 0.5}, slice(None)),
-    ("chi2", {"gamma": 1.0}, [0, 5]),
-    ("cityblock", {"gamma": 1.0}, [1, 2]),
+    ("poly", {"scale": "dim"}, slice(3, 6)),
+    ("sqeuclidean", {"scale": 0.5}, slice(None)),
+    ("chi2", {"scale": 1.0}, [0, 5]),
+    ("cityblock", {"scale": 1.0}, [1, 2]),
 ]
 
 
@@ -229,8 +229,8 @@ def test_the_same_bits_for_any_number_of_jobs(cls, state):
     X, y = load_digits(return_X_y=True)
     X, y = X[:400] / 16.0, y[:400]
     cues = [
-        ("top", RBF(gamma=8.0), slice(0, 32)),
-        ("bottom", Chi2(gamma=5.0), slice(32, 64)),
+        ("top", RBF(scale=8.0), slice(0, 32)),
+        ("bottom", Chi2(scale=5.0), slice(32, 64)),
         ("all", Linear(), slice(None)),
     ]
 
@@ -300,7 +300,7 @@ def test_nothing_else_is_read(rule):
 
 @pytest.mark.parametrize("cls", SAMPLING)
 def test_no_kernel_matrix_is_ever_formed(cls):
-    """Neither for the kernels nor for their gamma: memory grows with the samples, not with their square."""
+    """Neither for the kernels nor for their scale: memory grows with the samples, not with their square."""
     X, y = make_data(4000, seed=2, noise=0.02, spread=0.05)
     cues = [
         ("rbf", RBF(), slice(0, 3)),
@@ -319,14 +319,14 @@ def test_no_kernel_matrix_is_ever_formed(cls):
         assert model.n_evaluations_ < 0.01 * 3 * 4000**2
 
 
-def test_gamma_of_many_samples(tmp_path):
+def test_scale_of_many_samples(tmp_path):
     """The mean rule over 500 evenly spaced samples: close to that over all, and not drawn at random."""
     X, y = make_data(1500, seed=2)
     cues = [("rbf", RBF(), slice(0, 3)), ("chi2", Chi2(factor=2.0), slice(3, 6))]
     found = []
     for seed in (0, 1):
         OKS(cues, random_state=seed, **QUIET).fit(X, y).save(tmp_path / "model")
-        found.append([kernel.gamma for _, kernel, _ in load(tmp_path / "model").kernels])
+        found.append([kernel.scale for _, kernel, _ in load(tmp_path / "model").kernels])
     assert found[0] == found[1]
     for some, tolerance in ((X, 0.1), (X[np.linspace(0, 1499, 500).astype(int)], 1e-5)):
         n = len(some)
@@ -363,10 +363,10 @@ def test_the_step_changes_no_sign():
 def test_one_kernel_is_the_perceptron(delta):
     """There is nothing to choose, and no parameter matters."""
     X, y = make_data(150, seed=2)
-    K, rng = plain_kernel("sqeuclidean", X, X, X, gamma=0.5), np.random.default_rng(6)
+    K, rng = plain_kernel("sqeuclidean", X, X, X, scale=0.5), np.random.default_rng(6)
     rng.random(150)  # the draws of the first epoch, from among one kernel
     twin = perceptron(K, signs(y), np.concatenate([np.arange(150), rng.permutation(150)]))
-    one = [("one", RBF(gamma=0.5), slice(None))]
+    one = [("one", RBF(scale=0.5), slice(None))]
     options = dict(delta=delta, shuffle=False, random_state=6, **QUIET)
     for model in (OKS(one, **options), OKS(one, eta=3.0, **options), SOM(one, **options)):
         model.fit(X, y)
@@ -376,7 +376,7 @@ def test_one_kernel_is_the_perceptron(delta):
         assert model.kernel_probabilities_ == model.sampling_probabilities_ == [1.0]
         assert not model.drawn_.any()
     once = OKS(one, n_epochs=1, **options).fit(X, y)
-    other = KernelPerceptron(RBF(gamma=0.5), average=False).fit(X, y)
+    other = KernelPerceptron(RBF(scale=0.5), average=False).fit(X, y)
     assert_array_equal(once.online_errors_, other.online_errors_)
     assert_allclose(2.0 * once.decision_function(X), other.decision_function(X), atol=1e-9)
 
@@ -423,7 +423,7 @@ def test_learning_goes_on(cls):
     """After `fit`, and for several classes."""
     X, y = load_digits(return_X_y=True)
     X, y = X[:500] / 16.0, y[:500]
-    cues = [("top", RBF(gamma=8.0), slice(0, 32)), ("all", Linear(), slice(None))]
+    cues = [("top", RBF(scale=8.0), slice(0, 32)), ("all", Linear(), slice(None))]
     options = dict(one_vs_rest=True, random_state=0, n_epochs=1, shuffle=False, **QUIET)
     options |= STEPS.get(cls, {})
     whole, parts = cls(cues, **options).fit(X, y), cls(cues, **options).fit(X[:300], y[:300])
@@ -659,7 +659,7 @@ def test_bad_batches(cls):
     """A refused batch leaves no trace."""
     X, y = make_data(60, seed=2)
     options = dict(random_state=0, **QUIET) | STEPS.get(cls, {})
-    both, mean = {"classes": [0, 1]}, "gamma from the first batch.*give gamma as a number"
+    both, mean = {"classes": [0, 1]}, "scale from the first batch.*give gamma or scale as a number"
     own = {OKS: {"delta": 2.0}, OKSRegret: {"loss": "big"}, SOM: {"beta": 2.0}, OM1: {"beta": 2.0}}[cls]
     cases = [
         ({}, (X, y), {}, "classes must be given at the first call of partial_fit"),
@@ -691,12 +691,12 @@ def test_bad_batches(cls):
     assert_same(frozen(model), frozen(sound))
 
 
-NUMBERS = [RBF(gamma=1.0), RBF(gamma=1), Poly(), Poly(gamma=2), Linear(), Chi2(gamma=np.float32(0.5))]
+NUMBERS = [RBF(scale=1.0), RBF(gamma=1), Poly(), Poly(gamma=0.5), Linear(), Chi2(scale=np.float32(0.5))]
 
 
-@pytest.mark.parametrize("kernel", [*NUMBERS, ExpDistance("euclidean", gamma=3)], ids=str)
+@pytest.mark.parametrize("kernel", [*NUMBERS, ExpDistance("euclidean", scale=3)], ids=str)
 def test_single_samples_need_no_first_batch(kernel):
-    """Where gamma is a number, or the number of columns."""
+    """Where gamma or scale is a number."""
     X, y = make_data(40, seed=2)
     options = dict(eta=0.1, random_state=0, shuffle=False, n_epochs=1, **QUIET)
     model, whole = (OKS([("a", kernel, slice(None)), ("b", kernel, [0, 1])], **options) for _ in range(2))

@@ -31,20 +31,20 @@ LEFT, RIGHT, MIXED = slice(0, 3), [3, 4, 5], [5, 0, 2]
 # (name, kernel of the package, the plain one's name and arguments, columns)
 KERNELS = [
     ("linear", Linear(), ("linear", {}), LEFT),
-    ("poly", Poly(), ("poly", {"gamma": "dim"}), RIGHT),
+    ("poly", Poly(), ("poly", {"scale": "dim"}), RIGHT),
     (
         "cubic",
-        Poly(degree=3, coef0=0.5, gamma=2.0),
-        ("poly", {"degree": 3, "coef0": 0.5, "gamma": 2.0}),
+        Poly(degree=3, coef0=0.5, gamma=0.5),
+        ("poly", {"degree": 3, "coef0": 0.5, "scale": 2.0}),
         MIXED,
     ),
-    ("rbf", RBF(gamma=0.5), ("sqeuclidean", {"gamma": 0.5}), MIXED),
-    ("wide rbf", RBF(gamma=20.0), ("sqeuclidean", {"gamma": 20.0}), slice(None)),
-    ("chi2", Chi2(gamma=0.5), ("chi2", {"gamma": 0.5}), RIGHT),
-    ("euclidean", ExpDistance("euclidean", gamma=1.0), ("euclidean", {"gamma": 1.0}), LEFT),
-    ("squares", ExpDistance("sqeuclidean", gamma=0.3), ("sqeuclidean", {"gamma": 0.3}), LEFT),
-    ("cityblock", ExpDistance("cityblock", gamma=2.0), ("cityblock", {"gamma": 2.0}), RIGHT),
-    ("chi2 by distance", ExpDistance("chi2", gamma=1.0), ("chi2", {"gamma": 1.0}), MIXED),
+    ("rbf", RBF(scale=0.5), ("sqeuclidean", {"scale": 0.5}), MIXED),
+    ("wide rbf", RBF(scale=20.0), ("sqeuclidean", {"scale": 20.0}), slice(None)),
+    ("chi2", Chi2(scale=0.5), ("chi2", {"scale": 0.5}), RIGHT),
+    ("euclidean", ExpDistance("euclidean", scale=1.0), ("euclidean", {"scale": 1.0}), LEFT),
+    ("squares", ExpDistance("sqeuclidean", scale=0.3), ("sqeuclidean", {"scale": 0.3}), LEFT),
+    ("cityblock", ExpDistance("cityblock", scale=2.0), ("cityblock", {"scale": 2.0}), RIGHT),
+    ("chi2 by distance", ExpDistance("chi2", scale=1.0), ("chi2", {"scale": 1.0}), MIXED),
 ]
 
 
@@ -218,7 +218,7 @@ def test_a_fit_is_replayed_from_its_visits_and_draws(cls, rule):
     same_predictors(model, twin.predictors)
 
 
-def test_gamma_by_the_rule_of_the_mean():
+def test_scale_by_the_rule_of_the_mean():
     """Set once from the training samples; the kernels have the values of the formula to the precision in
     which the mean is taken."""
     X, y = make_data(60, seed=3)
@@ -293,7 +293,7 @@ def test_an_output_of_0_is_the_first_class():
 
 def test_mutron_takes_the_first_of_equals():
     X, y = make_data(80, seed=10)
-    copies = [(str(c), RBF(gamma=2.0), slice(None)) for c in range(4)]
+    copies = [(str(c), RBF(scale=2.0), slice(None)) for c in range(4)]
     model = MuTron([("none", Linear(), [0]), *copies], random_state=0, **QUIET).fit(X, y)
     assert model.validation_accuracy_[1:].min() == model.validation_accuracy_.max()
     assert model.best_index_ == int(np.argmax(model.validation_accuracy_)) <= 1

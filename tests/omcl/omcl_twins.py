@@ -43,19 +43,19 @@ def unit_diagonal(k, own_x, own_z):
     return np.divide(k, size, out=np.zeros_like(k), where=size > 0.0)
 
 
-def plain_kernel(name, X, Z, *, gamma=1.0, normalize=True, degree=2, coef0=1.0):
-    """Kernel matrix by its formula; gamma is the papers' divisor."""
+def plain_kernel(name, X, Z, *, scale=1.0, normalize=True, degree=2, coef0=1.0):
+    """Kernel matrix by its formula; scale is the papers' divisor."""
     if name == "rbf":
-        return np.exp(-sq_distances(X, Z) / gamma)
+        return np.exp(-sq_distances(X, Z) / scale)
     if name == "chi2":
-        return np.exp(-chi2_distances(X, Z) / gamma)
+        return np.exp(-chi2_distances(X, Z) / scale)
     if name == "euclidean":
-        return np.exp(-np.sqrt(sq_distances(X, Z)) / gamma)
+        return np.exp(-np.sqrt(sq_distances(X, Z)) / scale)
     if name == "cityblock":
-        return np.exp(-np.abs(X[:, None, :] - Z[None, :, :]).sum(axis=2) / gamma)
+        return np.exp(-np.abs(X[:, None, :] - Z[None, :, :]).sum(axis=2) / scale)
     k, own_x, own_z = X @ Z.T, (X**2).sum(axis=1), (Z**2).sum(axis=1)
     if name == "poly":
-        k, own_x, own_z = ((v / gamma + coef0) ** degree for v in (k, own_x, own_z))
+        k, own_x, own_z = ((v / scale + coef0) ** degree for v in (k, own_x, own_z))
     return unit_diagonal(k, own_x, own_z) if normalize else k
 
 

@@ -36,8 +36,8 @@ ALL = [*KERNEL, *LINEAR, *MULTI, Flat]
 
 COLUMNS = ["height", "width", "red", "green", "fine", "coarse"]
 CUES = [
-    ("shape", ProjectronPlusPlus(RBF(gamma=1.0), eta=0.3), [0, 1]),
-    ("colour", KernelPerceptron(Chi2(gamma=0.5)), slice(2, 4)),
+    ("shape", ProjectronPlusPlus(RBF(scale=1.0), eta=0.3), [0, 1]),
+    ("colour", KernelPerceptron(Chi2(scale=0.5)), slice(2, 4)),
     ("texture", PassiveAggressive(0.5), [4, 5]),
 ]
 NAMED = [(name, learner, COLUMNS[2 * j : 2 * j + 2]) for j, (name, learner, _) in enumerate(CUES)]
@@ -52,9 +52,9 @@ def make(cls, **options):
     if cls in MULTI:
         options.setdefault("cues", CUES)
     if cls in KERNEL:
-        options.setdefault("kernel", RBF(gamma=1.0))
+        options.setdefault("kernel", RBF(scale=1.0))
     if cls is Flat:
-        options.setdefault("learner", ProjectronPlusPlus(RBF(gamma=1.0)))
+        options.setdefault("learner", ProjectronPlusPlus(RBF(scale=1.0)))
     return cls(verbose=False, **options)
 
 
@@ -264,11 +264,11 @@ def test_the_mean_rule_takes_the_first_batch():
     X, y = data()
     mean = np.mean([((a - b) ** 2).sum() for i, a in enumerate(X) for j, b in enumerate(X) if i != j])
     model = KernelPerceptron(RBF()).fit(X, y)
-    assert model.kernel_.gamma == pytest.approx(mean, rel=1e-6)
+    assert model.kernel_.scale == pytest.approx(mean, rel=1e-6)
     model = KernelPerceptron(RBF()).partial_fit(X, y, classes=[0, 1, 2])
-    assert model.kernel_.gamma == pytest.approx(mean, rel=1e-6)
-    gamma = model.kernel_.gamma
-    assert model.partial_fit(5.0 * X, y).kernel_.gamma == gamma
+    assert model.kernel_.scale == pytest.approx(mean, rel=1e-6)
+    scale = model.kernel_.scale
+    assert model.partial_fit(5.0 * X, y).kernel_.scale == scale
 
 
 # ------------------------------------------------------------------ bad input: one clear sentence each
@@ -283,7 +283,7 @@ FACES = r"cues must be a non-empty list of \(name, learner, columns\)"
 MAPS = r"cues must be None or a non-empty list of \(name, kernel, columns\)"
 PERCEPTRON, GIVEN = KernelPerceptron(), KernelPerceptron("precomputed")
 REFUSED = [
-    (Projectron(RBF(gamma=1.0), eta=-0.1), "'eta' parameter of Projectron must be a float .* Got -0.1"),
+    (Projectron(RBF(scale=1.0), eta=-0.1), "'eta' parameter of Projectron must be a float .* Got -0.1"),
     (ProjectronPlusPlus(eta="big"), "'eta' parameter of ProjectronPlusPlus must be .* Got 'big'"),
     (ProjectronPlusPlus(eta=np.nan), "'eta' parameter of ProjectronPlusPlus must be .* Got nan"),
     (KernelPerceptron("gaus"), "'kernel' parameter of KernelPerceptron must be a kernel .* Got 'gaus'"),
@@ -342,10 +342,10 @@ def test_negative_entries_and_single_samples():
     X, y = data()
     bad = X.copy()
     bad[3, 2] = -0.1
-    for kernel in (Chi2(), Chi2(gamma=1.0), ExpDistance("chi2", gamma=1.0)):
+    for kernel in (Chi2(), Chi2(scale=1.0), ExpDistance("chi2", scale=1.0)):
         models = [
             KernelPerceptron(kernel),
-            OMCL([("a", KernelPerceptron(RBF(gamma=1.0)), [0]), ("b", KernelPerceptron(kernel), [2])]),
+            OMCL([("a", KernelPerceptron(RBF(scale=1.0)), [0]), ("b", KernelPerceptron(kernel), [2])]),
         ]
         for model in (*models, Flat(KernelPerceptron(kernel)), Flat(cues=[("a", kernel, [2])])):
             model.set_params(verbose=False)
@@ -367,12 +367,12 @@ def test_negative_entries_and_single_samples():
         refused(
             lambda model=model: model.partial_fit(X[:1], y[:1], classes=[0, 1, 2]),
             ValueError,
-            "takes its gamma from the first batch, which must hold at least 2 samples .* give gamma as a "
-            "number",
+            "takes its scale from the first batch, which must hold at least 2 samples .* give gamma or scale "
+            "as a number",
         )
         assert not hasattr(model, "classes_")
-    second = OMCL([("a", KernelPerceptron(RBF(gamma=1.0)), [0])], KernelPerceptron(), average=False)
-    match = "takes its gamma from the first batch"
+    second = OMCL([("a", KernelPerceptron(RBF(scale=1.0)), [0])], KernelPerceptron(), average=False)
+    match = "takes its scale from the first batch"
     refused(lambda: second.partial_fit(X[:1], y[:1], classes=[0, 1, 2]), ValueError, match)
     assert not hasattr(second, "classes_")
 
@@ -426,9 +426,9 @@ def test_a_failed_partial_fit_changes_nothing(cls):
     """Neither the model nor what it learns afterwards."""
     X, y = data(300)
     if cls is Flat:
-        options = {"learner": KernelPerceptron(Chi2(gamma=1.0))}
+        options = {"learner": KernelPerceptron(Chi2(scale=1.0))}
     else:
-        options = {} if cls not in KERNEL else {"kernel": Chi2(gamma=1.0)}
+        options = {} if cls not in KERNEL else {"kernel": Chi2(scale=1.0)}
     model, sound = make(cls, **options), make(cls, **options)
     for each in (model, sound):
         each.partial_fit(X[:100], y[:100], classes=[0, 1, 2])
@@ -495,7 +495,7 @@ def test_precomputed_shapes(cls):
     )
     assert model.n_seen_ == 100
     model.partial_fit(K[100:], y[100:])
-    assert_array_equal(model.online_errors_, make(cls, kernel=RBF(gamma=1.0)).fit(X, y).online_errors_)
+    assert_array_equal(model.online_errors_, make(cls, kernel=RBF(scale=1.0)).fit(X, y).online_errors_)
     refused(lambda: model.support_vectors_, AttributeError, "precomputed kernels have no support vectors")
     assert model.kernel_ == "precomputed"
     lists = make(cls, kernel="precomputed").fit(K.tolist(), y.tolist())
@@ -562,7 +562,7 @@ def test_degenerate_streams(cls):
         if cls in KERNEL[1:]:
             assert len(model.support_) <= 2
         if cls in KERNEL:
-            for kernel in (Linear(), Poly(degree=3), Chi2(gamma=1.0), RBF()):
+            for kernel in (Linear(), Poly(degree=3), Chi2(scale=1.0), RBF()):
                 fitted = make(cls, kernel=kernel).fit(X, y)
                 assert np.isfinite(fitted.decision_function(X)).all()
 

@@ -29,16 +29,16 @@ M = 3  # classes
 # name -> learner, columns, twin of it on (X, y): what the twin learns from, what predicts
 CUES = {
     "rbf": (
-        ProjectronPlusPlus(RBF(gamma=1.0), eta=0.3),
+        ProjectronPlusPlus(RBF(scale=1.0), eta=0.3),
         [0, 1, 2],
-        ("projectron++", "rbf", {"gamma": 1.0}, 0.3),
+        ("projectron++", "rbf", {"scale": 1.0}, 0.3),
     ),
-    "chi2": (Projectron(Chi2(gamma=0.8), eta=0.4), slice(3, 6), ("projectron", "chi2", {"gamma": 0.8}, 0.4)),
+    "chi2": (Projectron(Chi2(scale=0.8), eta=0.4), slice(3, 6), ("projectron", "chi2", {"scale": 0.8}, 0.4)),
     "perceptron": (KernelPerceptron(Linear()), [6, 4], ("perceptron", "linear", {}, 0.0)),
     "poly": (
-        ProjectronPlusPlus(Poly(gamma=2.0), eta=0.2),
+        ProjectronPlusPlus(Poly(gamma=0.5), eta=0.2),
         [7, 1, 3],
-        ("projectron++", "poly", {"gamma": 2.0}, 0.2),
+        ("projectron++", "poly", {"scale": 2.0}, 0.2),
     ),
     "linear": (PassiveAggressive(C=0.5), slice(2, 7), None),
     "gradient": (OnlineGradientDescent(step=0.2), [0, 5], ("gradient", 0.2)),
@@ -254,7 +254,7 @@ def test_a_kernel_learner_as_integrator():
     names = ["rbf", "chi2"]
     twin = run_twin(names, X, y)
     S = np.array(twin.S)
-    for kernel in (RBF(gamma=5.0), Poly(gamma=2.0)):
+    for kernel in (RBF(scale=5.0), Poly(gamma=0.5)):
         model = OMCL(cues(names), ProjectronPlusPlus(kernel, eta=0.3), average=False, **QUIET).fit(X, y)
         second = ProjectronPlusPlus(kernel, eta=0.3, average=False, **QUIET).fit(S, y)
         assert_array_equal(model.online_errors_, second.online_errors_)
@@ -265,7 +265,7 @@ def test_a_kernel_learner_as_integrator():
         with pytest.raises(AttributeError, match="weights_ needs a linear integrator"):
             model.weights_  # noqa: B018
     with pytest.raises(ValueError, match="average=True needs learners of cuelearn.omcl"):
-        OMCL(cues(names), KernelPerceptron(RBF(gamma=1.0))).fit(X, y)
+        OMCL(cues(names), KernelPerceptron(RBF(scale=1.0))).fit(X, y)
     with pytest.raises(ValueError, match="average=True needs learners of cuelearn.omcl"):
         model.set_params(average=True).predict(X)
 
@@ -288,7 +288,7 @@ def test_learners_of_scikit_learn_for_a_cue(name, n_classes):
     X, y = make_stream(120, 8, n_classes, seed=2, noise=0.05, duplicates=0.0, spread=0.1)
     mixed = [
         ("theirs", FOREIGN[name], [0, 1, 2, 3]),
-        ("ours", ProjectronPlusPlus(RBF(gamma=1.0)), [4, 5, 6, 7]),
+        ("ours", ProjectronPlusPlus(RBF(scale=1.0)), [4, 5, 6, 7]),
     ]
     model = OMCL(mixed, average=False, **QUIET).fit(X, y)
     assert model.score(X, y) > 0.6
@@ -364,9 +364,9 @@ def test_flat_on_vectors():
     X[:, 3] = 0.25  # a constant column stays as it is
     new = data(60, seed=9)[0]
     for learner in (
-        ProjectronPlusPlus(RBF(gamma=4.0), eta=0.3),
+        ProjectronPlusPlus(RBF(scale=4.0), eta=0.3),
         PassiveAggressive(0.3),
-        KernelPerceptron(Chi2(gamma=2.0)),
+        KernelPerceptron(Chi2(scale=2.0)),
     ):
         plain = type(learner)(**learner.get_params(deep=False)).set_params(verbose=False)
         flat = Flat(learner, **QUIET).fit(X, y)
@@ -415,8 +415,8 @@ def test_flat_with_named_columns():
     X, y = data()
     names = [f"f{i}" for i in range(8)]
     frame = pd.DataFrame(X, columns=names)
-    numbers = [("a", RBF(gamma=1.0), [0, 1]), ("b", Linear(), [5, 2])]
-    words = [("a", RBF(gamma=1.0), ["f0", "f1"]), ("b", Linear(), ["f5", "f2"])]
+    numbers = [("a", RBF(scale=1.0), [0, 1]), ("b", Linear(), [5, 2])]
+    words = [("a", RBF(scale=1.0), ["f0", "f1"]), ("b", Linear(), ["f5", "f2"])]
     found = Flat(cues=words, **QUIET).fit(frame, y).decision_function(frame)
     assert_array_equal(found, Flat(cues=numbers, **QUIET).fit(X, y).decision_function(X))
 
@@ -501,8 +501,8 @@ def endless(n, first):
     learner = {"eta": 0.3, "record": False}
     model = OMCL(
         [
-            ("a", ProjectronPlusPlus(RBF(gamma=0.5), **learner), [0, 1]),
-            ("b", Projectron(Chi2(gamma=0.5), **learner), [2, 3]),
+            ("a", ProjectronPlusPlus(RBF(scale=0.5), **learner), [0, 1]),
+            ("b", Projectron(Chi2(scale=0.5), **learner), [2, 3]),
         ],
         record=False,
         **QUIET,

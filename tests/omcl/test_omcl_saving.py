@@ -26,7 +26,7 @@ QUIET = {"verbose": False}
 COLUMNS = ["a", "b", "c", "d", "e", "f"]
 CUES = [
     ("shape", ProjectronPlusPlus(RBF(), eta=0.3), [0, 1]),
-    ("colour", KernelPerceptron(Chi2(gamma=0.5)), slice(2, 4)),
+    ("colour", KernelPerceptron(Chi2(scale=0.5)), slice(2, 4)),
     ("texture", PassiveAggressive(np.float32(0.5)), np.array([4, 5])),
 ]
 NAMED = [(name, learner, COLUMNS[2 * j : 2 * j + 2]) for j, (name, learner, _) in enumerate(CUES)]
@@ -42,7 +42,7 @@ MODELS = {
     "OnlineGradientDescent": OnlineGradientDescent(0.3, **QUIET),
     "OMCL": OMCL(CUES, PassiveAggressive(0.3), **QUIET),
     "OMCL with defaults": OMCL(**QUIET),
-    "OMCL with a kernel on top": OMCL(CUES, ProjectronPlusPlus(RBF(gamma=4.0)), average=False, **QUIET),
+    "OMCL with a kernel on top": OMCL(CUES, ProjectronPlusPlus(RBF(scale=4.0)), average=False, **QUIET),
     "Vote": Vote(CUES, **QUIET),
     "Flat": Flat(KernelPerceptron(), scale="deviation", **QUIET),
     "Flat with defaults": Flat(**QUIET),

@@ -47,8 +47,8 @@ def test_theorem_3_1(seed, n_classes, step):
     """
     X, y = stream(seed, n_classes)
     cues = [
-        ("a", ProjectronPlusPlus(RBF(gamma=0.5), eta=0.3), [0, 1]),
-        ("b", KernelPerceptron(RBF(gamma=0.5)), [2, 3]),
+        ("a", ProjectronPlusPlus(RBF(scale=0.5), eta=0.3), [0, 1]),
+        ("b", KernelPerceptron(RBF(scale=0.5)), [2, 3]),
         ("c", PassiveAggressive(), [4, 5]),
         ("useless", KernelPerceptron(Linear()), [0]),
     ]
@@ -119,7 +119,7 @@ def test_bound_of_the_perceptron(seed, n_classes):
     """``M <= L + D + sqrt(D L)`` for any u with hinge losses of sum L on the mistakes and D = 2 ||u||^2
     (unit diagonal)."""
     X, y = stream(seed, n_classes)
-    K = plain_kernel("rbf", X, X, gamma=0.5)
+    K = plain_kernel("rbf", X, X, scale=0.5)
     model = KernelPerceptron("precomputed", average=False, **QUIET).fit(K, y)
     rng = np.random.default_rng(seed)
     wrong = np.flatnonzero(model.online_errors_)
@@ -143,9 +143,9 @@ def test_support_is_spread_out(seed, eta, plus):
     rng = np.random.default_rng(seed)
     X, y = rng.random((600, 1)), rng.integers(0, 3, 600)
     cls = ProjectronPlusPlus if plus else Projectron
-    model = cls(RBF(gamma=0.05), eta=eta, **QUIET).fit(X, y)
+    model = cls(RBF(scale=0.05), eta=eta, **QUIET).fit(X, y)
     members = model.support_vectors_
-    K = plain_kernel("rbf", members, members, gamma=0.05)
+    K = plain_kernel("rbf", members, members, scale=0.05)
     pivots = np.diag(np.linalg.cholesky(K)) ** 2  # squared distances from the span of the earlier members
     assert pivots.min() > 0.5 * eta**2 * (1.0 - 1e-6)
     gap = np.sqrt(-0.05 * np.log(1.0 - eta**2 / 4.0))
@@ -157,5 +157,5 @@ def test_support_is_spread_out(seed, eta, plus):
 def test_an_eta_beyond_the_diameter_keeps_one_sample():
     X, y = make_stream(300, 6, 3, noise=1.0)
     for cls in (Projectron, ProjectronPlusPlus):
-        model = cls(RBF(gamma=0.5), eta=np.sqrt(2.0) + 1e-9, **QUIET).fit(X, y)
+        model = cls(RBF(scale=0.5), eta=np.sqrt(2.0) + 1e-9, **QUIET).fit(X, y)
         assert model.support_.tolist() == [0]

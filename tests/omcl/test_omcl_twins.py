@@ -20,17 +20,17 @@ QUIET = {"verbose": False}
 CLASSES = {"perceptron": KernelPerceptron, "projectron": Projectron, "projectron++": ProjectronPlusPlus}
 # name -> (kernel of the package, arguments of the plain one, normalise)
 KERNELS = {
-    "rbf": (RBF(gamma=1.5), ("rbf", {"gamma": 1.5}), True),
-    "chi2": (Chi2(gamma=1.0), ("chi2", {"gamma": 1.0}), True),
-    "chi2 by distance": (ExpDistance("chi2", gamma=1.0), ("chi2", {"gamma": 1.0}), True),
-    "euclidean": (ExpDistance("euclidean", gamma=2.0), ("euclidean", {"gamma": 2.0}), True),
-    "cityblock": (ExpDistance("cityblock", gamma=4.0), ("cityblock", {"gamma": 4.0}), True),
+    "rbf": (RBF(scale=1.5), ("rbf", {"scale": 1.5}), True),
+    "chi2": (Chi2(scale=1.0), ("chi2", {"scale": 1.0}), True),
+    "chi2 by distance": (ExpDistance("chi2", scale=1.0), ("chi2", {"scale": 1.0}), True),
+    "euclidean": (ExpDistance("euclidean", scale=2.0), ("euclidean", {"scale": 2.0}), True),
+    "cityblock": (ExpDistance("cityblock", scale=4.0), ("cityblock", {"scale": 4.0}), True),
     "linear": (Linear(), ("linear", {}), True),
     "linear, as it is": (Linear(), ("linear", {"normalize": False}), False),
-    "poly": (Poly(degree=2, coef0=1.0, gamma=2.0), ("poly", {"gamma": 2.0}), True),
+    "poly": (Poly(degree=2, coef0=1.0, gamma=0.5), ("poly", {"scale": 2.0}), True),
     "poly, as it is": (
-        Poly(degree=3, coef0=0.5, gamma=8.0),
-        ("poly", {"gamma": 8.0, "degree": 3, "coef0": 0.5, "normalize": False}),
+        Poly(degree=3, coef0=0.5, gamma=0.125),
+        ("poly", {"scale": 8.0, "degree": 3, "coef0": 0.5, "normalize": False}),
         False,
     ),
 }
@@ -159,7 +159,7 @@ def test_projectron_plus_plus_with_eta_0_is_not_the_perceptron():
 def test_inverse_over_10000_updates(rule, eta):
     """Labels at random make every other visit an update; the features fill a square."""
     rng = np.random.default_rng(0)
-    model, worst = make(rule, RBF(gamma=0.5), eta, record=False), 0.0
+    model, worst = make(rule, RBF(scale=0.5), eta, record=False), 0.0
     for _ in range(40):
         X, y = rng.random((500, 2)), rng.integers(0, 3, 500)
         model.partial_fit(X, y, classes=[0, 1, 2])
@@ -170,7 +170,7 @@ def test_inverse_over_10000_updates(rule, eta):
     assert model.n_updates_ >= 10_000 and S < 60
     assert worst <= 1e-6
     # and against the matrix formed afresh
-    K = plain_kernel("rbf", model.support_vectors_, model.support_vectors_, gamma=0.5)
+    K = plain_kernel("rbf", model.support_vectors_, model.support_vectors_, scale=0.5)
     assert_allclose(model._hypothesis.gram[:S, :S], K, atol=1e-14)
     root = model._hypothesis.root[:S, :S]
     assert np.abs(K @ root.T @ root - np.eye(S)).max() <= 1e-6
@@ -180,7 +180,7 @@ def test_inverse_of_a_large_support_set():
     """Ten thousand updates of which several hundred enlarge the support set."""
     rng = np.random.default_rng(1)
     X, y = rng.random((12_000, 4)), rng.integers(0, 4, 12_000)
-    model = make("projectron++", RBF(gamma=0.12), 0.3, record=False).fit(X, y)
+    model = make("projectron++", RBF(scale=0.12), 0.3, record=False).fit(X, y)
     assert model.n_updates_ >= 10_000 and len(model.support_) > 400
     assert model.inverse_error_ <= 1e-6
 
@@ -195,12 +195,12 @@ def test_nearly_dependent_samples(eta, dtype, tolerance):
     """
     X, y = make_stream(1500, 2, 3, seed=3, noise=0.2)
     X = X.astype(dtype)
-    perceptron = make("perceptron", RBF(gamma=2.0)).fit(X, y)
-    model = make("projectron", RBF(gamma=2.0), eta).fit(X, y)
+    perceptron = make("perceptron", RBF(scale=2.0)).fit(X, y)
+    model = make("projectron", RBF(scale=2.0), eta).fit(X, y)
     assert_array_equal(model.online_errors_, perceptron.online_errors_)
     assert_allclose(model.online_losses_, perceptron.online_losses_, atol=max(tolerance, 2.0 * eta))
     assert len(model.support_) < 60 < model.n_updates_ / 10
-    plus = make("projectron++", RBF(gamma=2.0), eta).fit(X, y)
+    plus = make("projectron++", RBF(scale=2.0), eta).fit(X, y)
     assert np.isfinite(plus.dual_coef_).all()
     assert np.isfinite(plus.online_losses_).all()
     assert len(plus.support_) < 60
@@ -211,7 +211,7 @@ def test_an_inexact_inverse_is_computed_afresh():
     """The next new support sample shows the damage; the samples after it do not feel it any more."""
     X, y = make_stream(300, 8, 3, seed=4)
     model, sound = (
-        make("projectron++", RBF(gamma=1.5), 0.3).partial_fit(X[:150], y[:150], classes=[0, 1, 2])
+        make("projectron++", RBF(scale=1.5), 0.3).partial_fit(X[:150], y[:150], classes=[0, 1, 2])
         for _ in range(2)
     )
     model._hypothesis.root *= 1.0 + 1e-6
@@ -300,7 +300,7 @@ def test_steps_of_pa():
 def test_a_tie_is_a_mistake_against_the_first_wrong_class(model):
     """Before the first sample all scores are 0."""
     if hasattr(model, "kernel"):
-        model.set_params(kernel=RBF(gamma=1.0))
+        model.set_params(kernel=RBF(scale=1.0))
     for label, rival in ((0, 1), (1, 0), (2, 0)):
         model = clone(model).set_params(average=False)
         model.partial_fit([[1.0, 2.0]], [label], classes=[0, 1, 2])
@@ -313,7 +313,7 @@ def test_a_margin_error_is_no_mistake():
     """The Perceptron and the Projectron pass over it; Projectron++ mends it without a new support sample."""
     X, y = np.array([[0.0], [0.9]]), [0, 0]
     for rule in CLASSES:
-        model = make(rule, RBF(gamma=1.0), 20.0, average=False).partial_fit(X, y, classes=[0, 1])
+        model = make(rule, RBF(scale=1.0), 20.0, average=False).partial_fit(X, y, classes=[0, 1])
         assert model.online_errors_.tolist() == [True, False] and 0.0 < model.online_losses_[1] < 1.0
         assert model.support_.tolist() == [0] and model.n_updates_ == (2 if rule == "projectron++" else 1)
 
@@ -325,7 +325,7 @@ def test_margin_errors_whose_gain_is_too_small_are_skipped():
     k = np.exp(-1.0)
     loss, delta = 1.0 - 2.0 * k, np.sqrt(2.0 * (1.0 - k * k))
     for eta, updates in ((0.99 * delta / loss, 1), (1.01 * delta / loss, 2), (0.0, 1)):
-        model = ProjectronPlusPlus(RBF(gamma=1.0), eta=eta, average=False, **QUIET).partial_fit(
+        model = ProjectronPlusPlus(RBF(scale=1.0), eta=eta, average=False, **QUIET).partial_fit(
             X, y, classes=[0, 1]
         )
         assert model.n_updates_ == updates

@@ -85,7 +85,7 @@ class Trial:
     """
 
     def __init__(self, task, train, judged, n_priors=None, replaced=None):
-        self.bank = KernelBank([("new", RBF(gamma=task.gamma), slice(None))], task.X[train])
+        self.bank = KernelBank([("new", RBF(scale=task.width), slice(None))], task.X[train])
         self.rows = np.ascontiguousarray(next(iter(self.bank.cross(task.X[judged]).blocks(memory=4e9)))[1])
         self.y, self.y_judged = task.y[train], task.y[judged]
         self.weight = compute_sample_weight("balanced", self.y_judged)

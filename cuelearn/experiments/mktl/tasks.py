@@ -106,7 +106,7 @@ class TransferTask(NamedTuple):
     columns: list
     priors: tuple  # the models behind `scores` and `same`
     same_priors: tuple
-    gamma: float  # width of `same` and of all methods: the mean squared distance among the priors' samples
+    width: float  # width of `same` and of all methods: the mean squared distance among the priors' samples
 
 
 # ---------------------------------------------------------------- classes
@@ -194,9 +194,9 @@ def _known_rows(data, drawing, label):
 
 
 def _width(data, columns, rows):
-    """The mean squared distance that ``RBF(gamma="mean")`` would take from these rows."""
+    """The mean squared distance that ``RBF(scale="mean")`` would take from these rows."""
     bank = KernelBank([("all", RBF(), slice(None))], data.X[np.ix_(rows, columns)], memory=0)
-    return float(bank.triples[0][1].gamma)
+    return float(bank.triples[0][1].scale)
 
 
 def _scores(priors, data, rows):
@@ -205,12 +205,12 @@ def _scores(priors, data, rows):
         return np.hstack([prior.scores(X) for prior in priors])
 
 
-def _task(data, drawing, rows, y, priors, same, gamma, test=None):
+def _task(data, drawing, rows, y, priors, same, width, test=None):
     """A task on some rows of the data; `same` is `priors` where these are of the task's own kind."""
     columns, scores = same[0].columns, _scores(priors, data, rows)
     own = scores if same is priors else _scores(same, data, rows)
     names = tuple(c for prior in priors for c in prior.classes)
-    X, models = data.X[np.ix_(rows, columns)].astype(np.float64), (tuple(priors), tuple(same), gamma)
+    X, models = data.X[np.ix_(rows, columns)].astype(np.float64), (tuple(priors), tuple(same), width)
     return TransferTask(X, y, scores, own, names, drawing[rows], test, data, rows, columns, *models)
 
 
@@ -251,7 +251,7 @@ def _known(name):
     for some in known:
         parts = [_known_rows(data, drawing, label) for label in some]
         split.append([np.concatenate(rows) for rows in zip(*parts, strict=True)])
-    gamma = _width(data, columns, np.concatenate([train for train, _ in split]))
+    width = _width(data, columns, np.concatenate([train for train, _ in split]))
     priors, same = [], []
     for (learner, cues, _), some, rows in zip(setup.models, known, split, strict=True):
         classes = sorted(data.target_names[label] for label in some)  # as a fitted model's columns
@@ -261,9 +261,9 @@ def _known(name):
             stump, kind = DecisionTreeClassifier(max_depth=DEPTH), "boosted trees"
             model = AdaBoostClassifier(stump, n_estimators=N_TREES, random_state=0)
         priors.append(_prior(f"{kind} on {', '.join(cues)}", classes, data, own, labels, model, *rows))
-        model = _svm([(setup.cue, RBF(gamma=gamma), slice(None))])
+        model = _svm([(setup.cue, RBF(scale=width), slice(None))])
         same.append(_prior(f"SVM on {setup.cue}", classes, data, columns, labels, model, *rows))
-    return data, drawing, new, others, priors, same, gamma
+    return data, drawing, new, others, priors, same, width
 
 
 @lru_cache(maxsize=6)
@@ -311,15 +311,15 @@ def _shared():
     scale = np.concatenate([np.full(s.stop - s.start, v**-0.5) for s, v in zip(data.cues.values(), spread)])
     data = data._replace(X=(data.X * scale).astype(np.float32))
     columns, priors = list(range(data.X.shape[1])), {}
-    gamma = _width(data, columns, train)
+    width = _width(data, columns, train)
     for label, own in split.items():
         name, rows = (
             data.target_names[label],
             [np.concatenate(both) for both in zip(own, behind, strict=True)],
         )
-        model, told = _svm([("all", RBF(gamma=gamma), slice(None))]), f"SVM of {name} against the background"
+        model, told = _svm([("all", RBF(scale=width), slice(None))]), f"SVM of {name} against the background"
         priors[name] = _prior(told, (name,), data, columns, (data.y == label).astype(int), model, *rows)
-    return data, drawing, priors, gamma
+    return data, drawing, priors, width
 
 
 @lru_cache(maxsize=N_TARGETS + N_OTHERS)
@@ -333,11 +333,11 @@ def binary_task(target):
     among = binary_targets(), binary_targets(others=True)
     if target not in sum(among, []):
         raise ValueError(f"target must be one of {sum(among, [])}, got {target!r}")
-    data, drawing, priors, gamma = _shared()
+    data, drawing, priors, width = _shared()
     known = [prior for name, prior in priors.items() if name != target][: N_TARGETS - 1]
     label, background = data.target_names.index(target), _binary_things()[2][1 + (target in among[1])]
     rows = np.flatnonzero(np.isin(data.y, [label, *background]))
-    return _task(data, drawing, rows, (data.y[rows] == label).astype(int), known, known, gamma)
+    return _task(data, drawing, rows, (data.y[rows] == label).astype(int), known, known, width)
 
 
 # ---------------------------------------------------------------- draws

@@ -73,11 +73,11 @@ def build(method, modelled, chosen, X, parts, seed, effort):
         metric = ["cosine" if c == parts["face"] else "sqeuclidean" for c in columns]
         # the cosine distance of unit vectors is half their squared distance
         widths = [chosen["width"] * (0.5 if m == "cosine" else 1.0) for m in metric]
-        gamma = [w * mean_distance(X[:, c]) for w, c in zip(widths, columns, strict=True)]
-        return DistNaming(metric=metric, columns=columns, gamma=gamma)
+        scale = [w * mean_distance(X[:, c]) for w, c in zip(widths, columns, strict=True)]
+        return DistNaming(metric=metric, columns=columns, scale=scale)
 
     def kernel(cue):
-        return (cue, RBF(gamma=chosen["width"] * mean_distance(X[:, parts[cue]])), parts[cue])
+        return (cue, RBF(scale=chosen["width"] * mean_distance(X[:, parts[cue]])), parts[cue])
 
     kernels = [[kernel(cue) for cue in CUES[a]] for a in ATTRIBUTES[modelled]]
     return MMS(kernels, C=chosen["C"], random_state=seed, **DUAL, **effort)

@@ -90,7 +90,7 @@ def _emoji():
     told = f"{len(things)} things in up to four styles, {len(names)} keywords, split by thing"
     y = emoji.keywords[np.ix_(thing, keywords)]
     data = data._replace(y=y, target_names=names, description=told)
-    kernels = [(cue, RBF() if cue in pictures.PLAIN else Chi2(gamma="mean"), data.cues[cue]) for cue in cues]
+    kernels = [(cue, RBF() if cue in pictures.PLAIN else Chi2(), data.cues[cue]) for cue in cues]
     groups = tuple(group for group, kind in enumerate(KINDS.values()) for _ in kind)
     return LabelSet(data, kernels, groups, emoji.family[thing])
 

@@ -30,7 +30,7 @@ GROUP = 4  # species on either side of a pair of leaves
 
 
 class Pair(NamedTuple):
-    """A binary task, labels 0 and 1; `kernels` are (name, kernel, columns) with numbers for gamma.
+    """A binary task, labels 0 and 1; `kernels` are (name, kernel, columns) with numbers for scale.
 
     `families` of the training samples are on one side wherever one of `held_parts` is held back. `half` of
     each test sample, 0 or 1: what is found on one half can be judged on the other.
