@@ -18,6 +18,7 @@ from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, classes_of_stream, labels_of, labels_within, warn_if_sorted
 from cuelearn.core.estimator import SEQUENCE, Estimator, Number, load, parameters, validated
 from cuelearn.core.progress import progress
+from cuelearn.core.weights import check_sample_weight
 from cuelearn.kernels import RBF
 from cuelearn.kernels.specifications import check_kernels
 from cuelearn.kernels.stack import refuse_kernels, training_bank
@@ -89,6 +90,12 @@ TEXTS = {
         "Called up to some 200 times in `fit`, at least once in every pass; a true return value ends "
         "the run (with `one_vs_rest` that of the present class).",
     ),
+    "sample_weight": (
+        "array-like of float >= 0, shape (n,), or None",
+        "Factors on the updates of predictors and on the losses that move the kernels' weights. A sample of "
+        "weight 0 changes nothing; its prediction is recorded. Weight 2 is not the sample twice: a second "
+        "visit sees what the first has learnt.",
+    ),
     "validation": (
         "float in (0, 1), or array of int",
         "Share of the training samples that is held back, drawn at random with every class in it; or which.",
@@ -147,8 +154,8 @@ class Result(NamedTuple):
 class Learner:
     """The state of one binary problem: a predictor and a weight for every kernel.
 
-    Subclasses implement ``visit(samples, order, targets, uniforms)``, which learns from some samples in
-    order.
+    Subclasses implement ``visit(samples, order, targets, sample_weights, uniforms)``, which learns from some
+    samples in order; targets and weights are by sample, uniform numbers by visit.
     """
 
     #: What a saved model holds besides the predictors.
@@ -238,19 +245,34 @@ class Learner:
 
     # ------------------------------------------------------------ passes
 
-    def run(self, samples, targets, n_epochs, *, rows=None, shuffle=False, chunk=None, watch=None, bar=None):
+    def run(
+        self,
+        samples,
+        targets,
+        n_epochs,
+        *,
+        sample_weights=None,
+        rows=None,
+        shuffle=False,
+        chunk=None,
+        watch=None,
+        bar=None,
+    ):
         """Passes over `samples`, or over some `rows` of them; returns the `Result`.
+
+        `sample_weights`, shape (n,), multiply the updates.
 
         `chunk` is the number of visits between two rows of the history, after which `bar` moves and
         ``watch(learner, step)`` is called with the clock stopped; a true value of it ends the run.
         """
         visited = np.arange(targets.size) if rows is None else rows
+        sample_weights = np.ones(targets.size) if sample_weights is None else sample_weights
         self.table, self.trail = [], []
         chunk = chunk or max(CHUNK, visited.size * n_epochs // 200)
         begun = time.perf_counter()
         for epoch, part, uniforms in self._chunks(visited, n_epochs, shuffle, chunk):
             self.reserve(targets.size, part.size)
-            self.visit(samples, part, targets, uniforms)
+            self.visit(samples, part, targets, sample_weights, uniforms)
             self.note(0, 0, 0, 0, visits=part.astype(np.min_scalar_type(targets.size)))
             support = int(self.predictors.count.sum())
             seconds, errors = time.perf_counter() - begun, self.n_mistakes / self.n_seen
@@ -320,6 +342,12 @@ def signs_of(labels, n_classes):
     """Targets -1 and 1 of the binary problems: one for two classes, else each class against the rest."""
     positive = [1] if n_classes == 2 else range(n_classes)
     return [np.where(labels == c, 1.0, -1.0) for c in positive]
+
+
+def weights_of(sample_weight, n_samples):
+    """Weights of the samples, checked; 1 where there are none."""
+    weights = check_sample_weight(sample_weight, n_samples)
+    return np.ones(n_samples) if weights is None else weights
 
 
 def held_back(labels, share, rng):
@@ -399,8 +427,9 @@ class OnlineKernels(ClassifierMixin, Estimator):
         self.n_features_in_ = bank.n_samples
         return bank, labels_of(self, y, bank.n_samples)
 
+    @documented
     @validated
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Learn from scratch, in `n_epochs` passes.
 
         Parameters
@@ -409,6 +438,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
             that is in memory, or a KernelStack
         y : array-like, shape (n,)
             Two classes; more with ``one_vs_rest=True``.
+        $sample_weight
 
         Returns
         -------
@@ -418,6 +448,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
         rng = as_generator(self.random_state)
         classes = check_two_classes(self, y)
         labels = np.searchsorted(classes, y)
+        sample_weights = weights_of(sample_weight, y.size)
         warn_if_sorted(self, labels)
         source, samples = bank_of(self, X)
         self.classes_, self._source = classes, source
@@ -434,7 +465,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
 
             looked_at = self.callback is not None
             results = Parallel(n_jobs=1 if looked_at else self.n_jobs, prefer="threads")(
-                delayed(self._run)(learner, samples, signs, watch if looked_at else None, bar)
+                delayed(self._run)(learner, samples, signs, sample_weights, watch if looked_at else None, bar)
                 for learner, signs in zip(self._learners, targets, strict=True)
             )
         if not source.width:  # matrices
@@ -449,8 +480,8 @@ class OnlineKernels(ClassifierMixin, Estimator):
         self.n_iter_ = self.n_epochs
         return self
 
-    def _run(self, learner, samples, targets, watch, bar):
-        options = {"shuffle": self.shuffle, "watch": watch, "bar": bar}
+    def _run(self, learner, samples, targets, sample_weights, watch, bar):
+        options = {"shuffle": self.shuffle, "watch": watch, "bar": bar, "sample_weights": sample_weights}
         return learner.run(samples, targets, self.n_epochs, **options)
 
     def _begin(self, rng, n_rounds):
@@ -609,8 +640,9 @@ class StreamingKernels(OnlineKernels):
         lambda learner: learner.record("mistakes"), "Whether each visit was a mistake.", list
     )
 
+    @documented
     @validated
-    def partial_fit(self, X, y, classes=None):
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Go on learning from a batch of any size, in the given order; a batch that is refused leaves no
         trace.
 
@@ -621,6 +653,7 @@ class StreamingKernels(OnlineKernels):
         y : array-like, shape (n,)
         classes : array-like, optional
             All classes; needed at the first call.
+        $sample_weight
 
         Returns
         -------
@@ -640,16 +673,19 @@ class StreamingKernels(OnlineKernels):
         check_two_classes(self, known)
         X, y = self._checked(X, y, reset=first)
         labels = labels_within(y, known)
+        sample_weights = weights_of(sample_weight, y.size)
         samples = self._open(X, known) if first else self._source.pack(X)
         held, n, seen = len(self._held.data), y.size, self._learners[0].n_seen
         before = sum(learner.n_updates for learner in self._learners)
         data = np.concatenate([self._held.data, samples.data])
         together = Samples(data, np.concatenate([self._held.scale, samples.scale]), samples.stack)
         self._numbers = np.concatenate([self._numbers, seen + np.arange(n)])
+        sample_weights = np.concatenate([np.zeros(held), sample_weights])
         for learner, targets in zip(self._learners, signs_of(labels, known.size), strict=True):
             targets = np.concatenate([np.zeros(held), targets])
             learner.reserve(held + n, n)
-            learner.visit(together, np.arange(held, held + n), targets, learner.rng.random(n))
+            order, uniforms = np.arange(held, held + n), learner.rng.random(n)
+            learner.visit(together, order, targets, sample_weights, uniforms)
             learner.note(0, 0, 0, 0, visits=seen + np.arange(n))
         if sum(learner.n_updates for learner in self._learners) > before:
             self._keep(together)

@@ -21,12 +21,12 @@ class Judged(Committee):
         self.n_jobs = n_jobs
         self.accuracy = np.zeros(self.q.size)
 
-    def visit(self, samples, order, targets, uniforms):
+    def visit(self, samples, order, targets, sample_weights, uniforms):
         """Learn from samples in order; `n_mistakes` is the mean of the kernels'."""
         everyone = np.arange(self.q.size)
         groups = np.array_split(everyone, min(everyone.size, 8))
         counts = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self.learn)(members, samples, order, targets) for members in groups
+            delayed(self.learn)(members, samples, order, targets, sample_weights) for members in groups
         )
         self.note(order.size, sum(c[0] for c in counts), sum(c[1] for c in counts), 0)
         self.n_mistakes = float(self.own_mistakes.mean())
@@ -43,6 +43,7 @@ class MuTron(OnlineKernels):
     """MuTron: a Perceptron for every kernel, and the one that errs least on held-back samples.
 
     The samples held back are stratified, every class is among them; the paper does not say how it draws them.
+    Weights of the samples multiply the updates, and count in the accuracy.
 
     Parameters
     ----------
@@ -83,14 +84,16 @@ class MuTron(OnlineKernels):
     def _learner(self, kernels, rng, n_rounds):
         return Judged(kernels, rng, n_jobs=self.n_jobs if self.classes_.size == 2 else None)
 
-    def _run(self, learner, samples, targets, watch, bar):
+    def _run(self, learner, samples, targets, sample_weights, watch, bar):
         train, test = held_back(targets, self.validation, learner.rng)
+        if not sample_weights[test].any():
+            raise ValueError("sample_weight must be positive for some of the samples held back by validation")
         stack = samples.stack[:, test] if not self._source.width else samples.stack
         theirs = Samples(samples.data[test], samples.scale[test], stack)
         options = {"rows": train, "shuffle": self.shuffle, "watch": watch, "bar": bar}
-        result = learner.run(samples, targets, self.n_epochs, **options)
+        result = learner.run(samples, targets, self.n_epochs, sample_weights=sample_weights, **options)
         right = np.where(learner.outputs(theirs, samples) > 0.0, 1.0, -1.0) == targets[test][:, None]
-        learner.accuracy = right.mean(axis=0)
+        learner.accuracy = np.average(right, axis=0, weights=sample_weights[test])
         return result
 
     mistakes_per_kernel_ = OM1.mistakes_per_kernel_

@@ -19,10 +19,11 @@ def oks_pass(kernels, samples, visits, weights, predictors, rates):
         i = visits.order[t]
         n_evaluations += predictors.count[j]
         visits.losses[t] = visits.mistakes[t]
-        if visits.mistakes[t]:
-            add(predictors, j, i, rates.step * visits.targets[i] / weights.p[j])
+        factor = visits.sample_weights[i]
+        if visits.mistakes[t] and factor > 0.0:
+            add(predictors, j, i, factor * rates.step * visits.targets[i] / weights.p[j])
             n_updates += 1
-            weights.log_weights[j] -= rates.eta / weights.p[j]
+            weights.log_weights[j] -= factor * rates.eta / weights.p[j]
             set_probabilities(weights, rates.delta)
     return n_updates, n_evaluations
 
@@ -38,8 +39,8 @@ class OKS(SamplingKernels):
     .. math:: w_i \leftarrow w_i \exp(-\eta z / p_i), \qquad
               f_i \leftarrow f_i + y z\, k_i(x, \cdot) / p_i, \qquad q = w / \textstyle\sum_j w_j .
 
-    Dividing by the probability makes both estimates unbiased. The paper's step :math:`\lambda` of the
-    predictors is 1: draws, mistakes and probabilities do not depend on it.
+    Dividing by the probability makes both estimates unbiased. A sample's weight multiplies z. The paper's
+    step :math:`\lambda` of the predictors is 1: draws, mistakes and probabilities do not depend on it.
 
     Parameters
     ----------

@@ -14,29 +14,41 @@ __all__ = ["Committee", "OM1", "committee_pass"]
 
 @njit(cache=True, nogil=True)
 def committee_pass(
-    kernels, members, samples, order, targets, discount, weights, predictors, mistakes, own_mistakes
+    kernels,
+    members,
+    samples,
+    order,
+    targets,
+    sample_weights,
+    discount,
+    weights,
+    predictors,
+    mistakes,
+    own_mistakes,
 ):
     """Some kernels' Perceptrons learn from their own mistakes; a kernel that errs is discounted, the vote
     predicts.
 
-    `discount` is -log(beta). With 0 the weights stay: Perceptrons side by side. Written: `mistakes` of the
-    vote at each visit, `own_mistakes` of each kernel. Returns the numbers of updates and of kernel values.
+    `discount` is -log(beta). With 0 the weights stay: Perceptrons side by side. A sample of weight 0 changes
+    nothing. Written: `mistakes` of the vote at each visit, `own_mistakes` of each kernel. Returns the numbers
+    of updates and of kernel values.
     """
     n_updates, n_evaluations = 0, 0
     for t in range(order.shape[0]):
         i = order[t]
-        y, vote, changed = targets[i], 0.0, False
+        y, factor, vote, changed = targets[i], sample_weights[i], 0.0, False
         for k in range(members.shape[0]):
             j = members[k]
             value = output(kernels, predictors, j, samples, i, samples)
             n_evaluations += predictors.count[j]
             vote += np.sign(value) * weights.q[j]
             if y * value <= 0.0:
-                add(predictors, j, i, y)
                 own_mistakes[j] += 1
-                n_updates += 1
-                weights.log_weights[j] -= discount
-                changed = True
+                if factor > 0.0:
+                    add(predictors, j, i, factor * y)
+                    n_updates += 1
+                    weights.log_weights[j] -= factor * discount
+                    changed = True
         mistakes[t] = y * vote <= 0.0
         if changed and discount > 0.0:
             set_probabilities(weights, 0.0)
@@ -53,15 +65,17 @@ class Committee(Learner):
         self.discount = discount
         self.own_mistakes = np.zeros(self.q.size, dtype=np.int64)
 
-    def learn(self, members, samples, order, targets):
+    def learn(self, members, samples, order, targets, sample_weights):
         """A pass of some kernels; returns numbers of updates and kernel values, and the vote's mistakes."""
         mistakes = np.zeros(order.size, dtype=np.bool_)
         held = (self.discount, self.weights, self.predictors, mistakes, self.own_mistakes)
-        return *committee_pass(self.kernels, members, samples, order, targets, *held), mistakes
+        visits = (samples, order, targets, sample_weights)
+        return *committee_pass(self.kernels, members, *visits, *held), mistakes
 
-    def visit(self, samples, order, targets, uniforms):
+    def visit(self, samples, order, targets, sample_weights, uniforms):
         """Learn from samples in order."""
-        updates, evaluations, mistakes = self.learn(np.arange(self.q.size), samples, order, targets)
+        visits = (samples, order, targets, sample_weights)
+        updates, evaluations, mistakes = self.learn(np.arange(self.q.size), *visits)
         self.note(order.size, updates, evaluations, int(mistakes.sum()), mistakes=mistakes)
 
 
@@ -73,6 +87,8 @@ class OM1(StreamingKernels):
     .. math:: \hat y = \operatorname{sign} \sum_i q_i \operatorname{sign} f_i(x), \qquad
               z_i = 1[y f_i(x) \le 0], \qquad w_i \leftarrow \beta^{z_i} w_i, \qquad f_i \leftarrow f_i +
               z_i\, y\, k_i(x, \cdot) .
+
+    A sample's weight multiplies its :math:`z_i`.
 
     Parameters
     ----------

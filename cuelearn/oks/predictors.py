@@ -62,13 +62,15 @@ class Weights(NamedTuple):
 
 
 class Visits(NamedTuple):
-    """Samples in the order of the visits, with their targets (by sample) and a random number in [0, 1) each.
+    """Samples in the order of the visits, with their targets and weights (by sample) and a random number in
+    [0, 1) for each visit. A sample of weight 0 changes nothing.
 
     Written at each visit: the kernel drawn, whether the prediction was a mistake, and its loss.
     """
 
     order: np.ndarray
     targets: np.ndarray
+    sample_weights: np.ndarray
     uniforms: np.ndarray
     drawn: np.ndarray
     mistakes: np.ndarray

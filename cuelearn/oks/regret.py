@@ -42,7 +42,9 @@ def regret_pass(kernels, samples, visits, weights, predictors, rates):
         n_evaluations += predictors.count[j]
         value, slope = loss_and_slope(rates.loss, output, visits.targets[i])
         visits.losses[t] = value
-        price, amount = rates.eta * value / weights.p[j], -rates.step * slope / weights.p[j]
+        factor = visits.sample_weights[i]
+        price = factor * rates.eta * value / weights.p[j]
+        amount = -factor * rates.step * slope / weights.p[j]
         if amount != 0.0:
             add(predictors, j, i, amount)
             n_updates += 1
@@ -62,6 +64,8 @@ class OKSRegret(SamplingKernels):
 
     .. math:: w_i \leftarrow w_i \exp(-\eta\, \ell(f_i(x), y) / p_i), \qquad
               f_i \leftarrow f_i - \lambda\, \ell'(f_i(x), y)\, k_i(x, \cdot) / p_i .
+
+    A sample's weight multiplies the loss.
 
     Parameters
     ----------
@@ -112,8 +116,8 @@ class OKSRegret(SamplingKernels):
         return Selector(kernels, rng, rule=regret_pass, delta=shares(self.delta), **options)
 
     @validated
-    def fit(self, X, y):
-        super().fit(X, y)
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight)
         largest = max(learner.record("losses").max() for learner in self._learners)
         if not largest < DIVERGED:
             warnings.warn(

@@ -91,14 +91,14 @@ class Selector(Learner):
             return float(self.step)
         return math.sqrt(min(self.deltas) / (self.q.size * self.n_rounds))
 
-    def visit(self, samples, order, targets, uniforms):
+    def visit(self, samples, order, targets, sample_weights, uniforms):
         """Learn from samples in order; `uniforms` are the random numbers of the draws."""
         done = 0
         while done < order.size:
             if self.n_seen >= self.n_rounds:
                 self._double()
             part = slice(done, done + self.n_rounds - self.n_seen)
-            self._visit_part(samples, order[part], targets, uniforms[part])
+            self._visit_part(samples, order[part], targets, sample_weights, uniforms[part])
             done = part.stop
 
     def _double(self):
@@ -115,10 +115,10 @@ class Selector(Learner):
         if self.step == "auto":
             self.predictors.coef[:] *= math.sqrt(0.5)
 
-    def _visit_part(self, samples, order, targets, uniforms):
+    def _visit_part(self, samples, order, targets, sample_weights, uniforms):
         n = order.size
         notes = {"drawn": np.empty(n, np.int32), "mistakes": np.empty(n, np.bool_), "losses": np.empty(n)}
-        visits = Visits(order, targets, uniforms, **notes)
+        visits = Visits(order, targets, sample_weights, uniforms, **notes)
         rates = Rates(self.delta, self.rate, self.step_length, self.loss)
         counts = self.rule(self.kernels, samples, visits, self.weights, self.predictors, rates)
         self.note(n, *counts, int(notes["mistakes"].sum()), **notes)
@@ -136,6 +136,7 @@ def solve_selection(
     chunk=None,
     watch=None,
     shuffle=False,
+    sample_weights=None,
     **rates,
 ):
     """Run a selection algorithm over samples.
@@ -150,7 +151,7 @@ def solve_selection(
     rule : `oks.oks_pass`, `regret.regret_pass` or `som.som_pass`
     delta : float or sequence
         As of `OKS`.
-    chunk, watch, n_epochs, shuffle
+    chunk, watch, n_epochs, shuffle, sample_weights
         As of `Learner.run`; ``chunk=1`` with a `watch` sees every visit.
     rng : Generator, int or None
     eta, step, loss
@@ -175,7 +176,8 @@ def solve_selection(
     rates |= {"delta": shares(delta), "n_rounds": n_epochs * len(targets)}
     learner = Selector(source.kernels, as_generator(rng), rule=rule, **rates)
     targets = np.asarray(targets, dtype=np.float64)
-    return learner.run(samples, targets, n_epochs, shuffle=shuffle, chunk=chunk, watch=watch)
+    options = {"shuffle": shuffle, "chunk": chunk, "watch": watch, "sample_weights": sample_weights}
+    return learner.run(samples, targets, n_epochs, **options)
 
 
 def shares(delta, least="(0"):

@@ -21,10 +21,11 @@ def som_pass(kernels, samples, visits, weights, predictors, rates):
         i = visits.order[t]
         n_evaluations += predictors.count[j]
         visits.losses[t] = visits.mistakes[t]
-        if visits.mistakes[t]:
-            add(predictors, j, i, rates.step * visits.targets[i])
+        factor = visits.sample_weights[i]
+        if visits.mistakes[t] and factor > 0.0:
+            add(predictors, j, i, factor * rates.step * visits.targets[i])
             n_updates += 1
-            weights.log_weights[j] -= rates.eta
+            weights.log_weights[j] -= factor * rates.eta
             set_probabilities(weights, rates.delta)
     return n_updates, n_evaluations
 
@@ -35,7 +36,8 @@ class SOM(SamplingKernels):
     r"""Stochastic online multiple kernel learning with a single update: OKS without its unbiased estimates.
 
     One kernel is drawn from :math:`p = (1-\delta) q + \delta/m`; if it errs, :math:`w_i \leftarrow \beta w_i`
-    and :math:`f_i \leftarrow f_i + y\, k_i(x, \cdot)`.
+    and :math:`f_i \leftarrow f_i + y\, k_i(x, \cdot)`. With a sample's weight s they are :math:`\beta^s` and
+    :math:`s y`.
 
     Parameters
     ----------

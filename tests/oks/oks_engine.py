@@ -38,14 +38,15 @@ class State:
         other.log_weights, other.q, other.p = self.log_weights.copy(), self.q.copy(), self.p.copy()
         return other
 
-    def run(self, order, targets, uniforms, delta, eta, step):
+    def run(self, order, targets, uniforms, delta, eta, step, weights=None):
         """Visits; what was drawn, whether it erred, and its loss."""
         order = np.asarray(order, dtype=np.int64)
         drawn = np.empty(order.size, dtype=np.int64)
         mistakes = np.empty(order.size, dtype=np.bool_)
         losses = np.empty(order.size)
         targets, uniforms = np.asarray(targets, dtype=np.float64), np.asarray(uniforms, dtype=np.float64)
-        visits = Visits(order, targets, uniforms, drawn, mistakes, losses)
+        factors = np.ones(targets.size) if weights is None else weights
+        visits = Visits(order, targets, factors, uniforms, drawn, mistakes, losses)
         weights = Weights(self.log_weights, self.q, self.p)
         rates = Rates(float(delta), float(eta), float(step), self.loss)
         updates, evaluations = self.rule(self.kernels, self.samples, visits, weights, self.predictors, rates)

@@ -150,10 +150,11 @@ class Selection:
     """Algorithm 2 ("oks"), Algorithm 1 ("regret") or SOM ("som"), one visit at a time.
 
     K is the stack of kernels (n_kernels, n, n), y the labels by sample. `choose(p, t)` draws; all that is
-    seen is kept per visit.
+    seen is kept per visit. `weights` of the samples multiply what is learnt from them.
     """
 
-    def __init__(self, rule, K, y, *, loss="hinge", beta=None):
+    def __init__(self, rule, K, y, *, loss="hinge", beta=None, weights=None):
+        self.weights = np.ones(len(y)) if weights is None else weights
         self.rule, self.K, self.y, self.loss, self.beta = rule, K, y, loss, beta
         self.m = len(K)
         self.log_weights = [0.0] * self.m
@@ -196,7 +197,8 @@ class Selection:
         self.losses.append(loss)
         self.p_used.append(p)
         self.q_used.append(q)
-        self.log_weights[j] -= penalty
+        self.log_weights[j] -= self.weights[i] * penalty
+        amount *= self.weights[i]
         if amount != 0.0:
             predictor[i] = predictor.get(i, 0.0) + amount
             self.n_updates += 1
@@ -216,12 +218,13 @@ def run_selection(
     shuffle=True,
     loss="hinge",
     beta=None,
+    weights=None,
 ):
     """A whole run as `fit` makes it; `step` may be a function of (delta, n_kernels, horizon)."""
     n, m = len(y), len(K)
     total = n * n_epochs
     rng = np.random.default_rng(seed) if rng is None else rng
-    twin = Selection(rule, K, y, loss=loss, beta=beta)
+    twin = Selection(rule, K, y, loss=loss, beta=beta, weights=weights)
     orders, uniforms = plan(n, n_epochs, shuffle, rng)
     for epoch in range(n_epochs):
         d = delta_of(delta, epoch)
@@ -234,23 +237,25 @@ def run_selection(
     return twin
 
 
-def perceptron(kernel, y, order):
+def perceptron(kernel, y, order, weights=None):
     """A Perceptron on one kernel matrix: its dictionary, the visits on which it erred, and the values it
     asked for."""
     predictor, mistakes, asked = {}, [], 0
+    weights = np.ones(len(y)) if weights is None else weights
     for i in order:
         asked += len(predictor)
         wrong = y[i] * sum(c * kernel[i, s] for s, c in predictor.items()) <= 0.0
         mistakes.append(bool(wrong))
-        if wrong:
-            predictor[i] = predictor.get(i, 0.0) + y[i]
+        if wrong and weights[i]:
+            predictor[i] = predictor.get(i, 0.0) + weights[i] * y[i]
     return SimpleNamespace(predictor=predictor, mistakes=np.array(mistakes), n_evaluations=asked)
 
 
-def run_om1(K, y, *, beta=0.8, order=None):
+def run_om1(K, y, *, beta=0.8, order=None, factors=None):
     """Jin, Hoi and Yang (2010), Algorithm 1: Perceptrons side by side and the vote of their signs."""
     order = range(len(y)) if order is None else order
-    m = len(K)
+    factors = np.ones(len(y)) if factors is None else factors
+    m, n_updates = len(K), 0
     weights, predictors, own = np.ones(m), [{} for _ in range(m)], np.zeros(m, dtype=int)
     mistakes, asked = [], 0
     for i in order:
@@ -260,16 +265,18 @@ def run_om1(K, y, *, beta=0.8, order=None):
         mistakes.append(bool(y[i] * (q @ np.sign(values)) <= 0.0))
         for j in range(m):
             if y[i] * values[j] <= 0.0:
-                weights[j] *= beta
-                predictors[j][i] = predictors[j].get(i, 0.0) + y[i]
                 own[j] += 1
+                if factors[i]:
+                    weights[j] *= beta ** factors[i]
+                    predictors[j][i] = predictors[j].get(i, 0.0) + factors[i] * y[i]
+                    n_updates += 1
     return SimpleNamespace(
         q=weights / weights.sum(),
         predictors=predictors,
         own=own,
         mistakes=np.array(mistakes),
         n_evaluations=asked,
-        n_updates=int(own.sum()),
+        n_updates=n_updates,
     )
 
 

@@ -104,6 +104,10 @@ RUNS = [
 ]
 
 
+def weights_of(n):
+    return np.random.default_rng(0).choice([0.0, 0.5, 1.0, 2.5], n)
+
+
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("options", RUNS, ids=str)
 def test_oks_computed_and_precomputed(options, normalize):
@@ -120,6 +124,9 @@ def test_oks_computed_and_precomputed(options, normalize):
     check(given, twin, new_K, new_K)
     bank = OKS("precomputed", **common).fit(KernelBank.from_stack(K, names=[k[0] for k in KERNELS]), y)
     check(bank, twin, new_K, new_K)
+    twin = run_selection("oks", K, signs(y), seed=7, weights=weights_of(90), **twin_options)
+    weighted = OKS(triples(), normalize=normalize, **common).fit(X, y, weights_of(90))
+    check(weighted, twin, new, new_K)
     assert bank.best_kernel_ == model.best_kernel_
 
 
@@ -134,9 +141,11 @@ def test_regret(loss, options):
     new = make_data(25, seed=4)[0]
     K, new_K = plain_stack(recipes(), X, X), plain_stack(recipes(), new, X)
     common = {"random_state": 11, "step": 0.05, **QUIET, **options}
-    twin = run_selection(
-        "regret", K, signs(y), seed=11, loss=loss, **{"delta": (0.5, 0.2), "step": 0.05, **options}
-    )
+    run = {"seed": 11, "loss": loss, "delta": (0.5, 0.2), "step": 0.05, **options}
+    weights = weights_of(80)
+    twin = run_selection("regret", K, signs(y), weights=weights, **run)
+    check(OKSRegret(triples(), loss=loss, **common).fit(X, y, sample_weight=weights), twin, new, new_K)
+    twin = run_selection("regret", K, signs(y), **run)
     check(OKSRegret(triples(), loss=loss, **common).fit(X, y), twin, new, new_K)
     check(OKSRegret("precomputed", loss=loss, **common).fit(K, y), twin, new_K, new_K)
     assert len({round(c, 6) for p in twin.predictors for c in p.values()}) > 20
@@ -151,7 +160,11 @@ def test_som(beta, delta):
     model = SOM(triples(), beta=beta, delta=delta, random_state=1, **QUIET).fit(X, y)
     check(model, twin, new, new_K)
     assert {abs(c) for coef in model.dual_coef_ for c in coef} <= {0.0, 1.0, 2.0}  # no division by p
-    check(SOM("precomputed", beta=beta, delta=delta, random_state=1, **QUIET).fit(K, y), twin, new_K, new_K)
+    model = SOM("precomputed", beta=beta, delta=delta, random_state=1, **QUIET)
+    check(model.fit(K, y), twin, new_K, new_K)
+    weights = weights_of(90)
+    twin = run_selection("som", K, signs(y), seed=1, beta=beta, delta=delta, weights=weights)
+    check(model.fit(K, y, weights), twin, new_K, new_K)
 
 
 @pytest.mark.parametrize("options", [{}, {"n_epochs": 3}, {"shuffle": True, "n_epochs": 2}], ids=str)
@@ -161,10 +174,13 @@ def test_om1(beta, options):
     new = make_data(40, seed=9)[0]
     K, new_K = plain_stack(recipes(), X, X), plain_stack(recipes(), new, X)
     orders, _ = plan(90, options.get("n_epochs", 1), options.get("shuffle", False), np.random.default_rng(2))
-    twin = run_om1(K, signs(y), beta=beta, order=orders.ravel())
-    for model, there in (
-        (OM1(triples(), beta=beta, random_state=2, **QUIET, **options).fit(X, y), new),
-        (OM1("precomputed", beta=beta, random_state=2, **QUIET, **options).fit(K, y), new_K),
+    settings = {"beta": beta, "random_state": 2, **QUIET, **options}
+    plain = run_om1(K, signs(y), beta=beta, order=orders.ravel())
+    weighted = run_om1(K, signs(y), beta=beta, order=orders.ravel(), factors=weights_of(90))
+    for model, there, twin in (
+        (OM1(triples(), **settings).fit(X, y), new, plain),
+        (OM1("precomputed", **settings).fit(K, y), new_K, plain),
+        (OM1(triples(), **settings).fit(X, y, weights_of(90)), new, weighted),
     ):
         assert_array_equal(model.online_errors_, twin.mistakes)
         assert_array_equal(model.mistakes_per_kernel_, twin.own)
@@ -243,7 +259,8 @@ def test_scale_by_the_rule_of_the_mean():
 @pytest.mark.parametrize(
     "options", [{}, {"n_epochs": 2}, {"shuffle": True}, {"validation": 0.25, "normalize": False}], ids=str
 )
-def test_mutron(options):
+@pytest.mark.parametrize("weights", [None, weights_of(120)], ids=["equal", "weights"])
+def test_mutron(options, weights):
     """A Perceptron per kernel, the best on the samples held back; the chosen one is that Perceptron."""
     X, y = make_data(120, seed=10, noise=0.25)
     new = make_data(25, seed=4)[0]
@@ -257,22 +274,56 @@ def test_mutron(options):
         train_test_split(np.arange(120), test_size=round(share * 120), stratify=signs(y), random_state=seed),
     )
     orders, _ = plan(len(train), options.get("n_epochs", 1), options.get("shuffle", False), rng)
-    twins = [perceptron(kernel, signs(y), train[orders.ravel()]) for kernel in K]
+    twins = [perceptron(kernel, signs(y), train[orders.ravel()], weights) for kernel in K]
     scores = [outputs(kernel[None, held], [t.predictor])[0] for kernel, t in zip(K, twins, strict=True)]
-    accuracy = [np.mean((s > 0.0) == (y[held] == 1)) for s in scores]
+    counts = np.ones(120) if weights is None else weights
+    accuracy = [np.average((s > 0.0) == (y[held] == 1), weights=counts[held]) for s in scores]
     best = int(np.argmax(accuracy))
     wanted = outputs(new_K[[best]], [twins[best].predictor])[0]
+    common = {"random_state": 3, **QUIET, **options}
     for n_jobs in (None, 2):
         for model, there in (
-            (MuTron(triples(), random_state=3, n_jobs=n_jobs, **QUIET, **options).fit(X, y), new),
-            (MuTron("precomputed", random_state=3, n_jobs=n_jobs, **QUIET, **options).fit(K, y), new_K),
+            (MuTron(triples(), n_jobs=n_jobs, **common).fit(X, y, weights), new),
+            (MuTron("precomputed", n_jobs=n_jobs, **common).fit(K, y, weights), new_K),
         ):
             assert_allclose(model.validation_accuracy_, accuracy, atol=1e-12)
             assert model.best_index_ == best
             assert model.n_evaluations_ == sum(t.n_evaluations for t in twins)
-            assert model.n_updates_ == sum(t.mistakes.sum() for t in twins)
+            assert_array_equal(model.mistakes_per_kernel_, [t.mistakes.sum() for t in twins])
+            assert model.n_updates_ == sum(
+                np.sum(t.mistakes & (counts[train[orders.ravel()]] > 0)) for t in twins
+            )
             same_predictors(model, [t.predictor for t in twins])
             assert_allclose(model.decision_function(there), wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("cls", [OKS, OKSRegret, SOM, OM1])
+def test_streams_with_weights(cls):
+    """Batches as one pass, weights of 1 as none, and a batch that is refused leaves no trace."""
+    X, y = make_data(60, seed=3)
+    options = {"random_state": 0, "one_vs_rest": False, **QUIET}
+    given = weights_of(60)
+    whole, parts, ones, plain = (cls(triples(), **options) for _ in range(4))
+    whole.partial_fit(X, y, [0, 1], given)
+    for rows in (slice(0, 7), slice(7, 40), slice(40, 60)):
+        parts.partial_fit(X[rows], y[rows], classes=[0, 1], sample_weight=given[rows])
+    assert_array_equal(parts.decision_function(X), whole.decision_function(X))
+    plain.partial_fit(X, y, [0, 1])
+    ones.partial_fit(X, y, [0, 1], np.ones(60))
+    assert_array_equal(ones.decision_function(X), plain.decision_function(X))
+    assert np.any(plain.decision_function(X) != whole.decision_function(X))
+    for bad in (np.zeros(60), np.ones(59), -given):
+        with pytest.raises(ValueError, match="(?i)sample.weight"):
+            ones.partial_fit(X, y, sample_weight=bad)
+    assert_array_equal(ones.decision_function(X), plain.decision_function(X))
+    assert all(given[i] > 0.0 for support in whole.support_ for i in support)
+
+
+def test_mutron_needs_weight_among_what_it_holds_back():
+    X, y = make_data(60, seed=3)
+    model = MuTron(triples(), validation=np.arange(5), **QUIET)
+    with pytest.raises(ValueError, match="sample_weight must be positive for some of the samples held back"):
+        model.fit(X, y, np.arange(60) >= 5)
 
 
 def test_an_output_of_0_is_the_first_class():
@@ -317,9 +368,11 @@ def test_any_stream(seed, m, rule, loss, delta, eta, step):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 30))
     K, y = make_stack(n, m, seed=int(rng.integers(1000)))
+    weights = rng.choice([0.0, 0.5, 1.0, 2.0], n)
     targets = signs(y) if rule != "regret" or loss != "square" else rng.normal(size=n)
     order, uniforms = rng.integers(0, n, 60), rng.random(60)
-    twin, state = Selection(rule, K, targets, loss=loss, beta=np.exp(-eta)), State(K, rule, loss)
+    twin = Selection(rule, K, targets, loss=loss, beta=np.exp(-eta), weights=weights)
+    state = State(K, rule, loss)
     for start, (d, e, s) in ((0, (delta, eta, step)), (30, (1.0 - 0.5 * delta, 0.5 * eta, 2.0 * step))):
         rows = slice(start, start + 30)
         state.p[:] = (1.0 - d) * state.q + d / m
@@ -327,7 +380,7 @@ def test_any_stream(seed, m, rule, loss, delta, eta, step):
             twin.beta = np.exp(-e)
         for i, u in zip(order[rows], uniforms[rows], strict=True):
             twin.visit(i, u, d, e, s)
-        drawn, mistakes, losses = state.run(order[rows], targets, uniforms[rows], d, e, s)
+        drawn, mistakes, losses = state.run(order[rows], targets, uniforms[rows], d, e, s, weights)
         top = 1.0 + max(twin.losses)
         if top > 1e8:  # square losses may run away from step sizes that are too long
             return
