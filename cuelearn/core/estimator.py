@@ -118,6 +118,7 @@ class Estimator(BaseEstimator):
         "C": POSITIVE,
         "alpha": NON_NEGATIVE,
         "p": [Number(Real, 1, 2, closed="right"), StrOptions({"auto"})],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
         "n_epochs": COUNT,
         "max_iter": COUNT,
         "kernels": [list, tuple, StrOptions({"precomputed"}), None],

@@ -15,7 +15,7 @@ from cuelearn.core.estimator import parameters
 from cuelearn.mkl.perclass import ClassMachine, PerClassMKL, documented, run_classes
 from cuelearn.mkl.svm import SharedProblem
 
-__all__ = ["GMKL", "BoxMachine", "GradientMachine", "dual_bound", "solve_gmkl"]
+__all__ = ["GMKL", "BoxMachine", "GradientMachine", "dual_bound", "largest_multiple", "solve_gmkl"]
 
 # share of the wanted gap that an SVM's own gap may take, and the least accuracy, relative to the objective
 OWN_SHARE = 0.1
@@ -28,12 +28,18 @@ MOST_TRIALS = 25
 FINER = 0.1
 
 
-def dual_bound(alpha, quadratics, C):
-    """Best value of the dual on the ray of a point."""
+def largest_multiple(alpha, limits):
+    """The largest number times alpha, which is not 0, that is within its limits."""
+    positive = alpha > 0.0
+    return float((np.broadcast_to(limits, alpha.shape)[positive] / alpha[positive]).min())
+
+
+def dual_bound(alpha, quadratics, limits):
+    """Best value of the dual on the ray of a point; `limits` of alpha are one number or (n,)."""
     total, largest = float(alpha.sum()), float(quadratics.max(initial=0.0))
     if total <= 0.0:
         return 0.0
-    limit = C / float(alpha.max())
+    limit = largest_multiple(alpha, limits)
     return total * (min(limit, np.sqrt(2.0 / largest)) if largest > 0.0 else limit)
 
 
@@ -43,6 +49,7 @@ class BoxMachine(ClassMachine):
     def __init__(self, problem, k, tol):
         super().__init__(problem, k, tol)
         self.limit = OWN_SHARE * tol
+        self.limits = problem.C * problem.weights[k]
 
     def svm(self, weights, accuracy):
         """The SVM at some kernel weights, to an accuracy relative to its objective."""
@@ -71,7 +78,7 @@ class GradientMachine(BoxMachine):
         coef = self.signed(found.alpha)
         quadratics = yield coef
         self.slope = 1.0 - 0.5 * quadratics
-        self.measure(weights, coef, self.present, dual_bound(found.alpha, quadratics, self.problem.C))
+        self.measure(weights, coef, self.present, dual_bound(found.alpha, quadratics, self.limits))
 
     def start(self):
         """Measure the first point."""
@@ -145,7 +152,7 @@ class GMKL(PerClassMKL):
 
     Parameters
     ----------
-    $kernels $C $tol $max_iter $normalize $memory $callback $verbose
+    $kernels $C $class_weight $tol $max_iter $normalize $memory $callback $verbose
 
     Attributes
     ----------
@@ -182,5 +189,6 @@ class GMKL(PerClassMKL):
     (array([0, 1]), True)
     """
 
-    def _solve(self, signs, **options):
-        return solve_gmkl(SharedProblem(self.bank_, signs, self.C), tol=self.tol, **options)
+    def _solve(self, signs, weights, total, **options):
+        problem = SharedProblem(self.bank_, signs, self.C, weights=weights)
+        return solve_gmkl(problem, tol=self.tol, **options)

@@ -3,9 +3,11 @@ r"""LP-beta and LP-B: an SVM for every kernel, a linear programme for what each 
 With decision values :math:`f_{m,c}(x)` of kernel *m* for class *c*, and weights of the kernels, or of each
 class's,
 
-.. math:: \min_{\beta,\xi,\rho} -\rho + \frac{1}{\nu n} \sum_i \xi_i \quad\text{with}\quad
+.. math:: \min_{\beta,\xi,\rho} -\rho + \frac{1}{\nu W} \sum_i s_i \xi_i \quad\text{with}\quad
           \sum_m \beta_{y_i m} f_{m,y_i}(x_i) - \beta_{cm} f_{m,c}(x_i) + \xi_i \ge \rho \;\; \forall i,\, c
           \ne y_i, \quad \xi, \beta \ge 0,\; \sum_m \beta_{cm} = 1 .
+
+The weights :math:`s_i` of the samples, of sum W, are 1 where none are given.
 """
 
 from dataclasses import field
@@ -20,9 +22,10 @@ from scipy.optimize import linprog
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import Number, StrOptions, parameters
 from cuelearn.core.progress import progress
+from cuelearn.core.weights import check_sample_weight, loss_weights
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.single import FOLDS, kernel_alone, stratified_folds
-from cuelearn.mkl.svm import one_versus_rest
+from cuelearn.mkl.svm import one_versus_rest, problem_weights, targets_of
 from cuelearn.mkl.training import Rounds
 
 __all__ = ["LPBeta", "LPSolution", "MarginProgramme", "solve_lp_beta"]
@@ -63,11 +66,11 @@ class MarginProgramme:
     r"""The linear programme for any nu; rows (`used`) that were needed once are kept for the next.
 
     For fixed weights the best :math:`\xi, \rho` are known: the objective is minus the mean of the :math:`\nu
-    n` smallest margins over the best wrong class. The dual is solved, because it is small where the primal is
+    W` smallest margins over the best wrong class. The dual is solved, because it is small where the primal is
     not:
 
     .. math:: \min_{a \ge 0,\, \gamma} \sum_c \gamma_c \quad\text{with}\quad \sum_{i,c} a_{ic} = 1, \quad
-              \sum_c a_{ic} \le \frac{1}{\nu n} \;\;\forall i, \quad
+              \sum_c a_{ic} \le \frac{s_i}{\nu W} \;\;\forall i, \quad
               \sum_{i: y_i = c} \sum_{c'} a_{ic'} f_{m,c}(x_i) - \sum_i a_{ic} f_{m,c}(x_i) \le \gamma_c \;\;
               \forall m, c
 
@@ -78,11 +81,13 @@ class MarginProgramme:
     whole programme.
     """
 
-    def __init__(self, outputs, labels, per_class):
+    def __init__(self, outputs, labels, per_class, sample_weight=None):
         self.outputs, self.labels, self.per_class = outputs, labels, per_class
         self.n_kernels, self.n_samples, self.n_classes = outputs.shape
         self.scale = float(np.abs(outputs).max()) or 1.0
         self.samples = np.arange(self.n_samples)
+        self.caps = np.ones(self.n_samples) if sample_weight is None else sample_weight
+        self.total = float(self.caps.sum())
         scores = outputs.mean(axis=0)
         scores[self.samples, labels] = -np.inf
         self.used = np.zeros(scores.shape, dtype=np.bool_)
@@ -97,9 +102,10 @@ class MarginProgramme:
 
     def value(self, margins, nu):
         """Objective and rho for given margins over the best wrong class."""
-        rank = max(1, int(np.ceil(nu * self.n_samples * (1.0 - 1e-12))))
-        rho = float(np.partition(margins, rank - 1)[rank - 1])
-        return float(np.maximum(0.0, rho - margins).sum() / (nu * self.n_samples)) - rho, rho
+        order = np.argsort(margins)
+        rank = int(np.searchsorted(np.cumsum(self.caps[order]), nu * self.total * (1.0 - 1e-12)))
+        rho = float(margins[order[rank]])
+        return float((self.caps * np.maximum(0.0, rho - margins)).sum() / (nu * self.total)) - rho, rho
 
     def solve(self, nu):
         """The optimum of the whole programme; returns a `LPSolution`."""
@@ -127,7 +133,7 @@ class MarginProgramme:
 
     def solve_rows(self, i, c, nu):
         """Optimal weights for some rows, and the value of a dual point."""
-        share = max(1.0, nu * self.n_samples)  # fewer than one sample: a margin without slack
+        share = max(float(self.caps.min()), nu * self.total)  # less than any sample: a margin without slack
         products = self.products(i, c)
         n_weights, n_rows = products.shape
         n_sums = self.n_classes if self.per_class else 1
@@ -135,16 +141,17 @@ class MarginProgramme:
         every = sparse.csr_array(
             (np.ones(n_rows), (i, np.arange(n_rows))), shape=(self.n_samples, n_rows + n_sums)
         )
-        caps = every[np.flatnonzero(np.bincount(i, minlength=self.n_samples) > 1)]
-        # the variables are a times nu n, so that they and the products are numbers around 1: HiGHS's
+        several = np.flatnonzero(np.bincount(i, minlength=self.n_samples) > 1)
+        caps = every[several]
+        # the variables are a times nu W, so that they and the products are numbers around 1: HiGHS's
         # tolerances are absolute
         programme = {
             "c": np.r_[np.zeros(n_rows), np.ones(n_sums)],
             "A_ub": sparse.vstack([sparse.hstack([products, -sums]), caps]).tocsc(),
-            "b_ub": np.r_[np.zeros(n_weights), np.ones(caps.shape[0])],
+            "b_ub": np.r_[np.zeros(n_weights), self.caps[several]],
             "A_eq": sparse.csr_array(np.r_[np.ones(n_rows), np.zeros(n_sums)][None]),
             "b_eq": [share],
-            "bounds": np.r_[np.tile([0.0, 1.0], (n_rows, 1)), np.tile([-np.inf, np.inf], (n_sums, 1))],
+            "bounds": np.r_[np.c_[np.zeros(n_rows), self.caps[i]], np.tile([-np.inf, np.inf], (n_sums, 1))],
         }
         methods = ["highs-ds", "highs-ipm"]
         for method in methods[::-1] if n_weights > MANY_WEIGHTS else methods:
@@ -171,19 +178,19 @@ class MarginProgramme:
         return sparse.csr_array((np.stack([own, -other]).ravel(), places), shape=shape)
 
     def feasible(self, point, i, share):
-        """The solver's dual point without its tolerances: at most 1 for each sample, `share` in all."""
-        point = np.clip(point, 0.0, 1.0)
-        point /= np.maximum(1.0, np.bincount(i, point, self.n_samples))[i]
+        """The solver's dual point without its tolerances: at most `caps` for each sample, `share` in all."""
+        point = np.clip(point, 0.0, self.caps[i])
+        point /= np.maximum(1.0, np.bincount(i, point, self.n_samples) / self.caps)[i]
         total = point.sum()
         if total >= share:
             return point * (share / total)
-        room = np.maximum(0.0, 1.0 - np.bincount(i, point, self.n_samples))
+        room = np.maximum(0.0, self.caps - np.bincount(i, point, self.n_samples))
         first = np.unique(i, return_index=True)[1]
         point[first] += room * min(1.0, (share - total) / room.sum())
         return point
 
 
-def solve_lp_beta(outputs, labels, nu, per_class=False):
+def solve_lp_beta(outputs, labels, nu, per_class=False, sample_weight=None):
     """Solve the linear programme of LP-beta, or of LP-B with `per_class`, exactly.
 
     Parameters
@@ -195,6 +202,8 @@ def solve_lp_beta(outputs, labels, nu, per_class=False):
     nu : float in (0, 1)
         Share of the samples whose margins count; below 1/n it is the programme without slack.
     per_class : bool, default False
+    sample_weight : array-like of float >= 0, shape (n_samples,), or None
+        Samples count, and their slacks cost, by it.
 
     Returns
     -------
@@ -243,20 +252,25 @@ def solve_lp_beta(outputs, labels, nu, per_class=False):
     whole = labels.shape == (n,) and labels.dtype.kind in "iu"
     if not whole or labels.min() < 0 or labels.max() >= n_classes:
         raise ValueError(f"labels must hold {n} integers, from 0 to {n_classes - 1}")
-    return MarginProgramme(outputs, labels, bool(per_class)).solve(float(nu))
+    weights = check_sample_weight(sample_weight, n)
+    if weights is not None:
+        kept = weights > 0.0
+        outputs, labels, weights = outputs[:, kept], labels[kept], weights[kept]
+    return MarginProgramme(outputs, labels, bool(per_class), weights).solve(float(nu))
 
 
-def fold_outputs(kernel, labels, n_classes, C, train, test):
+def fold_outputs(kernel, labels, n_classes, C, weights, train, test):
     """Decision values of the test part from SVMs of the training part."""
     square = np.ascontiguousarray(kernel[np.ix_(train, train)])
-    coef, bias = one_versus_rest(square, labels[train], n_classes, C)
+    weights = None if weights is None else weights[:, train]
+    coef, bias = one_versus_rest(square, labels[train], n_classes, C, weights=weights)
     # not by BLAS, whose last bits follow the number of its threads
     return np.einsum("ik,kc->ic", kernel[np.ix_(test, train)], coef) + bias
 
 
-def n_right(scores, labels):
-    """Samples classified correctly."""
-    return np.sum(np.argmax(scores, axis=1) == labels)
+def weight_right(scores, labels, weights):
+    """Sum of the weights of samples classified correctly."""
+    return np.sum(weights * (np.argmax(scores, axis=1) == labels))
 
 
 @documented
@@ -275,6 +289,7 @@ class LPBeta(KernelClassifier):
     $kernels
     C : float > 0, default 1.0
         libsvm's C, of all kernels.
+    $class_weight
     nu : float in (0, 1) or "cv", default "cv"
         Share of the samples, those with the smallest margins, whose mean margin is maximised. "cv": of 0.05,
         0.1, 0.2, ..., 0.9 the one whose programme, trained on all folds but one, classifies that one best;
@@ -339,6 +354,7 @@ class LPBeta(KernelClassifier):
 
     kernels: object = field(default=None, kw_only=False)
     C: float = 1.0
+    class_weight: object = None
     nu: float | str = "cv"
     per_class: bool = False
     folds: object = None
@@ -355,55 +371,65 @@ class LPBeta(KernelClassifier):
     }
 
     def _train(self, labels, sample_weight):
-        self._refuse_weights(sample_weight)
-        self.folds_ = folds = stratified_folds(labels, FOLDS, self.random_state, self.folds)
+        folds = stratified_folds(labels, FOLDS, self.random_state, self.folds, sample_weight)
+        self.folds_ = folds
+        targets = targets_of(labels, self.classes_.size)
+        weights = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
         n_machines, stages = 1 if self.classes_.size == 2 else self.classes_.size, Rounds("", 3, None, False)
-        outputs = self._fold_outputs(labels, folds)
+        outputs = self._fold_outputs(labels, folds, weights)
         self.n_updates_ = len(outputs) * len(folds) * n_machines
         stages.end(1, stage="outputs", n_updates=self.n_updates_)
-        found = self._weigh(outputs, labels, folds)
+        counts = np.ones(labels.size) if sample_weight is None else sample_weight
+        self.kernel_accuracy_ = np.array([weight_right(f, labels, counts) / counts.sum() for f in outputs])
+        found = self._weigh(outputs, labels, folds, counts)
         self.kernel_weights_, self.margin_, self.n_iter_ = found.weights, found.margin, found.n_rounds
         self.objective_, self.dual_gap_ = found.objective, found.dual_gap
         self.converged_ = bool(found.dual_gap <= CLOSED * np.abs(outputs).max())
         known = {"objective": self.objective_, "dual_gap": self.dual_gap_}
         stages.end(2, stage="programme", n_updates=self.n_updates_, **known)
-        self.n_updates_ += self._fit_machines(labels) * n_machines
+        self.n_updates_ += self._fit_machines(labels, weights) * n_machines
         known["n_support"] = self.support_.size
         stages.end(3, stage="machines", n_updates=self.n_updates_, **known)
         self.history_ = stages.history.frame()
 
-    def _fold_outputs(self, labels, folds):
+    def _fold_outputs(self, labels, folds, weights):
         """Decision values (n_kernels, n, n_classes) of SVMs trained without the sample's fold."""
         n_kernels, n_classes = self.bank_.n_kernels, self.classes_.size
-        outputs = np.empty((n_kernels, labels.size, n_classes))
+        outputs = np.zeros((n_kernels, labels.size, n_classes))
         with Parallel(n_jobs=self.n_jobs, prefer="threads") as parallel:
             for j in progress(range(n_kernels), name="SVMs of the folds", verbose=self.verbose):
-                what = kernel_alone(self.bank_, j), labels, n_classes, self.C
+                what = kernel_alone(self.bank_, j), labels, n_classes, self.C, weights
                 found = parallel(delayed(fold_outputs)(*what, *fold) for fold in folds)
                 for (_, test), part in zip(folds, found, strict=True):
                     outputs[j, test] = part
-        self.kernel_accuracy_ = np.array([n_right(mine, labels) / labels.size for mine in outputs])
         return outputs
 
-    def _weigh(self, outputs, labels, folds):
-        """The second stage: choose nu, then the weights."""
+    def _weigh(self, outputs, labels, folds, counts):
+        """The second stage: choose nu, then the weights. Samples of no weight have no margins."""
+        costs = loss_weights(counts, self.class_weight, self.classes_, labels)
+
+        def programme(rows):
+            rows = np.asarray(rows)[counts[rows] > 0.0]
+            return MarginProgramme(outputs[:, rows], labels[rows], per_class, costs[rows])
+
         # two classes have one decision value and its negative: weights of their own could not be told apart
         per_class = bool(self.per_class) and self.classes_.size > 2
         self.nu_ = self.nu
         if self.nu == "cv":
             right = np.zeros(len(NU_GRID))
             for train, test in progress(folds, name="choosing nu", verbose=self.verbose):
-                programme = MarginProgramme(outputs[:, train], labels[train], per_class)
+                of_fold = programme(train)
                 for k, nu in enumerate(NU_GRID):
-                    right[k] += n_right(weighted(outputs[:, test], programme.solve(nu).weights), labels[test])
-            self.nu_accuracy_ = right / labels.size
+                    scores = weighted(outputs[:, test], of_fold.solve(nu).weights)
+                    right[k] += weight_right(scores, labels[test], counts[test])
+            self.nu_accuracy_ = right / counts.sum()
             self.nu_ = NU_GRID[int(np.flatnonzero(right == right.max())[-1])]
-        solution = MarginProgramme(outputs, labels, per_class).solve(float(self.nu_))
+        solution = programme(np.arange(labels.size)).solve(float(self.nu_))
         if self.per_class and not per_class:
             solution = solution._replace(weights=np.tile(solution.weights, (2, 1)))
         return solution
 
-    def _fit_machines(self, labels):
+    def _fit_machines(self, labels, weights):
         """SVMs on all samples of the kernels with weight, whose number is returned."""
         n_kernels, n_classes = self.bank_.n_kernels, self.classes_.size
         active = np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
@@ -411,7 +437,8 @@ class LPBeta(KernelClassifier):
         self.intercepts_ = np.zeros((n_kernels, n_classes))
         for k, j in enumerate(progress(active, name="SVMs of all samples", verbose=self.verbose)):
             kernel = kernel_alone(self.bank_, j)
-            coefs[k], self.intercepts_[j] = one_versus_rest(kernel, labels, n_classes, self.C, self.n_jobs)
+            machines = one_versus_rest(kernel, labels, n_classes, self.C, self.n_jobs, weights)
+            coefs[k], self.intercepts_[j] = machines
         self.support_ = np.flatnonzero(coefs.any(axis=(0, 2)))
         self.dual_coefs_ = np.zeros((n_kernels, self.support_.size, n_classes))
         self.dual_coefs_[active] = coefs[:, self.support_]

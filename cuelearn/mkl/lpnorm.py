@@ -38,7 +38,7 @@ class LpMKL(OneVersusAllMKL):
     p : float in (1, 2] or "auto", default 1.25
         Exponent of the group norm, as `OBSCURE` has it. Kloft et al. constrain :math:`\|d\|_{p'} \le 1` with
         :math:`p' = p/(2-p)`; p = 2 is :math:`p' = \infty`, equal weights.
-    $C $tol $max_iter $normalize $memory $n_jobs $callback $verbose
+    $C $class_weight $tol $max_iter $normalize $memory $n_jobs $callback $verbose
 
     Attributes
     ----------

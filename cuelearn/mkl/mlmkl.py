@@ -26,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from cuelearn.core.checks import as_generator, check_positive
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, Number, parameters
+from cuelearn.core.weights import check_sample_weight
 from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.svm import SharedProblem
 from cuelearn.mkl.training import Rounds
@@ -309,7 +310,7 @@ class SaddleGap(NamedTuple):
     slack: float
 
 
-def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None):
+def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, sample_weight=None):
     r"""Saddle-point gap :math:`\max_k H_k(p) - \min_{p'} \sum_k \gamma_k H_k(p')`, to a certified accuracy.
 
     Also ``saddle_gap(model, X, Y)``: of a fitted `MLMKLSA` or `MLMKLSum`, on what it was fitted to.
@@ -325,6 +326,8 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None):
         missed.
     threshold : float or None
         Relative to `worst`: stop as soon as the gap is known to be above or not above it.
+    sample_weight : array-like, optional
+        Of a model: as in its `fit`.
 
     Returns
     -------
@@ -349,7 +352,7 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None):
     (True, True)
     """
     if isinstance(problem, SharedMKL):
-        problem, kernel_weights, gamma = problem._point_on(kernel_weights, gamma)
+        problem, kernel_weights, gamma = problem._point_on(kernel_weights, gamma, sample_weight)
     tol = check_positive("tol", tol)
     p = simplex_point("kernel_weights", kernel_weights, problem.bank.n_kernels)
     gamma = simplex_point("gamma", gamma, problem.n_problems)
@@ -417,8 +420,7 @@ class SharedMKL(MultiLabelMKL):
     _parameter_constraints = {"n_iter": COUNT, "tol": [*POSITIVE, None]}
 
     def _train(self, signs, sample_weight):
-        self._refuse_weights(sample_weight)
-        problem = SharedProblem(self.bank_, signs, self.C)
+        problem = self._problem(self.bank_, signs, sample_weight)
 
         def show(run):  # the SVMs of all classes are solved for it, with the clock stopped
             with problem.uncounted():
@@ -440,7 +442,10 @@ class SharedMKL(MultiLabelMKL):
         for words in said:
             warnings.warn(f"{name}: {words}", ConvergenceWarning, stacklevel=4)
 
-    def _point_on(self, X, Y):
+    def _problem(self, bank, signs, sample_weight):
+        return SharedProblem(bank, signs, self.C, weights=self._problem_weights(signs, sample_weight))
+
+    def _point_on(self, X, Y, sample_weight):
         """The problem of X and Y, and this model's weights of kernels and classes for it."""
         check_is_fitted(self)
         bare = clone(self)
@@ -450,7 +455,8 @@ class SharedMKL(MultiLabelMKL):
         if bare.indicator_ != self.indicator_ or not np.array_equal(bare.classes_, self.classes_):
             raise ValueError("Y must hold the labels that the model was fitted to")
         gamma = np.delete(self.gamma_, bare.skipped_classes_)
-        return SharedProblem(bare.bank_, signs, self.C), self.kernel_weights_, gamma
+        sample_weight = check_sample_weight(sample_weight, bare.bank_.n_samples, signs)
+        return bare._problem(bare.bank_, signs, sample_weight), self.kernel_weights_, gamma
 
     def _take(self, problem, result):
         """Fitted attributes of a result: the SVMs of all classes at its kernel weights."""
@@ -480,7 +486,7 @@ class MLMKLSA(SharedMKL):
 
     Parameters
     ----------
-    $kernels $C
+    $kernels $C $class_weight
     n_iter : int, default 2000
         Most iterations.
     delta : float in [0, 1], default 0.2
@@ -553,7 +559,7 @@ class MLMKLSum(SharedMKL):
 
     Parameters
     ----------
-    $kernels $C
+    $kernels $C $class_weight
     n_iter : int, default 200
         Most iterations, each with the SVMs of all classes.
     tol : float or None, default 0.01

@@ -14,9 +14,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core.estimator import parameters
+from cuelearn.core.weights import class_weights
 from cuelearn.mkl.base import KernelClassifier, two_columns
+from cuelearn.mkl.svm import problem_weights
 
-__all__ = ["MeanAUC", "MultiLabelMKL", "is_indicator", "learnable", "mean_auc", "signs_of"]
+__all__ = ["MeanAUC", "MultiLabelMKL", "is_indicator", "learnable", "mean_auc", "numbers_of", "signs_of"]
 
 
 class MeanAUC(NamedTuple):
@@ -150,11 +152,17 @@ def learnable(signs):
     return positive.any(axis=1) & ~positive.all(axis=1)
 
 
+def numbers_of(signs):
+    """Class numbers of class labels, (n,), from the signs of their problems."""
+    return signs.argmax(axis=0) if len(signs) > 1 else (signs[0] > 0.0).astype(int)
+
+
 @parameters
 class MultiLabelMKL(KernelClassifier):
     """Base of the methods with a binary problem per class, for indicator matrices as well as class labels.
 
-    A subclass has `_train(signs)`, with a row of -1 and 1 for each problem, which calls `_keep_problems`.
+    A subclass has `_train(signs, sample_weight)`, with a row of -1 and 1 for each problem, which calls
+    `_keep_problems`.
 
     Attributes
     ----------
@@ -171,6 +179,7 @@ class MultiLabelMKL(KernelClassifier):
 
     kernels: object = field(default=None, kw_only=False)
     C: float = 1.0
+    class_weight: object = None
     normalize: bool = True
     memory: float = 2e9
 
@@ -204,6 +213,15 @@ class MultiLabelMKL(KernelClassifier):
             words = "classes without positive or without negative samples are not trained"
             warnings.warn(f"{words}: {self.skipped_classes_.tolist()}", stacklevel=6)
         return signs
+
+    def _problem_weights(self, signs, sample_weight):
+        """Weights of the losses of all problems, (n_problems, n), or None where all are 1."""
+        if isinstance(self.class_weight, dict) and self.indicator_ and self.n_outputs_ > 1:
+            of_columns = class_weights(self.class_weight, self.classes_, None)
+            of_problems = np.delete(list(of_columns.values()), self.skipped_classes_)[:, None]
+            sides = np.where(signs > 0.0, of_problems, 1.0)
+            return sides if sample_weight is None else sides * sample_weight
+        return problem_weights(signs, sample_weight, self.class_weight, self.classes_, numbers_of(signs))
 
     # ------------------------------------------------------- from problems to columns of scores
 

@@ -51,19 +51,22 @@ class Solution(NamedTuple):
         return 0.5 * self.multiple**2 * self.quadratic + C * self.hinge
 
 
-def best_multiple(margins, quadratic, C):
-    r"""The t > 0 with the least :math:`\frac{t^2}{2} Q + C \sum_i [1 - t m_i]_+`, exactly; 1 where that would
-    be 0.
+def best_multiple(margins, quadratic, C, weights=None):
+    r"""The t > 0 with the least :math:`\frac{t^2}{2} Q + C \sum_i c_i [1 - t m_i]_+`, exactly; 1 where that
+    would be 0. The `weights` c are 1 by default.
 
     libsvm keeps the kernel in float32, so its margins :math:`m_i = y_i f(x_i)` are off by 1e-7 and more. At
     large C that exceeds the norm. Stretching the point by as much as the margins are off takes these losses
     away and hardly changes the norm :math:`Q = \|f\|^2`.
     """
-    positive = np.sort(margins[margins > 0.0])[::-1]
+    weighted = margins if weights is None else weights * margins
+    order = np.argsort(margins)[::-1]
+    order = order[margins[order] > 0.0]
+    positive = margins[order]
     if quadratic <= 0.0 or positive.size == 0:
         return 1.0
     # C times the sum of the margins that still cost something, once the largest 0, 1, 2, ... are beyond 1
-    pull = C * (margins[margins < 0.0].sum() + np.r_[np.cumsum(positive[::-1])[::-1], 0.0])
+    pull = C * (weighted[margins < 0.0].sum() + np.r_[np.cumsum(weighted[order[::-1]])[::-1], 0.0])
     k = int(np.argmax(np.r_[quadratic / positive >= pull[1:], True]))
     low, high = 1.0 / positive[k - 1] if k > 0 else 0.0, 1.0 / positive[k] if k < positive.size else np.inf
     multiple = min(max(pull[k] / quadratic, low), high)
@@ -71,12 +74,16 @@ def best_multiple(margins, quadratic, C):
 
 
 class BinaryMKL(NamedTuple):
-    """Binary problems, a row of `signs` for each, on the kernels of a bank, with an exponent p in [1, 2]."""
+    """Binary problems, a row of `signs` for each, on the kernels of a bank, with an exponent p in [1, 2].
+
+    `weights`, of the shape of `signs`, are factors on C.
+    """
 
     bank: object
     signs: np.ndarray
     C: float
     p: float
+    weights: np.ndarray | None = None
 
 
 class Machine(ClassMachine):
@@ -90,6 +97,7 @@ class Machine(ClassMachine):
         n_kernels = problem.bank.n_kernels
         self.weights = np.full(n_kernels, n_kernels ** (-1.0 / power))  # equal in the feasible set
         self.tolerance, self.solution = SVM_TOLERANCE, None
+        self.loss_weights = None if problem.weights is None else problem.weights[k]
 
     def svm(self, weights):
         """The `Solution` for some weights, to libsvm's present tolerance; the last one solved is kept."""
@@ -97,13 +105,14 @@ class Machine(ClassMachine):
             return self.solution
         signs, C = self.problem.signs[self.k], self.problem.C
         kernel = combined_kernel(self.problem.bank, weights, 1.0)
-        machine = fit_svc(kernel, signs, C, self.tolerance)
+        machine = fit_svc(kernel, signs, C, self.tolerance, self.loss_weights)
         coef = np.zeros(signs.size)
         coef[machine.support] = machine.coef
         scores = kernel[:, machine.support] @ machine.coef
         margins, quadratic = signs * (scores + machine.intercept), float(coef @ scores)
-        multiple = best_multiple(margins, quadratic, C)
-        hinge = float(np.maximum(0.0, 1.0 - multiple * margins).sum())
+        multiple = best_multiple(margins, quadratic, C, self.loss_weights)
+        losses = np.maximum(0.0, 1.0 - multiple * margins)
+        hinge = float(losses.sum() if self.loss_weights is None else self.loss_weights @ losses)
         total, bias = float(np.abs(coef).sum()), multiple * machine.intercept
         self.solution = Solution(weights, coef, total, quadratic, multiple, bias, hinge)
         self.n_solved += 1
@@ -164,7 +173,8 @@ class OneVersusAllMKL(PerClassMKL):
     """Base of SILP, SimpleMKL and p-norm MKL: a subclass names its `machine` and the exponent of its group
     norm.
 
-    Objectives and gaps are in the scaling of `objective`: divided by ``C * n_samples``.
+    Objectives and gaps are in the scaling of `objective`: divided by ``C * n_samples``, or C times the sum of
+    the weights of the samples.
     """
 
     tol: float = 1e-3
@@ -176,11 +186,11 @@ class OneVersusAllMKL(PerClassMKL):
     def _exponent(self, n_kernels):
         return 1.0
 
-    def _solve(self, signs, **options):
-        problem = BinaryMKL(self.bank_, signs, self.C, self._exponent(self.bank_.n_kernels))
+    def _solve(self, signs, weights, total, **options):
+        problem = BinaryMKL(self.bank_, signs, self.C, self._exponent(self.bank_.n_kernels), weights)
         machines = [self.machine(problem, k, self.tol) for k in range(len(signs))]
         options |= {"name": type(self).__name__, "n_jobs": self.n_jobs}
-        return run_classes(machines, scale=self.C * signs.shape[1], **options)
+        return run_classes(machines, scale=self.C * total, **options)
 
     def _exhausted(self):
         return "libsvm's accuracy is exhausted, raise tol"

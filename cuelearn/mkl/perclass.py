@@ -172,7 +172,10 @@ def run_classes(machines, max_iter, *, name, scale=1.0, n_jobs=None, callback=No
 
 @parameters
 class PerClassMKL(MultiLabelMKL):
-    """Base of the estimators: `_solve(signs, **options)` of each returns a `ClassesResult`."""
+    """Base of the estimators: `_solve(signs, weights, total, **options)` of each returns a `ClassesResult`.
+
+    `weights` are those of `_problem_weights`, `total` the sum of the weights of the samples.
+    """
 
     tol: float = 1e-2
     max_iter: int = 200
@@ -182,9 +185,10 @@ class PerClassMKL(MultiLabelMKL):
     _parameter_constraints = {"tol": POSITIVE}
 
     def _train(self, signs, sample_weight):
-        self._refuse_weights(sample_weight)
         options = {"max_iter": self.max_iter, "verbose": self.verbose, "callback": self._watch(self._take)}
-        result = self._solve(signs, **options)
+        weights = self._problem_weights(signs, sample_weight)
+        total = signs.shape[1] if sample_weight is None else float(sample_weight.sum())
+        result = self._solve(signs, weights, total, **options)
         self._take(result)
         missed = ~result.converged
         if missed.any() and not result.stopped:

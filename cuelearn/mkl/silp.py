@@ -38,7 +38,7 @@ class SILPMKL(OneVersusAllMKL):
 
     Parameters
     ----------
-    $kernels $C $tol $max_iter $normalize $memory $n_jobs $callback $verbose
+    $kernels $C $class_weight $tol $max_iter $normalize $memory $n_jobs $callback $verbose
 
     Attributes
     ----------

@@ -122,7 +122,7 @@ class SimpleMKL(OneVersusAllMKL):
 
     Parameters
     ----------
-    $kernels $C $tol $max_iter $normalize $memory $n_jobs $callback $verbose
+    $kernels $C $class_weight $tol $max_iter $normalize $memory $n_jobs $callback $verbose
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
 from cuelearn.core.losses import competitor
 from cuelearn.mkl.base import KernelClassifier
-from cuelearn.mkl.multilabel import MultiLabelMKL, is_indicator
+from cuelearn.mkl.multilabel import MultiLabelMKL, is_indicator, numbers_of
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.svm import one_versus_rest, svms_of
 from cuelearn.mkl.training import History, draw_order
@@ -24,11 +24,16 @@ __all__ = ["FOLDS", "AverageKernelSVM", "BestKernelSVM", "KernelPA", "kernel_alo
 FOLDS = 5
 
 
-def stratified_folds(labels, n_folds, random_state, given=None):
+def stratified_folds(labels, n_folds, random_state, given=None, sample_weight=None):
     """Shuffled pairs of training and test samples: those of ``StratifiedKFold(n_folds, shuffle=True,
-    random_state=random_state)``, fewer where a class is small; or the list `given`."""
+    random_state=random_state)``, fewer where a class is small, of the samples with weight; or the list
+    `given`."""
     if given is not None:
+        if sample_weight is not None and not all(sample_weight[test].any() for _, test in given):
+            raise ValueError("folds must have a test sample with sample_weight > 0 each")
         return list(given)
+    rows = np.arange(labels.size) if sample_weight is None else np.flatnonzero(sample_weight)
+    labels = labels[rows]
     from sklearn.model_selection import StratifiedKFold  # slow to import
 
     smallest = np.bincount(labels).min()
@@ -37,7 +42,7 @@ def stratified_folds(labels, n_folds, random_state, given=None):
     if isinstance(random_state, np.random.Generator):
         random_state = int(random_state.integers(2**31 - 1))
     folds = StratifiedKFold(min(n_folds, smallest), shuffle=True, random_state=random_state)
-    return list(folds.split(labels, labels))
+    return [(rows[train], rows[test]) for train, test in folds.split(labels, labels)]
 
 
 def kernel_alone(bank, j):
@@ -45,20 +50,24 @@ def kernel_alone(bank, j):
     return combined_kernel(bank.select([j]), np.ones(1), 1.0)
 
 
-def best_alone(model, labels, fit_scores):
+def best_alone(model, labels, fit_scores, sample_weight=None):
     """Weights of the kernel with the best accuracy over folds; tells the model its name, all accuracies and
     the folds.
 
-    `fit_scores(kernel_train, labels_train, kernel_test)` are scores (n_test, n_classes).
+    `fit_scores(kernel_train, train, kernel_test)` are scores (n_test, n_classes), `train` the numbers of the
+    training samples.
     """
-    model.folds_ = folds = stratified_folds(labels, FOLDS, model.random_state, model.folds)
+    folds = stratified_folds(labels, FOLDS, model.random_state, model.folds, sample_weight)
+    model.folds_ = folds
     accuracy = np.zeros(model.bank_.n_kernels)
     for j in range(accuracy.size):
         kernel = kernel_alone(model.bank_, j)
         for train, test in folds:
             square = np.ascontiguousarray(kernel[np.ix_(train, train)])
-            scores = fit_scores(square, labels[train], kernel[np.ix_(test, train)])
-            accuracy[j] += np.mean(np.argmax(scores, axis=1) == labels[test]) / len(folds)
+            scores = fit_scores(square, train, kernel[np.ix_(test, train)])
+            right = np.argmax(scores, axis=1) == labels[test]
+            weights = None if sample_weight is None else sample_weight[test]
+            accuracy[j] += np.average(right, weights=weights) / len(folds)
     best = int(np.argmax(accuracy))
     model.kernel_accuracy_, model.best_kernel_ = accuracy, model.bank_.names[best]
     return np.eye(accuracy.size)[best]
@@ -74,7 +83,7 @@ class AverageKernelSVM(MultiLabelMKL):
 
     Parameters
     ----------
-    $kernels $C $normalize $memory $n_jobs
+    $kernels $C $class_weight $normalize $memory $n_jobs
 
     Attributes
     ----------
@@ -103,20 +112,21 @@ class AverageKernelSVM(MultiLabelMKL):
     n_jobs: int | None = None
 
     def _train(self, signs, sample_weight):
-        self._refuse_weights(sample_weight)
-        history, weights = History(), self._choose_weights(signs)
+        history, loss_weights = History(), self._problem_weights(signs, sample_weight)
+        weights = self._choose_weights(signs, loss_weights, sample_weight)
         kernel = combined_kernel(self.bank_, weights, 1.0)
-        coef, bias = svms_of(kernel, (signs > 0.0).astype(int), self.C, self.n_jobs)
+        coef, bias = svms_of(kernel, (signs > 0.0).astype(int), self.C, self.n_jobs, loss_weights)
         history.pause()
         self._keep_problems(coef, weights, bias)
         scores = kernel @ coef
-        losses = np.maximum(0.0, 1.0 - signs.T * (scores + bias)).sum()
+        losses = np.maximum(0.0, 1.0 - signs.T * (scores + bias))
+        losses = losses.sum() if loss_weights is None else (loss_weights.T * losses).sum()
         row = {"n_updates": len(signs), "n_support": self.support_.size}
         objective = float(0.5 * np.sum(coef * scores) + self.C * losses)
         history.add(stage="batch", step=1, epoch=1, objective=objective, **row)
         self.history_, self.path_ = history.frame(), np.stack([weights, weights])
 
-    def _choose_weights(self, signs):
+    def _choose_weights(self, signs, loss_weights, sample_weight):
         return np.full(self.bank_.n_kernels, 1.0 / self.bank_.n_kernels)
 
 
@@ -127,7 +137,7 @@ class BestKernelSVM(AverageKernelSVM):
 
     Parameters
     ----------
-    $kernels $C
+    $kernels $C $class_weight
     folds : list of (train, test), optional
         Positions of samples, where related ones must stay on one side; by default five stratified folds.
     $normalize $memory $n_jobs
@@ -172,14 +182,16 @@ class BestKernelSVM(AverageKernelSVM):
             raise ValueError("y must be class labels to choose a kernel, got an indicator matrix")
         return super()._start(X, y)
 
-    def _choose_weights(self, signs):
-        labels = signs.argmax(axis=0) if len(signs) > 1 else (signs[0] > 0.0).astype(int)
+    def _choose_weights(self, signs, loss_weights, sample_weight):
+        labels = numbers_of(signs)
 
-        def fit_scores(train, labels_train, test):
-            coef, bias = one_versus_rest(train, labels_train, self.classes_.size, self.C, self.n_jobs)
-            return test @ coef + bias
+        def fit_scores(kernel, train, cross):
+            weights = None if loss_weights is None else loss_weights[:, train]
+            n_classes = self.classes_.size
+            coef, bias = one_versus_rest(kernel, labels[train], n_classes, self.C, self.n_jobs, weights)
+            return cross @ coef + bias
 
-        return best_alone(self, labels, fit_scores)
+        return best_alone(self, labels, fit_scores, sample_weight)
 
 
 @njit(cache=True)
@@ -295,9 +307,9 @@ class KernelPA(KernelClassifier):
         if self.kernel != "best":
             raise ValueError(f"kernel must be 'average', 'best' or one of {names}, got {self.kernel!r}")
 
-        def fit_scores(train, labels_train, test):
+        def fit_scores(kernel, train, cross):
             fold_rng = np.random.default_rng(0)
-            orders = [fold_rng.permutation(labels_train.size) for _ in range(self.n_epochs)]
-            return test @ self._pass(train, labels_train, orders)[0]
+            orders = [fold_rng.permutation(train.size) for _ in range(self.n_epochs)]
+            return cross @ self._pass(kernel, labels[train], orders)[0]
 
         return best_alone(self, labels, fit_scores)

@@ -5,6 +5,7 @@ want to go on from the last solution: `solve_box_svm` does both, and certifies i
 """
 
 import contextlib
+import itertools
 import warnings
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.checks import check_count, check_positive
+from cuelearn.core.weights import loss_weights
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel, quadratic_forms
@@ -27,8 +29,10 @@ __all__ = [
     "fit_svc",
     "is_hard",
     "one_versus_rest",
+    "problem_weights",
     "solve_box_svm",
     "svms_of",
+    "targets_of",
 ]
 
 # most steps of libsvm, its own limit that scikit-learn lifts; far fewer where C times the mean diagonal is so
@@ -73,7 +77,12 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None):
     from sklearn import svm  # not with the package: half of scikit-learn comes with it
 
     libsvm, low, high = getattr(svm, "_libsvm", None), target.min(), target.max()
-    hardness = C * float(np.trace(kernel)) / len(kernel)
+    if weights is not None and not weights.all():  # a weight of 0 is a sample left out
+        kept = np.flatnonzero(weights)
+        within = np.ascontiguousarray(kernel[np.ix_(kept, kept)])
+        machine = fit_svc(within, target[kept], C, tol, weights[kept])
+        return machine._replace(support=kept[machine.support])
+    hardness = C * float(np.trace(kernel)) / len(kernel) * (1.0 if weights is None else weights.max())
     most = FEW_STEPS if hardness > HARD else MOST_STEPS
     if libsvm is not None and low < high:
         with contextlib.suppress(AttributeError, TypeError, ValueError):
@@ -106,35 +115,57 @@ def told(machine, hardness):
     return machine
 
 
-def balance_weights(target):
-    """Weights n / (2 n_side) of the zeros and the ones of a target: scikit-learn's "balanced"."""
+def balance_weights(target, sample_weight=None):
+    """Weights n / (2 n_side) of the zeros and the ones of a target: scikit-learn's "balanced".
+
+    With sample weights the samples are counted by them.
+    """
     positive = np.asarray(target) > 0
-    n, n_positive = positive.size, int(np.count_nonzero(positive))
-    return np.where(positive, n / (2.0 * max(1, n_positive)), n / (2.0 * max(1, n - n_positive)))
+    if sample_weight is None:
+        n, n_positive = positive.size, int(np.count_nonzero(positive))
+        return np.where(positive, n / (2.0 * max(1, n_positive)), n / (2.0 * max(1, n - n_positive)))
+    total, of_positive = sample_weight.sum(), sample_weight[positive].sum()
+    return np.where(positive, total / (2.0 * of_positive), total / (2.0 * (total - of_positive)))
+
+
+def problem_weights(targets, sample_weight, class_weight, classes, labels):
+    """Weights of the losses of problems of two sides each, (n_problems, n), or None where all are 1.
+
+    "balanced" weighs the sides of each target alike, a dict the samples of each class in all problems.
+    """
+    if class_weight == "balanced":
+        sides = np.array([balance_weights(target, sample_weight) for target in targets])
+        return sides if sample_weight is None else sides * sample_weight
+    weights = loss_weights(sample_weight, class_weight, classes, labels)
+    return None if weights is None else np.tile(weights, (len(targets), 1))
+
+
+def targets_of(labels, n_classes):
+    """Zeros and ones of the binary problems: one for two classes, else each class against the rest."""
+    return [(labels == c).astype(int) for c in ([1] if n_classes == 2 else range(n_classes))]
 
 
 def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None, weights=None):
-    """One SVM with bias per class, as of `svms_of`; for two classes one, half of it in each column."""
-    if n_classes == 2:
-        column, bias = svms_of(kernel, [labels], C, n_jobs, weights)
-        return two_columns(column), two_columns(bias)
-    return svms_of(kernel, [(labels == c).astype(int) for c in range(n_classes)], C, n_jobs, weights)
+    """One SVM with bias for each of `targets_of`, as of `svms_of`; of two classes half in each column."""
+    coef, bias = svms_of(kernel, targets_of(labels, n_classes), C, n_jobs, weights)
+    return (two_columns(coef), two_columns(bias)) if n_classes == 2 else (coef, bias)
 
 
 def svms_of(kernel, targets, C, n_jobs=None, weights=None):
     """One SVM with bias for each target of zeros and ones: coefficients (n, n_targets), biases (n_targets,).
 
-    `weights(target)`, for instance `balance_weights`, are factors on C.
+    `weights`, (n_targets, n), as of `problem_weights`, are factors on C.
     """
     coef, bias = np.zeros((kernel.shape[0], len(targets))), np.empty(len(targets))
 
-    def one(target):
-        return fit_svc(kernel, target, C, weights=None if weights is None else weights(target))
+    def one(target, of_target):
+        return fit_svc(kernel, target, C, weights=of_target)
 
-    fits = map(one, targets)  # starting a pool takes longer than a small SVM
+    problems = list(zip(targets, [None] * len(targets) if weights is None else weights, strict=True))
+    fits = itertools.starmap(one, problems)  # starting a pool takes longer than a small SVM
     if n_jobs not in (None, 1):
         pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-        fits = pool(delayed(one)(target) for target in targets)
+        fits = pool(delayed(one)(*problem) for problem in problems)
     for k, svm in enumerate(fits):
         coef[svm.support, k], bias[k] = svm.coef, svm.intercept
     return coef, bias
@@ -153,7 +184,7 @@ class BoxSolution(NamedTuple):
 
 
 @njit(cache=True)
-def box_ascent(kernel, signs, C, alpha, scores, tolerance, max_sweeps):
+def box_ascent(kernel, signs, C, weights, alpha, scores, tolerance, max_sweeps):
     """Coordinate ascent until no optimality condition is violated by more than `tolerance`; returns the
     sweeps done.
 
@@ -165,16 +196,17 @@ def box_ascent(kernel, signs, C, alpha, scores, tolerance, max_sweeps):
         worst = 0.0
         for i in range(n):
             slope = 1.0 - signs[i] * scores[i]
-            if (slope > 0.0 and alpha[i] >= C) or (slope < 0.0 and alpha[i] <= 0.0):
+            limit = C * weights[i]
+            if (slope > 0.0 and alpha[i] >= limit) or (slope < 0.0 and alpha[i] <= 0.0):
                 continue
             worst = max(worst, abs(slope))
             if abs(slope) <= threshold:
                 continue
             curvature = np.float64(kernel[i, i])
             if curvature > 0.0:
-                new = min(C, max(0.0, alpha[i] + slope / curvature))
+                new = min(limit, max(0.0, alpha[i] + slope / curvature))
             else:
-                new = C if slope > 0.0 else 0.0
+                new = limit if slope > 0.0 else 0.0
             step = (new - alpha[i]) * signs[i]
             alpha[i] = new
             if step != 0.0:
@@ -188,7 +220,7 @@ def box_ascent(kernel, signs, C, alpha, scores, tolerance, max_sweeps):
 
 
 @njit(cache=True)
-def box_svm(kernel, signs, C, alpha, tol, max_sweeps):
+def box_svm(kernel, signs, C, weights, alpha, tol, max_sweeps):
     """`box_ascent` until the gap is small, `alpha` in place; returns value, gap and sweeps."""
     n = alpha.shape[0]
     scores = np.zeros(n)
@@ -200,14 +232,14 @@ def box_svm(kernel, signs, C, alpha, tol, max_sweeps):
     tolerance, sweeps = 0.1, 0
     while True:
         most = min(LOOK, max_sweeps - sweeps)
-        done = box_ascent(kernel, signs, C, alpha, scores, tolerance, most)
+        done = box_ascent(kernel, signs, C, weights, alpha, scores, tolerance, most)
         sweeps += done
         total, quadratic, losses = 0.0, 0.0, 0.0
         for i in range(n):
             margin = signs[i] * scores[i]
             total += alpha[i]
             quadratic += alpha[i] * margin
-            losses += max(0.0, 1.0 - margin)
+            losses += weights[i] * max(0.0, 1.0 - margin)
         value, primal = total - 0.5 * quadratic, 0.5 * quadratic + C * losses
         gap = max(0.0, primal - value)
         if gap <= tol * primal or sweeps >= max_sweeps:
@@ -216,22 +248,24 @@ def box_svm(kernel, signs, C, alpha, tol, max_sweeps):
             tolerance *= TIGHTER
 
 
-def solve_box_svm(kernel, signs, C, *, tol=1e-3, alpha=None, max_sweeps=10_000):
+def solve_box_svm(kernel, signs, C, *, weights=None, tol=1e-3, alpha=None, max_sweeps=10_000):
     r"""Binary SVM without bias to a gap of `tol` relative to the primal objective; a `BoxSolution`.
 
-    .. math:: H = \max_{0 \le \alpha \le C} \alpha^\top 1 - \frac12 (\alpha \circ y)^\top K (\alpha \circ y)
-              = \min_f \frac12 \|f\|^2 + C \sum_i [1 - y_i f(x_i)]_+
+    .. math:: H = \max_{0 \le \alpha_i \le C c_i} \alpha^\top 1 - \frac12 (\alpha \circ y)^\top K (\alpha
+              \circ y) = \min_f \frac12 \|f\|^2 + C \sum_i c_i [1 - y_i f(x_i)]_+
 
-    `kernel` is a C-contiguous (n, n) matrix, float32 or float64, `signs` are -1.0 and 1.0, `alpha` in [0, C]
-    is a start. A sweep costs O(n), and O(n) more for every coefficient that moves.
+    `kernel` is a C-contiguous (n, n) matrix, float32 or float64, `signs` are -1.0 and 1.0, `weights` the
+    :math:`c_i` (1 by default), `alpha` in [0, C c_i] is a start. A sweep costs O(n), and O(n) more
+    for every coefficient that moves.
 
     References
     ----------
     Equation 2 of Bucak, Jin, Jain, NIPS 2010; coordinate ascent: Hsieh et al., ICML 2008.
     """
     signs = np.ascontiguousarray(signs, dtype=np.float64)
-    alpha = np.zeros(signs.size) if alpha is None else np.clip(np.array(alpha, dtype=np.float64), 0.0, C)
-    value, gap, sweeps = box_svm(kernel, signs, float(C), alpha, float(tol), int(max_sweeps))
+    weights = np.ones(signs.size) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+    alpha = np.zeros(signs.size) if alpha is None else np.clip(np.array(alpha, np.float64), 0.0, C * weights)
+    value, gap, sweeps = box_svm(kernel, signs, float(C), weights, alpha, float(tol), int(max_sweeps))
     return BoxSolution(alpha, value, gap, sweeps)
 
 
@@ -253,6 +287,8 @@ class SharedProblem:
         Of every SVM; its relative gap.
     max_sweeps : int
         Of every SVM.
+    weights : ndarray of float >= 0, shape (n_problems, n), optional
+        Factors on C, 1 by default.
 
     Attributes
     ----------
@@ -277,7 +313,7 @@ class SharedProblem:
     (True, 1)
     """
 
-    def __init__(self, bank, signs, C, svm_tol=1e-3, max_sweeps=10_000):
+    def __init__(self, bank, signs, C, svm_tol=1e-3, max_sweeps=10_000, *, weights=None):
         if not isinstance(bank, KernelBank):
             raise ValueError(f"bank must be a KernelBank, got {type(bank).__name__}")
         self.signs = np.ascontiguousarray(signs, dtype=np.float64)
@@ -287,7 +323,8 @@ class SharedProblem:
                 f"signs must be -1 and 1, with a row for each problem and {n} columns, got shape {shape}"
             )
         self.bank, self.C, self.svm_tol = bank, check_positive("C", C), check_positive("svm_tol", svm_tol)
-        self.hard = is_hard(bank, self.C)
+        self.weights = np.ones_like(self.signs) if weights is None else weights
+        self.hard = is_hard(bank, self.C * self.weights.max())
         self.max_sweeps = min(check_count("max_sweeps", max_sweeps), FEW_SWEEPS if self.hard else np.inf)
         self.alphas = np.zeros_like(self.signs)
         self.n_problems, self.n_solved, self.n_missed = len(self.signs), 0, 0
@@ -303,6 +340,7 @@ class SharedProblem:
     def solve(self, k, weights):
         """The SVM of class k at some kernel weights, from its last solution; returns a `BoxSolution`."""
         options = {"tol": self.svm_tol, "alpha": self.alphas[k], "max_sweeps": self.max_sweeps}
+        options["weights"] = self.weights[k]
         found = solve_box_svm(self.kernel(weights), self.signs[k], self.C, **options)
         self.alphas[k] = found.alpha
         self.n_solved += 1

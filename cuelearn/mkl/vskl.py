@@ -22,7 +22,7 @@ import numpy as np
 from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import SEQUENCE, Number, parameters
 from cuelearn.core.groupnorm import group_norm
-from cuelearn.mkl.gmkl import BoxMachine
+from cuelearn.mkl.gmkl import BoxMachine, largest_multiple
 from cuelearn.mkl.perclass import PerClassMKL, documented, run_classes
 from cuelearn.mkl.svm import SharedProblem
 
@@ -151,7 +151,7 @@ class MirrorMachine(BoxMachine):
         objective = 0.5 * group_norm(lengths, self.s) ** 2 + losses
         largest = np.array([norms[members].max() for members in self.members])
         total, squared = float(alpha.sum()), group_norm(largest, dual_exponent(self.s)) ** 2
-        scale = self.problem.C / float(alpha.max()) if total > 0.0 else 0.0
+        scale = largest_multiple(alpha, self.limits) if total > 0.0 else 0.0
         if squared > 0.0:
             scale = min(scale, total / squared)
         lower = scale * total - 0.5 * scale**2 * squared
@@ -245,7 +245,7 @@ class VSKL(PerClassMKL):
         A label (int or str) for each kernel; None puts all into one group.
     s : float in [2, inf], default inf
         Exponent of the norm across groups; 2 puts no coupling between them.
-    $C $tol $max_iter $normalize $memory $callback $verbose
+    $C $class_weight $tol $max_iter $normalize $memory $callback $verbose
 
     Attributes
     ----------
@@ -292,9 +292,9 @@ class VSKL(PerClassMKL):
 
     _parameter_constraints = {"groups": [*SEQUENCE, None], "s": [Number(Real, 2, None, closed="both")]}
 
-    def _solve(self, signs, **options):
+    def _solve(self, signs, weights, total, **options):
         self.groups_ = resolve_groups(self.groups, self.bank_.n_kernels)
-        problem = SharedProblem(self.bank_, signs, self.C)
+        problem = SharedProblem(self.bank_, signs, self.C, weights=weights)
         return solve_vskl(problem, groups=self.groups_, s=self.s, tol=self.tol, **options)
 
     def _take(self, result):

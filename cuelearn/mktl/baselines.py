@@ -9,21 +9,10 @@ from cuelearn.core.estimator import parameters
 from cuelearn.core.linear_svm import linear_svm
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel
-from cuelearn.mkl.svm import balance_weights, one_versus_rest
-from cuelearn.mktl.base import TransferClassifier, class_weights, documented, sample_weights
+from cuelearn.mkl.svm import one_versus_rest, problem_weights, targets_of
+from cuelearn.mktl.base import TransferClassifier, documented
 
 __all__ = ["AverageTL", "NoTransfer", "PriorFeatures"]
-
-
-def weighing(class_weight, classes, labels):
-    """What makes weights of the samples of a class's target: None, two sides alike, or the samples' own
-    classes."""
-    if class_weight is None:
-        return None
-    if class_weight == "balanced":
-        return balance_weights
-    weights = sample_weights(class_weights(class_weight, classes, labels), classes, labels)
-    return lambda target: weights
 
 
 @parameters
@@ -43,8 +32,9 @@ class OneSVM(TransferClassifier):
         kernel = combined_kernel(self.bank_, weights, 1.0)
         if self.averages_scores:  # not by BLAS, whose sums may depend on the number of its threads
             kernel += share * np.einsum("ik,jk->ij", S, S)
-        per_target = weighing(self.class_weight, self.classes_, labels)
-        coef, bias = one_versus_rest(kernel, labels, n_classes, self.C, self.n_jobs, per_target)
+        targets = targets_of(labels, n_classes)
+        losses = problem_weights(targets, None, self.class_weight, self.classes_, labels)
+        coef, bias = one_versus_rest(kernel, labels, n_classes, self.C, self.n_jobs, losses)
         if self.averages_scores:
             transfer = share * np.einsum("ic,ik->ck", coef, S)
         self._set(coef, weights, transfer, bias)
@@ -141,14 +131,15 @@ class PriorFeatures(TransferClassifier):
 
     def _train(self, labels, S):
         n_classes, found, coefs = self.classes_.size, [], []
-        per_target = weighing(self.class_weight, self.classes_, labels)
         if S.shape[1] == 0:
             raise ValueError(
                 "PriorFeatures needs one column of scores at least: give priors, or scores to fit"
             )
-        for c in [1] if n_classes == 2 else range(n_classes):
-            signs = np.where(labels == c, 1.0, -1.0)
-            weights = None if per_target is None else per_target(signs)
+        targets = targets_of(labels, n_classes)
+        losses = problem_weights(targets, None, self.class_weight, self.classes_, labels)
+        for k, target in enumerate(targets):
+            signs = np.where(target, 1.0, -1.0)
+            weights = None if losses is None else losses[k]
             found.append(linear_svm(S, signs, self.C, weights=weights, tol=1e-8))
             coefs.append(signs * found[-1].dual_coef)
         coef, transfer = np.array(coefs).T, np.array([svm.coef for svm in found])

@@ -1,0 +1,160 @@
+"""Weights of samples and classes: weight 2 is the sample twice, weight 0 the sample left out."""
+
+import warnings
+
+import numpy as np
+import pytest
+from estimators import ESTIMATORS
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.multiclass import OneVsRestClassifier
+
+from cuelearn.mkl import AverageKernelSVM, saddle_gap
+
+N = 30
+TIGHT = {"tol": 1e-5, "C": 2.0}
+#: name -> options that make the result exact enough to compare.
+BINARY_SVMS = {
+    "AverageKernelSVM": {"C": 2.0},
+    "BestKernelSVM": {"C": 2.0, "folds": ...},
+    "SILPMKL": TIGHT,
+    "SimpleMKL": TIGHT,
+    "LpMKL": TIGHT,
+    "GMKL": TIGHT,
+    "VSKL": TIGHT,
+    "LPBeta": {"C": 2.0, "folds": ..., "nu": 0.3},
+    "MLMKLSA": {"C": 2.0, "n_iter": 200, "random_state": 0},
+    "MLMKLSum": {"C": 2.0},
+}
+WEIGHTED = {**BINARY_SVMS}
+#: Estimators whose stopping rule is not a gap of the objective: (relative) difference of decision values.
+LOOSE = {"MLMKLSA": 0.03, "MLMKLSum": 0.01}
+
+
+def problem(seed=0):
+    """Two kernels, classes of unequal size, and whole weights from 0 to 3."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat([0, 1, 2], [N // 2, N // 3, N - N // 2 - N // 3]))
+    X = np.eye(3, 4)[y] + rng.normal(scale=0.6, size=(N, 4))
+    K = np.stack([np.exp(-((X[:, None, c] - X[None, :, c]) ** 2).sum(axis=2)) for c in ([0, 1], [2, 3])])
+    weights = rng.integers(0, 4, size=N).astype(float)
+    return K, y, weights
+
+
+def make(name, folds=None, **options):
+    """An instance on given kernels."""
+    chosen = {**WEIGHTED[name], **options}
+    if chosen.get("folds") is ...:
+        chosen["folds"] = folds
+    return ESTIMATORS[name](kernels="precomputed", **chosen)
+
+
+def fit(model, *args, **kwargs):
+    """Fitted, without warnings of accuracies that only some methods reach."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(*args, **kwargs)
+
+
+def both(name, y, weights, **options):
+    """Models of the weighted samples and of the repeated ones, and their scores of all samples."""
+    K, rows = problem()[0], np.repeat(np.arange(N), weights.astype(int))
+    halves = np.arange(N) % 2 == 0
+    folds = [
+        [(np.flatnonzero(f[r]), np.flatnonzero(~f[r])) for f in (halves, ~halves)]
+        for r in (np.arange(N), rows)
+    ]
+    weighted = fit(make(name, folds[0], **options), K, y, sample_weight=weights)
+    repeated = fit(make(name, folds[1], **options), K[:, rows[:, None], rows], y[rows])
+    return weighted, repeated, weighted.decision_function(K), repeated.decision_function(K[:, :, rows])
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 2.0, 2: 0.5}], ids=str)
+def test_weights_repeat_and_leave_out(name, class_weight):
+    _, y, weights = problem()
+    weighted, repeated, scores, wanted = both(name, y, weights, class_weight=class_weight)
+    assert np.abs(scores - wanted).max() < LOOSE.get(name, 5e-3) * np.abs(wanted).max()
+    if hasattr(weighted, "objective_"):
+        slack = weighted.dual_gap_ + repeated.dual_gap_ + 1e-3 * abs(repeated.objective_) * (name == "LPBeta")
+        assert abs(weighted.objective_ - repeated.objective_) <= slack
+    if name == "MLMKLSum":
+        K, _, _ = problem()
+        gap = saddle_gap(weighted, K, y, tol=1e-3, sample_weight=weights)
+        rows = np.repeat(np.arange(N), weights.astype(int))
+        other = saddle_gap(repeated, K[:, rows[:, None], rows], y[rows], tol=1e-3)
+        assert abs(gap.worst - other.worst) < 0.01 * gap.worst
+    assert not np.isin(weighted.support_, np.flatnonzero(weights == 0.0)).any()
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weights_are_refused_by_name(name):
+    K, y, weights = problem()
+    bad = {
+        "inside and outside of each class": np.where(y == 1, 0.0, 1.0),
+        "non-negative|[Nn]egative": -weights,
+        "Sample weights must be|sample_weight": np.where(y == 1, np.nan, 1.0),
+    }
+    for message, given in bad.items():
+        with pytest.raises(ValueError, match=message):
+            make(name, None).fit(K, y, sample_weight=given)
+    with pytest.raises(ValueError, match="class_weight names classes that y does not have: .*9"):
+        make(name, None, class_weight={9: 1.0}).fit(K, y)
+
+
+@pytest.mark.parametrize("name", ["AverageKernelSVM", "SILPMKL", "GMKL", "MLMKLSum"])
+def test_labels_of_an_indicator_matrix(name):
+    """A dict weighs the positive samples of its columns, "balanced" both sides of each."""
+    K, y, weights = problem()
+    Y = (y[:, None] == [0, 1, 2]).astype(int)
+    for class_weight, factors in (({1: 3.0}, {1: 3.0}), ("balanced", None), (None, {})):
+        model = fit(make(name, class_weight=class_weight), K, Y, sample_weight=weights)
+        for c in range(3):
+            given = weights.copy()
+            if factors is None:
+                positive = weights[y == c].sum()
+                given *= weights.sum() / (2.0 * np.where(y == c, positive, weights.sum() - positive))
+            else:
+                given[y == c] *= factors.get(c, 1.0)
+            if name != "MLMKLSum":  # in which all columns share their kernel weights
+                alone = fit(make(name), K, Y[:, c], sample_weight=given)
+                wanted = alone.decision_function(K)
+                found = model.decision_function(K)[:, c]
+                np.testing.assert_allclose(found, wanted, atol=5e-3 * np.abs(wanted).max())
+
+
+def test_a_search_routes_weights():
+    X, y = load_iris(return_X_y=True)
+    weights = np.where(y == 1, 3.0, 1.0)
+    with config_context(enable_metadata_routing=True):
+        model = AverageKernelSVM().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        search = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=3).fit(X, y, sample_weight=weights)
+    assert search.best_score_ > 0.9
+    best = clone(search.best_estimator_).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(search.decision_function(X), best.decision_function(X))
+    assert np.abs(best.decision_function(X) - clone(best).fit(X, y).decision_function(X)).max() > 0.01
+
+
+@pytest.mark.parametrize("load, columns", [(load_iris, slice(0, 2)), (load_digits, slice(None))])
+def test_ada_boost_improves_a_weak_machine(load, columns):
+    X, y = load(return_X_y=True)
+    size = {"train_size": min(300, len(y) // 2), "random_state": 1, "stratify": y}
+    X, new, y, wanted = train_test_split(X, y, **size)
+    weak = AverageKernelSVM(
+        [("all", "linear", columns)], C=0.2 * len(y)
+    )  # as boosting's weights have the sum 1
+    boosted = AdaBoostClassifier(weak, n_estimators=15, random_state=0).fit(X, y)
+    alone = clone(weak).fit(X, y, sample_weight=np.full(len(y), 1.0 / len(y)))
+    assert len(boosted.estimators_) > 1
+    assert boosted.score(new, wanted) > alone.score(new, wanted) + 0.02
+
+
+def test_one_versus_rest_of_scikit_learn():
+    X, y = load_iris(return_X_y=True)
+    ours = AverageKernelSVM(class_weight="balanced").fit(X, y)
+    wrapped = OneVsRestClassifier(AverageKernelSVM(class_weight="balanced")).fit(X, y)
+    np.testing.assert_allclose(wrapped.decision_function(X), ours.decision_function(X), atol=1e-9)
