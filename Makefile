@@ -6,6 +6,7 @@ DATA      = bundled
 SCHEDULER =
 PARAMS    =
 SVG       =
+LAB       =
 FETCH     =
 CORES    := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 1)
 JOBS      = $(CORES)
@@ -25,7 +26,7 @@ MAKEFLAGS += --no-builtin-rules
 .DEFAULT_GOAL := help
 
 VENV   := .venv
-READY  := $(VENV)/.ready
+READY  := $(VENV)/.ready-
 PY     := $(VENV)/bin/python
 CACHE  := .cache
 # Processes times threads never exceed the cores.
@@ -48,55 +49,66 @@ RUN = $(PY) -m cuelearn.book.run --profile $(PROFILE) --data $(DATA) --jobs $(JO
       $(if $(SCHEDULER),--scheduler '$(SCHEDULER)') $(if $(SVG),--svg) $(foreach c,$(CHAPTER),--chapter $(c)) $(foreach p,$(PARAMS),-p '$(p)')
 LIMITS = OPENBLAS_NUM_THREADS=$(THREADS) OMP_NUM_THREADS=$(THREADS) MKL_NUM_THREADS=$(THREADS) CUELEARN_THREADS=$(THREADS)
 
-.PHONY: help env figures test test-long bench book report data lock reference gallery clean distclean
+.PHONY: help env figures test test-long bench book report lab data lock reference gallery clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=smoke|quick|full] [CHAPTER=mkl] [DATA=bundled|original] [JOBS=$(CORES)] [SCHEDULER=tcp://host:port]"
-	@echo "            [PARAMS=\"p=1.1 seed=3\"] [SVG=1] [PYTHON=/path/to/python3.12]"
+	@echo "            [PARAMS=\"p=1.1 seed=3\"] [SVG=1] [LAB=\"--no-browser\"] [PYTHON=/path/to/python3.13]"
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 
-env: $(READY) ## set up .venv (conda or mamba where one works, else venv and requirements.lock)
+env: $(READY)test ## set up .venv for all targets (conda or mamba where one works, else venv and requirements.lock)
 
-# The stamp is written last: an installation that was killed has none and is made anew.
-$(READY): requirements.lock environment.yml pyproject.toml .ci/env
-	@bash .ci/env
-	@touch $@
+# A layer of .venv is what an extra of pyproject.toml needs; test needs all that others do. Its stamp is written last: an installation
+# that was killed has none and is made anew.
+$(READY)%: requirements.lock environment.yml pyproject.toml .ci/env
+	@bash .ci/env $*
+	@touch $@ $(if $(filter test,$*),$(READY)notebooks $(READY)book $(READY)data)
 
-figures: $(READY) ## make all figures, tables and verdicts that are out of date, under figures/$(PROFILE)
+figures: $(READY)notebooks ## make all figures, tables and verdicts that are out of date, under figures/$(PROFILE)
 	@$(LIMITS) $(RUN)
 
-test: $(READY) ## run the tests (up to 12 minutes)
+test: $(READY)test ## run the tests (up to 12 minutes)
 	$(LIMITS) $(PY) -m pytest -n $(JOBS) --dist worksteal -m "not long" $(TESTS)
 
-test-long: $(READY) ## run all tests, the long ones too
+test-long: $(READY)test ## run all tests, the long ones too
 	$(LIMITS) $(PY) -m pytest -n $(JOBS) --dist worksteal $(TESTS)
 
-bench: $(READY) ## time the solvers (one thread, warmed up, medians)
+bench: $(READY)test ## time the solvers (one thread, warmed up, medians)
 	@set -- tests/benchmarks/bench_*.py; if [ ! -e "$$1" ]; then echo "no benchmark yet"; exit 0; fi; \
 	for file; do \
 	    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(PY) "$$file"; \
 	done
 
-book: figures ## the book: executed chapters, verdicts, reference as HTML, in figures/$(PROFILE)/book
+book: $(READY)book figures ## the book: executed chapters, verdicts, reference as HTML, in figures/$(PROFILE)/book
 	@$(RUN) --book
 
 report: book ## the same by its old name
 
-data: $(READY) ## list the data sets, verify those that are there; FETCH="usps eth80" downloads
+# Figures of a copy go to lab/figures. The kernel draws into the notebook, so it must not hear of Agg.
+lab: $(READY)notebooks ## JupyterLab on copies of the notebooks, in lab/, which stay as you leave them; LAB="--no-browser" for options
+	@mkdir -p lab
+	@for notebook in notebooks/*.ipynb; do \
+	    copy="lab/$${notebook##*/}"; \
+	    [ -e "$$copy" ] && continue; \
+	    sed 's/figures_dir = None/figures_dir = \\"figures\\"/' "$$notebook" > lab/.new && mv lab/.new "$$copy"; \
+	done
+	@cd lab && env -u MPLBACKEND ../$(PY) -m jupyterlab $(LAB) $(addsuffix .ipynb,$(firstword $(CHAPTER)))
+
+data: $(READY)data ## list the data sets, verify those that are there; FETCH="usps eth80" downloads
 	@$(PY) -m cuelearn.datasets.fetch $(if $(FETCH),--fetch $(FETCH))
 
-reference: $(READY) ## copy the finished chapters of the full profile (or PROFILE=..., DATA=...) to figures/reference
+reference: $(READY)notebooks ## copy the finished chapters of the full profile (or PROFILE=..., DATA=...) to figures/reference
 	@$(PY) -m cuelearn.book.run --reference --data $(DATA) --profile $(if $(filter command,$(firstword $(origin PROFILE))),$(PROFILE),full)
 
-gallery: $(READY) ## write figures/README.md, the gallery of the reference results
+gallery: $(READY)notebooks ## write figures/README.md, the gallery of the reference results
 	@$(PY) -m cuelearn.book.run --gallery
 
 # --fork-strategy fewest: the same versions on every Python wherever they exist, so that numbers can be compared.
-lock: ## resolve requirements.lock from pyproject.toml anew (Python 3.11 to 3.13, all platforms)
+lock: ## resolve requirements.lock from pyproject.toml anew (Python 3.11 to 3.14, all platforms)
 	@python=$(PY); [ -x $(PY) ] || python="$${PYTHON:-python3}"; \
 	"$$python" -m venv build/lock && build/lock/bin/python -m pip install --quiet uv
-	@echo "# Made by \`make lock\` from pyproject.toml with its extra test, for Python 3.11 to 3.13. Do not edit." > build/requirements.lock
+	@echo "# Made by \`make lock\` from pyproject.toml with its extra test, for Python 3.11 to 3.14. Do not edit." > build/requirements.lock
 	build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --extra test \
 	    --no-header --no-emit-package cuelearn pyproject.toml >> build/requirements.lock
 	@mv build/requirements.lock requirements.lock
@@ -106,8 +118,7 @@ clean: ## remove caches (numba's too) and the figures of smoke and quick; keeps 
 	rm -rf figures/smoke figures/quick build .pytest_cache .hypothesis
 	rm -rf $(CACHE)/numba $(CACHE)/matplotlib $(CACHE)/ipython $(CACHE)/jupyter $(CACHE)/sweeps/smoke $(CACHE)/sweeps/quick
 	rm -rf $(CACHE)/drawn/smoke $(CACHE)/drawn/quick
-	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -exec rm -rf {} +
-	find . -path ./$(VENV) -prune -o -type d -name .ipynb_checkpoints -exec rm -rf {} +
+	find . \( -path ./$(VENV) -o -path ./lab \) -prune -o -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -exec rm -rf {} +
 
-distclean: clean ## remove everything that was generated, the environment and figures/full too
+distclean: clean ## remove everything that was generated, the environment and figures/full too; keeps lab
 	rm -rf $(CACHE) figures/full $(VENV) cuelearn.egg-info

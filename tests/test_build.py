@@ -1,6 +1,7 @@
 """pyproject.toml, requirements.lock, environment.yml, Makefile and .ci agree and hold what they promise."""
 
 import ast
+import importlib.metadata
 import os
 import re
 import shutil
@@ -17,7 +18,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
-PYTHONS = ("3.11.0", "3.11.9", "3.12.0", "3.12.7", "3.13.0", "3.13.5")
+PYTHONS = ("3.11.0", "3.11.9", "3.12.0", "3.12.7", "3.13.0", "3.13.5", "3.14.0", "3.14.3")
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}
 
 
@@ -82,6 +83,21 @@ def test_lock_gives_one_version_of_all_that_is_wanted(lock, wanted, python, plat
         assert requirement.specifier.contains(chosen[canonicalize_name(requirement.name)]), str(requirement)
 
 
+@pytest.mark.skipif(
+    Path(sys.prefix) != ROOT / ".venv" or (ROOT / ".venv" / "conda-meta").exists(),
+    reason="not an environment from requirements.lock",
+)
+def test_the_environment_has_the_locked_versions(lock):
+    installed = {canonicalize_name(d.metadata["Name"]): d.version for d in importlib.metadata.distributions()}
+    wrong = {
+        line.name: installed[line.name]
+        for line in lock
+        if line.name in installed and (line.marker is None or line.marker.evaluate())
+        if not line.specifier.contains(installed[line.name])
+    }
+    assert wrong == {}
+
+
 def test_lock_names_no_place_and_nothing_huge(lock):
     text = (ROOT / "requirements.lock").read_text()
     assert not re.search(r"https?://|file:|--|@ |(?m:^\s*-)", text)
@@ -139,6 +155,7 @@ def test_dependencies_of_the_package_are_declared(project):
         "PIL": "scikit-image",
         "requests": "pooch",
         "IPython": "ipykernel",
+        "jupyter_client": "ipykernel",
     }
     always = {canonicalize_name(requirement.name) for requirement in core(project)}
     extras = [r for name in project["optional-dependencies"] for r in extra(project, name)]
@@ -167,6 +184,7 @@ def test_make_lists_its_targets():
         "bench",
         "book",
         "report",
+        "lab",
         "data",
         "lock",
         "reference",
@@ -187,7 +205,8 @@ def odd_checkout(tmp_path, *names):
 
 def test_clean_removes_what_was_generated_and_nothing_else(tmp_path):
     checkout = odd_checkout(tmp_path)
-    kept = [*(checkout / name for name in ("data/a.csv", "figures/reference/a.csv", "notebooks/a.ipynb"))]
+    kept = [checkout / name for name in ("data/a.csv", "figures/reference/a.csv", "notebooks/a.ipynb")]
+    kept += [checkout / "lab" / name for name in ("oks.ipynb", ".ipynb_checkpoints/oks-checkpoint.ipynb")]
     kept += [tmp_path / name for name in ("my/a", "thesis/a", "home/a", "cuelearn/a", "my thesis/.cache/a")]
     full = [checkout / name for name in ("figures/full/a", ".cache/sweeps/full/a", ".venv/__pycache__/a")]
     quick = [checkout / name for name in ("figures/quick/a", ".cache/numba/x/a", "cuelearn/__pycache__/a")]
@@ -232,54 +251,125 @@ def test_a_clone_has_the_bytes_of_the_original(tmp_path):
     assert done.stdout == ""
 
 
-def bare_checkout(tmp_path, stubs):
-    """A directory with the installer and a PATH that has only the given interpreters."""
-    checkout, tools = tmp_path / "checkout", tmp_path / "bin"
-    (checkout / ".ci").mkdir(parents=True)
+def test_lab_works_on_copies_that_stay(tmp_path):
+    checkout = odd_checkout(tmp_path, "requirements.lock", "environment.yml", "pyproject.toml", "notebooks")
+    python = checkout / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\npwd; echo $* ${MPLBACKEND-unset}\n")
+    python.chmod(0o755)
+    (checkout / ".venv" / ".ready-notebooks").touch()
+    original = (checkout / "notebooks" / "oks.ipynb").read_text()
+    make = ["make", "lab", "CHAPTER=oks", "LAB=--no-browser"]
+    for text in (original.replace("figures_dir = None", 'figures_dir = \\"figures\\"'), "changed"):
+        done = subprocess.run(make, cwd=checkout, capture_output=True, text=True, check=True)
+        assert done.stdout == f"{checkout}/lab\n-m jupyterlab --no-browser oks.ipynb unset\n"
+        copy = checkout / "lab" / "oks.ipynb"
+        assert copy.read_text() == text
+        copy.write_text("changed")
+    assert (checkout / "notebooks" / "oks.ipynb").read_text() == original
+    assert len(list((checkout / "lab").iterdir())) == len(list((checkout / "notebooks").glob("*.ipynb")))
+
+
+#: An interpreter that notes what pip is to do, and stops there where the file "killed" is.
+INTERPRETER = f"""#!/bin/sh
+case "$*" in
+    "-m venv "*) mkdir -p .venv/bin && cp "$0" .venv/bin/python && echo "venv by ${{0##*/}}" >> log ;;
+    "-m pip "*) echo "$*" >> log; [ ! -e killed ] ;;
+    "-c import numpy"*) ;;
+    *) exec {sys.executable} "$@" ;;
+esac
+"""
+#: Those that cannot be used: a version manager's stub, one that is too old, one that is taken apart.
+STUB = "#!/bin/sh\necho not found >&2; exit 127\n"
+OLD = f"""#!/bin/sh
+exec {sys.executable} -c "import sys; sys.version_info = (3, 10, 4); $2"
+"""
+WITHOUT_VENV = f"""#!/bin/sh
+exec {sys.executable} -c "import sys; sys.version_info = (3, 13, 1); sys.modules['ensurepip'] = None; $2"
+"""
+CONDA = """#!/bin/sh
+[ "$1" = info ] && exit
+mkdir -p .venv/conda-meta .venv/bin; cp "${0%/*}/python3.12" .venv/bin/python; echo conda >> log
+"""
+UV = """#!/bin/sh
+echo "uv $*" >> log; [ ! -e killed ] && mkdir -p .venv/bin && cp "${0%/*}/interpreter" .venv/bin/python
+"""
+
+
+@pytest.fixture
+def install(tmp_path):
+    """Runs the installer in a checkout, with a PATH that has the given programs only; then its log."""
+    checkout = odd_checkout(tmp_path, "requirements.lock")
+    tools = tmp_path / "bin"
     tools.mkdir()
-    shutil.copy(ROOT / ".ci" / "env", checkout / ".ci")
-    shutil.copy(ROOT / "requirements.lock", checkout)
-    for tool in ("bash", "dirname", "grep", "mkdir", "rm", "flock"):
+    for tool in ("bash", "cp", "dirname", "mkdir", "rm", "flock"):
         if shutil.which(tool):
             (tools / tool).symlink_to(shutil.which(tool))
-    for name, text in stubs.items():
-        (tools / name).write_text(text)
-        (tools / name).chmod(0o755)
-    return checkout, {"PATH": str(tools), "HOME": str(tmp_path)}
+
+    def run(layer, killed=False, status=0, env=(), **programs):
+        for name, text in programs.items():
+            file = tools / name.replace("_", ".")
+            file.write_text(text)
+            file.chmod(0o755)
+        (checkout / "log").write_text("")
+        (checkout / "killed").unlink(missing_ok=True)
+        if killed:
+            (checkout / "killed").touch()
+        env = {"PATH": str(tools), "HOME": str(tmp_path), **dict(env)}
+        command = ["bash", ".ci/env", layer]
+        done = subprocess.run(command, cwd=checkout, env=env, capture_output=True, text=True)
+        assert done.returncode == status, done.stderr
+        return (checkout / "log").read_text().splitlines(), done.stdout + done.stderr
+
+    return run
 
 
-def install(checkout, env):
-    return subprocess.run(["bash", ".ci/env"], cwd=checkout, env=env, capture_output=True, text=True)
+def test_a_layer_is_an_extra_in_the_versions_of_the_lock(install):
+    log, _ = install("notebooks", python3_11=STUB, python3_12=INTERPRETER)
+    assert log[0] == "venv by python3.12"
+    assert [line.split("--quiet --no-compile ")[1] for line in log[1:]] == [
+        "--constraint requirements.lock setuptools",
+        "--no-deps --no-build-isolation --editable .",
+        "--constraint requirements.lock cuelearn[notebooks]",
+    ]
+    log, _ = install("test")
+    assert len(log) == 3 and log[-1].endswith("cuelearn[test]")
 
 
-def test_no_usable_python_is_a_clear_error(tmp_path):
-    checkout, env = bare_checkout(
-        tmp_path, {"python3.13": "#!/bin/sh\necho not found >&2; exit 127\n", "conda": "#!/bin/sh\nexit 1\n"}
-    )
-    done = install(checkout, env)
-    assert done.returncode == 1
-    assert "no working Python 3.11, 3.12 or 3.13" in done.stderr and "make env PYTHON=" in done.stderr
-    assert not (checkout / ".venv").exists()
+def test_an_interrupted_installation_is_started_over(install):
+    install("notebooks", python3_12=INTERPRETER)
+    install("test", killed=True, status=1)
+    log, output = install("notebooks")
+    assert log[0] == "venv by python3.12" and "starting over" in output
+    log, _ = install("test")
+    assert len(log) == 3
 
 
-def test_stubs_that_fail_are_passed_over(tmp_path):
-    """A version manager's stub stands first on the PATH; a later interpreter that runs is taken."""
-    caught = 'case "$*" in *"-m venv"*) echo "VENV MADE BY $0" >&2; exit 3;; esac'
-    real = f'#!/bin/sh\n{caught}\nexec {sys.executable} "$@"\n'
-    checkout, env = bare_checkout(tmp_path, {"python3.13": "#!/bin/sh\nexit 127\n", "python3.11": real})
-    done = install(checkout, env)
-    assert "VENV MADE BY" in done.stderr and "python3.11" in done.stderr
+def test_conda_brings_all_layers_at_once(install):
+    install("notebooks", killed=True, status=1, python3_12=INTERPRETER, conda=CONDA)
+    log, output = install("notebooks")
+    assert log[0] == "conda" and len(log) == 2 and "starting over" in output
+    log, _ = install("test")
+    assert len(log) == 1 and log[0].endswith("--no-deps --no-build-isolation --editable .")
+    install("notebooks", killed=True, status=1)
+    log, _ = install("notebooks", env={"USE_CONDA": "no"})
+    assert log[0] == "venv by python3.12"
 
 
-def test_interrupted_installation_is_started_over(tmp_path):
-    checkout, env = bare_checkout(tmp_path, {})
-    (checkout / ".cache").mkdir()
-    (checkout / ".cache" / "env.unfinished").touch()
-    (checkout / ".venv").mkdir()
-    (checkout / ".venv" / "half").touch()
-    done = install(checkout, env)
-    assert "starting over" in done.stdout and not (checkout / ".venv" / "half").exists()
-    assert done.returncode == 1  # there is no interpreter in this test
+def test_without_a_usable_python_the_message_names_what_there_is(install):
+    programs = {
+        "python3_13": STUB,
+        "python3_12": WITHOUT_VENV,
+        "python3": OLD,
+        "conda": "#!/bin/sh\nexit 1\n",
+    }
+    _, output = install("notebooks", status=1, **programs)
+    assert "(found: python3.12 is Python 3.13 without the module venv, python3 is Python 3.10)" in output
+    assert "make env PYTHON=" in output and "install uv" in output
+    log, output = install("notebooks", status=1, killed=True, uv=UV)
+    assert "uv run" in log[0] and "python3 is Python 3.10" in output  # it got none
+    log, _ = install("notebooks", interpreter=INTERPRETER)
+    assert log[0] == "uv run --quiet --no-project --python 3.13 python -m venv .venv" and len(log) == 4
 
 
 def numba_cache(checkout, **env):

@@ -105,6 +105,17 @@ def test_the_library_imports_without_extras_and_names_the_one_that_lacks(wheel, 
     run(sys.executable, without + LEAN, tmp_path, PYTHONPATH=str(tmp_path / "site"))
 
 
+def test_a_notebook_of_the_installed_package_keeps_its_results_where_it_runs(wheel, tmp_path):
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    code = (
+        "from cuelearn.book.figures import FigureStore as S; s = S('smoke', chapter='oks', parameters={})\n"
+    )
+    code += f"assert str(s.directory) == {str(tmp_path / 'figures/smoke')!r}, s.directory\n"
+    code += f"assert str(s.cache_dir) == {str(tmp_path / '.cache/sweeps/smoke')!r}, s.cache_dir"
+    run(sys.executable, code, tmp_path, PYTHONPATH=str(tmp_path / "site"))
+
+
 COMPILE = """
 import os, numpy as np
 import cuelearn

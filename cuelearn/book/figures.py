@@ -23,7 +23,7 @@ import cuelearn
 from cuelearn.book.drawn import drawn
 from cuelearn.book.records import catalogue, changed_parameters, near, results_directory, several, versions
 from cuelearn.core.intervals import CONFIDENCE, Interval, interval
-from cuelearn.core.storage import atomic_write
+from cuelearn.core.storage import atomic_write, workplace
 
 __all__ = [
     "METHOD_STYLE",
@@ -347,11 +347,10 @@ class FigureStore:
         self.profile = profile
         self.chapter = chapter
         if figures_dir is None:
-            base = CHECKOUT if (CHECKOUT / "pyproject.toml").is_file() else Path.cwd()
             changed = changed_parameters(chapter, dict(parameters or {}))
-            figures_dir = results_directory(base / "figures", profile, changed)
+            figures_dir = results_directory(workplace() / "figures", profile, changed)
         self.directory = Path(figures_dir)
-        self.cache_dir = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "sweeps" / profile
+        self.cache_dir = Path(os.environ.get("CUELEARN_CACHE") or workplace() / ".cache") / "sweeps" / profile
         self.parameters = {k: v for k, v in dict(parameters or {}).items() if k not in NOT_PARAMETERS}
         self.svg = bool(os.environ.get("CUELEARN_SVG")) if svg is None else svg
         self._draws = f"{cuelearn.source_hash()} {versions()} {PIL.__version__}"  # what draws

@@ -37,6 +37,11 @@ FRAME = re.compile(r'(?<=data:image/png;base64,)[^"]+')
 #: A note of more letters than these is folded away beneath its figure.
 LONG_NOTE = 250
 FIRST_PICTURE = "thesis-fig-4.3-things.png"
+#: What a notebook needs that is taken from a page.
+COPY = (
+    "*This copy is yours; its figures go to `figures/` next to it. It needs the package with its extra: "
+    '`pip install ".[notebooks]"` in a checkout of cuelearn, where `make lab` opens copies of all notebooks.*'
+)
 #: Of the theme and its fonts, what no page loads.
 UNUSED = ("*.map", "*.ttf", "webpack-macros.html")
 
@@ -63,7 +68,7 @@ def build(root, directory, chapters):
         for chapter in executed:
             notebook = nbformat.read(directory / "notebooks" / f"{chapter}.ipynb", as_version=4)
             nbformat.write(_chapter(notebook, records), source / f"{chapter}.ipynb")
-            shutil.copy(root / "notebooks" / f"{chapter}.ipynb", source / f"_{chapter}.ipynb")
+            nbformat.write(_copy(root / "notebooks" / f"{chapter}.ipynb"), source / f"_{chapter}.ipynb")
         for chapter in set(chapters) - set(executed):
             atomic_write(
                 source / f"{chapter}.md",
@@ -100,6 +105,14 @@ def _sphinx(source, out):
 
 
 # --- chapters -----------------------------------------------------------------------------------------------
+
+
+def _copy(path):
+    """A notebook to take away, as `make lab` copies it, with what it needs at its top."""
+    text = path.read_text(encoding="utf-8").replace("figures_dir = None", r"figures_dir = \"figures\"")
+    copy = nbformat.reads(text, as_version=4)
+    copy.cells.insert(0, nbformat.v4.new_markdown_cell(COPY, id="copy"))
+    return copy
 
 
 def _chapter(notebook, records):

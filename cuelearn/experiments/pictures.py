@@ -12,13 +12,13 @@ import numpy as np
 from joblib import Memory
 
 import cuelearn
+from cuelearn.core.storage import workplace
 from cuelearn.datasets import image_cues, load_emoji
 from cuelearn.datasets.base import CueData, data_directory
 from cuelearn.datasets.cues import CUES, describe
 from cuelearn.datasets.grids import VALUES
 from cuelearn.datasets.words import BagOfWords
 
-CHECKOUT = Path(cuelearn.__file__).resolve().parents[1]
 #: Folders of the package that describe no picture.
 OTHERS = ("book", "experiments", "kernels", "mkl", "mktl", "mms", "oks", "omcl", "plots")
 SEED = 0
@@ -108,7 +108,7 @@ def kept(function, *args, **named):
     It is made anew where its arguments (but `n_jobs`), the emoji, or sources that describe pictures have
     changed. Arrays are mapped, so that processes share them, unread.
     """
-    place = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "cues" / _sources()
+    place = Path(os.environ.get("CUELEARN_CACHE") or workplace() / ".cache") / "cues" / _sources()
     memory = Memory(place, mmap_mode="c", verbose=0)
     ignored = [name for name in named if name == "n_jobs"]
     found = memory.cache(function, ignore=ignored)(*args, **named)

@@ -84,6 +84,15 @@ def test_pages_are_whole_small_and_local(book):
     assert all(f"{claim}: " in pages["verdicts.html"] for claim in ("omcl-1", "obs-7", "oks-6"))
 
 
+def test_a_notebook_to_take_away_says_what_it_needs_and_writes_next_to_it(book):
+    (file,) = book.rglob("_mkl.ipynb")
+    copy = nbformat.read(file, as_version=4)
+    nbformat.validate(copy)
+    assert "make lab" in copy.cells[0].source and '.[notebooks]"`' in copy.cells[0].source
+    (parameters,) = (cell for cell in copy.cells if "parameters" in cell.metadata.get("tags", ()))
+    assert 'figures_dir = "figures"' in parameters.source
+
+
 def test_nothing_to_build_is_said(tmp_path):
     with pytest.raises(FileNotFoundError, match="no executed chapter"):
         site.build(ROOT, tmp_path, run.CHAPTERS)
