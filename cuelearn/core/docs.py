@@ -13,7 +13,8 @@ TEXTS = {
         'list of (name, kernel, columns), "precomputed" or None',
         "Cues, as in ColumnTransformer; a kernel is one of `cuelearn.kernels`, a name of its `KERNELS`, or a "
         "function f(A, B) that returns the matrix; ``kernels__<name>__gamma`` is its parameter in a grid. "
-        'None is one `RBF` over all columns. With "precomputed", X has shape (n_kernels, n, n).',
+        "None is one `RBF` over all columns; columns that no cue uses may hold anything. "
+        'With "precomputed", X has shape (n_kernels, n, n).',
     ),
     "p": (
         'float in (1, 2] or "auto"',
@@ -25,9 +26,9 @@ TEXTS = {
         "What is known already. A prior is a fitted estimator with `decision_function` (or else "
         '`predict_proba`), of any kind, trained on any features, or the word "passthrough": the columns are '
         "scores themselves. `columns` of X are its features (all by default). More scores can be given to "
-        "`fit` and `predict` as plain numbers. All columns of X have to be finite numbers, those that only "
-        "priors read too. A clone keeps its priors as they are; in a parameter grid, which clones values, "
-        "wrap them in `sklearn.frozen.FrozenEstimator`.",
+        "`fit` and `predict` as plain numbers. Columns of X that only priors read "
+        "are theirs to check. A clone keeps its priors as they are; in a parameter grid, which clones "
+        "values, wrap them in `sklearn.frozen.FrozenEstimator`.",
     ),
     "scaling": (
         '{"rms", "max", None}',

@@ -418,13 +418,33 @@ def check_names(names, where=""):
         raise ValueError(f"{where}names must be unique, got {twice} more than once.")
 
 
-def _is_frame(X):
+def is_frame(X):
+    """Whether X is a data frame of pandas, or has its interface."""
     return hasattr(X, "iloc") and hasattr(X, "columns")
+
+
+def as_frame(X):
+    """X; as pandas' where it is another data frame, as of polars, whose columns go by name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.kernels.specifications import as_frame
+    >>> as_frame(np.eye(2)).shape
+    (2, 2)
+    """
+    names = None if hasattr(X, "iloc") else getattr(X, "columns", None)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return X
+    import pandas as pd  # slow to import
+
+    return pd.DataFrame({name: np.asarray(X[name]) for name in names})
 
 
 def check_samples(X, name="X"):
     """X as a DataFrame or a 2-D array, its number of rows and of columns, and its column names or None."""
-    if _is_frame(X):
+    X = as_frame(X)
+    if is_frame(X):
         return X, *X.shape, list(X.columns)
     if hasattr(X, "toarray"):
         raise TypeError(f"{name} must be a dense array or DataFrame, got a sparse matrix.")
@@ -518,7 +538,7 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
 def extract_columns(X, index, name, kind="cue"):
     """A float64 copy of the columns `index` of X, checked to be real, finite and at most `LARGEST`."""
     try:
-        if _is_frame(X):
+        if is_frame(X):
             values = X.iloc[:, index].to_numpy(dtype=np.float64, copy=True)
         else:
             run = as_range(index)
@@ -527,12 +547,22 @@ def extract_columns(X, index, name, kind="cue"):
                 raise TypeError("complex")
             values = values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{kind} {name!r}: the columns must be real numbers ({error}).") from None
+        if len(index) > 1:
+            for i in index:  # which it is
+                extract_columns(X, np.array([i]), name, kind)
+        raise ValueError(f"{_column(X, index[0], name, kind)} must hold real numbers ({error}).") from None
     if not np.isfinite(values).all():
-        raise ValueError(f"{kind} {name!r}: the columns hold NaN or infinite values.")
+        i = index[np.argmin(np.isfinite(values).all(axis=0))]
+        raise ValueError(f"{_column(X, i, name, kind)} holds NaN or infinite values.")
     if largest_entry(values) > LARGEST:
-        raise ValueError(f"{kind} {name!r}: the columns hold values beyond {LARGEST:g}.")
+        i = index[np.argmax(np.abs(values).max(axis=0))]
+        raise ValueError(f"{_column(X, i, name, kind)} holds values beyond {LARGEST:g}.")
     return values
+
+
+def _column(X, i, name, kind):
+    """A column of a cue, as errors name it."""
+    return f"{kind} {name!r}: column {X.columns[i] if is_frame(X) else int(i)!r} of X"
 
 
 def check_nonnegative(values, name):

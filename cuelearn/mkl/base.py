@@ -9,8 +9,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cuelearn.core.checks import as_generator, classes_and_labels, labels_of
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import NON_NEGATIVE, Estimator, load, parameters, validated
+from cuelearn.core.samples import given_kernels, validate_samples
 from cuelearn.core.weights import check_sample_weight
 from cuelearn.kernels import CrossBank, KernelBank, KernelStack
+from cuelearn.kernels.specifications import as_frame
 from cuelearn.kernels.stack import new_kernels, refuse_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import MKLProblem, block_scores, quadratic_forms
@@ -46,8 +48,9 @@ class KernelClassifier(ClassifierMixin, Estimator):
             self.n_features_in_ = bank.n_samples
         else:
             refuse_kernels(X)
+            X = as_frame(X)
             options = {"dtype": FLOATS, "ensure_min_samples": 2, "multi_output": self._multi_output}
-            checked, y = validate_data(self, X, y, **options)
+            checked, y = validate_samples(self, X, y, used=lambda: given_kernels(self.kernels), **options)
             samples = X if hasattr(X, "iloc") else checked
             bank = KernelBank(self.kernels, samples, normalize=self.normalize, memory=self.memory)
         labels = self._labels(y, bank.n_samples)
@@ -137,10 +140,11 @@ class KernelClassifier(ClassifierMixin, Estimator):
             return X
         if self._is_precomputed():
             return new_kernels(X, n_kernels, self.n_features_in_)
+        X = as_frame(X)
         if hasattr(X, "iloc"):
             validate_data(self, X, reset=False, skip_check_array=True)
             return X
-        return validate_data(self, X, dtype=FLOATS, reset=False)
+        return validate_samples(self, X, used=lambda: self.bank_.triples, dtype=FLOATS, reset=False)
 
     def _blocks(self, X):
         """Number of new samples, kernels with weight, and blocks (rows, these kernels with the support)."""

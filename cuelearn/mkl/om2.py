@@ -4,15 +4,15 @@ from types import SimpleNamespace
 
 import numpy as np
 from numba import njit
-from sklearn.utils.validation import validate_data
 
 from cuelearn.core.checks import check_count, classes_of_stream, labels_of, labels_within, warn_if_sorted
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters, validated
+from cuelearn.core.samples import given_kernels, validate_samples
 from cuelearn.kernels import KernelBank
 from cuelearn.kernels.bank import check_batch
-from cuelearn.kernels.specifications import real_values
-from cuelearn.mkl.base import StochasticMKL
+from cuelearn.kernels.specifications import as_frame, real_values
+from cuelearn.mkl.base import FLOATS, StochasticMKL
 from cuelearn.mkl.problem import MKLProblem
 from cuelearn.mkl.state import Rows, add_update, loop, predict, refresh_link
 from cuelearn.mkl.stream import Stream
@@ -161,7 +161,9 @@ class OM2(StochasticMKL):
         """As of the other methods; keeps the support for `partial_fit`."""
         super().fit(X, y)
         if not self._is_precomputed():
-            self.support_vectors_ = np.asarray(X)[self.support_]
+            X = as_frame(X)
+            rows = X.iloc[self.support_] if hasattr(X, "iloc") else np.asarray(X)[self.support_]
+            self.support_vectors_ = self._checked(rows, ensure_min_samples=0)
         return self
 
     @validated
@@ -232,6 +234,12 @@ class OM2(StochasticMKL):
             self.bank_ = computed.restrict(kept if kept.size else [0], resident=False)
         return self
 
+    def _checked(self, X, reset=False, **options):
+        def used():
+            return given_kernels(self.kernels) if reset else self.bank_.triples
+
+        return validate_samples(self, X, used=used, dtype=FLOATS, reset=reset, **options)
+
     def _given_rows(self, X, first):
         """Rows of a batch of precomputed kernels against the kept samples and itself, and their diagonal."""
         X, n_seen = real_values(X, "X"), self.n_seen_
@@ -249,7 +257,8 @@ class OM2(StochasticMKL):
 
     def _new_rows(self, X, first):
         """The same for kernels computed from X, all samples so far with the batch, and their bank."""
-        checked = validate_data(self, X, dtype=[np.float64, np.float32], reset=first)
+        X = as_frame(X)
+        checked = self._checked(X, reset=first)
         if first:
             samples, kernels, known = checked, self.kernels, 0
         else:

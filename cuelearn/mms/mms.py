@@ -11,7 +11,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cuelearn.core.checks import as_generator
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, NON_NEGATIVE, Estimator, StrOptions, parameters, validated
+from cuelearn.core.samples import validate_samples
 from cuelearn.kernels import KernelBank
+from cuelearn.kernels.specifications import as_frame, check_kernels
 from cuelearn.kernels.stack import new_kernels, refuse_kernels
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import combine, combined_scores, quadratic_forms
@@ -274,12 +276,13 @@ class MMS(BagClassifier):
             pairs = [(stack, None) for stack in self._stacks(X)]
         else:
             refuse_kernels(X)
-            validate_data(self, X, dtype=FLOATS)
             nested = all(is_listing(k) and len(k) > 0 and is_listing(k[0]) for k in self.kernels)
             lists = self.kernels if nested and len(self.kernels) else [self.kernels] * self.n_attributes_
             if len(lists) != self.n_attributes_:
                 what = f"one list of triples for each of {self.n_attributes_} attributes"
                 raise ValueError(f"kernels must be {what}, got {len(lists)} lists")
+            X = as_frame(X)
+            validate_samples(self, X, used=lambda: sum(map(check_kernels, lists), []), dtype=FLOATS)
             pairs = [(X, kernels) for kernels in lists]
         shared = {tuple(map(id, pair)): pair for pair in pairs}
         shared = {key: self._bank(*pair) for key, pair in shared.items()}
@@ -318,7 +321,9 @@ class MMS(BagClassifier):
             X = validate_data(self, X, dtype=FLOATS, reset=False)
             return self._linear_scores(X)
         if not self._precomputed():
-            validate_data(self, X, reset=False, skip_check_array=hasattr(X, "iloc"), dtype=FLOATS)
+            X = as_frame(X)
+            options = {"reset": False, "skip_check_array": hasattr(X, "iloc"), "dtype": FLOATS}
+            validate_samples(self, X, used=lambda: sum((b.triples for b in self.banks_), []), **options)
         given = self._stacks(X) if self._precomputed() else self.banks_
         coefs, weights, scores = self._list(self.dual_coef_), self._list(self.kernel_weights_), []
         for kernels, coef, w in zip(given, coefs, weights, strict=True):

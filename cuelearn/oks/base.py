@@ -18,9 +18,10 @@ from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, classes_of_stream, labels_of, labels_within, warn_if_sorted
 from cuelearn.core.estimator import SEQUENCE, Estimator, Number, load, parameters, validated
 from cuelearn.core.progress import progress
+from cuelearn.core.samples import given_kernels, validate_samples
 from cuelearn.core.weights import check_sample_weight
 from cuelearn.kernels import RBF
-from cuelearn.kernels.specifications import check_kernels
+from cuelearn.kernels.specifications import as_frame, check_kernels
 from cuelearn.kernels.stack import refuse_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.oks.predictors import Predictors, Samples, Weights, outputs, set_probabilities
@@ -39,6 +40,7 @@ __all__ = [
     "signs_of",
 ]
 
+FLOATS = [np.float64, np.float32]
 CHUNK = 16  # least visits between two looks at the outside world
 COLUMNS = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error", "n_evaluations"]
 #: What is noted at every visit, by its type.
@@ -416,10 +418,15 @@ class OnlineKernels(ClassifierMixin, Estimator):
     def _is_precomputed(self):
         return isinstance(self.kernels, str)
 
+    def _used(self, first=False):
+        """The triples of all kernels, once they are asked for."""
+        return lambda: given_kernels(self.kernels) if first else self._source.triples
+
     def _checked(self, X, y, reset):
         if not self._is_precomputed():
             refuse_kernels(X)
-            checked, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=reset)
+            X = as_frame(X)
+            checked, y = validate_samples(self, X, y, used=self._used(reset), dtype=FLOATS, reset=reset)
             if reset:  # later on, `labels_within` knows which labels there are
                 labels_of(self, y, len(y))
             return X if hasattr(X, "iloc") else checked, y
@@ -505,10 +512,12 @@ class OnlineKernels(ClassifierMixin, Estimator):
         check_is_fitted(self, "classes_")
         if self._source.given:
             return self._source.pack(X)
+        X = as_frame(X)
         if hasattr(X, "iloc"):
             validate_data(self, X, reset=False, skip_check_array=True)
             return self._source.pack(X)
-        return self._source.pack(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
+        options = {"dtype": FLOATS, "reset": False}
+        return self._source.pack(validate_samples(self, X, used=self._used(), **options))
 
     def decision_function(self, X):
         """Decision values.

@@ -10,12 +10,14 @@ from dataclasses import field
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d
 
 from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, check_positive
 from cuelearn.core.estimator import POSITIVE, SEQUENCE, parameters, validated
+from cuelearn.core.samples import validate_samples
 from cuelearn.kernels import KernelBank
+from cuelearn.kernels.specifications import as_frame
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.single import kernel_alone
 from cuelearn.mkl.svm import fit_svc
@@ -451,7 +453,9 @@ class SelectedSVM(OneKernelSVM):
                 f"y must hold the classes that the selector was fitted on, {selector.classes_.tolist()}"
             )
         if not self._is_precomputed():  # the same columns in the same order
-            validate_data(selector, X, reset=False, skip_check_array=hasattr(X, "iloc"))
+            X = as_frame(X)
+            options = {"reset": False, "skip_check_array": hasattr(X, "iloc")}
+            X = validate_samples(selector, X, used=selector._used(), **options)
         self.selector_, begun = selector, time.perf_counter() - selection
         rng, spent = as_generator(self.random_state), Counter(selection=selection)
         spent["values"] = int(np.sum(selector.n_evaluations_))

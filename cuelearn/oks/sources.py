@@ -4,7 +4,7 @@ import numpy as np
 
 from cuelearn.kernels import RBF, Chi2, CrossBank, Function, KernelBank, KernelStack, Linear, Poly
 from cuelearn.kernels.growing import inverse_root
-from cuelearn.kernels.specifications import check_kernels
+from cuelearn.kernels.specifications import check_kernels, extract_columns
 from cuelearn.kernels.stack import new_kernels, training_bank
 from cuelearn.oks.predictors import (
     CHI2,
@@ -75,15 +75,19 @@ class Columns:
     def pack(self, X):
         """Samples as the engine takes them, from a checked array or DataFrame; O(n width)."""
         values = X.iloc[:, self._columns] if hasattr(X, "iloc") else X[:, self._columns]
-        data = np.ascontiguousarray(values, dtype=np.float64)
+        try:
+            data = np.ascontiguousarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            data = np.array([np.nan])
+        if not np.isfinite(data).all():
+            for name, _, columns in self.triples:  # which it is
+                extract_columns(X, np.asarray(columns), name)
         for j in np.flatnonzero(self.kernels.kind == CHI2):
             if np.any(data[:, self.kernels.start[j] : self.kernels.stop[j]] < 0.0):
                 name = self.names[j]
                 raise ValueError(
                     f"X must not be negative in the columns of {name!r}, which has a chi-squared kernel"
                 )
-        if not np.isfinite(data).all():
-            raise ValueError("X holds NaN or infinite values")
         scale = np.ones((len(data), len(self)))
         if self._scaled.any():
             values = np.empty_like(scale)

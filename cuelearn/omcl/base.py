@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core import docs
 from cuelearn.core.checks import (
@@ -20,9 +20,18 @@ from cuelearn.core.checks import (
 from cuelearn.core.estimator import Estimator, StrOptions, load, parameters, validated
 from cuelearn.core.losses import margins
 from cuelearn.core.progress import progress
+from cuelearn.core.samples import validate_samples
 from cuelearn.core.weights import check_sample_weight
 from cuelearn.kernels.bank import check_batch
-from cuelearn.kernels.specifications import check_entries, check_size, real_values
+from cuelearn.kernels.specifications import (
+    as_frame,
+    check_entries,
+    check_size,
+    feature_places,
+    is_frame,
+    real_values,
+    resolve_columns,
+)
 from cuelearn.omcl.visits import N_UPDATES
 
 __all__ = ["CueLearner", "OnlineClassifier", "StrOptions", "documented", "load"]
@@ -266,7 +275,8 @@ class OnlineClassifier(ClassifierMixin, Estimator):
     def _check_samples(self, X, y, first):
         """X and y as arrays: floating point, finite, of matching lengths."""
         if not self._is_precomputed():
-            X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=first, order="C")
+            options = {"dtype": [np.float64, np.float32], "reset": first, "order": "C"}
+            X, y = validate_samples(self, X, y, used=lambda: self._used(first), **options)
             if first:  # later on, `labels_within` knows which labels there are
                 labels_of(self, y, len(y))
             return check_size(X, np.float64), y
@@ -280,6 +290,16 @@ class OnlineClassifier(ClassifierMixin, Estimator):
             )
         check_batch(X, seen)
         return X, y
+
+    def _used(self, first):
+        """(name, learner, columns) of all cues, as given or as found at the start; None for all columns."""
+        return None
+
+    def _find_columns(self, given, X):
+        """Column numbers of each cue; callables see what was given where it is a data frame."""
+        places = feature_places(getattr(self, "feature_names_in_", None))
+        seen = given if is_frame(given) else X
+        return [resolve_columns(name, c, seen, X.shape[1], places) for name, _, c in self._triples()]
 
     def _check_precomputed(self, X):
         X = real_values(X, "X")
@@ -343,7 +363,8 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         check_is_fitted(self, "classes_")
         if self._is_precomputed():
             return self._check_precomputed(X)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False, order="C")
+        options = {"dtype": [np.float64, np.float32], "reset": False, "order": "C"}
+        X = validate_samples(self, as_frame(X), used=lambda: self._used(False), **options)
         return check_size(X, np.float64)
 
     def _class_scores(self, X):

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from cuelearn.core.estimator import parameters
 from cuelearn.kernels import RBF
 from cuelearn.kernels.growing import SupportSet
-from cuelearn.kernels.specifications import feature_places, resolve_columns
+from cuelearn.kernels.specifications import as_frame
 from cuelearn.omcl.base import CueLearner, OnlineClassifier, StrOptions, documented
 from cuelearn.omcl.omcl import MultiCueClassifier
 from cuelearn.omcl.perceptron import KernelLearner
@@ -108,6 +108,7 @@ class Flat(OnlineClassifier):
         "cues": [list, None],
         "scale": [StrOptions({"none", "deviation"})],
     }
+    _learnt = ("_columns",)
     _kernel_dims = 3
 
     learner: object = field(default=None, kw_only=False)
@@ -130,7 +131,8 @@ class Flat(OnlineClassifier):
                     "cues must be None where scale is set, kernels are precomputed or the learner has no "
                     "kernel"
                 )
-            support = self._sum_support(X, learner.normalize)
+            kernels = [kernel for _, kernel, _ in self._triples()]
+            support = SumSupport(kernels, self._columns, learner.normalize, X)
             learner.set_params(kernel=RBF(scale=1.0))  # stands for that of the cues
         elif self.scale == "deviation" and not self._is_precomputed():
             deviation = X.std(axis=0, dtype=np.float64)
@@ -142,7 +144,22 @@ class Flat(OnlineClassifier):
             learner._support = support
         self.learner_ = learner
 
-    def _sum_support(self, X, normalize):
+    def _check_samples(self, X, y, first):
+        given = as_frame(X)
+        X, y = super()._check_samples(given, y, first)
+        if first:
+            listed = self.cues is not None and not self._is_precomputed()
+            self._columns = self._find_columns(given, X) if listed else None
+        return X, y
+
+    def _used(self, first):
+        if self.cues is None:
+            return None
+        triples = self._triples()
+        pairs = zip(triples, [c for _, _, c in triples] if first else self._columns, strict=True)
+        return [(name, kernel, columns) for (name, kernel, _), columns in pairs]
+
+    def _triples(self):
         triples = self.cues if isinstance(self.cues, list) else []
         if not triples or not all(isinstance(cue, tuple) and len(cue) == 3 for cue in triples):
             raise ValueError(
@@ -151,9 +168,7 @@ class Flat(OnlineClassifier):
         names = [name for name, _, _ in triples]
         if len(set(names)) < len(names):
             raise ValueError(f"cues must have different names, got {names}")
-        places = feature_places(getattr(self, "feature_names_in_", None))
-        columns = [resolve_columns(name, c, X, X.shape[1], places) for name, _, c in triples]
-        return SumSupport([kernel for _, kernel, _ in triples], columns, normalize, X)
+        return triples
 
     def _scaled(self, X):
         return X if self.scale_ is None else (X / self.scale_).astype(X.dtype)

@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 from cuelearn.core.estimator import HasMethods, parameters
 from cuelearn.kernels import RBF
 from cuelearn.kernels.growing import resolve_kernel
-from cuelearn.kernels.specifications import feature_places, resolve_columns
+from cuelearn.kernels.specifications import as_frame
 from cuelearn.omcl.base import CueLearner, OnlineClassifier, documented
 from cuelearn.omcl.passive_aggressive import LinearLearner, PassiveAggressive
 from cuelearn.omcl.perceptron import KernelLearner
@@ -184,14 +184,22 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         return super()._check_precomputed(X)
 
     def _check_samples(self, X, y, first):
-        X, y = super()._check_samples(X, y, first)
+        given = as_frame(X)
+        X, y = super()._check_samples(given, y, first)
         if first:
             self._check_cues()
-            self._columns = self._find_columns(X)
+            self._columns = self._find_columns(given, X)
         return X, y
 
-    def _find_columns(self, X):
-        """Column numbers of each cue; of precomputed kernels the number of the kernel."""
+    def _used(self, first):
+        triples = self._triples()
+        if first:
+            return triples
+        pairs = zip(triples, self._columns, strict=True)
+        return [(name, learner, columns) for (name, learner, _), columns in pairs]
+
+    def _find_columns(self, given, X):
+        """Of precomputed kernels the number of the kernel."""
         if self._is_precomputed():
             kernels = [columns for _, _, columns in self._triples()]
             if not all(isinstance(k, (int, np.integer)) and 0 <= k < X.shape[0] for k in kernels):
@@ -200,8 +208,7 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
                     f"{X.shape[0]}, got {kernels}"
                 )
             return [int(k) for k in kernels]
-        places = feature_places(getattr(self, "feature_names_in_", None))
-        return [resolve_columns(name, c, X, X.shape[1], places) for name, _, c in self._triples()]
+        return super()._find_columns(given, X)
 
     def _part(self, X, j):
         """What cue j sees of X."""

@@ -1,0 +1,72 @@
+"""Samples as estimators take them: what stands in columns that nobody uses does not matter."""
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from cuelearn.kernels.specifications import (
+    check_kernels,
+    check_samples,
+    extract_columns,
+    feature_places,
+    is_frame,
+    resolve_columns,
+)
+
+__all__ = ["given_kernels", "validate_samples"]
+
+
+def given_kernels(kernels):
+    """The parameter `kernels` as checked triples, or None."""
+    return kernels if kernels is None else check_kernels(kernels)
+
+
+def validate_samples(estimator, X, *y, used, **options):
+    """scikit-learn's `validate_data`, to which columns of X that no cue uses are zeros where they are no
+    finite numbers.
+
+    Parameters
+    ----------
+    estimator, X, y, options
+        As of `validate_data`.
+    used : callable
+        Gives the (name, kernel, columns) of all cues, or None for all columns; called where X is refused.
+
+    Raises
+    ------
+    ValueError
+        As `validate_data` does; where a cue uses what is no finite number, with its name and the column's.
+    """
+    try:
+        return validate_data(estimator, X, *y, **options)
+    except (TypeError, ValueError):
+        width = None if options.get("reset", True) else estimator.n_features_in_
+        usable = _without_unused(X, used, width)
+        if usable is None:
+            raise
+    return validate_data(estimator, usable, *y, **options)
+
+
+def _without_unused(X, used, width=None):
+    """X with zeros in place of unused columns; None where all are used, or it is no table of real numbers, of
+    that width where one is given."""
+    try:
+        X, _, n_features, feature_names = check_samples(X)
+    except (TypeError, ValueError):
+        return None
+    if np.iscomplexobj(X) or width not in (None, n_features):
+        return None
+    places, unused = feature_places(feature_names), np.ones(n_features, dtype=bool)
+    triples = used()
+    for name, _, columns in [("rbf", None, slice(None))] if triples is None else triples:
+        index = resolve_columns(name, columns, X, n_features, places)
+        extract_columns(X, index, name)
+        unused[index] = False
+    if not unused.any():
+        return None
+    X = X.copy()
+    for i in np.flatnonzero(unused):
+        if is_frame(X):
+            X.isetitem(i, 0.0)
+        else:
+            X[:, i] = 0
+    return X

@@ -1,0 +1,131 @@
+"""Data frames of any library, and columns of them that no cue uses."""
+
+import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import CUES, LEARNERS, OF_SAMPLES, data, make
+from sklearn.compose import make_column_selector
+from sklearn.exceptions import ConvergenceWarning
+
+from cuelearn.kernels import KernelBank
+from cuelearn.mms import MMS
+from cuelearn.oks import OKS
+
+NAMES = list("abcdef")
+#: Of the data that all cues together use; the columns by name and by number.
+USED = {"OMCL": LEARNERS, "Vote": LEARNERS}
+OTHERS = [
+    "KernelPerceptron",
+    "OnlineGradientDescent",
+    "PassiveAggressive",
+    "Projectron",
+    "ProjectronPlusPlus",
+]
+OF_CUES = [name for name in OF_SAMPLES if name not in (*OTHERS, "PriorFeatures")]
+pytestmark = pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
+
+
+class Frame:
+    """A data frame of another library: columns by name, an array where one is made of it."""
+
+    def __init__(self, columns):
+        self._values, self.columns = columns, list(columns)
+        self.shape = len(next(iter(columns.values()))), len(columns)
+
+    def __getitem__(self, name):
+        return self._values[name]
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([self._values[name] for name in self.columns]).T.astype(dtype or float)
+
+
+def of_cues(name, columns):
+    """An estimator whose three cues have these columns."""
+    if name == "Flat":
+        return make(name, cues=[(cue, kernel, c) for (cue, kernel, _), c in zip(CUES, columns, strict=True)])
+    if name == "SelectedSVM":
+        cues = [(cue, kernel, c) for (cue, kernel, _), c in zip(CUES, columns, strict=True)]
+        return make(name, selector=OKS(cues, one_vs_rest=True, random_state=0), C=1.0)
+    key, triples = ("cues", LEARNERS) if name in ("OMCL", "Vote") else ("kernels", CUES)
+    return make(name, **{key: [(cue, k, c) for (cue, k, _), c in zip(triples, columns, strict=True)]})
+
+
+def spoiled(X):
+    """X with a column of words in front and one of NaN at the end, as an array and as a data frame."""
+    words, nothing = np.array(["red", "blue"] * len(X), dtype=object)[: len(X)], np.full(len(X), np.nan)
+    array = np.column_stack([words, X.astype(object), nothing])
+    frame = pd.DataFrame(X, columns=NAMES)
+    frame.insert(0, "words", words)
+    return array, frame.assign(nothing=nothing)
+
+
+@pytest.mark.parametrize("name", OF_CUES)
+def test_columns_that_no_cue_uses_do_not_matter(name):
+    X, y = data(name)
+    wanted = of_cues(name, [[0, 1], [2, 3], [4, 5]]).fit(X, y).decision_function(X)
+    array, frame = spoiled(X)
+    for given, columns in ((array, [[1, 2], [3, 4], [5, 6]]), (frame, ["ab", "cd", "ef"])):
+        model = of_cues(name, [list(c) for c in columns]).fit(given, y)
+        np.testing.assert_allclose(model.decision_function(given), wanted, rtol=1e-9, atol=1e-9)
+        assert model.n_features_in_ == 8
+        if hasattr(model, "partial_fit"):
+            parts = of_cues(name, [list(c) for c in columns])
+            for rows in (slice(0, 40), slice(40, 60)):
+                parts.partial_fit(given[rows], y[rows], classes=[0, 1, 2])
+            assert parts.predict(given).shape == (60,)
+        bad = copy.deepcopy(given)
+        if isinstance(bad, pd.DataFrame):
+            bad["c"] = "word"
+        else:
+            bad[:, 3] = "word"
+        label = "'c'" if isinstance(bad, pd.DataFrame) else "3"
+        message = f"cue 'colour': column {label} of X must hold real numbers"
+        if name not in ("BestKernelSVM", "LPBeta", "SelectedSVM"):  # which ask for some of the kernels only
+            with pytest.raises(ValueError, match=message):
+                model.predict(bad)
+        with pytest.raises(ValueError, match=message):
+            model.fit(bad, y)
+
+
+@pytest.mark.parametrize("name", OF_CUES)
+def test_columns_by_callables_and_frames_of_other_libraries(name):
+    X, y = data(name)
+    frame = pd.DataFrame(X, columns=NAMES)
+    other = Frame({column: X[:, i] for i, column in enumerate(NAMES)})
+    wanted = of_cues(name, [[0, 1], [2, 3], [4, 5]]).fit(X, y).decision_function(X)
+    named = [make_column_selector("[ab]"), lambda given: ["c", "d"], ["e", "f"]]
+    for given in (frame, other):
+        model = of_cues(name, named).fit(given, y)
+        np.testing.assert_allclose(model.decision_function(given), wanted, rtol=1e-9, atol=1e-9)
+        backwards = of_cues(name, [["a", "b"], slice("c", "d"), [4, 5]]).fit(given, y)
+        np.testing.assert_allclose(backwards.decision_function(given), wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_frames_of_polars():
+    polars = pytest.importorskip("polars")
+    X, y = data("OBSCURE")
+    frame = polars.DataFrame(dict(zip(NAMES, X.T, strict=True)) | {"word": ["red"] * len(X)})
+    for name in ("OBSCURE", "OKS", "OMCL", "MKTL"):
+        wanted = of_cues(name, [[0, 1], [2, 3], [4, 5]]).fit(X, y).decision_function(X)
+        model = of_cues(name, [["a", "b"], ["c", "d"], make_column_selector("[ef]")]).fit(frame, y)
+        np.testing.assert_allclose(model.decision_function(frame), wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_bags_and_banks():
+    X, sets = data("MMS")
+    array, frame = spoiled(X)
+    wanted = MMS([("k", "rbf", slice(0, 4))], random_state=0).fit(X, sets).predict(X)
+    for given, columns in ((array, slice(1, 5)), (frame, list("abcd"))):
+        model = MMS([("k", "rbf", columns)], random_state=0).fit(given, sets)
+        np.testing.assert_array_equal(model.predict(given), wanted)
+    other = Frame({column: X[:, i] for i, column in enumerate(NAMES)})
+    bank = KernelBank([("k", "rbf", ["b", "c"])], other)
+    np.testing.assert_array_equal(bank.stack, KernelBank([("k", "rbf", [1, 2])], X).stack)
+    for given, label in ((array, 7), (frame, "'nothing'")):
+        with pytest.raises(ValueError, match=f"cue 'k': column {label} of X holds NaN or infinite"):
+            KernelBank([("k", "rbf", [1, 7])], given)
