@@ -95,7 +95,10 @@ TEXTS = {
         "Columns step, epoch, seconds, n_updates, n_support, online_error, objective, dual_gap.",
     ),
     "objective_": ("float", "Of the primal problem; `common_objective` compares methods in one."),
-    "dual_gap_": ("float", "The objective is at most this far above the optimum."),
+    "dual_gap_": (
+        "float",
+        "The objective is at most this far above the optimum; NaN where a kernel is none.",
+    ),
     "online_errors_": ("ndarray of bool", "Whether each visit was a mistake; a tie is one."),
     "visits_": ("ndarray of int", "The sample of each visit of `online_errors_`: a run can be replayed."),
     "n_iter_": ("int", "Rounds."),
@@ -114,7 +117,7 @@ TEXTS = {
     ),
     "dual_gaps_": (
         "as `objectives_`",
-        "Their certified distances from the optima; `dual_gap_` is their sum.",
+        "Their certified distances from the optima; `dual_gap_` is their sum. NaN as it is.",
     ),
     "skipped_classes_": (
         "ndarray of int",

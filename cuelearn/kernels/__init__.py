@@ -2,6 +2,7 @@
 
 from cuelearn.core.compiling import tell_of_compiling
 from cuelearn.kernels.bank import CrossBank, KernelBank
+from cuelearn.kernels.definite import IndefiniteKernelWarning, nearest_psd
 from cuelearn.kernels.growing import distance_matrix, kernel_values, mean_rule
 from cuelearn.kernels.specifications import (
     KERNELS,
@@ -23,6 +24,7 @@ __all__ = [
     "CrossBank",
     "ExpDistance",
     "Function",
+    "IndefiniteKernelWarning",
     "Kernel",
     "KernelBank",
     "KernelStack",
@@ -34,6 +36,7 @@ __all__ = [
     "distance_matrix",
     "kernel_values",
     "mean_rule",
+    "nearest_psd",
 ]
 
 # here, because all that compiles comes by this package, and `import cuelearn` itself does without numba

@@ -15,7 +15,16 @@ from typing import NamedTuple
 import numpy as np
 
 from cuelearn.kernels import tiles
+from cuelearn.kernels.definite import (
+    HALF_ROUNDING,
+    ROUNDING,
+    indefinite,
+    indefinite_matrix,
+    ratio_of,
+    sample_of,
+)
 from cuelearn.kernels.specifications import (
+    LARGEST_KERNEL,
     RBF,
     SYMMETRY_TOLERANCE,
     Function,
@@ -58,6 +67,9 @@ BATCH_TOLERANCE = 1e-3
 
 # Blocks handed out by iteration, unless the caller says otherwise (bytes).
 DEFAULT_BLOCK_BYTES = 2**27
+
+# What kernels are computed from that may not be positive semidefinite; all others are by construction.
+DOUBTFUL = ("kernel matrix", "distance matrix", "function")
 
 
 class KernelBank:
@@ -104,6 +116,10 @@ class KernelBank:
     bases : list of (str, str)
         What is computed once and shared: (name of the first kernel on these columns, "product",
         "sqeuclidean", "cityblock", "chi2" or "matrix").
+    indefinite : dict
+        {name of a kernel: how far it is from positive semidefinite}, empty if none is known to be, see
+        `IndefiniteKernelWarning`. Looked at when it is first asked for, of given matrices, functions and
+        exponentials of given distances.
 
     Notes
     -----
@@ -209,6 +225,7 @@ class KernelBank:
             raise ValueError(f"memory must be a number of bytes, at least 0, got {memory!r}.")
         self.dtype, self.memory = dtype, float(memory)
         self.stack, self._stored, self._all_groups = None, {}, None
+        self._indefinite, self._rounding = None, ROUNDING
 
     def _root_of(self, quantity, c, wanted):
         """The number of the root from which a quantity of a cue is computed."""
@@ -348,7 +365,8 @@ class KernelBank:
         dtype : {numpy.float32, numpy.float64}, optional
             Default: that of `K` if it is one of these, else float32.
         validate : bool, default=True
-            Check all values (one pass over the stack); shapes are always checked.
+            Check all values (one pass over the stack), and later that they are kernels; shapes are always
+            checked.
         memory : float, default=2e9
             Budget in bytes for blocks and for what solvers keep besides; the stack itself does not count.
 
@@ -375,7 +393,9 @@ class KernelBank:
         self = cls.__new__(cls)
         self._start(dtype, memory)
         if K.dtype != self.dtype or not K.transpose(1, 0, 2).flags.c_contiguous:
-            K = np.ascontiguousarray(K, dtype=self.dtype)
+            with np.errstate(over="ignore"):  # inf is refused below
+                K = np.ascontiguousarray(K, dtype=self.dtype)
+        self._rounding = HALF_ROUNDING if given.dtype == np.float16 else ROUNDING
         F, self.n_samples = K.shape[:2]
         self.names = [f"k{f}" for f in range(F)] if names is None else names
         listed = isinstance(self.names, Sequence) and len(self.names) == F
@@ -392,6 +412,8 @@ class KernelBank:
             tiles.run(one, range(F), K.size)
             for problem in filter(None, problems):
                 raise ValueError(problem)
+        else:
+            self._indefinite = {}
         self.normalize, self.stack = False, K
         self.kernels_ = [Precomputed()] * F
         self.diagonal = np.einsum("fii->fi", K).astype(np.float64)
@@ -414,6 +436,39 @@ class KernelBank:
     @property
     def _given(self):
         return self._train is None  # the matrices were
+
+    @property
+    def indefinite(self):
+        """{name: how} of the kernels that are not positive semidefinite."""
+        if self._indefinite is None:
+            self._indefinite = self._find_indefinite()
+        return self._indefinite
+
+    def _find_indefinite(self):
+        doubtful = [f for f, kernel in enumerate(self.kernels_) if kernel.quantity in DOUBTFUL]
+        if not doubtful:
+            return {}
+        chosen, found = sample_of(self.n_samples, len(doubtful)), {}
+        near = None if self.resident else self.select(doubtful).restrict(chosen, resident=True).stack
+
+        def one(task):
+            place, f = task
+            part = self.stack[f][np.ix_(chosen, chosen)] if near is None else near[place]
+            matrix = self._matrix_of(f)
+            found[f] = indefinite(part, np.nan if matrix is None else ratio_of(matrix), self._rounding)
+
+        tiles.run(one, list(enumerate(doubtful)), len(doubtful) * self.n_samples**2)
+        return {self.names[f]: found[f] for f in doubtful if found[f] is not None}
+
+    def _matrix_of(self, f):
+        """The matrix of a kernel where it is in memory and its values are not exponentials, or None."""
+        if self.kernels_[f].quantity == "distance matrix":
+            return None
+        if self.resident:
+            return self.stack[f]
+        if self.kernels_[f].quantity == "kernel matrix":
+            return self._train.arrays[self._roots[self._forms[f].root].cue]["matrix"].values
+        return None
 
     @property
     def bases(self):
@@ -602,6 +657,7 @@ class KernelBank:
             raise ValueError("train_idx must select at least one sample, got none.")
         new = self._clone()
         new.n_samples, new.diagonal = len(index), self.diagonal[:, index].copy()
+        new._indefinite = None if self._indefinite else self._indefinite  # part of a kernel is one
         new.stack, new._stored = None, {}
         if not self._given:
             new._train = self._train.take(index, COLUMN_PAD)._replace(index=None)
@@ -638,6 +694,8 @@ class KernelBank:
             raise ValueError("kernel_idx must name each kernel at most once.")
         new = self._clone()
         new.names = [self.names[f] for f in index]
+        if self._indefinite is not None:
+            new._indefinite = {name: how for name, how in self._indefinite.items() if name in new.names}
         new.kernels_ = [self.kernels_[f] for f in index]
         run = as_range(index)
         new.diagonal = self.diagonal[index if run is None else run]
@@ -887,7 +945,7 @@ def matrix_problem(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
     """What is wrong with a precomputed matrix, or None.
 
     A symmetric matrix has the same sums, each entry times a random number, along its rows and its columns.
-    Only where these differ by a quarter of what is tolerated, or are not finite, are all pairs compared.
+    Only where these differ by a quarter of what is tolerated, or are too large, are all pairs compared.
     """
     diagonal = np.diagonal(matrix)
     n, lowest = len(matrix), float(diagonal.min())
@@ -897,10 +955,10 @@ def matrix_problem(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
     factors, by_rows, by_columns = np.random.default_rng(0).uniform(0.5, 1.0, n), np.empty(n), np.empty(n)
     planes = tiles.planes_of(matrix)
     tiles.sums_both_ways(planes.flat, 0, planes.width, factors, by_rows, by_columns)
-    largest = max(np.abs(by_rows).max() / n, float(diagonal.max()))  # or more
     with np.errstate(invalid="ignore"):
-        differ = np.abs(by_rows - by_columns).max()
-    if lowest >= 0.0 and differ <= 0.25 * tolerance * largest:
+        differ, largest_sum = np.abs(by_rows - by_columns).max(), np.abs(by_rows).max()
+    largest = max(largest_sum / n, float(diagonal.max()))  # or more
+    if lowest >= 0.0 and largest_sum <= LARGEST_KERNEL and differ <= 0.25 * tolerance * largest:
         return None
     largest = asymmetry = 0.0
     for tile in tiles.upper_tiles(len(matrix)):
@@ -909,6 +967,8 @@ def matrix_problem(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
             return f"{what} holds NaN or infinite values."
         largest = max(largest, largest_entry(part), largest_entry(mirrored))
         asymmetry = max(asymmetry, np.abs(part - mirrored).max())
+    if largest > LARGEST_KERNEL:
+        return f"{what} must hold values up to {LARGEST_KERNEL:g}, got {largest:.3g}."
     if asymmetry > tolerance * largest:
         return (
             f"{what} must be symmetric, got entries that differ from their mirror image by {asymmetry:.3g}."
@@ -918,16 +978,26 @@ def matrix_problem(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
 
 def check_batch(X, seen):
     """ValueError unless the kernels of a batch with all samples, (n, seen + n) or a stack of them, are finite
-    and those with itself a kernel matrix."""
+    and those with itself a symmetric matrix."""
     check_entries(X, "X")
-    n = X.shape[-2]
-    for j, own in enumerate(X[..., seen:].reshape(-1, n, n)):
-        own = np.ascontiguousarray(own, dtype=own.dtype if own.dtype.kind == "f" else np.float64)
+    for j, own in enumerate(own_blocks(X, seen)):
         what = ("X" if X.ndim == 2 else f"kernel {j} of X") + ", a batch with itself,"
         # looser: no more than rows are used, in any precision
         problem = matrix_problem(own, what, 0.0 if seen else None, BATCH_TOLERANCE)
         if problem:
             raise ValueError(problem)
+
+
+def own_blocks(X, seen):
+    """The kernels of a batch with itself."""
+    for own in X[..., seen:].reshape(-1, X.shape[-2], X.shape[-2]):
+        yield np.ascontiguousarray(own, dtype=own.dtype if own.dtype.kind == "f" else np.float64)
+
+
+def indefinite_batch(X, seen):
+    """{name: how} of what is not positive semidefinite among the kernels of a batch with itself."""
+    found = {f"k{j}": indefinite_matrix(own, HALF_ROUNDING) for j, own in enumerate(own_blocks(X, seen))}
+    return {name: how for name, how in found.items() if how is not None}
 
 
 # ------------------------------------------------------------ small helpers

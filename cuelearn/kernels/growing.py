@@ -12,6 +12,7 @@ from joblib import Parallel, delayed
 from numba import njit
 
 from cuelearn.kernels.bank import KernelBank
+from cuelearn.kernels.definite import indefinite_matrix, indefinite_rows, sample_of
 from cuelearn.kernels.specifications import Function, Linear, as_kernel, check_size
 from cuelearn.kernels.tiles import chi2_into, cityblock_into, mirror, planes_of, upper_tiles
 
@@ -170,6 +171,15 @@ class SupportSet:
                 raise ValueError(f"X must be scaled so that k(x, x) of {self.kernel} is {limit}")
         return X
 
+    def doubt(self, X):
+        """How far a function is from a kernel on some of a batch X and of the set, or None."""
+        if not isinstance(self.kernel, Function):
+            return None
+        chosen = sample_of(self.size + len(X))
+        samples = np.concatenate([self.samples, self.check(X)])[chosen]
+        self.kernel.own(samples)  # an error where a function is not even symmetric
+        return indefinite_matrix(self.kernel(samples, samples))
+
     def batch(self, X):
         """Kernel rows of a batch X (n, d) against the set and then the batch itself.
 
@@ -235,8 +245,10 @@ class PrecomputedSupport:
     precomputed = True
     kernel = "precomputed"
 
-    def __init__(self, seen=0, places=()):
+    def __init__(self, seen=0, places=(), diagonal=None):
         self.seen, self.places = seen, np.asarray(places, dtype=np.int64)
+        unknown = np.full(self.places.size, np.inf)
+        self.diagonal = unknown if diagonal is None else diagonal  # k(x, x) of the members
 
     @property
     def size(self):
@@ -246,6 +258,10 @@ class PrecomputedSupport:
     def check(self, X):
         """X as it is."""
         return X
+
+    def doubt(self, X):
+        """See `SupportSet.doubt`: of the kernels of a batch X with the members, not of those with itself."""
+        return indefinite_rows(X[:, self.places], np.diagonal(X[:, self.seen :]), self.diagonal)
 
     def batch(self, X):
         """See `SupportSet.batch`; X has shape (n, seen + n)."""
@@ -261,7 +277,9 @@ class PrecomputedSupport:
 
     def add(self, X, chosen):
         """See `SupportSet.add`."""
-        self.places = np.concatenate([self.places, self.seen + np.asarray(chosen, dtype=np.int64)])
+        new = self.seen + np.asarray(chosen, dtype=np.int64)
+        self.diagonal = np.concatenate([self.diagonal, X[chosen, new]])
+        self.places = np.concatenate([self.places, new])
         self.seen += X.shape[0]
 
     def cross(self, X):
@@ -274,7 +292,7 @@ class PrecomputedSupport:
         return X[:, self.places]
 
     def _state(self):
-        return {"seen": self.seen, "places": self.places}
+        return {"seen": self.seen, "places": self.places, "diagonal": self.diagonal}
 
     @classmethod
     def _from_state(cls, state):

@@ -335,6 +335,7 @@ class Function(Kernel):
             raise ValueError(
                 f"kernel {self.function!r} must give finite numbers of shape {wanted}, got {got}."
             )
+        check_entries(values, f"kernel {self.function!r}")
         return np.ascontiguousarray(values, dtype=np.float64)
 
     def own(self, A):
@@ -588,7 +589,12 @@ def real_values(values, name):
 
 
 def check_entries(values, name):
-    """ValueError where kernel values are not finite or so large that sums of them overflow; one read."""
+    """ValueError where kernel values are not finite or so large that sums of them overflow; one read. It
+    gives the number of the kernel where there are several, (n_kernels, m, n)."""
+    if values.ndim == 3 and len(values) > 1:
+        for j, kernel in enumerate(values):
+            check_entries(kernel, f"kernel {j} of {name}")
+        return
     largest = largest_entry(values)
     if not math.isfinite(largest):
         raise ValueError(f"{name} holds NaN or infinite values.")

@@ -111,6 +111,7 @@ class KernelStack:
                 f"X must be the kernels of the training samples with each other, got {self!r}; where K was "
                 "split by rows, take K[np.ix_(train, train)] for training, K[np.ix_(test, train)] later"
             )
+        self._bank.indefinite  # noqa: B018 - looked at once, not in every fold
         everything = np.array_equal(self._rows, np.arange(self._bank.n_samples))
         return self._bank if everything else self._bank.restrict(self._rows)
 

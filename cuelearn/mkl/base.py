@@ -12,6 +12,7 @@ from cuelearn.core.estimator import NON_NEGATIVE, Estimator, load, parameters, v
 from cuelearn.core.samples import given_kernels, validate_samples
 from cuelearn.core.weights import check_sample_weight
 from cuelearn.kernels import CrossBank, KernelBank, KernelStack
+from cuelearn.kernels.definite import one_warning
 from cuelearn.kernels.specifications import as_frame
 from cuelearn.kernels.stack import new_kernels, refuse_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
@@ -84,12 +85,14 @@ class KernelClassifier(ClassifierMixin, Estimator):
 
         Warns
         -----
-        ConvergenceWarning, UserWarning
-            Where a method that iterates did not come to its `tol`; where a class of an indicator matrix
-            cannot be learnt.
+        ConvergenceWarning, IndefiniteKernelWarning, UserWarning
+            Where a method that iterates did not come to its `tol`; where a kernel is not positive
+            semidefinite; where a class of an indicator matrix cannot be learnt.
         """
         labels = self._start(X, y)
-        self._train(labels, check_sample_weight(sample_weight, self.bank_.n_samples, labels))
+        weights = check_sample_weight(sample_weight, self.bank_.n_samples, labels)
+        with one_warning(self.bank_.indefinite):
+            self._train(labels, weights)
         return self
 
     def _refuse_weights(self, sample_weight):

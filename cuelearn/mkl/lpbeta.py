@@ -384,7 +384,9 @@ class LPBeta(KernelClassifier):
         found = self._weigh(outputs, labels, folds, counts)
         self.kernel_weights_, self.margin_, self.n_iter_ = found.weights, found.margin, found.n_rounds
         self.objective_, self.dual_gap_ = found.objective, found.dual_gap
-        self.converged_ = bool(found.dual_gap <= CLOSED * np.abs(outputs).max())
+        if self.bank_.indefinite:
+            self.dual_gap_ = np.nan
+        self.converged_ = bool(self.dual_gap_ <= CLOSED * np.abs(outputs).max())
         known = {"objective": self.objective_, "dual_gap": self.dual_gap_}
         stages.end(2, stage="programme", n_updates=self.n_updates_, **known)
         self.n_updates_ += self._fit_machines(labels, weights) * n_machines

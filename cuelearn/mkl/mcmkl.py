@@ -55,11 +55,13 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
     d = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
     best = (np.inf, B, d)
     bound, relative, updates, precision = 0.0, 1.0, 0, OWN_SHARE
-    hard, least, idle = is_hard(bank, problem.C), np.inf, 0
+    certifiable = not bank.indefinite
+    hard, least, idle = is_hard(bank, problem.C) or not certifiable, np.inf, 0
 
     def result():
-        point, done = (best[1] / n, best[2] / lam), bool(relative <= tol)
-        return Result(*point, rounds.history.frame(), best[0], gap, step, updates, converged=done)
+        point, done = (best[1] / n, best[2] / lam), certifiable and bool(relative <= tol)
+        known = gap if certifiable else np.nan
+        return Result(*point, rounds.history.frame(), best[0], known, step, updates, converged=done)
 
     for step in rounds:
         kernel = combined_kernel(bank, d, problem.factor / lam)
@@ -82,7 +84,7 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
         gap = best[0] - bound
         relative = gap / max(best[0], np.finfo(float).tiny)
         row = {"n_updates": updates, "n_support": int(np.count_nonzero(best[1].any(axis=1)))}
-        row |= {"objective": best[0], "dual_gap": gap}
+        row |= {"objective": best[0], "dual_gap": gap if certifiable else np.nan}
         stop = rounds.end(step, result, f"relative gap {relative:.1e}", stage="batch", **row)
         idle = 0 if relative < 0.9 * least else idle + 1
         least = min(least, relative)
@@ -93,7 +95,7 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
                 break
             precision *= 0.1
         d = following
-    if relative > tol and not stop:
+    if relative > tol and certifiable and not stop:
         words = (
             f"MCMKL did not reach tol={tol:g}: the relative duality gap is {relative:.2g} after {step} rounds"
         )

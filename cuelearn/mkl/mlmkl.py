@@ -382,6 +382,7 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, samp
     if not (decided or slack <= tol * worst):
         words = f"saddle_gap is known to {slack / worst:.2g} of the worst class only, tol={tol:g}"
         warnings.warn(words, ConvergenceWarning, stacklevel=2)
+    lower = np.nan if problem.bank.indefinite else lower
     return SaddleGap(worst - lower, worst, lower, slack)
 
 

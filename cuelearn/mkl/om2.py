@@ -10,7 +10,7 @@ from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters, validated
 from cuelearn.core.samples import given_kernels, validate_samples
 from cuelearn.kernels import KernelBank
-from cuelearn.kernels.bank import check_batch
+from cuelearn.kernels.bank import check_batch, indefinite_batch
 from cuelearn.kernels.specifications import as_frame, real_values
 from cuelearn.mkl.base import FLOATS, StochasticMKL
 from cuelearn.mkl.problem import MKLProblem
@@ -152,6 +152,8 @@ class OM2(StochasticMKL):
     n_epochs: int = 1
     shuffle: bool = False
 
+    _doubted = False  # whether a stream showed a kernel to be none
+
     def _solve(self, problem, options):
         warn_if_sorted(self, problem.labels)
         return solve_om2(problem, n_epochs=self.n_epochs, shuffle=self.shuffle, **options)
@@ -195,17 +197,18 @@ class OM2(StochasticMKL):
         self.classes_, first = classes_of_stream(self, classes, fitted="dual_coef_")
         if first:
             self.dual_coef_, self.support_ = np.zeros((0, self.classes_.size)), np.zeros(0, dtype=np.int64)
-            self.n_updates_, self.n_seen_ = 0, 0
+            self.n_updates_, self.n_seen_, self._doubted = 0, 0, False
             self.online_errors_, self.visits_ = np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.uint8)
         given = self._is_precomputed()
-        rows, diagonal, samples, computed = (self._given_rows if given else self._new_rows)(X, first)
+        rows, diagonal, samples, computed, doubts = (self._given_rows if given else self._new_rows)(X, first)
         n_kernels, n_batch, n = rows.shape
         known, batch = n - n_batch, np.arange(n - n_batch, n)
         labels = np.zeros(n, dtype=np.int64)
         labels[known:] = labels_within(labels_of(self, y, n_batch), self.classes_)
         # the rows of the batch are at hand, those of earlier samples are never asked for
         bank = SimpleNamespace(n_kernels=n_kernels, n_samples=n, diagonal=diagonal, dtype=rows.dtype)
-        bank.resident, bank.memory = False, 0.0
+        bank.resident, bank.memory, bank.indefinite = False, 0.0, {} if self._doubted else doubts
+        self._doubted = self._doubted or bool(doubts)
         place = np.full(n, -1)
         place[known:] = np.arange(n_batch)
         problem = MKLProblem(bank, labels, self.classes_.size, p=self.p)
@@ -241,7 +244,8 @@ class OM2(StochasticMKL):
         return validate_samples(self, X, used=used, dtype=FLOATS, reset=reset, **options)
 
     def _given_rows(self, X, first):
-        """Rows of a batch of precomputed kernels against the kept samples and itself, and their diagonal."""
+        """Rows of a batch of precomputed kernels against the kept samples and itself, their diagonal, and
+        which of them are no kernels."""
         X, n_seen = real_values(X, "X"), self.n_seen_
         if X.ndim != 3 or X.shape[2] != n_seen + X.shape[1]:
             wanted = f"(n_kernels, n, {n_seen} + n): the batch against all seen so far and itself"
@@ -253,10 +257,11 @@ class OM2(StochasticMKL):
         diagonal = np.zeros((X.shape[0], columns.size))
         diagonal[:, self.support_.size :] = np.diagonal(X[:, :, n_seen:], axis1=1, axis2=2)
         dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-        return np.ascontiguousarray(X[:, :, columns], dtype=dtype), diagonal, None, None
+        rows = np.ascontiguousarray(X[:, :, columns], dtype=dtype)
+        return rows, diagonal, None, None, indefinite_batch(X, n_seen)
 
     def _new_rows(self, X, first):
-        """The same for kernels computed from X, all samples so far with the batch, and their bank."""
+        """The same for kernels computed from X, with all samples kept and the batch, and their bank."""
         X = as_frame(X)
         checked = self._checked(X, reset=first)
         if first:
@@ -268,4 +273,5 @@ class OM2(StochasticMKL):
         bank = KernelBank(kernels, named, normalize=self.normalize, memory=0.0)
         rows = np.empty((bank.n_kernels, len(checked), len(samples)), dtype=bank.dtype)
         bank.rows_into(np.arange(known, len(samples)), rows)
-        return rows, bank.diagonal, samples, bank
+        doubled = (self.n_seen_ + len(checked)).bit_length() > self.n_seen_.bit_length()
+        return rows, bank.diagonal, samples, bank, bank.indefinite if doubled else {}

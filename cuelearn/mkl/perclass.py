@@ -133,6 +133,7 @@ def run_classes(machines, max_iter, *, name, scale=1.0, n_jobs=None, callback=No
     """
     rounds, bank = Rounds(name, max_iter, callback, verbose), machines[0].problem.bank
     path = [np.stack([m.weights for m in machines])]
+    known = np.nan if bank.indefinite else 1.0 / scale
 
     def result():
         weights, coefs, bias, extra = zip(*(m.best for m in machines), strict=True)
@@ -141,13 +142,13 @@ def run_classes(machines, max_iter, *, name, scale=1.0, n_jobs=None, callback=No
             dual_coef=np.stack(coefs, axis=1),
             intercept=None if None in bias else np.array(bias),
             objectives=np.array([m.objective for m in machines]) / scale,
-            dual_gaps=np.array([m.gap for m in machines]) / scale,
+            dual_gaps=np.array([m.gap for m in machines]) * known,
             path=np.array(path),
             history=rounds.history.frame(),
             n_iter=len(path) - 1,
             n_solved=sum(m.n_solved for m in machines),
             n_updates=sum(m.n_updates for m in machines),
-            converged=np.array([m.converged for m in machines]),
+            converged=np.array([m.converged and not bank.indefinite for m in machines]),
             stopped=rounds.stopped,
             extra=list(extra),
         )
@@ -162,7 +163,7 @@ def run_classes(machines, max_iter, *, name, scale=1.0, n_jobs=None, callback=No
             row = {"n_updates": sum(m.n_updates for m in machines)}
             row["n_support"] = int(np.count_nonzero(np.any([m.best.coef != 0.0 for m in machines], axis=0)))
             row["objective"] = float(sum(m.objective for m in machines)) / scale
-            row["dual_gap"] = float(sum(m.gap for m in machines)) / scale
+            row["dual_gap"] = float(sum(m.gap for m in machines)) * known
             words = f"{sum(not m.converged for m in machines)} classes to go"
             stop = rounds.end(step, result, words, stage="batch", **row)
             if stop or not active:

@@ -22,6 +22,7 @@ from cuelearn.core.checks import check_non_negative, check_positive
 from cuelearn.core.groupnorm import group_norm, link_weights, resolve_p
 from cuelearn.core.losses import kernel_factor, mean_loss
 from cuelearn.kernels import KernelBank
+from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.mkl.state import combine_block, full_dot, sparse_scores
 
 __all__ = ["MKLProblem", "Certificate", "combined_kernel", "objective", "duality_gap"]
@@ -81,6 +82,11 @@ class MKLProblem:
     limits : float or ndarray, shape (n_samples,)
         Of a sample's dual variables: the weight of its loss.
 
+    Warns
+    -----
+    IndefiniteKernelWarning
+        Where a kernel is none: solvers then give NaN for duality gaps.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -101,6 +107,7 @@ class MKLProblem:
     ):
         n = bank.n_samples
         self.bank, self.n_classes, self.loss = bank, int(n_classes), loss
+        warn_indefinite(bank.indefinite)
         self.labels = np.ascontiguousarray(labels, dtype=np.int64)
         self.C, self.alpha = check_positive("C", C), check_non_negative("alpha", alpha)
         self.factor = kernel_factor(loss, self.n_classes)
@@ -482,7 +489,8 @@ def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, 
     Returns
     -------
     Certificate
-        `objective`, `dual_value` and `gap`; ``objective - gap`` never exceeds the optimum.
+        `objective`, `dual_value` and `gap`; ``objective - gap`` never exceeds the optimum. Where a kernel is
+        not positive semidefinite nothing is known: `dual_value` and `gap` are NaN.
 
     Raises
     ------
@@ -514,6 +522,7 @@ def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, 
         value = problem.primal(coef, problem.primal_weights(np.sqrt(norms_sq)), norms_sq)
     else:
         value = problem.primal(*_point(problem, dual_coef, kernel_weights))
+    bound = np.nan if problem.bank.indefinite else bound
     return Certificate(value, bound, value - bound)
 
 

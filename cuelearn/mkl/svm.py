@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cuelearn.core.checks import check_count, check_positive
 from cuelearn.core.weights import loss_weights
 from cuelearn.kernels import KernelBank
+from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel, quadratic_forms
 
@@ -322,6 +323,7 @@ class SharedProblem:
             raise ValueError(
                 f"signs must be -1 and 1, with a row for each problem and {n} columns, got shape {shape}"
             )
+        warn_indefinite(bank.indefinite)
         self.bank, self.C, self.svm_tol = bank, check_positive("C", C), check_positive("svm_tol", svm_tol)
         self.weights = np.ones_like(self.signs) if weights is None else weights
         self.hard = is_hard(bank, self.C * self.weights.max())

@@ -46,7 +46,7 @@ class Result(NamedTuple):
     kernel_weights: np.ndarray  # decision values are sum_j kernel_weights[j] * K_j @ dual_coef
     history: pd.DataFrame  # one row per epoch, with the columns of `History`
     objective: float  # of the returned point
-    dual_gap: float  # objective - dual_gap never exceeds the optimum
+    dual_gap: float  # objective - dual_gap never exceeds the optimum; NaN on kernels that are none
     n_iter: int  # epochs
     n_updates: int
     converged: bool  # whether the relative gap fell to the tolerance
@@ -171,7 +171,9 @@ class Training:
         self.shuffle, self.sampling, self.callback, self.verbose = shuffle, sampling, callback, verbose
         self.history, self.stream = History(), Stream(problem, **route)
         self.step, self.epoch, self.visits, self.errors, self.extra = 0, 0, [], [], {}
-        self.converged, self.stopped = tol is None, False  # stopped: by the callback
+        self.certifiable = not problem.bank.indefinite
+        self.converged = tol is None and self.certifiable
+        self.stopped = False  # by the callback
         self._bound, self._measured_at = 0.0, -1
 
     def run_stage(
@@ -216,7 +218,7 @@ class Training:
         value, _, _ = self.stream.objective()
         if certify:
             self._bound = max(self._bound, self.problem.dual_bound(*self.stream.dual_point())[0])
-        gap = value - self._bound
+        gap = value - self._bound if self.certifiable else np.nan
         self._measured_at = self.step
         if self.tol is not None:
             self.converged = gap <= self.tol * max(value, SMALLEST)
@@ -237,7 +239,7 @@ class Training:
         self.extra["visits"] = np.concatenate([np.zeros(0, dtype=np.uint8), *self.visits])
         coef, weights = stream.point()
         norms_sq, effort = np.maximum(0.0, stream.dual.norms_sq * stream.scale**2), f"{self.epoch} epochs"
-        if self.ascends and not self.converged and not self.stopped:
+        if self.ascends and self.certifiable and not self.converged and not self.stopped:
             found = self._ascend()
             bound = max(value - gap, found.objective - found.gap)
             if found.objective < value:  # not so where the samples with a coefficient did not fit the budget
@@ -246,7 +248,7 @@ class Training:
             gap = max(0.0, value - bound)
             self.converged = gap <= self.tol * max(value, SMALLEST)
             effort += f" and {found.n_rounds} rounds of dual ascent"
-        if self.tol is not None and not self.converged:
+        if self.tol is not None and self.certifiable and not self.converged:
             raised = "tol" if self.ascends else "tol, or set finish=True"
             raised = "tol or memory" if self.ascends and not self.problem.bank.resident else raised
             warnings.warn(

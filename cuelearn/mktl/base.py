@@ -20,6 +20,7 @@ from cuelearn.core import docs
 from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import StrOptions, parameters, validated
 from cuelearn.kernels import CrossBank
+from cuelearn.kernels.definite import one_warning
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mktl.priors import PriorScores, given_scores
 
@@ -72,7 +73,9 @@ class TransferClassifier(KernelClassifier):
         -------
         self
         """
-        self._train(*self._begin(X, y, scores))
+        begun = self._begin(X, y, scores)
+        with one_warning(self.bank_.indefinite):
+            self._train(*begun)
         return self
 
     def _begin(self, X, y, scores):

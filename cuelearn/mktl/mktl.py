@@ -186,7 +186,7 @@ class MKTL(TransferClassifier):
         return TransferProblem(bank, labels, self.classes_.size, scores, **options)
 
     def _solve(self, problem, rng, **options):
-        if self.n_epochs == 0 and self.tol is not None:
+        if self.n_epochs == 0 and self.tol is not None and not problem.bank.indefinite:
             options["n_epochs_online"] = 0
         return solve_mktl(problem, tol=self.tol, n_epochs=self.n_epochs, rng=rng, **options)
 

@@ -305,4 +305,6 @@ class MultiKT(TransferClassifier):
         self.beta_, self.leave_one_out_ = found.beta, found.leave_one_out
         self.loo_objective_, self.loo_gap_ = found.objective, found.gap
         self.n_iter_, self.converged_ = int(found.n_iter.max()), bool(found.converged)
+        if bank.indefinite:
+            self.loo_gap_, self.converged_ = np.full_like(found.gap, np.nan), False
         self._set(coef, weights, beta, bias)

@@ -91,7 +91,8 @@ class MMS(BagClassifier):
     kernel_weights_ : ndarray, shape (n_kernels,), or list; kernel form
     objective_, dual_gap_ : float
         Of the kept round; the gap bounds how far its convex problem is from its optimum (NaN without
-        certificate; no bound, and possibly negative, where Algorithm 10 searches bags of several instances).
+        certificate, as on kernels that are none; no bound, and possibly negative, where Algorithm 10 searches
+        bags of several instances).
     history_ : DataFrame
         One row per round, see `MMSResult`.
     visits_ : ndarray of int, shape (n_passes, n_bags); of "pegasos"
@@ -107,6 +108,8 @@ class MMS(BagClassifier):
     ConvergenceWarning
         If the rounds end before the objective settles, the gap is NaN, negative or more than `tol`, the
         objective rose in a round, or it is not below that of w = 0. Each says its number and what helps.
+    IndefiniteKernelWarning
+        If a kernel is not positive semidefinite.
 
     Raises
     ------
@@ -224,7 +227,7 @@ class MMS(BagClassifier):
         if self.solver == "pegasos":
             self.visits_ = result.visits
         self.converged_ = result.converged and abs(self.dual_gap_) <= self._wanted_gap(result)
-        for doubt in self._doubts(result):
+        for doubt in () if space.indefinite else self._doubts(result):
             warnings.warn(doubt, ConvergenceWarning, stacklevel=3)
         return self
 

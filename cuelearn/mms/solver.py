@@ -244,10 +244,11 @@ def solve_mms(
     (True, array([0, 1, 0, 1]))
     """
     batch_size = check_count("batch_size", batch_size)
-    n_rounds = n_rounds or N_ROUNDS[solver]
+    few = "pegasos" if space.indefinite else solver  # no gap would end a round
+    n_rounds = n_rounds or N_ROUNDS[few]
     if n_epochs is None:
         most = max(DUAL_EPOCHS, DUAL_VISITS // candidates.n_bags)
-        n_epochs = PEGASOS_EPOCHS if solver == "pegasos" else most
+        n_epochs = PEGASOS_EPOCHS if few == "pegasos" else most
     if inference == "auto":
         small = solver != "pegasos" and candidates.bag_sizes.max() * candidates.n_attributes <= EXACT_SLOTS
         inference = "exact" if small and all(map(candidates.is_listed, range(candidates.n_bags))) else "heap"
@@ -267,6 +268,8 @@ def solve_mms(
                 break
     (objective, space.weights, target, row), converged = least
     history = pd.DataFrame(history, columns=HISTORY)
+    if space.indefinite:
+        history[["dual_bound", "dual_gap"]], converged = np.nan, False
     visits = np.concatenate([np.zeros(0, dtype=np.uint8), *problem.visits]).reshape(-1, candidates.n_bags)
     return MMSResult(objective, history, row, converged, ended, at_zero, target, visits)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.mkl.problem import combine, combined_kernel
 
 __all__ = ["ROWS", "Block", "KernelSpace", "LinearSpace", "mean_weights"]
@@ -35,6 +36,8 @@ class Space:
     Rows are a slice or indices of instances; scores have shape (n_rows, n_columns), inner products
     (n_attributes, n_rows, n_rows), both float64.
     """
+
+    indefinite = {}  # {name: how} of kernels that are none: then no bound is certified
 
     def __init__(self, n_rows, n_labels):
         self.n_rows, self.n_columns = n_rows, int(sum(n_labels))
@@ -157,6 +160,10 @@ class KernelSpace(Space):
         super().__init__(banks[0].n_samples, n_labels)
         kernels = {id(bank): MeanKernel(bank, memory) for bank in banks}
         self.kernels = [kernels[id(bank)] for bank in banks]
+        for p, bank in enumerate(banks):
+            where = f" of attribute {p}" if len(kernels) > 1 else ""
+            self.indefinite = self.indefinite | {name + where: how for name, how in bank.indefinite.items()}
+        warn_indefinite(self.indefinite)
         self.weights = np.zeros((self.n_rows, self.n_columns))
 
     def read(self, rows):

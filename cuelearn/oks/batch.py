@@ -4,6 +4,7 @@ import contextlib
 import functools
 import math
 import time
+import warnings
 from collections import Counter
 from dataclasses import field
 
@@ -17,6 +18,7 @@ from cuelearn.core.checks import as_generator, check_positive
 from cuelearn.core.estimator import POSITIVE, SEQUENCE, parameters, validated
 from cuelearn.core.samples import validate_samples
 from cuelearn.kernels import KernelBank
+from cuelearn.kernels.definite import IndefiniteKernelWarning, one_warning
 from cuelearn.kernels.specifications import as_frame
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.single import kernel_alone
@@ -192,7 +194,8 @@ class OneKernelSVM(KernelClassifier):
             check_two_classes(self, self.classes_[labels])
         if not self._is_precomputed() and self.bank_.resident:
             spent["values"] = self.bank_.n_kernels * self._matrix()
-        return self._train(labels, rng, spent, begun)
+        with one_warning(self.bank_.indefinite):
+            return self._train(labels, rng, spent, begun)
 
     def _matrix(self):
         """Values of a symmetric matrix."""
@@ -443,7 +446,9 @@ class SelectedSVM(OneKernelSVM):
         self._C_values()
         y = y if y is None else column_or_1d(y, warn=True)
         begun = time.perf_counter()
-        selector = clone(self.selector).fit(X, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IndefiniteKernelWarning)  # is issued below
+            selector = clone(self.selector).fit(X, y)
         return self._fit_selected(selector, X, y, time.perf_counter() - begun)
 
     def _fit_selected(self, selector, X, y, selection):
@@ -471,7 +476,8 @@ class SelectedSVM(OneKernelSVM):
                 self.bank_ = KernelBank(triples, X, normalize=self.normalize, memory=0.0)
                 labels, self._samples, self._made = self._labels(y, self.bank_.n_samples), X, {}
         try:
-            return self._train(labels, rng, spent, begun)
+            with one_warning(self.bank_.indefinite):
+                return self._train(labels, rng, spent, begun)
         finally:
             self._samples = self._made = None
 

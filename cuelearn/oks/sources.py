@@ -3,6 +3,7 @@
 import numpy as np
 
 from cuelearn.kernels import RBF, Chi2, CrossBank, Function, KernelBank, KernelStack, Linear, Poly
+from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.kernels.growing import inverse_root
 from cuelearn.kernels.specifications import check_kernels, extract_columns
 from cuelearn.kernels.stack import new_kernels, training_bank
@@ -187,6 +188,7 @@ def bank_of(estimator, X):
         triples = [] if estimator.kernels is None else check_kernels(estimator.kernels)
         if has_functions(triples):
             source = Evaluated(triples, X, estimator.normalize)
+            warn_indefinite(source.bank.indefinite)
             return source, source.pack(source.bank)
         for name, kernel, _ in triples:  # matrices among the columns could not be cut to some rows
             kind_of(name, kernel)
@@ -197,5 +199,6 @@ def bank_of(estimator, X):
         raise ValueError(
             "X is a KernelBank that computes its rows on demand; give kernels= and X itself instead"
         )
+    warn_indefinite(bank.indefinite)
     source = Given(bank.n_kernels, bank.n_samples, list(bank.names))
     return source, source.pack(bank)

@@ -22,7 +22,8 @@ from cuelearn.core.losses import margins
 from cuelearn.core.progress import progress
 from cuelearn.core.samples import validate_samples
 from cuelearn.core.weights import check_sample_weight
-from cuelearn.kernels.bank import check_batch
+from cuelearn.kernels.bank import check_batch, indefinite_batch
+from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.kernels.specifications import (
     as_frame,
     check_entries,
@@ -143,6 +144,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
     _parameter_constraints = {"average": ["boolean"], "record": ["boolean"]}
     _learnt = ()  # attributes without "_" at the end that a saved model holds
     _kernel_dims = 2  # of X with precomputed kernels: a matrix, or with 3 a stack of them
+    _doubted = False  # whether a kernel was found to be none
 
     average: bool = True
     n_epochs: int = 1
@@ -207,6 +209,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
                 "X instead"
             )
         self._start(X, classes)
+        self._warn_once(X)
         return X, labels, weights
 
     def _check_weights(self, sample_weight, n_samples):
@@ -270,6 +273,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
             self._start(X, known)
         else:
             self._check_batch(X)
+        self._warn_once(X)
         return X, labels, weights
 
     def _check_samples(self, X, y, first):
@@ -290,6 +294,15 @@ class OnlineClassifier(ClassifierMixin, Estimator):
             )
         check_batch(X, seen)
         return X, y
+
+    def _warn_once(self, X):
+        """Warn of the first batch in a stream that shows a kernel to be none."""
+        if not self._doubted:
+            self._doubted = warn_indefinite(self._doubts(X))
+
+    def _doubts(self, X):
+        """{name: how} of kernels that are not positive semidefinite on a batch to come."""
+        return indefinite_batch(X, self.n_seen_) if self._is_precomputed() else {}
 
     def _used(self, first):
         """(name, learner, columns) of all cues, as given or as found at the start; None for all columns."""
@@ -317,6 +330,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         self._open(X, classes.size)
         self.classes_ = classes
         self.n_seen_ = self.n_updates_ = self.n_mistakes_ = 0
+        self._doubted = False
         self.cumulative_loss_ = 0.0
         self._record = Record() if self.record else None
         vars(self).pop("history_", None)

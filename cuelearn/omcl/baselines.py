@@ -40,6 +40,11 @@ class SumSupport:
             support.check(part)
         return X
 
+    def doubt(self, X):
+        """How far the first of the kernels that is none is from one, or None."""
+        found = (support.doubt(part) for support, part in zip(self.parts, self._split(X), strict=True))
+        return next((how for how in found if how is not None), None)
+
     def batch(self, X):
         """Kernel rows of a batch, their diagonal, and where members and batch stand in them."""
         batches = [s.batch(part) for s, part in zip(self.parts, self._split(X), strict=True)]
@@ -175,6 +180,9 @@ class Flat(OnlineClassifier):
 
     def _check_batch(self, X):
         self.learner_._check_batch(self._scaled(X))
+
+    def _doubts(self, X):
+        return self.learner_._doubts(self._scaled(X))
 
     def _observe(self, X, labels, weights):
         return self.learner_._learn(self._scaled(X), labels, weights)

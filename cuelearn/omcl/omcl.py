@@ -246,6 +246,13 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         for j, learner in enumerate(self.learners_):
             learner._check_batch(self._part(X, j))
 
+    def _doubts(self, X):
+        found = {}
+        for j, (name, learner) in enumerate(zip(self.cue_names_, self.learners_, strict=True)):
+            doubts = learner._doubts(self._part(X, j)) if isinstance(learner, CueLearner) else {}
+            found |= {name: how for how in doubts.values()}
+        return found
+
     def _observe_cue(self, X, labels, weights, j, log=False):
         return self.learners_[j]._learn(self._part(X, j), labels, weights, log=log)
 

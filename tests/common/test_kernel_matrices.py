@@ -1,13 +1,16 @@
 """Kernel matrices of the caller's: a sensible scale works or ends with a warning, others are refused."""
 
 import inspect
+import re
+import warnings
 
 import numpy as np
 import pytest
 from estimators import CUES, ESTIMATORS, OF_SAMPLES, data, make
+from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.kernels import KernelBank, KernelStack
+from cuelearn.kernels import IndefiniteKernelWarning, KernelBank, KernelStack, nearest_psd
 from cuelearn.mkl import MCMKL, SILPMKL, VSKL, AverageKernelSVM, LPBeta
 from cuelearn.oks import OKS, MuSVM
 from cuelearn.omcl import KernelPerceptron
@@ -86,6 +89,52 @@ def test_what_is_no_kernel(name):
         if name != "PriorFeatures":
             with pytest.raises(ValueError, match="X"):
                 model.predict(wrong, **more)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_single_entries_that_are_no_kernel_values(name):
+    """Neither the mirror entry nor a normal diagonal hides them; the kernel is named."""
+    model, more, axes = given_kernels(name)
+    K, y = kernels(name, axes)
+    for value in (np.inf, -np.inf, np.nan, 1e300):
+        for places in ([(9, 30)], [(30, 9), (9, 30)]):
+            wrong = K.copy()
+            for place in places:
+                wrong[(1, *place) if axes == 3 else place] = value
+            with pytest.raises(ValueError, match="'k1'|kernel 1 of X" if axes == 3 else "^X|^kernel"):
+                model.fit(wrong, y, **more)
+
+
+def indefinite(n=100):
+    """1 - distance / 2 on features of three sizes; its eigenvalues reach from -60 to 60, and labels."""
+    X, y = data("OBSCURE", n)
+    return np.stack([1.0 - 2.0 * cdist(X[:, c], X[:, c]) for c in ([0, 1], [2, 3], [4, 5])]), y
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_indefinite_kernel_is_told_once_and_nothing_is_certified(name):
+    model, _, axes = given_kernels(name)
+    K, _ = indefinite()
+    _, y = data(name, len(K[0]))
+    more = {"scores": np.zeros((100, 1)) + 1.0} if name == "PriorFeatures" else {}
+    K = K if axes == 3 else K[1]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(K, y, **more)
+    assert [w.category for w in caught] == [IndefiniteKernelWarning], [str(w.message) for w in caught]
+    assert caught[0].filename == __file__  # points to the line of the user
+    assert re.search("eigenvalues on 100 samples range from -.*nearest_psd", str(caught[0].message))
+    known = vars(model)
+    for gap in ("dual_gap_", "dual_gaps_", "loo_gap_"):
+        assert np.isnan(known.get(gap, np.nan)).all()
+    assert np.isnan(known.get("history_", {}).get("dual_gap", np.nan)).all()
+    if name not in ("MLMKLSA", "MLMKLSum"):  # whose rule is about the weights
+        assert not known.get("converged_", False)
+    assert finite_scores(model, K, more)
+    repaired = np.stack([nearest_psd(k) for k in K]) if axes == 3 else nearest_psd(K)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IndefiniteKernelWarning)
+        model.fit(repaired, y, **more)
 
 
 #: Whose problem has no other scale than C: K s with C / s is the same.

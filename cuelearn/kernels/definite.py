@@ -1,0 +1,251 @@
+r"""Whether kernel matrices are positive semidefinite but for rounding, and what follows where they are not.
+
+Two tests find what is no kernel at little cost: :math:`|k(x, z)|^2 \le k(x, x)\, k(z, z)` for all pairs, and
+the smallest eigenvalue among a few hundred samples, which is never below that among all.
+"""
+
+import contextlib
+import sys
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from scipy.linalg import LinAlgError, cholesky, eigh, eigvalsh
+from sklearn.exceptions import ConvergenceWarning
+
+from cuelearn.kernels.specifications import real_values
+from cuelearn.kernels.tiles import planes_of
+
+__all__ = ["IndefiniteKernelWarning", "nearest_psd"]
+
+# What counts as rounding: a negative eigenvalue as a share of the largest, and by what share |k(x, z)| may
+# exceed its bound. The second number is for matrices that were given in half precision.
+ROUNDING, HALF_ROUNDING = 1e-4, 1e-2
+# The same for a diagonal entry, as a share of the largest.
+SMALL_DIAGONAL = 1e-6
+# Most and least samples whose eigenvalues are looked at, and operations for those of all kernels together.
+MOST_SAMPLES, LEAST_SAMPLES, OPERATIONS = 256, 64, 1e9
+# Kernels that a warning describes; the others are counted.
+MOST_NAMED = 3
+# Packages whose lines a warning does not point to.
+INNER = ("cuelearn", "contextlib")
+
+
+class IndefiniteKernelWarning(UserWarning):
+    """A kernel is not positive semidefinite, so nothing that rests on convexity holds.
+
+    One is issued for each fit. It names the kernels, says how indefinite they are and what helps. Solvers run
+    all the same, but no duality gap is certified: gaps are NaN, and `converged_` is False where it stands for
+    a gap. OBSCURE and its like run all their epochs and do not ascend in the dual.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from cuelearn.kernels import IndefiniteKernelWarning
+    >>> from cuelearn.mkl import UFOMKL
+    >>> K, y = np.eye(40) - 0.5, np.tile([0, 1], 20)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     model = UFOMKL("precomputed").fit(K, y)
+    >>> caught[0].category is IndefiniteKernelWarning, model.dual_gap_, model.converged_
+    (True, nan, False)
+    """
+
+
+class Indefinite(NamedTuple):
+    """How far a matrix is from a kernel."""
+
+    smallest: float  # eigenvalue among `n_samples` samples, as
+    largest: float
+    n_samples: int
+    ratio: float  # largest |k(x, z)| / sqrt(k(x, x) k(z, z)); NaN where not looked at
+
+    def __str__(self):
+        words = []
+        if self.smallest < 0.0:
+            span = f"from {self.smallest:.3g} to {self.largest:.3g}"
+            words.append(f"its eigenvalues on {self.n_samples} samples range {span}")
+        if self.ratio > 1.0:
+            words.append(f"|k(x, z)| is up to {self.ratio:.3g} times sqrt(k(x, x) k(z, z))")
+        return " and ".join(words)
+
+
+# ------------------------------------------------------------ tests
+
+
+def sample_of(n, n_kernels=1):
+    """The samples whose eigenvalues are looked at: the same for the same numbers of samples and kernels."""
+    fit = int((OPERATIONS / max(1, n_kernels)) ** (1.0 / 3.0))
+    size = min(n, max(LEAST_SAMPLES, min(MOST_SAMPLES, fit)))
+    return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+
+
+@njit(nogil=True, cache=True, fastmath={"nnan", "ninf", "nsz", "reassoc", "contract"})
+def _largest_ratio(flat, width, scale):
+    """Largest ``|k_ij| scale_i scale_j`` above the diagonal."""
+    largest = flat.dtype.type(0)
+    for i in range(scale.shape[0]):
+        row = flat[i * width : i * width + scale.shape[0]]
+        of_row = flat.dtype.type(0)
+        for j in range(i + 1, scale.shape[0]):
+            of_row = max(of_row, abs(row[j]) * scale[j])
+        largest = max(largest, of_row * scale[i])
+    return largest
+
+
+def ratio_of(matrix):
+    """Largest ``|k(x, z)| / sqrt(k(x, x) k(z, z))`` of a finite symmetric matrix with contiguous rows.
+
+    Diagonal entries at the level of rounding are taken for larger than they are. inf where the whole diagonal
+    is 0 and other entries are not.
+    """
+    diagonal = np.diagonal(matrix).astype(np.float64)
+    top, planes = float(diagonal.max()), planes_of(matrix)
+    scale = 1.0 / np.sqrt(np.maximum(diagonal, SMALL_DIAGONAL * top)) if top > 0.0 else np.ones(len(matrix))
+    largest = float(_largest_ratio(planes.flat, planes.width, scale.astype(matrix.dtype)))
+    return largest if top > 0.0 or largest == 0.0 else np.inf
+
+
+def indefinite(part, ratio=np.nan, tolerance=ROUNDING):
+    """An `Indefinite` of the matrix `part` among some samples and the `ratio` among all, or None."""
+    part = part.astype(np.float64)
+    unit = max(float(np.diagonal(part).max()), np.finfo(float).tiny)  # at most the largest eigenvalue
+    within = not ratio > 1.0 + tolerance
+    if within:
+        with contextlib.suppress(LinAlgError):  # ten times as fast as the eigenvalues
+            shifted = part / unit + tolerance * np.eye(len(part))
+            cholesky(shifted, overwrite_a=True, check_finite=False)
+            return None
+    values = eigvalsh(part / unit, check_finite=False) * unit
+    found = Indefinite(float(values[0]), float(values[-1]), len(part), float(ratio))
+    return found if not within or found.smallest < -tolerance * abs(found.largest) else None
+
+
+def indefinite_rows(rows, left, right):
+    """An `Indefinite` of values that exceed what the k(x, x) of both sides allow, or None."""
+    if rows.size == 0:
+        return None
+    least = max(SMALL_DIAGONAL * max(left.max(), right.max()), np.finfo(float).tiny)
+    bounds = np.sqrt(np.outer(np.maximum(left, least), np.maximum(right, least)))
+    ratio = float((np.abs(rows) / bounds).max())
+    return Indefinite(0.0, 0.0, 0, ratio) if ratio > 1.0 + HALF_ROUNDING else None
+
+
+def indefinite_matrix(matrix, tolerance=ROUNDING):
+    """An `Indefinite` of a finite symmetric matrix, or None."""
+    chosen = sample_of(len(matrix))
+    return indefinite(matrix[np.ix_(chosen, chosen)], ratio_of(matrix), tolerance)
+
+
+# ------------------------------------------------------------ consequences
+
+
+def warn_indefinite(found):
+    """Warn of {name: Indefinite} at the user's line; returns whether there is one."""
+    if not found:
+        return False
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] in INNER:
+        level, frame = level + 1, frame.f_back
+    names = [f"kernel {name!r}: {how}" for name, how in list(found.items())[:MOST_NAMED]]
+    others = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    warnings.warn(
+        f"not positive semidefinite: {'; '.join(names)}{others}. The solution may be of no use, and no "
+        "duality gap is certified (NaN). Use another kernel, or clip or shift the negative eigenvalues of "
+        "the matrix by cuelearn.kernels.nearest_psd",
+        IndefiniteKernelWarning,
+        stacklevel=level,
+    )
+    return True
+
+
+@contextlib.contextmanager
+def one_warning(found):
+    """A fit on kernels of which {name: Indefinite} are none: a single warning, and none that a solver issues
+    for want of a certificate."""
+    if not warn_indefinite(found):
+        yield
+        return
+    with warnings.catch_warnings():
+        for category in (IndefiniteKernelWarning, ConvergenceWarning):
+            warnings.simplefilter("ignore", category)
+        yield
+
+
+def nearest_psd(K, method="clip", *, new=None):
+    r"""A positive semidefinite matrix in place of a symmetric one that is not.
+
+    With the eigenvalues and eigenvectors :math:`K = U \,\mathrm{diag}(\lambda)\, U^\top`, "clip" gives
+    :math:`U \,\mathrm{diag}(\max(0, \lambda))\, U^\top`, the nearest one in the Frobenius norm, and "shift"
+    :math:`K + \max(0, -\min_i \lambda_i)\, I`, which keeps all values but the diagonal.
+
+    Parameters
+    ----------
+    K : array-like, shape (n, n) or (n_kernels, n, n)
+        Real, finite, symmetric; what little they are not is averaged away.
+    method : {"clip", "shift"}
+    new : array-like, shape (m, n) or (n_kernels, m, n), optional
+        Values of new samples with those of `K`, as for prediction. A clipped matrix has lost the directions
+        of the negative eigenvalues; so must these: "clip" projects them on the others. A shift does not
+        change them.
+
+    Returns
+    -------
+    ndarray of the shape and floating type of `K`, or a pair of it and such an array for `new`
+
+    Raises
+    ------
+    ValueError
+        If an array has a wrong shape or values that are not real and finite, or `method` is none of the two.
+
+    Notes
+    -----
+    Cost O(n^3) for each matrix. A kernel from a distance *d* is often repaired better at its source:
+    :math:`\exp(-d^2/\gamma)` of a Euclidean *d* is one, :math:`1 - d/2` need not be.
+
+    References
+    ----------
+    Chen, Garcia, Gupta, Rahimi, Cazzanti, Similarity-based classification: concepts and algorithms, JMLR 10
+    (2009), section 3; Higham, Computing a nearest symmetric positive semidefinite matrix, 1988.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.kernels import nearest_psd
+    >>> K = np.array([[1.0, 2.0], [2.0, 1.0]])  # eigenvalues -1 and 3
+    >>> nearest_psd(K).round(3).tolist()
+    [[1.5, 1.5], [1.5, 1.5]]
+    >>> nearest_psd(K, "shift").round(3).tolist()
+    [[2.0, 2.0], [2.0, 2.0]]
+    >>> K, K_new = nearest_psd(K, new=np.array([[1.0, 0.0]]))
+    >>> K_new.round(3).tolist()
+    [[0.5, 0.5]]
+    """
+    if method not in ("clip", "shift"):
+        raise ValueError(f"method must be 'clip' or 'shift', got {method!r}")
+    K = real_values(K, "K")
+    if K.ndim not in (2, 3) or K.shape[-1] != K.shape[-2] or K.size == 0:
+        raise ValueError(f"K must have shape (n, n) or (n_kernels, n, n), got {K.shape}")
+    rows = None if new is None else real_values(new, "new")
+    if rows is not None and (rows.ndim != K.ndim or rows.shape[:-2] + rows.shape[-1:] != K.shape[:-1]):
+        raise ValueError(f"new must hold rows of the kernels of shape {K.shape}, got shape {rows.shape}")
+    for name, values in (("K", K), ("new", rows)):
+        if values is not None and not np.isfinite(values).all():
+            raise ValueError(f"{name} must be finite")
+    dtype = K.dtype if K.dtype.kind == "f" else np.float64
+    stack = K.reshape(-1, *K.shape[-2:])
+    repaired = np.empty(stack.shape, dtype)
+    projected = None if rows is None else rows.reshape(-1, *rows.shape[-2:]).astype(dtype)
+    for j, matrix in enumerate(stack):
+        matrix = 0.5 * (matrix.astype(np.float64) + matrix.T)
+        values, vectors = eigh(matrix)
+        if method == "shift":
+            repaired[j] = matrix + max(0.0, -values[0]) * np.eye(len(matrix))
+            continue
+        kept = vectors[:, values > 0.0]
+        repaired[j] = (kept * values[values > 0.0]) @ kept.T
+        if rows is not None:
+            projected[j] = projected[j] @ kept @ kept.T
+    repaired = repaired.reshape(K.shape)
+    return repaired if rows is None else (repaired, projected.reshape(rows.shape))

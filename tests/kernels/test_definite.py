@@ -1,0 +1,207 @@
+"""Matrices that are no kernels are found, kernels never are, whatever their rank, scale and precision."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+from cuelearn.kernels import (
+    RBF,
+    Chi2,
+    ExpDistance,
+    IndefiniteKernelWarning,
+    KernelBank,
+    KernelStack,
+    Linear,
+    Poly,
+    Precomputed,
+    nearest_psd,
+)
+from cuelearn.mkl import OM2, AverageKernelSVM, MKLProblem, duality_gap, solve_obscure, solve_reference
+from cuelearn.oks import OKS
+from cuelearn.omcl import OMCL, Flat, KernelPerceptron, Projectron
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 3))
+Y = np.arange(120) % 2
+K = 1.0 - cdist(X, X)  # eigenvalues from -150 to 30
+
+
+def no_kernel(A, B):
+    return 1.0 - cdist(A, B)
+
+
+def bank(kernel, columns, values, **options):
+    return KernelBank([("good", RBF(), [0]), ("bad", kernel, columns)], values, normalize=False, **options)
+
+
+def silent(model, method, *args, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IndefiniteKernelWarning)
+        return getattr(model, method)(*args, **kwargs)
+
+
+def told(call, *args, **kwargs):
+    """The one warning of a call, and its result."""
+    with pytest.warns(IndefiniteKernelWarning) as caught:
+        result = call(*args, **kwargs)
+    (message,) = [str(w.message) for w in caught if w.category is IndefiniteKernelWarning]
+    return message, result
+
+
+@pytest.mark.parametrize("memory", [2e9, 0.0])
+def test_what_a_bank_finds(memory):
+    """Given matrices, functions and exponentials of given distances, in memory or not."""
+    index = np.arange(120)
+    steep = np.exp(np.abs(RNG.normal(size=(120, 120))))
+    distance = np.triu(steep, 1) + np.triu(steep, 1).T  # of no metric
+    found = bank(no_kernel, slice(None), X, memory=memory).indefinite
+    assert list(found) == ["bad"]
+    assert found["bad"].smallest == pytest.approx(np.linalg.eigvalsh(K)[0], rel=1e-5)
+    assert list(bank(Precomputed(), index, K, memory=memory).indefinite) == ["bad"]
+    assert list(bank(ExpDistance("precomputed"), index, distance, memory=memory).indefinite) == ["bad"]
+    good = bank(ExpDistance("precomputed"), index, cdist(X, X), memory=memory)
+    assert good.indefinite == {} == good.restrict([1, 2]).indefinite
+    bad = bank(no_kernel, slice(None), X, memory=memory)
+    assert bad.select([0]).indefinite == {} and list(bad.select([1]).indefinite) == ["bad"]
+    assert bad.restrict([5]).indefinite == {}  # one sample: a kernel
+
+
+def test_one_bad_pair_of_many_samples_is_found():
+    """A pair among 2,000 samples, in a matrix whose sampled eigenvalues are those of a kernel."""
+    wrong = np.eye(2000, dtype=np.float32)
+    wrong[700, 1900] = wrong[1900, 700] = 1.001
+    (found,) = KernelBank.from_stack(wrong).indefinite.values()
+    assert found.ratio == pytest.approx(1.001) and found.smallest >= 0.0
+    assert "1 times" in str(found)
+    zero = np.zeros((4, 4))
+    zero[0, 1] = zero[1, 0] = 1.0
+    assert list(KernelBank.from_stack([np.zeros((4, 4)), zero]).indefinite) == ["k1"]
+    assert KernelBank.from_stack(zero, validate=False).indefinite == {}
+
+
+def test_kernels_are_never_doubted():
+    """Low rank, duplicates, zeros, rounding in every precision, samples of very different lengths."""
+    n, rng = 2000, np.random.default_rng(1)
+    columns = rng.normal(size=(n, 40))
+    columns[n // 2 :] = columns[: n // 2]  # duplicates
+    columns[:5] = 0.0
+    lengths = np.exp(3.0 * rng.normal(size=(n, 1)))
+    triples = [("rbf", RBF(), slice(None)), ("linear", Linear(), slice(None)), ("poly", Poly(), slice(None))]
+    computed = KernelBank(triples, columns, normalize=False).stack
+    long = (lengths * columns).astype(np.float32)
+    stack = [*computed, long @ long.T, np.outer(lengths, lengths), np.zeros((n, n)), np.ones((n, n))]
+    for scale in (1e-15, 1.0, 1e15):
+        for dtype in (np.float32, np.float64):
+            given = [np.asarray(scale / k.max() * k if k.max() else k, dtype=dtype) for k in stack]
+            for matrix in given:
+                assert KernelBank.from_stack(matrix).indefinite == {}
+    half = [k.astype(np.float16)[:300, :300] for k in (computed[0], computed[1])]
+    assert KernelBank.from_stack(half).indefinite == {} and half[0].dtype == np.float16
+    slightly = np.diag(np.r_[np.ones(50), -1e-6]) + 1e-6 * np.eye(51)
+    slightly[:50, :50] += 1.0
+    slightly[50, 49] = slightly[49, 50] = 1e-6
+    assert np.linalg.eigvalsh(slightly)[0] < 0.0 and KernelBank.from_stack(slightly).indefinite == {}
+
+
+def test_what_is_a_kernel_by_construction_costs_nothing(monkeypatch):
+    import cuelearn.kernels.bank as module
+
+    monkeypatch.setattr(module, "indefinite", None)  # would raise
+    kernels = [Linear(), Poly(), RBF(), Chi2(), *map(ExpDistance, ("euclidean", "cityblock", "chi2"))]
+    triples = [(f"k{j}", kernel, slice(None)) for j, kernel in enumerate(kernels)]
+    assert KernelBank(triples, np.abs(X)).indefinite == {}
+
+
+def test_functions_of_the_chapters():
+    """What certifies a point, and solvers called by themselves."""
+    message, found = told(duality_gap, K, Y, np.full((120, 2), 0.5))
+    assert "kernel 'k0'" in message and np.isnan(found.gap) and np.isnan(found.dual_value)
+    _, problem = told(MKLProblem, KernelBank.from_stack(K), Y, 2)
+    for result in (
+        solve_obscure(problem, tol=1e-2, rng=np.random.default_rng(0)),
+        solve_reference(problem, max_rounds=3),
+    ):
+        assert np.isnan(result.dual_gap) and not result.converged
+        assert result.history["dual_gap"].isna().all() and np.isfinite(result.objective)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelPerceptron(no_kernel, normalize=False),
+        Projectron(no_kernel, normalize=False),
+        Flat(KernelPerceptron(), cues=[("a", "rbf", [0]), ("b", no_kernel, [1, 2])]),
+        OMCL([("a", KernelPerceptron(), [0]), ("b", KernelPerceptron(no_kernel), [1, 2])]),
+        OM2([("a", "rbf", [0]), ("b", no_kernel, [1, 2])], normalize=False),
+        OKS([("a", "rbf", [0]), ("b", no_kernel, [1, 2])], random_state=0),
+    ],
+)
+def test_functions_of_growing_sets(model):
+    message, _ = told(model.fit, X, Y)
+    assert "eigenvalues" in message
+    if not isinstance(model, OKS):  # takes no function there
+        silent(model, "partial_fit", X[:1], Y[:1])  # once is enough
+        told(clone(model).partial_fit, X, Y, classes=[0, 1])
+
+
+def test_given_kernels_of_growing_sets():
+    for model, given in ((KernelPerceptron("precomputed"), K), (OM2("precomputed"), K[None])):
+        silent(model, "partial_fit", given[..., :1, :1], Y[:1], classes=[0, 1])
+        told(model.partial_fit, given[..., 1:40, :40], Y[1:40])
+        silent(model, "partial_fit", given[..., 40:80, :80], Y[40:80])
+    stream = KernelPerceptron("precomputed").partial_fit(K[:1, :1], Y[:1], classes=[0, 1])
+    message, _ = told(lambda: [stream.partial_fit(K[i : i + 1, : i + 1], Y[i : i + 1]) for i in range(1, 30)])
+    assert "times sqrt" in message  # single samples, each by its values with the support
+
+
+def test_cross_validation_on_a_stack(monkeypatch):
+    """Looked at once for all folds; a fold of a kernel is one."""
+    stack = KernelStack(nearest_psd(K))
+    bank, calls = stack._bank, []
+    look = bank._find_indefinite
+    monkeypatch.setattr(bank, "_find_indefinite", lambda: calls.append(1) or look())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IndefiniteKernelWarning)
+        cross_val_score(AverageKernelSVM("precomputed"), stack, Y)
+    assert calls == [1]
+    with pytest.warns(IndefiniteKernelWarning):
+        cross_val_score(AverageKernelSVM("precomputed"), KernelStack(K), Y)
+
+
+# ------------------------------------------------------------ nearest_psd
+
+
+@pytest.mark.parametrize("method", ["clip", "shift"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_nearest_kernel(method, dtype):
+    stack = np.stack([K, np.exp(-cdist(X, X))]).astype(dtype)
+    repaired, new = nearest_psd(stack, method, new=stack[:, :7])
+    assert repaired.dtype == new.dtype == dtype and repaired.shape == stack.shape
+    assert KernelBank.from_stack(repaired).indefinite == {}
+    np.testing.assert_allclose(repaired[1], stack[1], atol=1e-5)  # was a kernel
+    off = ~np.eye(120, dtype=bool)
+    if method == "shift":
+        np.testing.assert_array_equal(repaired[0][off], stack[0][off])
+        np.testing.assert_array_equal(new, stack[:, :7])
+    else:  # training samples that come again have the values of training
+        np.testing.assert_allclose(new[0], repaired[0, :7], atol=1e-4)
+        distance = np.linalg.norm(repaired[0] - stack[0])
+        others = (nearest_psd(stack[0], "shift"), repaired[0] + 1e-2 * np.eye(120))
+        assert all(np.linalg.norm(other - stack[0]) > distance for other in others)
+
+
+def test_nearest_psd_refuses():
+    for wrong, match in (
+        ((K[:3],), r"K must have shape \(n, n\)"),
+        ((K, "cut"), "method must be 'clip' or 'shift', got 'cut'"),
+        ((K + np.inf,), "K must be finite"),
+        ((K.astype(str),), "K must hold real numbers"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            nearest_psd(*wrong)
+    with pytest.raises(ValueError, match="new must hold rows"):
+        nearest_psd(K, new=K[:, :5])
