@@ -4,6 +4,7 @@ import ast
 import importlib.metadata
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,8 +19,16 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
+PYTHON = shlex.quote(sys.executable)  # in a script
 PYTHONS = ("3.11.0", "3.11.9", "3.12.0", "3.12.7", "3.13.0", "3.13.5", "3.14.0", "3.14.3")
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}
+
+
+@pytest.fixture(autouse=True)
+def _outside_make(monkeypatch):
+    """A make that runs the tests hands nothing on to those in them."""
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(scope="module")
@@ -276,16 +285,16 @@ case "$*" in
     "-m venv "*) mkdir -p .venv/bin && cp "$0" .venv/bin/python && echo "venv by ${{0##*/}}" >> log ;;
     "-m pip "*) echo "$*" >> log; [ ! -e killed ] ;;
     "-c import numpy"*) ;;
-    *) exec {sys.executable} "$@" ;;
+    *) exec {PYTHON} "$@" ;;
 esac
 """
 #: Those that cannot be used: a version manager's stub, one that is too old, one that is taken apart.
 STUB = "#!/bin/sh\necho not found >&2; exit 127\n"
 OLD = f"""#!/bin/sh
-exec {sys.executable} -c "import sys; sys.version_info = (3, 10, 4); $2"
+exec {PYTHON} -c "import sys; sys.version_info = (3, 10, 4); $2"
 """
 WITHOUT_VENV = f"""#!/bin/sh
-exec {sys.executable} -c "import sys; sys.version_info = (3, 13, 1); sys.modules['ensurepip'] = None; $2"
+exec {PYTHON} -c "import sys; sys.version_info = (3, 13, 1); sys.modules['ensurepip'] = None; $2"
 """
 CONDA = """#!/bin/sh
 [ "$1" = info ] && exit
