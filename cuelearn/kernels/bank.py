@@ -25,6 +25,7 @@ from cuelearn.kernels.definite import (
 )
 from cuelearn.kernels.specifications import (
     LARGEST_KERNEL,
+    OF_SCALE,
     RBF,
     SYMMETRY_TOLERANCE,
     Function,
@@ -43,6 +44,8 @@ from cuelearn.kernels.specifications import (
     real_values,
     resolve_columns,
     scale_problem,
+    uneven_spread,
+    warn_of_spread,
 )
 from cuelearn.kernels.tiles import COLUMN_PAD, ROW_PAD, Form, Pair, Root, Rows, Side
 
@@ -175,10 +178,14 @@ class KernelBank:
             number, *_, wanted = found.setdefault(key, (len(found), name, index, function, set()))
             wanted.add(kernel.quantity)
             cue_of.append((number, wanted))
-        fitted = [
-            _fit_cue(Cue(name, index, function=function), extract_columns(X, index, name), wanted, self.dtype)
-            for _, name, index, function, wanted in found.values()
-        ]
+        fitted, uneven = [], []
+        for _, name, index, function, wanted in found.values():
+            values = extract_columns(X, index, name)
+            if wanted & OF_SCALE and uneven_spread(values):
+                uneven.append(name)
+            fitted.append(_fit_cue(Cue(name, index, function=function), values, wanted, self.dtype))
+        if uneven:
+            warn_of_spread(uneven)
         self._cues = [cue for cue, _, _ in fitted]
         self._train = Side(self.n_samples, [arrays for _, arrays, _ in fitted])
 

@@ -13,7 +13,15 @@ from numba import njit
 
 from cuelearn.kernels.bank import KernelBank
 from cuelearn.kernels.definite import indefinite_matrix, indefinite_rows, sample_of
-from cuelearn.kernels.specifications import Function, Linear, as_kernel, check_size
+from cuelearn.kernels.specifications import (
+    OF_SCALE,
+    Function,
+    Linear,
+    as_kernel,
+    check_size,
+    uneven_spread,
+    warn_of_spread,
+)
 from cuelearn.kernels.tiles import chi2_into, cityblock_into, mirror, planes_of, upper_tiles
 
 # What k(x, x) may be before it is normalised.
@@ -33,6 +41,8 @@ def resolve_kernel(kernel, X):
             "give kernel='precomputed' for kernel matrices"
         )
     if not kernel.unresolved:
+        if kernel.quantity in OF_SCALE and uneven_spread(X):
+            warn_of_spread(["cue"])
         return kernel
     if X.shape[0] < 2:
         raise ValueError(

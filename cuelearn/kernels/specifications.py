@@ -8,6 +8,7 @@ that same *d* over the training pairs (thesis appendix A; Gehler and Nowozin 200
 
 import math
 import numbers
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -15,6 +16,9 @@ from functools import partial
 import numpy as np
 
 METRICS = ("euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed")
+
+# Those that columns of different units distort.
+OF_SCALE = {"euclidean", "sqeuclidean", "cityblock"}
 
 # Entries of X beyond this would overflow float64 when squared.
 LARGEST = 1e150
@@ -27,6 +31,12 @@ SYMMETRY_TOLERANCE = 1e-5
 
 # What the largest diagonal entry of a kernel may be: beyond it, products with coefficients leave float32.
 SMALLEST_KERNEL, LARGEST_KERNEL = 1e-20, 1e20
+
+# From so many samples on the spreads of columns are compared, on at most so many, evenly spaced.
+SPREAD_SAMPLES = 20, 1000
+
+# How many times the columns of a cue may differ in spread: the largest and the median.
+LARGEST_SPREAD = 100
 
 # Rows at a time for the k(x, x) of a function.
 OWN_ROWS = 64
@@ -564,6 +574,56 @@ def extract_columns(X, index, name, kind="cue"):
 def _column(X, i, name, kind):
     """A column of a cue, as errors name it."""
     return f"{kind} {name!r}: column {X.columns[i] if is_frame(X) else int(i)!r} of X"
+
+
+class FeatureScaleWarning(UserWarning):
+    """The columns of a cue differ so much in spread that a kernel of distances sees only some of them.
+
+    It comes once per fit, where the interquartile range of one column is 100 times the median of those of
+    all columns, or more; columns that hardly vary, as bins of a histogram that are mostly empty, do not
+    count. A `StandardScaler` in a `Pipeline` is the remedy.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from cuelearn.kernels import FeatureScaleWarning
+    >>> from cuelearn.mkl import AverageKernelSVM
+    >>> X, y = load_wine(return_X_y=True)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", FeatureScaleWarning)
+    ...     raw = AverageKernelSVM().fit(X[::2], y[::2]).score(X[1::2], y[1::2])
+    >>> scaled = make_pipeline(StandardScaler(), AverageKernelSVM()).fit(X[::2], y[::2])
+    >>> bool(scaled.score(X[1::2], y[1::2]) > raw + 0.1)
+    True
+    """
+
+
+def uneven_spread(values):
+    """Whether one column varies `LARGEST_SPREAD` times as much as the median column, or more.
+
+    By the interquartile range, of columns where it is not 0.
+    """
+    least, most = SPREAD_SAMPLES
+    if len(values) < least:
+        return False
+    rows = np.linspace(0, len(values) - 1, min(len(values), most)).astype(int)
+    low, high = np.percentile(values[rows], [25, 75], axis=0)
+    spreads = np.sort((high - low)[high > low])
+    return spreads.size > 1 and spreads[-1] >= LARGEST_SPREAD * spreads[(spreads.size - 1) // 2]
+
+
+def warn_of_spread(names):
+    """`FeatureScaleWarning` for these cues."""
+    warnings.warn(
+        f"the columns of cue {', '.join(map(repr, names))} differ in spread by a factor of {LARGEST_SPREAD} "
+        "or more, so distances depend on few of them; scale them first, where they are no counts: "
+        "make_pipeline(StandardScaler(), model)",
+        FeatureScaleWarning,
+        stacklevel=3,
+    )
 
 
 def check_nonnegative(values, name):

@@ -15,14 +15,19 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.metrics import pairwise
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from cuelearn.core.storage import pack, unpack
+from cuelearn.datasets import load_mfeat
 from cuelearn.kernels import (
     RBF,
     Chi2,
     ExpDistance,
+    FeatureScaleWarning,
     KernelBank,
     Linear,
     Poly,
@@ -32,6 +37,8 @@ from cuelearn.kernels import (
 )
 from cuelearn.kernels import bank as bank_module
 from cuelearn.kernels.specifications import resolve_columns
+from cuelearn.mkl import AverageKernelSVM
+from cuelearn.omcl import KernelPerceptron
 
 CLOSE = {"rtol": 0, "atol": 2e-6}  # float32 kernels of unit diagonal
 
@@ -686,6 +693,41 @@ def test_pickle_and_repr(X, X_new):
         cross = pickle.loads(pickle.dumps(bank.cross(X_new)))
         assert cross.n_rows == 37
     assert repr(bank) == "KernelBank(n_kernels=9, n_samples=150, dtype=float32, on demand)"
+
+
+def scale_warnings(fit):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit()
+    return [str(w.message) for w in caught if w.category is FeatureScaleWarning]
+
+
+def test_columns_of_different_units_warn_once():
+    cancer, y = load_breast_cancer(return_X_y=True)
+    parts = {"mean": slice(0, 10), "error": slice(10, 20), "worst": slice(20, 30)}
+    models = [
+        AverageKernelSVM(),
+        AverageKernelSVM([(name, ExpDistance(), columns) for name, columns in parts.items()]),
+        KernelPerceptron(RBF()),
+        KernelPerceptron(RBF(gamma=0.1)),
+    ]
+    for model in models:
+        (message,) = scale_warnings(lambda model=model: model.fit(cancer, y))
+        assert "make_pipeline(StandardScaler(), model)" in message
+        assert not scale_warnings(lambda model=model: make_pipeline(StandardScaler(), model).fit(cancer, y))
+    (message,) = scale_warnings(lambda: KernelBank([(n, RBF(), c) for n, c in parts.items()], cancer))
+    assert "cue 'mean', 'error', 'worst' differ" in message
+    quiet = [
+        ([("counts", Chi2(), slice(None))], cancer),
+        ([("products", Linear(), slice(None)), ("one", RBF(), [3])], cancer),
+        (None, cancer[:19]),
+        *((None, data(return_X_y=True)[0]) for data in (load_iris, load_digits)),
+        ([(c, RBF(), part) for c, part in load_mfeat().cues.items() if c != "mor"], load_mfeat().X),
+    ]
+    for kernels, data in quiet:
+        assert not scale_warnings(lambda kernels=kernels, data=data: KernelBank(kernels, data, memory=0))
+    histograms = np.random.default_rng(0).poisson(10.0 ** np.linspace(2, -4, 60), (200, 60))
+    assert not scale_warnings(lambda: KernelBank(None, histograms))
 
 
 # ------------------------------------------------------------------ kernel classes
