@@ -35,8 +35,8 @@ SMALLEST_KERNEL, LARGEST_KERNEL = 1e-20, 1e20
 # From so many samples on the spreads of columns are compared, on at most so many, evenly spaced.
 SPREAD_SAMPLES = 20, 1000
 
-# How many times the columns of a cue may differ in spread: the largest and the median.
-LARGEST_SPREAD = 100
+# The largest spread of a cue's columns, in medians of them; histograms of photographs have up to 80.
+LARGEST_SPREAD = 200
 
 # Rows at a time for the k(x, x) of a function.
 OWN_ROWS = 64
@@ -579,7 +579,7 @@ def _column(X, i, name, kind):
 class FeatureScaleWarning(UserWarning):
     """The columns of a cue differ so much in spread that a kernel of distances sees only some of them.
 
-    It comes once per fit, where the interquartile range of one column is 100 times the median of those of
+    It comes once per fit, where the interquartile range of one column is 200 times the median of those of
     all columns, or more; columns that hardly vary, as bins of a histogram that are mostly empty, do not
     count. A `StandardScaler` in a `Pipeline` is the remedy.
 
