@@ -1,5 +1,6 @@
 """Base of all estimators: parameters checked in one way, saving without pickle."""
 
+import copy
 import functools
 import warnings
 from dataclasses import dataclass, replace
@@ -91,6 +92,8 @@ def validated(method):
     @functools.wraps(method)
     def checked(self, *args, **kwargs):
         self._validate_params()
+        if vars(self).pop("_unpickled", False):
+            self._own_arrays()
         before = dict(vars(self))
         try:
             return method(self, *args, **kwargs)
@@ -198,6 +201,15 @@ class Estimator(BaseEstimator):
         if changed:
             validate_parameter_constraints(self._parameter_constraints, changed, type(self).__name__)
             self._valid_parameters = found
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self._unpickled = True
+
+    def _own_arrays(self):
+        """Copy what an unpickled model holds: its arrays may be those of a file that is mapped read-only."""
+        held = {name: value for name, value in vars(self).items() if name not in self._get_param_names()}
+        vars(self).update(copy.deepcopy(held))
 
     def save(self, path):
         """Save the fitted model as one .npz file without pickle, whole or not at all; `load` reads it back.

@@ -4,6 +4,7 @@ import importlib
 import os
 
 import estimators
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -138,3 +139,16 @@ def test_every_chapter_loads():
     for chapter in CHAPTERS:
         assert importlib.import_module(f"cuelearn.{chapter}").load is load
     assert len(estimators.ESTIMATORS) >= 43
+
+
+@pytest.mark.parametrize("name", [name for name in OF_SAMPLES if hasattr(ESTIMATORS[name], "partial_fit")])
+def test_learning_goes_on_from_a_file_that_is_mapped_read_only(name, tmp_path):
+    X, y = data(name)
+    model = make(name).partial_fit(X[:40], y[:40], classes=[0, 1, 2])
+    joblib.dump(model, tmp_path / "model")
+    before = (tmp_path / "model").read_bytes()
+    mapped = joblib.load(tmp_path / "model", mmap_mode="r")
+    for each in (model, mapped):
+        each.partial_fit(X[40:], y[40:])
+    np.testing.assert_array_equal(mapped.decision_function(X), model.decision_function(X))
+    assert (tmp_path / "model").read_bytes() == before
