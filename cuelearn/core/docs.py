@@ -64,7 +64,11 @@ TEXTS = {
         "that one problem tells apart: to both sides of one against the rest.",
     ),
     "normalize": ("bool", "Scale kernels computed from X to unit diagonal; the bounds assume it."),
-    "memory": ("float >= 0", "Bytes the kernel bank may hold."),
+    "memory": (
+        "float >= 0",
+        "Bytes the kernel bank may hold. Methods that train on one matrix of all n samples need some 8 n^2 "
+        "bytes besides, and warn before they take more than `memory`.",
+    ),
     "n_jobs": ("int", "Threads; results are the same bits for any number. -1 means one for each core."),
     "random_state": ("int, Generator or None", "Of the order of the samples."),
     "callback": (

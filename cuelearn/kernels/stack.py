@@ -125,12 +125,12 @@ def _taken(numbers, index):
     return numbers[index if isinstance(index, slice) or index is Ellipsis else np.ravel(index)]
 
 
-def training_bank(X):
+def training_bank(X, memory=2e9):
     """The `KernelBank` of what is given for ``kernels="precomputed"``: a bank, a `KernelStack`, an array of
     shape (n_kernels, n, n), or of shape (n, n) where there is one kernel."""
     if isinstance(X, KernelBank):
         return X
-    return X.bank() if isinstance(X, KernelStack) else KernelBank.from_stack(X)
+    return X.bank() if isinstance(X, KernelStack) else KernelBank.from_stack(X, memory=memory)
 
 
 def new_kernels(X, n_kernels, n_train):

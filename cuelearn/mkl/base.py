@@ -45,7 +45,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
     def _start(self, X, y):
         """Check X and y; sets `classes_` and `bank_`, returns class indices."""
         if self._is_precomputed():
-            bank = training_bank(X)
+            bank = training_bank(X, self.memory)
             self.n_features_in_ = bank.n_samples
         else:
             refuse_kernels(X)

@@ -173,7 +173,7 @@ class Ascent:
         n, weights = problem.bank.n_samples, np.exp(self.log_weights)
         of_kernels, of_scores = problem.split(problem.factor * weights)
         priors, B = problem.scores[W], self.B[W]
-        kernel = combined_kernel(near, of_kernels, 1.0)
+        kernel = combined_kernel(near, of_kernels, 1.0, out=np.empty((near.n_samples, near.n_samples)))
         scores = np.ascontiguousarray((kernel @ B).T / n)
         theta = np.ascontiguousarray(B.T @ priors / n)
         machine = Machine(kernel, self.labels[W], self.limits[W], n, priors, np.ascontiguousarray(of_scores))

@@ -11,6 +11,7 @@ Coefficients are stored as B, (n, n_classes): :math:`B_{iy_i} = \sum_{y'} a_{iy'
 -a_{iy'}`.
 """
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -420,13 +421,22 @@ def kernel_norms_sq(bank, coef):
 
 
 def combined_kernel(bank, kernel_weights, factor, out=None):
-    """``factor * sum_j kernel_weights[j] * K_j`` as one (n, n) matrix in float64, written to `out` if given.
+    """``factor * sum_j kernel_weights[j] * K_j`` as one (n, n) matrix in float64, written to `out` if given;
+    a new one beyond the bank's budget warns before it is made.
 
     At large C the dual value is a difference of nearly equal numbers; sums in float32 would limit the gap to
     some 1e-4.
     """
     n, active = bank.n_samples, np.flatnonzero(kernel_weights)
-    out = np.empty((n, n)) if out is None else out
+    if out is None:
+        if 8.0 * n * n > bank.memory:
+            warnings.warn(
+                f"one matrix of all {n:,} samples takes {8.0 * n * n:.3g} bytes, more than "
+                f"memory={bank.memory:.3g}: raise memory, take fewer samples, or a method that reads kernels "
+                "row by row, such as OBSCURE",
+                stacklevel=3,
+            )
+        out = np.empty((n, n))
     step = n if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows()))
     for rows, *where in row_blocks(bank, np.arange(n), step):
         combine_block(*where, factor * kernel_weights, active, out[rows[0] : rows[-1] + 1])

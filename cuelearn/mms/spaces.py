@@ -133,7 +133,8 @@ class MeanKernel:
         self.bank, self.weights = bank, mean_weights(bank)
         self.held = None
         if bank.dtype.itemsize * bank.n_samples**2 <= memory:
-            self.held = combined_kernel(bank, self.weights, 1.0).astype(bank.dtype)
+            out = np.empty((bank.n_samples, bank.n_samples))
+            self.held = combined_kernel(bank, self.weights, 1.0, out=out).astype(bank.dtype)
             self.held += bank.dtype.type(1.0)
 
     def rows(self, rows):
