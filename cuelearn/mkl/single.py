@@ -198,10 +198,10 @@ class BestKernelSVM(AverageKernelSVM):
 def passive_aggressive(kernel, labels, order, aggressiveness, coef, scores, mistakes):
     r"""One pass of multiclass PA-I on one kernel; returns the number of updates.
 
-    On a visit with loss, :math:`\tau = \min\{C, \ell / (2 k(x_i, x_i))\}` is added to the label's coefficient
-    and taken from the rival's; a sample with :math:`k(x_i, x_i) = 0` cannot change anything and is passed
-    over. `coef` and ``scores = coef @ kernel``, (n_classes, n), change in place, `mistakes` receives the 0/1
-    sequence.
+    On a visit with loss, :math:`\tau = \min\{C_i, \ell / (2 k(x_i, x_i))\}` is added to the label's
+    coefficient and taken from the rival's; a sample with :math:`k(x_i, x_i) = 0` or :math:`C_i = 0` cannot
+    change anything and is passed over. `aggressiveness` holds :math:`C_i`, (n,). `coef` and
+    ``scores = coef @ kernel``, (n_classes, n), change in place, `mistakes` receives the 0/1 sequence.
 
     References
     ----------
@@ -215,9 +215,9 @@ def passive_aggressive(kernel, labels, order, aggressiveness, coef, scores, mist
             here[c] = scores[c, i]
         rival, margin = competitor(here, labels[i])
         mistakes[position] = margin <= 0.0
-        if margin >= 1.0 or kernel[i, i] <= 0.0:
+        if margin >= 1.0 or kernel[i, i] <= 0.0 or aggressiveness[i] == 0.0:
             continue
-        step = min(aggressiveness, (1.0 - margin) / (2.0 * kernel[i, i]))
+        step = min(aggressiveness[i], (1.0 - margin) / (2.0 * kernel[i, i]))
         coef[labels[i], i] += step
         coef[rival, i] -= step
         up, down, row = scores[labels[i]], scores[rival], kernel[i]
@@ -240,7 +240,8 @@ class KernelPA(KernelClassifier):
         Which kernel to learn on: one by its name, or that with the best cross-validated accuracy of PA-I
         itself.
     C : float > 0, default 1.0
-        Aggressiveness: the largest step.
+        Aggressiveness: the largest step; a sample's weight multiplies it. Weight 2 is not the sample twice
+        here: a second visit sees what the first has learnt. Samples of weight 0 are visited and recorded.
     folds : list of (train, test), optional
         As of `BestKernelSVM`.
     $n_epochs $shuffle $normalize $memory $random_state
@@ -279,26 +280,26 @@ class KernelPA(KernelClassifier):
     random_state: object = None
 
     def _train(self, labels, sample_weight):
-        self._refuse_weights(sample_weight)
         warn_if_sorted(self, labels)
         rng = as_generator(self.random_state)
-        weights = self._choose_weights(labels, rng)
+        aggressiveness = self.C * (np.ones(labels.size) if sample_weight is None else sample_weight)
+        weights = self._choose_weights(labels, aggressiveness, sample_weight)
         orders = [draw_order(labels.size, rng, shuffle=self.shuffle or t > 0) for t in range(self.n_epochs)]
         kernel = combined_kernel(self.bank_, weights, 1.0)
-        coef, self.n_updates_, self.online_errors_ = self._pass(kernel, labels, orders)
+        coef, self.n_updates_, self.online_errors_ = self._pass(kernel, labels, aggressiveness, orders)
         self.visits_ = np.concatenate(orders).astype(np.min_scalar_type(labels.size))
         self._keep(coef, weights)
 
-    def _pass(self, kernel, labels, orders):
+    def _pass(self, kernel, labels, aggressiveness, orders):
         coef, scores = np.zeros((2, self.classes_.size, labels.size))
         errors, n_updates = [], 0
         for order in orders:
             mistakes = np.zeros(order.size, dtype=np.bool_)
-            n_updates += passive_aggressive(kernel, labels, order, float(self.C), coef, scores, mistakes)
+            n_updates += passive_aggressive(kernel, labels, order, aggressiveness, coef, scores, mistakes)
             errors.append(mistakes)
         return coef.T.copy(), n_updates, np.concatenate(errors)
 
-    def _choose_weights(self, labels, rng):
+    def _choose_weights(self, labels, aggressiveness, sample_weight):
         names, n_kernels = list(self.bank_.names), self.bank_.n_kernels
         if self.kernel == "average":
             return np.full(n_kernels, 1.0 / n_kernels)
@@ -310,6 +311,6 @@ class KernelPA(KernelClassifier):
         def fit_scores(kernel, train, cross):
             fold_rng = np.random.default_rng(0)
             orders = [fold_rng.permutation(train.size) for _ in range(self.n_epochs)]
-            return cross @ self._pass(kernel, labels[train], orders)[0]
+            return cross @ self._pass(kernel, labels[train], aggressiveness[train], orders)[0]
 
-        return best_alone(self, labels, fit_scores)
+        return best_alone(self, labels, fit_scores, sample_weight)

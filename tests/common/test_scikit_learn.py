@@ -21,7 +21,7 @@ DEFAULTS = [
     if name not in ("SelectedSVM", "PriorFeatures")  # which need a selector, and priors: see VARIANTS
 ]
 #: Estimators whose `fit` refuses weights.
-NO_WEIGHTS = {"OBSCURE", "UFOMKL", "PegasosMKL", "MCMKL", "KernelPA"}
+NO_WEIGHTS = {"OBSCURE", "UFOMKL", "PegasosMKL", "MCMKL"}
 #: Estimators whose updates depend on the predictions of the visits before.
 ONLINE = {"KernelPA", *public("omcl"), "OKS", "OKSRegret", "SOM", "OM1", "MuTron"}
 TWICE = "a second visit sees what the first has learnt, so that weight 2 is not the sample twice"

@@ -10,10 +10,12 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate, train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 
-from cuelearn.mkl import AverageKernelSVM, saddle_gap
+from cuelearn.mkl import AverageKernelSVM, KernelPA, saddle_gap
+from cuelearn.oks import OKS
+from cuelearn.omcl import OMCL, KernelPerceptron
 
 N = 30
 TIGHT = {"tol": 1e-5, "C": 2.0}
@@ -137,6 +139,30 @@ def test_a_search_routes_weights():
     best = clone(search.best_estimator_).fit(X, y, sample_weight=weights)
     np.testing.assert_array_equal(search.decision_function(X), best.decision_function(X))
     assert np.abs(best.decision_function(X) - clone(best).fit(X, y).decision_function(X)).max() > 0.01
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelPerceptron(shuffle=True, random_state=0),
+        OMCL(shuffle=True, random_state=0),
+        OKS(one_vs_rest=True, random_state=0),
+        KernelPA(C=150.0, shuffle=True, random_state=0),  # boosting's weights have the sum 1
+    ],
+)
+def test_online_learners_are_routed_and_boosted(model):
+    X, y = load_iris(return_X_y=True)
+    weights = np.where(y == 1, 3.0, 1.0)
+    folds = StratifiedKFold(3)
+    with config_context(enable_metadata_routing=True):
+        routed = clone(model).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        found = cross_validate(routed, X, y, cv=folds, params={"sample_weight": weights})["test_score"]
+    wanted = []
+    for train, test in folds.split(X, y):
+        fold = clone(model).fit(X[train], y[train], sample_weight=weights[train])
+        wanted.append(fold.score(X[test], y[test], sample_weight=weights[test]))
+    np.testing.assert_allclose(found, wanted)
+    assert AdaBoostClassifier(model, n_estimators=3, random_state=0).fit(X, y).score(X, y) > 0.8
 
 
 @pytest.mark.parametrize("load, columns", [(load_iris, slice(0, 2)), (load_digits, slice(None))])

@@ -213,8 +213,9 @@ def twin_om2_rows(K, y, n_classes, p, epochs):
         yield A.copy(), np.array(mistakes)
 
 
-def twin_passive_aggressive(kernel, y, n_classes, C, order):
+def twin_passive_aggressive(kernel, y, n_classes, C, order, weights=None):
     """Multiclass PA-I: coefficients and mistakes after every visit."""
+    weights = np.ones(y.size) if weights is None else weights
     A = np.zeros((y.size, n_classes))
     for i in order:
         scores = kernel[i] @ A
@@ -222,7 +223,7 @@ def twin_passive_aggressive(kernel, y, n_classes, C, order):
         margin = scores[y[i]] - scores[rival]
         loss = max(0.0, 1.0 - margin)
         if loss > 0.0 and kernel[i, i] > 0.0:
-            tau = min(C, loss / (2.0 * kernel[i, i]))
+            tau = min(weights[i] * C, loss / (2.0 * kernel[i, i]))
             A[i, y[i]] += tau
             A[i, rival] -= tau
         yield A.copy(), margin <= 0.0
