@@ -42,9 +42,12 @@ for needs, extra, call in (
     ("pooch", "data", lambda: datasets.fetch_original("usps", ".")),
     ("matplotlib", "plots", lambda: mkl.KernelWeightsDisplay(None).plot()),
     ("matplotlib", "plots", lambda: importlib.import_module("cuelearn.plots.mkl")),
+    ("matplotlib", "plots", lambda: importlib.import_module("cuelearn.book.figures")),
+    ("h5py", "hdf5", lambda: datasets.originals._usps_of_hdf5("usps.h5")),
 ):
     said = refusal(call)
-    assert said == f'{needs} is not installed: pip install "cuelearn[{extra}]"', (needs, said)
+    hint = f'in a checkout of cuelearn, pip install ".[{extra}]"'
+    assert said == f"{needs} is not installed: {hint}", (needs, said)
 """
 FITS = """
 rows = np.flatnonzero(digits.y < 3)[::5]

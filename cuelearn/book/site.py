@@ -15,7 +15,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import nbformat
 import numpy as np
 import pandas as pd
 from PIL import Image
@@ -26,6 +25,10 @@ from cuelearn.book.gallery import times
 from cuelearn.book.records import read_items
 from cuelearn.core.optional import require
 from cuelearn.core.storage import atomic_write
+
+require("book", "nbformat")
+
+import nbformat  # noqa: E402
 
 #: Modules whose public names the reference lists.
 PUBLIC = ("kernels", "omcl", "mkl", "mms", "mktl", "oks", "datasets", "book.claims")

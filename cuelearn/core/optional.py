@@ -7,7 +7,8 @@ __all__ = ["require"]
 
 
 def require(extra, *packages):
-    """`ImportError` with the command that installs the extra, if one of its packages is not there."""
+    """`ImportError` with the command, in a checkout, that installs the extra whose package is not there."""
     for package in packages:
         if sys.modules.get(package) is None and find_spec(package) is None:
-            raise ImportError(f'{package} is not installed: pip install "cuelearn[{extra}]"', name=package)
+            hint = f'in a checkout of cuelearn, pip install ".[{extra}]"'
+            raise ImportError(f"{package} is not installed: {hint}", name=package)

@@ -311,7 +311,12 @@ def image_cues(
             try:
                 words = words | {CUES[cue].words: clone(bag).fit(described, rows=train)}
             except ValueError as error:
-                raise ValueError(f"The vocabulary of cue {cue!r} cannot be learnt: {error}") from None
+                others = [other for other in cues if other != cue]
+                raise ValueError(
+                    f"The vocabulary of cue {cue!r} cannot be learnt: {error} Lower n_words, take a step "
+                    f"below {bag.step}, as vocabulary=BagOfWords(n_words, step=4), or leave it out: "
+                    f"cues={others}."
+                ) from None
         learnt.append(f"{bag.n_words} words learnt from {len(train)} images")
     if scanned:
         scans = laser_features(data.laser, data.laser_angles, names=data.frames.get("name"))

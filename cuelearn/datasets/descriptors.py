@@ -336,7 +336,7 @@ def dense_descriptors(image, step=STEP):
     if min(grey.shape) < 4 * step:
         raise ValueError(
             f"image must be at least 4 * step = {4 * step} pixels high and wide, "
-            f"got {grey.shape[0]} x {grey.shape[1]}."
+            f"got {grey.shape[0]} x {grey.shape[1]}: lower the step, or leave out cues of words."
         )
     patches = np.lib.stride_tricks.sliding_window_view(_edge_cells(grey, step), (4, 4), axis=(0, 1))
     found = patches.transpose(0, 1, 3, 4, 2).reshape(-1, 128)
@@ -371,7 +371,8 @@ def large_patches(picture, step):
     height, width = picture.image.shape[:2]
     if min(height, width) < 8 * step:
         raise ValueError(
-            f"image must be at least 8 * step = {8 * step} pixels high and wide, got {height} x {width}."
+            f"image must be at least 8 * step = {8 * step} pixels high and wide, got {height} x {width}: "
+            "leave out the cue 'large words', or lower the step of vocabulary=BagOfWords(n_words, step=4)."
         )
     return dense_patches(picture.half, step)
 

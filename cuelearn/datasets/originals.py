@@ -21,6 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cuelearn.core.optional import require
+
 from .base import CueData, DataFileError, Provenance, side_by_side
 from .folders import load_eth80, load_flowers17, load_idol2, load_image_folder
 
@@ -487,13 +489,9 @@ def load_usps(path):
 
 
 def _usps_of_hdf5(file):
-    try:
-        import h5py
-    except ImportError:
-        raise ImportError(
-            f"Reading {file} needs h5py: `pip install h5py`, or the extra `cuelearn[hdf5]`. The files "
-            "usps.bz2 and usps.t.bz2 of the LIBSVM page need no library."
-        ) from None
+    require("hdf5", "h5py")
+    import h5py
+
     with h5py.File(file, "r") as held:  # grey values from 0 to 1 in this form
         return [
             (2.0 * held[f"{part}/data"][...].astype(np.float64) - 1.0, held[f"{part}/target"][...])

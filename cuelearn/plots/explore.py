@@ -12,6 +12,8 @@ from matplotlib.animation import HTMLWriter
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from cuelearn.core.optional import require
+
 __all__ = ["Control", "explore"]
 
 DPI = 96
@@ -111,6 +113,7 @@ def _fade(ax):
 
 
 def _widget(pictures):
+    require("notebooks", "ipywidgets")
     import ipywidgets as w
 
     wide = w.Layout(width="640px")
@@ -145,6 +148,7 @@ def _widget(pictures):
 
 def _frames(pictures):
     """The first slider's pictures as HTML with a slider of its own: all in one piece, nothing is loaded."""
+    require("notebooks", "IPython")
     from IPython.display import HTML
 
     (name, control), *_ = pictures.controls.items()

@@ -601,7 +601,7 @@ SMALL = {"images": np.zeros((12, 20, 20, 3), np.uint8), "masks": None}
         ({"images": ["a.png"] * 12}, ["colour"], {}, r"Image 0 \(frame 0\) .* got str. read_image"),
         ({}, ["words"], {}, r"the rows that the cues \['words'\] learn from"),
         ({}, ["large words"], {"train": [0]}, r"\(frame 0\) .* 8 \* step = 64 pixels .* got 48 x 56"),
-        ({}, ["bow"], {"train": [0], "n_words": 300}, "'bow' cannot be learnt: .* got 12 from 1 images"),
+        ({}, ["bow"], {"train": [0], "n_words": 300}, "'bow' cannot be learnt: .* got 12 .* Lower n_words"),
         ({"laser": np.full((12, 181), np.nan)}, ["laser"], {"train": [0]}, r"Frame 0 \(frame 0\) has no"),
         ({"masks": np.zeros((12, 48, 56), bool)}, ["colour"], {}, r"Image 0 \(frame 0\) cannot be"),
         ({"masks": np.ones((12, 48, 50), bool)}, ["shape"], {}, r"Image 0 \(frame 0\) .* shape \(48, 56\)"),

@@ -1,5 +1,7 @@
 """Sliders: every move draws one picture, the defaults stay behind it in grey; frames need no network."""
 
+import sys
+
 import pytest
 
 from cuelearn.plots.explore import Control, explore
@@ -40,3 +42,11 @@ def test_frames_without_a_kernel(monkeypatch):
 def test_a_default_outside_its_values_is_refused():
     with pytest.raises(ValueError, match="default of p must be one of its values"):
         explore(line([]), {"p": Control("norm p", (1.0, 2.0), 1.5)})
+
+
+@pytest.mark.parametrize("package, run", [("ipywidgets", ""), ("IPython", "1")])
+def test_what_sliders_need_is_named(package, run, monkeypatch):
+    monkeypatch.setenv("CUELEARN_RUN", run)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf"{package} is not installed: .* \"\.\[notebooks\]\""):
+        explore(line([]), CONTROLS)
