@@ -63,7 +63,7 @@ class BinarySVM(NamedTuple):
     converged: bool
 
 
-def fit_svc(kernel, target, C, tol=1e-3, weights=None):
+def fit_svc(kernel, target, C, tol=1e-3, weights=None, max_iter=None):
     """libsvm on a kernel matrix that was checked before; same bits as scikit-learn's `SVC`, a `BinarySVM`.
 
     The larger value of `target` is the positive class; `weights` are factors on C. Around a small SVM the
@@ -73,7 +73,8 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None):
     Warns
     -----
     ConvergenceWarning
-        After `MOST_STEPS`, or `FEW_STEPS` where C times the mean diagonal is above `HARD`.
+        After `MOST_STEPS`, or `FEW_STEPS` where C times the mean diagonal is above `HARD`. With fewer steps
+        by `max_iter` it is for the caller to look at `converged`.
     """
     from sklearn import svm  # not with the package: half of scikit-learn comes with it
 
@@ -81,10 +82,16 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None):
     if weights is not None and not weights.all():  # a weight of 0 is a sample left out
         kept = np.flatnonzero(weights)
         within = np.ascontiguousarray(kernel[np.ix_(kept, kept)])
-        machine = fit_svc(within, target[kept], C, tol, weights[kept])
+        machine = fit_svc(within, target[kept], C, tol, weights[kept], max_iter)
         return machine._replace(support=kept[machine.support])
     hardness = C * float(np.trace(kernel)) / len(kernel) * (1.0 if weights is None else weights.max())
     most = FEW_STEPS if hardness > HARD else MOST_STEPS
+    most = most if max_iter is None else min(most, max_iter)
+
+    def checked(*result):
+        machine = BinarySVM(*result, converged=result[-1] < most)
+        return machine if max_iter is not None else told(machine, hardness)
+
     if libsvm is not None and low < high:
         with contextlib.suppress(AttributeError, TypeError, ValueError):
             libsvm.set_verbosity_wrap(0)
@@ -95,13 +102,13 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None):
             signs = (target == high).astype(np.float64)
             support, _, _, coef, intercept, *_, n_iter = libsvm.fit(kernel, signs, **options)
             n_iter = int(np.ravel(n_iter)[0])
-            return told(BinarySVM(support, -coef[0], -float(intercept[0]), n_iter, n_iter < most), hardness)
+            return checked(support, -coef[0], -float(intercept[0]), n_iter)
     with config_context(assume_finite=True, skip_parameter_validation=True), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         machine = svm.SVC(C=C, kernel="precomputed", tol=tol, cache_size=1000, max_iter=most)
         machine.fit(kernel, target, sample_weight=weights)
     bias, n_iter = float(machine.intercept_[0]), int(machine.n_iter_[0])
-    return told(BinarySVM(machine.support_, machine.dual_coef_[0], bias, n_iter, n_iter < most), hardness)
+    return checked(machine.support_, machine.dual_coef_[0], bias, n_iter)
 
 
 def told(machine, hardness):
@@ -111,7 +118,7 @@ def told(machine, hardness):
             f"an SVM did not converge in {machine.n_iter} steps: C times the mean diagonal of the kernel is "
             f"{hardness:.2g}; lower C, or divide the kernels by their mean diagonal",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return machine
 

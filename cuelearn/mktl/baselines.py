@@ -25,7 +25,7 @@ class OneSVM(TransferClassifier):
 
     averages_scores = False
 
-    def _train(self, labels, S):
+    def _train(self, labels, S, sample_weight=None):
         n_kernels, n_classes = self.bank_.n_kernels, self.classes_.size
         share = 1.0 / (n_kernels + (S.shape[1] if self.averages_scores else 0))
         weights, transfer = np.full(n_kernels, share), np.zeros((n_classes, S.shape[1]))
@@ -33,7 +33,7 @@ class OneSVM(TransferClassifier):
         if self.averages_scores:  # not by BLAS, whose sums may depend on the number of its threads
             kernel += share * np.einsum("ik,jk->ij", S, S)
         targets = targets_of(labels, n_classes)
-        losses = problem_weights(targets, None, self.class_weight, self.classes_, labels)
+        losses = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
         coef, bias = one_versus_rest(kernel, labels, n_classes, self.C, self.n_jobs, losses)
         if self.averages_scores:
             transfer = share * np.einsum("ic,ik->ck", coef, S)
@@ -129,19 +129,21 @@ class PriorFeatures(TransferClassifier):
 
     memory: float = 2e9
 
-    def _train(self, labels, S):
+    def _train(self, labels, S, sample_weight=None):
         n_classes, found, coefs = self.classes_.size, [], []
         if S.shape[1] == 0:
             raise ValueError(
                 "PriorFeatures needs one column of scores at least: give priors, or scores to fit"
             )
         targets = targets_of(labels, n_classes)
-        losses = problem_weights(targets, None, self.class_weight, self.classes_, labels)
+        losses = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
         for k, target in enumerate(targets):
             signs = np.where(target, 1.0, -1.0)
-            weights = None if losses is None else losses[k]
-            found.append(linear_svm(S, signs, self.C, weights=weights, tol=1e-8))
-            coefs.append(signs * found[-1].dual_coef)
+            weights = np.ones(labels.size) if losses is None else losses[k]
+            kept = np.flatnonzero(weights)
+            found.append(linear_svm(S[kept], signs[kept], self.C, weights=weights[kept], tol=1e-8))
+            coefs.append(np.zeros(labels.size))
+            coefs[k][kept] = signs[kept] * found[k].dual_coef
         coef, transfer = np.array(coefs).T, np.array([svm.coef for svm in found])
         bias = np.array([svm.intercept for svm in found])
         if n_classes == 2:  # one decision value: half of it for one class, half against the other

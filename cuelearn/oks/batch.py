@@ -7,22 +7,25 @@ import time
 import warnings
 from collections import Counter
 from dataclasses import field
+from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import column_or_1d
 
 from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, check_positive
 from cuelearn.core.estimator import POSITIVE, SEQUENCE, parameters, validated
 from cuelearn.core.samples import validate_samples
+from cuelearn.core.weights import check_sample_weight
 from cuelearn.kernels import KernelBank
 from cuelearn.kernels.definite import IndefiniteKernelWarning, one_warning
 from cuelearn.kernels.specifications import as_frame
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.single import kernel_alone
-from cuelearn.mkl.svm import fit_svc
+from cuelearn.mkl.svm import fit_svc, problem_weights
 from cuelearn.oks.base import TEXTS, OnlineKernels, check_two_classes, held_back, signs_of
 
 __all__ = ["AlignmentSVM", "C_GRID", "MuSVM", "SelectedSVM", "alignment", "select_then_fit"]
@@ -34,7 +37,7 @@ documented = functools.partial(
     docs.documented,
     texts={
         **TEXTS,
-        **{name: docs.TEXTS[name] for name in ("kernels", "dual_coef_", "support_")},
+        **{name: docs.TEXTS[name] for name in ("kernels", "dual_coef_", "support_", "sample_weight")},
         "n_jobs": ("int or None", "Threads over the kernels; the bits do not depend on it."),
         "random_state": ("int, Generator or None", "Of the samples that are held back."),
         "validation": (
@@ -50,7 +53,8 @@ documented = functools.partial(
         "C_": ("float", "The chosen C, likewise."),
         "validation_accuracy_": (
             "ndarray, shape (number of C,), or (n_classes, number of C)",
-            "Of the chosen kernel on the samples held back; NaN for a single C.",
+            "Of the chosen kernel on the samples held back; NaN for a single C, and for those not tried "
+            "because libsvm could not solve the SVMs of smaller ones.",
         ),
         "n_evaluations_": (
             "int",
@@ -65,7 +69,7 @@ documented = functools.partial(
 )
 
 
-def alignment(kernel, labels, centered=True):
+def alignment(kernel, labels, centered=True, sample_weight=None):
     r"""Alignment of a kernel matrix with the labels.
 
     .. math:: \frac{\langle K, Y\rangle_F}{\|K\|_F\,\|Y\|_F}, \qquad Y_{ii'} = y_i y_{i'}
@@ -79,6 +83,8 @@ def alignment(kernel, labels, centered=True):
         Symmetric.
     labels : array-like, shape (n,)
     centered : bool
+    sample_weight : ndarray of float >= 0, shape (n,), or None
+        Row and column i of both matrices count :math:`s_i` times.
 
     Returns
     -------
@@ -107,13 +113,20 @@ def alignment(kernel, labels, centered=True):
     target = (labels[:, None] == classes).astype(np.float64)  # Y = target target'
     if classes.size == 2:
         target = (target[:, 1] - target[:, 0])[:, None]
-    n, size_sq = labels.size, float(np.vdot(kernel, kernel))
+    n, weighted = labels.size, kernel
+    if sample_weight is not None:
+        roots = np.sqrt(sample_weight)
+        n, weighted = float(sample_weight.sum()), kernel * np.outer(roots, roots)
+    size_sq = float(np.vdot(weighted, weighted))
     nothing = 1e-12 * size_sq  # what rounding leaves of a constant kernel
     if centered:  # |HKH|^2 from sums of K, so that no further matrix is made; H Y H from the centred target
-        rows = kernel.mean(axis=1)
-        size_sq += n * (n * float(rows.mean()) ** 2 - 2.0 * float(rows @ rows))
-        target = target - target.mean(axis=0)
-    product = float(np.sum(target * (kernel @ target)))
+        rows = np.average(kernel, axis=1, weights=sample_weight)
+        mean = float(np.average(rows, weights=sample_weight))
+        rows = rows if sample_weight is None else roots * rows
+        size_sq += n * (n * mean**2 - 2.0 * float(rows @ rows))
+        target = target - np.average(target, axis=0, weights=sample_weight)
+    target = target if sample_weight is None else roots[:, None] * target
+    product = float(np.sum(target * (weighted @ target)))
     size = float(np.sqrt(size_sq) * np.linalg.norm(target.T @ target)) if size_sq > nothing else 0.0
     return product / size if size > 0.0 else 0.0
 
@@ -128,28 +141,65 @@ def timed(seconds, name):
 
 #: Where fewer samples are held back, more are drawn and held back, so many times at most.
 ENOUGH, MOST_DRAWS = 200, 10
+#: Steps of libsvm for each sample: of one SVM, and of all that the C of one kernel is chosen by.
+SVM_STEPS, CHOICE_STEPS = 50_000, 300_000
 
 
-def draws_held_back(labels, share, rng):
-    """Splits (train, test) until enough samples were held back: of few, a single draw says little."""
-    splits = [held_back(labels, share, rng)]
-    if np.ndim(share) == 0:
-        more = min(math.ceil(ENOUGH / splits[0][1].size), MOST_DRAWS) - 1
-        splits += [held_back(labels, share, rng) for _ in range(more)]
-    return splits
+def draws_held_back(labels, share, rng, sample_weight=None):
+    """Splits (train, test) until enough samples were held back: of few, a single draw says little.
+
+    Only samples with weight are drawn.
+    """
+    if np.ndim(share) == 1:
+        splits = [held_back(labels, share, rng)]
+        if sample_weight is not None and not sample_weight[splits[0][1]].any():
+            raise ValueError("validation must have a sample with sample_weight > 0")
+        return splits
+    rows = np.arange(labels.size) if sample_weight is None else np.flatnonzero(sample_weight)
+    splits = [held_back(labels[rows], share, rng)]
+    more = min(math.ceil(ENOUGH / splits[0][1].size), MOST_DRAWS) - 1
+    splits += [held_back(labels[rows], share, rng) for _ in range(more)]
+    return [(rows[train], rows[test]) for train, test in splits]
 
 
-def scores_of_C(kernel, signs, C_values, splits):
-    """Accuracy and mean hinge loss of an SVM on held-back samples, each of shape (len(C_values),)."""
-    accuracy, hinge = np.zeros((2, len(splits), len(C_values)))
-    for s, (train, test) in enumerate(splits):
-        inner, outer = np.ascontiguousarray(kernel[np.ix_(train, train)]), kernel[np.ix_(test, train)]
-        for c, C in enumerate(C_values):
-            svm = fit_svc(inner, signs[train], C)
-            values = outer[:, svm.support] @ svm.coef + svm.intercept
-            accuracy[s, c] = np.mean(np.where(values > 0.0, 1.0, -1.0) == signs[test])
-            hinge[s, c] = np.maximum(0.0, 1.0 - signs[test] * values).mean()
-    return accuracy.mean(axis=0), hinge.mean(axis=0)
+class CScores(NamedTuple):
+    """What a kernel's C is chosen by: of held-back samples, each of shape (number of C,)."""
+
+    accuracy: np.ndarray
+    hinge: np.ndarray  # mean loss
+    n_solved: int
+
+
+def scores_of_C(kernel, signs, C_values, splits, loss_weights=None, sample_weight=None):
+    """`CScores` of SVMs with ascending C; NaN from the C on that libsvm cannot solve in the steps allowed.
+
+    The smallest C has scores in every case, if need be of the first splits. Weights have shape (n,).
+    """
+    accuracy, hinge = np.full((2, len(splits), len(C_values)), np.nan)
+    squares = [np.ascontiguousarray(kernel[np.ix_(train, train)]) for train, _ in splits]
+    crosses = [kernel[np.ix_(test, train)] for train, test in splits]
+    steps, n_solved = CHOICE_STEPS * len(kernel), 0
+    for c, C in enumerate(C_values):
+        for s, (train, test) in enumerate(splits):
+            weights = None if loss_weights is None else loss_weights[train]
+            most = max(1, min(steps, SVM_STEPS * len(kernel)))
+            svm = fit_svc(squares[s], signs[train], C, weights=weights, max_iter=most)
+            steps -= svm.n_iter
+            n_solved += 1
+            if not svm.converged and c > 0:
+                accuracy[:, c], hinge[:, c] = np.nan, np.nan
+                break
+            values = crosses[s][:, svm.support] @ svm.coef + svm.intercept
+            counts = None if sample_weight is None else sample_weight[test]
+            right = np.where(values > 0.0, 1.0, -1.0) == signs[test]
+            accuracy[s, c] = np.average(right, weights=counts)
+            hinge[s, c] = np.average(np.maximum(0.0, 1.0 - signs[test] * values), weights=counts)
+            if not svm.converged:
+                accuracy, hinge = accuracy[: s + 1], hinge[: s + 1]
+                break
+        if not svm.converged:
+            break
+    return CScores(accuracy.mean(axis=0), hinge.mean(axis=0), n_solved)
 
 
 def best_place(accuracy, hinge):
@@ -159,13 +209,14 @@ def best_place(accuracy, hinge):
 
 @parameters
 class OneKernelSVM(KernelClassifier):
-    """Base: ``_choose(targets, splits, spent)`` of a subclass gives a kernel and C for each binary
-    problem, and accuracies on the samples that are held back; the SVMs are trained on all samples."""
+    """Base: ``_choose(problems, spent)`` of a subclass gives a kernel and C for each binary problem, and
+    accuracies on the samples that are held back; the SVMs are trained on all samples."""
 
     _parameter_constraints = {**OnlineKernels._parameter_constraints, "C": [*POSITIVE, *SEQUENCE]}
 
     kernels: object = field(default=None, kw_only=False)
     C: object = C_GRID
+    class_weight: object = None
     validation: float = 0.1
     one_vs_rest: bool = False
     normalize: bool = True
@@ -173,8 +224,9 @@ class OneKernelSVM(KernelClassifier):
     n_jobs: object = None
     random_state: object = None
 
+    @documented
     @validated
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Choose and train.
 
         Parameters
@@ -182,10 +234,16 @@ class OneKernelSVM(KernelClassifier):
         X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
         y : array-like, shape (n,)
             Two classes; more with ``one_vs_rest=True``.
+        $sample_weight
 
         Returns
         -------
         self
+
+        Warns
+        -----
+        ConvergenceWarning
+            Where libsvm did not solve the SVMs in some steps per sample, and larger C were not tried.
         """
         self._C_values()
         rng, begun, spent = as_generator(self.random_state), time.perf_counter(), Counter()
@@ -194,23 +252,33 @@ class OneKernelSVM(KernelClassifier):
             check_two_classes(self, self.classes_[labels])
         if not self._is_precomputed() and self.bank_.resident:
             spent["values"] = self.bank_.n_kernels * self._matrix()
+        weights = check_sample_weight(sample_weight, labels.size, labels)
         with one_warning(self.bank_.indefinite):
-            return self._train(labels, rng, spent, begun)
+            return self._train(labels, weights, rng, spent, begun)
 
     def _matrix(self):
         """Values of a symmetric matrix."""
         return self.bank_.n_samples * (self.bank_.n_samples + 1) // 2
 
-    def _train(self, labels, rng, spent, begun):
+    def _train(self, labels, sample_weight, rng, spent, begun):
         targets = signs_of(labels, self.classes_.size)
-        splits = draws_held_back(labels, self.validation, rng)
+        weights = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
+        problems = list(zip(targets, [None] * len(targets) if weights is None else weights, strict=True))
+        splits, C_values = draws_held_back(labels, self.validation, rng, sample_weight), self._C_values()
         spent.update(tuning=0.0, training=0.0, values=0, solved=len(targets))
-        chosen, tables = self._choose(targets, splits, spent)
+
+        def score(kernel, target, loss_weights):
+            return scores_of_C(kernel, target, C_values, splits, loss_weights, sample_weight)
+
+        chosen, tables = self._choose(problems, score, sample_weight, spent)
+        converged = C_values.size == 1 or not np.isnan(tables).any()
         coef, intercept = np.zeros((labels.size, len(targets))), np.zeros(len(targets))
         for k, (j, C) in enumerate(chosen):
             kernel = self._kernel(j, spent)
             with timed(spent, "training"):
-                svm = fit_svc(kernel, targets[k], C)
+                most = SVM_STEPS * labels.size
+                svm = fit_svc(kernel, targets[k], C, weights=problems[k][1], max_iter=most)
+            converged = converged and svm.converged
             coef[svm.support, k], intercept[k] = svm.coef, svm.intercept
         index, C = np.array([j for j, _ in chosen]), np.array([C for _, C in chosen])
         weights, names = np.eye(self.bank_.n_kernels)[index], [self.bank_.names[j] for j in index]
@@ -224,6 +292,13 @@ class OneKernelSVM(KernelClassifier):
         self.intercept_ = intercept
         self.n_evaluations_, self.n_solved_ = spent.pop("values"), spent.pop("solved")
         self.seconds_ = {**spent, "total": time.perf_counter() - begun}
+        if not converged:
+            warnings.warn(
+                f"{type(self).__name__}: libsvm did not solve an SVM in the steps allowed, so that larger C "
+                "were not tried; lower C, or divide the kernels by their mean diagonal",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         return self
 
     def _C_values(self):
@@ -252,17 +327,17 @@ class OneKernelSVM(KernelClassifier):
             spent.update(mine)
         return [judged for judged, _ in found]
 
-    def _tune(self, best, targets, splits, spent):
+    def _tune(self, best, problems, score, spent):
         """C for the kernel of each problem."""
         values, chosen, tables = self._C_values(), [], []
-        for j, target in zip(best, targets, strict=True):
-            kernel, accuracy, hinge = self._kernel(j, spent), np.full(1, np.nan), np.zeros(1)
+        for j, problem in zip(best, problems, strict=True):
+            kernel, scores = self._kernel(j, spent), CScores(np.full(1, np.nan), np.zeros(1), 0)
             if values.size > 1:
-                spent["solved"] += values.size * len(splits)
                 with timed(spent, "tuning"):
-                    accuracy, hinge = scores_of_C(kernel, target, values, splits)
-            tables.append(accuracy)
-            chosen.append((j, float(values[best_place(accuracy, hinge)])))
+                    scores = score(kernel, *problem)
+            spent["solved"] += scores.n_solved
+            tables.append(scores.accuracy)
+            chosen.append((j, float(values[best_place(scores.accuracy, scores.hinge)])))
         return chosen, tables
 
     def _class_scores(self, X):
@@ -284,7 +359,7 @@ class MuSVM(OneKernelSVM):
     $kernels
     C : float > 0 or sequence of them, default 2^-10 to 2^10
         Values tried.
-    $validation $one_vs_rest $normalize
+    $class_weight $validation $one_vs_rest $normalize
     memory : float, default 2e9
         Bytes for all kernel matrices together; what does not fit is computed one kernel at a time, when it is
         tried.
@@ -318,18 +393,19 @@ class MuSVM(OneKernelSVM):
     ('mean', (2, 2))
     """
 
-    def _choose(self, targets, splits, spent):
+    def _choose(self, problems, score, sample_weight, spent):
         values = self._C_values()
-        spent["solved"] += values.size * len(splits) * len(targets) * self.bank_.n_kernels
 
         def judge(kernel):
-            return [scores_of_C(kernel, target, values, splits) for target in targets]
+            return [score(kernel, *problem) for problem in problems]
 
         chosen, accuracies = [], []
-        for accuracy, hinge in np.array(self._of_each_kernel(judge, spent)).transpose(1, 2, 0, 3):
+        for scores in zip(*self._of_each_kernel(judge, spent), strict=True):  # of one problem
+            accuracy, hinge = (np.array([of_kernel[part] for of_kernel in scores]) for part in (0, 1))
+            spent["solved"] += sum(of_kernel.n_solved for of_kernel in scores)
             j, c = np.unravel_index(best_place(accuracy, hinge), accuracy.shape)
             chosen.append((int(j), float(values[c])))
-            accuracies.append(accuracy.copy())
+            accuracies.append(accuracy)
         return chosen, accuracies
 
 
@@ -345,7 +421,7 @@ class AlignmentSVM(OneKernelSVM):
         The best on held-back samples is taken.
     centered : bool, default True
         Align after centring.
-    $validation $one_vs_rest $normalize $memory $n_jobs $random_state
+    $class_weight $validation $one_vs_rest $normalize $memory $n_jobs $random_state
 
     Attributes
     ----------
@@ -373,13 +449,13 @@ class AlignmentSVM(OneKernelSVM):
 
     centered: bool = True
 
-    def _choose(self, targets, splits, spent):
+    def _choose(self, problems, score, sample_weight, spent):
         def judge(kernel):
-            return [alignment(kernel, target, self.centered) for target in targets]
+            return [alignment(kernel, target, self.centered, sample_weight) for target, _ in problems]
 
         aligned = np.array(self._of_each_kernel(judge, spent)).T
-        self.alignment_ = aligned if len(targets) > 1 else aligned[0]
-        return self._tune([int(np.argmax(row)) for row in aligned], targets, splits, spent)
+        self.alignment_ = aligned if len(problems) > 1 else aligned[0]
+        return self._tune([int(np.argmax(row)) for row in aligned], problems, score, spent)
 
 
 @documented
@@ -393,8 +469,7 @@ class SelectedSVM(OneKernelSVM):
         Is cloned and fitted; its kernels are those that are chosen from.
     C : float > 0 or sequence of them, default 2^-10 to 2^10
         The best on held-back samples is taken.
-    $validation
-    $random_state
+    $class_weight $validation $random_state
 
     Attributes
     ----------
@@ -420,9 +495,10 @@ class SelectedSVM(OneKernelSVM):
 
     _parameter_constraints = {**OneKernelSVM._parameter_constraints, "selector": [OnlineKernels]}
 
-    def __init__(self, selector, *, C=C_GRID, validation=0.1, random_state=None):
+    def __init__(self, selector, *, C=C_GRID, class_weight=None, validation=0.1, random_state=None):
         self.selector = selector
         self.C = C
+        self.class_weight = class_weight
         self.validation = validation
         self.random_state = random_state
 
@@ -431,13 +507,15 @@ class SelectedSVM(OneKernelSVM):
     one_vs_rest = property(lambda self: getattr(self.selector, "one_vs_rest", False))
 
     @validated
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Select, then train.
 
         Parameters
         ----------
         X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels
         y : array-like, shape (n,)
+        sample_weight : array-like of float >= 0, shape (n,), or None
+            As of the selector's `fit`; then factors on the losses of the SVM.
 
         Returns
         -------
@@ -448,10 +526,10 @@ class SelectedSVM(OneKernelSVM):
         begun = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IndefiniteKernelWarning)  # is issued below
-            selector = clone(self.selector).fit(X, y)
-        return self._fit_selected(selector, X, y, time.perf_counter() - begun)
+            selector = clone(self.selector).fit(X, y, sample_weight=sample_weight)
+        return self._fit_selected(selector, X, y, time.perf_counter() - begun, sample_weight)
 
-    def _fit_selected(self, selector, X, y, selection):
+    def _fit_selected(self, selector, X, y, selection, sample_weight=None):
         """Train; `selection` are the seconds that the selector took, which the total counts."""
         if not np.array_equal(np.unique(np.asarray(y)), selector.classes_):
             raise ValueError(
@@ -476,8 +554,9 @@ class SelectedSVM(OneKernelSVM):
                 self.bank_ = KernelBank(triples, X, normalize=self.normalize, memory=0.0)
                 labels, self._samples, self._made = self._labels(y, self.bank_.n_samples), X, {}
         try:
+            weights = check_sample_weight(sample_weight, labels.size, labels)
             with one_warning(self.bank_.indefinite):
-                return self._train(labels, rng, spent, begun)
+                return self._train(labels, weights, rng, spent, begun)
         finally:
             self._samples = self._made = None
 
@@ -491,9 +570,9 @@ class SelectedSVM(OneKernelSVM):
                 self._made[j] = kernel_alone(KernelBank([triple], self._samples, **options), 0)
         return self._made[j]
 
-    def _choose(self, targets, splits, spent):
+    def _choose(self, problems, score, sample_weight, spent):
         best = np.atleast_1d(self.selector_.best_index_)
-        return self._tune([int(j) for j in best], targets, splits, spent)
+        return self._tune([int(j) for j in best], problems, score, spent)
 
     def _saved_parameters(self):
         parameters = super()._saved_parameters()

@@ -12,9 +12,10 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate, train_test_split
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import SVC
 
 from cuelearn.mkl import AverageKernelSVM, KernelPA, saddle_gap
-from cuelearn.oks import OKS
+from cuelearn.oks import OKS, SelectedSVM
 from cuelearn.omcl import OMCL, KernelPerceptron
 
 N = 30
@@ -31,6 +32,8 @@ BINARY_SVMS = {
     "LPBeta": {"C": 2.0, "folds": ..., "nu": 0.3},
     "MLMKLSA": {"C": 2.0, "n_iter": 200, "random_state": 0},
     "MLMKLSum": {"C": 2.0},
+    "MuSVM": {"C": (0.5, 2.0), "validation": ..., "one_vs_rest": True},
+    "AlignmentSVM": {"C": (0.5, 2.0), "validation": ..., "one_vs_rest": True},
 }
 WEIGHTED = {**BINARY_SVMS}
 #: Estimators whose stopping rule is not a gap of the objective: (relative) difference of decision values.
@@ -52,6 +55,8 @@ def make(name, folds=None, **options):
     chosen = {**WEIGHTED[name], **options}
     if chosen.get("folds") is ...:
         chosen["folds"] = folds
+    if chosen.get("validation") is ...:
+        chosen["validation"] = 0.3 if folds is None else folds[0][1]
     return ESTIMATORS[name](kernels="precomputed", **chosen)
 
 
@@ -84,6 +89,9 @@ def test_weights_repeat_and_leave_out(name, class_weight):
     if hasattr(weighted, "objective_"):
         slack = weighted.dual_gap_ + repeated.dual_gap_ + 1e-3 * abs(repeated.objective_) * (name == "LPBeta")
         assert abs(weighted.objective_ - repeated.objective_) <= slack
+    for values in ("kernel_accuracy_", "nu_accuracy_", "validation_accuracy_", "alignment_"):
+        if hasattr(weighted, values):
+            np.testing.assert_allclose(getattr(weighted, values), getattr(repeated, values), atol=1e-12)
     if name == "MLMKLSum":
         K, _, _ = problem()
         gap = saddle_gap(weighted, K, y, tol=1e-3, sample_weight=weights)
@@ -127,6 +135,17 @@ def test_labels_of_an_indicator_matrix(name):
                 wanted = alone.decision_function(K)
                 found = model.decision_function(K)[:, c]
                 np.testing.assert_allclose(found, wanted, atol=5e-3 * np.abs(wanted).max())
+
+
+def test_selected_svm_weighs_its_machines():
+    K, y, weights = problem()
+    model = SelectedSVM(OKS("precomputed", one_vs_rest=True, random_state=0), C=2.0, class_weight={1: 2.0})
+    scores = model.fit(K, y, sample_weight=weights).decision_function(K)
+    for c, j in enumerate(model.best_index_):
+        given = weights * np.where(y == 1, 2.0, 1.0)
+        kept = given > 0.0  # with weights of 0 SVC takes rows of a given kernel for others
+        machine = SVC(C=2.0, kernel="precomputed").fit(K[j][kept][:, kept], y[kept] == c, given[kept])
+        np.testing.assert_allclose(scores[:, c], machine.decision_function(K[j][:, kept]), atol=1e-9)
 
 
 def test_a_search_routes_weights():

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oks_twins import make_data, make_stack, plain_alignment, plain_stack
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
@@ -21,6 +21,7 @@ from cuelearn.oks import (
     OKSRegret,
     SelectedSVM,
     alignment,
+    batch,
     select_then_fit,
 )
 
@@ -450,3 +451,31 @@ def test_select_then_fit_refuses_what_is_no_selector():
     for bad in (None, SVC(), SVC().fit(X, y), MuSVM(C=1.0).fit(X, y)):
         with pytest.raises(TypeError, match="'selector' parameter of SelectedSVM must be"):
             select_then_fit(bad, X, y, C=1.0)
+
+
+@pytest.mark.parametrize("cls", [MuSVM, AlignmentSVM])
+def test_a_choice_is_bounded_on_kernels_of_any_scale(cls, monkeypatch):
+    """No larger C is tried after one that libsvm cannot solve; one warning for all."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4))
+    y = (X[:, 0] + rng.normal(size=40) > 0.0).astype(int)
+    K = np.stack([X[:, :2] @ X[:, :2].T, X[:, 2:] @ X[:, 2:].T])
+    steps, solve = [], batch.fit_svc
+
+    def counting(*args, **options):
+        machine = solve(*args, **options)
+        steps.append(machine.n_iter)
+        return machine
+
+    monkeypatch.setattr(batch, "fit_svc", counting)
+    plain = cls("precomputed", C=(0.1, 1.0), random_state=0).fit(K, y)
+    assert not np.isnan(plain.validation_accuracy_).any()
+    for scale in (1e3, 1e9):
+        steps.clear()
+        with pytest.warns(ConvergenceWarning, match="larger C were not tried") as caught:
+            model = cls("precomputed", random_state=0).fit(scale * K, y)
+        assert sum(w.category is ConvergenceWarning for w in caught) == 1
+        assert sum(steps) < 40 * (3 if cls is MuSVM else 2) * batch.CHOICE_STEPS
+        tried = ~np.isnan(np.atleast_2d(model.validation_accuracy_))
+        assert (np.diff(tried.astype(int), axis=1) <= 0).all() and tried[:, 0].all() and not tried.all()
+        assert model.score(scale * K, y) > 0.5
