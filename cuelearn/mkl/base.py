@@ -16,7 +16,7 @@ from cuelearn.kernels.definite import one_warning
 from cuelearn.kernels.specifications import as_frame
 from cuelearn.kernels.stack import new_kernels, refuse_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
-from cuelearn.mkl.problem import MKLProblem, block_scores, quadratic_forms
+from cuelearn.mkl.problem import MKLProblem, block_scores, quadratic_forms, weights_of
 
 __all__ = ["FINISH", "BatchMKL", "KernelClassifier", "StochasticMKL", "load"]
 
@@ -257,6 +257,7 @@ class StochasticMKL(KernelClassifier):
     kernels: object = field(default=None, kw_only=False)
     p: object = "auto"
     C: float = 1.0
+    class_weight: object = None
     tol: object = None
     normalize: bool = True
     memory: float = 2e9
@@ -269,9 +270,9 @@ class StochasticMKL(KernelClassifier):
     _parameter_constraints = {"tol": [*NON_NEGATIVE, None]}
 
     def _train(self, labels, sample_weight):
-        self._refuse_weights(sample_weight)
-        alpha = getattr(self, "alpha", 0.0)
-        problem = MKLProblem(self.bank_, labels, self.classes_.size, p=self.p, C=self.C, alpha=alpha)
+        weights = weights_of(self.class_weight, self.classes_, labels, sample_weight)
+        given = {"p": self.p, "C": self.C, "alpha": getattr(self, "alpha", 0.0)}
+        problem = MKLProblem(self.bank_, labels, self.classes_.size, **given, **weights)
         options = {"tol": self.tol, "finish": self.finish, "rng": as_generator(self.random_state)}
         result = self._solve(problem, {**options, "callback": self._watch(), "verbose": self.verbose})
         self._show(problem, result.dual_coef, result.kernel_weights)

@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 from cuelearn.core.checks import check_non_negative, check_positive
 from cuelearn.core.groupnorm import group_norm, resolve_p
 from cuelearn.core.losses import kernel_factor, mean_loss
+from cuelearn.core.weights import check_sample_weight, loss_weights
 from cuelearn.mkl.problem import quadratic_forms
 
 __all__ = ["common_objective"]
@@ -27,7 +28,9 @@ def block_norms(model):
     return np.sqrt((np.atleast_2d(model.kernel_weights_).T ** 2 * forms).sum(axis=1))
 
 
-def common_objective(model, X, y, *, C=1.0, p="auto", alpha=0.0, **given):
+def common_objective(
+    model, X, y, *, C=1.0, p="auto", alpha=0.0, sample_weight=None, class_weight=None, **given
+):
     r"""Objective of a fitted model's hyperplanes in one problem for all, whatever the model itself solved.
 
     .. math:: \frac\lambda2 \|\bar w\|_{2,p}^2 + \alpha \|\bar w\|_{2,1} + \frac1n \sum_i
@@ -45,14 +48,16 @@ def common_objective(model, X, y, *, C=1.0, p="auto", alpha=0.0, **given):
     C : float > 0, default 1.0
     p : float in [1, 2] or "auto", default "auto"
     alpha : float >= 0, default 0.0
+    sample_weight, class_weight
+        As of the estimators; the mean of the losses is weighted, and n the sum of the samples' weights.
     **given
         What the model's `decision_function` takes besides, as `scores`.
 
     Returns
     -------
     float
-        That of `OM2`, `OBSCURE`, `UFOMKL`, `PegasosMKL` and `MKTL` (without `class_weight`, of more than two
-        classes) is their `objective_` for their own C, p and alpha; that of `MCMKL` for p = 1.
+        That of `OM2`, `OBSCURE`, `UFOMKL`, `PegasosMKL` and `MKTL` (of more than two classes) is their
+        `objective_` for their own C, p, alpha and weights; that of `MCMKL` for p = 1.
 
     Raises
     ------
@@ -83,5 +88,8 @@ def common_objective(model, X, y, *, C=1.0, p="auto", alpha=0.0, **given):
         scores = np.stack([np.zeros_like(scores), scores], axis=1)
     if y.shape != scores.shape[:1] or not np.isin(y, model.classes_).all():
         raise ValueError(f"y must hold one class of training for each of {len(scores)} samples")
-    losses = mean_loss(scores, np.searchsorted(model.classes_, y))
-    return 0.5 * float(group_norm(norms, p)) ** 2 / (C * len(y)) + alpha * float(norms.sum()) + losses
+    labels, sample_weight = np.searchsorted(model.classes_, y), check_sample_weight(sample_weight, len(y))
+    weights = loss_weights(sample_weight, class_weight, model.classes_, labels)
+    total = len(y) if sample_weight is None else sample_weight.sum()
+    losses = mean_loss(scores, labels, 1.0 if weights is None else weights * (len(y) / total))
+    return 0.5 * float(group_norm(norms, p)) ** 2 / (C * total) + alpha * float(norms.sum()) + losses

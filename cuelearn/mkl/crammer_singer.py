@@ -361,8 +361,9 @@ def solve_crammer_singer(kernel, labels, n_classes, *, C=1.0, tol=1e-6, max_swee
     return C * B, sweeps
 
 
-def plain_machine(kernel, labels, n_classes):
-    """The `Machine` of all samples, without priors and with equal losses."""
+def plain_machine(kernel, labels, n_classes, limits=None):
+    """The `Machine` of all samples, without priors; by default with equal losses."""
     n = len(kernel)
     labels = np.ascontiguousarray(labels, dtype=np.int64)
-    return Machine(kernel, labels, np.ones(n), n, np.zeros((n, 0)), np.zeros((n_classes, 0)))
+    limits = np.ones(n) if limits is None else limits
+    return Machine(kernel, labels, limits, n, np.zeros((n, 0)), np.zeros((n_classes, 0)))

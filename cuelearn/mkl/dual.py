@@ -102,8 +102,7 @@ class Ascent:
     def __init__(self, problem, dual_point):
         self.problem = problem
         n = problem.bank.n_samples
-        self.limits = np.broadcast_to(np.asarray(problem.limits, dtype=np.float64), (n,)).copy()
-        self.labels = problem.labels
+        self.labels, self.limits = problem.labels, problem.limits
         self.bound, self.dual_point, self.n_updates = 0.0, np.zeros_like(dual_point), 0
         self.objective, self.best, self.relative, self.near_relative = np.inf, None, 1.0, 1.0
         norms_sq = self._norms_sq(problem.bank, problem.scores, dual_point)
@@ -203,7 +202,7 @@ class Ascent:
     # ---------------------------------------------------------------- all samples
 
     def measure(self):
-        """Objective and certified gap over all samples; returns their margins."""
+        """Objective and certified gap over all samples; returns their margins, infinite without weight."""
         problem, weights = self.problem, np.exp(self.log_weights)
         n = problem.bank.n_samples
         if problem.alpha > 0.0:
@@ -218,7 +217,7 @@ class Ascent:
         if self.value < self.objective:
             self.objective, self.best = self.value, (self.B / n, stretch * weights, self.norms**2)
         self.relative = self.near_relative = self.gap / max(self.objective, np.finfo(float).tiny)
-        return margin
+        return np.where(self.limits > 0.0, margin, np.inf)
 
     @property
     def gap(self):

@@ -12,7 +12,7 @@ from cuelearn.core.losses import margins
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.crammer_singer import ascend, best_stretch, plain_machine
 from cuelearn.mkl.cutting import CuttingPlanes
-from cuelearn.mkl.problem import MKLProblem, combined_kernel, kernel_norms_sq
+from cuelearn.mkl.problem import MKLProblem, combined_kernel, kernel_norms_sq, weights_of
 from cuelearn.mkl.svm import is_hard
 from cuelearn.mkl.training import Result, Rounds
 
@@ -66,9 +66,9 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
     for step in rounds:
         kernel = combined_kernel(bank, d, problem.factor / lam)
         scores = np.ascontiguousarray((kernel @ B).T / n)
-        value = best[0] if np.isfinite(best[0]) else 1.0
+        value = best[0] if np.isfinite(best[0]) else problem.mean_loss_at_zero
         own = precision * max(0.3 * relative, tol) * value
-        machine = plain_machine(kernel, labels, problem.n_classes)
+        machine = plain_machine(kernel, labels, problem.n_classes, problem.limits)
         _, _, done = ascend(machine, B, scores, no_theta, own, SWEEPS, np.iinfo(int).max, own)
         updates += done
         norms = np.sqrt(problem.factor * kernel_norms_sq(bank, B)) / n
@@ -117,7 +117,7 @@ class MCMKL(KernelClassifier):
 
     Parameters
     ----------
-    $kernels $C
+    $kernels $C $class_weight
     tol : float > 0, default 1e-3
         Stop when the duality gap is at most this share of the objective.
     $max_iter $normalize $memory $callback $verbose
@@ -156,6 +156,7 @@ class MCMKL(KernelClassifier):
 
     kernels: object = field(default=None, kw_only=False)
     C: float = 1.0
+    class_weight: object = None
     tol: float = 1e-3
     max_iter: int = 500
     normalize: bool = True
@@ -166,8 +167,8 @@ class MCMKL(KernelClassifier):
     _parameter_constraints = {"tol": POSITIVE}
 
     def _train(self, labels, sample_weight):
-        self._refuse_weights(sample_weight)
-        problem = MKLProblem(self.bank_, labels, self.classes_.size, C=self.C)
+        weights = weights_of(self.class_weight, self.classes_, labels, sample_weight)
+        problem = MKLProblem(self.bank_, labels, self.classes_.size, C=self.C, **weights)
 
         def show(result):
             self._show(problem, result.dual_coef, result.kernel_weights)

@@ -166,7 +166,7 @@ class OBSCURE(BatchMKL):
 
     Parameters
     ----------
-    $kernels $p $C
+    $kernels $p $C $class_weight
     n_epochs_online : int >= 0, default 5
         Epochs of the online stage at most.
     n_epochs : int >= 0, default 50

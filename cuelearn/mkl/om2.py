@@ -9,6 +9,7 @@ from cuelearn.core.checks import check_count, classes_of_stream, labels_of, labe
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters, validated
 from cuelearn.core.samples import given_kernels, validate_samples
+from cuelearn.core.weights import check_sample_weight, loss_weights
 from cuelearn.kernels import KernelBank
 from cuelearn.kernels.bank import check_batch, indefinite_batch
 from cuelearn.kernels.specifications import as_frame, real_values
@@ -50,7 +51,7 @@ def visit_om2(order, start, mistakes, run):
         if margin < 1.0:
             eta = om2_step_size(margin, run.samples.gradient_norm_sq[i])
             if eta > 0.0:
-                add_update(i, rival, eta, run)
+                add_update(i, rival, eta * run.samples.cost[i], run)
                 refresh_link(0.0, run)
     return order.shape[0]
 
@@ -95,7 +96,8 @@ def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
     1
     """
     n_epochs = check_count("n_epochs", n_epochs)
-    training = Training(problem, name="OM-2", long_run=n_epochs > 1, **options)
+    route = {"long_run": n_epochs > 1, "cost": problem.loss_weights}
+    training = Training(problem, name="OM-2", **route, **options)
     training.run_stage("online", visit_om2, n_epochs=n_epochs, until_no_loss=until_no_loss)
     return training.finish()
 
@@ -119,6 +121,10 @@ class OM2(StochasticMKL):
         Passes over the data. The given order is kept on the first (a stream), later ones are permuted.
     C : float > 0, default 1.0
         Enters only the objective and the duality gap that are reported.
+    class_weight : None, "balanced" or dict, default None
+        Factors on the updates at samples of each class, as `sample_weight` at single ones; `partial_fit`
+        takes no "balanced". With factors s the bound of theorem 4.1 holds where mistakes and losses count s
+        times and its term :math:`q L^2 \|\bar u\|^2` is multiplied by :math:`\max\{1, \max_t s_t\}`.
     $tol $shuffle $normalize $memory $random_state $callback $verbose
 
     Attributes
@@ -159,9 +165,10 @@ class OM2(StochasticMKL):
         return solve_om2(problem, n_epochs=self.n_epochs, shuffle=self.shuffle, **options)
 
     @validated
-    def fit(self, X, y):
-        """As of the other methods; keeps the support for `partial_fit`."""
-        super().fit(X, y)
+    def fit(self, X, y, sample_weight=None):
+        """As of the other methods, but `sample_weight` are factors on the updates, as of `partial_fit`; keeps
+        the support for it."""
+        super().fit(X, y, sample_weight)
         if not self._is_precomputed():
             X = as_frame(X)
             rows = X.iloc[self.support_] if hasattr(X, "iloc") else np.asarray(X)[self.support_]
@@ -169,7 +176,7 @@ class OM2(StochasticMKL):
         return self
 
     @validated
-    def partial_fit(self, X, y, classes=None):
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Go on learning from a batch, in the given order: the online algorithm proper.
 
         Only samples with a coefficient are kept. A ``scale="mean"`` is set by the first batch
@@ -184,6 +191,8 @@ class OM2(StochasticMKL):
         y : array-like, shape (n,)
         classes : array-like, optional
             All classes; needed at the first call.
+        sample_weight : array-like of float >= 0, shape (n,), or None
+            Factors on the updates; samples of weight 0 are not visited.
 
         Returns
         -------
@@ -205,6 +214,14 @@ class OM2(StochasticMKL):
         known, batch = n - n_batch, np.arange(n - n_batch, n)
         labels = np.zeros(n, dtype=np.int64)
         labels[known:] = labels_within(labels_of(self, y, n_batch), self.classes_)
+        if self.class_weight == "balanced":
+            raise ValueError('class_weight must be None or a dict for partial_fit: "balanced" needs all of y')
+        sample_weight = check_sample_weight(sample_weight, n_batch)
+        given_weights = loss_weights(sample_weight, self.class_weight, self.classes_, labels[known:])
+        cost = np.ones(n)
+        if given_weights is not None:
+            cost[known:] = given_weights
+        visited = batch[cost[known:] > 0.0]
         # the rows of the batch are at hand, those of earlier samples are never asked for
         bank = SimpleNamespace(n_kernels=n_kernels, n_samples=n, diagonal=diagonal, dtype=rows.dtype)
         bank.resident, bank.memory, bank.indefinite = False, 0.0, {} if self._doubted else doubts
@@ -214,9 +231,10 @@ class OM2(StochasticMKL):
         problem = MKLProblem(bank, labels, self.classes_.size, p=self.p)
         norms_sq = np.zeros(n_kernels) if first else self.block_norms_sq_
         at_hand = Rows(rows.reshape(-1), place, n, n_batch * n)
-        stream = Stream(problem, scores="recompute", start=(self.dual_coef_, norms_sq), rows=at_hand)
+        start = self.dual_coef_, norms_sq
+        stream = Stream(problem, scores="recompute", start=start, rows=at_hand, cost=cost)
         stream.start_stage(visit_om2)
-        mistakes = stream.visit(batch)
+        mistakes = stream.visit(visited)
 
         coef, self.kernel_weights_ = stream.point()
         kept = np.flatnonzero(coef.any(axis=1))
@@ -224,10 +242,10 @@ class OM2(StochasticMKL):
         self.support_, self.dual_coef_ = seen[kept], coef[kept]
         self.block_norms_sq_ = np.maximum(0.0, stream.dual.norms_sq)
         self.n_updates_ += stream.n_updates
+        numbers = self.n_seen_ + visited - known
         self.n_seen_ += n_batch
         self.online_errors_ = np.concatenate([self.online_errors_, mistakes])
-        numbers = np.arange(self.n_seen_ - n_batch, self.n_seen_, dtype=np.min_scalar_type(self.n_seen_))
-        self.visits_ = np.concatenate([self.visits_, numbers])
+        self.visits_ = np.concatenate([self.visits_, numbers.astype(np.min_scalar_type(self.n_seen_))])
         self.p_, self.q_ = problem.p, problem.q
         if given:
             self.n_features_in_ = self.n_seen_

@@ -78,7 +78,7 @@ class PegasosMKL(BatchMKL):
 
     Parameters
     ----------
-    $kernels $p $C $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose
+    $kernels $p $C $class_weight $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose
 
     Attributes
     ----------

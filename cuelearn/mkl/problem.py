@@ -8,7 +8,8 @@ With F kernels, n samples, :math:`\lambda = 1/(Cn)`, any :math:`a_{iy'} \ge 0` w
           \big[\|\theta^j\| - \alpha\big]_+ \Big\|_q^2 \le \min P .
 
 Coefficients are stored as B, (n, n_classes): :math:`B_{iy_i} = \sum_{y'} a_{iy'}`, :math:`B_{iy'} =
--a_{iy'}`.
+-a_{iy'}`. Weights of the samples or classes replace the 1 of a sample by its limit, and n in
+:math:`\lambda` by their sum.
 """
 
 import warnings
@@ -22,6 +23,7 @@ from scipy.sparse import csr_array
 from cuelearn.core.checks import check_non_negative, check_positive
 from cuelearn.core.groupnorm import group_norm, link_weights, resolve_p
 from cuelearn.core.losses import kernel_factor, mean_loss
+from cuelearn.core.weights import check_sample_weight, class_weights, loss_weights
 from cuelearn.kernels import KernelBank
 from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.mkl.state import combine_block, full_dot, sparse_scores
@@ -73,6 +75,10 @@ class MKLProblem:
     scores : ndarray of float64, shape (n_samples, K), optional
         Scores of priors: each a block of one number for every class (thesis 6.2); with the hinge loss two
         share it.
+    sample_weight : array-like of float >= 0, shape (n_samples,), optional
+        s; their sum W takes the place of n, see `cuelearn.core.weights`.
+    class_weight : None, "balanced", "positive" or dict
+        c, see `cuelearn.core.weights.class_weights`; keys of a dict are class indices.
 
     Attributes
     ----------
@@ -80,8 +86,11 @@ class MKLProblem:
         Blocks: kernels first, then scores of priors, class by class.
     rows : int
         Classes that have blocks of their own for the scores: n_classes, or 1 for the hinge loss.
-    limits : float or ndarray, shape (n_samples,)
-        Of a sample's dual variables: the weight of its loss.
+    loss_weights : ndarray, shape (n_samples,)
+        :math:`s_i c_{y_i}`.
+    limits : ndarray, shape (n_samples,)
+        Of a sample's dual variables, the factors of the losses in their mean over n:
+        :math:`s_i c_{y_i} n / W`.
 
     Warns
     -----
@@ -104,7 +113,18 @@ class MKLProblem:
     many_kernels = True
 
     def __init__(
-        self, bank, labels, n_classes, *, p="auto", C=1.0, alpha=0.0, loss="multiclass", scores=None
+        self,
+        bank,
+        labels,
+        n_classes,
+        *,
+        p="auto",
+        C=1.0,
+        alpha=0.0,
+        loss="multiclass",
+        scores=None,
+        sample_weight=None,
+        class_weight=None,
     ):
         n = bank.n_samples
         self.bank, self.n_classes, self.loss = bank, int(n_classes), loss
@@ -112,7 +132,6 @@ class MKLProblem:
         self.labels = np.ascontiguousarray(labels, dtype=np.int64)
         self.C, self.alpha = check_positive("C", C), check_non_negative("alpha", alpha)
         self.factor = kernel_factor(loss, self.n_classes)
-        self.regularization, self.limits = 1.0 / (self.C * n), 1.0
         if self.labels.shape != (n,):
             got = self.labels.shape
             raise ValueError(f"y must have {n} entries, one per training sample, got shape {got}")
@@ -123,6 +142,16 @@ class MKLProblem:
         self.rows = 1 if loss == "hinge" else self.n_classes
         self.n_groups = bank.n_kernels + self.rows * self.scores.shape[1]
         self.p, self.q = self._resolve_p(p)
+        self._weigh(sample_weight, class_weight)
+
+    def _weigh(self, sample_weight, class_weight):
+        n = self.bank.n_samples
+        sample_weight = check_sample_weight(sample_weight, n)
+        total = n if sample_weight is None else sample_weight.sum()
+        weights = loss_weights(sample_weight, class_weight, np.arange(self.n_classes), self.labels)
+        self.loss_weights = np.ones(n) if weights is None else weights
+        self.regularization = 1.0 / (self.C * total)
+        self.limits = self.loss_weights * (n / total)
 
     def _resolve_p(self, p):
         return resolve_p(p, self.n_groups)
@@ -243,20 +272,23 @@ class MKLProblem:
     def dual_bound(self, dual_coef, norms_sq=None):
         """Best lower bound along the ray of a dual point.
 
-        `dual_coef` is the B of a non-negative `a`; rows whose sum exceeds their limit (1) are scaled back to
-        it. `norms_sq`, the blocks' squared norms at B, are used if none is. Returns D at the best feasible
+        `dual_coef` is the B of a non-negative `a`; rows whose sum exceeds their limit are scaled back to it.
+        `norms_sq`, the blocks' squared norms at B, are used if none is. Returns D at the best feasible
         multiple (at least 0, the value of a = 0), the multiple, and the point that it multiplies.
         """
         n = self.bank.n_samples
         own = dual_coef[np.arange(n), self.labels]
+        with np.errstate(divide="ignore"):  # a sample without weight has no coefficient
+            share = np.divide(own, self.limits, out=np.zeros(n), where=own > 0.0)
         if np.any(own > self.limits):
-            dual_coef = dual_coef / np.maximum(1.0, own / self.limits)[:, None]
+            dual_coef = dual_coef / np.maximum(1.0, share)[:, None]
             own = np.minimum(own, self.limits)
+            share = np.minimum(share, 1.0)
             norms_sq = None
         if norms_sq is None:
             norms_sq = self.block_norms_sq(dual_coef)
         norms = np.sqrt(norms_sq) / n
-        total, largest = float(own.sum()) / n, float(np.max(own / self.limits, initial=0.0))
+        total, largest = float(own.sum()) / n, float(np.max(share, initial=0.0))
         if total <= 0.0:
             return 0.0, 0.0, dual_coef
         limit = 1.0 / largest
@@ -448,7 +480,15 @@ def _problem(kernels, y, options):
     classes, labels = np.unique(np.asarray(y), return_inverse=True)
     if classes.size < 2:
         raise ValueError(f"y must hold at least 2 classes, got {classes.size}")
-    return MKLProblem(bank, labels, classes.size, **options)
+    sample_weight = check_sample_weight(options.pop("sample_weight", None), bank.n_samples)
+    weights = weights_of(options.pop("class_weight", None), classes, labels, sample_weight)
+    return MKLProblem(bank, labels, classes.size, **weights, **options)
+
+
+def weights_of(class_weight, classes, labels, sample_weight):
+    """Options of an `MKLProblem` for weights of samples, and of classes by their names."""
+    known = class_weights(class_weight, classes, labels, sample_weight)
+    return {"sample_weight": sample_weight, "class_weight": dict(enumerate(known.values()))}
 
 
 def objective(kernels, y, dual_coef, kernel_weights, **options):
@@ -462,7 +502,7 @@ def objective(kernels, y, dual_coef, kernel_weights, **options):
     dual_coef, kernel_weights : ndarray, shape (n_samples, n_classes) and (n_kernels,)
         As estimators hold them: class scores are ``sum_j kernel_weights[j] * K_j @ dual_coef``.
     **options
-        p, C, alpha, loss of the `MKLProblem`.
+        p, C, alpha, loss of the `MKLProblem`; sample_weight and class_weight as estimators take them.
 
     Returns
     -------
@@ -491,8 +531,8 @@ def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, 
     kernels, y, **options
         As in `objective`.
     dual_point : ndarray, shape (n_samples, n_classes)
-        :math:`a_{iy'} \ge 0`; the column of the true class is ignored. Rows with a sum above 1 are scaled
-        back, and the best multiple of the point is taken.
+        :math:`a_{iy'} \ge 0`; the column of the true class is ignored. Rows with a sum above their limit, 1
+        without weights, are scaled back, and the best multiple of the point is taken.
     dual_coef, kernel_weights : ndarray, optional
         Primal point; by default that of the dual point (gradient of the conjugate, theorem 4.6).
 

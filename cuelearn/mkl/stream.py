@@ -39,16 +39,18 @@ class Stream:
     update, samples are many against classes and memory allows; and from the start if all scores fit a core's
     cache (in a `long_run` of several epochs) or kernels are computed on demand. `start`, to go on from, are
     coefficients (m, n_classes) of the first samples and squared block norms; `rows` are those of all samples
-    to visit, where the bank cannot give them.
+    to visit, where the bank cannot give them. `cost`, (n_samples,), are factors on the updates: by default
+    the weights of the losses over the visited samples, those with weight.
     """
 
-    def __init__(self, problem, *, scores="auto", long_run=True, start=None, rows=None):
+    def __init__(self, problem, *, scores="auto", long_run=True, start=None, rows=None, cost=None):
         if scores not in ("auto", "recompute", "maintain"):
             raise ValueError(f"scores must be 'auto', 'recompute' or 'maintain', got {scores!r}")
         self.problem, self.bank, self.route_rule = problem, problem.bank, scores
         bank, n, n_kernels, n_classes = self.bank, self.bank.n_samples, self.bank.n_kernels, problem.n_classes
         diagonal = np.ascontiguousarray(bank.diagonal, dtype=np.float64)
-        cost = np.broadcast_to(np.asarray(problem.limits, dtype=np.float64), (n,)).copy()
+        self.visited = np.flatnonzero(problem.limits)
+        cost = problem.limits * (self.visited.size / n) if cost is None else cost
         lengths = gradient_norms_sq(problem, diagonal)
         self.samples = Samples(problem.labels, diagonal, lengths, cost, problem.scores)
         rounding = 1e-2 * np.finfo(bank.dtype).eps if problem.many_kernels else -1.0

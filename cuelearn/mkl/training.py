@@ -188,10 +188,11 @@ class Training:
         stream, history = self.stream, self.history
         stream.start_stage(loop, *parameters, averages=averages)
         n, next_measure, name = self.problem.bank.n_samples, 1, f"{self.name} {stage}".strip()
+        visited = stream.visited
         with progress(name=name, total=n_epochs, unit="epoch", verbose=self.verbose) as bar:
             for epoch in range(1, n_epochs + 1):
                 before, shuffle = stream.n_updates, self.shuffle or self.epoch > 0
-                order = draw_order(n, self.rng, shuffle=shuffle, sampling=self.sampling)
+                order = visited[draw_order(visited.size, self.rng, shuffle=shuffle, sampling=self.sampling)]
                 mistakes = stream.visit(order)
                 history.pause()
                 self.epoch += 1

@@ -88,7 +88,7 @@ class UFOMKL(BatchMKL):
 
     Parameters
     ----------
-    $kernels $p $C
+    $kernels $p $C $class_weight
     alpha : float >= 0, default 0.0
         Sparsity; 0 is the p-norm problem that OBSCURE solves.
     $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose

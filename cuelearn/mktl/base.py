@@ -17,14 +17,14 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core import docs
-from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import StrOptions, parameters, validated
+from cuelearn.core.weights import check_sample_weight
 from cuelearn.kernels import CrossBank
 from cuelearn.kernels.definite import one_warning
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mktl.priors import PriorScores, given_scores
 
-__all__ = ["TransferClassifier", "class_weights", "documented", "sample_weights"]
+__all__ = ["TransferClassifier", "documented"]
 
 documented = functools.partial(
     docs.documented,
@@ -43,10 +43,7 @@ class TransferClassifier(KernelClassifier):
     """Base of the transfer learners: `_train` of a subclass gets class numbers and scaled scores, and calls
     `_set`."""
 
-    _parameter_constraints = {
-        "scaling": [StrOptions({"rms", "max"}), None],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-    }
+    _parameter_constraints = {"scaling": [StrOptions({"rms", "max"}), None]}
 
     kernels: object = field(default=None, kw_only=False)
     priors: object = field(default=None, kw_only=False)
@@ -57,8 +54,9 @@ class TransferClassifier(KernelClassifier):
 
     memory = 2e9
 
+    @docs.documented
     @validated
-    def fit(self, X, y, scores=None):
+    def fit(self, X, y, scores=None, sample_weight=None):
         """Learn the new classes; where an argument is wrong, a model fitted before stays as it was.
 
         Parameters
@@ -68,21 +66,23 @@ class TransferClassifier(KernelClassifier):
             Labels of the new classes.
         scores : array-like, shape (n, k), optional
             Scores of priors as plain numbers, after those of `priors`.
+        $sample_weight
 
         Returns
         -------
         self
         """
-        begun = self._begin(X, y, scores)
+        begun = self._begin(X, y, scores, sample_weight)
         with one_warning(self.bank_.indefinite):
             self._train(*begun)
         return self
 
-    def _begin(self, X, y, scores):
-        """Class numbers, and all scores on the training samples, scaled."""
+    def _begin(self, X, y, scores, sample_weight):
+        """Class numbers, all scores on the training samples, scaled, and the samples' weights."""
         for name in ("feature_names_in_", "n_features_in_"):
             vars(self).pop(name, None)
         labels = self._start(X, y)
+        sample_weight = check_sample_weight(sample_weight, labels.size, labels)
         if self._is_precomputed():
             if self.priors is not None and len(self.priors):
                 raise ValueError(
@@ -102,19 +102,23 @@ class TransferClassifier(KernelClassifier):
         self._n_given = given.shape[1]
         self.prior_names_ = [*names, *of]
         values = np.concatenate([mine, given], axis=1)
-        self.score_scale_ = self._scale_of(values)
+        self.score_scale_ = self._scale_of(values, sample_weight)
         vars(self).pop("intercept_", None)
-        return labels, np.ascontiguousarray(values / self.score_scale_)
+        return labels, np.ascontiguousarray(values / self.score_scale_), sample_weight
 
-    def _scale_of(self, values):
+    def _scale_of(self, values, sample_weight):
         """Divisors of the score columns; 1 for columns of zeros."""
+        if sample_weight is not None:
+            values = values[sample_weight > 0.0]
+            sample_weight = sample_weight[sample_weight > 0.0]
         if self.scaling is None or values.shape[1] == 0:
             return np.ones(values.shape[1])
         largest = np.abs(values).max(axis=0)
         usable = np.where(largest > 0.0, largest, 1.0)
         if self.scaling == "max":
             return usable
-        return usable * np.sqrt(np.where(largest > 0.0, np.mean((values / usable) ** 2, axis=0), 1.0))
+        mean_square = np.average((values / usable) ** 2, axis=0, weights=sample_weight)
+        return usable * np.sqrt(np.where(largest > 0.0, mean_square, 1.0))
 
     def _set(self, dual_coef, kernel_weights, transfer_weights, intercept=None):
         """Take what a subclass found: shapes (n, n_classes), (n_kernels,), (n_classes, K), (n_classes,)."""
@@ -222,28 +226,3 @@ class TransferClassifier(KernelClassifier):
     def _set_fitted_state(self, state):
         super()._set_fitted_state(state)
         self._priors = None
-
-
-def class_weights(given, classes, labels):
-    """Weight of every class's losses, as a dict class -> weight; `given` is None, "positive", "balanced" or
-    a dict."""
-    keys, counts = classes.tolist(), np.bincount(labels, minlength=classes.size)
-    if given is None:
-        return dict.fromkeys(keys, 1.0)
-    if isinstance(given, dict):
-        unknown = set(given) - set(keys)
-        if unknown:
-            raise ValueError(f"class_weight names classes that y does not have: {sorted(map(str, unknown))}")
-        return {c: check_positive(f"class_weight[{c!r}]", given.get(c, 1.0)) for c in keys}
-    if given == "balanced":
-        return dict(zip(keys, (labels.size / (classes.size * counts)).tolist(), strict=True))
-    if classes.size != 2:
-        raise ValueError(
-            f"class_weight='positive' needs exactly 2 classes, y has {classes.size}; use 'balanced' or a dict"
-        )
-    return {keys[0]: 1.0, keys[1]: float(counts[0] / counts[1])}
-
-
-def sample_weights(weights, classes, labels):
-    """The weight of each sample's class, shape (n,), from a dict class -> weight."""
-    return np.array([weights[c] for c in classes.tolist()])[labels]

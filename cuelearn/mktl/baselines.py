@@ -25,7 +25,7 @@ class OneSVM(TransferClassifier):
 
     averages_scores = False
 
-    def _train(self, labels, S, sample_weight=None):
+    def _train(self, labels, S, sample_weight):
         n_kernels, n_classes = self.bank_.n_kernels, self.classes_.size
         share = 1.0 / (n_kernels + (S.shape[1] if self.averages_scores else 0))
         weights, transfer = np.full(n_kernels, share), np.zeros((n_classes, S.shape[1]))
@@ -129,7 +129,7 @@ class PriorFeatures(TransferClassifier):
 
     memory: float = 2e9
 
-    def _train(self, labels, S, sample_weight=None):
+    def _train(self, labels, S, sample_weight):
         n_classes, found, coefs = self.classes_.size, [], []
         if S.shape[1] == 0:
             raise ValueError(

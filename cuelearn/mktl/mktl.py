@@ -9,9 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 from cuelearn.core.checks import as_generator
 from cuelearn.core.estimator import NON_NEGATIVE, SEQUENCE, Number, StrOptions, parameters
 from cuelearn.core.groupnorm import resolve_p
+from cuelearn.core.weights import class_weights
 from cuelearn.mkl.obscure import solve_obscure
+from cuelearn.mkl.problem import weights_of
 from cuelearn.mkl.single import stratified_folds
-from cuelearn.mktl.base import TransferClassifier, class_weights, documented, sample_weights
+from cuelearn.mktl.base import TransferClassifier, documented
 from cuelearn.mktl.problem import TransferProblem
 
 __all__ = ["MKTL", "P_RANGE", "solve_mktl"]
@@ -165,11 +167,11 @@ class MKTL(TransferClassifier):
     callback: object = None
     verbose: bool = False
 
-    def _train(self, labels, scores):
+    def _train(self, labels, scores, sample_weight):
         rng = as_generator(self.random_state)
-        self.class_weight_ = class_weights(self.class_weight, self.classes_, labels)
-        p = self._chosen_p(labels, scores, rng)
-        problem = self._problem(self.bank_, labels, scores, p)
+        self.class_weight_ = class_weights(self.class_weight, self.classes_, labels, sample_weight)
+        p = self._chosen_p(labels, scores, sample_weight, rng)
+        problem = self._problem(self.bank_, labels, scores, sample_weight, p)
         result = self._solve(problem, rng, callback=self._watch(), verbose=self.verbose)
         self._show(problem, result.dual_coef, result.kernel_weights)
         self._take_run(result)
@@ -180,9 +182,9 @@ class MKTL(TransferClassifier):
         """Two classes share their score groups."""
         return "hinge" if self.classes_.size == 2 else "multiclass"
 
-    def _problem(self, bank, labels, scores, p):
-        weight = sample_weights(self.class_weight_, self.classes_, labels)
-        options = {"p": p, "C": self.C, "loss": self._loss(), "sample_weight": weight}
+    def _problem(self, bank, labels, scores, sample_weight, p):
+        options = {"p": p, "C": self.C, "loss": self._loss()}
+        options |= weights_of(self.class_weight_, self.classes_, labels, sample_weight)
         return TransferProblem(bank, labels, self.classes_.size, scores, **options)
 
     def _solve(self, problem, rng, **options):
@@ -190,7 +192,7 @@ class MKTL(TransferClassifier):
             options["n_epochs_online"] = 0
         return solve_mktl(problem, tol=self.tol, n_epochs=self.n_epochs, rng=rng, **options)
 
-    def _chosen_p(self, labels, scores, rng):
+    def _chosen_p(self, labels, scores, sample_weight, rng):
         """The exponent, by cross-validation where several are given; the largest of equally good ones."""
         given = P_RANGE if isinstance(self.p, str) and self.p == "cv" else self.p
         vars(self).pop("p_scores_", None)
@@ -202,19 +204,22 @@ class MKTL(TransferClassifier):
             raise ValueError("p must hold at least one exponent to choose from, got an empty sequence")
         if any(isinstance(p, str) for p in given):
             raise ValueError(f"p must be one word or a sequence of numbers in (1, 2], got {self.p!r}")
-        folds = stratified_folds(labels, FOLDS, rng)
+        weight = np.ones(labels.size) if sample_weight is None else sample_weight
+        with_weight = np.flatnonzero(weight)
         accuracy = dict.fromkeys(tried, 0.0)
-        for train, test in folds:
+        for fold in stratified_folds(labels[with_weight], FOLDS, rng):
+            train, test = (with_weight[part] for part in fold)
             bank, cross = self.bank_.restrict(train), self.bank_.rows(test)[:, :, train]
             for p in tried:
-                problem = self._problem(bank, labels[train], scores[train], p)
+                problem = self._problem(bank, labels[train], scores[train], weight[train], p)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", ConvergenceWarning)
                     result = self._solve(problem, np.random.default_rng(0))
                 of_kernels, of_scores = problem.split(result.kernel_weights)
                 held = scores[test] @ (of_scores * problem.score_blocks(result.dual_coef)).T
                 held += np.tensordot(of_kernels, cross, axes=1) @ result.dual_coef
-                accuracy[p] += float(np.sum(np.argmax(held, axis=1) == labels[test])) / labels.size
+                right = np.argmax(held, axis=1) == labels[test]
+                accuracy[p] += float(weight[test] @ right) / float(weight.sum())
         self.p_scores_ = accuracy
         return max(tried, key=lambda p: (accuracy[p], p))
 

@@ -17,11 +17,12 @@ from threadpoolctl import ThreadpoolController
 
 from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import POSITIVE, parameters
+from cuelearn.core.weights import loss_weights
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.svm import balance_weights
 from cuelearn.mktl.ball import hinge_in_ball
-from cuelearn.mktl.base import TransferClassifier, class_weights, documented, sample_weights
+from cuelearn.mktl.base import TransferClassifier, documented
 
 __all__ = ["LeastSquares", "MultiKT", "MultiKTSolution", "least_squares_svm", "solve_multikt"]
 
@@ -291,10 +292,11 @@ class MultiKT(TransferClassifier):
 
     _parameter_constraints = {"max_radius": POSITIVE, "tol": POSITIVE}
 
-    def _train(self, labels, S):
+    def _train(self, labels, S, sample_weight):
+        self._refuse_weights(sample_weight)
         bank, n_classes, zeta = self.bank_, self.classes_.size, self.class_weight
         if isinstance(zeta, dict):
-            zeta = sample_weights(class_weights(zeta, self.classes_, labels), self.classes_, labels)
+            zeta = loss_weights(None, zeta, self.classes_, labels)
         weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
         kernel = combined_kernel(bank, weights, 1.0)
         options = {"C": self.C, "weights": zeta, "max_radius": self.max_radius, "tol": self.tol}

@@ -16,8 +16,6 @@ Equation 6.2 prints a sum of losses beside :math:`\lambda = 1/(CN)`; taken here 
 4.3.
 """
 
-import numpy as np
-
 from cuelearn.core.groupnorm import resolve_p
 from cuelearn.mkl.problem import MKLProblem
 
@@ -40,8 +38,8 @@ class TransferProblem(MKLProblem):
         section 6.5.2. Both are clipped to q >= 2.
     C : float > 0
     loss : {"multiclass", "hinge"}
-    sample_weight : ndarray of float64, shape (n_samples,), optional
-        c, positive; 1 by default.
+    sample_weight, class_weight
+        As of `MKLProblem`: the weights c above are :math:`s_i c_{y_i} n / W`.
 
     Examples
     --------
@@ -57,17 +55,8 @@ class TransferProblem(MKLProblem):
 
     many_kernels = False
 
-    def __init__(
-        self, bank, labels, n_classes, scores, *, p="auto", C=1.0, loss="multiclass", sample_weight=None
-    ):
-        super().__init__(bank, labels, n_classes, p=p, C=C, loss=loss, scores=scores)
-        if sample_weight is not None:
-            self.limits = np.ascontiguousarray(sample_weight, dtype=np.float64)
-            usable = self.limits.shape == (bank.n_samples,) and np.isfinite(self.limits).all()
-            if not usable or self.limits.min() <= 0.0:
-                raise ValueError(
-                    f"sample_weight must hold one positive number per training sample, {bank.n_samples}"
-                )
+    def __init__(self, bank, labels, n_classes, scores, **options):
+        super().__init__(bank, labels, n_classes, scores=scores, **options)
 
     def _resolve_p(self, p):
         if isinstance(p, str) and p not in ("auto", "auto-priors"):

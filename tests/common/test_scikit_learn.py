@@ -21,11 +21,11 @@ DEFAULTS = [
     if name not in ("SelectedSVM", "PriorFeatures")  # which need a selector, and priors: see VARIANTS
 ]
 #: Estimators whose `fit` refuses weights.
-NO_WEIGHTS = {"OBSCURE", "UFOMKL", "PegasosMKL", "MCMKL"}
+NO_WEIGHTS = {"MultiKT"}
 #: Estimators whose updates depend on the predictions of the visits before.
-ONLINE = {"KernelPA", *public("omcl"), "OKS", "OKSRegret", "SOM", "OM1", "MuTron"}
+ONLINE = {"KernelPA", "OM2", *public("omcl"), "OKS", "OKSRegret", "SOM", "OM1", "MuTron"}
 TWICE = "a second visit sees what the first has learnt, so that weight 2 is not the sample twice"
-MEAN = "the mean distance of the default RBF counts every sample once; test_weights.py has fixed kernels"
+MEAN = "equal to the gap, and the mean distance of RBF counts each sample once; test_weights.py has both"
 EQUIVALENCE = [f"check_sample_weight_equivalence_on_{form}_data" for form in ("dense", "sparse")]
 WEIGHT_CHECKS = [name for name in vars(estimator_checks) if name.startswith("check_sample_weight")]
 

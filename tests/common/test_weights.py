@@ -35,7 +35,14 @@ BINARY_SVMS = {
     "MuSVM": {"C": (0.5, 2.0), "validation": ..., "one_vs_rest": True},
     "AlignmentSVM": {"C": (0.5, 2.0), "validation": ..., "one_vs_rest": True},
 }
-WEIGHTED = {**BINARY_SVMS}
+MULTICLASS = {
+    "OBSCURE": {**TIGHT, "random_state": 0},
+    "UFOMKL": {**TIGHT, "p": 1.25, "alpha": 0.05, "random_state": 0},
+    "PegasosMKL": {**TIGHT, "p": 2.0, "n_epochs": 3, "random_state": 0},
+    "MCMKL": TIGHT,
+    "MKTL": {**TIGHT, "p": 1.25, "random_state": 0},
+}
+WEIGHTED = {**BINARY_SVMS, **MULTICLASS}
 #: Estimators whose stopping rule is not a gap of the objective: (relative) difference of decision values.
 LOOSE = {"MLMKLSA": 0.03, "MLMKLSum": 0.01}
 

@@ -83,10 +83,14 @@ def plain_dual(K, y, a, p, C, alpha=0.0, factor=1.0):
 
 
 class PlainDual:
-    """The dual vector of a run and one visit after the other, everything from scratch."""
+    """The dual vector of a run and one visit after the other, everything from scratch.
 
-    def __init__(self, K, y, n_classes, p, factor=1.0):
+    `cost` are the weights of the samples' losses; C is then the one for which lambda is 1/(C n).
+    """
+
+    def __init__(self, K, y, n_classes, p, factor=1.0, cost=None):
         self.K, self.y, self.q, self.factor = np.asarray(K, dtype=np.float64), y, dual_exponent(p), factor
+        self.cost = np.ones(y.size) if cost is None else cost
         self.A = np.zeros((y.size, n_classes))
 
     def visit(self, i, weights):
@@ -103,8 +107,8 @@ class PlainDual:
         return plain_norm(np.sqrt(2.0 * self.factor * self.K[:, i, i]), self.q)
 
     def add(self, i, rival, step):
-        self.A[i, self.y[i]] += step
-        self.A[i, rival] -= step
+        self.A[i, self.y[i]] += self.cost[i] * step
+        self.A[i, rival] -= self.cost[i] * step
 
 
 class TwinOM2(PlainDual):
@@ -157,7 +161,8 @@ class TwinBatch(PlainDual):
         has_loss = 1.0 - margin > 0.0
         if np.isfinite(self.radius):
             d = lam * self.t + self.s
-            bound = lam / q * plain_norm(self.norms(), q) + (self.gradient_norm(i) if has_loss else 0.0)
+            gradient_norm = self.cost[i] * self.gradient_norm(i) if has_loss else 0.0
+            bound = lam / q * plain_norm(self.norms(), q) + gradient_norm
             self.s += 0.5 * (np.sqrt(d**2 + q * bound**2 / self.radius**2) - d)
         eta = q / (lam * self.t + self.s)
         self.A *= 1.0 - lam * eta / q
@@ -239,21 +244,25 @@ def _feature_maps(K):
         yield vectors[:, keep] * np.sqrt(values[keep])
 
 
-def conic_optimum(K, y, p, C, alpha=0.0, loss="multiclass", tolerance=1e-10):
+def conic_optimum(K, y, p, C, alpha=0.0, loss="multiclass", tolerance=1e-10, weight=None, of_class=None):
     """Optimum of the primal problem, by an interior-point conic solver; p-norms through power cones, nothing
     approximated.
 
     Returns the optimal value and the block norms of the optimal w. The hinge problem is stated in its own
     form, one binary hyperplane without bias and labels -1 and 1, and knows nothing of the factor 1/2.
+    `weight` and `of_class` are the weights of samples and of classes.
     """
     n, n_classes = y.size, int(y.max()) + 1
-    lam = 1.0 / (C * n)
+    weight = np.ones(n) if weight is None else weight
+    total = weight.sum()
+    lam = 1.0 / (C * total)
+    weight = weight * (np.ones(n_classes) if of_class is None else of_class)[y]
     maps = list(_feature_maps(K))
     width = n_classes if loss == "multiclass" else 1
     blocks = [cp.Variable((features.shape[1], width)) if features.shape[1] else None for features in maps]
     used = [(features, block) for features, block in zip(maps, blocks, strict=False) if block is not None]
     if not used:
-        return 1.0, np.zeros(len(maps))
+        return float(weight.sum()) / total, np.zeros(len(maps))
     scores = sum(features @ block for features, block in used)
     slack = cp.Variable(n, nonneg=True)
     if loss == "multiclass":
@@ -270,7 +279,7 @@ def conic_optimum(K, y, p, C, alpha=0.0, loss="multiclass", tolerance=1e-10):
         length = cp.pnorm(norms, p, max_denom=1 << 16)
     bound = cp.Variable()
     constraints.append(length <= bound)
-    objective = 0.5 * lam * cp.square(bound) + cp.sum(slack) / n
+    objective = 0.5 * lam * cp.square(bound) + weight @ slack / total
     if alpha > 0.0:
         objective += alpha * cp.sum(norms)
     problem = cp.Problem(cp.Minimize(objective), constraints)

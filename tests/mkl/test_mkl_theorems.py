@@ -71,21 +71,30 @@ def lipschitz(problem):
     return np.sqrt(2.0 * problem.factor) * problem.bank.n_kernels ** (1.0 / problem.q)
 
 
-@given(streams(), st.lists(comparators(), min_size=1, max_size=3))
+@given(streams(), st.lists(comparators(), min_size=1, max_size=3), st.sampled_from([None, 0.5, 5.0]))
 @settings(max_examples=120)
-def test_mistake_bound_of_om2(stream, wanted):
-    """Theorem 4.1, one pass; the sum of step sizes over margin errors sharpens it."""
+def test_mistake_bound_of_om2(stream, wanted, largest):
+    """Theorem 4.1, one pass; the sum of step sizes over margin errors sharpens it. With weights mistakes,
+    losses and steps count so many times, and the first term is as many times as large as the largest."""
     problem, K, rng = stream
+    weight = np.ones(problem.labels.size)
+    if largest is not None:
+        weight = np.maximum(0.0, rng.uniform(-0.3 * largest, largest, size=weight.size))
+        weight[0] = largest
+        given = {"p": problem.p, "loss": problem.loss, "sample_weight": weight}
+        problem = MKLProblem(problem.bank, problem.labels, problem.n_classes, **given)
     result = solve_om2(problem, n_epochs=1, shuffle=False, rng=rng, certify=False)
-    mistakes = int(result.online_errors.sum())
+    wrong = np.zeros(weight.size, dtype=bool)
+    wrong[result.extra["visits"]] = result.online_errors
+    mistakes = weight[wrong].sum()
     # in one pass the coefficient at the label is the step size of the sample's only visit; 1 on a mistake
     step_sizes = result.dual_coef[np.arange(problem.labels.size), problem.labels]
-    assert step_sizes.min() >= 0.0 and step_sizes.max() <= 1.0
-    assert_allclose(step_sizes[result.online_errors], 1.0)
-    margin_errors = step_sizes[~result.online_errors].sum()
+    assert step_sizes.min() >= 0.0 and np.all(step_sizes <= weight)
+    assert_allclose(step_sizes[wrong], weight[wrong])
+    margin_errors = step_sizes[~wrong].sum()
     for kind, length in wanted:
         norm, losses = comparator(kind, length, problem, K, rng)
-        c, s = problem.q * lipschitz(problem) ** 2 * norm**2, losses.sum()
+        c, s = problem.q * lipschitz(problem) ** 2 * norm**2 * max(1.0, weight.max()), weight @ losses
         assert mistakes <= c + s + np.sqrt(s * c) - margin_errors + 1e-9
 
 

@@ -255,6 +255,33 @@ def test_ufo_steps(p, C, alpha, loss, n_classes, factor, route):
         assert np.array_equal(stream.point()[1] == 0.0, twin.point()[1] == 0.0)
 
 
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("rule", ["om2", "online", "batch", "pegasos", "ufo"])
+def test_weighted_steps(rule, route):
+    """A visit's update is multiplied by the weight of its loss; OM-2, which knows no mean, takes it as is."""
+    rng = np.random.default_rng(5)
+    s, c = rng.integers(0, 4, size=30) * rng.uniform(0.5, 2.0, size=30), {0: 0.5, 1: 3.0, 2: 1.0}
+    alpha = 0.02 if rule == "ufo" else 0.0
+    weights = {"sample_weight": s, "class_weight": c}
+    K, y, problem, rng = small_problem(p=1.3, C=2.0, alpha=alpha, **weights)
+    visited = np.flatnonzero(s)
+    raw = s * np.array([c[label] for label in y])
+    cost = raw * visited.size / s.sum()  # mean 1 over the samples that are visited, but for the classes
+    C = 2.0 * s.sum() / y.size
+    makes = {
+        "om2": (visit_om2, (), TwinOM2(K, y, 3, 1.3, cost=raw)),
+        "online": (visit_online, (0.5,), TwinOM2(K, y, 3, 1.3, cost=cost, eta=0.5)),
+        "batch": (visit_batch, (3.0,), TwinBatch(K, y, 3, 1.3, cost=cost, C=C, radius=3.0)),
+        "pegasos": (visit_pegasos, (), TwinBatch(K, y, 3, 1.3, cost=cost, C=C)),
+        "ufo": (visit_ufo, (), TwinUFO(K, y, 3, 1.3, cost=cost, C=C, alpha=alpha)),
+    }
+    loop, parameters, twin = makes[rule]
+    stream = Stream(problem, scores=route, cost=raw if rule == "om2" else None)
+    assert_array_equal(stream.visited, visited)
+    stream.start_stage(loop, *parameters, averages=rule == "ufo")
+    follow(stream, twin, rng.choice(visited, size=150))
+
+
 # ------------------------------------------------------------------ whole runs: orders, stages, samplings
 
 

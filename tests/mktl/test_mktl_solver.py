@@ -42,7 +42,8 @@ UNFINISHED = {"tol": None, "finish": False}
 
 def problem_of(K, S, y, *, loss="multiclass", weight=None, dtype=None, **settings):
     bank = KernelBank.from_stack(np.asarray(K) if dtype is None else np.asarray(K, dtype=dtype))
-    return TransferProblem(bank, y, int(y.max()) + 1, S, loss=loss, sample_weight=weight, **settings)
+    of_classes = None if weight is None else {c: weight[y == c][0] for c in range(int(y.max()) + 1)}
+    return TransferProblem(bank, y, int(y.max()) + 1, S, loss=loss, class_weight=of_classes, **settings)
 
 
 def fit(K, S, y, **options):
