@@ -92,8 +92,8 @@ class WatchedOMCL(OMCL):
         super()._open(X, n_classes)
         self.seen_ = [[] for _ in self.learners_]
 
-    def _observe_cue(self, X, labels, j, log=False):
-        trace = super()._observe_cue(X, labels, j, log)
+    def _observe_cue(self, X, labels, weights, j, log=False):
+        trace = super()._observe_cue(X, labels, weights, j, log)
         self.seen_[j].append(trace.scores)
         return trace
 
