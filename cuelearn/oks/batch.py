@@ -20,7 +20,7 @@ from cuelearn.core.checks import as_generator, check_positive
 from cuelearn.core.estimator import POSITIVE, SEQUENCE, parameters, validated
 from cuelearn.core.samples import validate_samples
 from cuelearn.core.weights import check_sample_weight
-from cuelearn.kernels import KernelBank
+from cuelearn.kernels import FeatureScaleWarning, KernelBank
 from cuelearn.kernels.definite import IndefiniteKernelWarning, one_warning
 from cuelearn.kernels.specifications import as_frame
 from cuelearn.mkl.base import KernelClassifier, two_columns
@@ -386,7 +386,9 @@ class MuSVM(OneKernelSVM):
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from cuelearn.oks import MuSVM
+    >>> from sklearn.preprocessing import scale
     >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = scale(X)  # columns of different units
     >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
     >>> model = MuSVM(cues, C=(1.0, 100.0), random_state=0).fit(X, y)
     >>> model.best_kernel_, model.validation_accuracy_.shape
@@ -438,7 +440,9 @@ class AlignmentSVM(OneKernelSVM):
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from cuelearn.oks import AlignmentSVM
+    >>> from sklearn.preprocessing import scale
     >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = scale(X)  # columns of different units
     >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
     >>> model = AlignmentSVM(cues, C=(1.0, 100.0), random_state=0).fit(X, y)
     >>> model.best_kernel_, bool(model.alignment_[0] > model.alignment_[1])
@@ -486,7 +490,9 @@ class SelectedSVM(OneKernelSVM):
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from cuelearn.oks import OKS, SelectedSVM
+    >>> from sklearn.preprocessing import scale
     >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = scale(X)  # columns of different units
     >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
     >>> model = SelectedSVM(OKS(cues, random_state=0), C=100.0, random_state=0).fit(X, y)
     >>> model.best_kernel_ == model.selector_.best_kernel_
@@ -525,7 +531,8 @@ class SelectedSVM(OneKernelSVM):
         y = y if y is None else column_or_1d(y, warn=True)
         begun = time.perf_counter()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", IndefiniteKernelWarning)  # is issued below
+            for category in (IndefiniteKernelWarning, FeatureScaleWarning):  # are issued below
+                warnings.simplefilter("ignore", category)
             selector = clone(self.selector).fit(X, y, sample_weight=sample_weight)
         return self._fit_selected(selector, X, y, time.perf_counter() - begun, sample_weight)
 
@@ -565,7 +572,8 @@ class SelectedSVM(OneKernelSVM):
             return super()._kernel(j, spent)
         if j not in self._made:  # this kernel and no other is computed, and once
             spent["values"] += self._matrix()
-            with timed(spent, "kernels"):
+            with timed(spent, "kernels"), warnings.catch_warnings():
+                warnings.simplefilter("ignore", FeatureScaleWarning)  # was issued for the bank
                 triple, options = self.bank_.triples[j], {"normalize": self.normalize, "memory": np.inf}
                 self._made[j] = kernel_alone(KernelBank([triple], self._samples, **options), 0)
         return self._made[j]
@@ -607,7 +615,9 @@ def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=No
     >>> from sklearn.datasets import load_breast_cancer
     >>> from cuelearn.kernels import RBF
     >>> from cuelearn.oks import OKS, select_then_fit
+    >>> from sklearn.preprocessing import scale
     >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = scale(X)  # columns of different units
     >>> columns = {"mean": slice(0, 10), "error": slice(10, 20), "worst": slice(20, 30)}
     >>> cues = [(name, RBF(), part) for name, part in columns.items()]
     >>> model = select_then_fit(OKS(cues, random_state=0), X, y, random_state=0)

@@ -69,7 +69,9 @@ class MuTron(OnlineKernels):
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from cuelearn.oks import MuTron
+    >>> from sklearn.preprocessing import scale
     >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = scale(X)  # columns of different units
     >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
     >>> model = MuTron(cues, random_state=0).fit(X, y)
     >>> model.best_kernel_, model.validation_accuracy_.shape

@@ -65,7 +65,9 @@ class OKS(SamplingKernels):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from cuelearn.kernels import RBF
     >>> from cuelearn.oks import OKS
+    >>> from sklearn.preprocessing import scale
     >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = scale(X)  # columns of different units
     >>> columns = {"mean": slice(0, 10), "error": slice(10, 20), "worst": slice(20, 30)}
     >>> cues = [(name, RBF(), part) for name, part in columns.items()]
     >>> OKS(cues, n_epochs=5, random_state=0).fit(X, y).best_kernel_ in ("mean", "worst")

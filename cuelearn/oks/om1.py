@@ -111,7 +111,9 @@ class OM1(StreamingKernels):
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from cuelearn.oks import OM1
+    >>> from sklearn.preprocessing import scale
     >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = scale(X)  # columns of different units
     >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
     >>> model = OM1(cues, random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.8)

@@ -95,7 +95,9 @@ class OKSRegret(SamplingKernels):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from cuelearn.kernels import RBF
     >>> from cuelearn.oks import OKSRegret
+    >>> from sklearn.preprocessing import scale
     >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = scale(X)  # columns of different units
     >>> cues = [("mean", RBF(), slice(0, 10)), ("error", RBF(), slice(10, 20))]
     >>> model = OKSRegret(cues, loss="logistic", random_state=0).fit(X, y)
     >>> float(model.kernel_probabilities_.sum().round(6))

@@ -59,7 +59,9 @@ class SOM(SamplingKernels):
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from cuelearn.oks import SOM
+    >>> from sklearn.preprocessing import scale
     >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = scale(X)  # columns of different units
     >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
     >>> model = SOM(cues, n_epochs=5, random_state=0).fit(X, y)
     >>> model.best_kernel_

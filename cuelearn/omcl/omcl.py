@@ -323,7 +323,7 @@ class OMCL(MultiCueClassifier):
     >>> from cuelearn.kernels import RBF
     >>> from cuelearn.omcl import OMCL, ProjectronPlusPlus
     >>> data = load_mfeat()
-    >>> cues = [(cue, ProjectronPlusPlus(RBF(), eta=0.3), columns) for cue, columns in data.cues.items()]
+    >>> cues = [(cue, ProjectronPlusPlus(RBF(), eta=0.3), data.cues[cue]) for cue in ("pix", "fac", "kar")]
     >>> bounded = OMCL(cues, shuffle=True, random_state=0).fit(data.X, data.y)
     >>> bool(bounded.score(data.X, data.y) > 0.95)
     True

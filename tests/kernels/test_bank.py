@@ -38,6 +38,7 @@ from cuelearn.kernels import (
 from cuelearn.kernels import bank as bank_module
 from cuelearn.kernels.specifications import resolve_columns
 from cuelearn.mkl import AverageKernelSVM
+from cuelearn.oks import OKS, SelectedSVM
 from cuelearn.omcl import KernelPerceptron
 
 CLOSE = {"rtol": 0, "atol": 2e-6}  # float32 kernels of unit diagonal
@@ -710,6 +711,7 @@ def test_columns_of_different_units_warn_once():
         AverageKernelSVM([(name, ExpDistance(), columns) for name, columns in parts.items()]),
         KernelPerceptron(RBF()),
         KernelPerceptron(RBF(gamma=0.1)),
+        SelectedSVM(OKS(random_state=0), C=1.0),
     ]
     for model in models:
         (message,) = scale_warnings(lambda model=model: model.fit(cancer, y))
