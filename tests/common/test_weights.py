@@ -144,6 +144,21 @@ def test_labels_of_an_indicator_matrix(name):
                 np.testing.assert_allclose(found, wanted, atol=5e-3 * np.abs(wanted).max())
 
 
+@pytest.mark.parametrize("name", ["NoTransfer", "AverageTL", "PriorFeatures"])
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 2.0}], ids=str)
+def test_transfer_baselines_repeat_and_leave_out(name, class_weight):
+    K, y, weights = problem()
+    rows = np.repeat(np.arange(N), weights.astype(int))
+    S = np.eye(3)[y] + np.random.default_rng(1).normal(size=(N, 3))
+    options = {"kernels": "precomputed", "C": 2.0, "class_weight": class_weight}
+    weighted = ESTIMATORS[name](**options).fit(K, y, scores=S, sample_weight=weights)
+    repeated = ESTIMATORS[name](**options).fit(K[:, rows[:, None], rows], y[rows], scores=S[rows])
+    wanted = repeated.decision_function(K[:, :, rows], scores=S)
+    found = weighted.decision_function(K, scores=S)
+    assert np.abs(found - wanted).max() < 5e-3 * np.abs(wanted).max()
+    assert not np.isin(weighted.support_, np.flatnonzero(weights == 0.0)).any()
+
+
 def test_selected_svm_weighs_its_machines():
     K, y, weights = problem()
     model = SelectedSVM(OKS("precomputed", one_vs_rest=True, random_state=0), C=2.0, class_weight={1: 2.0})
