@@ -20,6 +20,7 @@ from cuelearn.kernels.definite import (
     ROUNDING,
     indefinite,
     indefinite_matrix,
+    inverse_lengths,
     ratio_of,
     sample_of,
 )
@@ -232,7 +233,7 @@ class KernelBank:
             raise ValueError(f"memory must be a number of bytes, at least 0, got {memory!r}.")
         self.dtype, self.memory = dtype, float(memory)
         self.stack, self._stored, self._all_groups = None, {}, None
-        self._indefinite, self._rounding = None, ROUNDING
+        self._indefinite, self._within, self._rounding = None, set(), ROUNDING
 
     def _root_of(self, quantity, c, wanted):
         """The number of the root from which a quantity of a cue is computed."""
@@ -411,14 +412,18 @@ class KernelBank:
         self.names = list(self.names)
         check_names(self.names)
         if _flag("validate", validate):
-            problems = [None] * F
+            looks = [None] * F
 
             def one(f):
-                problems[f] = matrix_problem(K[f], f"kernel {self.names[f]!r} of the stack")
+                looks[f] = look_at(K[f], f"kernel {self.names[f]!r} of the stack")
 
             tiles.run(one, range(F), K.size)
-            for problem in filter(None, problems):
-                raise ValueError(problem)
+            for problem, _ in looks:
+                if problem:
+                    raise ValueError(problem)
+            self._within = {
+                name for name, (_, n_above) in zip(self.names, looks, strict=True) if n_above == 0
+            }
         else:
             self._indefinite = {}
         self.normalize, self.stack = False, K
@@ -461,21 +466,20 @@ class KernelBank:
         def one(task):
             place, f = task
             part = self.stack[f][np.ix_(chosen, chosen)] if near is None else near[place]
-            matrix = self._matrix_of(f)
-            found[f] = indefinite(part, np.nan if matrix is None else ratio_of(matrix), self._rounding)
+            found[f] = indefinite(part, self._ratio(f), self._rounding)
 
         tiles.run(one, list(enumerate(doubtful)), len(doubtful) * self.n_samples**2)
         return {self.names[f]: found[f] for f in doubtful if found[f] is not None}
 
-    def _matrix_of(self, f):
-        """The matrix of a kernel where it is in memory and its values are not exponentials, or None."""
-        if self.kernels_[f].quantity == "distance matrix":
-            return None
+    def _ratio(self, f):
+        """As of `ratio_of`; NaN also for exponentials, and without the matrix in memory."""
+        if self.names[f] in self._within or self.kernels_[f].quantity == "distance matrix":
+            return np.nan
         if self.resident:
-            return self.stack[f]
+            return ratio_of(self.stack[f])
         if self.kernels_[f].quantity == "kernel matrix":
-            return self._train.arrays[self._roots[self._forms[f].root].cue]["matrix"].values
-        return None
+            return ratio_of(self._train.arrays[self._roots[self._forms[f].root].cue]["matrix"].values)
+        return np.nan
 
     @property
     def bases(self):
@@ -935,7 +939,7 @@ def _training_matrix(raw, name, distance, dtype):
     if raw.shape != (n, n):
         raise ValueError(f"{what} must be square (n, n), got shape {raw.shape}.")
     matrix = np.ascontiguousarray(raw, dtype=dtype)
-    problem = matrix_problem(matrix, what)
+    problem, _ = look_at(matrix, what)
     if problem:
         raise ValueError(problem)
     if distance:
@@ -948,8 +952,8 @@ def _training_matrix(raw, name, distance, dtype):
     return matrix
 
 
-def matrix_problem(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
-    """What is wrong with a precomputed matrix, or None.
+def look_at(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
+    """What is wrong with a precomputed matrix, or None; and how many |k(x, z)| exceed sqrt(k(x, x) k(z, z)).
 
     A symmetric matrix has the same sums, each entry times a random number, along its rows and its columns.
     Only where these differ by a quarter of what is tolerated, or are too large, are all pairs compared.
@@ -958,15 +962,22 @@ def matrix_problem(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
     n, lowest = len(matrix), float(diagonal.min())
     problem = scale_problem(what, diagonal, least) if np.isfinite(diagonal).all() else None
     if problem:
-        return problem
+        return problem, 0
     factors, by_rows, by_columns = np.random.default_rng(0).uniform(0.5, 1.0, n), np.empty(n), np.empty(n)
     planes = tiles.planes_of(matrix)
-    tiles.sums_both_ways(planes.flat, 0, planes.width, factors, by_rows, by_columns)
+    with np.errstate(invalid="ignore"):
+        scale = inverse_lengths(diagonal, matrix.dtype)
+    n_above = tiles.sums_both_ways(planes.flat, 0, planes.width, factors, scale, by_rows, by_columns)
     with np.errstate(invalid="ignore"):
         differ, largest_sum = np.abs(by_rows - by_columns).max(), np.abs(by_rows).max()
     largest = max(largest_sum / n, float(diagonal.max()))  # or more
     if lowest >= 0.0 and largest_sum <= LARGEST_KERNEL and differ <= 0.25 * tolerance * largest:
-        return None
+        return None, n_above
+    return compared_problem(matrix, what, lowest, tolerance), n_above
+
+
+def compared_problem(matrix, what, lowest, tolerance):
+    """What is wrong with a precomputed matrix whose pairs are all compared, or None."""
     largest = asymmetry = 0.0
     for tile in tiles.upper_tiles(len(matrix)):
         part, mirrored = matrix[tile.place], matrix[tile.c0 : tile.c1, tile.r0 : tile.r1].T
@@ -990,7 +1001,7 @@ def check_batch(X, seen):
     for j, own in enumerate(own_blocks(X, seen)):
         what = ("X" if X.ndim == 2 else f"kernel {j} of X") + ", a batch with itself,"
         # looser: no more than rows are used, in any precision
-        problem = matrix_problem(own, what, 0.0 if seen else None, BATCH_TOLERANCE)
+        problem, _ = look_at(own, what, 0.0 if seen else None, BATCH_TOLERANCE)
         if problem:
             raise ValueError(problem)
 

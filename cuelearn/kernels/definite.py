@@ -11,21 +11,23 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from scipy.linalg import LinAlgError, cholesky, eigh, eigvalsh
+from scipy.linalg import eigh, eigvalsh
+from scipy.linalg.lapack import dpotrf
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.kernels.specifications import real_values
-from cuelearn.kernels.tiles import planes_of
+from cuelearn.kernels.tiles import LARGEST_RATIO, count_excess, planes_of
 
 __all__ = ["IndefiniteKernelWarning", "nearest_psd"]
 
 # What counts as rounding: a negative eigenvalue as a share of the largest, and by what share |k(x, z)| may
 # exceed its bound. The second number is for matrices that were given in half precision.
-ROUNDING, HALF_ROUNDING = 1e-4, 1e-2
+ROUNDING, HALF_ROUNDING = LARGEST_RATIO - 1.0, 1e-2
 # The same for a diagonal entry, as a share of the largest.
 SMALL_DIAGONAL = 1e-6
-# Most and least samples whose eigenvalues are looked at, and operations for those of all kernels together.
-MOST_SAMPLES, LEAST_SAMPLES, OPERATIONS = 256, 64, 1e9
+# Samples whose eigenvalues are looked at: one of so many, but within these limits; fewer (the last number at
+# least) where the operations for all kernels would be more than so many.
+SAMPLE_EVERY, SMALL_SAMPLE, MOST_SAMPLES, OPERATIONS, LEAST_SAMPLES = 20, 128, 256, 1e9, 64
 # Kernels that a warning describes; the others are counted.
 MOST_NAMED = 3
 # Packages whose lines a warning does not point to.
@@ -77,34 +79,37 @@ class Indefinite(NamedTuple):
 def sample_of(n, n_kernels=1):
     """The samples whose eigenvalues are looked at: the same for the same numbers of samples and kernels."""
     fit = int((OPERATIONS / max(1, n_kernels)) ** (1.0 / 3.0))
-    size = min(n, max(LEAST_SAMPLES, min(MOST_SAMPLES, fit)))
+    size = min(n, max(LEAST_SAMPLES, min(max(SMALL_SAMPLE, n // SAMPLE_EVERY), MOST_SAMPLES, fit)))
     return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
 
 
-@njit(nogil=True, cache=True, fastmath={"nnan", "ninf", "nsz", "reassoc", "contract"})
+@njit(nogil=True, cache=True)
 def _largest_ratio(flat, width, scale):
-    """Largest ``|k_ij| scale_i scale_j`` above the diagonal."""
-    largest = flat.dtype.type(0)
-    for i in range(scale.shape[0]):
-        row = flat[i * width : i * width + scale.shape[0]]
-        of_row = flat.dtype.type(0)
-        for j in range(i + 1, scale.shape[0]):
-            of_row = max(of_row, abs(row[j]) * scale[j])
-        largest = max(largest, of_row * scale[i])
-    return largest
+    """Largest ``|k_ij| scale_i scale_j`` above the diagonal, NaN if none is above `LARGEST_RATIO`."""
+    n, largest = scale.shape[0], 0.0
+    for i in range(n):
+        row = flat[i * width : i * width + n]
+        if count_excess(row, i, scale) > 0:
+            for j in range(i + 1, n):
+                largest = max(largest, abs(row[j]) * scale[j] * scale[i])
+    return largest if largest > 0.0 else np.nan
+
+
+def inverse_lengths(diagonal, dtype):
+    """1 / sqrt(k(x, x)), where what is rounding beside the largest is taken for larger; very large where all
+    are 0."""
+    top = float(diagonal.max())
+    if top <= 0.0:
+        return np.full(len(diagonal), np.finfo(dtype).max ** 0.25, dtype)
+    return (1.0 / np.sqrt(np.maximum(diagonal.astype(np.float64), SMALL_DIAGONAL * top))).astype(dtype)
 
 
 def ratio_of(matrix):
-    """Largest ``|k(x, z)| / sqrt(k(x, x) k(z, z))`` of a finite symmetric matrix with contiguous rows.
-
-    Diagonal entries at the level of rounding are taken for larger than they are. inf where the whole diagonal
-    is 0 and other entries are not.
-    """
-    diagonal = np.diagonal(matrix).astype(np.float64)
-    top, planes = float(diagonal.max()), planes_of(matrix)
-    scale = 1.0 / np.sqrt(np.maximum(diagonal, SMALL_DIAGONAL * top)) if top > 0.0 else np.ones(len(matrix))
-    largest = float(_largest_ratio(planes.flat, planes.width, scale.astype(matrix.dtype)))
-    return largest if top > 0.0 or largest == 0.0 else np.inf
+    """Largest ``|k(x, z)| / sqrt(k(x, x) k(z, z))`` of a finite symmetric matrix with contiguous rows; NaN if
+    it is not above `LARGEST_RATIO`."""
+    planes = planes_of(matrix)
+    scale = inverse_lengths(np.diagonal(matrix), matrix.dtype)
+    return float(_largest_ratio(planes.flat, planes.width, scale))
 
 
 def indefinite(part, ratio=np.nan, tolerance=ROUNDING):
@@ -113,9 +118,9 @@ def indefinite(part, ratio=np.nan, tolerance=ROUNDING):
     unit = max(float(np.diagonal(part).max()), np.finfo(float).tiny)  # at most the largest eigenvalue
     within = not ratio > 1.0 + tolerance
     if within:
-        with contextlib.suppress(LinAlgError):  # ten times as fast as the eigenvalues
-            shifted = part / unit + tolerance * np.eye(len(part))
-            cholesky(shifted, overwrite_a=True, check_finite=False)
+        shifted = part / unit
+        shifted.ravel()[:: len(part) + 1] += tolerance
+        if dpotrf(shifted.T, clean=False, overwrite_a=True)[1] == 0:  # ten times as fast as the eigenvalues
             return None
     values = eigvalsh(part / unit, check_finite=False) * unit
     found = Indefinite(float(values[0]), float(values[-1]), len(part), float(ratio))

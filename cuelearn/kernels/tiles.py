@@ -33,6 +33,9 @@ STACK_TILE = 256
 NEAR = 1e-5
 NEAR_EUCLIDEAN = 1e-2
 
+# What |k(x, z)| / sqrt(k(x, x) k(z, z)) may be: 1, but for the rounding of float32.
+LARGEST_RATIO = 1.0 + 1e-4
+
 # Blocks of fewer entries than this are computed by the calling thread alone; to start a thread takes 0.1 ms.
 WORTH_THREADS = 100_000
 
@@ -179,10 +182,23 @@ def mirror(planes, plane, tile):
     _mirror(planes.flat, plane * planes.plane, planes.width, *tile)
 
 
+@njit(nogil=True, cache=True, fastmath=_SUMS)
+def count_excess(row, i, scale):
+    """How many ``|row[j]| scale[i] scale[j]``, j > i, are above `LARGEST_RATIO`; any number beside a NaN.
+
+    A count is vectorised, a largest value would not be.
+    """
+    n_above, limit = 0, row.dtype.type(LARGEST_RATIO) / scale[i]
+    for j in range(i + 1, scale.shape[0]):
+        n_above += abs(row[j]) * scale[j] > limit
+    return n_above
+
+
 @njit(nogil=True, cache=True, fastmath=_SUMS - {"nnan", "ninf"})
-def sums_both_ways(flat, start, width, factors, by_rows, by_columns):
-    """Sums of a square matrix times `factors` along its rows and along its columns, in one read."""
-    n = factors.shape[0]
+def sums_both_ways(flat, start, width, factors, scale, by_rows, by_columns):
+    """Sums of a square matrix times `factors` along its rows and along its columns, in one read; returns
+    `count_excess` of all rows, which are in the cache still."""
+    n, n_above = factors.shape[0], 0
     by_columns[:] = 0.0
     for i in range(0, n - 1, 2):
         first = flat[start + i * width : start + i * width + n]
@@ -193,6 +209,7 @@ def sums_both_ways(flat, start, width, factors, by_rows, by_columns):
             total_s += second[j] * factors[j]
             by_columns[j] += first[j] * f + second[j] * s
         by_rows[i], by_rows[i + 1] = total_f, total_s
+        n_above += count_excess(first, i, scale) + count_excess(second, i + 1, scale)
     if n % 2:
         last = flat[start + (n - 1) * width : start + (n - 1) * width + n]
         total = 0.0
@@ -200,6 +217,7 @@ def sums_both_ways(flat, start, width, factors, by_rows, by_columns):
             total += last[j] * factors[j]
             by_columns[j] += last[j] * factors[n - 1]
         by_rows[n - 1] = total
+    return n_above
 
 
 @njit(nogil=True, cache=True)

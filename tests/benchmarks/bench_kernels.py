@@ -13,10 +13,13 @@ import resource
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 
+from cuelearn.datasets import load_pendigits
 from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly
+from cuelearn.mkl import OBSCURE, UFOMKL, AverageKernelSVM
 
 
 def median_seconds(function, repeats):
@@ -121,10 +124,39 @@ def distances(n):
     return rows
 
 
+def definite(n):
+    """How long it takes to see that given kernels are kernels, beside the shortest fits on Pendigits."""
+    data = load_pendigits()
+    chosen = data.train[:n]
+    X, y = data.X[chosen], data.y[chosen]
+    triples = [(name, RBF(), columns) for name, columns in data.cues.items()]
+    stack = KernelBank(triples, X, memory=4e9).stack
+    bank = KernelBank.from_stack(stack)
+    check = median_seconds(bank._find_indefinite, 7)
+    rows = [
+        (f"Pendigits, {len(stack)} kernels, n = {n}: are they positive semidefinite?", check, stack.nbytes)
+    ]
+    for model in (OBSCURE(random_state=0), UFOMKL(random_state=0), AverageKernelSVM()):
+        seconds = median_seconds(partial(model.set_params(kernels="precomputed").fit, stack, y), 1)
+        share = f"  fit of {type(model).__name__}, of which that is {check / seconds:.2%}"
+        rows.append((share, seconds, stack.nbytes))
+    return rows
+
+
+def many_given(n, F):
+    """The same for many given kernels, of which fewer samples are looked at."""
+    X = np.random.default_rng(0).normal(size=(n, 5))
+    stack = KernelBank([(f"{f}", RBF(gamma=1.0 + f), slice(None)) for f in range(F)], X, memory=8e9).stack
+    check = median_seconds(KernelBank.from_stack(stack, validate=True)._find_indefinite, 3)
+    return [(f"{F} given kernels, n = {n}: are they positive semidefinite?", check, stack.nbytes)]
+
+
 CASES = {
     "scales": (many_scales, (680, 20), (680, 200)),
     "resident": (resident, (500, 39), (3060, 39)),
     "distances": (distances, (1000,), (10_000,)),
+    "definite": (definite, (1000,), (7494,)),
+    "many given": (many_given, (680, 200), (680, 1400)),
     "mnist": (mnist_like, (6_000,), (60_000,)),
 }
 
