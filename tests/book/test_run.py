@@ -305,9 +305,11 @@ def test_killed_run_leaves_nothing_half_done_and_goes_on(tmp_path, ending):
     notebook(tmp_path, SLOW)
     points = tmp_path / ".cache" / "sweeps" / "slow"
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore Ctrl-C
     process = subprocess.Popen(
         command(tmp_path), env=environment(), **pipes, text=True, start_new_session=True
     )
+    signal.signal(signal.SIGINT, heard)
     deadline = time.monotonic() + 90
     while len(list(points.glob("[!.]*.pkl"))) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
