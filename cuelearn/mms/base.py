@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core.estimator import Estimator
-from cuelearn.mms.candidates import check_candidates, named
+from cuelearn.mms.candidates import CandidateSet, check_candidates, named
 from cuelearn.mms.inference import best_labelings
 
 __all__ = ["FLOATS", "BagClassifier"]
@@ -83,8 +83,39 @@ class BagClassifier(Estimator):
         return named(np.stack([np.argmax(s, axis=1) for s in scores], axis=1), classes)
 
     def score(self, X, y, candidates=None):
-        """Share of labels that `predict` gets right; y has its shape and names from `classes_`."""
+        """Share of labels that `predict` gets right.
+
+        Parameters
+        ----------
+        X : as in `decision_function`
+        y : array-like, of the shape of what `predict` gives, with names from `classes_`; or CandidateSet
+            The truth. Where only candidates are known, in cross-validation for one, a bag's labels count as
+            right that agree with the candidate which agrees with most of them: 1 less the mean ambiguous loss
+            (Cour, Sapp, Taskar: Learning from partial labels, JMLR 2011, bound the true error by it).
+        candidates : CandidateSet, optional
+            As of `predict`.
+
+        Returns
+        -------
+        float
+        """
+        if isinstance(y, CandidateSet):
+            return self._agreement(X, y, candidates)
         predicted, y = self.predict(X, candidates), np.asarray(y)
         if y.shape != predicted.shape:
             raise ValueError(f"y must have shape {predicted.shape}, got {y.shape}")
         return float(np.mean(predicted == y))
+
+    def _agreement(self, X, y, candidates):
+        """Share of the labels in which predictions agree with the nearest candidates."""
+        check_is_fitted(self, "classes_")
+        check_candidates(y, classes=self._list(self.classes_))
+        if candidates is None:
+            scores = self._possible(self._scores(X))
+            check_candidates(y, len(scores[0]))
+            numbers = np.stack([np.argmax(s, axis=1) for s in scores], axis=1)
+        else:
+            numbers = self._within(X, candidates)
+        ends = zip(y.bag_starts[:-1], y.bag_starts[1:], strict=True)
+        losses = [y.loss(i, numbers[start:end]) for i, (start, end) in enumerate(ends)]
+        return 1.0 - sum(losses) / numbers.size

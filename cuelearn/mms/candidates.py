@@ -273,6 +273,17 @@ class CandidateSet:
     >>> faces = CandidateSet([[[1, 2], [1, 0], [0, 2], [2, 1], [0, 1], [2, 0]]], null=0)
     >>> faces.n_candidates, faces.contains(0, [2, 1]), faces.loss(0, [1, 1])
     ([6], True, 1)
+
+    Cross-validation splits X and candidates by bags; bags of one instance need no groups.
+
+    >>> import numpy as np
+    >>> from sklearn.model_selection import GroupKFold, cross_val_score
+    >>> from cuelearn.mms import MMS
+    >>> X = np.eye(2)[[0, 1] * 6]
+    >>> bags = CandidateSet([[[0, 1], [1, 0]], [[0, 1]]] * 3)
+    >>> options = {"groups": bags.bag_of, "cv": GroupKFold(3)}  # any search takes them too
+    >>> cross_val_score(MMS(random_state=0), X, bags, **options)
+    array([1., 1., 1.])
     """
 
     def __init__(self, candidates, *, n_labels=None, classes=None, null=None, priors=None):
@@ -403,6 +414,26 @@ class CandidateSet:
 
     def __len__(self):
         return self.n_bags
+
+    @property
+    def shape(self):
+        """(n_instances,): scikit-learn's tools index a set beside X, by instances."""
+        return (self.n_instances,)
+
+    def __getitem__(self, rows):
+        """The `CandidateSet` of the bags to which some rows of X belong, whole bags one after the other."""
+        index = rows[0] if isinstance(rows, tuple) else rows
+        index = np.arange(self.n_instances)[index]
+        if index.ndim != 1:
+            raise TypeError(f"rows must be a slice, integers or a mask of instances, got {rows!r}")
+        bags = self.bag_of[index]
+        bags = bags[index == self.bag_starts[bags]]
+        if bags.size == 0 or not np.array_equal(self.rows(bags), index):
+            raise ValueError(
+                "rows must be those of whole bags, one bag after the other; scikit-learn's tools split bags "
+                "by groups=candidates.bag_of with cv=GroupKFold(n_splits)"
+            )
+        return self.take(bags)
 
     def __repr__(self):
         sizes = ", ".join(map(str, self.n_labels))

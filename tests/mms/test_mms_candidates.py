@@ -31,8 +31,9 @@ from mms_twins import (
 )
 from scipy.sparse import coo_array, csc_array, csr_array, lil_matrix
 from scipy.stats import chisquare
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_val_score
 
-from cuelearn.mms import inference
+from cuelearn.mms import MMS, inference
 from cuelearn.mms.candidates import CandidateSet, Matching
 
 
@@ -369,3 +370,31 @@ def test_partial_labels_from_an_indicator_matrix():
     named = CandidateSet.from_indicator(frame)
     assert named.classes[0].tolist() == ["a", "b", "c"] and named.bag(0)[:, 0, 0].tolist() == [0, 2]
     assert CandidateSet.from_indicator(frame, classes=["x", "y", "z"]).classes[0].tolist() == ["x", "y", "z"]
+
+
+def test_bags_in_scikit_learns_tools():
+    y = np.arange(24) % 3
+    X = np.eye(3)[y]
+    bags = CandidateSet([[part, part[::-1]] for part in y.reshape(-1, 2)], n_labels=3)
+    assert (
+        bags.shape == (24,)
+        and len(bags[[4, 5, 0, 1]]) == 2
+        and bags[2:6, ...].bag(0).tolist() == bags.bag(1).tolist()
+    )
+    for rows in ([0], [1, 0], slice(1, 5), []):
+        with pytest.raises(ValueError, match=r"whole bags.*groups=candidates.bag_of with cv=GroupKFold"):
+            bags[np.array(rows, dtype=int) if isinstance(rows, list) else rows]
+    with pytest.raises(TypeError, match="rows must be a slice, integers or a mask"):
+        bags[0]
+    options = {"groups": bags.bag_of, "cv": GroupKFold(3)}
+    model = MMS(random_state=0)
+    assert cross_val_score(model, X, bags, error_score="raise", **options).tolist() == [1.0] * 3
+    search = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=GroupKFold(3)).fit(X, bags, groups=bags.bag_of)
+    assert search.best_score_ == 1.0 and search.predict(X).shape == (24,)
+    assert cross_val_predict(model, X, bags, **options).shape == (24,)
+    single = CandidateSet.from_labels(y)
+    assert cross_val_score(model, X, single, cv=3, error_score="raise").tolist() == [1.0] * 3
+    fitted = model.fit(X, single)
+    assert fitted.score(X, CandidateSet.from_labels((y + (y == 0)) % 3, n_labels=3)) == pytest.approx(2 / 3)
+    with pytest.raises(ValueError, match="whole bags"):
+        cross_val_score(model, X, bags, cv=5)
