@@ -189,7 +189,8 @@ def count_excess(row, i, scale):
     A count is vectorised, a largest value would not be.
     """
     n_above, limit = 0, row.dtype.type(LARGEST_RATIO) / scale[i]
-    for j in range(i + 1, scale.shape[0]):
+    row, scale = row[i + 1 :], scale[i + 1 :]  # indices from 0 on: no test for negative ones
+    for j in range(row.shape[0]):
         n_above += abs(row[j]) * scale[j] > limit
     return n_above
 
