@@ -307,7 +307,12 @@ def test_killed_run_leaves_nothing_half_done_and_goes_on(tmp_path, ending):
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     heard = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore Ctrl-C
     process = subprocess.Popen(
-        command(tmp_path), env=environment(), **pipes, text=True, start_new_session=True
+        command(tmp_path),
+        env=environment(),
+        **pipes,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # ignored in background
     )
     signal.signal(signal.SIGINT, heard)
     deadline = time.monotonic() + 90
