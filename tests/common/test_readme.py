@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from sklearn.model_selection import cross_val_score
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -50,7 +51,8 @@ def test_pages_run_as_pasted(tmp_path, monkeypatch):
         exec(compile(block, "page", "exec"), names)
         found.append(names)
     plt.close("all")
-    _, search, split, labels, stream, kinds, bags, transfer, photos = found
+    scaled, _, search, split, labels, stream, kinds, bags, transfer, photos = found
+    assert cross_val_score(scaled["model"], scaled["X"], scaled["y"]).mean() > 0.96
     assert search["search"].best_score_ > 0.8
     numbers, y = split["test"], split["y"]
     assert split["bagged"].score(numbers[:, None], y[numbers]) > 0.8
