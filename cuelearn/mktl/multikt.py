@@ -125,7 +125,16 @@ class MultiKTSolution(NamedTuple):
 
 
 def solve_multikt(
-    kernel, labels, n_classes, scores=None, *, C=1.0, weights="balanced", max_radius=1.0, tol=1e-6
+    kernel,
+    labels,
+    n_classes,
+    scores=None,
+    *,
+    C=1.0,
+    weights="balanced",
+    sample_weight=None,
+    max_radius=1.0,
+    tol=1e-6,
 ):
     """Multi-KT on one kernel matrix; see `MultiKT` for the problem.
 
@@ -139,6 +148,8 @@ def solve_multikt(
     C, max_radius, tol : float > 0
     weights : "balanced", or ndarray of float > 0, shape (n,), or None
         Of the samples: balanced for each binary problem, the same for all problems, or 1.
+    sample_weight : ndarray of float > 0, shape (n,), optional
+        Factors on `weights`, by which the samples are counted where these are "balanced".
 
     Returns
     -------
@@ -166,7 +177,9 @@ def solve_multikt(
         for k in range(len(classes)):
             if machine is None or per_problem:
                 zeta = np.ones(n) if weights is None else weights
-                zeta = balance_weights(signs[:, k]) if per_problem else np.asarray(zeta, dtype=float)
+                if per_problem:
+                    zeta = balance_weights(signs[:, k], sample_weight)
+                zeta = np.asarray(zeta, dtype=float) * (1.0 if sample_weight is None else sample_weight)
                 machine = least_squares_svm(kernel, np.concatenate([signs, S], axis=1), 1.0 / (C * zeta))
             mine, theirs = machine.dual_coef[:, k], machine.dual_coef[:, len(classes) :]
             # 1 - y_i yhat_i(beta) = c_i - g_i . beta
@@ -230,6 +243,7 @@ class MultiKT(TransferClassifier):
     class_weight : "balanced", None, or dict of class to weight, default "balanced"
         Weights zeta. "balanced": for each binary problem n/(2 n+) for its class and n/(2 n-) for the others,
         as published. None: all 1. A dict: the weight of a sample's own class, 1 for classes that are missing.
+        They are multiplied by `sample_weight`.
     max_radius : float > 0, default 1.0
         Of the ball of beta.
     tol : float > 0, default 1e-6
@@ -246,6 +260,8 @@ class MultiKT(TransferClassifier):
         Weights of the scaled scores; two classes are one problem.
     leave_one_out_ : ndarray, shape (n, n_problems)
         Decision value of each training sample by the machine trained without it, beta and zeta as they are.
+        A sample is left out with all of its weight, so that beta, unlike the linear system, is not that of
+        the sample repeated; without weight it is never in.
     loo_objective_, loo_gap_ : ndarray, shape (n_problems,)
         Weighted mean hinge loss of `leave_one_out_`, and its certified distance from the least in the ball.
     n_iter_ : int
@@ -293,18 +309,25 @@ class MultiKT(TransferClassifier):
     _parameter_constraints = {"max_radius": POSITIVE, "tol": POSITIVE}
 
     def _train(self, labels, S, sample_weight):
-        self._refuse_weights(sample_weight)
         bank, n_classes, zeta = self.bank_, self.classes_.size, self.class_weight
         if isinstance(zeta, dict):
             zeta = loss_weights(None, zeta, self.classes_, labels)
         weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
         kernel = combined_kernel(bank, weights, 1.0)
-        options = {"C": self.C, "weights": zeta, "max_radius": self.max_radius, "tol": self.tol}
-        found = solve_multikt(kernel, labels, n_classes, S, **options)
-        coef, beta, bias = found.dual_coef, found.beta, found.intercept
+        options = {"C": self.C, "max_radius": self.max_radius, "tol": self.tol}
+        kept = np.arange(labels.size) if sample_weight is None else np.flatnonzero(sample_weight)
+        within = kernel if kept.size == labels.size else kernel[np.ix_(kept, kept)]
+        options["weights"] = zeta[kept] if isinstance(zeta, np.ndarray) else zeta
+        options["sample_weight"] = None if sample_weight is None else sample_weight[kept]
+        found = solve_multikt(within, labels[kept], n_classes, S[kept], **options)
+        beta, bias = found.beta, found.intercept
+        coef = np.zeros((labels.size, beta.shape[0]))
+        coef[kept] = found.dual_coef
+        left_out = kernel @ coef + S @ beta.T + bias
+        left_out[kept] = found.leave_one_out
         if n_classes == 2:  # one problem, whose decision value is the difference of the two columns
             coef, beta, bias = two_columns(coef), two_columns(beta, axis=0), two_columns(bias)
-        self.beta_, self.leave_one_out_ = found.beta, found.leave_one_out
+        self.beta_, self.leave_one_out_ = found.beta, left_out
         self.loo_objective_, self.loo_gap_ = found.objective, found.gap
         self.n_iter_, self.converged_ = int(found.n_iter.max()), bool(found.converged)
         if bank.indefinite:

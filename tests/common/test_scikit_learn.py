@@ -8,7 +8,6 @@ import pytest
 from estimators import ESTIMATORS, OF_SAMPLES, OPTIONS, VARIANTS, data, make, public
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cuelearn.oks import OKS
@@ -20,20 +19,15 @@ DEFAULTS = [
     for name in OF_SAMPLES
     if name not in ("SelectedSVM", "PriorFeatures")  # which need a selector, and priors: see VARIANTS
 ]
-#: Estimators whose `fit` refuses weights.
-NO_WEIGHTS = {"MultiKT"}
 #: Estimators whose updates depend on the predictions of the visits before.
 ONLINE = {"KernelPA", "OM2", *public("omcl"), "OKS", "OKSRegret", "SOM", "OM1", "MuTron"}
 TWICE = "a second visit sees what the first has learnt, so that weight 2 is not the sample twice"
 MEAN = "equal to the gap, and the mean distance of RBF counts each sample once; test_weights.py has both"
 EQUIVALENCE = [f"check_sample_weight_equivalence_on_{form}_data" for form in ("dense", "sparse")]
-WEIGHT_CHECKS = [name for name in vars(estimator_checks) if name.startswith("check_sample_weight")]
 
 
 def expected_failures(estimator):
     """What cannot pass, and why."""
-    if type(estimator).__name__ in NO_WEIGHTS:
-        return dict.fromkeys(WEIGHT_CHECKS, "takes no sample_weight")
     if type(estimator).__name__ in ONLINE:
         return dict.fromkeys(EQUIVALENCE, TWICE)
     return dict.fromkeys(EQUIVALENCE, MEAN) if hasattr(estimator, "kernels") else {}

@@ -1,5 +1,6 @@
 """Weights of samples and classes: weight 2 is the sample twice, weight 0 the sample left out."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validat
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
-from cuelearn.mkl import AverageKernelSVM, KernelPA, saddle_gap
+from cuelearn.mkl import AverageKernelSVM, KernelPA, common_objective, saddle_gap
 from cuelearn.oks import OKS, SelectedSVM
 from cuelearn.omcl import OMCL, KernelPerceptron
 
@@ -41,6 +42,7 @@ MULTICLASS = {
     "PegasosMKL": {**TIGHT, "p": 2.0, "n_epochs": 3, "random_state": 0},
     "MCMKL": TIGHT,
     "MKTL": {**TIGHT, "p": 1.25, "random_state": 0},
+    "MultiKT": {"C": 2.0},
 }
 WEIGHTED = {**BINARY_SVMS, **MULTICLASS}
 #: Estimators whose stopping rule is not a gap of the objective: (relative) difference of decision values.
@@ -225,3 +227,50 @@ def test_one_versus_rest_of_scikit_learn():
     ours = AverageKernelSVM(class_weight="balanced").fit(X, y)
     wrapped = OneVsRestClassifier(AverageKernelSVM(class_weight="balanced")).fit(X, y)
     np.testing.assert_allclose(wrapped.decision_function(X), ours.decision_function(X), atol=1e-9)
+
+
+def test_weights_of_a_stream():
+    """OM-2 with weights: batches are one pass of `fit`; weight 0 is the sample left out, to rounding."""
+    K, y, weights = problem()
+    model = ESTIMATORS["OM2"]("precomputed", p=1.3, class_weight={0: 2.0})
+    whole = clone(model).fit(K, y, sample_weight=weights)
+    for start in range(0, N, 10):
+        rows = np.arange(start, start + 10)
+        given = {"classes": [0, 1, 2], "sample_weight": weights[rows]}
+        model.partial_fit(K[:, rows, : start + 10], y[rows], **given)
+    np.testing.assert_allclose(model.decision_function(K), whole.decision_function(K), atol=1e-9)
+    np.testing.assert_array_equal(model.visits_, np.flatnonzero(weights))
+    np.testing.assert_array_equal(model.online_errors_, whole.online_errors_)
+    kept = np.flatnonzero(weights)
+    fewer = clone(model).fit(K[:, kept[:, None], kept], y[kept], sample_weight=weights[kept])
+    np.testing.assert_allclose(fewer.dual_coef_, whole.dual_coef_, atol=1e-12)
+    assert np.abs(clone(model).fit(K, y).decision_function(K) - whole.decision_function(K)).max() > 0.01
+    with pytest.raises(ValueError, match="class_weight must be None or a dict for partial_fit"):
+        clone(model).set_params(class_weight="balanced").partial_fit(K, y, classes=[0, 1, 2])
+
+
+def test_multi_kt_leaves_weighted_samples_out():
+    """Its predictions for each sample are those of a refit without it; those without weight play no part."""
+    K, y, weights = problem()
+    scores = np.random.default_rng(1).normal(size=(N, 2))
+    make = functools.partial(ESTIMATORS["MultiKT"], "precomputed", C=2.0, class_weight=None, scaling=None)
+    model = make().fit(K, y, scores=scores, sample_weight=weights)
+    kept = np.flatnonzero(weights)
+    fewer = make().fit(K[:, kept[:, None], kept], y[kept], scores=scores[kept], sample_weight=weights[kept])
+    np.testing.assert_allclose(fewer.leave_one_out_, model.leave_one_out_[kept], atol=1e-9)
+    i = int(np.flatnonzero(weights == 0.0)[0])
+    np.testing.assert_allclose(model.leave_one_out_[i], model.decision_function(K, scores)[i], atol=1e-9)
+    plain = make().fit(K, y, sample_weight=weights)
+    without = np.where(np.arange(N) == kept[0], 0.0, weights)
+    refit = make().fit(K, y, sample_weight=without).decision_function(K)
+    np.testing.assert_allclose(plain.leave_one_out_[kept[0]], refit[kept[0]], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["OBSCURE", "UFOMKL", "PegasosMKL", "MCMKL", "MKTL"])
+def test_objective_of_weights_is_the_common_one(name):
+    K, y, weights = problem()
+    model = make(name, class_weight={0: 3.0}).fit(K, y, sample_weight=weights)
+    options = {"C": 2.0, "sample_weight": weights, "class_weight": {0: 3.0}}
+    options["p"] = 1.0 if name == "MCMKL" else getattr(model, "p_", 1.0)
+    options["alpha"] = getattr(model, "alpha", 0.0)
+    assert common_objective(model, K, y, **options) == pytest.approx(model.objective_, rel=1e-6)
