@@ -21,7 +21,7 @@ from sklearn.svm import SVC, LinearSVC, OneClassSVM
 
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl import UFOMKL
-from cuelearn.mktl import MKTL, load
+from cuelearn.mktl import MKTL, MultiKT, load
 
 COLUMNS = ["height", "width", "red", "green", "fine", "coarse"]
 CUES = [("shape", RBF(), [0, 1])]
@@ -639,3 +639,11 @@ def test_saved_class_weights_keep_their_classes(data, tmp_path):
         loaded = load(tmp_path / "model.npz")
         assert loaded.class_weight_ == model.class_weight_
         assert_array_equal(loaded.fit(X, labels).dual_coef_, model.dual_coef_)
+
+
+@pytest.mark.parametrize("cls", [MKTL, MultiKT])
+def test_a_search_without_routing_says_so(cls):
+    y = np.arange(30) % 3
+    scores = np.eye(3)[y]
+    with pytest.raises(ValueError, match=r"enable_metadata_routing=True.*set_score_request\(scores=True\)"):
+        cross_val_score(cls(), scores, y, cv=2, params={"scores": scores}, error_score="raise")
