@@ -22,7 +22,7 @@ from mkl_twins import (
 from numpy.testing import assert_allclose
 
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl import MKLProblem, duality_gap, objective, solve_reference
+from cuelearn.mkl import OBSCURE, UFOMKL, MKLProblem, PegasosMKL, duality_gap, objective, solve_reference
 
 PROBLEMS = [
     {"n": 25, "n_kernels": 3, "n_classes": 3, "p": 1.3, "C": 1.0, "alpha": 0.0, "loss": "multiclass"},
@@ -204,3 +204,32 @@ def test_bad_arguments(bad):
         good = {"kernels": K, "y": y, "dual_coef": np.zeros((25, 3)), "kernel_weights": np.ones(3)}
         with pytest.raises(ValueError, match=message):
             objective(**{**good, **change})
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.05])
+@pytest.mark.parametrize("p", [1.25, 2.0])
+@pytest.mark.parametrize("cls", [OBSCURE, UFOMKL, PegasosMKL])
+def test_weighted_gaps_hold_the_optimum(cls, p, alpha):
+    """Weights of samples, zeros among them, and of classes: of the epochs alone and after the ascent."""
+    rng = np.random.default_rng(7)
+    K, y = make_stack(rng, 24, 3, 3)
+    weight, of_class = rng.integers(0, 4, size=24) * rng.uniform(0.5, 2.0, size=24), {0: 0.4, 1: 3.0, 2: 1.0}
+    alpha = alpha if cls is UFOMKL else 0.0
+    exact = {"weight": weight, "of_class": np.array(list(of_class.values()))}
+    optimum, _ = conic_optimum(K, y, p, 2.0, alpha, **exact)
+    options = {"p": p, "C": 2.0, "class_weight": of_class, "random_state": 0}
+    options |= {"alpha": alpha} if cls is UFOMKL else {}
+    for ends in ({"tol": 1e-4}, {"tol": None, "n_epochs": 10}):
+        model = cls("precomputed", **options, **ends).fit(K, y, sample_weight=weight)
+        assert model.objective_ >= optimum * (1.0 - 1e-6)
+        assert model.objective_ - model.dual_gap_ <= optimum * (1.0 + 1e-6)
+    problem = MKLProblem(
+        KernelBank.from_stack(K), y, 3, p=p, C=2.0, alpha=alpha, sample_weight=weight, class_weight=of_class
+    )
+    reference = solve_reference(problem, tol=1e-5)
+    assert reference.objective == pytest.approx(optimum, rel=2e-5)
+    a = reference.extra["dual_point"]
+    given = {"p": p, "C": 2.0, "alpha": alpha, "sample_weight": weight, "class_weight": of_class}
+    assert duality_gap(K, y, a, **given).dual_value == pytest.approx(optimum, rel=2e-5)
+    a[np.flatnonzero(weight == 0.0)[0]] = 1.0  # counts for nothing
+    assert duality_gap(K, y, a, **given).dual_value <= optimum * (1.0 + 1e-6)
