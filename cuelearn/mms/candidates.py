@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 from scipy.sparse import csr_array, issparse
 
 from cuelearn.core.checks import as_generator, check_count
@@ -22,10 +23,9 @@ from cuelearn.mms.matching import (
     count_matching,
     draw_matching,
     generate,
-    matching_best,
+    matching_loss,
     matching_shares,
-    word_column,
-    word_of,
+    spells_words,
 )
 
 __all__ = ["CandidateSet", "Matching"]
@@ -34,6 +34,16 @@ __all__ = ["CandidateSet", "Matching"]
 MOST_WORDS = 16
 #: Candidates of a `Matching` that are made at once.
 MOST_LISTED = 10_000
+
+
+class PackedMatchings(NamedTuple):
+    """What only bags with a `Matching` have. Compiled functions that treat these bags take it as an argument
+    of its own, so that nothing of theirs is compiled where it is None."""
+
+    n_words: np.ndarray  # of a Matching; 0 for a listed set
+    allowed_start: np.ndarray  # where a Matching's mask begins in `allowed`
+    allowed: np.ndarray  # which words each region may take, row after row
+    null: np.ndarray  # columns of the null labels
 
 
 class PackedCandidates(NamedTuple):
@@ -51,16 +61,13 @@ class PackedCandidates(NamedTuple):
     order: np.ndarray  # numbers of a bag's listed candidates in lexical order
     slot: np.ndarray  # where the labels possible in each slot begin in `slot_labels`, and the end
     slot_labels: np.ndarray  # the set Z(m) of every slot, ascending
-    n_words: np.ndarray  # of a Matching; 0 for a listed set
-    allowed_start: np.ndarray  # where a Matching's mask begins in `allowed`
-    allowed: np.ndarray  # which words each region may take, row after row
-    null: np.ndarray  # columns of the null labels; -1 without
+    matchings: PackedMatchings | None  # None where all sets are listed
 
 
 # ------------------------------------------------------------------ compiled questions
 
 
-@njit(cache=True)
+@register_jitable
 def is_listed(packed, i, labels):
     """Whether a labeling, as columns, is on the list of bag i: binary search in lexical order."""
     n = labels.shape[0]
@@ -80,39 +87,28 @@ def is_listed(packed, i, labels):
 
 
 @njit(cache=True)
-def contains(packed, i, labels):
+def contains(packed, matchings, i, labels):
     """Whether a labeling, as columns, is a candidate of bag i."""
-    if packed.n_words[i] == 0:
-        return is_listed(packed, i, labels)
-    used = 0
-    for m in range(labels.shape[0] // packed.n_attributes):
-        w = word_of(packed, i, m, labels)
-        if w < 0 or (w > 0 and used >> w & 1):
-            return False
-        used |= 1 << w if w > 0 else 0
-    return used != 0
+    if matchings is not None and matchings.n_words[i] > 0:
+        return spells_words(packed, i, labels)
+    return is_listed(packed, i, labels)
 
 
 @njit(cache=True)
-def ambiguous_loss(packed, i, labels):
+def ambiguous_loss(packed, matchings, i, labels):
     """Least number of slots in which a labeling, as columns, differs from a candidate of bag i."""
+    if matchings is not None and matchings.n_words[i] > 0:
+        return matching_loss(packed, i, labels)
     n_slots = labels.shape[0]
-    if packed.n_words[i] == 0:
-        best, at = n_slots, packed.start[i]
-        for _ in range(packed.count[i]):
-            apart = 0
-            for k in range(n_slots):
-                apart += packed.labels[at + k] != labels[k]
-            best = min(best, apart)
-            at += n_slots
-        return best
-    P = packed.n_attributes
-    agree = np.zeros((n_slots // P, packed.n_words[i] + 1))
-    for m in range(agree.shape[0]):
-        for w in range(agree.shape[1]):
-            for p in range(P):
-                agree[m, w] += labels[m * P + p] == word_column(packed, i, w, p)
-    return n_slots - int(matching_best(packed, i, agree)[0])
+    best = n_slots
+    at = packed.start[i]
+    for _ in range(packed.count[i]):
+        apart = 0
+        for k in range(n_slots):
+            apart += packed.labels[at + k] != labels[k]
+        best = min(best, apart)
+        at += n_slots
+    return best
 
 
 # ------------------------------------------------------------------ checks of what is given
@@ -489,13 +485,13 @@ class CandidateSet:
     def contains(self, i, labeling):
         """Whether a labeling, shape (n_instances, n_attributes), is a candidate of bag i."""
         i = self.check_bag(i)
-        return bool(contains(self.packed, i, self._slots(i, labeling)))
+        return bool(contains(self.packed, self.packed.matchings, i, self._slots(i, labeling)))
 
     def loss(self, i, labeling):
         r"""Ambiguous loss :math:`\Delta_A(Z, \mathcal Z_i)`: the least number of slots in which a labeling
         differs from a candidate (thesis 5.4.2)."""
         i = self.check_bag(i)
-        return int(ambiguous_loss(self.packed, i, self._slots(i, labeling)))
+        return int(ambiguous_loss(self.packed, self.packed.matchings, i, self._slots(i, labeling)))
 
     def mask(self, attribute=0):
         """Labels that some candidate gives an instance, Z(m); shape (n_instances, n_labels[attribute])."""
@@ -586,6 +582,14 @@ class CandidateSet:
             prior = self.priors(i)
             weight.append(np.ones(count[i]) if prior is None else prior)
             order.append(np.lexsort(flat[i].reshape(count[i], -1).T[::-1]))
+        matchings = None
+        if not listed.all():
+            matchings = PackedMatchings(
+                n_words=np.array([len(part) for part in flat]) - count,
+                allowed_start=starts_of([mask.size for mask in masks]),
+                allowed=np.concatenate([mask.ravel() for mask in masks]),
+                null=(self.null + shift).astype(np.int32),
+            )
         packed = PackedCandidates(
             n_attributes=P,
             column=column,
@@ -598,10 +602,7 @@ class CandidateSet:
             order=np.concatenate(order),
             slot=np.zeros(1, np.int64),
             slot_labels=np.zeros(0, np.int32),
-            n_words=np.array([len(part) for part in flat]) - count,
-            allowed_start=starts_of([mask.size for mask in masks]),
-            allowed=np.concatenate([mask.ravel() for mask in masks]),
-            null=np.full(P, -1, np.int32) if self.null is None else (self.null + shift).astype(np.int32),
+            matchings=matchings,
         )
         width, keys = int(column[-1]), []  # of the labels possible in each slot, counted over all bags
         for i, part in enumerate(flat):
@@ -610,10 +611,10 @@ class CandidateSet:
                 keys.append(np.unique(slots * width + part.reshape(count[i], -1)))
                 continue
             shares = matching_shares(packed, i, np.zeros(masks[i].shape), False)[1]
-            here = slice(packed.allowed_start[i], packed.allowed_start[i] + shares.size)
-            packed.allowed[here] = shares.ravel() > 0.0  # a region takes only what some candidate gives it
+            here = slice(matchings.allowed_start[i], matchings.allowed_start[i] + shares.size)
+            matchings.allowed[here] = shares.ravel() > 0.0  # a region takes only what some candidate gives it
             m, w = np.nonzero(shares > 0.0)
-            keys.append(np.unique(slots.reshape(-1, P)[m] * width + np.vstack([packed.null, part])[w]))
+            keys.append(np.unique(slots.reshape(-1, P)[m] * width + np.vstack([matchings.null, part])[w]))
         keys = np.concatenate(keys)
         slot = np.searchsorted(keys, np.arange(self.n_instances * P + 1) * width)
         return packed._replace(slot=slot, slot_labels=(keys % width).astype(np.int32))

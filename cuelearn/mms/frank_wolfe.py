@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 from cuelearn.mms.inference import find, reached
 from cuelearn.mms.pegasos import attributes_of
@@ -69,12 +70,15 @@ class Dual(NamedTuple):
         return coef
 
 
-@njit(cache=True)
+@register_jitable
 def remember(known, share, loss, count, i, labels, new_loss):
     """Number of a labeling among the known ones of bag i, to which it is added; in a full list one that
     carries nothing makes place, and -1 says that the bag has to wait for more room."""
     for v in range(count[i]):
-        if np.all(known[v] == labels):
+        s = 0
+        while s < labels.shape[0] and known[v, s] == labels[s]:
+            s += 1
+        if s == labels.shape[0]:
             return v
     place = count[i]
     if place < known.shape[0]:
@@ -83,12 +87,13 @@ def remember(known, share, loss, count, i, labels, new_loss):
         place = np.argmin(share[i])
         if share[i, place] != 0.0:
             return -1
-    known[place] = labels
+    for s in range(labels.shape[0]):
+        known[place, s] = labels[s]
     share[i, place], loss[i, place] = 0.0, new_loss
     return place
 
 
-@njit(cache=True)
+@register_jitable
 def violations(target, scores, P, known, loss, count, out):
     """Loss plus score minus the target's score of a bag's known labelings."""
     aim_score = reached(target, scores)
@@ -99,7 +104,7 @@ def violations(target, scores, P, known, loss, count, out):
         out[v] = loss[v] + total - aim_score
 
 
-@njit(cache=True)
+@register_jitable
 def direction(target, P, to, away, known, unit, row_of, column_of, size_of):
     """Entries by which w moves when mass goes from one labeling (-1: none) to another; returns how many."""
     n = 0
@@ -122,10 +127,14 @@ def direction(target, P, to, away, known, unit, row_of, column_of, size_of):
     return n
 
 
-@njit(cache=True)
+@register_jitable
 def least_violating(violation, share, count):
     """The labeling with mass that violates least, -1 for none at all; its violation and mass."""
-    away, mass = -1, 1.0 - share[:count].sum()
+    away = -1
+    total = 0.0
+    for v in range(count):
+        total += share[v]
+    mass = 1.0 - total
     least = 0.0 if mass > 1e-15 else np.inf
     for v in range(count):
         if share[v] > 0.0 and violation[v] < least:
@@ -156,7 +165,9 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
         to = remember(known, share, loss, count, i, labels, found_loss) if excess > 0.0 else -1
         n_known = count[i]
         violations(target, scores, P, known, loss[i], n_known, violation)
-        held = (share[i, :n_known] * violation[:n_known]).sum()
+        held = 0.0
+        for v in range(n_known):
+            held += share[i, v] * violation[v]
         gaps += weight * max(0.0, max(0.0, excess) - held) / n_bags
         room = scores.size + 2 * labels.size
         row, column, size = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
@@ -164,9 +175,12 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
         for step in range(INNER + 1):
             if step > 0:
                 violations(target, scores, P, known, loss[i], n_known, violation)
-                to = np.argmax(violation[:n_known]) if n_known > 0 else -1
-                if to >= 0 and violation[to] <= 0.0:
-                    to = -1
+                to = -1
+                largest = 0.0
+                for v in range(n_known):
+                    if violation[v] > largest:
+                        to = v
+                        largest = violation[v]
             away, least, most = least_violating(violation, share[i], n_known)
             gain = (violation[to] if to >= 0 else 0.0) - least
             if to == away or gain <= 1e-12:
@@ -189,11 +203,14 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
                 line = products[of[k], low + row[e]]
                 for m in range(high - low):
                     scores[m, k] += part * line[low + m]
-        for m, k in zip(*np.nonzero(change)):
-            delta[low + m, k] += change[m, k]
-            line = products[of[k], low + m]
-            for r in range(high, base.shape[0]):
-                base[r, k] += change[m, k] * line[r]
+        for m in range(high - low):
+            for k in range(change.shape[1]):
+                if change[m, k] == 0.0:
+                    continue
+                delta[low + m, k] += change[m, k]
+                line = products[of[k], low + m]
+                for r in range(high, base.shape[0]):
+                    base[r, k] += change[m, k] * line[r]
     return gaps, n_updates
 
 

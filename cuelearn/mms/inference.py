@@ -13,6 +13,7 @@ import heapq
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 from cuelearn.mms.candidates import ambiguous_loss, check_candidates, contains
 from cuelearn.mms.matching import (
@@ -34,7 +35,7 @@ MOST_NODES = 50_000_000
 # ------------------------------------------------------------------ the best candidates
 
 
-@njit(cache=True, nogil=True)
+@register_jitable
 def listed_values(packed, i, scores, as_log):
     """Scores of the listed candidates of bag i, times their priors over the largest (remark 5.1); or, where
     the scores are log-likelihoods, plus the logarithms of these."""
@@ -50,23 +51,34 @@ def listed_values(packed, i, scores, as_log):
     return values
 
 
-@njit(cache=True, nogil=True)
-def best_candidate(packed, i, scores, as_log, labels):
+@register_jitable
+def largest(values):
+    """Number of the first largest value."""
+    first = 0
+    for c in range(1, values.shape[0]):
+        if values[c] > values[first]:
+            first = c
+    return first
+
+
+@register_jitable
+def best_candidate(packed, matchings, i, scores, as_log, labels):
     """Write the first best candidate of bag i, as columns; returns its score, prior included."""
-    if packed.n_words[i] > 0:
+    if matchings is not None and matchings.n_words[i] > 0:
         best, words = matching_best(packed, i, word_values(packed, i, scores))
         for s in range(labels.shape[0]):
             labels[s] = word_column(packed, i, words[s // packed.n_attributes], s % packed.n_attributes)
         return best
     values = listed_values(packed, i, scores, as_log)
-    first = np.argmax(values)
+    first = largest(values)
     at = packed.start[i] + first * labels.shape[0]
-    labels[:] = packed.labels[at : at + labels.shape[0]]
+    for s in range(labels.shape[0]):
+        labels[s] = packed.labels[at + s]
     return values[first]
 
 
-@njit(cache=True, nogil=True)
-def mean_candidate(packed, i, scores, soft, target, slack):
+@register_jitable
+def mean_candidate(packed, matchings, i, scores, soft, target, slack):
     """Write the mean label indicators of all best candidates of bag i (the subgradient of section 5.4.4),
     each times its prior, into `target`, shape (n_regions, n_columns); returns the score of a best one. Within
     1e-9 (relative) of the best counts as best; with all scores zero these are all.
@@ -75,8 +87,10 @@ def mean_candidate(packed, i, scores, soft, target, slack):
     log sum_Z w(Z) p(X | Z), w the priors, 1 for the candidates of a `Matching`.
     """
     P = packed.n_attributes
-    target[:] = 0.0
-    if packed.n_words[i] > 0:
+    for m in range(target.shape[0]):
+        for k in range(target.shape[1]):
+            target[m, k] = 0.0
+    if matchings is not None and matchings.n_words[i] > 0:
         best, share = matching_shares(packed, i, word_values(packed, i, scores), soft)
         for m in range(scores.shape[0]):
             for w in range(share.shape[1]):
@@ -84,7 +98,7 @@ def mean_candidate(packed, i, scores, soft, target, slack):
                     target[m, word_column(packed, i, w, p)] += share[m, w]
         return best
     values = listed_values(packed, i, scores, soft)
-    best, number = values.max(), 0.0
+    best, number = values[largest(values)], 0.0
     near = best - 1e-9 * (1.0 + abs(best)) - slack
     for c in range(values.shape[0]):
         values[c] = np.exp(values[c] - best) if soft else 1.0 * (values[c] >= near)
@@ -101,7 +115,7 @@ def mean_candidate(packed, i, scores, soft, target, slack):
 # ------------------------------------------------------------------ Algorithm 10
 
 
-@njit(cache=True)
+@register_jitable
 def slot_lists(packed, i, scores, outside_loss):
     """For every slot the labels that an answer can hold, best first: Z(m), and the best label outside it,
     which gains `outside_loss`; where each slot's labels begin, labels, scores with losses."""
@@ -130,7 +144,7 @@ def slot_lists(packed, i, scores, outside_loss):
     return first, label, value
 
 
-@njit(cache=True)
+@register_jitable
 def insert(label, value, begin, n, k, v):
     """Put label k with value v in its place in a descending list that runs from `begin` to n - 1."""
     j = n
@@ -140,7 +154,17 @@ def insert(label, value, begin, n, k, v):
     value[j], label[j] = v, k
 
 
-@njit(cache=True)
+@register_jitable
+def with_room(index):
+    """The rows of an array, and as many more."""
+    larger = np.empty((2 * index.shape[0], index.shape[1]), np.int32)
+    for node in range(index.shape[0]):
+        for s in range(index.shape[1]):
+            larger[node, s] = index[node, s]
+    return larger
+
+
+@register_jitable
 def heap_search(packed, i, first, label, value, labels):
     """Algorithm 10: go through labelings in descending sum of `value` until one is no candidate.
 
@@ -158,22 +182,23 @@ def heap_search(packed, i, first, label, value, labels):
             labels[s] = label[first[s] + index[node, s]]
             if index[node, s] > 0:
                 lowest = s
-        if not contains(packed, i, labels):
+        if not contains(packed, packed.matchings, i, labels):
             return True
         for s in range(lowest, n_slots):
             place = first[s] + index[node, s]
             if place + 1 == first[s + 1]:
                 continue
             if n_nodes == index.shape[0]:
-                index = np.concatenate((index, index))
-            index[n_nodes] = index[node]
+                index = with_room(index)
+            for r in range(n_slots):
+                index[n_nodes, r] = index[node, r]
             index[n_nodes, s] += 1
             heapq.heappush(heap, (total + value[place] - value[place + 1], n_nodes))
             n_nodes += 1
     return False
 
 
-@njit(cache=True)
+@register_jitable
 def matching_search(packed, i, scores, first, label, value, labels):
     """What Algorithm 10 answers for a matching, in O(n_regions) instead of up to a step per candidate.
 
@@ -183,7 +208,7 @@ def matching_search(packed, i, scores, first, label, value, labels):
     P, n_regions = packed.n_attributes, scores.shape[0]
     for s in range(labels.shape[0]):
         labels[s] = label[first[s]]
-    if not contains(packed, i, labels):
+    if not contains(packed, packed.matchings, i, labels):
         return
     top, trial = labels.copy(), labels.copy()
     start, own = 0.0, np.zeros(n_regions)  # what each region has at its best
@@ -192,7 +217,7 @@ def matching_search(packed, i, scores, first, label, value, labels):
         own[s // P] += value[first[s]]
     best = 0.0  # all null
     for s in range(n_regions * P):
-        slot, labels[s], lost = packed.row[i] * P + s, packed.null[s % P], 1.0
+        slot, labels[s], lost = packed.row[i] * P + s, packed.matchings.null[s % P], 1.0
         for at in range(packed.slot[slot], packed.slot[slot + 1]):
             if packed.slot_labels[at] == labels[s]:
                 lost = 0.0
@@ -230,34 +255,31 @@ def matching_search(packed, i, scores, first, label, value, labels):
                 labels[m1 * P + p] = labels[m2 * P + p] = word_column(packed, i, w, p)
 
 
-@njit(cache=True)
-def violator(packed, i, scores, labels):
+@register_jitable
+def violator(packed, matchings, i, scores, labels):
     """Write Algorithm 10's answer for bag i, as columns, into `labels`; returns its U, with the joint
     ambiguous loss (-inf where every labeling is a candidate), and that loss."""
     first, label, value = slot_lists(packed, i, scores, 1.0)
-    if packed.n_words[i] > 0:
+    if matchings is not None and matchings.n_words[i] > 0:
         matching_search(packed, i, scores, first, label, value, labels)
     elif not heap_search(packed, i, first, label, value, labels):
         return -np.inf, 0
     total = 0.0
     for s in range(labels.shape[0]):
         total += scores[s // packed.n_attributes, labels[s]]
-    loss = ambiguous_loss(packed, i, labels)
+    loss = ambiguous_loss(packed, packed.matchings, i, labels)
     return total + loss, loss
 
 
-@njit(cache=True)
-def exact_violator(packed, i, scores, labels, most_nodes):
-    """Write the labeling with the largest U into `labels`: branch and bound over the slots, depth first,
-    from Algorithm 10's answer.
+@register_jitable
+def exact_violator(packed, i, scores, labels, most_nodes, best, best_loss):
+    """Write the labeling with the largest U into `labels`: branch and bound over the slots, depth first, from
+    Algorithm 10's answer, which `labels` hold, its U and loss.
 
     A partial labeling is given up when its score, the best scores of the slots to come, and the most that its
     distance to the candidates can still become do not exceed the best U so far. Returns U and loss as
     `violator`; U is NaN where the search took more than `most_nodes` partial labelings.
     """
-    best, best_loss = violator(packed, i, scores, labels)
-    if best == -np.inf:
-        return best, best_loss
     first, label, value = slot_lists(packed, i, scores, 0.0)
     n_slots, P, L = first.shape[0] - 1, packed.n_attributes, packed.count[i]
     ahead = np.zeros(n_slots + 1)  # best scores of the slots from s on
@@ -291,17 +313,20 @@ def exact_violator(packed, i, scores, labels, most_nodes):
             s += 1
         else:
             if least > 0:  # no candidate
-                best, best_loss = total[n_slots] + least, least
-                labels[:] = chosen
+                best = total[n_slots] + least
+                best_loss = least
+                for r in range(n_slots):
+                    labels[r] = chosen[r]
             place[s] += 1
 
 
 @njit(cache=True)
 def find(packed, i, scores, labels, most_nodes):
     """The most violating labeling: exact, or where `most_nodes` is 0 by Algorithm 10."""
-    if most_nodes == 0:
-        return violator(packed, i, scores, labels)
-    return exact_violator(packed, i, scores, labels, most_nodes)
+    value, loss = violator(packed, packed.matchings, i, scores, labels)
+    if most_nodes == 0 or value == -np.inf:
+        return value, loss
+    return exact_violator(packed, i, scores, labels, most_nodes, value, loss)
 
 
 # ------------------------------------------------------------------ all bags
@@ -313,7 +338,9 @@ def best_candidates(packed, scores, as_log, labels):
     P, best = packed.n_attributes, np.empty(packed.count.shape[0])
     for i in range(best.shape[0]):
         low, high = packed.row[i], packed.row[i + 1]
-        best[i] = best_candidate(packed, i, scores[low:high], as_log, labels[low * P : high * P])
+        best[i] = best_candidate(
+            packed, packed.matchings, i, scores[low:high], as_log, labels[low * P : high * P]
+        )
     return best
 
 
@@ -323,11 +350,13 @@ def mean_candidates(packed, first, last, scores, soft, target, slack=0.0):
     best = np.empty(last - first)
     for i in range(first, last):
         low, high = packed.row[i] - packed.row[first], packed.row[i + 1] - packed.row[first]
-        best[i - first] = mean_candidate(packed, i, scores[low:high], soft, target[low:high], slack)
+        best[i - first] = mean_candidate(
+            packed, packed.matchings, i, scores[low:high], soft, target[low:high], slack
+        )
     return best
 
 
-@njit(cache=True)
+@register_jitable
 def reached(target, scores):
     """Score of the mean best candidate."""
     total = 0.0
@@ -348,9 +377,12 @@ def losses_of_bags(packed, first, last, scores, target, most_nodes):
         part = scores[low:high]
         labels = np.empty((high - low) * packed.n_attributes, np.int32)
         value, _ = find(packed, i, part, labels, most_nodes)
-        best = best_candidate(packed, i, part, False, labels)
-        for row, score in enumerate((reached(target[low:high], part), best)):
-            losses[row, i - first] = value if np.isnan(value) else max(0.0, value - score)
+        best = best_candidate(packed, packed.matchings, i, part, False, labels)
+        losses[0, i - first] = value - reached(target[low:high], part)
+        losses[1, i - first] = value - best
+        for row in range(2):
+            if losses[row, i - first] < 0.0:
+                losses[row, i - first] = 0.0
     return losses
 
 

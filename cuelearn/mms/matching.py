@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 __all__ = ["Matching"]
 
@@ -98,16 +99,20 @@ def draw_matching(bag, rng):
 # ------------------------------------------------------------------ all at once
 
 
-@njit(cache=True)
+@register_jitable
 def word_column(packed, i, w, p):
     """Column of the label of attribute p that word w, from 1, gives; 0 is null."""
-    return packed.null[p] if w == 0 else packed.labels[packed.start[i] + (w - 1) * packed.n_attributes + p]
+    return (
+        packed.matchings.null[p]
+        if w == 0
+        else packed.labels[packed.start[i] + (w - 1) * packed.n_attributes + p]
+    )
 
 
-@njit(cache=True)
+@register_jitable
 def word_values(packed, i, scores):
     """What each region scores without a word (column 0) and with each, from the scores of all labels."""
-    values = np.zeros((scores.shape[0], packed.n_words[i] + 1))
+    values = np.zeros((scores.shape[0], packed.matchings.n_words[i] + 1))
     for m in range(values.shape[0]):
         for w in range(values.shape[1]):
             for p in range(packed.n_attributes):
@@ -115,19 +120,19 @@ def word_values(packed, i, scores):
     return values
 
 
-@njit(cache=True)
+@register_jitable
 def words_allowed(packed, i):
     """Which words each region may take, null first, shape (n_regions, n_words + 1)."""
-    shape = packed.row[i + 1] - packed.row[i], packed.n_words[i] + 1
-    at = packed.allowed_start[i]
-    return packed.allowed[at : at + shape[0] * shape[1]].reshape(shape)
+    shape = packed.row[i + 1] - packed.row[i], packed.matchings.n_words[i] + 1
+    at = packed.matchings.allowed_start[i]
+    return packed.matchings.allowed[at : at + shape[0] * shape[1]].reshape(shape)
 
 
-@njit(cache=True)
+@register_jitable
 def word_of(packed, i, m, labels):
     """Word that the labels of region m spell: 0 for null, w + 1 for word w, -1 for none that it may take."""
     P = packed.n_attributes
-    for w in range(packed.n_words[i] + 1):
+    for w in range(packed.matchings.n_words[i] + 1):
         p = 0
         while p < P and labels[m * P + p] == word_column(packed, i, w, p):
             p += 1
@@ -136,14 +141,26 @@ def word_of(packed, i, m, labels):
     return -1
 
 
-@njit(cache=True)
+@register_jitable
+def spells_words(packed, i, labels):
+    """Whether a labeling, as columns, is a candidate of a bag with a `Matching`."""
+    used = 0
+    for m in range(labels.shape[0] // packed.n_attributes):
+        w = word_of(packed, i, m, labels)
+        if w < 0 or (w > 0 and used >> w & 1):
+            return False
+        used |= 1 << w if w > 0 else 0
+    return used != 0
+
+
+@register_jitable
 def subset_after(allowed, m, subset, w):
     """The subset of used words after region m takes word w (0 for none), -1 where it may not."""
     bit = 1 << w >> 1
     return -1 if not allowed[m, w] or subset & bit else subset | bit
 
 
-@njit(cache=True)
+@register_jitable
 def joined(total, number, best, known, soft):
     """Two groups of assignments as one: the better total, and how many reach it, within rounding both; or
     where `soft` the logarithm of the sum of their exponentials."""
@@ -156,7 +173,7 @@ def joined(total, number, best, known, soft):
     return best, known + number if total >= best - near else known
 
 
-@njit(cache=True)
+@register_jitable
 def recursion(packed, i, values, forward, soft):
     """`joined` over the regions before m that use exactly the words of a subset, or, backward, over those
     from m on where the words of a subset are used up: totals and numbers, (n_regions + 1, 2 ** n_words)."""
@@ -209,7 +226,7 @@ def matching_shares(packed, i, values, soft):
     return best, share
 
 
-@njit(cache=True)
+@register_jitable
 def matching_best(packed, i, values):
     """The largest total, and the words that the regions take in the first candidate with it (0 for none)."""
     allowed, (n_regions, width) = words_allowed(packed, i), values.shape
@@ -223,3 +240,16 @@ def matching_best(packed, i, values):
                 top, words[m], gone = values[m, w] + after[m + 1, then], w, then
         used = gone
     return after[0, 0], words
+
+
+@register_jitable
+def matching_loss(packed, i, labels):
+    """Least number of slots in which a labeling, as columns, differs from a candidate."""
+    P = packed.n_attributes
+    n_slots = labels.shape[0]
+    agree = np.zeros((n_slots // P, packed.matchings.n_words[i] + 1))
+    for m in range(agree.shape[0]):
+        for w in range(agree.shape[1]):
+            for p in range(P):
+                agree[m, w] += labels[m * P + p] == word_column(packed, i, w, p)
+    return n_slots - int(matching_best(packed, i, agree)[0])

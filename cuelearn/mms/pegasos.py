@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 from cuelearn.mms.inference import find, reached
 
@@ -40,16 +41,17 @@ class Entries(NamedTuple):
     score: np.ndarray
 
 
-@njit(cache=True)
+@register_jitable
 def attributes_of(packed):
     """Attribute of every column."""
     of = np.empty(packed.column[-1], np.int64)
     for p in range(packed.n_attributes):
-        of[packed.column[p] : packed.column[p + 1]] = p
+        for k in range(packed.column[p], packed.column[p + 1]):
+            of[k] = p
     return of
 
 
-@njit(cache=True)
+@register_jitable
 def add_bag(packed, scores, target, labels, first_row, weight, entries, n):
     """Append the direction of one bag, its weight times its target minus its most violating labeling; returns
     the number of entries."""

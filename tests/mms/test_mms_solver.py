@@ -297,7 +297,7 @@ def test_a_set_too_large_to_list():
     with pytest.raises(ValueError, match="listed"):
         MMS(inference="exact").fit(X, sets)
     labels = np.arange(1, 16) % 10
-    assert 0 <= ambiguous_loss(sets.packed, 0, labels.astype(np.int32)) <= 15
+    assert 0 <= ambiguous_loss(sets.packed, sets.packed.matchings, 0, labels.astype(np.int32)) <= 15
 
 
 def test_the_same_numbers_twice_and_precomputed(digits):
