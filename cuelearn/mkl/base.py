@@ -95,10 +95,6 @@ class KernelClassifier(ClassifierMixin, Estimator):
             self._train(labels, weights)
         return self
 
-    def _refuse_weights(self, sample_weight):
-        if sample_weight is not None:
-            raise ValueError(f"{type(self).__name__} takes no sample_weight")
-
     def _keep(self, dual_coef, kernel_weights):
         """Set the fitted attributes, restricted to samples with a coefficient."""
         self.support_ = np.flatnonzero(np.any(dual_coef != 0.0, axis=1))
