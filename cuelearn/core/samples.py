@@ -33,7 +33,7 @@ def validate_samples(estimator, X, *y, used, **options):
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         As `validate_data` does; where a cue uses what is no finite number, with its name and the column's.
     """
     try:
@@ -47,13 +47,13 @@ def validate_samples(estimator, X, *y, used, **options):
 
 
 def _without_unused(X, used, width=None):
-    """X with zeros in place of unused columns; None where all are used, or it is no table of real numbers, of
-    that width where one is given."""
+    """X with zeros in place of unused columns; None where all are used, or it is no table of real numbers
+    with columns, of that width where one is given."""
     try:
         X, _, n_features, feature_names = check_samples(X)
     except (TypeError, ValueError):
         return None
-    if np.iscomplexobj(X) or width not in (None, n_features):
+    if np.iscomplexobj(X) or n_features == 0 or width not in (None, n_features):
         return None
     places, unused = feature_places(feature_names), np.ones(n_features, dtype=bool)
     triples = used()

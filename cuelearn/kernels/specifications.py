@@ -555,13 +555,14 @@ def extract_columns(X, index, name, kind="cue"):
             run = as_range(index)
             values = X[:, index if run is None else run]
             if np.iscomplexobj(values):
-                raise TypeError("complex")
+                raise ValueError("complex")
             values = values.astype(np.float64)
     except (TypeError, ValueError) as error:
         if len(index) > 1:
             for i in index:  # which it is
                 extract_columns(X, np.array([i]), name, kind)
-        raise ValueError(f"{_column(X, index[0], name, kind)} must hold real numbers ({error}).") from None
+        category = TypeError if isinstance(error, TypeError) else ValueError
+        raise category(f"{_column(X, index[0], name, kind)} must hold real numbers ({error}).") from None
     if not np.isfinite(values).all():
         i = index[np.argmin(np.isfinite(values).all(axis=0))]
         raise ValueError(f"{_column(X, i, name, kind)} holds NaN or infinite values.")
