@@ -28,6 +28,8 @@ SMALL_DIAGONAL = 1e-6
 # Samples whose eigenvalues are looked at: one of so many, but within these limits; fewer (the last number at
 # least) where the operations for all kernels would be more than so many.
 SAMPLE_EVERY, SMALL_SAMPLE, MOST_SAMPLES, OPERATIONS, LEAST_SAMPLES = 20, 128, 256, 1e9, 64
+# From here on a ratio means that k(x, x) is 0.
+LARGEST_NAMED = 1e12
 # Kernels that a warning describes; the others are counted.
 MOST_NAMED = 3
 # Packages whose lines a warning does not point to.
@@ -68,7 +70,9 @@ class Indefinite(NamedTuple):
         if self.smallest < 0.0:
             span = f"from {self.smallest:.3g} to {self.largest:.3g}"
             words.append(f"its eigenvalues on {self.n_samples} samples range {span}")
-        if self.ratio > 1.0:
+        if self.ratio > LARGEST_NAMED:
+            words.append("k(x, x) is 0 where k(x, z) is not, as of distances d: try exp(-d)")
+        elif self.ratio > 1.0:
             words.append(f"|k(x, z)| is up to {self.ratio:.3g} times sqrt(k(x, x) k(z, z))")
         return " and ".join(words)
 
@@ -115,7 +119,8 @@ def ratio_of(matrix):
 def indefinite(part, ratio=np.nan, tolerance=ROUNDING):
     """An `Indefinite` of the matrix `part` among some samples and the `ratio` among all, or None."""
     part = part.astype(np.float64)
-    unit = max(float(np.diagonal(part).max()), np.finfo(float).tiny)  # at most the largest eigenvalue
+    top = float(np.diagonal(part).max())  # at most the largest eigenvalue
+    unit = top if top > 0.0 else float(np.abs(part).max()) or 1.0
     within = not ratio > 1.0 + tolerance
     if within:
         shifted = part / unit

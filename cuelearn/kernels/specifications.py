@@ -353,9 +353,13 @@ class Function(Kernel):
         parts, found = [A[start : start + OWN_ROWS] for start in range(0, len(A), OWN_ROWS)], [np.zeros(0)]
         for part in parts:
             values = self(part, part)
-            if np.abs(values - values.T).max() > SYMMETRY_TOLERANCE * np.abs(values).max():
+            rounding = SYMMETRY_TOLERANCE * np.abs(values).max()
+            if np.abs(values - values.T).max() > rounding:
                 raise ValueError(f"kernel {self.function!r} must be symmetric.")
             found.append(np.diagonal(values))
+            if np.abs(values[found[-1] == 0.0]).max(initial=0.0) > rounding:
+                zero = "must not have k(x, x) = 0 where k(x, z) is not 0, as a distance d does: exp(-d)?"
+                raise ValueError(f"kernel {self.function!r} {zero}")
         own = np.concatenate(found)
         if own.min(initial=0.0) < 0.0:
             raise ValueError(f"kernel {self.function!r} must have a non-negative diagonal.")
@@ -550,13 +554,15 @@ def extract_columns(X, index, name, kind="cue"):
     """A float64 copy of the columns `index` of X, checked to be real, finite and at most `LARGEST`."""
     try:
         if is_frame(X):
-            values = X.iloc[:, index].to_numpy(dtype=np.float64, copy=True)
+            values = X.iloc[:, index]
+            kinds = {dtype.kind for dtype in values.dtypes}
         else:
             run = as_range(index)
             values = X[:, index if run is None else run]
-            if np.iscomplexobj(values):
-                raise ValueError("complex")
-            values = values.astype(np.float64)
+            kinds = {values.dtype.kind}
+        if kinds & set("cmM"):
+            raise ValueError("got complex numbers or times")
+        values = values.to_numpy(np.float64, copy=True) if is_frame(X) else values.astype(np.float64)
     except (TypeError, ValueError) as error:
         if len(index) > 1:
             for i in index:  # which it is

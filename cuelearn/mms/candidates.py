@@ -34,6 +34,7 @@ __all__ = ["CandidateSet", "Matching"]
 MOST_WORDS = 16
 #: Candidates of a `Matching` that are made at once.
 MOST_LISTED = 10_000
+SPLITTING = "scikit-learn's tools split bags by groups=candidates.bag_of with cv=GroupKFold(n_splits)"
 
 
 class PackedMatchings(NamedTuple):
@@ -421,14 +422,12 @@ class CandidateSet:
         index = rows[0] if isinstance(rows, tuple) else rows
         index = np.arange(self.n_instances)[index]
         if index.ndim != 1:
-            raise TypeError(f"rows must be a slice, integers or a mask of instances, got {rows!r}")
+            wanted = "a slice, integers or a mask of instances"
+            raise TypeError(f"rows must be {wanted}, got {rows!r}; {SPLITTING}")
         bags = self.bag_of[index]
         bags = bags[index == self.bag_starts[bags]]
         if bags.size == 0 or not np.array_equal(self.rows(bags), index):
-            raise ValueError(
-                "rows must be those of whole bags, one bag after the other; scikit-learn's tools split bags "
-                "by groups=candidates.bag_of with cv=GroupKFold(n_splits)"
-            )
+            raise ValueError(f"rows must be those of whole bags, one bag after the other; {SPLITTING}")
         return self.take(bags)
 
     def __repr__(self):

@@ -106,6 +106,21 @@ def test_columns_by_callables_and_frames_of_other_libraries(name):
         np.testing.assert_allclose(backwards.decision_function(given), wanted, rtol=1e-9, atol=1e-9)
 
 
+def test_times_and_complex_numbers_are_no_features():
+    X, y = data("OBSCURE")
+    frame = pd.DataFrame(X, columns=NAMES)
+    for column in (pd.Timestamp("2020-01-01"), pd.Timedelta(1, "s"), 1j):
+        given = frame.assign(b=column)
+        with pytest.raises(ValueError, match="cue 'k': column 'b' of X must hold real numbers"):
+            KernelBank([("k", "rbf", ["a", "b"])], given)
+        if column != 1j:  # scikit-learn refuses all of a complex X
+            with pytest.raises(ValueError, match="cue 'shape': column 'b' of X must hold real numbers"):
+                make("OBSCURE").fit(given, y)
+    days = np.full((5, 2), "2020-01-01", dtype="M8[D]")
+    with pytest.raises(ValueError, match="cue 'k': column 1 of X must hold real numbers"):
+        KernelBank([("k", "rbf", [1])], days)
+
+
 def test_frames_of_polars():
     polars = pytest.importorskip("polars")
     X, y = data("OBSCURE")

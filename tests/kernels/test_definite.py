@@ -83,6 +83,18 @@ def test_one_bad_pair_of_many_samples_is_found():
     assert KernelBank.from_stack(zero, validate=False).indefinite == {}
 
 
+@pytest.mark.parametrize("scale", [1e-15, 1.0, 1e15])
+def test_distances_are_no_kernel(scale):
+    """Their diagonal is 0."""
+    distances = scale * cdist(X, X)
+    (found,) = KernelBank.from_stack(distances.astype(np.float32)).indefinite.values()
+    assert found.smallest == pytest.approx(np.linalg.eigvalsh(distances)[0], rel=1e-4)
+    message, model = told(AverageKernelSVM("precomputed").fit, distances, Y)
+    assert "on 120 samples range from -" in message and "k(x, x) is 0 where k(x, z) is not" in message
+    with pytest.raises(ValueError, match=r"must not have k\(x, x\) = 0 where k\(x, z\) is not 0"):
+        AverageKernelSVM([("d", cdist, [0, 1, 2])]).fit(scale * X, Y)
+
+
 def test_kernels_are_never_doubted():
     """Low rank, duplicates, zeros, rounding in every precision, samples of very different lengths."""
     n, rng = 2000, np.random.default_rng(1)

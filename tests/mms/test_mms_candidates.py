@@ -31,7 +31,13 @@ from mms_twins import (
 )
 from scipy.sparse import coo_array, csc_array, csr_array, lil_matrix
 from scipy.stats import chisquare
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
 
 from cuelearn.mms import MMS, inference
 from cuelearn.mms.candidates import CandidateSet, Matching
@@ -398,3 +404,5 @@ def test_bags_in_scikit_learns_tools():
     assert fitted.score(X, CandidateSet.from_labels((y + (y == 0)) % 3, n_labels=3)) == pytest.approx(2 / 3)
     with pytest.raises(ValueError, match="whole bags"):
         cross_val_score(model, X, bags, cv=5)
+    with pytest.raises(TypeError, match="GroupKFold"):  # which asks for one class after the other
+        cross_val_score(model, X, single, cv=StratifiedKFold(3))
