@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import sys
 import warnings
 
 import numpy as np
@@ -18,7 +19,11 @@ __all__ = [
     "labels_of",
     "labels_within",
     "warn_if_sorted",
+    "warn_user",
 ]
+
+# Packages whose lines a warning does not point to.
+INNER = ("contextlib", "cuelearn", "joblib", "sklearn")
 
 
 def _is_number(value):
@@ -120,3 +125,13 @@ def warn_if_sorted(estimator, labels):
             "first classes. Set shuffle=True, or permute the samples.",
             stacklevel=4,
         )
+
+
+def warn_user(message, category=UserWarning):
+    """Warn at the user's line, however deep in the package the fault was seen."""
+    level = 1
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INNER:
+        level += 1
+        frame = frame.f_back
+    warnings.warn(message, category, stacklevel=level)

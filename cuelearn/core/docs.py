@@ -101,7 +101,8 @@ TEXTS = {
     "objective_": ("float", "Of the primal problem; `common_objective` compares methods in one."),
     "dual_gap_": (
         "float",
-        "The objective is at most this far above the optimum; NaN where a kernel is none.",
+        "The objective is at most this far above the optimum; NaN where a kernel is not positive "
+        "semidefinite.",
     ),
     "online_errors_": ("ndarray of bool", "Whether each visit was a mistake; a tie is one."),
     "visits_": ("ndarray of int", "The sample of each visit of `online_errors_`: a run can be replayed."),
@@ -121,7 +122,7 @@ TEXTS = {
     ),
     "dual_gaps_": (
         "as `objectives_`",
-        "Their certified distances from the optima; `dual_gap_` is their sum. NaN as it is.",
+        "Their certified distances from the optima; `dual_gap_` is their sum; NaN where that is.",
     ),
     "skipped_classes_": (
         "ndarray of int",

@@ -208,7 +208,8 @@ class Estimator(BaseEstimator):
 
     def _own_arrays(self):
         """Copy what an unpickled model holds: its arrays may be those of a file that is mapped read-only."""
-        held = {name: value for name, value in vars(self).items() if name not in self._get_param_names()}
+        given = {*self._get_param_names(), "_valid_parameters"}
+        held = {name: value for name, value in vars(self).items() if name not in given}
         vars(self).update(copy.deepcopy(held))
 
     def save(self, path):

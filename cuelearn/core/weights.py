@@ -10,12 +10,39 @@ so that weight 2 is the sample twice and weight 0 is the sample left out. Multip
 have the factors :math:`C s_i c_{y_i}`, as in scikit-learn's SVC.
 """
 
+from numbers import Number
+
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import check_array
 
 from cuelearn.core.checks import check_positive
 
-__all__ = ["check_sample_weight", "class_weights", "loss_weights"]
+__all__ = ["check_sample_weight", "class_weights", "loss_weights", "visit_weights"]
+
+# Positive weights beyond these would leave the range of float64 in sums and quotients.
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-50, 1e50
+
+
+def _checked(sample_weight, n_samples):
+    """Weights as float64, one for all or one for each sample."""
+    if isinstance(sample_weight, Number):
+        sample_weight = np.full(n_samples, sample_weight)
+    weights = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, copy=True, input_name="sample_weight"
+    )
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must hold {n_samples} weights, one per sample, got shape {weights.shape}"
+        )
+    if weights.min() < 0.0:
+        raise ValueError(f"sample_weight must be non-negative, got {weights.min():g}")
+    positive = weights[weights > 0.0]
+    if positive.size and not SMALLEST_WEIGHT <= positive.min() <= positive.max() <= LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must be 0 or between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, got positive "
+            f"weights from {positive.min():g} to {positive.max():g}"
+        )
+    return weights
 
 
 def check_sample_weight(sample_weight, n_samples, labels=None):
@@ -26,8 +53,7 @@ def check_sample_weight(sample_weight, n_samples, labels=None):
     """
     if sample_weight is None:
         return None
-    rows = np.empty((n_samples, 0))  # only its length counts
-    weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True, copy=True)
+    weights = _checked(sample_weight, n_samples)
     if not weights.any():
         raise ValueError("sample_weight must hold at least one positive weight, got zeros only")
     if labels is not None:
@@ -37,6 +63,16 @@ def check_sample_weight(sample_weight, n_samples, labels=None):
                 "sample_weight must be positive for some samples inside and outside of each class"
             )
     return weights
+
+
+def visit_weights(sample_weight, n_samples, stream=False):
+    """Factors on the updates of an online learner, (n_samples,), 1 where none are given.
+
+    A batch of a `stream` may have weights of 0 only: it changes nothing.
+    """
+    if sample_weight is None:
+        return np.ones(n_samples)
+    return (_checked if stream else check_sample_weight)(sample_weight, n_samples)
 
 
 def class_weights(class_weight, classes, labels, sample_weight=None):

@@ -5,7 +5,6 @@ the smallest eigenvalue among a few hundred samples, which is never below that a
 """
 
 import contextlib
-import sys
 import warnings
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from scipy.linalg import eigh, eigvalsh
 from scipy.linalg.lapack import dpotrf
 from sklearn.exceptions import ConvergenceWarning
 
+from cuelearn.core.checks import warn_user
 from cuelearn.kernels.specifications import real_values
 from cuelearn.kernels.tiles import LARGEST_RATIO, count_excess, planes_of
 
@@ -32,8 +32,6 @@ SAMPLE_EVERY, SMALL_SAMPLE, MOST_SAMPLES, OPERATIONS, LEAST_SAMPLES = 20, 128, 2
 LARGEST_NAMED = 1e12
 # Kernels that a warning describes; the others are counted.
 MOST_NAMED = 3
-# Packages whose lines a warning does not point to.
-INNER = ("cuelearn", "contextlib")
 
 
 class IndefiniteKernelWarning(UserWarning):
@@ -128,8 +126,8 @@ def indefinite(part, ratio=np.nan, tolerance=ROUNDING):
         if dpotrf(shifted.T, clean=False, overwrite_a=True)[1] == 0:  # ten times as fast as the eigenvalues
             return None
     values = eigvalsh(part / unit, check_finite=False) * unit
-    found = Indefinite(float(values[0]), float(values[-1]), len(part), float(ratio))
-    return found if not within or found.smallest < -tolerance * abs(found.largest) else None
+    result = Indefinite(float(values[0]), float(values[-1]), len(part), float(ratio))
+    return result if not within or result.smallest < -tolerance * abs(result.largest) else None
 
 
 def indefinite_rows(rows, left, right):
@@ -151,30 +149,26 @@ def indefinite_matrix(matrix, tolerance=ROUNDING):
 # ------------------------------------------------------------ consequences
 
 
-def warn_indefinite(found):
+def warn_indefinite(doubts):
     """Warn of {name: Indefinite} at the user's line; returns whether there is one."""
-    if not found:
+    if not doubts:
         return False
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] in INNER:
-        level, frame = level + 1, frame.f_back
-    names = [f"kernel {name!r}: {how}" for name, how in list(found.items())[:MOST_NAMED]]
-    others = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    warnings.warn(
+    names = [f"kernel {name!r}: {how}" for name, how in list(doubts.items())[:MOST_NAMED]]
+    others = f"; and {len(doubts) - MOST_NAMED} more" if len(doubts) > MOST_NAMED else ""
+    warn_user(
         f"not positive semidefinite: {'; '.join(names)}{others}. The solution may be of no use, and no "
         "duality gap is certified (NaN). Use another kernel, or clip or shift the negative eigenvalues of "
         "the matrix by cuelearn.kernels.nearest_psd",
         IndefiniteKernelWarning,
-        stacklevel=level,
     )
     return True
 
 
 @contextlib.contextmanager
-def one_warning(found):
-    """A fit on kernels of which {name: Indefinite} are none: a single warning, and none that a solver issues
-    for want of a certificate."""
-    if not warn_indefinite(found):
+def one_warning(doubts):
+    """A fit on kernels of which {name: Indefinite} are not positive semidefinite: a single warning, and no
+    other that a solver issues for want of a certificate."""
+    if not warn_indefinite(doubts):
         yield
         return
     with warnings.catch_warnings():

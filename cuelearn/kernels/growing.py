@@ -255,10 +255,9 @@ class PrecomputedSupport:
     precomputed = True
     kernel = "precomputed"
 
-    def __init__(self, seen=0, places=(), diagonal=None):
+    def __init__(self, seen=0, places=(), diagonal=()):
         self.seen, self.places = seen, np.asarray(places, dtype=np.int64)
-        unknown = np.full(self.places.size, np.inf)
-        self.diagonal = unknown if diagonal is None else diagonal  # k(x, x) of the members
+        self.diagonal = np.asarray(diagonal, dtype=np.float64)  # k(x, x) of the members
 
     @property
     def size(self):

@@ -8,12 +8,13 @@ that same *d* over the training pairs (thesis appendix A; Gehler and Nowozin 200
 
 import math
 import numbers
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 
 import numpy as np
+
+from cuelearn.core.checks import warn_user
 
 METRICS = ("euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed")
 
@@ -624,12 +625,11 @@ def uneven_spread(values):
 
 def warn_of_spread(names):
     """`FeatureScaleWarning` for these cues."""
-    warnings.warn(
+    warn_user(
         f"the columns of cue {', '.join(map(repr, names))} differ in spread by a factor of {LARGEST_SPREAD} "
         "or more, so distances depend on few of them; scale them first, where they are no counts: "
         "make_pipeline(StandardScaler(), model)",
         FeatureScaleWarning,
-        stacklevel=3,
     )
 
 

@@ -88,7 +88,8 @@ def common_objective(
         scores = np.stack([np.zeros_like(scores), scores], axis=1)
     if y.shape != scores.shape[:1] or not np.isin(y, model.classes_).all():
         raise ValueError(f"y must hold one class of training for each of {len(scores)} samples")
-    labels, sample_weight = np.searchsorted(model.classes_, y), check_sample_weight(sample_weight, len(y))
+    labels = np.searchsorted(model.classes_, y)
+    sample_weight = check_sample_weight(sample_weight, len(y))
     weights = loss_weights(sample_weight, class_weight, model.classes_, labels)
     total = len(y) if sample_weight is None else sample_weight.sum()
     losses = mean_loss(scores, labels, 1.0 if weights is None else weights * (len(y) / total))

@@ -1,5 +1,6 @@
 r"""OM-2: online multiclass multi-kernel learning (thesis Algorithm 4)."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,8 +10,8 @@ from cuelearn.core.checks import check_count, classes_of_stream, labels_of, labe
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters, validated
 from cuelearn.core.samples import given_kernels, validate_samples
-from cuelearn.core.weights import check_sample_weight, loss_weights
-from cuelearn.kernels import KernelBank
+from cuelearn.core.weights import loss_weights, visit_weights
+from cuelearn.kernels import FeatureScaleWarning, KernelBank
 from cuelearn.kernels.bank import check_batch, indefinite_batch
 from cuelearn.kernels.specifications import as_frame, real_values
 from cuelearn.mkl.base import FLOATS, StochasticMKL
@@ -158,7 +159,7 @@ class OM2(StochasticMKL):
     n_epochs: int = 1
     shuffle: bool = False
 
-    _doubted = False  # whether a stream showed a kernel to be none
+    _doubted = False  # whether a kernel has been seen to be indefinite
 
     def _solve(self, problem, options):
         warn_if_sorted(self, problem.labels)
@@ -169,6 +170,7 @@ class OM2(StochasticMKL):
         """As of the other methods, but `sample_weight` are factors on the updates, as of `partial_fit`; keeps
         the support for it."""
         super().fit(X, y, sample_weight)
+        self._doubted = bool(self.bank_.indefinite)
         if not self._is_precomputed():
             X = as_frame(X)
             rows = X.iloc[self.support_] if hasattr(X, "iloc") else np.asarray(X)[self.support_]
@@ -216,11 +218,9 @@ class OM2(StochasticMKL):
         labels[known:] = labels_within(labels_of(self, y, n_batch), self.classes_)
         if self.class_weight == "balanced":
             raise ValueError('class_weight must be None or a dict for partial_fit: "balanced" needs all of y')
-        sample_weight = check_sample_weight(sample_weight, n_batch)
-        given_weights = loss_weights(sample_weight, self.class_weight, self.classes_, labels[known:])
+        weights = visit_weights(sample_weight, n_batch, stream=True)
         cost = np.ones(n)
-        if given_weights is not None:
-            cost[known:] = given_weights
+        cost[known:] = loss_weights(weights, self.class_weight, self.classes_, labels[known:])
         visited = batch[cost[known:] > 0.0]
         # the rows of the batch are at hand, those of earlier samples are never asked for
         bank = SimpleNamespace(n_kernels=n_kernels, n_samples=n, diagonal=diagonal, dtype=rows.dtype)
@@ -288,7 +288,10 @@ class OM2(StochasticMKL):
             samples, kernels = np.concatenate([self.support_vectors_, checked]), self.bank_.triples
             known = len(self.support_vectors_)
         named = X if first and hasattr(X, "iloc") else samples
-        bank = KernelBank(kernels, named, normalize=self.normalize, memory=0.0)
+        with warnings.catch_warnings():
+            if not first:
+                warnings.simplefilter("ignore", FeatureScaleWarning)  # one for a stream
+            bank = KernelBank(kernels, named, normalize=self.normalize, memory=0.0)
         rows = np.empty((bank.n_kernels, len(checked), len(samples)), dtype=bank.dtype)
         bank.rows_into(np.arange(known, len(samples)), rows)
         doubled = (self.n_seen_ + len(checked)).bit_length() > self.n_seen_.bit_length()

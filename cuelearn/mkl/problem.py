@@ -12,7 +12,6 @@ Coefficients are stored as B, (n, n_classes): :math:`B_{iy_i} = \sum_{y'} a_{iy'
 :math:`\lambda` by their sum.
 """
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from numba import njit
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
-from cuelearn.core.checks import check_non_negative, check_positive
+from cuelearn.core.checks import check_non_negative, check_positive, warn_user
 from cuelearn.core.groupnorm import group_norm, link_weights, resolve_p
 from cuelearn.core.losses import kernel_factor, mean_loss
 from cuelearn.core.weights import check_sample_weight, class_weights, loss_weights
@@ -95,7 +94,7 @@ class MKLProblem:
     Warns
     -----
     IndefiniteKernelWarning
-        Where a kernel is none: solvers then give NaN for duality gaps.
+        Where a kernel is not positive semidefinite: solvers then give NaN for duality gaps.
 
     Examples
     --------
@@ -462,11 +461,10 @@ def combined_kernel(bank, kernel_weights, factor, out=None):
     n, active = bank.n_samples, np.flatnonzero(kernel_weights)
     if out is None:
         if 8.0 * n * n > bank.memory:
-            warnings.warn(
+            warn_user(
                 f"one matrix of all {n:,} samples takes {8.0 * n * n:.3g} bytes, more than "
                 f"memory={bank.memory:.3g}: raise memory, take fewer samples, or a method that reads kernels "
-                "row by row, such as OBSCURE",
-                stacklevel=3,
+                "row by row, such as OBSCURE"
             )
         out = np.empty((n, n))
     step = n if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows()))

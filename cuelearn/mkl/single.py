@@ -310,7 +310,7 @@ class KernelPA(KernelClassifier):
 
         def fit_scores(kernel, train, cross):
             fold_rng = np.random.default_rng(0)
-            orders = [fold_rng.permutation(train.size) for _ in range(self.n_epochs)]
+            orders = [fold_rng.permutation(len(kernel)) for _ in range(self.n_epochs)]
             return cross @ self._pass(kernel, labels[train], aggressiveness[train], orders)[0]
 
         return best_alone(self, labels, fit_scores, sample_weight)

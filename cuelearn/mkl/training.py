@@ -46,7 +46,7 @@ class Result(NamedTuple):
     kernel_weights: np.ndarray  # decision values are sum_j kernel_weights[j] * K_j @ dual_coef
     history: pd.DataFrame  # one row per epoch, with the columns of `History`
     objective: float  # of the returned point
-    dual_gap: float  # objective - dual_gap never exceeds the optimum; NaN on kernels that are none
+    dual_gap: float  # objective - dual_gap never exceeds the optimum; NaN on indefinite kernels
     n_iter: int  # epochs
     n_updates: int
     converged: bool  # whether the relative gap fell to the tolerance

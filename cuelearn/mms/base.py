@@ -109,13 +109,12 @@ class BagClassifier(Estimator):
     def _agreement(self, X, y, candidates):
         """Share of the labels in which predictions agree with the nearest candidates."""
         check_is_fitted(self, "classes_")
-        check_candidates(y, classes=self._list(self.classes_))
         if candidates is None:
             scores = self._possible(self._scores(X))
-            check_candidates(y, len(scores[0]))
             numbers = np.stack([np.argmax(s, axis=1) for s in scores], axis=1)
         else:
             numbers = self._within(X, candidates)
+        check_candidates(y, len(numbers), self._list(self.classes_))
         ends = zip(y.bag_starts[:-1], y.bag_starts[1:], strict=True)
         losses = [y.loss(i, numbers[start:end]) for i, (start, end) in enumerate(ends)]
         return 1.0 - sum(losses) / numbers.size

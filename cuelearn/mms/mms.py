@@ -91,7 +91,7 @@ class MMS(BagClassifier):
     kernel_weights_ : ndarray, shape (n_kernels,), or list; kernel form
     objective_, dual_gap_ : float
         Of the kept round; the gap bounds how far its convex problem is from its optimum (NaN without
-        certificate, as on kernels that are none; no bound, and possibly negative, where Algorithm 10 searches
+        certificate, as on indefinite kernels; no bound, and possibly negative, where Algorithm 10 searches
         bags of several instances).
     history_ : DataFrame
         One row per round, see `MMSResult`.

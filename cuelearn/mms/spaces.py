@@ -37,7 +37,7 @@ class Space:
     (n_attributes, n_rows, n_rows), both float64.
     """
 
-    indefinite = {}  # {name: how} of kernels that are none: then no bound is certified
+    indefinite = {}  # {name: how} of indefinite kernels: then no bound is certified
 
     def __init__(self, n_rows, n_labels):
         self.n_rows, self.n_columns = n_rows, int(sum(n_labels))

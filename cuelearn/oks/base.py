@@ -19,7 +19,7 @@ from cuelearn.core.checks import as_generator, classes_of_stream, labels_of, lab
 from cuelearn.core.estimator import SEQUENCE, Estimator, Number, load, parameters, validated
 from cuelearn.core.progress import progress
 from cuelearn.core.samples import given_kernels, validate_samples
-from cuelearn.core.weights import check_sample_weight
+from cuelearn.core.weights import visit_weights
 from cuelearn.kernels import RBF
 from cuelearn.kernels.specifications import as_frame, check_kernels
 from cuelearn.kernels.stack import refuse_kernels, training_bank
@@ -346,12 +346,6 @@ def signs_of(labels, n_classes):
     return [np.where(labels == c, 1.0, -1.0) for c in positive]
 
 
-def weights_of(sample_weight, n_samples):
-    """Weights of the samples, checked; 1 where there are none."""
-    weights = check_sample_weight(sample_weight, n_samples)
-    return np.ones(n_samples) if weights is None else weights
-
-
 def held_back(labels, share, rng):
     """Numbers of training and held-back samples, sorted, with every class in both.
 
@@ -455,7 +449,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
         rng = as_generator(self.random_state)
         classes = check_two_classes(self, y)
         labels = np.searchsorted(classes, y)
-        sample_weights = weights_of(sample_weight, y.size)
+        sample_weights = visit_weights(sample_weight, y.size)
         warn_if_sorted(self, labels)
         source, samples = bank_of(self, X)
         self.classes_, self._source = classes, source
@@ -682,7 +676,7 @@ class StreamingKernels(OnlineKernels):
         check_two_classes(self, known)
         X, y = self._checked(X, y, reset=first)
         labels = labels_within(y, known)
-        sample_weights = weights_of(sample_weight, y.size)
+        sample_weights = visit_weights(sample_weight, y.size, stream=True)
         samples = self._open(X, known) if first else self._source.pack(X)
         held, n, seen = len(self._held.data), y.size, self._learners[0].n_seen
         before = sum(learner.n_updates for learner in self._learners)

@@ -187,7 +187,8 @@ def scores_of_C(kernel, signs, C_values, splits, loss_weights=None, sample_weigh
             steps -= svm.n_iter
             n_solved += 1
             if not svm.converged and c > 0:
-                accuracy[:, c], hinge[:, c] = np.nan, np.nan
+                accuracy[:, c] = np.nan
+                hinge[:, c] = np.nan
                 break
             values = crosses[s][:, svm.support] @ svm.coef + svm.intercept
             counts = None if sample_weight is None else sample_weight[test]
@@ -271,7 +272,8 @@ class OneKernelSVM(KernelClassifier):
             return scores_of_C(kernel, target, C_values, splits, loss_weights, sample_weight)
 
         chosen, tables = self._choose(problems, score, sample_weight, spent)
-        converged = C_values.size == 1 or not np.isnan(tables).any()
+        tried_all = C_values.size == 1 or not np.isnan(tables).any()
+        converged = tried_all
         coef, intercept = np.zeros((labels.size, len(targets))), np.zeros(len(targets))
         for k, (j, C) in enumerate(chosen):
             kernel = self._kernel(j, spent)
@@ -293,9 +295,10 @@ class OneKernelSVM(KernelClassifier):
         self.n_evaluations_, self.n_solved_ = spent.pop("values"), spent.pop("solved")
         self.seconds_ = {**spent, "total": time.perf_counter() - begun}
         if not converged:
+            untried = ", so that larger C were not tried" if not tried_all else ""
             warnings.warn(
-                f"{type(self).__name__}: libsvm did not solve an SVM in the steps allowed, so that larger C "
-                "were not tried; lower C, or divide the kernels by their mean diagonal",
+                f"{type(self).__name__}: libsvm did not solve an SVM in the steps allowed{untried}; lower C, "
+                "or divide the kernels by their mean diagonal",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -21,7 +21,7 @@ from cuelearn.core.estimator import Estimator, StrOptions, load, parameters, val
 from cuelearn.core.losses import margins
 from cuelearn.core.progress import progress
 from cuelearn.core.samples import validate_samples
-from cuelearn.core.weights import check_sample_weight
+from cuelearn.core.weights import visit_weights
 from cuelearn.kernels.bank import check_batch, indefinite_batch
 from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.kernels.specifications import (
@@ -144,7 +144,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
     _parameter_constraints = {"average": ["boolean"], "record": ["boolean"]}
     _learnt = ()  # attributes without "_" at the end that a saved model holds
     _kernel_dims = 2  # of X with precomputed kernels: a matrix, or with 3 a stack of them
-    _doubted = False  # whether a kernel was found to be none
+    _doubted = False  # whether a kernel has been seen to be indefinite
 
     average: bool = True
     n_epochs: int = 1
@@ -212,10 +212,9 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         self._warn_once(X)
         return X, labels, weights
 
-    def _check_weights(self, sample_weight, n_samples):
-        """Weights of samples, checked; 1 where there are none."""
-        weights = check_sample_weight(sample_weight, n_samples)
-        return np.ones(n_samples) if weights is None else weights
+    def _check_weights(self, sample_weight, n_samples, stream=False):
+        """As of `visit_weights`."""
+        return visit_weights(sample_weight, n_samples, stream)
 
     def _batches(self, n, rng):
         """Epoch and samples of every batch of `fit`: slices where the order is as given, else numbers."""
@@ -268,7 +267,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         known, first = classes_of_stream(self, classes)
         X, y = self._check_samples(X, y, first)
         labels = labels_within(y, known)
-        weights = self._check_weights(sample_weight, labels.size)
+        weights = self._check_weights(sample_weight, labels.size, stream=True)
         if first:
             self._start(X, known)
         else:
@@ -296,7 +295,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         return X, y
 
     def _warn_once(self, X):
-        """Warn of the first batch in a stream that shows a kernel to be none."""
+        """Warn of the first batch in a stream that shows a kernel to be indefinite."""
         if not self._doubted:
             self._doubted = warn_indefinite(self._doubts(X))
 

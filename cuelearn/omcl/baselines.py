@@ -41,7 +41,7 @@ class SumSupport:
         return X
 
     def doubt(self, X):
-        """How far the first of the kernels that is none is from one, or None."""
+        """How far the first indefinite one of the kernels is from a kernel, or None."""
         found = (support.doubt(part) for support, part in zip(self.parts, self._split(X), strict=True))
         return next((how for how in found if how is not None), None)
 

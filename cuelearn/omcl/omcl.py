@@ -235,12 +235,13 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         """All learners, by what they are called in an error."""
         return {f"the learner of {name!r}": learner for name, learner, _ in self._triples()}
 
-    def _check_weights(self, sample_weight, n_samples):
-        for what, learner in self._layers().items() if sample_weight is not None else ():
+    def _check_weights(self, sample_weight, n_samples, stream=False):
+        layers = {} if sample_weight is None else self._layers()
+        for what, learner in layers.items():
             if "sample_weight" not in inspect.signature(learner.partial_fit).parameters:
                 refusing = f"{type(learner).__name__}.partial_fit, {what}, takes no weights"
                 raise ValueError(f"sample_weight must be None: {refusing}")
-        return super()._check_weights(sample_weight, n_samples)
+        return super()._check_weights(sample_weight, n_samples, stream)
 
     def _check_batch(self, X):
         for j, learner in enumerate(self.learners_):

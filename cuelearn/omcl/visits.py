@@ -130,5 +130,5 @@ class Hypothesis:
     @classmethod
     def _from_state(cls, state):  # for `core.storage`
         new = cls.__new__(cls)
-        vars(new).update({"weight": float(state["counts"][SEEN])} | state)  # of a file without weights
+        vars(new).update(state)
         return new

@@ -116,7 +116,10 @@ def test_weights_are_refused_by_name(name):
     bad = {
         "inside and outside of each class": np.where(y == 1, 0.0, 1.0),
         "non-negative|[Nn]egative": -weights,
-        "Sample weights must be|sample_weight": np.where(y == 1, np.nan, 1.0),
+        "sample_weight contains NaN": np.where(y == 1, np.nan, 1.0),
+        "sample_weight must hold 30 weights": weights[1:],
+        "sample_weight must be 0 or between": np.where(y == 1, 1e-310, 1.0),
+        "at least one positive weight, got zeros only": 0.0,
     }
     for message, given in bad.items():
         with pytest.raises(ValueError, match=message):
@@ -247,6 +250,18 @@ def test_weights_of_a_stream():
     assert np.abs(clone(model).fit(K, y).decision_function(K) - whole.decision_function(K)).max() > 0.01
     with pytest.raises(ValueError, match="class_weight must be None or a dict for partial_fit"):
         clone(model).set_params(class_weight="balanced").partial_fit(K, y, classes=[0, 1, 2])
+
+
+@pytest.mark.parametrize("name", ["OM2", "OKS", "KernelPerceptron", "PassiveAggressive"])
+def test_a_batch_without_weight_changes_nothing(name):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[:100], y[:100]
+    model = ESTIMATORS[name]().partial_fit(X[::4], y[::4], classes=[0, 1])
+    before = model.decision_function(X)
+    model.partial_fit(X[1:2], y[1:2], sample_weight=[0.0])
+    np.testing.assert_allclose(model.decision_function(X), before, rtol=1e-5)
+    with pytest.raises(ValueError, match="zeros only"):
+        model.fit(X, y, sample_weight=np.zeros(100))
 
 
 def test_multi_kt_leaves_weighted_samples_out():

@@ -37,7 +37,7 @@ from cuelearn.kernels import (
 )
 from cuelearn.kernels import bank as bank_module
 from cuelearn.kernels.specifications import resolve_columns
-from cuelearn.mkl import AverageKernelSVM
+from cuelearn.mkl import OM2, AverageKernelSVM
 from cuelearn.oks import OKS, SelectedSVM
 from cuelearn.omcl import KernelPerceptron
 
@@ -717,6 +717,9 @@ def test_columns_of_different_units_warn_once():
         (message,) = scale_warnings(lambda model=model: model.fit(cancer, y))
         assert "make_pipeline(StandardScaler(), model)" in message
         assert not scale_warnings(lambda model=model: make_pipeline(StandardScaler(), model).fit(cancer, y))
+    stream = OM2()
+    (message,) = scale_warnings(lambda: stream.partial_fit(cancer[:60], y[:60], classes=[0, 1]))
+    assert not scale_warnings(lambda: stream.partial_fit(cancer[60:90], y[60:90]))
     (message,) = scale_warnings(lambda: KernelBank([(n, RBF(), c) for n, c in parts.items()], cancer))
     assert "cue 'mean', 'error', 'worst' differ" in message
     quiet = [

@@ -211,6 +211,10 @@ def test_best_kernel(cls, options, data, new):
     assert_array_equal(model.kernel_weights_, [0.0, 1.0, 0.0])
     assert model.kernel_accuracy_.argmax() == 1
     assert model.score(*new) > 0.85
+    listed = [(train.tolist(), test.tolist()) for train, test in model.folds_]
+    assert_array_equal(
+        make(cls, order, folds=listed, **options).fit(X, y).kernel_accuracy_, model.kernel_accuracy_
+    )
     # the others are not needed at prediction
     garbage = new[0].copy()
     garbage[:, 2:] = 1e6

@@ -402,6 +402,8 @@ def test_bags_in_scikit_learns_tools():
     assert cross_val_score(model, X, single, cv=3, error_score="raise").tolist() == [1.0] * 3
     fitted = model.fit(X, single)
     assert fitted.score(X, CandidateSet.from_labels((y + (y == 0)) % 3, n_labels=3)) == pytest.approx(2 / 3)
+    with pytest.raises(ValueError, match="one row per instance of candidates, 12"):
+        fitted.score(X, single[:12], single)
     with pytest.raises(ValueError, match="whole bags"):
         cross_val_score(model, X, bags, cv=5)
     with pytest.raises(TypeError, match="GroupKFold"):  # which asks for one class after the other
