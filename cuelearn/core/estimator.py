@@ -204,7 +204,8 @@ class Estimator(BaseEstimator):
 
     def __setstate__(self, state):
         super().__setstate__(state)
-        self._unpickled = True
+        if any(name.endswith("_") for name in vars(self)):  # fitted
+            self._unpickled = True
 
     def _own_arrays(self):
         """Copy what an unpickled model holds: its arrays may be those of a file that is mapped read-only."""
