@@ -36,6 +36,7 @@ class CuttingPlanes:
         # (it drops coefficients below 1e-9)
         size = np.maximum(np.maximum(np.abs(slopes).max(axis=1), np.abs(constants)), np.finfo(float).tiny)
         unit = max(size.min(), 1e-8 * size.max())
+        size = np.maximum(size, 1e-9 * unit)  # of a cut that is 0 throughout, as before the first update
         at_most = {
             "A_ub": np.column_stack([-slopes / size[:, None], -unit / size]),
             "b_ub": -constants / size,
