@@ -52,4 +52,5 @@ def margins(scores, labels):
 
 def mean_loss(scores, labels, weights=1.0):
     """Mean multiclass hinge loss of score rows (n_samples, n_classes), each with a weight."""
-    return float((weights * np.maximum(0.0, 1.0 - margins(scores, labels))).mean())
+    margin = margins(np.ascontiguousarray(scores), labels)
+    return float((weights * np.maximum(0.0, 1.0 - margin)).mean())

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from cuelearn.core.losses import margins
-from cuelearn.mkl.state import full_dot
+from cuelearn.mkl.state import full_dot, loop
 
 __all__ = ["Machine", "ascend", "best_response", "best_stretch", "plain_machine", "solve_crammer_singer"]
 
@@ -130,14 +130,13 @@ def move(c, i, change, machine, scores, theta, effective):
         effective[c, z] = machine.of_priors[c, z] * theta[c, z]
 
 
-@njit(cache=True)
-def sweep_samples(machine, coef, scores, theta, tolerance, max_sweeps, max_updates):
-    """Sweeps of `ascend` without the steps on the face; arguments and results are those of `ascend`."""
+@loop
+def sweep_samples(machine, coef, scores, theta, effective, work, order, tolerance, max_sweeps, max_updates):
+    """Sweeps of `ascend` without the steps on the face; arguments and results are those of `ascend`, with
+    the weighted `theta` and work space: zeros (4, n_classes) and integers (n_classes,)."""
     n_samples, n_classes = coef.shape
     kernel, labels, limits, n = machine.kernel, machine.labels, machine.limits, machine.n
-    gradient, curvature, new = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
-    upper, order = np.zeros(n_classes), np.empty(n_classes, dtype=np.int64)
-    effective = machine.of_priors * theta
+    gradient, curvature, new, upper = work[0], work[1], work[2], work[3]
     n_priors = theta.shape[1]
     threshold, worst, updates = tolerance, 0.0, 0
     for sweep in range(max_sweeps):
@@ -176,14 +175,16 @@ def sweep_samples(machine, coef, scores, theta, tolerance, max_sweeps, max_updat
     return max_sweeps, worst, updates
 
 
-@njit(cache=True)
-def project(coef, labels, limits):
-    """Nearest feasible coefficients, in place."""
-    n_classes = coef.shape[1]
-    ones, upper, order = np.ones(n_classes), np.zeros(n_classes), np.empty(n_classes, dtype=np.int64)
+@loop
+def project(coef, labels, limits, work, order):
+    """Nearest feasible coefficients, in place; work space: zeros (3, n_classes), integers (n_classes,)."""
+    gradient, ones, upper = work[0], work[1], work[2]
     for i in range(coef.shape[0]):
+        for c in range(coef.shape[1]):
+            gradient[c] = -coef[i, c]
+            ones[c] = 1.0
         upper[labels[i]] = limits[i]
-        best_response(-coef[i], upper, ones, order, coef[i])
+        best_response(gradient, upper, ones, order, coef[i])
         balance(coef[i], labels[i], limits[i])
         upper[labels[i]] = 0.0
 
@@ -230,9 +231,10 @@ def face_step(machine, coef, scores, theta):
         before, size = size, np.sum(residual**2)
         direction = residual + size / before * direction
 
+    work, order = np.zeros((3, coef.shape[1])), np.empty(coef.shape[1], dtype=np.int64)
     for _ in range(FACE_HALVINGS):
         moved = coef[chosen] + step
-        project(moved, labels, limits)
+        project(moved, labels, limits, work, order)
         change = moved - coef[chosen]
         if np.sum(change * (gradient + 0.5 * curved(change))) < 0.0:
             coef[chosen] = moved
@@ -309,10 +311,13 @@ def ascend(machine, coef, scores, theta, tolerance, max_sweeps, max_updates, gap
         Visits that changed coefficients; each costs O(m) for every class whose coefficient changes.
     """
     sweeps = updates = 0
+    work, order = np.zeros((4, coef.shape[1])), np.empty(coef.shape[1], dtype=np.int64)
     while True:
         share = min(max_updates - updates, FACE_UPDATES * len(coef))
+        limits = tolerance, min(max_sweeps - sweeps, FACE_SWEEPS), share
+        effective = machine.of_priors * theta
         done, violation, changed = sweep_samples(
-            machine, coef, scores, theta, tolerance, min(max_sweeps - sweeps, FACE_SWEEPS), share
+            machine, coef, scores, theta, effective, work, order, *limits
         )
         sweeps, updates = sweeps + done, updates + changed
         solved = violation <= tolerance or gap > 0.0 and own_gap(machine, coef, scores, theta) <= gap

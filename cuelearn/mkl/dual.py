@@ -175,7 +175,7 @@ class Ascent:
         kernel = combined_kernel(near, of_kernels, 1.0, out=np.empty((near.n_samples, near.n_samples)))
         scores = np.ascontiguousarray((kernel @ B).T / n)
         theta = np.ascontiguousarray(B.T @ priors / n)
-        machine = Machine(kernel, self.labels[W], self.limits[W], n, priors, np.ascontiguousarray(of_scores))
+        machine = Machine(kernel, self.labels[W], self.limits[W], n, priors, np.array(of_scores, order="C"))
         tolerance = OWN_SHARE * max(self.near_relative, target) * self.value
         most = W.size * (UPDATES if self.near_relative < SETTLED else FIRST_UPDATES)
         _, solved, updates = ascend(machine, B, scores, theta, tolerance, SWEEPS, most)

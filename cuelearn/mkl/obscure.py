@@ -13,7 +13,7 @@ from cuelearn.mkl.base import FINISH, BatchMKL
 from cuelearn.mkl.state import add_update, loop, predict, project, refresh_link, shrink
 from cuelearn.mkl.training import Training
 
-__all__ = ["OBSCURE", "proximal_strength", "solve_obscure", "visit_batch", "visit_online"]
+__all__ = ["OBSCURE", "proximal_strength", "solve_obscure", "visit_obscure"]
 
 
 @njit(cache=True)
@@ -39,27 +39,13 @@ def proximal_strength(strength, t, regularization, q, dual_norm, gradient_norm, 
 
 
 @loop
-def visit_online(order, start, mistakes, run, eta):
-    """The online stage, OM-2's update with a fixed step size (equation 4.6); returns the position reached,
-    where rows are missing."""
-    q, now = run.setting.q, run.dual.now
-    for position in range(start, order.shape[0]):
-        i = order[position]
-        rival, margin = predict(i, now.scale / q, run)
-        if rival < 0:
-            return position
-        mistakes[position] = margin <= 0.0
-        now.step += 1.0
-        if margin < 1.0:
-            add_update(i, rival, eta * run.samples.cost[i], run)
-            refresh_link(0.0, run)
-    return order.shape[0]
+def visit_obscure(order, start, mistakes, run, online, parameter):
+    """A stage of thesis Algorithm 5 from a position of the order on; returns the position reached, where
+    kernel rows are missing.
 
-
-@loop
-def visit_batch(order, start, mistakes, run, radius):
-    """The batch stage, thesis Algorithm 5 from line 4 on; returns the position reached, where kernel rows
-    are missing."""
+    The online stage is OM-2's update with a fixed step size (equation 4.6), its parameter; that of the batch
+    stage, from line 4 on, is R. One function for both: it takes seconds to compile.
+    """
     q, regularization, now = run.setting.q, run.setting.regularization, run.dual.now
     for position in range(start, order.shape[0]):
         i = order[position]
@@ -68,18 +54,22 @@ def visit_batch(order, start, mistakes, run, radius):
             return position
         mistakes[position] = margin <= 0.0
         now.step += 1.0
-        cost = run.samples.cost[i] if margin < 1.0 else 0.0
-        gradient_norm = cost * math.sqrt(run.samples.gradient_norm_sq[i])
-        dual_norm = now.scale * now.norm
-        now.strength = proximal_strength(
-            now.strength, now.step, regularization, q, dual_norm, gradient_norm, radius
-        )
-        d = regularization * now.step + now.strength
-        shrink(max(0.0, 1.0 - regularization / d), run)
+        step_size = parameter
+        if not online:
+            cost = run.samples.cost[i] if margin < 1.0 else 0.0
+            gradient_norm = cost * math.sqrt(run.samples.gradient_norm_sq[i])
+            dual_norm = now.scale * now.norm
+            now.strength = proximal_strength(
+                now.strength, now.step, regularization, q, dual_norm, gradient_norm, parameter
+            )
+            d = regularization * now.step + now.strength
+            shrink(max(0.0, 1.0 - regularization / d), run)
+            step_size = q / d / now.scale
         if margin < 1.0:
-            add_update(i, rival, q / d / now.scale * cost, run)
+            add_update(i, rival, step_size * run.samples.cost[i], run)
             refresh_link(0.0, run)
-        project(q * radius, run.dual)  # line 10, without a loss too: the start may lie outside a capped R
+        if not online:  # line 10, without a loss too: the start may lie outside a capped R
+            project(q * parameter, run.dual)
     return order.shape[0]
 
 
@@ -136,7 +126,7 @@ def solve_obscure(
     n_epochs, eta = check_count("n_epochs", n_epochs, 0), check_positive("eta", eta)
     if n_epochs_online:
         stage = {"n_epochs": n_epochs_online, "until_no_loss": True, "certify": False}
-        training.run_stage("online", visit_online, eta, **stage)
+        training.run_stage("online", visit_obscure, True, eta, **stage)
     _, loss, norm = training.stream.objective()
     online = math.sqrt(norm**2 + 2.0 * loss / problem.regularization)
     if radius == "capped":
@@ -149,7 +139,7 @@ def solve_obscure(
         used = math.inf if radius == math.inf else check_positive("radius", radius)
     training.extra.update(radius=used, radius_online=online, n_updates_online=training.stream.n_updates)
     if n_epochs and used > 0.0 and not training.stopped:
-        training.run_stage("batch", visit_batch, used, n_epochs=n_epochs)
+        training.run_stage("batch", visit_obscure, False, used, n_epochs=n_epochs)
     return training.finish(certify=n_epochs > 0)
 
 

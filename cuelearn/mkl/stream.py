@@ -1,6 +1,6 @@
 """A stochastic run over one problem: its state, the route to class scores, the supply of kernel rows.
 
-Compiled loops (`visit_om2`, `visit_online`, `visit_batch`, `visit_pegasos`, `visit_ufo`) change the state;
+Compiled loops (`visit_om2`, `visit_obscure`, `visit_pegasos`, `visit_ufo`) change the state;
 `Stream` hands it to them, chooses between the two routes of `state.py`, and fetches rows that are computed on
 demand.
 """
@@ -53,7 +53,8 @@ class Stream:
         cost = problem.limits * (self.visited.size / n) if cost is None else cost
         lengths = gradient_norms_sq(problem, diagonal)
         self.samples = Samples(problem.labels, diagonal, lengths, cost, problem.scores)
-        rounding = 1e-2 * np.finfo(bank.dtype).eps if problem.many_kernels else -1.0
+        # a Python float whatever the dtype: each type of an argument is compiled for
+        rounding = float(1e-2 * np.finfo(bank.dtype).eps) if problem.many_kernels else -1.0
         numbers = problem.q, problem.regularization, problem.alpha, problem.factor
         self.setting = Setting(*numbers, rounding, problem.rows == 1)
         now = np.zeros(1, dtype=NOW).view(np.recarray)[0]

@@ -14,7 +14,7 @@ from cuelearn import datasets
 from cuelearn.experiments.mkl import kernel_set
 from cuelearn.kernels import Chi2, ExpDistance, KernelBank
 from cuelearn.mkl import state, stream
-from cuelearn.mkl.obscure import solve_obscure, visit_online
+from cuelearn.mkl.obscure import solve_obscure, visit_obscure
 from cuelearn.mkl.om2 import solve_om2
 from cuelearn.mkl.pegasos import solve_pegasos_mkl, visit_pegasos
 from cuelearn.mkl.problem import MKLProblem
@@ -129,7 +129,7 @@ def test_rescaling_within_a_window():
             MKLProblem(KernelBank(kernels, X, memory=memory), y, 10, p=1.25, C=10.0), scores="maintain"
         )
         rng = np.random.default_rng(0)
-        run.start_stage(visit_online, 0.5)
+        run.start_stage(visit_obscure, True, 0.5)
         run.visit(rng.permutation(200))
         run.start_stage(visit_pegasos)
         run.dual.now.step, run.dual.now.scale = 10.0, 1.1 * state.SMALLEST_SCALE

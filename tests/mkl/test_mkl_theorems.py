@@ -19,7 +19,7 @@ from numpy.testing import assert_allclose
 from cuelearn.core.groupnorm import resolve_p
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import MKLProblem, solve_obscure, solve_om2, solve_reference, solve_ufo
-from cuelearn.mkl.obscure import visit_online
+from cuelearn.mkl.obscure import visit_obscure
 from cuelearn.mkl.stream import Stream
 
 
@@ -109,7 +109,7 @@ def test_update_bound_of_the_online_stage(stream, wanted, eta, n_epochs):
     """Theorem 4.3; the sum of losses is over the visits that update."""
     problem, K, rng = stream
     run = Stream(problem, scores="recompute")
-    run.start_stage(visit_online, eta)
+    run.start_stage(visit_obscure, True, eta)
     updated = []
     for _ in range(n_epochs):
         for i in rng.permutation(problem.labels.size):

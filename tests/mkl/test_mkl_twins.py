@@ -32,7 +32,7 @@ from cuelearn.mkl import (
     solve_ufo,
 )
 from cuelearn.mkl import stream as stream_module
-from cuelearn.mkl.obscure import visit_batch, visit_online
+from cuelearn.mkl.obscure import visit_obscure
 from cuelearn.mkl.om2 import visit_om2
 from cuelearn.mkl.pegasos import visit_pegasos
 from cuelearn.mkl.stream import Stream
@@ -193,7 +193,7 @@ def test_obscure_steps(p, C, cap, loss, n_classes, factor, route):
     """Both stages, R and the projection (a small R makes every update leave the ball)."""
     K, y, problem, rng = small_problem(p=p, C=C, loss=loss, n_classes=n_classes, seed=1)
     stream = Stream(problem, scores=route)
-    stream.start_stage(visit_online, 0.5)
+    stream.start_stage(visit_obscure, True, 0.5)
     online = TwinOM2(K, y, n_classes, p, factor, eta=0.5)
     follow(stream, online, rng.permutation(30))
 
@@ -201,7 +201,7 @@ def test_obscure_steps(p, C, cap, loss, n_classes, factor, route):
     value, loss_now, norm = stream.objective()
     assert np.sqrt(norm**2 + 2.0 * loss_now / problem.regularization) == pytest.approx(radius, rel=1e-10)
     radius = cap if not isinstance(cap, bool) else min(radius, np.sqrt(2.0 * C * 30)) if cap else radius
-    stream.start_stage(visit_batch, radius)
+    stream.start_stage(visit_obscure, False, radius)
     batch = TwinBatch(K, y, n_classes, p, factor, C=C, radius=radius, A=online.A)
     follow(stream, batch, rng.integers(30, size=150))
 
@@ -211,7 +211,7 @@ def test_obscure_projects_on_a_visit_without_loss_too(route):
     """A start outside the ball (R below the online stage's norm) is brought in by the first visit."""
     K, y, problem, rng = small_problem(p=1.5, C=1.0, seed=2)
     stream = Stream(problem, scores=route)
-    stream.start_stage(visit_online, 0.5)
+    stream.start_stage(visit_obscure, True, 0.5)
     online = TwinOM2(K, y, 3, 1.5, eta=0.5)
     for _ in range(40):
         follow(stream, online, rng.permutation(30))
@@ -220,7 +220,7 @@ def test_obscure_projects_on_a_visit_without_loss_too(route):
     quiet = np.flatnonzero(plain_losses(class_scores(K, A, weights), y) == 0.0)
     assert quiet.size
     radius = 0.2 * norm
-    stream.start_stage(visit_batch, radius)
+    stream.start_stage(visit_obscure, False, radius)
     order = np.concatenate([quiet[:3], rng.integers(30, size=40)])
     follow(stream, TwinBatch(K, y, 3, 1.5, C=1.0, radius=radius, A=online.A), order)
 
@@ -270,8 +270,8 @@ def test_weighted_steps(rule, route):
     C = 2.0 * s.sum() / y.size
     makes = {
         "om2": (visit_om2, (), TwinOM2(K, y, 3, 1.3, cost=raw)),
-        "online": (visit_online, (0.5,), TwinOM2(K, y, 3, 1.3, cost=cost, eta=0.5)),
-        "batch": (visit_batch, (3.0,), TwinBatch(K, y, 3, 1.3, cost=cost, C=C, radius=3.0)),
+        "online": (visit_obscure, (True, 0.5), TwinOM2(K, y, 3, 1.3, cost=cost, eta=0.5)),
+        "batch": (visit_obscure, (False, 3.0), TwinBatch(K, y, 3, 1.3, cost=cost, C=C, radius=3.0)),
         "pegasos": (visit_pegasos, (), TwinBatch(K, y, 3, 1.3, cost=cost, C=C)),
         "ufo": (visit_ufo, (), TwinUFO(K, y, 3, 1.3, cost=cost, C=C, alpha=alpha)),
     }
