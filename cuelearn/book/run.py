@@ -341,6 +341,8 @@ def _execute(job):
         "extra_arguments": ["--IPKernelApp.log_level=40"],
         "engine_name": _engine(),
     }
+    # A cell that Ctrl-C left waiting would say, after the runner's last line, that its kernel died.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     try:
         with _relayed(relay, job.chapter), tempfile.TemporaryFile("w+", errors="replace") as stderr:
             options["kernel_manager_class"] = _kernels(stderr)
