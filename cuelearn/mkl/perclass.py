@@ -162,8 +162,8 @@ def run_classes(machines, max_iter, *, name, scale=1.0, n_jobs=None, callback=No
             active = [m for m in machines if not (m.converged or m.stalled)]
             row = {"n_updates": sum(m.n_updates for m in machines)}
             row["n_support"] = int(np.count_nonzero(np.any([m.best.coef != 0.0 for m in machines], axis=0)))
-            row["objective"] = float(sum(m.objective for m in machines)) / scale
-            row["dual_gap"] = float(sum(m.gap for m in machines)) * known
+            row["objective"] = float(np.sum([m.objective for m in machines])) / scale
+            row["dual_gap"] = float(np.sum([m.gap for m in machines])) * known
             words = f"{sum(not m.converged for m in machines)} classes to go"
             stop = rounds.end(step, result, words, stage="batch", **row)
             if stop or not active:
