@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import itertools
 import pickle
 
 from matplotlib.transforms import TransformNode
@@ -15,6 +16,8 @@ class _Content(pickle.Pickler):
     """Pickles a figure without the addresses of its parts, which differ from process to process."""
 
     def reducer_override(self, thing):
+        if isinstance(thing, itertools.count):  # that of a text axis; Python 3.14 does not pickle it
+            return str, (repr(thing),)
         if not isinstance(thing, TransformNode):
             return NotImplemented
         make, arguments, state, *_ = thing.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
