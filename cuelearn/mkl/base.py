@@ -89,6 +89,8 @@ class KernelClassifier(ClassifierMixin, Estimator):
             Where a method that iterates did not come to its `tol`; where a kernel is not positive
             semidefinite; where a class of an indicator matrix cannot be learnt.
         """
+        if np.ndim(sample_weight):
+            check_sample_weight(sample_weight, np.shape(sample_weight)[0])  # before kernels are computed
         labels = self._start(X, y)
         weights = check_sample_weight(sample_weight, self.bank_.n_samples, labels)
         with one_warning(self.bank_.indefinite):

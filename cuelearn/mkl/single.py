@@ -29,8 +29,12 @@ def stratified_folds(labels, n_folds, random_state, given=None, sample_weight=No
     random_state=random_state)``, fewer where a class is small, of the samples with weight; or the list
     `given`."""
     if given is not None:
-        if sample_weight is not None and not all(sample_weight[test].any() for _, test in given):
+        counted = np.ones(labels.size) if sample_weight is None else sample_weight
+        if not all(counted[test].any() for _, test in given):
             raise ValueError("folds must have a test sample with sample_weight > 0 each")
+        classes = np.unique(labels).size
+        if any(np.unique(labels[train][counted[train] > 0.0]).size < classes for train, _ in given):
+            raise ValueError("folds must leave training samples, with sample_weight > 0, of every class")
         return list(given)
     rows = np.arange(labels.size) if sample_weight is None else np.flatnonzero(sample_weight)
     labels = labels[rows]

@@ -17,7 +17,7 @@ from threadpoolctl import ThreadpoolController
 
 from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import POSITIVE, parameters
-from cuelearn.core.weights import loss_weights
+from cuelearn.core.weights import check_sample_weight, loss_weights
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.svm import balance_weights
@@ -169,6 +169,9 @@ def solve_multikt(
     tol = check_positive("tol", tol)
     labels, per_problem = np.asarray(labels), isinstance(weights, str)
     n = labels.size
+    sample_weight = check_sample_weight(sample_weight, n)
+    if sample_weight is not None and not sample_weight.all():
+        raise ValueError("sample_weight must be positive here: leave samples without weight out")
     S = np.zeros((n, 0)) if scores is None else np.asarray(scores, dtype=np.float64)
     classes = [1] if n_classes == 2 else range(n_classes)
     found, machine = [], None
@@ -323,8 +326,10 @@ class MultiKT(TransferClassifier):
         beta, bias = found.beta, found.intercept
         coef = np.zeros((labels.size, beta.shape[0]))
         coef[kept] = found.dual_coef
-        left_out = kernel @ coef + S @ beta.T + bias
-        left_out[kept] = found.leave_one_out
+        left_out = found.leave_one_out
+        if kept.size < labels.size:
+            left_out = kernel @ coef + S @ beta.T + bias
+            left_out[kept] = found.leave_one_out
         if n_classes == 2:  # one problem, whose decision value is the difference of the two columns
             coef, beta, bias = two_columns(coef), two_columns(beta, axis=0), two_columns(bias)
         self.beta_, self.leave_one_out_ = found.beta, left_out

@@ -346,20 +346,27 @@ def signs_of(labels, n_classes):
     return [np.where(labels == c, 1.0, -1.0) for c in positive]
 
 
-def held_back(labels, share, rng):
-    """Numbers of training and held-back samples, sorted, with every class in both.
+def held_back(labels, share, rng, sample_weight=None):
+    """Numbers of training and held-back samples, sorted, with every class in both; of those with weight.
 
     `share` may also be the numbers of those held back. ValueError if it is neither in (0, 1) nor that, or
     would leave a class without a training sample.
     """
+    if sample_weight is not None and np.ndim(share) != 1:
+        rows = np.flatnonzero(sample_weight)
+        train, test = held_back(labels[rows], share, rng)
+        return rows[train], rows[test]
     if np.ndim(share) == 1:
         kept = np.ones(len(labels), dtype=bool)
         rows = np.asarray(share)
         if rows.size == 0 or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= kept.size:
             raise ValueError(f"validation must be row numbers from 0 to {kept.size - 1}, at least one")
         kept[rows] = False
-        if np.unique(labels[kept]).size < np.unique(labels).size:
-            raise ValueError("validation must leave training samples of every class")
+        weighted = np.ones(kept.size, dtype=bool) if sample_weight is None else sample_weight > 0.0
+        if np.unique(labels[kept & weighted]).size < np.unique(labels).size:
+            raise ValueError("validation must leave training samples, with sample_weight > 0, of every class")
+        if not weighted[~kept].any():
+            raise ValueError("validation must have a sample with sample_weight > 0")
         return np.flatnonzero(kept), np.flatnonzero(~kept)
     if not isinstance(share, Real) or isinstance(share, bool) or not 0.0 < share < 1.0:
         raise ValueError(f"validation must be a number in (0, 1), got {share!r}")

@@ -150,16 +150,11 @@ def draws_held_back(labels, share, rng, sample_weight=None):
 
     Only samples with weight are drawn.
     """
+    splits = [held_back(labels, share, rng, sample_weight)]
     if np.ndim(share) == 1:
-        splits = [held_back(labels, share, rng)]
-        if sample_weight is not None and not sample_weight[splits[0][1]].any():
-            raise ValueError("validation must have a sample with sample_weight > 0")
         return splits
-    rows = np.arange(labels.size) if sample_weight is None else np.flatnonzero(sample_weight)
-    splits = [held_back(labels[rows], share, rng)]
     more = min(math.ceil(ENOUGH / splits[0][1].size), MOST_DRAWS) - 1
-    splits += [held_back(labels[rows], share, rng) for _ in range(more)]
-    return [(rows[train], rows[test]) for train, test in splits]
+    return splits + [held_back(labels, share, rng, sample_weight) for _ in range(more)]
 
 
 class CScores(NamedTuple):
@@ -595,7 +590,7 @@ class SelectedSVM(OneKernelSVM):
         self.selector = clone(self.selector_)  # with kernels as fitted
 
 
-def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=None):
+def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=None, sample_weight=None):
     """Two stages: an online learner selects a kernel, an SVM is trained on it.
 
     Parameters
@@ -607,6 +602,8 @@ def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=No
         As for `OKS.fit`.
     C, validation, random_state
         As of `SelectedSVM`.
+    sample_weight
+        As of `SelectedSVM.fit`; a selector fitted before has had its own.
 
     Returns
     -------
@@ -630,7 +627,7 @@ def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=No
     model = SelectedSVM(selector, C=C, validation=validation, random_state=random_state)
     model._validate_params()
     if not hasattr(selector, "classes_"):
-        return model.fit(X, y)
+        return model.fit(X, y, sample_weight=sample_weight)
     model._C_values()
     spent = float(selector.history_["seconds"].max()) if hasattr(selector, "history_") else 0.0
-    return model._fit_selected(selector, X, y, spent)
+    return model._fit_selected(selector, X, y, spent, sample_weight)

@@ -87,9 +87,7 @@ class MuTron(OnlineKernels):
         return Judged(kernels, rng, n_jobs=self.n_jobs if self.classes_.size == 2 else None)
 
     def _run(self, learner, samples, targets, sample_weights, watch, bar):
-        train, test = held_back(targets, self.validation, learner.rng)
-        if not sample_weights[test].any():
-            raise ValueError("sample_weight must be positive for some of the samples held back by validation")
+        train, test = held_back(targets, self.validation, learner.rng, sample_weights)
         stack = samples.stack[:, test] if not self._source.width else samples.stack
         theirs = Samples(samples.data[test], samples.scale[test], stack)
         options = {"rows": train, "shuffle": self.shuffle, "watch": watch, "bar": bar}

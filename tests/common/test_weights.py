@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validat
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
-from cuelearn.mkl import AverageKernelSVM, KernelPA, common_objective, saddle_gap
+from cuelearn.mkl import AverageKernelSVM, BestKernelSVM, KernelPA, LPBeta, common_objective, saddle_gap
 from cuelearn.oks import OKS, SelectedSVM
 from cuelearn.omcl import OMCL, KernelPerceptron
 
@@ -289,3 +289,16 @@ def test_objective_of_weights_is_the_common_one(name):
     options["p"] = 1.0 if name == "MCMKL" else getattr(model, "p_", 1.0)
     options["alpha"] = getattr(model, "alpha", 0.0)
     assert common_objective(model, K, y, **options) == pytest.approx(model.objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("cls", [LPBeta, BestKernelSVM])
+def test_folds_without_a_class_are_named(cls):
+    """Be it that no sample of it is there, or none with weight."""
+    y = np.arange(30) % 3
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    rows = np.arange(30)
+    halves = [(rows[:15], rows[15:]), (rows[15:], rows[:15])]
+    weights = np.where((y == 2) & (rows < 15), 0.0, 1.0)
+    for folds, given in ((halves, weights), ([(np.flatnonzero(y < 2), np.flatnonzero(y == 2))], None)):
+        with pytest.raises(ValueError, match="folds must leave training samples, with sample_weight > 0"):
+            cls(folds=folds).fit(X, y, sample_weight=given)

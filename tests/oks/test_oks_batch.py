@@ -133,8 +133,29 @@ def test_rows_that_are_held_back_are_named():
     for rows in ([], [120], [-1], [0.5]):
         with pytest.raises(ValueError, match="validation must be row numbers from 0 to 119, at least one"):
             MuSVM("precomputed", validation=rows).fit(K, y)
-    with pytest.raises(ValueError, match="validation must leave training samples of every class"):
+    leaves = "validation must leave training samples, with sample_weight > 0, of every class"
+    with pytest.raises(ValueError, match=leaves):
         MuSVM("precomputed", validation=np.flatnonzero(y == y[0])).fit(K, y)
+    weights = np.where(y == y[0], 0.0, 1.0)
+    weights[test] = 1.0
+    for cls in (MuSVM, AlignmentSVM, MuTron):
+        with pytest.raises(ValueError, match=leaves):
+            cls("precomputed", validation=test).fit(K, y, sample_weight=weights)
+
+
+def test_samples_without_weight_are_not_held_back():
+    K, y = make_stack(120, 4, seed=0, noise=0.3)
+    weights = np.arange(120) % 3 > 0
+    rows = np.flatnonzero(weights)
+    options = {"n_epochs": 2, "shuffle": False, "random_state": 0}
+    weighted = MuTron("precomputed", **options).fit(K, y, sample_weight=weights)
+    without = MuTron("precomputed", **options).fit(K[:, rows][:, :, rows], y[rows])
+    assert_array_equal(weighted.validation_accuracy_, without.validation_accuracy_)
+    selected = select_then_fit(weighted, K, y, C=GRID, random_state=0, sample_weight=weights)
+    alone = select_then_fit(without, K[:, rows][:, :, rows], y[rows], C=GRID, random_state=0)
+    assert_allclose(
+        selected.decision_function(K)[rows], alone.decision_function(K[:, rows][:, :, rows]), atol=1e-3
+    )
 
 
 def test_musvm_computes_its_kernels():

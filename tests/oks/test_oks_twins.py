@@ -269,14 +269,15 @@ def test_mutron(options, weights):
     share = options.get("validation", 0.1)
     rng = np.random.default_rng(3)  # first the split, then the orders
     seed = int(rng.integers(2**31 - 1))
-    train, held = map(
-        np.sort,
-        train_test_split(np.arange(120), test_size=round(share * 120), stratify=signs(y), random_state=seed),
-    )
+    counts = np.ones(120) if weights is None else weights
+    rows = np.flatnonzero(counts)  # those with weight
+    size = round(share * rows.size)
+    options_of_split = {"test_size": size, "stratify": signs(y)[rows], "random_state": seed}
+    parts = train_test_split(np.arange(rows.size), **options_of_split)
+    train, held = (rows[np.sort(part)] for part in parts)
     orders, _ = plan(len(train), options.get("n_epochs", 1), options.get("shuffle", False), rng)
     twins = [perceptron(kernel, signs(y), train[orders.ravel()], weights) for kernel in K]
     scores = [outputs(kernel[None, held], [t.predictor])[0] for kernel, t in zip(K, twins, strict=True)]
-    counts = np.ones(120) if weights is None else weights
     accuracy = [np.average((s > 0.0) == (y[held] == 1), weights=counts[held]) for s in scores]
     best = int(np.argmax(accuracy))
     wanted = outputs(new_K[[best]], [twins[best].predictor])[0]
@@ -322,7 +323,7 @@ def test_streams_with_weights(cls):
 def test_mutron_needs_weight_among_what_it_holds_back():
     X, y = make_data(60, seed=3)
     model = MuTron(triples(), validation=np.arange(5), **QUIET)
-    with pytest.raises(ValueError, match="sample_weight must be positive for some of the samples held back"):
+    with pytest.raises(ValueError, match="validation must have a sample with sample_weight > 0"):
         model.fit(X, y, np.arange(60) >= 5)
 
 
