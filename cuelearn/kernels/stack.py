@@ -5,7 +5,7 @@ import numpy as np
 from cuelearn.kernels.bank import KernelBank
 from cuelearn.kernels.specifications import check_entries, real_values
 
-__all__ = ["KernelStack", "new_kernels", "refuse_kernels", "training_bank"]
+__all__ = ["KernelStack", "checked_cross", "new_kernels", "refuse_kernels", "training_bank"]
 
 
 class KernelStack:
@@ -142,6 +142,14 @@ def new_kernels(X, n_kernels, n_train):
         wanted = f"({n_kernels}, n, {n_train}), a stack (n_kernels, n, n_train)"
         raise ValueError(f"X must have shape {wanted}, got {X.shape}")
     check_entries(X, "X")
+    return X
+
+
+def checked_cross(X, n_kernels, n_train):
+    """The `CrossBank` itself; ValueError unless it has so many kernels and training samples."""
+    if (X.n_kernels, X.n_columns) != (n_kernels, n_train):
+        wanted = f"a cross bank of {n_kernels} kernels and {n_train} training samples"
+        raise ValueError(f"X must be {wanted}, got one of {X.n_kernels} and {X.n_columns}")
     return X
 
 

@@ -14,7 +14,7 @@ from cuelearn.core.weights import check_sample_weight
 from cuelearn.kernels import CrossBank, KernelBank, KernelStack
 from cuelearn.kernels.definite import one_warning
 from cuelearn.kernels.specifications import as_frame
-from cuelearn.kernels.stack import new_kernels, refuse_kernels, training_bank
+from cuelearn.kernels.stack import checked_cross, new_kernels, refuse_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import MKLProblem, block_scores, quadratic_forms, weights_of
 
@@ -42,24 +42,29 @@ class KernelClassifier(ClassifierMixin, Estimator):
     def _is_precomputed(self):
         return isinstance(self.kernels, str)
 
-    def _start(self, X, y):
-        """Check X and y; sets `classes_` and `bank_`, returns class indices."""
+    def _start(self, X, y, sample_weight=None):
+        """Check X, y and the weights; sets `classes_` and `bank_`, returns class indices and weights."""
         if self._is_precomputed():
             bank = training_bank(X, self.memory)
             self.n_features_in_ = bank.n_samples
+            weights = check_sample_weight(sample_weight, bank.n_samples)
+            labels = self._labels(y, bank.n_samples, weights)
         else:
             refuse_kernels(X)
             X = as_frame(X)
             options = {"dtype": FLOATS, "ensure_min_samples": 2, "multi_output": self._multi_output}
             checked, y = validate_samples(self, X, y, used=lambda: given_kernels(self.kernels), **options)
             samples = X if hasattr(X, "iloc") else checked
+            weights = check_sample_weight(sample_weight, len(samples))
+            labels = self._labels(y, len(samples), weights)
             bank = KernelBank(self.kernels, samples, normalize=self.normalize, memory=self.memory)
-        labels = self._labels(y, bank.n_samples)
+        vars(bank).pop("_announced", None)  # see `announce_matrix`
         self.bank_ = bank
-        return labels
+        return labels, weights
 
-    def _labels(self, y, n_samples):
+    def _labels(self, y, n_samples, sample_weight):
         self.classes_, labels = classes_and_labels(labels_of(self, y, n_samples))
+        check_sample_weight(sample_weight, n_samples, labels)
         return labels
 
     @documented
@@ -89,10 +94,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
             Where a method that iterates did not come to its `tol`; where a kernel is not positive
             semidefinite; where a class of an indicator matrix cannot be learnt.
         """
-        if np.ndim(sample_weight):
-            check_sample_weight(sample_weight, np.shape(sample_weight)[0])  # before kernels are computed
-        labels = self._start(X, y)
-        weights = check_sample_weight(sample_weight, self.bank_.n_samples, labels)
+        labels, weights = self._start(X, y, sample_weight)
         with one_warning(self.bank_.indefinite):
             self._train(labels, weights)
         return self
@@ -135,10 +137,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         n_kernels = self.kernel_weights_.shape[-1]
         X = X.cross() if isinstance(X, KernelStack) and self._is_precomputed() else X
         if isinstance(X, CrossBank):
-            if (X.n_kernels, X.n_columns) != (n_kernels, self.n_seen_):
-                wanted = f"a cross bank of {n_kernels} kernels and {self.n_seen_} training samples"
-                raise ValueError(f"X must be {wanted}, got one of {X.n_kernels} and {X.n_columns}")
-            return X
+            return checked_cross(X, n_kernels, self.n_seen_)
         if self._is_precomputed():
             return new_kernels(X, n_kernels, self.n_features_in_)
         X = as_frame(X)

@@ -282,7 +282,8 @@ class LPBeta(KernelClassifier):
     included, of an SVM of class *c* against the rest on kernel *m*. The weights maximise the mean of the
     smallest margins (`solve_lp_beta`), on decision values from SVMs that were trained without the sample
     (five stratified folds, fewer where a class has fewer samples); then the SVMs of the kernels with weight
-    are trained on all samples.
+    are trained on all samples. Weight 2 is not exactly the sample twice here: folds may part the two copies,
+    and each is then judged by SVMs that have seen the other.
 
     Parameters
     ----------

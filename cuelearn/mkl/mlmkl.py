@@ -26,7 +26,6 @@ from sklearn.utils.validation import check_is_fitted
 from cuelearn.core.checks import as_generator, check_positive
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, Number, parameters
-from cuelearn.core.weights import check_sample_weight
 from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.svm import SharedProblem
 from cuelearn.mkl.training import Rounds
@@ -452,11 +451,10 @@ class SharedMKL(MultiLabelMKL):
         bare = clone(self)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "classes without positive or without negative samples")
-            signs = bare._start(X, Y)
+            signs, sample_weight = bare._start(X, Y, sample_weight)
         if bare.indicator_ != self.indicator_ or not np.array_equal(bare.classes_, self.classes_):
             raise ValueError("Y must hold the labels that the model was fitted to")
         gamma = np.delete(self.gamma_, bare.skipped_classes_)
-        sample_weight = check_sample_weight(sample_weight, bare.bank_.n_samples, signs)
         return bare._problem(bare.bank_, signs, sample_weight), self.kernel_weights_, gamma
 
     def _take(self, problem, result):

@@ -1,8 +1,9 @@
 r"""Several labels per sample: what the multi-label methods share (NIPS 2010).
 
 Every class k is a binary problem with signs :math:`y^k`, and all use the same kernels. A class without
-positive or without negative training samples cannot be learnt: it is not trained, its score is the constant
--1 or 1, its kernel weights are 0, it is named in `skipped_classes_`, and means over classes leave it out.
+positive or without negative training samples (with weight) cannot be learnt: it is not trained, its score is
+the constant -1 or 1, its kernel weights are 0, it is named in `skipped_classes_`, and means over classes
+leave it out.
 """
 
 import warnings
@@ -174,7 +175,7 @@ class MultiLabelMKL(KernelClassifier):
     coding_ : ndarray of int, shape (2,)
         What stands for no and yes: 0 and 1, or -1 and 1 as in y. Indicator matrices only.
     skipped_classes_ : ndarray of int
-        Columns without positive or without negative samples.
+        Columns without positive or without negative samples with weight.
     """
 
     kernels: object = field(default=None, kw_only=False)
@@ -186,24 +187,22 @@ class MultiLabelMKL(KernelClassifier):
     _multi_output = True
     _one_column = False  # whether a single column is a label, and no column of class labels
 
-    def _start(self, X, y):
-        """Signs of the binary problems, (n_problems, n): two labels are one problem, for the second."""
+    def _start(self, X, y, sample_weight=None):
         self.indicator_ = is_indicator(y, self._one_column)  # before scikit-learn's checks, which say less
-        labels = super()._start(X, y)
-        if self.indicator_:
-            self._signs_of_skipped = labels[self.skipped_classes_, 0]
-            return np.delete(labels, self.skipped_classes_, axis=0)
-        self._signs_of_skipped = np.empty(0)
-        wanted = (1,) if self.classes_.size == 2 else range(self.classes_.size)
-        return np.stack([np.where(labels == c, 1.0, -1.0) for c in wanted])
+        return super()._start(X, y, sample_weight)
 
-    def _labels(self, y, n_samples):
+    def _labels(self, y, n_samples, sample_weight):
+        """Signs of the binary problems, (n_problems, n): two labels are one problem, for the second."""
         if not self.indicator_:
             self.n_outputs_, self.skipped_classes_ = 1, np.empty(0, dtype=np.int64)
+            self._signs_of_skipped = np.empty(0)
             vars(self).pop("coding_", None)
-            return super()._labels(y, n_samples)
+            labels = super()._labels(y, n_samples, sample_weight)
+            wanted = (1,) if self.classes_.size == 2 else range(self.classes_.size)
+            return np.stack([np.where(labels == c, 1.0, -1.0) for c in wanted])
         signs = signs_of(y, n_samples)
-        usable = learnable(signs)
+        with_weight = signs if sample_weight is None else signs[:, sample_weight > 0.0]
+        usable = learnable(with_weight)
         if not usable.any():
             raise ValueError("y must have a class with positive and negative samples")
         self.n_outputs_, self.skipped_classes_ = len(signs), np.flatnonzero(~usable)
@@ -212,7 +211,8 @@ class MultiLabelMKL(KernelClassifier):
         if not usable.all():
             words = "classes without positive or without negative samples are not trained"
             warnings.warn(f"{words}: {self.skipped_classes_.tolist()}", stacklevel=6)
-        return signs
+        self._signs_of_skipped = with_weight[self.skipped_classes_, 0]
+        return signs[usable]
 
     def _problem_weights(self, signs, sample_weight):
         """Weights of the losses of all problems, (n_problems, n), or None where all are 1."""

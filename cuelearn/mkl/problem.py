@@ -451,21 +451,28 @@ def kernel_norms_sq(bank, coef):
     return np.maximum(0.0, out)
 
 
+def announce_matrix(bank):
+    """Warn where one (n, n) matrix in float64 is beyond the bank's budget; of one bank once in a fit."""
+    n, mark = bank.n_samples, object()
+    size = 8.0 * n * n
+    # threads may ask at the same time: `setdefault` lets one of them through
+    if size > bank.memory and vars(bank).setdefault("_announced", mark) is mark:
+        warn_user(
+            f"one matrix of all {n:,} samples takes {size:.3g} bytes, more than memory={bank.memory:.3g}: "
+            "raise memory, take fewer samples, or a method that reads kernels row by row, such as OBSCURE"
+        )
+
+
 def combined_kernel(bank, kernel_weights, factor, out=None):
     """``factor * sum_j kernel_weights[j] * K_j`` as one (n, n) matrix in float64, written to `out` if given;
-    a new one beyond the bank's budget warns before it is made.
+    before the first new one beyond the bank's budget is made, `announce_matrix` warns.
 
     At large C the dual value is a difference of nearly equal numbers; sums in float32 would limit the gap to
     some 1e-4.
     """
     n, active = bank.n_samples, np.flatnonzero(kernel_weights)
     if out is None:
-        if 8.0 * n * n > bank.memory:
-            warn_user(
-                f"one matrix of all {n:,} samples takes {8.0 * n * n:.3g} bytes, more than "
-                f"memory={bank.memory:.3g}: raise memory, take fewer samples, or a method that reads kernels "
-                "row by row, such as OBSCURE"
-            )
+        announce_matrix(bank)
         out = np.empty((n, n))
     step = n if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows()))
     for rows, *where in row_blocks(bank, np.arange(n), step):

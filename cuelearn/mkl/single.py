@@ -14,7 +14,7 @@ from cuelearn.core.estimator import parameters
 from cuelearn.core.losses import competitor
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.multilabel import MultiLabelMKL, is_indicator, numbers_of
-from cuelearn.mkl.problem import combined_kernel
+from cuelearn.mkl.problem import announce_matrix, combined_kernel
 from cuelearn.mkl.svm import one_versus_rest, svms_of
 from cuelearn.mkl.training import History, draw_order
 
@@ -51,7 +51,9 @@ def stratified_folds(labels, n_folds, random_state, given=None, sample_weight=No
 
 def kernel_alone(bank, j):
     """One kernel as an (n, n) matrix in float64; the others are not computed."""
-    return combined_kernel(bank.select([j]), np.ones(1), 1.0)
+    announce_matrix(bank)
+    out = np.empty((bank.n_samples, bank.n_samples))
+    return combined_kernel(bank.select([j]), np.ones(1), 1.0, out=out)
 
 
 def best_alone(model, labels, fit_scores, sample_weight=None):
@@ -181,10 +183,10 @@ class BestKernelSVM(AverageKernelSVM):
         tags.classifier_tags.multi_label = False
         return tags
 
-    def _start(self, X, y):
+    def _start(self, X, y, sample_weight=None):
         if is_indicator(y):
             raise ValueError("y must be class labels to choose a kernel, got an indicator matrix")
-        return super()._start(X, y)
+        return super()._start(X, y, sample_weight)
 
     def _choose_weights(self, signs, loss_weights, sample_weight):
         labels = numbers_of(signs)

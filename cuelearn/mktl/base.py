@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core import docs
 from cuelearn.core.estimator import StrOptions, parameters, validated
-from cuelearn.core.weights import check_sample_weight
 from cuelearn.kernels import CrossBank
 from cuelearn.kernels.definite import one_warning
 from cuelearn.mkl.base import KernelClassifier
@@ -53,6 +52,7 @@ class TransferClassifier(KernelClassifier):
     normalize: bool = True
 
     memory = 2e9
+    _uses_kernels = True
 
     @docs.documented
     @validated
@@ -73,7 +73,7 @@ class TransferClassifier(KernelClassifier):
         self
         """
         begun = self._begin(X, y, scores, sample_weight)
-        with one_warning(self.bank_.indefinite):
+        with one_warning(self.bank_.indefinite if self._uses_kernels else {}):
             self._train(*begun)
         return self
 
@@ -81,8 +81,7 @@ class TransferClassifier(KernelClassifier):
         """Class numbers, all scores on the training samples, scaled, and the samples' weights."""
         for name in ("feature_names_in_", "n_features_in_"):
             vars(self).pop(name, None)
-        labels = self._start(X, y)
-        sample_weight = check_sample_weight(sample_weight, labels.size, labels)
+        labels, sample_weight = self._start(X, y, sample_weight)
         if self._is_precomputed():
             if self.priors is not None and len(self.priors):
                 raise ValueError(

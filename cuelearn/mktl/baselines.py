@@ -129,6 +129,8 @@ class PriorFeatures(TransferClassifier):
 
     memory: float = 2e9
 
+    _uses_kernels = False
+
     def _train(self, labels, S, sample_weight):
         n_classes, found, coefs = self.classes_.size, [], []
         if S.shape[1] == 0:

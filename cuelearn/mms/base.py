@@ -4,7 +4,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core.estimator import Estimator
-from cuelearn.mms.candidates import CandidateSet, check_candidates, named
+from cuelearn.core.weights import check_sample_weight
+from cuelearn.mms.candidates import CandidateSet, check_bag_weights, check_candidates, named
 from cuelearn.mms.inference import best_labelings
 
 __all__ = ["FLOATS", "BagClassifier"]
@@ -82,7 +83,7 @@ class BagClassifier(Estimator):
         scores = self._possible(self._scores(X))
         return named(np.stack([np.argmax(s, axis=1) for s in scores], axis=1), classes)
 
-    def score(self, X, y, candidates=None):
+    def score(self, X, y, candidates=None, sample_weight=None):
         """Share of labels that `predict` gets right.
 
         Parameters
@@ -94,19 +95,25 @@ class BagClassifier(Estimator):
             (Cour, Sapp, Taskar: Learning from partial labels, JMLR 2011, bound the true error by it).
         candidates : CandidateSet, optional
             As of `predict`.
+        sample_weight : array-like of float >= 0, shape (n,), optional
+            Of the instances; with a CandidateSet as y of the bags, as in `MMS.fit`.
 
         Returns
         -------
         float
         """
         if isinstance(y, CandidateSet):
-            return self._agreement(X, y, candidates)
+            return self._agreement(X, y, candidates, sample_weight)
         predicted, y = self.predict(X, candidates), np.asarray(y)
         if y.shape != predicted.shape:
             raise ValueError(f"y must have shape {predicted.shape}, got {y.shape}")
-        return float(np.mean(predicted == y))
+        weights = check_sample_weight(sample_weight, len(y))
+        right = (predicted == y).reshape(len(y), -1)
+        if weights is not None:
+            weights = np.repeat(weights[:, None], right.shape[1], axis=1)
+        return float(np.average(right, weights=weights))
 
-    def _agreement(self, X, y, candidates):
+    def _agreement(self, X, y, candidates, sample_weight):
         """Share of the labels in which predictions agree with the nearest candidates."""
         check_is_fitted(self, "classes_")
         if candidates is None:
@@ -117,4 +124,7 @@ class BagClassifier(Estimator):
         check_candidates(y, len(numbers), self._list(self.classes_))
         ends = zip(y.bag_starts[:-1], y.bag_starts[1:], strict=True)
         losses = [y.loss(i, numbers[start:end]) for i, (start, end) in enumerate(ends)]
-        return 1.0 - sum(losses) / numbers.size
+        weights = check_bag_weights(sample_weight, y)
+        weights = np.ones(y.n_bags, dtype=int) if weights is None else weights
+        slots = numbers.shape[1] * np.diff(y.bag_starts)
+        return float(1.0 - weights @ losses / (weights @ slots))

@@ -135,11 +135,21 @@ def check_candidates(candidates, n_rows=None, classes=None):
 
 
 def check_bag_weights(sample_weight, candidates):
-    """Weights of the bags as float64, shape (n_bags,), or None where none are given."""
+    """Weights of the bags as float64, shape (n_bags,), or None where none are given.
+
+    They may be given for the instances, as scikit-learn's tools index them, the same within each bag.
+    """
     shape = np.shape(sample_weight)
+    if shape == (candidates.n_instances,):
+        of_instances = np.asarray(sample_weight)
+        sample_weight = of_instances[candidates.bag_starts[:-1]]
+        shape = sample_weight.shape
+        if not np.array_equal(sample_weight[candidates.bag_of], of_instances, equal_nan=True):
+            raise ValueError("sample_weight must be the same for all instances of a bag")
     if shape not in ((), (candidates.n_bags,)):
         wanted = f"one weight per bag of candidates, {candidates.n_bags}"
-        raise ValueError(f"sample_weight must have {wanted}, got shape {shape}")
+        hint = "in cross-validation give w[candidates.bag_of], one per instance"
+        raise ValueError(f"sample_weight must have {wanted}, got shape {shape}; {hint}")
     return check_sample_weight(sample_weight, candidates.n_bags)
 
 
@@ -280,6 +290,12 @@ class CandidateSet:
     >>> bags = CandidateSet([[[0, 1], [1, 0]], [[0, 1]]] * 3)
     >>> options = {"groups": bags.bag_of, "cv": GroupKFold(3)}  # any search takes them too
     >>> cross_val_score(MMS(random_state=0), X, bags, **options)
+    array([1., 1., 1.])
+
+    Weights of the bags go with it as weights of the instances, which such tools index:
+
+    >>> weights = np.array([1.0, 2.0] * 3)[bags.bag_of]
+    >>> cross_val_score(MMS(random_state=0), X, bags, params={"sample_weight": weights}, **options)
     array([1., 1., 1.])
     """
 

@@ -79,7 +79,7 @@ class EMNaming(BagClassifier):
             then chooses in each).
         candidates : CandidateSet
             A single mode is that of one attribute, ``candidates.attribute(p)``.
-        sample_weight : array-like, shape (n_bags,), optional
+        sample_weight : array-like, shape (n_bags,) or (n_instances,), optional
             Weights of the *bags*: weight 2 is the bag twice, weight 0 says nothing of the labels' appearances
             (its own labeling is estimated all the same). None is 1 for each. `DistNaming` takes none.
 

@@ -14,7 +14,7 @@ from cuelearn.core.estimator import COUNT, NON_NEGATIVE, Estimator, StrOptions, 
 from cuelearn.core.samples import validate_samples
 from cuelearn.kernels import KernelBank
 from cuelearn.kernels.specifications import as_frame, check_kernels
-from cuelearn.kernels.stack import new_kernels, refuse_kernels
+from cuelearn.kernels.stack import KernelStack, checked_cross, new_kernels, refuse_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import combine, combined_scores, quadratic_forms
 from cuelearn.mms.base import FLOATS, BagClassifier
@@ -187,12 +187,13 @@ class MMS(BagClassifier):
         Parameters
         ----------
         X : array-like or DataFrame, shape (n_instances, n_features)
-            Instances, bag after bag. For ``kernels="precomputed"`` a stack (n_kernels, n, n), a KernelBank,
-            or a list of these, one per attribute.
+            Instances, bag after bag. For ``kernels="precomputed"`` a stack (n_kernels, n, n), a KernelBank or
+            KernelStack, or a list of these, one per attribute.
         candidates : CandidateSet
-        sample_weight : array-like, shape (n_bags,), optional
+        sample_weight : array-like, shape (n_bags,), or (n_instances,), the same within each bag; optional
             Weights of the *bags*: weight 2 is the bag twice, weight 0 the bag left out (kernel parameters by
-            rule are still those of all instances). None is 1 for each.
+            rule are still those of all instances). None is 1 for each. In cross-validation, which indexes
+            instances, they are ``w[candidates.bag_of]``.
 
         Returns
         -------
@@ -300,10 +301,8 @@ class MMS(BagClassifier):
         return KernelSpace(banks, candidates.n_labels, self.memory)
 
     def _bank(self, X, kernels):
-        if isinstance(X, KernelBank):
-            return X
         if kernels is None:
-            return KernelBank.from_stack(X, memory=self.memory)
+            return training_bank(X, self.memory)
         return KernelBank(kernels, X, memory=self.memory)
 
     def _keep(self, space):
@@ -330,7 +329,10 @@ class MMS(BagClassifier):
         given = self._stacks(X) if self._precomputed() else self.banks_
         coefs, weights, scores = self._list(self.dual_coef_), self._list(self.kernel_weights_), []
         for kernels, coef, w in zip(given, coefs, weights, strict=True):
-            if self._precomputed():
+            if isinstance(kernels, KernelStack):
+                cross = checked_cross(kernels.cross(), len(w), self.n_features_in_)
+                part = combined_scores(cross.select(np.arange(len(w)), self.support_), coef, w)
+            elif self._precomputed():
                 K = new_kernels(kernels, len(w), self.n_features_in_)
                 part = combine(K[:, :, self.support_], w, np.float64) @ coef
             else:
@@ -356,6 +358,11 @@ class MMS(BagClassifier):
             table = kernel_summary(names, weights[None], norms, len(coef))
             tables.append(table if len(coefs) == 1 else table.assign(attribute=p))
         return pd.concat(tables, ignore_index=True)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed()
+        return tags
 
     # ------------------------------------------------------------------ saving
 

@@ -104,7 +104,7 @@ class Rival(BagClassifier):
             Instances of all bags, bag after bag.
         candidates : CandidateSet
             Of the same bags; for `MIMLSVM` and `M3MIML` with one attribute.
-        sample_weight : array-like, shape (n_bags,), optional
+        sample_weight : array-like, shape (n_bags,) or (n_instances,), optional
             Weights of the *bags*, factors on the C of their losses: weight 2 is the bag twice (but for the
             choice of `MIMLSVM`'s medoids), weight 0 the bag left out. None is 1 for each.
 

@@ -289,7 +289,7 @@ def common_objective(model, X, candidates, *, sample_weight=None, C=1.0, inferen
         labels in order. Biases are weights of a constant feature, as in `MMS`.
     X : array-like, shape (n_instances, n_features)
     candidates : CandidateSet
-    sample_weight : array-like, shape (n_bags,), optional
+    sample_weight : array-like, shape (n_bags,) or (n_instances,), optional
     C : float > 0, default 1.0
         :math:`\lambda = 1/(C W)`, W the sum of the bags' weights.
     inference : {"exact", "heap"}

@@ -244,11 +244,10 @@ class OneKernelSVM(KernelClassifier):
         self._C_values()
         rng, begun, spent = as_generator(self.random_state), time.perf_counter(), Counter()
         with timed(spent, "kernels"):
-            labels = self._start(X, y)
+            labels, weights = self._start(X, y, sample_weight)
             check_two_classes(self, self.classes_[labels])
         if not self._is_precomputed() and self.bank_.resident:
             spent["values"] = self.bank_.n_kernels * self._matrix()
-        weights = check_sample_weight(sample_weight, labels.size, labels)
         with one_warning(self.bank_.indefinite):
             return self._train(labels, weights, rng, spent, begun)
 
@@ -549,7 +548,7 @@ class SelectedSVM(OneKernelSVM):
         spent["values"] = int(np.sum(selector.n_evaluations_))
         with timed(spent, "kernels"):
             if self._is_precomputed():
-                labels = self._start(X, y)
+                labels, weights = self._start(X, y, sample_weight)
             else:  # with the selector's numbers for scale
                 for name in ("n_features_in_", "feature_names_in_"):
                     if hasattr(selector, name):
@@ -557,9 +556,9 @@ class SelectedSVM(OneKernelSVM):
                 X = X if hasattr(X, "iloc") else np.asarray(X, dtype=np.float64)
                 triples = selector._source.triples
                 self.bank_ = KernelBank(triples, X, normalize=self.normalize, memory=0.0)
-                labels, self._samples, self._made = self._labels(y, self.bank_.n_samples), X, {}
+                weights = check_sample_weight(sample_weight, len(X))
+                labels, self._samples, self._made = self._labels(y, len(X), weights), X, {}
         try:
-            weights = check_sample_weight(sample_weight, labels.size, labels)
             with one_warning(self.bank_.indefinite):
                 return self._train(labels, weights, rng, spent, begun)
         finally:

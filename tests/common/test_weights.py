@@ -302,3 +302,31 @@ def test_folds_without_a_class_are_named(cls):
     for folds, given in ((halves, weights), ([(np.flatnonzero(y < 2), np.flatnonzero(y == 2))], None)):
         with pytest.raises(ValueError, match="folds must leave training samples, with sample_weight > 0"):
             cls(folds=folds).fit(X, y, sample_weight=given)
+
+
+@pytest.mark.parametrize("name", ["AverageKernelSVM", "OBSCURE", "MuSVM", "NoTransfer"])
+def test_weights_are_looked_at_before_kernels(name):
+    def kernel(A, B):
+        raise AssertionError("a kernel was computed")
+
+    X, y = load_iris(return_X_y=True)
+    model = ESTIMATORS[name]([("all", kernel, slice(None))])
+    for weights in (np.where(y[50:] == 1, 0.0, 1.0), np.ones(99)):
+        with pytest.raises(ValueError, match="sample_weight must"):
+            model.fit(X[50:], y[50:], sample_weight=weights)
+
+
+@pytest.mark.parametrize("name", ["AverageKernelSVM", "SILPMKL", "MLMKLSum", "MLMKLSA"])
+def test_columns_whose_positive_samples_have_no_weight_are_not_trained(name):
+    K, y, _ = problem()
+    Y = (y[:, None] == [0, 1, 2]).astype(int)
+    weights = np.where(y == 1, 0.0, 1.0)
+    kept = np.flatnonzero(weights)
+    with pytest.warns(UserWarning, match=r"not trained: \[1\]"):
+        model = fit(make(name), K, Y, sample_weight=weights)
+    with pytest.warns(UserWarning, match=r"not trained: \[1\]"):
+        fewer = fit(make(name), K[:, kept[:, None], kept], Y[kept])
+    assert model.skipped_classes_.tolist() == [1] and (model.decision_function(K)[:, 1] == -1.0).all()
+    wanted = fewer.decision_function(K[:, :, kept])
+    tolerance = LOOSE.get(name, 5e-3) * np.abs(wanted).max()
+    np.testing.assert_allclose(model.decision_function(K), wanted, atol=tolerance)

@@ -1,11 +1,14 @@
 """NoTransfer, PriorFeatures and AverageTL."""
 
+import warnings
+
 import numpy as np
 import pytest
 from mktl_data import CUES, Task, scale_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.svm import SVC
 
+from cuelearn.kernels.definite import IndefiniteKernelWarning
 from cuelearn.mkl import AverageKernelSVM
 from cuelearn.mktl.baselines import AverageTL, NoTransfer, PriorFeatures
 from cuelearn.mktl.multikt import MultiKT
@@ -353,3 +356,13 @@ def test_prior_features_needs_scores(task):
             model.fit(X, task.y)
     with pytest.raises(ValueError, match="scores|column|feature"):
         PriorFeatures().fit(task.X, task.y, scores=np.zeros((60, 0)))
+
+
+def test_kernels_that_are_not_used_may_be_indefinite():
+    y = np.arange(40) % 2
+    K = np.eye(40) - 0.9 * np.outer(y - 0.5, y - 0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PriorFeatures("precomputed").fit(K, y, scores=2.0 * y[:, None] - 1.0)
+    with pytest.warns(IndefiniteKernelWarning):
+        NoTransfer("precomputed").fit(K, y, scores=2.0 * y[:, None] - 1.0)

@@ -481,3 +481,9 @@ def test_a_matrix_that_is_no_kernel():
     with pytest.raises(ValueError, match="kernels must be positive semidefinite.* lower C"):
         MultiKT("precomputed", C=100.0).fit(matrix[None], np.arange(30) % 2)
     assert np.isfinite(MultiKT("precomputed", C=0.01).fit(matrix[None], np.arange(30) % 2).dual_coef_).all()
+
+
+@pytest.mark.parametrize("bad", [np.ones(5), np.arange(6.0), np.full(6, np.nan)])
+def test_weights_of_the_solver_are_checked(bad):
+    with pytest.raises(ValueError, match="sample_weight (must|contains)"):
+        solve_multikt(np.eye(6), np.arange(6) % 2, 2, sample_weight=bad)
