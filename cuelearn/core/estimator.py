@@ -83,6 +83,10 @@ def parameters(cls):
     return dataclass(eq=False, repr=False, kw_only=True)(cls)
 
 
+# Methods that change what was learnt before; others make arrays of their own.
+GOES_ON = ("partial_fit", "_admit_batch")
+
+
 def validated(method):
     """Decorator of `fit`, `partial_fit`: checks the parameters first; a call that raises changes nothing.
 
@@ -92,10 +96,10 @@ def validated(method):
     @functools.wraps(method)
     def checked(self, *args, **kwargs):
         self._validate_params()
-        if vars(self).pop("_unpickled", False):
-            self._own_arrays()
         before = dict(vars(self))
         try:
+            if vars(self).pop("_unpickled", False) and method.__name__ in GOES_ON:
+                self._own_arrays()
             return method(self, *args, **kwargs)
         except BaseException:
             vars(self).clear()

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import pickle
 
 import estimators
 import joblib
@@ -152,3 +153,17 @@ def test_learning_goes_on_from_a_file_that_is_mapped_read_only(name, tmp_path):
         each.partial_fit(X[40:], y[40:])
     np.testing.assert_array_equal(mapped.decision_function(X), model.decision_function(X))
     assert (tmp_path / "model").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["OM2", "KernelPerceptron"])
+def test_only_what_goes_on_learning_copies_its_arrays(name, monkeypatch):
+    X, y = data(name)
+    model = pickle.loads(pickle.dumps(make(name).partial_fit(X[:40], y[:40], classes=[0, 1, 2])))
+    copied = []
+    monkeypatch.setattr(type(model), "_own_arrays", lambda self: copied.append(1))
+    pickle.loads(pickle.dumps(model)).fit(X, y)
+    assert not copied
+    with pytest.raises(ValueError):  # after which it is mapped still
+        model.fit(X, y[:3])
+    model.partial_fit(X[40:], y[40:])
+    assert copied == [1]
