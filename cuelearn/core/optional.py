@@ -6,9 +6,10 @@ from importlib.util import find_spec
 __all__ = ["require"]
 
 
-def require(extra, *packages):
-    """`ImportError` with the command, in a checkout, that installs the extra whose package is not there."""
+def require(extra, *packages, instead=""):
+    """`ImportError` with the command, in a checkout, that installs the extra whose package is not there;
+    `instead` names another way."""
     for package in packages:
         if sys.modules.get(package) is None and find_spec(package) is None:
             hint = f'in a checkout of cuelearn, pip install ".[{extra}]"'
-            raise ImportError(f"{package} is not installed: {hint}", name=package)
+            raise ImportError(f"{package} is not installed: {hint}{instead}", name=package)

@@ -489,7 +489,7 @@ def load_usps(path):
 
 
 def _usps_of_hdf5(file):
-    require("hdf5", "h5py")
+    require("hdf5", "h5py", instead="; usps.bz2 and usps.t.bz2 of the LIBSVM page need no library")
     import h5py
 
     with h5py.File(file, "r") as held:  # grey values from 0 to 1 in this form
