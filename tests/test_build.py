@@ -377,6 +377,7 @@ def test_without_a_usable_python_the_message_names_what_there_is(install):
     assert "make env PYTHON=" in output and "install uv" in output
     log, output = install("notebooks", status=1, killed=True, uv=UV)
     assert "uv run" in log[0] and "python3 is Python 3.10" in output  # it got none
+    assert "why uv could not get Python 3.13" in output and "install uv" not in output
     log, _ = install("notebooks", interpreter=INTERPRETER)
     assert log[0] == "uv run --quiet --no-project --python 3.13 python -m venv .venv" and len(log) == 4
 
