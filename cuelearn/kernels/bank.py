@@ -21,6 +21,7 @@ from cuelearn.kernels.definite import (
     indefinite,
     indefinite_matrix,
     inverse_lengths,
+    part_of,
     ratio_of,
     sample_of,
 )
@@ -186,7 +187,7 @@ class KernelBank:
                 uneven.append(name)
             fitted.append(_fit_cue(Cue(name, index, function=function), values, wanted, self.dtype))
         if uneven:
-            warn_of_spread(uneven)
+            warn_of_spread(f"cue {', '.join(map(repr, uneven))}")
         self._cues = [cue for cue, _, _ in fitted]
         self._train = Side(self.n_samples, [arrays for _, arrays, _ in fitted])
 
@@ -465,7 +466,7 @@ class KernelBank:
 
         def one(task):
             place, f = task
-            part = self.stack[f][np.ix_(chosen, chosen)] if near is None else near[place]
+            part = part_of(self.stack[f], chosen) if near is None else near[place]
             found[f] = indefinite(part, self._ratio(f), self._rounding)
 
         tiles.run(one, list(enumerate(doubtful)), len(doubtful) * self.n_samples**2)

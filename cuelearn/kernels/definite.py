@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 from scipy.linalg import eigh, eigvalsh
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.lapack import dpotrf, spotrf
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.checks import warn_user
@@ -86,6 +86,22 @@ def sample_of(n, n_kernels=1):
 
 
 @njit(nogil=True, cache=True)
+def _lower_part(matrix, chosen, out):
+    for i in range(chosen.shape[0]):
+        row = matrix[chosen[i]]
+        for j in range(i + 1):
+            out[i, j] = row[chosen[j]]
+
+
+def part_of(matrix, chosen):
+    """The matrix among the samples `chosen`, of which only the lower triangle is filled in: time goes to
+    values that no cache has."""
+    part = np.zeros((len(chosen), len(chosen)), matrix.dtype)
+    _lower_part(matrix, chosen, part)
+    return part
+
+
+@njit(nogil=True, cache=True)
 def _largest_ratio(flat, width, scale):
     """Largest ``|k_ij| scale_i scale_j`` above the diagonal, NaN if none is above `LARGEST_RATIO`."""
     n, largest = scale.shape[0], 0.0
@@ -115,17 +131,18 @@ def ratio_of(matrix):
 
 
 def indefinite(part, ratio=np.nan, tolerance=ROUNDING):
-    """An `Indefinite` of the matrix `part` among some samples and the `ratio` among all, or None."""
-    part = part.astype(np.float64)
+    """An `Indefinite` of the matrix `part` among some samples, whose lower triangle is looked at, and the
+    `ratio` among all, or None."""
     top = float(np.diagonal(part).max())  # at most the largest eigenvalue
     unit = top if top > 0.0 else float(np.abs(part).max()) or 1.0
     within = not ratio > 1.0 + tolerance
     if within:
         shifted = part / unit
         shifted.ravel()[:: len(part) + 1] += tolerance
-        if dpotrf(shifted.T, clean=False, overwrite_a=True)[1] == 0:  # ten times as fast as the eigenvalues
+        factorise = spotrf if part.dtype == np.float32 else dpotrf  # ten times as fast as the eigenvalues
+        if factorise(shifted.T, clean=False, overwrite_a=True)[1] == 0:
             return None
-    values = eigvalsh(part / unit, check_finite=False) * unit
+    values = eigvalsh(part.astype(np.float64) / unit, check_finite=False) * unit
     result = Indefinite(float(values[0]), float(values[-1]), len(part), float(ratio))
     return result if not within or result.smallest < -tolerance * abs(result.largest) else None
 
@@ -143,7 +160,7 @@ def indefinite_rows(rows, left, right):
 def indefinite_matrix(matrix, tolerance=ROUNDING):
     """An `Indefinite` of a finite symmetric matrix, or None."""
     chosen = sample_of(len(matrix))
-    return indefinite(matrix[np.ix_(chosen, chosen)], ratio_of(matrix), tolerance)
+    return indefinite(part_of(matrix, chosen), ratio_of(matrix), tolerance)
 
 
 # ------------------------------------------------------------ consequences
@@ -186,8 +203,9 @@ def nearest_psd(K, method="clip", *, new=None):
 
     Parameters
     ----------
-    K : array-like, shape (n, n) or (n_kernels, n, n)
-        Real, finite, symmetric; what little they are not is averaged away.
+    K : array-like, shape (n, n) or (n_kernels, n, n), or KernelStack
+        Real, finite, symmetric; what little they are not is averaged away. A `KernelStack` is repaired before
+        it is split, so it takes no `new`.
     method : {"clip", "shift"}
     new : array-like, shape (m, n) or (n_kernels, m, n), optional
         Values of new samples with those of `K`, as for prediction. A clipped matrix has lost the directions
@@ -196,7 +214,8 @@ def nearest_psd(K, method="clip", *, new=None):
 
     Returns
     -------
-    ndarray of the shape and floating type of `K`, or a pair of it and such an array for `new`
+    ndarray of the shape and floating type of `K`, or a pair of it and such an array for `new`; a KernelStack
+    of the same names for a KernelStack
 
     Raises
     ------
@@ -228,6 +247,13 @@ def nearest_psd(K, method="clip", *, new=None):
     """
     if method not in ("clip", "shift"):
         raise ValueError(f"method must be 'clip' or 'shift', got {method!r}")
+    from cuelearn.kernels.stack import KernelStack  # which needs this module
+
+    if isinstance(K, KernelStack):
+        if new is not None:
+            raise ValueError("new must be None where K is a KernelStack: repair it before it is split")
+        bank = K.bank()
+        return KernelStack(nearest_psd(bank.rows(np.arange(bank.n_samples)), method), names=K.names)
     K = real_values(K, "K")
     if K.ndim not in (2, 3) or K.shape[-1] != K.shape[-2] or K.size == 0:
         raise ValueError(f"K must have shape (n, n) or (n_kernels, n, n), got {K.shape}")

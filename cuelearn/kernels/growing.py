@@ -6,6 +6,7 @@ members at no cost.
 """
 
 import math
+import warnings
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -15,6 +16,7 @@ from cuelearn.kernels.bank import KernelBank
 from cuelearn.kernels.definite import indefinite_matrix, indefinite_rows, sample_of
 from cuelearn.kernels.specifications import (
     OF_SCALE,
+    FeatureScaleWarning,
     Function,
     Linear,
     as_kernel,
@@ -40,16 +42,18 @@ def resolve_kernel(kernel, X):
             f"kernel must be computed from X here, got {kernel!r}; "
             "give kernel='precomputed' for kernel matrices"
         )
-    if not kernel.unresolved:
-        if kernel.quantity in OF_SCALE and uneven_spread(X):
-            warn_of_spread(["cue"])
-        return kernel
-    if X.shape[0] < 2:
+    if kernel.unresolved and X.shape[0] < 2:
         raise ValueError(
             f"kernel {kernel!r} takes its scale from the first batch, which must hold at least 2 samples "
             "(better some dozens), got 1: give gamma or scale as a number"
         )
-    return KernelBank([("cue", kernel, slice(None))], X, memory=0.0).kernels_[0]
+    if kernel.quantity in OF_SCALE and uneven_spread(X):
+        warn_of_spread("the kernel")
+    if not kernel.unresolved:
+        return kernel
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FeatureScaleWarning)  # the bank's own, of a cue that has no name here
+        return KernelBank([("cue", kernel, slice(None))], X, memory=0.0).kernels_[0]
 
 
 # Loops rather than matrix products: the bits of a pair are the same in a batch of any size, for any number of

@@ -623,10 +623,10 @@ def uneven_spread(values):
     return spreads.size > 1 and spreads[-1] >= LARGEST_SPREAD * spreads[(spreads.size - 1) // 2]
 
 
-def warn_of_spread(names):
-    """`FeatureScaleWarning` for these cues."""
+def warn_of_spread(owner):
+    """`FeatureScaleWarning` for the columns of `owner`, words that name cues or the kernel."""
     warn_user(
-        f"the columns of cue {', '.join(map(repr, names))} differ in spread by a factor of {LARGEST_SPREAD} "
+        f"the columns of {owner} differ in spread by a factor of {LARGEST_SPREAD} "
         "or more, so distances depend on few of them; scale them first, where they are no counts: "
         "make_pipeline(StandardScaler(), model)",
         FeatureScaleWarning,

@@ -188,6 +188,18 @@ def test_cross_validation_on_a_stack(monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["clip", "shift"])
+def test_the_nearest_stack(method):
+    kernels = np.stack([K, np.exp(-cdist(X, X))])
+    stack = KernelStack(kernels, names=["bad", "good"])
+    repaired = nearest_psd(stack, method)
+    assert isinstance(repaired, KernelStack) and repaired.names == ["bad", "good"]
+    assert repaired.bank().indefinite == {}
+    np.testing.assert_array_equal(repaired.bank().stack, nearest_psd(stack.bank().stack, method))
+    with pytest.raises(ValueError, match="new must be None"):
+        nearest_psd(stack, method, new=kernels)
+
+
+@pytest.mark.parametrize("method", ["clip", "shift"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_nearest_kernel(method, dtype):
     stack = np.stack([K, np.exp(-cdist(X, X))]).astype(dtype)
