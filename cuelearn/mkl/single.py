@@ -43,8 +43,8 @@ def stratified_folds(labels, n_folds, random_state, given=None, sample_weight=No
     smallest = np.bincount(labels).min()
     if smallest < 2:
         raise ValueError("y must hold at least 2 samples of every class for cross-validation")
-    if isinstance(random_state, np.random.Generator):
-        random_state = int(random_state.integers(2**31 - 1))
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        random_state = int(np.random.default_rng(random_state).integers(2**31 - 1))
     folds = StratifiedKFold(min(n_folds, smallest), shuffle=True, random_state=random_state)
     return [(rows[train], rows[test]) for train, test in folds.split(labels, labels)]
 
