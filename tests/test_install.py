@@ -47,7 +47,7 @@ for needs, extra, call in (
 ):
     said = refusal(call)
     hint = f'in a checkout of cuelearn, pip install ".[{extra}]"'
-    assert said == f"{needs} is not installed: {hint}", (needs, said)
+    assert said.startswith(f"{needs} is not installed: {hint}"), (needs, said)
 """
 FITS = """
 rows = np.flatnonzero(digits.y < 3)[::5]
