@@ -44,8 +44,9 @@ export JUPYTER_PLATFORM_DIRS := 1
 export PYTHONNOUSERSITE := 1
 export PYTHONUNBUFFERED := 1
 export PYTHON
+export PYTHONPATH := $(CURDIR)/notebooks
 
-RUN = $(PY) -m cuelearn.book.run --profile $(PROFILE) --data $(DATA) --jobs $(JOBS) \
+RUN = $(PY) -m companion.run.runner --profile $(PROFILE) --data $(DATA) --jobs $(JOBS) \
       $(if $(SCHEDULER),--scheduler '$(SCHEDULER)') $(if $(SVG),--svg) $(foreach c,$(CHAPTER),--chapter $(c)) $(foreach p,$(PARAMS),-p '$(p)')
 LIMITS = OPENBLAS_NUM_THREADS=$(THREADS) OMP_NUM_THREADS=$(THREADS) MKL_NUM_THREADS=$(THREADS) CUELEARN_THREADS=$(THREADS)
 
@@ -99,10 +100,10 @@ data: $(READY)data ## list the data sets, verify those that are there; FETCH="us
 	@$(PY) -m cuelearn.datasets.fetch $(if $(FETCH),--fetch $(FETCH))
 
 reference: $(READY)notebooks ## copy the finished chapters of the full profile (or PROFILE=..., DATA=...) to figures/reference
-	@$(PY) -m cuelearn.book.run --reference --data $(DATA) --profile $(if $(filter command,$(firstword $(origin PROFILE))),$(PROFILE),full)
+	@$(PY) -m companion.run.runner --reference --data $(DATA) --profile $(if $(filter command,$(firstword $(origin PROFILE))),$(PROFILE),full)
 
 gallery: $(READY)notebooks ## write figures/README.md, the gallery of the reference results
-	@$(PY) -m cuelearn.book.run --gallery
+	@$(PY) -m companion.run.runner --gallery
 
 # --fork-strategy fewest: the same versions on every Python wherever they exist, so that numbers can be compared.
 lock: ## resolve requirements.lock from pyproject.toml anew (Python 3.11 to 3.14, all platforms)

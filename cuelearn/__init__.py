@@ -1,8 +1,7 @@
 """Learning from many cues: online learning and multiple kernel learning.
 
 ``kernels`` and ``core`` hold the shared mathematics, ``omcl mkl mms mktl oks`` one chapter each, ``datasets``
-the data. ``experiments`` and ``plots`` are what the notebooks call; ``book`` runs these and keeps figures,
-tables and verdicts. Importing ``cuelearn`` itself loads none of them.
+the data. Importing ``cuelearn`` itself loads none of them.
 """
 
 import ast as _ast
@@ -15,19 +14,18 @@ from pathlib import Path as _Path
 
 __version__ = "0.1.0"
 
-#: Modules and folders that show results or set up experiments and hold no compiled code.
-_NOT_COMPILED = ("__init__.py", "book/*", "experiments/*", "plots/*")
 
-
-def source_hash(leave_out=(), code_only=False):
+def source_hash(leave_out=(), code_only=False, folder=None):
     """Fingerprint of the package's Python sources.
 
     Parameters
     ----------
     leave_out : sequence of str
-        Names within the package, with * for any text, of files whose text does not count.
+        Names within the folder, with * for any text, of files whose text does not count.
     code_only : bool
         Comments, docstrings and line breaks do not count either.
+    folder : Path, optional
+        Another folder than the package.
 
     Returns
     -------
@@ -35,9 +33,9 @@ def source_hash(leave_out=(), code_only=False):
         16 hexadecimal digits. Any edit of a counted file changes them, wherever the checkout lies.
     """
     total = _hashlib.sha256()
-    package = _Path(__file__).resolve().parent
-    for file in sorted(package.rglob("*.py")):
-        name = file.relative_to(package).as_posix()
+    folder = folder or _Path(__file__).resolve().parent
+    for file in sorted(folder.rglob("*.py")):
+        name = file.relative_to(folder).as_posix()
         if not any(_fnmatchcase(name, pattern) for pattern in leave_out):
             text = _code(file.read_bytes()).encode() if code_only else file.read_bytes()
             total.update(name.encode() + b"\0" + text + b"\0")
@@ -109,7 +107,7 @@ def _choose_numba_cache():
     checkout = (package.parent / "pyproject.toml").is_file()
     if not checkout and _writable(package / "__pycache__"):
         return
-    name = source_hash(leave_out=_NOT_COMPILED)
+    name = source_hash(leave_out=("__init__.py",))
     wanted = package.parent / ".cache" / "numba" / name
     if not checkout or not _writable(wanted):
         wanted = _fallback_cache(name)

@@ -1,15 +1,18 @@
 """What all tests share."""
 
 import os
+from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "notebooks")])  # of the processes of tests
 
 import numba
 import pytest
 from hypothesis import settings
 
 import cuelearn  # noqa: F401  (chooses numba's cache directory)
-from cuelearn.book.sweep import Sweep
+from companion.run.sweep import Sweep
 
 # The same examples in every run; compilation inside an example must not count as slowness.
 settings.register_profile("cuelearn", deadline=None, derandomize=True, database=None)

@@ -30,8 +30,7 @@ def refusal(call):
 
 os.environ.pop("CUELEARN_BUNDLED", None)
 for found in pkgutil.walk_packages(cuelearn.__path__, "cuelearn."):
-    shows = found.name.startswith(("cuelearn.book", "cuelearn.plots", "cuelearn.data."))
-    if not shows and "claims" not in found.name:  # verdicts belong to the book
+    if not found.name.startswith("cuelearn.data."):
         importlib.import_module(found.name)
 digits = datasets.load_mfeat()
 assert digits.X.shape == (2000, 649) and len(datasets.load_mnist(5, 5).X) == 10
@@ -41,8 +40,6 @@ for needs, extra, call in (
     ("PIL", "images", lambda: datasets.folders.read_image("a.png")),
     ("pooch", "data", lambda: datasets.fetch_original("usps", ".")),
     ("matplotlib", "plots", lambda: mkl.KernelWeightsDisplay(None).plot()),
-    ("matplotlib", "plots", lambda: importlib.import_module("cuelearn.plots.mkl")),
-    ("matplotlib", "plots", lambda: importlib.import_module("cuelearn.book.figures")),
     ("h5py", "hdf5", lambda: datasets.originals._usps_of_hdf5("usps.h5")),
 ):
     said = refusal(call)
@@ -108,15 +105,17 @@ def test_the_library_imports_without_extras_and_names_the_one_that_lacks(wheel, 
     run(sys.executable, without + LEAN, tmp_path, PYTHONPATH=str(tmp_path / "site"))
 
 
-def test_a_notebook_of_the_installed_package_keeps_its_results_where_it_runs(wheel, tmp_path):
+def test_a_notebook_beside_the_installed_package_keeps_its_results_where_it_lies(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
+    shutil.copytree(ROOT / "notebooks" / "companion", tmp_path / "notebooks" / "companion")
     code = (
-        "from cuelearn.book.figures import FigureStore as S; s = S('smoke', chapter='oks', parameters={})\n"
+        "from companion.run.figures import FigureStore as S; s = S('smoke', chapter='oks', parameters={})\n"
     )
     code += f"assert str(s.directory) == {str(tmp_path / 'figures/smoke')!r}, s.directory\n"
     code += f"assert str(s.cache_dir) == {str(tmp_path / '.cache/sweeps/smoke')!r}, s.cache_dir"
-    run(sys.executable, code, tmp_path, PYTHONPATH=str(tmp_path / "site"))
+    paths = (str(tmp_path / name) for name in ("site", "notebooks"))
+    run(sys.executable, code, tmp_path, PYTHONPATH=os.pathsep.join(paths))
 
 
 COMPILE = """

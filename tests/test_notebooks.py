@@ -11,10 +11,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from cuelearn.book.claims import claims
-from cuelearn.book.figures import NOT_PARAMETERS
-from cuelearn.book.records import DEFAULTS
-from cuelearn.book.run import CHAPTERS, OWN, WITH, notebook_parameters
+from companion.run.claims import claims
+from companion.run.figures import NOT_PARAMETERS
+from companion.run.records import DEFAULTS
+from companion.run.runner import CHAPTERS, OWN, WITH, notebook_parameters
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -89,11 +89,10 @@ def test_notebook_runs_in_smoke(chapter, tmp_path):
     (tmp_path / cues.parent).mkdir()
     for name in ("notebooks", "data", cues):
         (tmp_path / name).symlink_to(ROOT / name)
-    command = [sys.executable, "-m", "cuelearn.book.run", "--root", str(tmp_path), "--profile", "smoke"]
+    command = [sys.executable, "-m", "companion.run.runner", "--root", str(tmp_path), "--profile", "smoke"]
     kept = {k: v for k, v in os.environ.items() if k not in ("CUELEARN_CACHE", "CUELEARN_SCHEDULER")}
     quiet = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
-    env = {**kept, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([*command, "--chapter", chapter], env=env, **quiet)
+    done = subprocess.run([*command, "--chapter", chapter], env=kept, **quiet)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
     directory = tmp_path / "figures" / "smoke"
     assert (directory / "summary.md").is_file() and not list(directory.rglob(".*tmp-*"))

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from cuelearn.book.claims import claims, judge, read_verdicts
+from companion.run.claims import claims, judge, read_verdicts
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "figures" / "reference"

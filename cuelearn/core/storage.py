@@ -12,17 +12,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-__all__ = ["atomic_write", "pack", "read_model", "unpack", "workplace", "write_model"]
+__all__ = ["atomic_write", "pack", "read_model", "unpack", "write_model"]
 
 # 4: gamma of a kernel is that of scikit-learn; before, it was a divisor.
 FORMAT = 4
 KIND = "__kind__"
-
-
-def workplace():
-    """Where results and caches belong: the checkout, or of an installed package the working directory."""
-    checkout = Path(__file__).resolve().parents[2]
-    return checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()
 
 
 def atomic_write(path, content):

@@ -28,8 +28,8 @@ import pandas as pd
 from numba import njit
 
 import cuelearn  # noqa: F401  (places numba's cache)
+from companion.mkl import kernel_set
 from cuelearn import datasets
-from cuelearn.experiments.mkl import kernel_set
 from cuelearn.kernels import RBF, ExpDistance, KernelBank
 from cuelearn.mkl import OBSCURE, UFOMKL
 from cuelearn.mkl.om2 import solve_om2

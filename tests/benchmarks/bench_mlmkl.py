@@ -28,7 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 
 import cuelearn  # noqa: F401  (places numba's cache)
-from cuelearn.experiments.multilabel import compare_multilabel, multilabel_task
+from companion.multilabel import compare_multilabel, multilabel_task
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.mlmkl import SharedProblem
 from cuelearn.mkl.problem import combined_kernel, quadratic_forms

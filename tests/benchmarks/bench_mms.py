@@ -24,7 +24,7 @@ from bench_mkl import Table, command_line, in_turn, wall
 from threadpoolctl import threadpool_limits
 
 import cuelearn  # noqa: F401  (places numba's cache)
-from cuelearn.experiments import mms as exp
+from companion import mms as exp
 from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, MMS, CandidateSet, Matching
 from cuelearn.mms.solver import solve_mms
 from cuelearn.mms.spaces import LinearSpace

@@ -18,7 +18,7 @@ import numpy as np
 from bench_mkl import Table, command_line, in_turn, wall
 
 import cuelearn  # noqa: F401  (places numba's cache)
-from cuelearn.experiments import oks as exp
+from companion import oks as exp
 from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, select_then_fit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oks"))

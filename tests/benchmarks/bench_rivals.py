@@ -8,7 +8,7 @@ import argparse
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from cuelearn.experiments import mkl as exp
+from companion import mkl as exp
 
 # parameters fixed beforehand; the notebook chooses them by cross-validation
 PARAMS = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-from cuelearn.book.run import CHAPTERS
+from companion.run.runner import CHAPTERS
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 MOVE = """

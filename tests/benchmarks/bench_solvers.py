@@ -20,8 +20,8 @@ import numpy as np
 from bench_mkl import in_turn, peak_bytes, read_flat, simulated_rows, wall
 
 import cuelearn  # noqa: F401  (places numba's cache)
+from companion import mkl as experiments
 from cuelearn import datasets
-from cuelearn.experiments import mkl as experiments
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import (
     OBSCURE,

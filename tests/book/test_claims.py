@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuelearn.book import claims as book_claims
-from cuelearn.book.claims import (
+from companion.run import claims as book_claims
+from companion.run.claims import (
     RELEVANT,
     VERDICTS,
     ClaimBook,
@@ -32,7 +32,7 @@ from cuelearn.book.claims import (
     read_parts,
     read_verdicts,
 )
-from cuelearn.book.figures import FigureStore, interval
+from companion.run.figures import FigureStore, interval
 
 LOW, HIGH = [1.0, 1.1, 0.9, 1.05], [2.0, 2.2, 1.9, 2.1]
 about = {"data": "Pendigits", "measure": "points"}
@@ -298,7 +298,7 @@ MADE = {"name": "streams", "tier": "generated", "word": "simulated"}
 
 def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch):
     """The same verdict from the files as when they were written, with unit, data and tier of the figure."""
-    importlib.import_module("cuelearn.experiments.mkl.claims")  # whose own stands aside for this test
+    importlib.import_module("companion.mkl.claims")  # whose own stands aside for this test
     monkeypatch.setitem(book_claims._JUDGES, "om2-1", None)
     numbers = np.random.default_rng(0).normal(1.0, 0.1, 5)
 

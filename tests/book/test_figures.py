@@ -17,9 +17,9 @@ from numpy.testing import assert_allclose
 from PIL import Image
 from scipy.stats import t
 
-from cuelearn.book import figures
-from cuelearn.book.figures import METHOD_STYLE, FigureStore, band, interval, method_style, use_style
-from cuelearn.book.records import catalogue, saved_items
+from companion.run import figures
+from companion.run.figures import METHOD_STYLE, FigureStore, band, interval, method_style, use_style
+from companion.run.records import catalogue, saved_items
 
 PENDIGITS = {"name": "Pendigits", "tier": "bundled", "licence": "CC BY 4.0"}
 MADE = {"name": "three classes", "tier": "generated"}
@@ -140,8 +140,8 @@ def test_the_same_figure_is_known_in_another_process(tmp_path):
         import sys
         import matplotlib.pyplot as plt
         import numpy as np
-        from cuelearn.book.drawn import _key
-        from cuelearn.book.figures import band, use_style
+        from companion.run.drawn import _key
+        from companion.run.figures import band, use_style
         use_style()
         figure, axes = plt.subplots(2, 2, layout="constrained", sharex=True)
         for ax in axes.flat:

@@ -6,7 +6,7 @@ import shutil
 import pandas as pd
 import pytest
 
-from cuelearn.book.claims import (
+from companion.run.claims import (
     ClaimBook,
     Results,
     judge_at_most,
@@ -16,8 +16,8 @@ from cuelearn.book.claims import (
     with_original,
     write_verdicts,
 )
-from cuelearn.book.figures import FigureStore
-from cuelearn.book.gallery import MOST_BYTES, reference, times
+from companion.run.figures import FigureStore
+from companion.run.gallery import MOST_BYTES, reference, times
 
 YEAST, FLOWERS = {"name": "yeast", "tier": "bundled"}, {"name": "flowers17", "tier": "original"}
 
@@ -40,7 +40,7 @@ def finish(directory, chapter="mkl", seconds=1):
 
 
 def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypatch):
-    monkeypatch.setattr("cuelearn.book.gallery.files_of", lambda *_: {"jmlr-fig-5.csv", "jmlr-fig-6.csv"})
+    monkeypatch.setattr("companion.run.gallery.files_of", lambda *_: {"jmlr-fig-5.csv", "jmlr-fig-6.csv"})
     book = results(tmp_path, jmlr_fig_6=(YEAST, 1))
     book.record(judge_at_most("obs-1", [1, 2], 99, data="yeast"))
     book.record(judge_exact("obs-2", True, data="flowers17", tier="original"))

@@ -14,8 +14,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from cuelearn.book import records, run, warm
-from cuelearn.book.run import CHAPTERS, DATA_TIERS, PROFILES
+from companion.run import records, runner, warm
+from companion.run.runner import CHAPTERS, DATA_TIERS, PROFILES
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE_ROOT = ROOT
@@ -31,8 +31,8 @@ pathlib.Path(figures_dir).mkdir(parents=True, exist_ok=True)
 with open(pathlib.Path(figures_dir) / "trace.txt", "a") as file:
     file.write(f"{profile} {seed} {p} {label} {n_jobs}\\n")"""
 DRAW = """import matplotlib.pyplot as plt, pandas as pd
-from cuelearn.book.claims import ClaimBook, judge_at_most
-from cuelearn.book.figures import FigureStore
+from companion.run.claims import ClaimBook, judge_at_most
+from companion.run.figures import FigureStore
 store = FigureStore(profile, figures_dir, parameters=dict(seed=seed, p=p))
 book = ClaimBook(store)
 fig, ax = plt.subplots(figsize=(2, 1)); ax.plot([1, 2]); plt.show()
@@ -56,20 +56,25 @@ def notebook(root, *codes, chapter="mkl", parameters=PARAMETERS):
 
 @pytest.fixture(scope="module", autouse=True)
 def package(tmp_path_factory):
-    """A copy of the package, so that nobody's editing during the tests makes results stale."""
+    """A copy of package and companion, so that nobody's editing during the tests makes results stale."""
     global PACKAGE_ROOT
     PACKAGE_ROOT = tmp_path_factory.mktemp("package")
     skipped = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "cuelearn", PACKAGE_ROOT / "cuelearn", ignore=skipped)
+    for folder in ("cuelearn", "notebooks/companion"):
+        shutil.copytree(ROOT / folder, PACKAGE_ROOT / folder, ignore=skipped)
 
 
 def command(root, *arguments):
-    return [sys.executable, "-m", "cuelearn.book.run", "--root", str(root), *arguments]
+    return [sys.executable, "-m", "companion.run.runner", "--root", str(root), *arguments]
 
 
 def environment(**more):
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("CUELEARN_", "JUPYTER_", "IPYTHON"))}
-    return {**kept, "PYTHONPATH": str(PACKAGE_ROOT), **more}
+    return {
+        **kept,
+        "PYTHONPATH": os.pathsep.join([str(PACKAGE_ROOT), str(PACKAGE_ROOT / "notebooks")]),
+        **more,
+    }
 
 
 def execute(root, *arguments, **env):
@@ -79,7 +84,7 @@ def execute(root, *arguments, **env):
 
 def refused(root, capsys, *arguments):
     """The message of a call that must not start anything."""
-    assert run.main(["--root", str(root), *arguments]) == 2
+    assert runner.main(["--root", str(root), *arguments]) == 2
     assert not (root / "figures").exists()
     return capsys.readouterr().err
 
@@ -115,7 +120,7 @@ def test_a_chapter_brings_its_second_notebook(tmp_path, capsys):
     notebook(tmp_path, chapter="multilabel", parameters=PARAMETERS.replace("p = ", "q = "))
     for given, made in ((["seed=3"], {"mkl", "multilabel"}), (["p=2"], {"mkl"})):
         arguments = [word for one in given for word in ("-p", one)]
-        assert run.main(["--root", str(tmp_path), "--chapter", "mkl", *arguments]) == 0
+        assert runner.main(["--root", str(tmp_path), "--chapter", "mkl", *arguments]) == 0
         assert {
             line.split(":")[0] for line in capsys.readouterr().out.split("\n") if ": made" in line
         } == made
@@ -135,9 +140,9 @@ def test_a_scheduler_is_tried_before_a_chapter_starts(tmp_path, capsys, monkeypa
 
 def test_values_take_the_kind_of_the_default(tmp_path):
     path = notebook(tmp_path)
-    values = run.check_parameters(path, ["seed=3", "p=2", "label=7"])
+    values = runner.check_parameters(path, ["seed=3", "p=2", "label=7"])
     assert values == {"seed": 3, "p": 2.0, "label": "7"} and isinstance(values["p"], float)
-    assert run.check_parameters(path, ["p=auto"]) == {"p": "auto"}  # its comment allows it
+    assert runner.check_parameters(path, ["p=auto"]) == {"p": "auto"}  # its comment allows it
 
 
 def test_notebook_needs_one_parameters_cell(tmp_path):
@@ -145,8 +150,8 @@ def test_notebook_needs_one_parameters_cell(tmp_path):
     content = json.loads(path.read_text())
     content["cells"][1]["metadata"] = {}
     path.write_text(json.dumps(content))
-    with pytest.raises(run.RunError, match="no cell tagged parameters"):
-        run.notebook_parameters(path)
+    with pytest.raises(runner.RunError, match="no cell tagged parameters"):
+        runner.notebook_parameters(path)
 
 
 def test_variant_names():
@@ -163,14 +168,14 @@ def test_an_empty_cache_of_compiled_code_is_filled_meanwhile(tmp_path, monkeypat
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     started, popen = [], subprocess.Popen
     monkeypatch.setattr(
-        run.subprocess, "Popen", lambda *a, **k: started.append(popen(*a, **k)) or started[-1]
+        runner.subprocess, "Popen", lambda *a, **k: started.append(popen(*a, **k)) or started[-1]
     )
-    with run.compiled_ahead():
+    with runner.compiled_ahead():
         (one,) = started
-        assert one.poll() is None and one.args[-1] == "cuelearn.book.warm"
+        assert one.poll() is None and one.args[-1] == "companion.run.warm"
     assert one.poll() is not None  # it does not outlive the run
     (tmp_path / "some.nbi").touch()
-    with run.compiled_ahead():
+    with runner.compiled_ahead():
         assert len(started) == 1
 
 
@@ -241,15 +246,17 @@ def test_changes_make_a_chapter_stale_and_parameters_have_their_own_place(tmp_pa
 
 
 def by_hand(root, **changed):
-    """Run the cells of `DRAW` as in JupyterLab: nobody says where figures go."""
+    """Run the cells of `DRAW` as in JupyterLab, beside the companion: nobody says where figures go."""
     values = {"profile": "quick", "seed": 0, "p": 1.1, "figures_dir": None, **changed}
     code = "\n".join([*(f"{name} = {value!r}" for name, value in values.items()), DRAW])
-    subprocess.run([sys.executable, "-c", code], cwd=root, env=environment(), check=True)
+    env = environment(PYTHONPATH=str(PACKAGE_ROOT))
+    subprocess.run([sys.executable, "-c", code], cwd=root / "notebooks", env=env, check=True)
 
 
 def test_a_notebook_run_by_hand_replaces_nothing_in_silence(tmp_path):
     """Other parameters have their own folder; a file of another run is not up to date."""
     path = notebook(tmp_path, DRAW)
+    shutil.copytree(PACKAGE_ROOT / "notebooks" / "companion", tmp_path / "notebooks" / "companion")
     assert execute(tmp_path).returncode == 0
     out = tmp_path / "figures" / "quick"
     before = {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
@@ -289,7 +296,7 @@ def test_failure_keeps_log_and_notebook_and_is_repeated(tmp_path):
 
 
 SLOW = """import os, time
-from cuelearn.book.sweep import Sweep
+from companion.run.sweep import Sweep
 from cuelearn.core.storage import atomic_write
 from pathlib import Path
 def point(x):

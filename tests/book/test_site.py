@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import nbformat
 import pytest
 
-from cuelearn.book import run, site
-from cuelearn.plots.explore import Control, explore
+from companion.plots.explore import Control, explore
+from companion.run import runner, site
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -58,7 +58,7 @@ def book(tmp_path_factory):
     (directory / "notebooks").mkdir()
     nbformat.write(executed_notebook(), directory / "notebooks" / "mkl.ipynb")
     (directory / "notebooks" / "mkl.json").write_text('{"seconds": 12.3}')
-    return site.build(ROOT, directory, run.CHAPTERS).parent
+    return site.build(ROOT, directory, runner.CHAPTERS).parent
 
 
 def test_pages_are_whole_small_and_local(book):
@@ -95,7 +95,7 @@ def test_a_notebook_to_take_away_says_what_it_needs_and_writes_next_to_it(book):
 
 def test_nothing_to_build_is_said(tmp_path):
     with pytest.raises(FileNotFoundError, match="no executed chapter"):
-        site.build(ROOT, tmp_path, run.CHAPTERS)
+        site.build(ROOT, tmp_path, runner.CHAPTERS)
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import cuelearn
-from cuelearn.book import sweep as sweeps
-from cuelearn.book.sweep import Sweep, clean_temporaries, connect, file_lock
+from companion import FOLDER
+from companion.run import sweep as sweeps
+from companion.run.records import DEFAULTS
+from companion.run.sweep import Sweep, clean_temporaries, connect, file_lock
 from cuelearn.core.storage import atomic_write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,16 +148,14 @@ def test_key_covers_parameters_data_sources_and_text(tmp_path, monkeypatch):
 
 def test_experiments_of_a_chapter_do_not_hang_on_those_of_another():
     """So what a sweep of one chapter has stored outlives an edit of another's."""
-    folder = Path(cuelearn.__file__).parent / "experiments"
-    chapters = [file.parent.name for file in folder.glob("*/__init__.py")]
-    for file in folder.rglob("*.py"):
+    for file in FOLDER.rglob("*.py"):
         mine = file.parent.name
-        for other in set(chapters) - {mine}:
-            assert not re.search(rf"experiments(\.| import .*\b){other}\b", file.read_text()), (file, other)
-    one, other, own = map(
-        sweeps.sources, ("cuelearn.experiments.oks.compare.f", "cuelearn.experiments.omcl.f", "f")
-    )
-    assert len({one, other, own}) == 3 and sweeps.sources("cuelearn.experiments.protocol.f") == own
+        if mine in ("run", "plots"):
+            continue
+        for other in set(DEFAULTS) - {mine}:
+            assert not re.search(rf"companion(\.| import .*\b){other}\b", file.read_text()), (file, other)
+    one, other, own = map(sweeps.sources, ("companion.oks.compare.f", "companion.omcl.f", "f"))
+    assert len({one, other, own}) == 3 and sweeps.sources("companion.protocol.f") == own
 
 
 def test_texts_and_comments_change_no_result():
@@ -200,7 +200,7 @@ def test_failing_point_is_named_and_the_others_are_kept(tmp_path, jobs):
 
 KILLED = """
 import sys, time
-from cuelearn.book.sweep import Sweep
+from companion.run.sweep import Sweep
 def wait(x):
     time.sleep(0.3)
     return x
@@ -217,14 +217,13 @@ def test_killed_sweep_goes_on_where_it_was(tmp_path, jobs):
     script = tmp_path / "work.py"
     script.write_text(KILLED)
     command = [sys.executable, str(script), str(tmp_path), str(jobs)]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     def stored():
         return {file: file.stat().st_mtime_ns for file in (tmp_path / "s").glob("[!.]*.pkl")}
 
-    subprocess.run([*command, "6", "2"], env=env, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([*command, "6", "2"], stdout=subprocess.DEVNULL, check=True)
     early, every = stored(), [str(x) for x in range(9)]
-    process = subprocess.Popen([*command, *every], env=env, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([*command, *every], stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while len(stored()) < 4 and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -232,7 +231,7 @@ def test_killed_sweep_goes_on_where_it_was(tmp_path, jobs):
     process.wait()
     kept = stored()
     assert len(early) == 2 and early.items() <= kept.items() and 4 <= len(kept) < 9
-    done = subprocess.run([*command, *every], env=env, capture_output=True, text=True, check=True).stdout
+    done = subprocess.run([*command, *every], capture_output=True, text=True, check=True).stdout
     assert done == f"{' '.join(every)} cached {len(kept)} computed {9 - len(kept)}\n"
     assert kept.items() <= stored().items() and len(stored()) == 9
 
@@ -294,10 +293,9 @@ def test_leftovers_of_dead_processes_are_removed(tmp_path):
 def test_file_lock_excludes(tmp_path):
     said = "lambda: print('waits', flush=True)"
     lock = f"with file_lock({str(tmp_path / 'l')!r}, {said}): print('in')"
-    code = f"from cuelearn.book.sweep import file_lock\n{lock}"
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    code = f"from companion.run.sweep import file_lock\n{lock}"
     with file_lock(tmp_path / "l"):
-        other = subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True)
+        other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         assert other.stdout.readline() == "waits\n"
         assert other.poll() is None
     assert other.stdout.read() == "in\n" and other.wait() == 0

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from estimators import CHAPTERS, ESTIMATORS
 
+import companion
 import cuelearn
 
 #: Still say "See X" of another class.
@@ -21,11 +22,11 @@ MODULES = [
     for package in PACKAGES
     for module in pkgutil.iter_modules(importlib.import_module(f"cuelearn.{package}").__path__)
 ]
-MODULES.append("cuelearn.book.claims")
+MODULES.append("companion.run.claims")
 #: Where users find what is public.
-PUBLIC = [*(f"cuelearn.{package}" for package in ("kernels", *CHAPTERS, "datasets")), "cuelearn.book.claims"]
+PUBLIC = [*(f"cuelearn.{package}" for package in ("kernels", *CHAPTERS, "datasets")), "companion.run.claims"]
 #: All of them, also what draws and what runs.
-FILES = sorted(Path(cuelearn.__file__).parent.rglob("*.py"))
+FILES = sorted(f for module in (cuelearn, companion) for f in Path(module.__file__).parent.rglob("*.py"))
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -14,7 +14,8 @@ from cuelearn.mkl import OM2, common_objective
 from cuelearn.mms import CLSVM, MMS, SupervisedSVM, load
 from cuelearn.mms import common_objective as common_bag_objective
 
-PAGE = (Path(__file__).resolve().parents[2] / "notebooks" / "objectives.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "notebooks" / "book" / "objectives.md").read_text(encoding="utf-8")
 P_ROWS = ("OM2", "OBSCURE", "UFOMKL", "PegasosMKL", "MKTL", "MCMKL")
 SUMS = ("SILPMKL", "SimpleMKL", "LpMKL", "GMKL", "VSKL")
 

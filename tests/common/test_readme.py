@@ -64,7 +64,7 @@ def test_readme_is_short_and_its_links_lead_somewhere():
 def test_pages_run_as_pasted(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     found = []
-    for block in blocks("notebooks/own_kernels.md") + blocks("notebooks/own_images.md"):
+    for block in blocks("notebooks/book/own_kernels.md") + blocks("notebooks/book/own_images.md"):
         names = {}
         exec(compile(block, "page", "exec"), names)
         found.append(names)

@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.svm import SVC
 
+from companion import flowers
 from cuelearn.datasets import DataFileError, ImageData, Provenance, load_original
 from cuelearn.datasets.cues import PHOTO_CUES, describe, image_cues
 from cuelearn.datasets.folders import ImageFiles
-from cuelearn.experiments import flowers
 from cuelearn.kernels import KernelBank, distance_matrix
 from cuelearn.mkl import AverageKernelSVM
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cuelearn.book.claims import claims, judge
-from cuelearn.experiments.mkl.settings import settings
+from companion.mkl.settings import settings
+from companion.run.claims import claims, judge
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cuelearn.book.claims import judge, judge_difference
-from cuelearn.experiments.mkl.claims import clearest
+from companion.mkl.claims import clearest
+from companion.run.claims import judge, judge_difference
 
 EMOJI = {"name": "emoji", "tier": "bundled"}
 

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
+from companion import mkl, pictures, protocol
+from companion.mkl import runs, tasks
+from companion.mkl.claims_batch import reached
 from cuelearn.datasets import EMOJI_CUES
-from cuelearn.experiments import mkl, pictures, protocol
-from cuelearn.experiments.mkl import runs, tasks
-from cuelearn.experiments.mkl.claims_batch import reached
 from cuelearn.kernels import RBF, KernelBank, distance_matrix
 from cuelearn.mkl.problem import MKLProblem
 

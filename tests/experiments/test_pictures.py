@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from cuelearn.experiments import pictures
+from companion import pictures
 
 
 def test_words_are_learnt_from_things_that_take_part_in_nothing_else():

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.experiments import protocol
+from companion import protocol
 
 CHAPTERS = ("omcl", "mkl", "mms", "mktl", "oks")
 
 
 def chapter(name):
-    return importlib.import_module(f"cuelearn.experiments.{name}")
+    return importlib.import_module(f"companion.{name}")
 
 
 def shape_of(sizes):

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
+from companion import mkl as exp
+from companion.mkl import rivals
+from companion.plots import mkl as draw
+from companion.run import figures
+from companion.run.sweep import Sweep
 from cuelearn import datasets
-from cuelearn.book import figures
-from cuelearn.book.sweep import Sweep
-from cuelearn.experiments import mkl as exp
-from cuelearn.experiments.mkl import rivals
 from cuelearn.kernels import RBF
-from cuelearn.plots import mkl as draw
 
-PAGE = Path(__file__).resolve().parents[2] / "notebooks" / "extend.md"
+PAGE = Path(__file__).resolve().parents[2] / "notebooks" / "book" / "extend.md"
 
 
 @pytest.fixture

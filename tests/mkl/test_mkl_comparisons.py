@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from companion import mkl as exp
+from companion import protocol
+from companion.mkl import rivals, tasks
+from companion.mkl.online import OMCLOnKernels
 from cuelearn import datasets, mkl
 from cuelearn.datasets import EMOJI_CUES
-from cuelearn.experiments import mkl as exp
-from cuelearn.experiments import protocol
-from cuelearn.experiments.mkl import rivals, tasks
-from cuelearn.experiments.mkl.online import OMCLOnKernels
 from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive
 
 GRIDS = {"C": (1.0, 100.0), "p": (1.25, 2.0), "alpha": (0.005,)}

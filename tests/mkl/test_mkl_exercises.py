@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cuelearn.experiments import mkl as exp
+from companion import mkl as exp
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OM2, UFOMKL, AverageKernelSVM, BestKernelSVM, MKLProblem, solve_obscure
 

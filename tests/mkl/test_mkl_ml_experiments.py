@@ -15,16 +15,16 @@ from scipy.stats import gmean
 from sklearn.metrics import average_precision_score
 from sklearn.svm import LinearSVC
 
+from companion import multilabel as exp
+from companion import pictures
+from companion.multilabel.claims import PER_CLASS, SHARED
+from companion.plots import multilabel as draw
+from companion.run.claims import judge
+from companion.run.figures import interval, method_style
 from cuelearn import datasets
-from cuelearn.book.claims import judge
-from cuelearn.book.figures import interval, method_style
-from cuelearn.experiments import multilabel as exp
-from cuelearn.experiments import pictures
-from cuelearn.experiments.multilabel.claims import PER_CLASS, SHARED
 from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Poly
 from cuelearn.mkl import saddle_gap
 from cuelearn.mkl.mlmkl import SharedProblem, solve_mlmkl_sa, solve_mlmkl_sum
-from cuelearn.plots import multilabel as draw
 
 ALL_SETS = [*exp.SETS, *exp.ORIGINAL_SETS]
 NO_EMOJI = ["yeast", *exp.CLASS_SETS, *exp.ORIGINAL_SETS]

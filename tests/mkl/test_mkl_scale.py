@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from companion.mkl import kernel_set
 from cuelearn import datasets
-from cuelearn.experiments.mkl import kernel_set
 from cuelearn.kernels import Chi2, ExpDistance, KernelBank
 from cuelearn.mkl import state, stream
 from cuelearn.mkl.obscure import solve_obscure, visit_obscure
@@ -56,10 +56,7 @@ def task(name, n):
 
 def run_bench(*arguments):
     """The benchmark's script in a process of its own; its standard output."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, str(BENCH), *arguments], capture_output=True, text=True, env=environment
-    )
+    done = subprocess.run([sys.executable, str(BENCH), *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -203,7 +200,8 @@ def test_the_benchmark_of_supply_runs(tmp_path):
 def test_the_benchmark_of_solvers_runs():
     """Its pieces at tiny sizes; the module sets the threads of its process, so it is not imported here."""
     pieces = "import bench_solvers as b; b.caltech_sized(1, n=80, n_kernels=3, n_classes=4); b.digits(1, 60)"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(BENCH.parent)])}
+    path = os.pathsep.join([os.environ["PYTHONPATH"], str(BENCH.parent)])
+    environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-c", pieces], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     assert "plain reads" in done.stdout and "estimator.fit" in done.stdout

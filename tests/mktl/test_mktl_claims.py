@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cuelearn.book.claims import judge
-from cuelearn.experiments.mktl.compare import BINARY, MULTICLASS
+from companion.mktl.compare import BINARY, MULTICLASS
+from companion.run.claims import judge
 
 TARGETS = [f"target {k}" for k in range(8)]
 

@@ -9,17 +9,17 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from cuelearn.book import figures
-from cuelearn.book.claims import claims
-from cuelearn.book.sweep import Sweep
-from cuelearn.experiments import mktl as exp
-from cuelearn.experiments import protocol
-from cuelearn.experiments.mktl import compare, tasks, timing
-from cuelearn.experiments.mktl.tasks import TransferTask
-from cuelearn.experiments.protocol import GridEdgeWarning
+from companion import mktl as exp
+from companion import protocol
+from companion.mktl import compare, tasks, timing
+from companion.mktl.tasks import TransferTask
+from companion.plots import mktl as draw_mktl
+from companion.protocol import GridEdgeWarning
+from companion.run import figures
+from companion.run.claims import claims
+from companion.run.sweep import Sweep
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL, P_RANGE, AverageTL, MultiKT, NoTransfer, PriorFeatures
-from cuelearn.plots import mktl as draw_mktl
 
 EFFORT = {"n_epochs": 3, "tol": 1e-2}
 GRIDS = {"C": [0.1, 10.0], "p": [1.1, 1.5]}

@@ -4,20 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from companion import pictures
+from companion.mktl import TASKS, binary_targets, binary_task, describe, draw, faces, load_task, tasks
+from companion.protocol import load_set
 from cuelearn.datasets import AWA_TEST_CLASSES, DataFileError
 from cuelearn.datasets.base import CueData
-from cuelearn.experiments import pictures
-from cuelearn.experiments.mktl import (
-    TASKS,
-    binary_targets,
-    binary_task,
-    describe,
-    draw,
-    faces,
-    load_task,
-    tasks,
-)
-from cuelearn.experiments.protocol import load_set
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import AverageKernelSVM
 

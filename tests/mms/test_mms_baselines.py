@@ -17,9 +17,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC, LinearSVC
 
+from companion.mms import bags_of as bags_of_samples
 from cuelearn.core import linear_svm
 from cuelearn.core.linear_svm import linear_svm as solve
-from cuelearn.experiments.mms import bags_of as bags_of_samples
 from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, CandidateSet, Matching, mimlsvm
 from cuelearn.mms.mimlsvm import hausdorff_distances, k_medoids
 

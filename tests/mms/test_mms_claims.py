@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cuelearn.book.claims import judge
-from cuelearn.experiments.mms import claims
+from companion.mms import claims
+from companion.run.claims import judge
 
 RNG = np.random.default_rng(0)
 REAL = [{"name": name, "tier": "bundled"} for name in ("letter", "satimage")]

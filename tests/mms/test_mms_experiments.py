@@ -12,13 +12,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.svm import LinearSVC
 
-from cuelearn.book.claims import claims
+from companion.mms import artificial, methods, naming, poses, printed
+from companion.mms.claims import with_all
+from companion.mms.settings import ARTIFICIAL, C_RANGE, settings
+from companion.protocol import GridEdgeWarning
+from companion.run.claims import claims
 from cuelearn.datasets import VERBS
 from cuelearn.datasets.captioned import POSE_CUES
-from cuelearn.experiments.mms import artificial, methods, naming, poses, printed
-from cuelearn.experiments.mms.claims import with_all
-from cuelearn.experiments.mms.settings import ARTIFICIAL, C_RANGE, settings
-from cuelearn.experiments.protocol import GridEdgeWarning
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
 
 EFFORT = {"n_epochs": 3, "n_rounds": 2}

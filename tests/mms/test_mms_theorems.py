@@ -21,8 +21,8 @@ from mms_twins import (
     violation,
 )
 
+from companion.mms import theorems as t
 from cuelearn.datasets.ambiguous import AmbiguousData, make_ambiguous
-from cuelearn.experiments.mms import theorems as t
 from cuelearn.mms import CandidateSet
 
 SETTINGS = [(0.0, 0.0, 3), (0.5, 0.5, 20), (0.25, 0.5, 200)]

@@ -13,20 +13,20 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oks_twins import plain_loss
 
-from cuelearn.book.claims import judge
-from cuelearn.book.figures import FigureStore
-from cuelearn.book.sweep import Sweep
+from companion import oks as exp
+from companion import pictures, protocol
+from companion.oks import claims, tasks
+from companion.oks import theorems as th
+from companion.plots import oks as draw
+from companion.run.claims import judge
+from companion.run.figures import FigureStore
+from companion.run.sweep import Sweep
 from cuelearn.datasets.grids import KIND_CUES
-from cuelearn.experiments import oks as exp
-from cuelearn.experiments import pictures, protocol
-from cuelearn.experiments.oks import claims, tasks
-from cuelearn.experiments.oks import theorems as th
 from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Poly
 from cuelearn.oks import OKS, SOM, kind_kernels, solve_selection
 from cuelearn.oks.oks import oks_pass
 from cuelearn.oks.regret import regret_pass
 from cuelearn.oks.sources import Given
-from cuelearn.plots import oks as draw
 
 LOSSES = ("hinge", "logistic", "square")
 

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cuelearn.book.claims import judge
-from cuelearn.experiments import omcl as exp
-from cuelearn.experiments.omcl.claims import CURVES, at_end
-from cuelearn.experiments.protocol import GridEdgeWarning
+from companion import omcl as exp
+from companion.omcl.claims import CURVES, at_end
+from companion.protocol import GridEdgeWarning
+from companion.run.claims import judge
 
 RUNS = 6
 

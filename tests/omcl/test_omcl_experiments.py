@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from companion import cue_tasks, pictures, protocol
+from companion import omcl as exp
+from companion.plots import omcl as draw
+from companion.run.claims import Verdict
+from companion.run.sweep import Sweep
 from cuelearn import datasets
-from cuelearn.book.claims import Verdict
-from cuelearn.book.sweep import Sweep
-from cuelearn.experiments import cue_tasks, pictures, protocol
-from cuelearn.experiments import omcl as exp
 from cuelearn.omcl import KernelPerceptron
-from cuelearn.plots import omcl as draw
 
 
 def robot_frames(per_sequence=10):

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from companion.cue_tasks import emoji_objects
 from cuelearn import datasets
-from cuelearn.experiments.cue_tasks import emoji_objects
 
 ROOT = Path(__file__).resolve().parents[2]
 CODES = {"OO": "BO", "CR": "CR", "TO": "EO", "KT": "KT", "PA": "PA"}
@@ -57,10 +57,10 @@ def test_chapter_runs_on_folders_in_the_original_layouts(tmp_path):
     write_eth80(tmp_path / "images" / "eth80", emoji_objects(2, 0))
     for name in ("notebooks", "data"):
         (tmp_path / name).symlink_to(ROOT / name)
-    command = [sys.executable, "-m", "cuelearn.book.run", "--root", str(tmp_path)]
+    command = [sys.executable, "-m", "companion.run.runner", "--root", str(tmp_path)]
     command += ["--profile", "smoke", "--chapter", "omcl", "--data", "original"]
     kept = {k: v for k, v in os.environ.items() if k not in ("CUELEARN_CACHE", "CUELEARN_SCHEDULER")}
-    environment = {**kept, "PYTHONPATH": str(ROOT), "CUELEARN_DATA": str(tmp_path / "images")}
+    environment = {**kept, "CUELEARN_DATA": str(tmp_path / "images")}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
     (table,) = (tmp_path / "figures").rglob("thesis-tab-3.1.csv")

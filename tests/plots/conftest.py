@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 import pytest
 
-from cuelearn.book.figures import use_style
+from companion.run.figures import use_style
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import same_color, to_rgb
 from numpy.testing import assert_allclose, assert_array_equal
 
-from cuelearn.book.figures import interval, method_style
+from companion.run.figures import interval, method_style
 
 
 def within(box, frame, slack=0.0):

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from cuelearn.plots.explore import Control, explore
+from companion.plots.explore import Control, explore
 
 CONTROLS = {"p": Control("norm p", (1.0, 1.5, 2.0), 2.0), "C": Control("weight of the losses C", (1, 10), 10)}
 

@@ -6,7 +6,7 @@ import pytest
 from matplotlib import pyplot as plt
 from pages import apart, drawn
 
-from cuelearn.plots import mkl_ideas as ideas
+from companion.plots import mkl_ideas as ideas
 
 
 def test_dots_agree_best_with_theta():

@@ -6,9 +6,9 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgba
 
-from cuelearn.book.figures import CHECKOUT, GREEN, RED, STYLE
-from cuelearn.plots import mkl as draw
-from cuelearn.plots.common import FEW, each_run, paired
+from companion.plots import mkl as draw
+from companion.plots.common import FEW, each_run, paired
+from companion.run.figures import CHECKOUT, GREEN, RED, STYLE
 
 
 def test_things_frames_tell_right_from_wrong():

@@ -11,11 +11,11 @@ from matplotlib.patches import Rectangle
 from numpy.testing import assert_allclose, assert_array_equal
 from pages import apart, check_curve, check_curves, drawn, labels_of, legend, named, shuffled, thin_lines
 
-from cuelearn.book.figures import BLUE, GREY, RED, interval, method_style
-from cuelearn.experiments.mktl.compare import BINARY, MULTICLASS
-from cuelearn.experiments.mktl.tasks import TASKS
-from cuelearn.plots import mktl as draw
-from cuelearn.plots.common import where
+from companion.mktl.compare import BINARY, MULTICLASS
+from companion.mktl.tasks import TASKS
+from companion.plots import mktl as draw
+from companion.plots.common import where
+from companion.run.figures import BLUE, GREY, RED, interval, method_style
 
 pytestmark = pytest.mark.usefixtures("house_style")
 

@@ -10,9 +10,9 @@ from matplotlib.table import Table
 from matplotlib.text import Text
 from numpy.testing import assert_array_equal
 
+from companion.plots import mms_items
 from cuelearn.datasets.captioned import make_captioned
 from cuelearn.mms import CandidateSet, Matching, candidates_from_caption, mentions
-from cuelearn.plots import mms_items
 
 
 @pytest.fixture(scope="module")

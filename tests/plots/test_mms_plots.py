@@ -11,11 +11,11 @@ from matplotlib.colors import same_color
 from numpy.testing import assert_allclose, assert_array_equal
 from pages import legend, named, shuffled, thin_lines
 
-from cuelearn.book.figures import method_style
+from companion.mms import ARTIFICIAL, METHODS, MODELS
+from companion.mms.theorems import CLASSIFIERS
+from companion.plots import mms as draw
+from companion.run.figures import method_style
 from cuelearn.core.intervals import interval
-from cuelearn.experiments.mms import ARTIFICIAL, METHODS, MODELS
-from cuelearn.experiments.mms.theorems import CLASSIFIERS
-from cuelearn.plots import mms as draw
 
 
 def drawn(fig):

@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 from pages import apart, drawn
 
-from cuelearn.experiments.oks.theorems import stream_of
-from cuelearn.plots import oks as draw
+from companion.oks.theorems import stream_of
+from companion.plots import oks as draw
 
 pytestmark = pytest.mark.usefixtures("house_style")
 

@@ -1,0 +1,389 @@
+"""Tasks made of cues: images or tables -> samples by cue -> permutations -> distances -> kernels.
+
+ETH-80's protocol (thesis 3.4.2) on emoji, `object_split`. Its eight categories are the things of `OBJECTS`:
+all that are named after the category or are a kind of it. ETH-80's ten objects of a category become the
+*drawings* of these things, one in each style: eight at least (tomato, pear), 62 of cars. Its 41 views become
+mildly changed pictures of a drawing, which stay on one side of every split.
+
+- By drawing, the thesis's split: six drawings of each category learn (seven tenths of the fewest a category
+  has), all others test. Two of the six validate. Tests count every category alike.
+- By thing: three tenths of a category's things, at least one, test with all their drawings, and six drawings
+  of the others learn. Validation holds out things likewise, where two learn. Things that some style draws
+  alike (red and green apple) count as one. Apple, tomato and pear have one each: they are split by drawing.
+
+*Categories*: the 30 subgroups of Unicode with most things (mammal, fruit, tool), one thing of each family. By
+thing: seven tenths of a category's things learn, by 30 drawings of theirs, and all drawings of the others
+test. Two sevenths of the things that learn validate. No views: every drawing as it is.
+"""
+
+import hashlib
+import os
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from companion import pictures
+from cuelearn import datasets
+from cuelearn.datasets.cues import OBJECT_CUES, ROBOT_CUES, image_cues
+from cuelearn.kernels import distance_matrix, mean_rule
+from cuelearn.omcl import KernelPerceptron
+
+# widths, times the mean distance; the smallest were added, for every method alike, when first runs chose 1/8,
+# then 1/32, for most cues of the robot. At 1/512 kernels of single precision vanish.
+FACTORS = (1 / 256, 1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+WEATHERS = ("cloudy", "sunny", "night")
+N_SUBSEQUENCES = 5
+LEARNS, VALIDATES = 7 / 10, 2 / 7  # shares of the objects, and of those that learn
+#: ETH-80's categories, as emoji; without service dogs, which teach visual words (`pictures.word_things`).
+OBJECTS = {
+    "apple": ("red apple", "green apple"),
+    "car": (
+        *("automobile", "oncoming automobile", "taxi", "oncoming taxi", "police car", "oncoming police car"),
+        *("sport utility vehicle", "racing car"),
+    ),
+    "cow": ("cow", "cow face"),
+    "cup": ("hot beverage", "teacup without handle", "sake", "beer mug", "cup with straw"),
+    "dog": ("dog", "dog face", "guide dog", "poodle"),
+    "horse": ("horse", "horse face", "carousel horse"),
+    "pear": ("pear",),
+    "tomato": ("tomato",),
+}
+#: Of the categories: colour, texture, self-similarity, visual words, edges, outline.
+CATEGORY_CUES = ("HSV 2x2", "LBP 2x2", "self-similarity 2x2", "words 2x2", "PHOG 2", "shape")
+N_ROUNDS = 20  # tests while a random order is learnt
+
+
+# ---------------------------------------------------------------- splits
+
+
+class Split(NamedTuple):
+    """One permutation: rows that learn, in their order, and rows that test.
+
+    `inner` and `held` are places in `train` that learn and that validate; `rounds` numbers of samples seen
+    at which the predictors are tested, the last is all.
+    """
+
+    train: np.ndarray
+    test: np.ndarray
+    inner: np.ndarray | None = None
+    held: np.ndarray | None = None
+    rounds: np.ndarray | None = None
+
+
+def even_rounds(n):
+    return np.linspace(0, n, N_ROUNDS + 1)[1:].astype(int)
+
+
+def robot_permutation(permutation):
+    """Order of the weathers, and the repeat (1 or 2) that learns: twelve, alternating between the repeats."""
+    order = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)][permutation % 6]
+    return order, 1 + (permutation + permutation // 6) % 2
+
+
+def robot_split(frames, permutation):
+    """One of twelve permutations of the robot's drives (thesis 3.4.1): six learn, their counterparts test.
+
+    The first session comes before the second. Predictors are tested after each fifth of a drive; the last
+    drive validates. `frames` are those of an `ImageData`.
+    """
+    order, learns = robot_permutation(permutation)
+    mine = frames["repeat"] == learns
+    parts, sizes = [], []
+    for session in (1, 2):
+        for w in order:
+            rows = np.flatnonzero(mine & (frames["weather"] == WEATHERS[w]) & (frames["session"] == session))
+            parts.append(rows[np.argsort(frames["time"][rows], kind="stable")])
+            sizes += [part.size for part in np.array_split(rows, N_SUBSEQUENCES)]
+    train = np.concatenate(parts)
+    inner, held = np.split(np.arange(train.size), [train.size - parts[-1].size])
+    return Split(train, np.flatnonzero(~mine), inner, held, np.cumsum(sizes))
+
+
+def object_split(y, objects, permutation, seed, *, n_learn=None, things=None):
+    """Permutation of the objects (thesis 3.4.2): so many of each category learn, in random order.
+
+    `objects`, (n,), numbers what stays on one side; seven tenths of the fewest that a category has learn, if
+    not `n_learn`. With `things`, (n,), test are those of which no object learns, where a category has two
+    or more; the things that validate are others than those that learn then as well.
+    """
+    rng = np.random.default_rng([seed, permutation, 3])
+    least = min(np.unique(objects[y == c]).size for c in np.unique(y))
+    n_learn = max(2, round(LEARNS * least)) if n_learn is None else n_learn
+    train, test, validates = np.zeros((3, y.size), bool)
+    for c in np.unique(y):
+        mine = y == c
+        known = mine if things is None else mine & chosen(things, mine, LEARNS, rng)
+        numbers = rng.permutation(np.unique(objects[known]))[:n_learn]
+        learns = mine & np.isin(objects, numbers)
+        by = objects if things is None or np.unique(things[learns]).size == 1 else things
+        train |= learns
+        test |= mine & ~(known if np.any(mine & ~known) else learns)
+        validates |= learns & ~chosen(by, learns, 1 - VALIDATES, rng)
+    rows = rng.permutation(np.flatnonzero(train))
+    inner, held = np.flatnonzero(~validates[rows]), np.flatnonzero(validates[rows])
+    return Split(rows, np.flatnonzero(test), inner, held, even_rounds(rows.size))
+
+
+def chosen(groups, among, share, rng):
+    """Mask of a share of the groups among some rows: at least one group, and not all unless it is one."""
+    numbers = rng.permutation(np.unique(groups[among]))
+    n = min(max(1, round(share * numbers.size)), max(1, numbers.size - 1))
+    return among & np.isin(groups, numbers[:n])
+
+
+def random_split(y, n_train, n_test, permutation, seed):
+    """Stratified random split; three tenths of the training part validate."""
+    draw = {"train_size": n_train, "stratify": y, "random_state": 1000 * seed + permutation}
+    train, test = train_test_split(np.arange(y.size), **draw)
+    train = np.random.default_rng([seed, permutation, 4]).permutation(train)
+    inner, held = np.split(np.arange(n_train), [round(0.7 * n_train)])
+    return Split(train, test[:n_test], inner, held, even_rounds(n_train))
+
+
+# ---------------------------------------------------------------------- tasks
+
+
+class Distances:
+    """Chi-squared distances among samples: `matrix`, (n, n) float32, computed when first asked for."""
+
+    def __init__(self, X, n_jobs=1):
+        self.X, self.n_jobs = X, n_jobs
+
+    @cached_property
+    def matrix(self):
+        return distance_matrix(self.X, "chi2", n_jobs=self.n_jobs)
+
+
+class CueTask(NamedTuple):
+    """Samples by cue, a `CueData`, and its splits by permutation.
+
+    Cues with `distances` (name -> `Distances`) have a kernel on these; the others an RBF on columns
+    standardised over the training part.
+    """
+
+    data: datasets.CueData
+    distances: dict
+    splits: dict
+
+
+@lru_cache(maxsize=4)
+def load_images(name, tier, seed, n_jobs=1, **size):
+    """Images of the "robot", simulated in the given size, or of "objects", emoji: an `ImageData`.
+
+    Tier "original" takes KTH-IDOL2 or ETH-80 from the directory CUELEARN_DATA, where present.
+    """
+    if tier == "original":
+        original, place = {"robot": "idol2", "objects": "eth80"}[name], os.environ.get("CUELEARN_DATA")
+        # what is there must be whole: a damaged copy is an error, not a reason to take others
+        if place and (Path(place) / original).is_dir():
+            return datasets.load_original(original)
+        other = "simulated" if name == "robot" else "emoji"
+        print(f"{name}: {other}, since CUELEARN_DATA names no directory with {original}/ in it")
+    if name == "objects":
+        return emoji_objects(size["n_views"], seed)
+    wanted = [size[k] for k in ("frames", "height", "width")]
+    return pictures.kept(datasets.make_robot, *wanted, random_state=seed, n_jobs=n_jobs)
+
+
+def emoji_objects(n_views, seed):
+    """Views of all drawings of `OBJECTS`, `y` the category; `frames` numbers each drawing as an "object"."""
+    emoji = pictures.emoji()
+    category = {thing: c for c, things in enumerate(OBJECTS.values()) for thing in things}
+    rows = pictures.drawings_of([k for k, name in enumerate(emoji.names) if name in category])
+    images = pictures.kept(pictures.seen, rows, n_views, seed)
+    y = np.array([category[name] for name in emoji.names[images.frames["thing"]]])
+    frames = images.frames | {"object": images.frames["drawing"]}
+    return images._replace(y=y, target_names=list(OBJECTS), frames=frames)
+
+
+def robot_tasks(images, permutations, n_jobs=1):
+    """Place recognition: a `CueTask` for each of the two training sets among the permutations.
+
+    The visual vocabulary and the scale of the laser features are learnt on the training drives only.
+    """
+    plain = [cue for cue in ROBOT_CUES if cue not in ("bow", "laser")]
+    fixed = pictures.kept(image_cues, images, plain, n_jobs=n_jobs)
+    shared = chi2_distances(fixed, plain, n_jobs)
+    tasks = []
+    for learns in (1, 2):
+        splits = {k: robot_split(images.frames, k) for k in permutations if robot_permutation(k)[1] == learns}
+        if splits:
+            train = np.sort(next(iter(splits.values())).train)
+            rest = pictures.kept(image_cues, images, ["bow", "laser"], train=train, n_jobs=n_jobs)
+            distances = {**shared, **chi2_distances(rest, ["bow"], n_jobs)}
+            tasks.append(CueTask(joined(fixed, rest, ROBOT_CUES), distances, splits))
+    return tasks
+
+
+def joined(first, second, order):
+    """Cues of two descriptions of the same samples, in the order wanted."""
+    columns, cues, names = [], {}, []
+    for cue in order:
+        source = first if cue in first.cues else second
+        columns.append(source.X[:, source.cues[cue]])
+        cues[cue] = slice(len(names), len(names) + columns[-1].shape[1])
+        names += source.feature_names[source.cues[cue]]
+    return first._replace(X=np.concatenate(columns, axis=1), cues=cues, feature_names=names)
+
+
+def object_task(images, permutations, seed, n_jobs=1):
+    """Objects never seen, split by object: of emoji, by drawing."""
+    data = pictures.kept(image_cues, images, list(OBJECT_CUES), n_jobs=n_jobs)
+    splits = {k: object_split(images.y, images.frames["object"], k, seed) for k in permutations}
+    return CueTask(data, chi2_distances(data, OBJECT_CUES, n_jobs), splits)
+
+
+def thing_task(task, frames, permutations, seed):
+    """The same views of drawings, split by thing."""
+    split = partial(object_split, task.data.y, frames["object"], seed=seed, things=frames["family"])
+    return task._replace(splits={k: split(permutation=k) for k in permutations})
+
+
+def category_task(n_categories, n_learn, permutations, seed, n_jobs=1):
+    """Subgroups of Unicode, `n_learn` drawings each, tested on things never seen."""
+    groups = pictures.categories(n_categories)
+    category = {thing: c for c, things in enumerate(groups.values()) for thing in things}
+    rows = pictures.drawings_of(list(category))
+    data = pictures.described(rows, CATEGORY_CUES, n_jobs=n_jobs)
+    things = data.y
+    y = np.array([category[thing] for thing in things])
+    data = data._replace(y=y, target_names=list(groups))
+    splits = {k: object_split(y, rows, k, seed, n_learn=n_learn, things=things) for k in permutations}
+    return CueTask(data, chi2_distances(data, CATEGORY_CUES, n_jobs), splits)
+
+
+def table_task(data, n_train, n_test, permutations, seed):
+    """A bundled set of real data; one RBF for each of its cues."""
+    splits = {k: random_split(data.y, n_train, n_test, k, seed) for k in permutations}
+    return CueTask(data, {}, splits)
+
+
+def chi2_distances(data, cues, n_jobs=1):
+    return {cue: Distances(data.X[:, data.cues[cue]], n_jobs) for cue in cues}
+
+
+def handed(task, name="task", **more):
+    """What a sweep hands to every run: a task, as the argument `name`, and `more`; and what identifies it."""
+
+    def measured():
+        for distances in task.distances.values():
+            distances.matrix  # noqa: B018 (once, here, not by every worker)
+        return {name: task, **more}
+
+    digest = hashlib.sha256()
+    for array in (task.data.X, task.data.y, *(part for split in task.splits.values() for part in split)):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return {"common": measured, "data": [f"{task.data.provenance.source} {digest.hexdigest()}"]}
+
+
+# ------------------------------------------------------------- one permutation
+
+
+class Permutation:
+    """One split of a `CueTask`: its labels (`truth`: of the test part), cues, distances and kernels."""
+
+    def __init__(self, task, split):
+        self.task, self.data, self.split, self.y = task, task.data, split, task.data.y
+        self.cues, self.n_classes = list(task.data.cues), len(task.data.target_names)
+        self.labels, self.truth = self.y[split.train], self.y[split.test]
+
+    @property
+    def columns(self):
+        """Numbers of the columns of every cue."""
+        everything = np.arange(self.data.X.shape[1])
+        return {cue: everything[where] for cue, where in self.data.cues.items()}
+
+    @cached_property
+    def found(self):
+        """Distances that were asked for: by name, and whether of the test samples."""
+        return {}
+
+    def distances(self, name, test=False):
+        """Among the training samples, or of the test samples to them: of a cue or one of Flat's vectors."""
+        if (name, test) not in self.found:
+            train, rows = self.split.train, self.split.test if test else self.split.train
+            if name in self.task.distances:
+                self.found[name, test] = self.task.distances[name].matrix[np.ix_(rows, train)]
+            else:
+                used = [self.columns[name]] if name in self.columns else list(self.columns.values())
+                vectors = self.data.X[np.ix_(np.concatenate([train, rows]), np.concatenate(used))]
+                vectors = vectors.astype(np.float64)
+                if name != "vectors":
+                    vectors = standardised(vectors, slice(train.size))
+                self.found[name, test] = squared_distances(vectors[train.size :], vectors[: train.size])
+        return self.found[name, test]
+
+    def apart(self, name, learn, rows):
+        """Distances among training samples `learn`, of `rows` (or the test) to them; the former's mean."""
+        train = self.distances(name)
+        own = train[np.ix_(learn, learn)]
+        other = self.distances(name, True)[:, learn] if rows is None else train[np.ix_(rows, learn)]
+        return own, other, mean_rule(own)
+
+    def kernels(self, names, factors, learn=None, rows=None):
+        """Kernels among training samples `learn` (all), and of training samples `rows` (test) against them.
+
+        Widths are `factors`, by name, times the mean distance. Two arrays of shape (n_kernels, n, n_learn).
+        """
+        learn = np.arange(self.labels.size) if learn is None else learn
+        pairs = []
+        for name in names:
+            own, other, mean = self.apart(name, learn, rows)
+            pairs.append([gaussian(distances, factors[name] * mean) for distances in (own, other)])
+        inside, across = zip(*pairs, strict=True)
+        return np.stack(inside), np.stack(across)
+
+    def validation_kernels(self, names, factors):
+        return self.kernels(names, factors, self.split.inner, self.split.held)
+
+    def validation_error(self, model, inside, across):
+        """Of an online learner, after one pass over the inner part."""
+        model.partial_fit(inside, self.labels[self.split.inner], classes=np.arange(self.n_classes))
+        held = self.labels[self.split.held]
+        return mean_error(model.predict(across) != held, held, self.n_classes)
+
+    def choose_widths(self, names):
+        """Width of every kernel: where the Perceptron errs least on the validation part; and that error.
+
+        Widths are factors, of `FACTORS`; ties go to the one nearest to 1.
+        """
+        factors, least = {}, {}
+        for name in names:
+            errors, (*apart, mean) = {}, self.apart(name, self.split.inner, self.split.held)
+            for f in FACTORS:
+                learner, kernels = KernelPerceptron("precomputed"), [gaussian(d, f * mean) for d in apart]
+                errors[f] = self.validation_error(learner, *kernels)
+            factors[name] = min(errors, key=lambda f: (errors[f], abs(np.log(f))))
+            least[name] = min(errors.values())
+        return factors, least
+
+
+def gaussian(distances, width):
+    return np.exp(distances * np.float32(-1.0 / width))
+
+
+def squared_distances(left, right):
+    """Squared Euclidean distances, float32, from centred columns."""
+    centre = right.mean(axis=0)
+    left, right = (left - centre).astype(np.float32), (right - centre).astype(np.float32)
+    out = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2.0 * left @ right.T
+    return np.maximum(out, 0.0, out=out)
+
+
+def standardised(X, train):
+    """Columns with mean 0 and deviation 1 over the training rows."""
+    deviation = X[train].std(axis=0)
+    return (X - X[train].mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+
+
+def class_errors(wrong, y, n_classes):
+    """Share of wrong predictions for each class; NaN for a class without samples."""
+    return np.array([wrong[y == c].mean() if np.any(y == c) else np.nan for c in range(n_classes)])
+
+
+def mean_error(wrong, y, n_classes):
+    """Every class counts alike, as in the thesis' tables."""
+    return float(np.nanmean(class_errors(wrong, y, n_classes)))

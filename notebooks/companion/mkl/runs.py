@@ -1,0 +1,239 @@
+"""Runs of the stochastic solvers: curves over time, the certified optimum, growing sets of kernels.
+
+Every function takes the place where it runs as ``**where``, the arguments of `get_task`.
+"""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from companion.mkl.tasks import get_task, predicted, test_error
+from companion.protocol import looks, quiet
+from cuelearn import datasets
+from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.mkl.obscure import solve_obscure
+from cuelearn.mkl.om2 import solve_om2
+from cuelearn.mkl.pegasos import solve_pegasos_mkl
+from cuelearn.mkl.problem import MKLProblem
+from cuelearn.mkl.reference import solve_reference
+from cuelearn.mkl.silp import SILPMKL
+from cuelearn.mkl.ufo import solve_ufo
+
+SOLVERS = {"OM2": solve_om2, "OBSCURE": solve_obscure, "PegasosMKL": solve_pegasos_mkl, "UFOMKL": solve_ufo}
+
+
+def solve(method, problem, *, n_epochs, seed, **options):
+    """Run a solver by name with its own generator, silent where it does not converge."""
+    with quiet():
+        return SOLVERS[method](problem, n_epochs=n_epochs, rng=np.random.default_rng([seed, 2]), **options)
+
+
+def reference(problem, tol=1e-3, time_limit=20.0, **options):
+    with quiet():
+        return solve_reference(problem, tol=tol, time_limit=time_limit, **options)
+
+
+def loaded(seed, p="auto", C=1.0, alpha=0.0, **where):
+    """A task and the problem that it poses, everything compiled that a timed run will use."""
+    warm_up()
+    task = get_task(seed=seed, **where)
+    return task, MKLProblem(task.bank, task.labels, task.n_classes, p=p, C=C, alpha=alpha)
+
+
+def outcome(task, result):
+    """Of a run: its test error, updates, kernel rows (without those of a dual ascent) and seconds."""
+    error, last = test_error(task, result.dual_coef, result.kernel_weights), result.history.ffill().iloc[-1]
+    return error, int(result.n_updates), int(rows_read(task, last)), float(last["seconds"])
+
+
+def rows_read(task, history):
+    """Rows of single kernels that a stochastic run has read: a visit those of all kernels, an update again.
+
+    Work without a clock: a row has as many values as there are training samples.
+    """
+    return task.bank.n_kernels * (history["step"] + history["n_updates"])
+
+
+@cache
+def warm_up():
+    """No time contains a compilation."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(12) % 3
+    for memory in (1e6, 0.0):
+        bank = KernelBank([("a", RBF(), [0]), ("b", RBF(), [1])], rng.normal(size=(12, 2)), memory=memory)
+        for scores in ("recompute", "maintain"):
+            options = {"n_epochs": 2, "seed": 0, "scores": scores, "measure": "every", "shuffle": True}
+            for method in SOLVERS:
+                solve(method, MKLProblem(bank, labels, 3, p=1.5), **options)
+        solve("UFOMKL", MKLProblem(bank, labels, 3, alpha=0.01), n_epochs=2, seed=0)
+    reference(MKLProblem(bank, labels, 3), max_rounds=2)
+
+
+def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, noise=0.05):
+    """Kernel weights, of sum 1, on the simulated three-class problem (thesis figure 4.1, JMLR figure 1).
+
+    `target` is the class that a binary problem tells from the rest; 0: all classes at once.
+    """
+    data = datasets.make_three_class(noise=noise, random_state=seed)
+    bank = KernelBank(data.triples(Linear()), data.X)
+    online = solve("OM2", MKLProblem(bank, data.y, 3, p=p_om2), n_epochs=5, seed=seed, shuffle=True)
+    batch = solve("OBSCURE", MKLProblem(bank, data.y, 3, p=p_obscure, C=C), n_epochs=50, seed=seed)
+    binary = SILPMKL("precomputed", C=C, tol=1e-4).fit(bank, data.y)
+    drawn = [("SILPMKL", c + 1, 1.0, weights) for c, weights in enumerate(binary.kernel_weights_)]
+    drawn += [("OM2", 0, p_om2, online.kernel_weights), ("OBSCURE", 0, p_obscure, batch.kernel_weights)]
+    columns = ["method", "target", "p", "kernel", "weight"]
+    rows = [(m, t, p, j + 1, w) for m, t, p, weights in drawn for j, w in enumerate(weights / weights.sum())]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def training_curve(
+    method, n_epochs, seed, C=1.0, p="auto", alpha=0.0, hold_test=True, eta=None, tol=None, **where
+):
+    """Test error, objective and gap over time and work of one solver, the clock stopped meanwhile.
+
+    `rows` are those of `rows_read`; `hold_test` keeps the test kernels in memory; the run ends at a certified
+    gap of `tol`.
+    """
+    task, problem = loaded(seed, p, C, alpha, **where)
+    blocks = list(task.cross.blocks(memory=2e8)) if hold_test else None
+    rows = []
+
+    def watch(training, step):
+        row = training.history.rows[-1]
+        if np.isfinite(row["objective"]):
+            rows.append({**row, "test_error": test_error(task, *training.stream.point(), blocks)})
+
+    options = {"measure": "geometric", "callback": watch, "tol": tol} | ({} if eta is None else {"eta": eta})
+    result = solve(method, problem, n_epochs=n_epochs, seed=seed, **options)
+    if rows[-1]["step"] != result.history.step.iloc[-1]:
+        error = test_error(task, result.dual_coef, result.kernel_weights, blocks)
+        rows.append({**result.history.iloc[-1], "test_error": error})
+    frame = pd.DataFrame(rows).assign(n_kernels_used=float(np.count_nonzero(result.kernel_weights)))
+    return frame.assign(stage=frame["stage"].astype(str), rows=rows_read(task, frame))
+
+
+def optimum(C, p, seed, **where):
+    """Certified optimum: the best objective known and the lower bound."""
+    _, problem = loaded(seed, p, C, n_test=1, **where)
+    result = reference(problem, tol=1e-4, time_limit=60.0)
+    lower, seconds = result.objective - result.dual_gap, float(result.history.seconds.iloc[-1])
+    return {"objective": result.objective, "lower": lower, "seconds": seconds}
+
+
+def alike(bank, labels):
+    """Number of samples that no kernel tells from one of another class: a loss on one of these stays."""
+    same = np.min(bank.stack, axis=0) > 1.0 - 1e-6
+    return int((same & (labels[:, None] != labels)).any(axis=1).sum())
+
+
+def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
+    """OM-2 (with `eta`: OBSCURE's online stage) after some epochs, and until it has converged.
+
+    It has in the first epoch that updates on no more visits than there are samples `alike`; `epochs`,
+    `visits`, `updates`, `rows` (of `rows_read`) and `seconds` are those until then, `final_error` is that of
+    the end.
+    """
+    task, problem = loaded(seed, p, **where)
+    n, n_alike = task.labels.size, alike(task.bank, task.labels)
+
+    def run(epochs):
+        if eta is None:
+            return solve("OM2", problem, n_epochs=epochs, seed=seed, shuffle=True, until_no_loss=True)
+        return solve("OBSCURE", problem, n_epochs=0, n_epochs_online=epochs, seed=seed, eta=eta)
+
+    early, late = run(n_epochs), run(most_epochs)
+    done = np.flatnonzero(np.diff(np.r_[0, late.history["n_updates"]]) <= n_alike)
+    at = late.history.iloc[done[0] if done.size else -1]
+    return {
+        "test_error": outcome(task, early)[0],
+        "online_error": float(early.online_errors[:n].mean()),
+        "final_error": outcome(task, late)[0],
+        "epochs": int(at["epoch"]),
+        "visits": int(at["epoch"]) * n,
+        "updates": int(at["n_updates"]),
+        "rows": int(rows_read(task, at)),
+        "seconds": float(at["seconds"]),
+        "alike": n_alike,
+        "converged": bool(done.size),
+    }
+
+
+def two_stages(p, C, eta, n_epochs, tol, seed, n_epochs_online=300, **where):
+    """OBSCURE's online stage until an epoch without loss, and both stages to a certified gap (JMLR figure
+    4).
+    """
+    task, problem = loaded(seed, p, C, **where)
+    options = {"n_epochs_online": n_epochs_online, "eta": eta, "seed": seed}
+    online = solve("OBSCURE", problem, n_epochs=0, **options)
+    both = solve("OBSCURE", problem, n_epochs=n_epochs, tol=tol, **options)
+    columns = ("test_error", "updates", "rows", "seconds")
+    early = dict(
+        zip(("online_error", *(f"online_{c}" for c in columns[1:])), outcome(task, online), strict=True)
+    )
+    found = early | dict(zip(columns, outcome(task, both), strict=True))
+    return found | {"relative_gap": both.dual_gap / both.objective, "converged": bool(both.converged)}
+
+
+def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, tol=None, **where):
+    """One solver on up to 1,400 kernels; equal epochs: OBSCURE's online stage counts.
+
+    `rows` are the kernel rows read in these: a visit those of the kernels that had weight when its epoch
+    ended, an update all. With `tol` ascent in the dual follows, to that certified gap.
+    """
+    task, problem = loaded(seed, p, C, alpha, **where)
+    online = {"n_epochs_online": min(5, n_epochs // 2)} if method == "OBSCURE" else {}
+    active = []
+    result = solve(
+        method,
+        problem,
+        n_epochs=n_epochs - sum(online.values()),
+        seed=seed,
+        tol=tol,
+        finish=tol is not None,
+        callback=lambda training, step: active.append(int(training.stream.dual.now.n_active)),
+        **online,
+    )
+    error, n_updates, _, seconds = outcome(task, result)
+    share = result.kernel_weights / max(result.kernel_weights.max(), 1e-300)
+    return {
+        "seconds": seconds,
+        "rows": task.bank.n_samples * sum(active) + task.bank.n_kernels * n_updates,
+        "test_error": error,
+        "n_used": int(np.count_nonzero(result.kernel_weights)),
+        "n_above_1e-3": int(np.sum(share > 1e-3)),
+        "objective": result.objective,
+        "dual_gap": result.dual_gap,
+        "n_updates": n_updates,
+    }
+
+
+def against_alpha(runs, seed, **where):
+    """`many_kernels` of UFO-MKL at several C, alpha and tol, a list of dicts, on one split."""
+    found = [many_kernels("UFOMKL", p="auto", seed=seed, **run, **where) for run in runs]
+    return pd.DataFrame([run | one for run, one in zip(runs, found, strict=True)])
+
+
+def all_of_mnist(n_train, n_test, C, p, n_epochs, seed):
+    """OBSCURE on all 60,000 training digits, or some of them, kernels computed on the fly (claim obs-8).
+
+    `wrong` are the test digits that the last classifier mistakes.
+    """
+    task, problem = loaded(seed, p, C, task="mnist-12", n_train=n_train, n_test=n_test)
+    rows, at = [], looks(1.3) | {n_epochs}
+
+    def watch(training, step):
+        if training.epoch in at:
+            mistaken = predicted(task, *training.stream.point()) != task.test_labels
+            wrong = np.flatnonzero(mistaken).tolist() if training.epoch == n_epochs else []
+            rows.append({**training.history.rows[-1], "test_error": float(mistaken.mean()), "wrong": wrong})
+
+    options = {"n_epochs_online": 1, "callback": watch, "certify": False}
+    solve("OBSCURE", problem, n_epochs=n_epochs - 1, seed=seed, **options)
+    frame = pd.DataFrame(rows).drop(columns=["objective", "dual_gap"])
+    return frame.assign(stage=frame["stage"].astype(str))
+
+
+def suboptimality(curve, lower):
+    """Relative distance of a curve's objective from a certified lower bound of the optimum."""
+    return (curve["objective"] - lower) / lower

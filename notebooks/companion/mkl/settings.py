@@ -1,0 +1,156 @@
+"""Sizes, seeds and grids of the chapter's experiments: fixed before anything is run."""
+
+from companion.protocol import settings_of
+
+# the papers' grids; of C one value below them, where their smallest would be chosen
+P_GRID = (1.01, 1.05, 1.10, 1.25, 1.50, 1.75, 2.0)
+C_GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+ALPHA_GRID = (0.0001, 0.001, 0.0025, 0.005, 0.0075, 0.01, 0.02)
+
+#: Methods whose errors claims compare closely, in quick and in full.
+OBS_6 = ("OBSCURE", "SILPMKL", "MCMKL", "LpMKL", "LpMKL sparse")
+UFO_5 = ("OBSCURE", "UFOMKL", "LPBeta")
+
+# smoke, quick, full
+TABLE = {
+    "seeds": (2, 5, 10),
+    "tables": {
+        "seeds": (2, 6, 12),
+        "more_seeds": (3, 12, 360),  # of `further` alone, which obs-6 and ufo-5 compare
+        "further": (UFO_5, OBS_6, UFO_5),
+    },
+    "three_class": {"seeds": (2, 6, 20)},
+    "objects": {"n_classes": (12, 102, 102), "n_train": (60, 408, 510)},
+    "categories": {"n_classes": (4, 30, 30), "n_train": (120, 300, 900), "seeds": (2, 5, 10)},
+    "choose": {
+        "n_folds": (2, 2, 5),
+        "n_train": (100, 300, 1000),
+        "every": (1, 2, 2),
+        "grids": (
+            {"C": (1.0, 100.0), "p": (1.05, 2.0), "alpha": (0.005,)},
+            {"C": (1.0, 10.0, 100.0), "p": (1.05, 1.25, 2.0), "alpha": (0.001, 0.005, 0.02)},
+            {},
+        ),
+    },
+    "alone": {"C": ((1.0, 100.0), (1.0, 10.0, 100.0), C_GRID)},
+    "slow": ((), (), ("SimpleMKL", "LPBeta per class", "BestKernelSVM")),
+    "p_sweep": {
+        "n_train": (120, 600, 900),
+        "n_epochs": (3, 10, 50),
+        "most_epochs": (30, 100, 1000),
+        "p_grid": ((1.05, 1.5, 2.0), P_GRID, P_GRID),
+        "seeds": (2, 12, 12),
+    },
+    "obscure_p": {
+        "n_epochs_online": (30, 100, 300),
+        "n_epochs": (10, 200, 1000),
+        "tol": (0.3, 0.1, 0.1),
+        "p_grid": ((1.05, 1.5, 2.0), (1.01, 1.05, 1.25, 1.5, 2.0), P_GRID),
+        "seeds": (2, 5, 10),
+    },
+    "online": {
+        "epochs": ((1, 2), (1, 2, 3, 5, 10, 20, 50), (1, 2, 3, 5, 10, 20, 50, 100, 150)),
+        "omcl_epochs": ((1,), (1,), (1,)),
+        "omcl_seeds": (2, 5, 12),
+        "seeds": (3, 10, 40),
+    },
+    "online_different": {
+        "n_train": (120, 450, 900),
+        "epochs": ((1, 2), (1, 2, 3, 5, 10, 20), (1, 2, 3, 5, 10, 20, 50, 100, 150)),
+        "omcl_epochs": ((1, 2), (1, 2, 5, 10), (1, 2, 5, 10)),
+        "omcl_seeds": (2, 20, 20),
+        "seeds": (2, 20, 20),
+    },
+    "leaves": {"n_train": (200, 300, 600), "seeds": (2, 5, 10)},
+    "scene15": {"n_train": (150, 450, 900), "seeds": (2, 8, 20)},
+    "flowers": {
+        "n_train": (24, 204, 306),
+        "n_test": (1700,) * 3,
+        "n_epochs": (10, 3500, 5000),
+        "n_epochs_hard": (10, 300, 1000),
+        "seeds": (2, 5, 10),
+    },
+    "pendigits": {
+        "n_train": (150, 500, 2000),
+        "n_test": (300, 2000, 3498),
+        "n_epochs": (10, 6000, 2000),
+        "n_epochs_hard": (10, 1000, 300),
+        "seeds": (2, 5, 10),
+        "more_seeds": (3, 5, 80),  # of OBSCURE and Pegasos-MKL at the chosen C, which obs-1 compares
+    },
+    "objects_p": {
+        "n_train": (24, 204, 306),
+        "n_test": (1700,) * 3,
+        "n_epochs": (5, 2000, 3000),
+        "p_grid": ((1.05, 2.0), P_GRID[::2], P_GRID),
+        "seeds": (2, 5, 10),
+    },
+    "pendigits_p": {
+        "n_train": (100, 500, 1000),
+        "n_test": (300, 2000, 3498),
+        "n_epochs": (5, 5000, 5000),
+        "p_grid": ((1.05, 2.0), P_GRID[::2], P_GRID),
+        "seeds": (2, 5, 10),
+    },
+    "sizes": {
+        "n_train": ((24, 60), (204, 408), (204, 306, 408, 510, 1020, 2040)),
+        "rivals_up_to": (60, 408, 510),
+        "seeds": (2, 5, 5),
+    },
+    "n_kernels": {
+        "n_train": (60, 306, 510),
+        "params": ({"C": 1.0, "p": 1.25},) * 3,
+        "counts": ((5, 20, 39), (1, 3, 6, 12, 24, 39), (1, 3, 6, 12, 24, 39)),
+        "n_epochs": (5, 200, 1000),
+        "most_epochs": (30, 300, 1000),
+        "seeds": (2, 20, 24),
+    },
+    "mnist": {
+        "n_train": ((100, 200, 400), (200, 400, 800, 1600), (500, 1000, 2000, 5000)),
+        "n_test": (300, 2000, 10000),
+        "n_epochs": (8, 50, 50),
+        "seeds": (2, 5, 6),
+        "svm_up_to": (400, 800, 2000),
+        "choose_epochs": (5, 30, 200),
+    },
+    "mnist_all": {
+        # the longest run first: beside it one core gets through the five orders of visits
+        "n_train": ((), (), (20_000, 60_000)),
+        "n_epochs": ((), (), (500, 10)),
+        "runs": ((), (), (1, 5)),
+        "n_test": (10_000,) * 3,
+    },
+    "ufo": {"n_train": (24, 204, 306), "n_epochs": (10, 500, 2000), "seeds": (2, 5, 10)},
+    "many": {
+        "n_train": (60, 204, 510),
+        "counts": ((35, 70), (35, 1400), (35, 140, 350, 700, 1400)),
+        "rivals_up_to": (35, 35, 140),
+        "n_epochs": (3, 10, 20),
+        "alphas": ((0.001, 0.01, 0.02), (0.0001, 0.005, 0.02), (0.0001, 0.001, 0.005, 0.02)),
+        "seeds": (2, 5, 5),
+        "alpha": {"n_train": (60, 204, 306), "seeds": (2, 5, 20)},
+    },
+    "theorems": {
+        "n_train": (80, 250, 500),
+        "n_epochs": (10, 100, 300),
+        "streams": (3, 10, 30),
+        "counts": ((2, 8, 32), (2, 4, 8, 16, 32, 64, 128, 256), (2, 4, 8, 16, 32, 64, 128, 256, 512)),
+        "p_grid": ((1.05, 2.0), (1.05, 2.0), P_GRID),
+    },
+}
+
+
+def settings(profile):
+    """Sizes of all experiments of the chapter for a profile, "smoke", "quick" or "full".
+
+    `seeds` is how many splits (or streams) each is repeated over, where an entry has none of its own;
+    `choose` the cross-validation of every method, of tables of few classes on at most so many samples, where
+    there are many classes on one in `every`. Objects have one to
+    five drawings of each thing; beyond, `sizes` takes up to four views of each drawing, and batch methods up
+    to `rivals_up_to` samples. `online` has as many splits as `tables` with all epochs, further ones with the
+    first pass alone, OMCL on `omcl_seeds`; `tables` are those of accuracies. `n_epochs_hard` are those at
+    C = 1000, where no stochastic solver comes near the optimum. `n_kernels` has `params` of its own: at
+    p = 1.01 the online stage takes more than 300 epochs with any number of kernels. `full` is to take 140
+    minutes on two cores, 40 of them all digits of MNIST (`mnist_all`).
+    """
+    return settings_of(TABLE, profile)

@@ -1,0 +1,383 @@
+"""Transfer tasks: a few new classes on one cue, and priors for other classes, trained on other cues.
+
+Multi-KT, which needs priors of its own kind, gets a second set on the new task's cue (`TransferTask.same`).
+Which classes are new, and what trains the priors, is drawn once from fixed seeds, the same for every method,
+seed and profile; `draw` splits the drawings of the new classes into training and tests, by a seed. Parameters
+are chosen on a task of other classes with the same priors (`others`), so that no split can leak into them.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
+
+from companion import pictures
+from companion.protocol import load_set
+from cuelearn.datasets import AWA_TEST_CLASSES
+from cuelearn.kernels import RBF, KernelBank
+from cuelearn.mkl import AverageKernelSVM
+
+#: Pictures of each drawing: itself and mild changes, always on the same side of a split.
+N_VIEWS = 4
+#: Of a class's drawings five in eight, rounded up, are for training.
+TRAIN_SHARE = (5, 8)
+#: C of all priors that are SVMs: the middle of the thesis's range for C, not tuned.
+PRIOR_C = 10.0
+#: Boosted stumps: a deeper tree fits few samples at once, and boosting would end.
+N_TREES, DEPTH = 100, 1
+#: AwA's photographs of each class that training samples are drawn from; the others are for tests.
+AWA_POOL = 50
+#: Of the binary tasks: targets, targets that parameters are chosen on, and their cues. The thesis takes the
+#: four of Tommasi et al. (2010), one behind the other: PHOG, words of SIFT, LBP, and covariances of
+#: derivatives, whose place their histogram takes.
+N_TARGETS, N_OTHERS = 30, 6
+BINARY_CUES = ("PHOG 2", "words 1x1", "LBP 1x1", "derivatives 1x1")
+#: Things of the background: behind the priors; and 80 for training, 48 for tests, once more for the others.
+PRIOR_THINGS, BACKGROUND_THINGS = 96, 128
+# first entries of the seeds of this file's draws, so that no two draws share a stream
+_SPLIT, _DRAW, _CLASSES, _BACKGROUND = 60, 61, 62, 65
+
+
+class Setup(NamedTuple):
+    """A multiclass task: the new classes' cue, models of known classes, and the sets of priors compared."""
+
+    cue: str
+    models: tuple  # of (learner, cues, number of classes)
+    sizes: tuple  # numbers of priors in figure 6.3, the first of all columns
+
+
+_SIFT_LBP = ("words 1x1", "LBP 1x1")
+#: Multiclass tasks of figure 6.3 by name; "awa" is the thesis's own data (tier original). Learners and cues
+#: are the thesis's, those of Caltech-256 for objects: plants, animals, vehicles, mixed things, and 77 more.
+TASKS = {
+    # colour histogram and words, as the thesis's colour histogram and SURF
+    "animals": Setup("PHOG 2", (("svm", ("HSV 1x1", "words 1x1"), 40),), (40,)),
+    "objects": Setup(
+        "PHOG 2",
+        (
+            ("trees", _SIFT_LBP, 4),
+            # for region covariances, SIFT and V1S+ (Gabor)
+            ("trees", ("derivatives 1x1", "words 1x1", "gist"), 6),
+            ("svm", ("words 1x1",), 4),
+            ("svm", _SIFT_LBP, 9),
+            ("svm", _SIFT_LBP, 77),
+        ),
+        (14, 23),
+    ),
+    # rgsift in place of the thesis's colour histogram, which is not in the file
+    "awa": Setup("phog", (("svm", ("rgsift", "surf"), 40),), (40,)),
+}
+
+
+class Prior(NamedTuple):
+    """A fitted model of known classes, one per column of its scores; a binary one has a single class.
+
+    `columns` of the data set's X are what `model` takes, `train` the rows that it was trained on; `accuracy`
+    is on other drawings of its own classes.
+    """
+
+    name: str
+    classes: tuple
+    columns: list
+    model: object
+    train: np.ndarray
+    accuracy: float
+
+    def scores(self, X):
+        """Scores of rows of the data set's X, shape (n, number of classes)."""
+        return self.model.decision_function(X[:, self.columns]).reshape(len(X), -1)
+
+
+class TransferTask(NamedTuple):
+    """A task with few samples, and what priors say of its samples."""
+
+    X: np.ndarray  # (n, d): the new task's cue, for all rows of its classes
+    y: np.ndarray  # names of the new classes; in a binary task 0 for the background and 1 for the target
+    scores: np.ndarray  # (n, K), of priors on other cues, by other learners
+    same: np.ndarray  # (n, K), of priors of the same classes on the new task's cue with its kernel
+    prior_names: tuple  # the known class that each of the K columns stands for
+    drawing: np.ndarray  # (n,): views of one drawing have the same number
+    test: object  # rows of X for tests; None where `draw` splits the drawings
+    data: object
+    rows: np.ndarray  # rows and columns of data.X that those of X are
+    columns: list
+    priors: tuple  # the models behind `scores` and `same`
+    same_priors: tuple
+    width: float  # width of `same` and of all methods: the mean squared distance among the priors' samples
+
+
+# ---------------------------------------------------------------- classes
+
+
+def _subgroup(things, start):
+    return np.char.startswith(pictures.emoji().subgroup[things].astype(str), start)
+
+
+def _animals():
+    """Ten new animals and ten others, with eight drawings, and 40 known, with six or more; no two alike."""
+    every = np.arange(len(pictures.emoji().names))
+    found = pictures.emoji().unlike(pictures.things(6, _subgroup(every, "animal-")))
+    found = np.random.default_rng([_CLASSES, 0]).permutation(found)
+    whole = found[pictures.emoji().n_drawings()[found] == 8][:20]
+    known = found[~np.isin(found, whole)]
+    return whole[:10], whole[10:], [known[:40]]
+
+
+def _objects():
+    """Three new plants, animals and vehicles, three others of each, and the known ones by model."""
+    order = pictures.objects(len(pictures.emoji().names))
+    new, others, known = [], [], []
+    for kind, (_, _, size) in zip(("plant-", "animal-", "transport-"), TASKS["objects"].models, strict=False):
+        own = order[_subgroup(order, kind)]
+        new.append(own[:3])
+        others.append(own[3:6])
+        known.append(own[6 : 6 + size])
+    rest = order[~np.isin(order, np.concatenate([*new, *others, *known]))]
+    mixed, more = (size for _, _, size in TASKS["objects"].models[3:])
+    known += [rest[:mixed], rest[mixed : mixed + more]]
+    return np.concatenate(new), np.concatenate(others), known
+
+
+_THINGS = {"animals": _animals, "objects": _objects}
+
+
+@lru_cache(maxsize=1)
+def _binary_things():
+    """Things that are targets, others that parameters are chosen on, and the background's, in three parts."""
+    targets = pictures.objects(N_TARGETS + N_OTHERS)
+    families = pictures.emoji().family
+    rest = pictures.emoji().unlike(pictures.things())
+    rest = rest[~np.isin(families[rest], families[targets])]
+    rest = np.random.default_rng([_CLASSES, 1]).permutation(rest)
+    ends = np.cumsum([PRIOR_THINGS, BACKGROUND_THINGS, BACKGROUND_THINGS])
+    return targets[:N_TARGETS], targets[N_TARGETS:], np.split(rest[: ends[-1]], ends[:-1])
+
+
+def faces(names, n=1):
+    """Pictures of things by name, in their first `n` styles: (things, n, height, width, 4)."""
+    emoji = pictures.emoji()
+    labels = [emoji.names.tolist().index(name) for name in names]
+    return np.stack([emoji.pictures[pictures.drawings_of([label])[:n]] for label in labels])
+
+
+# ---------------------------------------------------------------- models of known classes
+
+
+def _svm(kernels):
+    return AverageKernelSVM(kernels, C=PRIOR_C)
+
+
+def _columns(data, cues):
+    """Columns of some cues, and the triples of one RBF per cue among these columns."""
+    parts = [range(*data.cues[cue].indices(data.X.shape[1])) for cue in cues]
+    ends = np.cumsum([0, *map(len, parts)]).tolist()
+    triples = [(cue, RBF(), slice(*pair)) for cue, pair in zip(cues, zip(ends, ends[1:]), strict=True)]
+    return [c for part in parts for c in part], triples
+
+
+def _prior(name, classes, data, columns, labels, model, train, rest):
+    """Train a prior on some rows; `labels` are those of all rows of the data."""
+    model.fit(data.X[np.ix_(train, columns)], labels[train])
+    accuracy = model.score(data.X[np.ix_(rest, columns)], labels[rest])
+    return Prior(name, tuple(classes), columns, model, train, float(accuracy))
+
+
+def _known_rows(data, drawing, label):
+    """Rows of a known class that train its prior, and those of every eighth drawing, at least one."""
+    mine = np.flatnonzero(data.y == label)
+    drawings = np.random.default_rng([_SPLIT, label]).permutation(np.unique(drawing[mine]))
+    held = np.isin(drawing[mine], drawings[: max(1, len(drawings) // 8)])
+    return mine[~held], mine[held]
+
+
+def _width(data, columns, rows):
+    """The mean squared distance that ``RBF(scale="mean")`` would take from these rows."""
+    bank = KernelBank([("all", RBF(), slice(None))], data.X[np.ix_(rows, columns)], memory=0)
+    return float(bank.triples[0][1].scale)
+
+
+def _scores(priors, data, rows):
+    X = data.X[rows]
+    with threadpool_limits(1, user_api="blas"):  # the same bits for any number of threads
+        return np.hstack([prior.scores(X) for prior in priors])
+
+
+def _task(data, drawing, rows, y, priors, same, width, test=None):
+    """A task on some rows of the data; `same` is `priors` where these are of the task's own kind."""
+    columns, scores = same[0].columns, _scores(priors, data, rows)
+    own = scores if same is priors else _scores(same, data, rows)
+    names = tuple(c for prior in priors for c in prior.classes)
+    X, models = data.X[np.ix_(rows, columns)].astype(np.float64), (tuple(priors), tuple(same), width)
+    return TransferTask(X, y, scores, own, names, drawing[rows], test, data, rows, columns, *models)
+
+
+def _described(name, n_jobs=1):
+    """Pictures of a task, or of the "binary" ones, and the drawing of each."""
+    if name == "binary":
+        targets, others, background = _binary_things()
+        rng = np.random.default_rng(_BACKGROUND)
+        rows = [rng.choice(pictures.drawings_of([thing])) for thing in np.sort(np.concatenate(background))]
+        rows, cues = np.r_[pictures.drawings_of(np.concatenate([targets, others])), rows], BINARY_CUES
+    else:
+        new, others, known = _THINGS[name]()
+        rows = pictures.drawings_of(np.concatenate([new, others, *known]))
+        cues = dict.fromkeys([TASKS[name].cue, *(cue for _, own, _ in TASKS[name].models for cue in own)])
+    data = pictures.described(rows, cues, n_views=N_VIEWS, n_jobs=n_jobs)
+    return data, np.repeat(rows, N_VIEWS)
+
+
+def describe(names, n_jobs):
+    """Describe the pictures of tasks and of the binary ones by several processes, to be kept on disk."""
+    for name in (*names, "binary"):
+        _described(name, n_jobs)
+
+
+@lru_cache(maxsize=3)
+def _known(name):
+    """Data, the drawing of each row, labels of the new and the other classes, and what both tasks share."""
+    setup = TASKS[name]
+    if name == "awa":
+        data = load_set(name)
+        drawing, known = np.arange(len(data.y)), np.arange(len(data.target_names))
+        new = others = np.array([data.target_names.index(c) for c in AWA_TEST_CLASSES])
+        known = [np.setdiff1d(known, new)]
+    else:
+        (new, others, known), (data, drawing) = _THINGS[name](), _described(name)
+    labels, (columns, _) = np.array(data.target_names)[data.y], _columns(data, (setup.cue,))
+    split = []
+    for some in known:
+        parts = [_known_rows(data, drawing, label) for label in some]
+        split.append([np.concatenate(rows) for rows in zip(*parts, strict=True)])
+    width = _width(data, columns, np.concatenate([train for train, _ in split]))
+    priors, same = [], []
+    for (learner, cues, _), some, rows in zip(setup.models, known, split, strict=True):
+        classes = sorted(data.target_names[label] for label in some)  # as a fitted model's columns
+        own, triples = _columns(data, cues)
+        model, kind = _svm(triples), "SVM"
+        if learner == "trees":
+            stump, kind = DecisionTreeClassifier(max_depth=DEPTH), "boosted trees"
+            model = AdaBoostClassifier(stump, n_estimators=N_TREES, random_state=0)
+        priors.append(_prior(f"{kind} on {', '.join(cues)}", classes, data, own, labels, model, *rows))
+        model = _svm([(setup.cue, RBF(scale=width), slice(None))])
+        same.append(_prior(f"SVM on {setup.cue}", classes, data, columns, labels, model, *rows))
+    return data, drawing, new, others, priors, same, width
+
+
+@lru_cache(maxsize=6)
+def load_task(name, others=False):
+    """A `TransferTask` of figure 6.3, one of `TASKS`: the same object each time, not to be changed.
+
+    animals: ten new animals on PHOG; a model on colours and words knows 40. objects: nine new plants, animals
+    and vehicles on PHOG; models of plants, animals, vehicles, mixed things know 4, 6, 4, 9, one more knows
+    77. awa: the ten test classes of Animals with Attributes on PHOG; a model on rgsift and SURF knows the 40
+    others. `others`: the task that parameters are chosen on, of as many other classes with the same priors;
+    of awa the same classes, without the test samples. DataFileError if the data is not there.
+    """
+    if name not in TASKS:
+        raise ValueError(f"name must be one of {sorted(TASKS)}, got {name!r}")
+    data, drawing, new, other, *models = _known(name)
+    rows, test = np.flatnonzero(np.isin(data.y, other if others else new)), None
+    if name == "awa":
+        parts = [np.random.default_rng([_SPLIT, k]).permutation(np.flatnonzero(data.y == k)) for k in new]
+        pool, test = (np.concatenate([p[s] for p in parts]) for s in (slice(AWA_POOL), slice(AWA_POOL, None)))
+        rows = np.sort(pool) if others else rows
+        test = None if others else np.flatnonzero(np.isin(rows, test))
+    return _task(data, drawing, rows, np.array(data.target_names)[data.y[rows]], *models, test)
+
+
+# ---------------------------------------------------------------- one thing against a background
+
+
+def binary_targets(others=False):
+    """Names of the 30 things that are targets in turn, or of six others that parameters are chosen on."""
+    return pictures.emoji().names[_binary_things()[int(others)]].tolist()
+
+
+@lru_cache(maxsize=1)
+def _shared():
+    """What all targets share: data, the drawing of each row, priors by name, their width."""
+    targets, _, background = _binary_things()
+    data, drawing = _described("binary")
+    split = {label: _known_rows(data, drawing, label) for label in targets}
+    behind = np.flatnonzero(np.isin(data.y, background[0]))
+    last = np.isin(data.y[behind], background[0][-len(background[0]) // 8 :])
+    behind = behind[~last], behind[last]
+    train = np.concatenate([behind[0], *(own for own, _ in split.values())])
+    # each cue weighs the same: its mean squared distance is 1
+    spread = [2.0 * data.X[train, part].var(axis=0).sum() for part in data.cues.values()]
+    scale = np.concatenate([np.full(s.stop - s.start, v**-0.5) for s, v in zip(data.cues.values(), spread)])
+    data = data._replace(X=(data.X * scale).astype(np.float32))
+    columns, priors = list(range(data.X.shape[1])), {}
+    width = _width(data, columns, train)
+    for label, own in split.items():
+        name, rows = (
+            data.target_names[label],
+            [np.concatenate(both) for both in zip(own, behind, strict=True)],
+        )
+        model, told = _svm([("all", RBF(scale=width), slice(None))]), f"SVM of {name} against the background"
+        priors[name] = _prior(told, (name,), data, columns, (data.y == label).astype(int), model, *rows)
+    return data, drawing, priors, width
+
+
+@lru_cache(maxsize=N_TARGETS + N_OTHERS)
+def binary_task(target):
+    """A thing against a background of other things (figure 6.2), with 29 priors for other things.
+
+    Priors and new task use the same four cues one behind the other and the same kernel. The background has a
+    drawing of each of its things; those behind the priors, the targets and the others are different things.
+    The same object each time, not to be changed.
+    """
+    among = binary_targets(), binary_targets(others=True)
+    if target not in sum(among, []):
+        raise ValueError(f"target must be one of {sum(among, [])}, got {target!r}")
+    data, drawing, priors, width = _shared()
+    known = [prior for name, prior in priors.items() if name != target][: N_TARGETS - 1]
+    label, background = data.target_names.index(target), _binary_things()[2][1 + (target in among[1])]
+    rows = np.flatnonzero(np.isin(data.y, [label, *background]))
+    return _task(data, drawing, rows, (data.y[rows] == label).astype(int), known, known, width)
+
+
+# ---------------------------------------------------------------- draws
+
+
+def _ordered(task, label, rng):
+    """Rows of a class for training, a view of every drawing before a second one of any, and for tests."""
+    mine = rng.permutation(np.flatnonzero(task.y == label))
+    found, drawing = np.unique(task.drawing[mine], return_inverse=True)
+    place = rng.permutation(found.size)[drawing]
+    own = place < -(-TRAIN_SHARE[0] * found.size // TRAIN_SHARE[1])
+    if task.test is not None:
+        own = ~np.isin(mine, task.test)
+    view = np.array([np.sum(place[:k] == place[k]) for k in range(mine.size)])
+    return mine[own][np.lexsort((place[own], view[own]))], mine[~own]
+
+
+def draw(task, n, seed):
+    """Rows of a task's X to train on, `n` of each class (or a dict by class), and rows for tests.
+
+    Of each class's drawings five in eight, drawn by the seed, are for training, all views of the others for
+    tests. One picture of every drawing comes before a second view of any, and one of each class before the
+    next. A smaller draw of the same seed is a part of a larger one. ValueError if there are fewer of a class.
+    """
+    rng = np.random.default_rng([_DRAW, seed])
+    train, test = [], []
+    for label in np.unique(task.y).tolist():
+        rows, rest = _ordered(task, label, rng)
+        size = n[label] if isinstance(n, dict) else n
+        if size > rows.size:
+            raise ValueError(
+                f"n must be at most {rows.size}, the pictures of {label} for training, got {size}"
+            )
+        train.append(rows[:size])
+        test.append(rest)
+    turns = np.concatenate([np.arange(len(rows)) for rows in train])
+    return np.concatenate(train)[np.argsort(turns, kind="stable")], np.sort(np.concatenate(test))
+
+
+def n_most(task):
+    """So many samples of each class can be drawn."""
+    rng = np.random.default_rng(0)
+    return min(_ordered(task, label, rng)[0].size for label in np.unique(task.y).tolist())

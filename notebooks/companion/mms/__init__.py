@@ -1,0 +1,28 @@
+"""Experiments of the MMS chapter (thesis chapter 5; Jie and Orabona, NIPS 2010).
+
+`artificial` makes bags for figure 5.3; `naming` turns composed captions and faces into candidate sets for
+tables 5.1 to 5.4, `poses` the same with body poses for figure 5.6. `methods` holds the methods and how their
+parameters are chosen, `theorems` the propositions.
+"""
+
+from companion import protocol
+from companion.mms.artificial import bags_of, by_round, curves
+from companion.mms.methods import METHODS, edges
+from companion.mms.naming import (
+    as_printed,
+    corpus,
+    objective_at_truth,
+    partial_labels,
+    protocols,
+    provenance_of,
+    searches,
+)
+from companion.mms.poses import COMPONENTS, DIST_WIDTHS, MODELS, all_models
+from companion.mms.settings import ARTIFICIAL, RANDOM_BAGS, VALIDATED, settings
+from companion.mms.theorems import counts, proposition_5_2, proposition_5_3, search_shares
+from companion.protocol import load_set
+
+
+def printed(number):
+    """The thesis's table "5.1", "5.2", "5.3" or "5.4": method, accuracy, sd; in percent."""
+    return protocol.printed(f"thesis-tab-{number}")

@@ -1,0 +1,140 @@
+"""Figure 5.3: bags of known samples with made-up ambiguity (section 5.5)."""
+
+import itertools
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from companion.mms.methods import METHODS, SUPERVISED, choose, each_search, shares_right
+from companion.mms.settings import BAG_SIZE, MIDDLE
+from companion.protocol import compared, fitted, load_set
+from cuelearn.datasets import make_ambiguous
+from cuelearn.mms import MMS
+
+HARD = ["n_candidates", "p_correlated", "p_ambiguous"]  # what makes a set of bags hard
+
+
+def features(name, data, rows):
+    """Features of some samples between -1 and 1 by their range in the training part; grey values 0 to 1.
+
+    MNIST's 28 x 28 pixels are averaged to 14 x 14, which is near the 16 x 16 of usps.
+    """
+    X, train = data.X, data.train
+    if name == "mnist":
+        images = np.empty((len(rows), 784), dtype=np.float32)
+        images[:, data.pixels] = X[rows]
+        small = images.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(-1, 196)
+        return small / np.float32(255.0 if X.max() > 1.0 else 1.0)
+    if name == "pendigits":  # the pen's 16 coordinates; bundled beside them are bitmaps redrawn from these
+        X = X[:, data.cues["dynamic"]]
+    low, high = X[train].min(axis=0), X[train].max(axis=0)
+    return (2.0 * (X[rows] - low) / np.where(high > low, high - low, 1.0) - 1.0).astype(np.float32)
+
+
+class Samples(NamedTuple):
+    """Features of all samples, their classes, and the rows of the two parts."""
+
+    X: np.ndarray
+    y: np.ndarray
+    train: np.ndarray
+    test: np.ndarray
+
+
+@lru_cache
+def samples(name):
+    """The `Samples` of a data set; the set itself is let go: a worker of that size would be replaced."""
+    data = load_set.__wrapped__(name)
+    parts = np.array_split(np.arange(len(data.y)), 20)
+    return Samples(np.concatenate([features(name, data, p) for p in parts]), data.y, data.train, data.test)
+
+
+def bags_of(name, seed, n_bags, n_test, n_candidates, p_correlated, p_ambiguous):
+    """Training bags (AmbiguousData) of a data set, and test samples X and y; `n_candidates` is L."""
+    data = samples(name)
+    rows = np.random.default_rng([seed, 50]).permutation(data.train)[: n_bags * BAG_SIZE]
+    made = dict(zip(HARD, (n_candidates, p_correlated, p_ambiguous), strict=True)) | {"bag_size": BAG_SIZE}
+    rng = np.random.default_rng([seed, 52])
+    bags = make_ambiguous(data.X[rows], data.y[rows], random_state=rng, **made)
+    test = np.random.default_rng([seed, 57]).permutation(data.test)[:n_test]
+    return bags, data.X[test], data.y[test]
+
+
+def validated(name, method, seed, n_bags, grid, effort):
+    """Parameters of a method, C and class_weight, chosen at middle difficulty of the same draw."""
+    bags, _, _ = bags_of(name, seed, n_bags, 1, **MIDDLE)
+    return choose(method, bags.X, bags.candidates, bags.labels(), grid, seed, effort)
+
+
+def accuracies(seed, chosen, effort, **made):
+    """Test accuracy of methods, `chosen` by name, trained on the same bags, `made` by `bags_of`.
+
+    Columns method, accuracy, assignment (share of the training instances whose label within the candidates is
+    right; 1 where the truth is given).
+    """
+    bags, X_test, y_test = bags_of(seed=seed, **made)
+    train = bags.X, bags.candidates, bags.labels()
+    new = X_test, pd.Index(bags.candidates.classes[0]).get_indexer(y_test)
+    found = pd.DataFrame([shares_right(m, own, seed, effort, train, new) for m, own in chosen.items()])
+    shares = {"accuracy": found["recognition"], "assignment": found["assignment"].fillna(1.0)}
+    return pd.DataFrame({"method": list(chosen), **shares})
+
+
+def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS), further=()):
+    """All points of figure 5.3; `sweep` makes a Sweep of a name, `o` is `artificial` of `settings`.
+
+    `further` are draws of MMS and the multiclass SVM alone.
+
+    Columns name, seed, n_candidates, p_correlated, p_ambiguous, method, accuracy, assignment, C,
+    class_weight.
+    """
+    data = [load_set(n) for n in names]
+    common = {"n_bags": o["n_bags"], "grid": list(grid), "effort": effort}
+    taking = dict.fromkeys(seeds, methods) | dict.fromkeys(further, ("MMS", "MC-SVM"))
+    asked = [
+        {"name": n, "method": m, "seed": s, **common}
+        for n, s in itertools.product(names, taking)
+        for m in taking[s]
+    ]
+    places = [dict(zip(HARD, (L, *hard), strict=True)) for L in o["L"] for hard in o["hardness"]]
+    size = {"n_bags": o["n_bags"], "n_test": o["n_test"]}
+    # what is given the truth depends on the samples only, so it is trained once
+    points = [
+        (
+            {"name": n, "seed": s, **size, **place, "effort": effort},
+            [m for m in taking[s] if place is places[0] or m not in SUPERVISED],
+        )
+        for n, s, place in itertools.product(names, taking, places)
+    ]
+    chosen = ("C", "class_weight")
+    by = ["name", "seed"]
+    frame = compared(sweep, "curves", validated, asked, accuracies, points, by, chosen, data)
+    given = frame["method"].isin(SUPERVISED)
+    truth = frame[given].drop(columns=HARD).merge(pd.DataFrame(places), how="cross")
+    return pd.concat([frame[~given], truth], ignore_index=True)[frame.columns]
+
+
+def by_round(seed, n_epochs, solver, C=1.0, inference="heap", n_rounds=50, **made):
+    """`MMS.history_` and test accuracy after every round of the concave-convex procedure, on `bags_of`.
+
+    `ended` says whether the rounds came to their end before `n_rounds`, other than by rising.
+    """
+    bags, X_test, y_test = bags_of(seed=seed, **made)
+    seen = []
+
+    def note(model, step):
+        seen.append(np.mean(model.predict(X_test) == y_test))
+
+    options = {"C": C, "solver": solver, "inference": inference, "random_state": seed, "callback": note}
+    model = fitted(MMS(n_rounds=n_rounds, n_epochs=n_epochs, **options), bags.X, bags.candidates)
+    rounds = model.history_["objective"]
+    ended = len(rounds) < n_rounds and rounds.iloc[-2:].min() <= rounds.min()
+    return model.history_.assign(accuracy=seen, ended=ended)
+
+
+def with_each_search(seed, effort, C=1.0, **made):
+    """`each_search` on the same bags, `made` by `bags_of`."""
+    bags, X_test, y_test = bags_of(seed=seed, **made)
+    new = X_test, pd.Index(bags.candidates.classes[0]).get_indexer(y_test)
+    return each_search(bags.X, bags.candidates, new, C, seed, effort)

@@ -1,0 +1,201 @@
+"""Tables 5.1 to 5.4: who is in the picture, from caption text to candidate sets to names."""
+
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+from sklearn.preprocessing import StandardScaler
+
+from companion.mms.artificial import with_each_search
+from companion.mms.methods import (
+    DRAWS,
+    assigned,
+    choose,
+    each_search,
+    make_mms,
+    random_share,
+    shares_right,
+    truth_set,
+)
+from companion.mms.settings import MIDDLE
+from companion.protocol import compared, fitted, load_set
+from cuelearn.datasets import VERBS, load_original, make_captioned
+from cuelearn.mms import candidate_set, common_objective
+
+#: Protocol I: what the thesis compares; "half" trains on every second item.
+PROTOCOL_I = ("RANDOM", "CLSVM", "MIMLSVM", "MMS", "1vA-SVM", "MC-SVM", "MC-SVM half")
+PROTOCOL_II = ("RANDOM", "RANDOM positions", "MMS", "MMS positions", "1vA-SVM", "MC-SVM")
+
+
+@lru_cache(maxsize=16)
+def corpus(seed, n_items, n_names, protocol):
+    """The composed corpus of a protocol."""
+    return make_captioned(n_items, protocol=protocol, n_names=n_names, random_state=seed)
+
+
+def provenance_of(**where):
+    """Where a `corpus` comes from, for the notes of figures."""
+    return corpus(**where).provenance
+
+
+def labelled_sets(data, occurrences, constraints, attributes=("name",)):
+    """Candidate sets of a composed corpus from its captions, and the true labels (n, n_attributes).
+
+    Names that fewer than `occurrences` training captions hold count as null; constraints "ABCD" take spatial
+    indicators, "ABC" do not.
+    """
+    names = data.names_with(occurrences)
+    told = list(zip(data.captions, data.regions, strict=True))
+    sets = candidate_set(told, data.vocabulary.only(names=names), attributes, constraints=constraints)
+    truth = data.truth(names, list(VERBS)).T if "verb" in attributes else [data.truth(names)]
+    known = zip(sets.classes, truth[-len(attributes) :], strict=True)
+    return sets, np.stack([pd.Index(classes).get_indexer(labels) for classes, labels in known], axis=1)
+
+
+@lru_cache(maxsize=16)
+def problem(seed, n_items, n_names, protocol, occurrences, constraints="ABC"):
+    """The corpus, its candidate sets, and the names of all faces, null where the caption lacks them."""
+    data = corpus(seed, n_items, n_names, protocol)
+    sets, labels = labelled_sets(data, occurrences, constraints)
+    return data, sets, labels[:, 0]
+
+
+def half_of(name):
+    """A method's name without the part that says how it is trained."""
+    return name.removesuffix(" half").removesuffix(" positions")
+
+
+def training(method, seed, **where):
+    """What a method is trained on in a `problem`: X, candidates, labels."""
+    constraints = "ABCD" if method.endswith("positions") else "ABC"
+    data, sets, labels = problem(seed=seed, **where, constraints=constraints)
+    items = np.flatnonzero(~data.is_test)
+    if method.endswith("half"):
+        items = np.sort(np.random.default_rng([seed, 53]).permutation(items)[: items.size // 2])
+    rows = sets.rows(items)
+    return data.faces[rows], sets.take(items), labels[rows]
+
+
+def naming_parameters(method, seed, grid, effort, **where):
+    """Parameters of a method, C and class_weight, chosen on held-back training items of a `problem`."""
+    if method == "RANDOM":
+        return {"C": 0.0, "class_weight": ""}
+    return choose(method, *training(method, seed, **where), grid, seed, effort)
+
+
+def naming_run(seed, chosen, effort, **where):
+    """Name assignment on the training items of a `problem` and recognition on the test items, by method.
+
+    Columns method, assignment (share of the training faces whose name within the caption is right),
+    recognition (share of the test faces named right without a caption; RANDOM is given it), n_names, n_train,
+    n_test (faces), null (share of test faces).
+    """
+    data, every, truth = problem(seed=seed, **where, constraints="ABC")
+    test, rows = np.flatnonzero(data.is_test), []
+    faces = every.rows(test)
+    known = truth[faces]
+    for method, parameters in chosen.items():
+        X, sets, labels = training(method, seed, **where)
+        if half_of(method) == "RANDOM":
+            rngs = [np.random.default_rng([seed, 54])] * DRAWS
+            found = {"assignment": random_share(sets, labels, rngs)}
+            found["recognition"] = random_share(every.take(test), known, rngs)
+        else:
+            new = data.faces[faces], known
+            found = shares_right(half_of(method), parameters, seed, effort, (X, sets, labels), new)
+        sizes = {"n_names": every.n_labels[0] - 1, "n_train": len(labels), "n_test": len(known)}
+        rows.append({"method": method, **found, **sizes, "null": float(np.mean(known == 0))})
+    return pd.DataFrame(rows)
+
+
+def protocols(sweep, o, seeds, grid, effort):
+    """Both protocols over the seeds, each of which composes a corpus; `o` is `naming` of `settings`.
+
+    Columns protocol, seed, those of `naming_run`, C and class_weight.
+    """
+    asked, points = [], []
+    for p, methods in {"I": PROTOCOL_I, "II": PROTOCOL_II}.items():
+        where = {"protocol": p, "occurrences": o["occurrences"][p], "effort": effort}
+        where |= {"n_items": o["n_items"], "n_names": o["n_names"]}
+        own = dict.fromkeys(map(half_of, methods))
+        asked += [{"method": m, "seed": seeds[0], "grid": list(grid), **where} for m in own]
+        points += [({"seed": s, **where}, methods) for s in seeds[: o["placed"] if p == "II" else None]]
+    columns = ("C", "class_weight")
+    how = {"by": ["protocol"], "columns": columns, "plain": half_of}
+    frame = compared(sweep, "naming", naming_parameters, asked, naming_run, points, **how)
+    return frame.assign(C=frame["C"].where(frame["C"] > 0.0))  # RANDOM has none
+
+
+def naming_with_each_search(seed, effort, most_items=400, most_faces=4, most_candidates=500, C=1.0, **where):
+    """`MMS` with Algorithm 10 and with the exact search, on the training items that the latter can manage.
+
+    Columns as in `each_search`.
+    """
+    data, sets, labels = problem(seed=seed, **where, constraints="ABC")
+    sizes = zip(sets.bag_sizes, sets.n_candidates, strict=True)
+    few = np.array([faces <= most_faces and n <= most_candidates for faces, n in sizes])
+    items, new = np.flatnonzero(~data.is_test & few)[:most_items], sets.rows(np.flatnonzero(data.is_test))
+    X, part = data.faces[sets.rows(items)], sets.take(items)
+    return each_search(X, part, (data.faces[new], labels[new]), C, seed, effort, step=5)
+
+
+def searches(sweep, o, naming, seed, effort):
+    """`each_search` on bags made ambiguous and on captions; `o` and `naming` are of `settings`.
+
+    Columns sets (the data set's name, or "names"), seed, inference, accuracy, same, compared.
+    """
+    seeds, common = range(seed, seed + o["seeds"]), {"effort": effort}
+    made = {**MIDDLE, "n_candidates": 10, "n_bags": o["n_bags"], "n_test": 2000, **common}
+    points = [{"name": name, "seed": s, **made} for name in o["names"] for s in seeds]
+    tables = [sweep("each-search").frame(with_each_search, points, data=[load_set(n) for n in o["names"]])]
+    size = {key: naming[key] for key in ("n_items", "n_names")} | {"most_items": o["n_items"], **common}
+    size |= {"protocol": "I", "occurrences": naming["occurrences"]["I"]}
+    points = [{"seed": s, **size} for s in seeds]
+    tables.append(sweep("each-search").frame(naming_with_each_search, points).assign(name="names"))
+    columns = ["name", "seed", "inference", "accuracy", "same", "compared"]
+    return pd.concat(tables, ignore_index=True)[columns].rename(columns={"name": "sets"})
+
+
+def objective_at_truth(seed, C=10.0, n_epochs=50, **where):
+    """Does the criterion prefer what `MMS` finds, or hyperplanes trained with the true labels?
+
+    Objectives found and truth on the same candidate sets; assignment_found, assignment_truth (of training
+    faces).
+    """
+    X, part, labels = training("MMS", seed, **where)
+    out = {}
+    for what, given, n_rounds in (("found", part, 10), ("truth", truth_set(labels, part), 1)):
+        model = fitted(make_mms(C, seed, n_epochs, n_rounds), X, given)
+        out[what] = common_objective(model, X, part, C=C, inference="heap")
+        out[f"assignment_{what}"] = float(np.mean(assigned(model, X, part) == labels))
+    return out
+
+
+def partial_labels(name, fold, methods, grid, effort):
+    """Real ambiguous labels (Lost, MSRCv2; tier original): bags of one instance, one of the published folds.
+
+    Columns method, assignment (training instances within their candidates), recognition (test instances), C.
+    """
+    data = load_original(name)
+    train, test = data.folds[fold]
+    X = StandardScaler().fit(data.X[train]).transform(data.X) / np.sqrt(data.X.shape[1])
+    part, y, y_test = data.candidates.take(train), data.y[train], data.y[test]
+    rows = []
+    for method in methods:
+        if method == "RANDOM":
+            chosen, found = {"C": np.nan}, {"assignment": random_share(part, y, range(DRAWS))}
+            found["recognition"] = random_share(data.candidates.take(test), y_test, range(DRAWS))
+        else:
+            chosen = choose(method, X[train], part, y, grid, fold, effort)
+            found = shares_right(method, chosen, fold, effort, (X[train], part, y), (X[test], y_test))
+        rows.append({"method": method, **found, "C": chosen["C"]})
+    return pd.DataFrame(rows)
+
+
+def as_printed(table, protocol, column):
+    """Mean and sd over seeds, in percent, as tables 5.1 to 5.4: method, accuracy, sd, C, class_weight."""
+    mine = table[(table["protocol"] == protocol) & table[column].notna()]
+    chosen = {name: (name, "first") for name in ("C", "class_weight")}
+    out = mine.groupby("method", sort=False).agg(accuracy=(column, "mean"), sd=(column, "std"), **chosen)
+    out[["accuracy", "sd"]] *= 100.0
+    return out.reset_index()

@@ -1,0 +1,372 @@
+"""Theorems 1 and 3 and corollary 2 of the OKS paper, measured on real and random streams.
+
+The bounds speak of every kernel's predictor at every visit, the algorithms evaluate only the one they draw.
+So a run is gone over again: the coefficients that its visits added give all outputs before a visit, what they
+drew and lost gives the weights. Comparators enter with a certified lower bound, L and G are the largest loss
+and slope met.
+"""
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import entr, expit
+
+from companion.protocol import made_here, quiet
+from cuelearn import datasets
+from cuelearn.core.intervals import interval
+from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.mkl.problem import MKLProblem
+from cuelearn.mkl.reference import solve_reference
+from cuelearn.oks import solve_selection
+from cuelearn.oks.oks import oks_pass
+from cuelearn.oks.regret import regret_pass
+from cuelearn.oks.sources import Given
+
+#: Steps of a predictor times sqrt(m T) over which theorem 3 is minimised, and with which balls are computed.
+RADII = tuple(2.0**k for k in range(-4, 5))
+KINDS = ("pendigits", "random", "one useful")
+C_GRID = (0.01, 0.1, 1.0, 10.0)
+N_KERNELS = 8
+MEMORY = 4e9
+STREAMS = made_here("random streams", "companion.oks.theorems.stream_of")
+
+
+class Stream(NamedTuple):
+    """Samples in their order, and held-back ones: kernel values, at most 1 on the diagonal, and signs."""
+
+    names: list
+    stack: np.ndarray  # (n_kernels, n, n)
+    signs: np.ndarray
+    held: np.ndarray  # (n_kernels, n_held, n)
+    held_signs: np.ndarray
+
+
+@lru_cache(maxsize=1)
+def stream_of(kind, n_samples, seed, n_held=0):
+    """A `Stream` of independent samples with eight kernels; those of one seed begin with the same samples.
+
+    "pendigits": odd against even digits, a linear and a Gaussian kernel on each of the four representations.
+    Simulated, with Gaussian kernels: "random", labels that no kernel explains; "one useful", only the first
+    does.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    n = n_samples + n_held
+    if kind == "pendigits":
+        data, kinds = datasets.load_pendigits(), {"linear": Linear(), "rbf": RBF()}
+        rows = np.random.default_rng([seed, 11]).permutation(data.y.size)[:n]
+        X, labels = data.X[rows], data.y[rows] % 2
+        triples = [(f"{cue} {k}", kernel, s) for cue, s in data.cues.items() for k, kernel in kinds.items()]
+    else:
+        labels = np.random.default_rng([seed, 12]).integers(2, size=n)
+        features = np.random.default_rng([seed, 13]).normal(size=(n, N_KERNELS, 5))
+        if kind == "one useful":
+            features[:, 0] = 0.6 * features[:, 0]
+            features[:, 0, 0] += 2.0 * (2.0 * labels - 1.0)
+        X = features.reshape(n, -1)
+        triples = [(f"k{j}", RBF(), slice(5 * j, 5 * j + 5)) for j in range(N_KERNELS)]
+    bank = KernelBank(triples, X[:n_samples], memory=MEMORY)
+    signs, held = 2.0 * labels - 1.0, np.empty((len(triples), 0, n_samples))
+    if n_held:
+        held = np.concatenate([b for _, b in bank.cross(X[n_samples:]).blocks()], axis=1)
+    stack = np.ascontiguousarray(bank.stack)
+    return Stream(list(bank.names), stack, signs[:n_samples], held, signs[n_samples:])
+
+
+# ------------------------------------------------------------------ a run, gone over again
+
+
+def runs_of(stream, draws, seeds, **options):
+    """Runs over a stream that differ in their draws: list of Result, and what visits drew and lost.
+
+    One pass in order unless `options` say otherwise; for Algorithm 2 the losses are the mistakes.
+    """
+    source = Given(*stream.stack.shape[:2])
+    samples, options = source.pack(stream.stack), {"n_epochs": 1, "chunk": stream.signs.size, **options}
+    rngs = np.random.default_rng(seeds).spawn(draws)
+    results = [solve_selection(source, samples, stream.signs, rng=rng, **options) for rng in rngs]
+    drawn = np.array([r.learner.record("drawn") for r in results])
+    return results, drawn, np.array([r.learner.record("losses") for r in results])
+
+
+def replay(drawn, losses, n_kernels, delta, eta):
+    """Weights q before every visit, (n_runs, n_visits, n_kernels), from what the visits drew and lost."""
+    runs = np.arange(len(drawn))
+    log_weights, out = np.zeros((runs.size, n_kernels)), np.empty((*drawn.shape, n_kernels))
+    for t in range(drawn.shape[1]):
+        w = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
+        q = w / w.sum(axis=1, keepdims=True)
+        out[:, t] = q
+        j = drawn[:, t]
+        log_weights[runs, j] -= eta * losses[:, t] / ((1.0 - delta) * q[runs, j] + delta / n_kernels)
+    return out
+
+
+def coefficients(results, j, n, dtype=float):
+    """What the runs added to the predictor of kernel j, shape (n, n_runs)."""
+    added = np.zeros((n, len(results)), dtype=dtype)
+    for run, result in enumerate(results):
+        added[result.support[j], run] = result.dual_coef[j]
+    return added
+
+
+def outputs_before(stack, results):
+    """Every predictor at every visit of one pass in order, before the visit: (n_runs, n, n_kernels)."""
+    m, n, _ = stack.shape
+    out = np.empty((len(results), n, m))
+    for j in range(m):
+        out[:, :, j] = (np.tril(stack[j], -1).astype(np.float64) @ coefficients(results, j, n)).T
+    return out
+
+
+def loss_of(loss, outputs, signs):
+    """Losses of outputs, and the sizes of their slopes; "mistake" is the loss of Algorithm 2."""
+    if loss == "square":
+        return 0.5 * (outputs - signs) ** 2, np.abs(outputs - signs)
+    margins = signs * outputs
+    if loss == "mistake":
+        return margins <= 0.0, np.ones(1)
+    if loss == "hinge":
+        return np.maximum(0.0, 1.0 - margins), (margins < 1.0).astype(float)
+    return np.logaddexp(0.0, -margins), expit(-margins)
+
+
+# ------------------------------------------------------------------ comparators
+
+
+def least_loss(kernel, signs, step, loss="hinge", *, tol=1e-3, start=None, max_rounds=100):
+    r"""The least :math:`\sum_t \ell(f(x_t), y_t) + \|f\|^2/(2\lambda)` of a kernel's functions, from below.
+
+    By weak duality :math:`-\sum_t \ell^*(-y_t a_t) - \tfrac\lambda2 \|\sum_t y_t a_t k(x_t, \cdot)\|^2` never
+    exceeds it. Hinge: an SVM without bias, by `solve_reference` from a dual point `start`, to a relative gap
+    `tol` or for `max_rounds`. Square: Cholesky. Logistic: accelerated gradient descent among the kernel's
+    functions.
+
+    Returns the bound, the coefficients (n,) of a function whose value is within the gap, and the point a.
+    """
+    n = signs.size
+    if loss == "hinge":
+        labels = (signs > 0.0).astype(np.int64)
+        bank = KernelBank.from_stack(kernel[None], validate=False)
+        problem = MKLProblem(bank, labels, 2, p=2.0, C=step, loss="hinge")
+        if start is not None:
+            rows = np.tile(-start[:, None], (1, 2))
+            rows[np.arange(n), labels] = start
+            start = rows
+        with quiet():  # its bound holds all the same
+            result = solve_reference(problem, tol=tol, start=start, max_rounds=max_rounds)
+        coef = 0.5 * result.kernel_weights[0] * (result.dual_coef[:, 1] - result.dual_coef[:, 0])
+        return n * (result.objective - result.dual_gap), coef, result.extra["dual_point"].sum(axis=1)
+    K = kernel.astype(np.float64)
+    if loss == "square":
+        b = cho_solve(cho_factor(np.eye(n) + step * K, lower=True, overwrite_a=True), signs)
+        return float(b @ signs - 0.5 * b @ b - 0.5 * step * b @ (K @ b)), step * b, signs * b
+    # logistic: f = K c has the gradient c / step - y sigma(-y f), as coefficients; strong convexity 1 / step
+    smooth = 1.0 / step + 0.25 * float(np.abs(K).sum(axis=1).max())
+    ratio = math.sqrt(smooth * step)
+    momentum = (ratio - 1.0) / (ratio + 1.0)
+    c, ahead, best = np.zeros(n), np.zeros(n), (-np.inf, None)
+    for count in range(100_000):
+        f = K @ ahead
+        a = expit(-signs * f)
+        if count % 10 == 0:
+            dual = float(entr(a).sum() + entr(1.0 - a).sum() - 0.5 * step * (signs * a) @ (K @ (signs * a)))
+            value = float(np.logaddexp(0.0, -signs * f).sum() + 0.5 / step * ahead @ f)
+            best = max(best, (dual, a), key=lambda pair: pair[0])
+            if value - best[0] <= tol * value:
+                break
+        moved = ahead - (ahead / step - signs * a) / smooth
+        c, ahead = moved, moved + momentum * (moved - c)
+    return best[0], ahead, best[1]
+
+
+@lru_cache(maxsize=64)
+def _least_losses(kind, n_samples, seed, loss, steps):
+    """`least_loss` of every kernel of a stream for rising steps, shape (n_kernels, n_steps)."""
+    stream = stream_of(kind, n_samples, seed)
+    out = np.empty((len(stream.stack), len(steps)))
+    for j, kernel in enumerate(stream.stack):
+        start = None
+        for k, step in enumerate(steps):
+            out[j, k], _, point = least_loss(kernel, stream.signs, step, loss, start=start)
+            start = point if loss == "hinge" else None
+    return out
+
+
+@lru_cache(maxsize=8)
+def batch_predictors(kind, n_samples, seed, n_held):
+    """SVMs of every kernel as comparators: kernel, C, norm, loss (held-out hinge loss), by rising C.
+
+    At each larger C of `C_GRID` only the better half of the kernels goes on.
+    """
+    stream, rows = stream_of(kind, n_samples, seed, n_held), []
+    going = dict.fromkeys(range(len(stream.stack)))
+    for C in C_GRID:
+        losses = {}
+        for j, start in going.items():
+            options = {"tol": 0.02, "start": start, "max_rounds": 3}
+            _, coef, going[j] = least_loss(stream.stack[j], stream.signs, C, **options)
+            losses[j] = float(loss_of("hinge", stream.held[j] @ coef, stream.held_signs)[0].mean())
+            norm = math.sqrt(max(0.0, float(coef @ (stream.stack[j] @ coef))))
+            rows.append({"kernel": stream.names[j], "C": C, "norm": norm, "loss": losses[j]})
+        going = {j: going[j] for j in sorted(losses, key=losses.get)[: (len(losses) + 1) // 2]}
+    return pd.DataFrame(rows)
+
+
+def weights_step(n_kernels, n_samples, delta):
+    """eta of the theorems: sqrt(2 (1 - delta) ln m / (m T))."""
+    return math.sqrt(2.0 * (1.0 - delta) * math.log(n_kernels) / (n_kernels * n_samples))
+
+
+def surplus(n_kernels, n_samples, delta, eta, step, slope=1.0, largest=1.0):
+    """What theorems 1 and 3 add to the comparator's value: G is `slope`, L `largest`."""
+    m, T = n_kernels, n_samples
+    predictors = step * m * T * slope**2 / (2.0 * delta)
+    return predictors + eta * m * T * largest**2 / (2.0 * (1.0 - delta)) + math.log(m) / eta
+
+
+# ------------------------------------------------------------------ points of the sweeps
+
+
+def _all_losses(stream, draws, seed, loss, delta, eta, step):
+    """The sum in the theorems' expectation and that over drawn kernels, by run; the largest loss, slope."""
+    rule = {"rule": oks_pass} if loss == "mistake" else {"rule": regret_pass, "loss": loss}
+    results, drawn, own = runs_of(stream, draws, [seed, 14], delta=delta, eta=eta, step=step, **rule)
+    q = replay(drawn, own, len(stream.stack), delta, eta)
+    losses, slopes = loss_of(loss, outputs_before(stream.stack, results), stream.signs[:, None])
+    return (q * losses).sum(axis=(1, 2)), own.sum(axis=1), float(losses.max()), float(slopes.max())
+
+
+def mistakes_against_bound(kind, n_samples, seed, delta=0.2, draws=30, radius=4.0):
+    r"""Theorem 3 on `draws` passes of Algorithm 2: theorem 1 with mistakes for losses on the left.
+
+    On the right stands the hinge loss, and L = G = 1. The step changes nothing that the algorithm does, so
+    the bound is the least over :math:`\lambda = r / \sqrt{mT}` with r of `RADII`.
+
+    A row per run: run, mistakes (the sum in the expectation), drawn_mistakes, bound, bound_step (its lambda),
+    loss (the least hinge loss over all functions of norm at most r = `radius`, from below), allowed (what the
+    theorem lets the mistakes exceed that loss by, :math:`r\sqrt{mT/\delta} + \sqrt{2mT\ln m/(1-\delta)}`),
+    delta, radius, n_kernels.
+    """
+    stream = stream_of(kind, n_samples, seed)
+    m, T = len(stream.stack), n_samples
+    steps, eta = np.array(RADII) / math.sqrt(m * T), weights_step(m, T, delta)
+    values = _least_losses(kind, T, seed, "hinge", tuple(steps))
+    bounds = values.min(axis=0) + np.array([surplus(m, T, delta, eta, step) for step in steps])
+    best = int(np.argmin(bounds))
+    mistakes, drawn, *_ = _all_losses(stream, draws, seed, "mistake", delta, eta, 1.0)
+    found = {"run": np.arange(draws), "mistakes": mistakes, "drawn_mistakes": drawn}
+    # Lagrange: sum of losses >= value - radius^2 / (2 lambda) in the ball, for every lambda
+    loss = max(0.0, float((values - 0.5 * radius**2 / steps).max(axis=1).min()))
+    allowed = radius * math.sqrt(m * T / delta) + 2.0 * math.log(m) / eta
+    found |= {"bound": bounds[best], "bound_step": steps[best], "loss": loss, "allowed": allowed}
+    return pd.DataFrame(found | {"delta": delta, "radius": radius, "n_kernels": m})
+
+
+def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radius=1.0):
+    r"""Theorem 1 on `draws` passes of Algorithm 1 over a stream.
+
+    .. math:: \mathbb{E} \sum_{t,i} q_i^t \ell(f_i^t(x_t), y_t)
+              \le \min_{i, f \in H_i} \Big( \sum_t \ell(f(x_t), y_t) + \frac{\|f\|^2}{2\lambda} \Big)
+              + \frac{\lambda m T G^2}{2\delta} + \frac{\eta m T L^2}{2(1-\delta)} + \frac{\ln m}{\eta}
+
+    with :math:`\eta = \sqrt{2(1-\delta)\ln m/(mT)}` and :math:`\lambda = r\sqrt{\delta/(mT)}`, r = `radius`,
+    which balances the terms for a comparator of norm r where slopes are at most 1.
+
+    A row per run: run, losses (the sum in the expectation), drawn_losses, bound, comparator (the minimum,
+    from below), largest (L), slope (G), step (lambda), delta, radius, n_kernels.
+    """
+    stream = stream_of(kind, n_samples, seed)
+    m, T = len(stream.stack), n_samples
+    eta, step = weights_step(m, T, delta), radius * math.sqrt(delta / (m * T))
+    value = float(_least_losses(kind, T, seed, loss, (step,)).min())
+    losses, drawn, L, G = _all_losses(stream, draws, seed, loss, delta, eta, step)
+    found = {"run": np.arange(draws), "losses": losses, "drawn_losses": drawn}
+    found |= {"bound": value + surplus(m, T, delta, eta, step, G, L), "comparator": value}
+    found |= {"largest": L, "slope": G, "step": step}
+    return pd.DataFrame(found | {"delta": delta, "radius": radius, "n_kernels": m})
+
+
+def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0.2, draws=100):
+    r"""Corollary 2: expected hinge loss of the predictor that Algorithm 1 ends with, on held-back samples.
+
+    With probability :math:`1-\epsilon` the loss of :math:`f_k^T`, k drawn from :math:`q_T`, is within
+    :math:`O(1/(\epsilon\sqrt T))` of the best. By theorem 1 and Markov's inequality the excess is at most
+    :math:`b/\epsilon`: b is the mean loss of any f, less the best, and the theorem's further terms over T.
+    (The proof draws a random round in place of T.) Every run takes T = `n_visits` of `n_samples` at random,
+    from which `batch_predictors` learn; steps as in `regret_against_bound`, balanced for the norm of the best
+    of these.
+
+    A row per run: run, drawn, largest (excess of the predictor of the kernel drawn from q_T, and of the
+    largest in q_T, over best_loss), drawn_kernel, largest_kernel, best_loss, best_kernel, best_norm, bound
+    (b, least over the batch predictors and f = 0; L is the largest loss of a drawn kernel).
+    """
+    if n_visits > n_samples:
+        raise ValueError(f"n_visits must be at most n_samples, {n_samples}, got {n_visits}")
+    stream = stream_of(kind, n_samples, seed, n_held)
+    batch = batch_predictors(kind, n_samples, seed, n_held)
+    best = batch.loc[batch["loss"].idxmin()]
+    m, T = len(stream.stack), n_visits
+    eta, step = weights_step(m, T, delta), best["norm"] * math.sqrt(delta / (m * T))
+    # a shuffled pass, ended after its first T visits
+    options = {"rule": regret_pass, "shuffle": True, "chunk": T, "watch": lambda learner, visits: True}
+    results, _, own = runs_of(stream, draws, [seed, T, 15], delta=delta, eta=eta, step=step, **options)
+    excess = np.empty((draws, m))
+    for j in range(m):
+        outputs = stream.held[j] @ coefficients(results, j, n_samples, stream.held.dtype)
+        excess[:, j] = loss_of("hinge", outputs, stream.held_signs[:, None])[0].mean(axis=0) - best["loss"]
+    q = np.array([r.kernel_probabilities for r in results])
+    uniforms = np.random.default_rng([seed, T, 16]).random(draws)
+    drawn = np.minimum((np.cumsum(q, axis=1) <= uniforms[:, None]).sum(axis=1), m - 1)
+    found = {"run": np.arange(draws)}
+    sides = {"drawn": drawn, "largest": q.argmax(axis=1)}
+    found |= {side: excess[found["run"], j] for side, j in sides.items()}
+    found |= {f"{side}_kernel": np.array(stream.names)[j] for side, j in sides.items()}
+    found |= {f"best_{what}": best[what] for what in ("loss", "kernel", "norm")}
+    of_batch = float((batch["loss"] + batch["norm"] ** 2 / (2.0 * step * T)).min())
+    comparator = min(1.0, of_batch) - best["loss"]  # f = 0 has the loss 1
+    bound = comparator + surplus(m, T, delta, eta, step, largest=float(own.max())) / T
+    return pd.DataFrame(found | {"bound": bound})
+
+
+def mistakes_at(deltas, **point):
+    """`mistakes_against_bound` at several deltas, which have their comparators in common."""
+    return pd.concat([mistakes_against_bound(**point, delta=d) for d in deltas], ignore_index=True)
+
+
+def quality_at(visits, **point):
+    """`selection_quality` after several numbers of visits, which have theirs in common."""
+    parts = [selection_quality(n_visits=n, **point).assign(n_visits=n) for n in visits]
+    return pd.concat(parts, ignore_index=True)
+
+
+# ------------------------------------------------------------------ what the tables say
+
+
+def expectations(table, value, by):
+    """Means of `value` over runs: `by`, mean, low, high (95% interval), the first of all other columns."""
+    groups = table.groupby(by, sort=False)
+    rest = groups.first().drop(columns=[value, "run"])
+    ends = pd.DataFrame([interval(part.to_numpy())._asdict() for _, part in groups[value]], index=rest.index)
+    return ends.join(rest).reset_index()
+
+
+def quantiles(table, epsilons):
+    """Excess of `selection_quality` that is not passed with probability 1 - epsilon, over the runs.
+
+    Columns kind, n_visits, seed, epsilon, drawn, largest, bound (b over epsilon), drawn_best, largest_best
+    (shares of runs with the best predictor's kernel), runs.
+    """
+    rows, by, sides = [], ["kind", "n_visits", "seed"], ("drawn", "largest")
+    for key, part in table.groupby(by, sort=False):
+        right = {f"{c}_best": float((part[f"{c}_kernel"] == part["best_kernel"]).mean()) for c in sides}
+        for epsilon in epsilons:
+            row = {**dict(zip(by, key, strict=True)), "epsilon": epsilon}
+            row |= {c: float(np.quantile(part[c], 1.0 - epsilon, method="inverted_cdf")) for c in sides}
+            row["bound"] = float(part["bound"].iloc[0]) / epsilon
+            rows.append({**row, **right, "runs": len(part)})
+    return pd.DataFrame(rows)

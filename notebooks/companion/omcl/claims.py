@@ -1,0 +1,134 @@
+"""What the claims of the chapter are judged by: the figures' numbers at the end of every permutation.
+
+A permutation draws, from one set of data, what learns and in which order; all methods have the same. So an
+interval is about other permutations of these samples, not about other drawings or drives.
+"""
+
+from companion.run.claims import (
+    combine,
+    judge_at_least,
+    judge_bound,
+    judge_close,
+    judge_difference,
+    judge_ratio,
+    judges,
+)
+
+#: Data -> the figure that has its learning curves. Each is a part.
+CURVES = {
+    "objects": "thesis-fig-3.4",
+    "HTAD": "thesis-fig-3.1-htad",
+    "categories": "thesis-fig-3.4-categories",
+    "robot": "thesis-fig-3.1-robot",
+}
+#: The thesis' share of ties, and of which data ours is compared with it.
+TIES = {"objects": 0.11, "robot": 0.04}
+
+
+def at_end(table, value="test_error"):
+    """A column of learning curves after the last sample: rows permutations, columns methods."""
+    last = table[table["n_seen"] == table.groupby("permutation")["n_seen"].transform("max")]
+    return last.pivot(index="permutation", columns="method", values=value)
+
+
+def _ours_against(found, rivals):
+    """OMCL-BM's error minus that of each rival, a part for each set of data; `rivals` of all methods."""
+    parts = {}
+    for name, figure in CURVES.items():
+        errors, where = at_end(found.table(figure)), found.about(figure)
+        for rival in rivals(errors.columns):
+            where["measure"] = f"error of OMCL-BM minus that of {rival}"
+            difference = judge_difference(found.claim, errors["OMCL-BM"], errors[rival], **where)
+            parts[f"{name}, {rival}"] = difference
+    return parts
+
+
+@judges("omcl-1")
+def omcl_1(found):
+    return combine(
+        "omcl-1", _ours_against(found, lambda methods: [m for m in methods if m.startswith("cue: ")])
+    )
+
+
+@judges("omcl-2")
+def omcl_2(found):
+    said = "Flat in both readings: one long vector, as the thesis says, and the feature maps of equation 2.1."
+    return combine("omcl-2", _ours_against(found, lambda methods: ["Flat", "Flat maps", "Vote"]), text=said)
+
+
+@judges("omcl-3")
+def omcl_3(found):
+    sizes = found.table("thesis-fig-3.5")
+    support = at_end(sizes[sizes["data"] == "objects"], "support")
+    errors, where = at_end(found.table(CURVES["objects"])), found.about("thesis-fig-3.5")
+    parts = {}
+    for method, share in (("OMCL-BM", 0.75), ("OMCL-BM sparser", 0.5)):
+        where["measure"] = f"support of {method} over OMCL-PERC's"
+        ratio = judge_ratio("omcl-3", support[method], support["OMCL-PERC"], at_most=share, **where)
+        parts[f"{method}, less than {share:g} of the support"] = ratio
+        where["measure"] = f"error of {method} minus OMCL-PERC's (1 point allowed)"
+        gap = judge_difference("omcl-3", errors[method], errors["OMCL-PERC"], margin=-0.01, **where)
+        parts[f"{method}, error within 1 point"] = gap
+    return combine("omcl-3", parts)
+
+
+@judges("omcl-4")
+def omcl_4(found):
+    parts = {}
+    for name, table in found.table("thesis-fig-3.2").groupby("data", sort=False):
+        support, online = at_end(table, "support"), at_end(table, "online_error")["OMCL-PERC"].mean()
+        where = found.about("thesis-fig-3.2", of=name, measure="support of OMCL-BM over OMCL-PERC's")
+        sizes = support["OMCL-BM"], support["OMCL-PERC"]
+        close = judge_ratio("omcl-4", *sizes, at_least=0.8, at_most=1.2, **where)
+        parts[f"{name}, where OMCL-PERC errs on {online:.0%} while it learns"] = close
+    return combine("omcl-4", parts, text="Close: within a fifth.")
+
+
+@judges("omcl-5")
+def omcl_5(found):
+    parts = {}
+    for name, figure in (("objects", "thesis-fig-3.6"), ("robot", "thesis-fig-3.3")):
+        table = found.table(f"{figure}.runs")
+        where = found.about(figure, measure="mean weight on the diagonals minus mean off them")
+        how = {"lower_is_better": False, "relevant": 0.0}
+        above = judge_difference("omcl-5", table["diagonal"], table["off"], **how, **where)
+        parts[f"{name}, diagonal above the rest"] = above
+        where["measure"] = "share of classes whose largest weight is on a diagonal"
+        parts[f"{name}, most largest weights"] = judge_at_least("omcl-5", table["rows"], 0.5, **where)
+    return combine("omcl-5", parts)
+
+
+@judges("omcl-6")
+def omcl_6(found):
+    parts = {}
+    for name, share in TIES.items():
+        ties = at_end(found.table(CURVES[name]), "tied")["Vote"]
+        where = found.about(CURVES[name], measure=f"share of tied test samples minus the thesis' {share:.0%}")
+        close = judge_close("omcl-6", ties, 0.0 * ties + share, share / 2, **where)
+        parts[f"{name}, {share:.0%} and no more than half of it more or less"] = close
+    return combine("omcl-6", parts)
+
+
+@judges("omcl-7")
+def omcl_7(found):
+    """Exact: the bound holds on a sequence or fails."""
+    every, parts = found.table("thesis-thm-3.1.bounds"), {}
+    alone = every[(every["second layer"] == "PA-I") & (every["quantity"] == "cumulative loss")]
+    below = int((alone["measured"] <= alone["best cue"]).sum())
+    for name, table in every.dropna(subset="bound").groupby("data", sort=False):
+        of = found.about(CURVES[name]) if name in CURVES else found.about("thesis-fig-3.2", of=name)
+        of |= {"figure": "thesis-thm-3.1", "n": table["permutation"].nunique()}
+        parts[name] = judge_bound("omcl-7", table["measured"], table["bound"], **of)
+    said = f"PA-I's own loss, of which no theorem speaks, is below the best cue's in {below} of {len(alone)}."
+    return combine("omcl-7", parts, text=said)
+
+
+@judges("omcl-8")
+def omcl_8(found):
+    parts = {}
+    table = found.table("thesis-sec-3.3")
+    for name, runs in table[table["method"] == "OMCL-BM"].groupby("data", sort=False):
+        where = found.about(CURVES[name]) | {"figure": "thesis-sec-3.3"}
+        where["measure"] = "error of OMCL-BM, averaged minus last"
+        parts[name] = judge_difference("omcl-8", runs["average"], runs["last"], **where)
+    return combine("omcl-8", parts)

@@ -1,0 +1,102 @@
+"""What the chapters' drawings share: panels, curves with bands, logarithmic axes, legends."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.collections import LineCollection
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from companion.protocol import where
+from companion.run.figures import band, method_style
+
+#: Up to so many runs are drawn one by one, more as a band around their mean.
+FEW = 6
+
+
+def distinct(values):
+    """The different values, in the order in which they come."""
+    return list(dict.fromkeys(values))
+
+
+def panels(columns, rows=1, *, size, **options):
+    """A figure of panels and its axes, an array of shape (rows, columns)."""
+    return plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, **options)
+
+
+def each_run(ax, x, samples, method=None, *, geometric=False, **style):
+    """A `band` of many runs; of few each as a thin line, and their mean. `x`: one for all, or a row each."""
+    x, samples = np.asarray(x, dtype=float), np.atleast_2d(np.asarray(samples, dtype=float))
+    mean_x = x.mean(axis=0) if x.ndim == 2 else x
+    if not 1 < len(samples) <= FEW:
+        band(ax, mean_x, samples, method, geometric=geometric, **style)
+        return
+    mean = np.exp(np.log(samples).mean(axis=0)) if geometric else samples.mean(axis=0)
+    (line,) = ax.plot(mean_x, mean, **{**(method_style(method) if method else {}), **style})
+    thin = {"color": line.get_color(), "linewidth": 0.6, "alpha": 0.55, "zorder": line.get_zorder() - 0.1}
+    ax.plot(np.broadcast_to(x, samples.shape).T, samples.T, marker="." if len(mean_x) == 1 else "", **thin)
+    ax.cuelearn_band = f"thin: {len(samples)} runs, thick: their {'geometric ' if geometric else ''}mean"
+
+
+def thin_lines(ax, grid, color):
+    """Single runs, the rows of a table, as thin lines; as one object, since thousands are slow to draw."""
+    lines = [np.column_stack([grid.columns, run]) for run in grid.to_numpy()]
+    ax.add_collection(LineCollection(lines, color=color, linewidth=0.5, alpha=0.4, zorder=2))
+    ax.autoscale_view()
+
+
+def curve(ax, table, x, y, method=None, *, runs="seed", factor=1.0, draw=band, **style):
+    """Mean of `y` over `runs` with its band, against the `x` that all runs have; the drawn grid."""
+    grid = factor * table.pivot(index=runs, columns=x, values=y).dropna(axis=1)
+    draw(ax, grid.columns, grid.to_numpy(), method, **style)
+    return grid
+
+
+def curves(ax, table, x, y, methods=None, **style):
+    """A `curve` for each method."""
+    for method in distinct(table["method"]) if methods is None else methods:
+        curve(ax, where(table, method=method), x, y, method, **style)
+
+
+def paired(ax, table, x, y, ours, methods=None, *, runs="seed", factor=1.0, draw=band, **style):
+    """Each other method's `y` minus that of `ours`, run by run: mean and band, around a line at 0."""
+    ax.axhline(0.0, color="#555555", linewidth=0.8)
+    base = where(table, method=ours).pivot(index=runs, columns=x, values=y)
+    for method in distinct(table["method"]) if methods is None else methods:
+        if method != ours:
+            grid = where(table, method=method).pivot(index=runs, columns=x, values=y)
+            difference = factor * (grid - base).dropna(axis=1)
+            draw(ax, difference.columns, difference.to_numpy(), method, **style)
+
+
+def log_axis(*axes, plain=False):
+    """Make axes logarithmic with readable ticks: powers of ten, or (`plain`) 1, 2, 5 as numbers."""
+    for axis in axes:
+        (axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale)("log")
+        if plain:
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.set_major_formatter("{x:,g}")
+        axis.set_minor_formatter(NullFormatter())
+
+
+def above(ax, values, factor=1.0):
+    """Start a logarithmic axis at half the smallest positive value: bands that reach 0 would stretch it."""
+    values = np.asarray(values, dtype=float)
+    ax.set_ylim(bottom=0.5 * factor * values[values > 0].min())
+
+
+def mosaic(images, columns, margin=0):
+    """One picture of many, (n, height, width, channels), row by row, white between them and where none is."""
+    n, height, width, channels = images.shape
+    rows, size = max(1, -(-n // columns)), (height + 2 * margin, width + 2 * margin)
+    cells = np.full((rows * columns, *size, channels), 255, dtype=images.dtype)
+    cells[:n, margin : margin + height, margin : margin + width] = images
+    grid = cells.reshape(rows, columns, *size, channels).swapaxes(1, 2)
+    return grid.reshape(rows * size[0], columns * size[1], channels)
+
+
+def legend(fig, axes, ncols, place="outside upper center", **options):
+    """The legend of one panel, or of several, for all of the figure."""
+    known = {}
+    for ax in np.ravel(axes):
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            known.setdefault(label, handle)
+    fig.legend(known.values(), known.keys(), loc=place, ncols=ncols, **options)

@@ -1,0 +1,120 @@
+"""Ideas of the MKL chapter as pictures, from a few numbers; and what its sliders draw."""
+
+import numpy as np
+
+from companion.plots.common import log_axis, panels
+from companion.protocol import where
+from companion.run.figures import BLUE, GREEN, GREY, RED, method_style
+
+EXPONENTS = {1.0: RED, 1.25: GREEN, 2.0: BLUE}
+
+
+def norm_balls(theta=(1.0, 0.6)):
+    """Balls of the group norm of two blocks, and where theta points to on each; the link of any number.
+
+    The w in the ball that agrees best with theta is theta rescaled block by block: what the link does.
+    """
+    fig, ((ball, link),) = panels(2, size=(8.0, 3.6))
+    theta, angle = np.asarray(theta), np.linspace(0.0, np.pi / 2, 201)
+    circle = np.maximum(0.0, [np.cos(angle), np.sin(angle)])
+    norms = np.linspace(0.0, 1.0, 201)
+    for p, color in EXPONENTS.items():
+        ball.plot(*circle / (circle**p).sum(axis=0) ** (1.0 / p), color=color, label=f"p = {p:g}")
+        if p > 1.0:
+            q = p / (p - 1.0)
+            w = theta ** (q - 1.0)
+            weights = norms ** (q - 2.0)
+        else:  # the limit: the largest block alone
+            w, weights = 1.0 * (theta == theta.max()), 1.0 * (norms == 1.0)
+        ball.plot(*w / (w**p).sum() ** (1.0 / p), "o", color=color, markersize=8, clip_on=False)
+        link.plot(norms, weights, color=color, label=f"p = {p:g}", clip_on=False)
+    arrow = {"arrowstyle": "-|>", "color": GREY, "linewidth": 1.5}
+    ball.annotate("", 0.75 * theta, (0, 0), arrowprops=arrow)
+    ball.text(*0.78 * theta, r"$\bar\theta$", color="#555555", va="center")
+    ball.set(
+        xlim=(0, 1.1), ylim=(0, 1.1), aspect="equal", title=r"norm 1; the dots agree best with $\bar\theta$"
+    )
+    ball.set(xlabel=r"norm of the first block, $\|w^1\|$", ylabel=r"of the second, $\|w^2\|$")
+    link.set(xlim=(0, 1), ylim=(0, 1.05), title="the link: what a kernel counts")
+    link.set(
+        xlabel=r"norm of a dual block over the largest", ylabel=r"its weight $\alpha_j$ over the largest"
+    )
+    ball.legend(loc="upper right")
+    link.legend(loc="upper left", bbox_to_anchor=(0.02, 0.9))
+    return fig
+
+
+def two_stages(switch=300.0):
+    """OBSCURE's two stages, schematic: distance to the optimum against visits."""
+    fig, ((ax,),) = panels(1, size=(8.0, 3.3))
+    visits = np.geomspace(1.0, 1e5, 400)
+
+    def online(t):
+        return 30.0 / (1.0 + t / 5.0) + 0.3
+
+    before, after = visits[visits <= switch], np.append(switch, visits[visits > switch])
+    ax.plot(
+        visits, 30.0 / (1.0 + visits / 300.0), color=GREY, linestyle=":", label="shrinking steps from zero"
+    )
+    ax.plot(after, online(after), color=GREY, linestyle="--", label="fixed steps, gone on with")
+    ours = method_style("OBSCURE")["color"]
+    ax.plot(before, online(before), color=method_style("OBSCURE online")["color"], linewidth=2.5)
+    ax.plot(after, online(switch) / (1.0 + (after - switch) / 900.0), color=ours, linewidth=2.5)
+    ax.axvline(switch, color="black", linewidth=0.8)
+    words = {"ha": "center", "fontsize": 9}
+    ax.text(12.0, 0.35, "online stage: fixed steps,\nquickly into the region", **words)
+    ax.text(12000.0, 10.0, "batch stage: steps shrink,\nstart near, to the optimum", **words)
+    log_axis(ax.xaxis, ax.yaxis)
+    ax.set(xlabel="visits", ylabel="distance to the optimum", ylim=(3e-3, 60), title="schematic, no data")
+    ax.set_yticklabels([])
+    ax.legend(loc="lower left")
+    return fig
+
+
+def weights_and_errors(axes, names, weights, mistakes):
+    """How much each kernel counts, and the share of mistakes so far in one pass."""
+    shares, pass_ = axes
+    style = method_style("OM2", marker="")
+    shares.bar(names, weights / weights.sum(), color=style["color"], width=0.6)
+    shares.set(ylim=(0, 1), ylabel="share of the kernel weights")
+    seen = np.arange(1, len(mistakes) + 1)
+    pass_.plot(seen, 100.0 * np.cumsum(mistakes) / seen, color=style["color"])
+    pass_.set(xlim=(0, len(mistakes)), ylim=(0, 100), xlabel="samples seen", ylabel="online error so far [%]")
+
+
+def error_and_updates(axes, curves, staged, n_kernels):
+    """Runs of OBSCURE with so many kernels; updates of its online stage, these runs among all."""
+    error, updates = axes
+    mine = where(curves, n_kernels=n_kernels)
+    for stage, line in (("online", "--"), ("batch", "-")):
+        for k, (_, run) in enumerate(where(mine, stage=stage).groupby("seed")):
+            label = f"{stage} stage, one line a run" if k == 0 else "_"
+            error.plot(run["epoch"], 100 * run["test_error"], line, color=BLUE, linewidth=0.8, label=label)
+    log_axis(error.xaxis)
+    error.set(xlim=(1, curves["epoch"].max()), ylim=(0, 100), xlabel="epoch", ylabel="test error [%]")
+    error.legend(loc="lower left", fontsize=7)
+    now = where(staged, n_kernels=n_kernels)
+    updates.plot(staged["n_kernels"], staged["updates"], ".", color="#cccccc")
+    updates.plot(now["n_kernels"], now["updates"], "o", color=BLUE)
+    log_axis(updates.xaxis, updates.yaxis, plain=True)
+    updates.set(xlabel="number of kernels", ylabel="updates of the online stage")
+
+
+def kept_and_error(axes, table, C, alpha):
+    """UFO-MKL: weights of the kernels at this alpha and C; test errors at every alpha, this one a dot.
+
+    `table` has a column for each kernel besides C, alpha and test_error.
+    """
+    weights, error = axes
+    mine, color = where(table, C=C), method_style("UFOMKL")["color"]
+    now = where(mine, alpha=alpha).iloc[0]
+    shares = now.drop(["C", "alpha", "test_error"]).astype(float)
+    weights.bar(shares.index, shares / max(1.0e-12, shares.sum()), color=color, width=0.6)
+    weights.set(ylim=(0, 1), ylabel="share of the kernel weights")
+    weights.text(0.02, 0.92, f"{np.count_nonzero(shares)} of {shares.size} kept", transform=weights.transAxes)
+    error.plot(mine["alpha"], 100 * mine["test_error"], color=color)
+    error.plot(alpha, 100 * now["test_error"], "o", color=color, markersize=9)
+    error.text(0.02, 0.92, f"{now['test_error']:.1%}", transform=error.transAxes)
+    log_axis(error.xaxis)
+    log_axis(error.yaxis, plain=True)
+    error.set(ylim=(1, 100), xlabel=r"$\alpha$", ylabel="test error [%]")

@@ -1,0 +1,529 @@
+"""Figures and tables: one style, and a store that keeps numbers and provenance beside every picture."""
+
+import contextlib
+import io
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import textwrap
+import time
+from functools import lru_cache
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import PIL
+from PIL import Image
+
+import cuelearn
+from companion import CHECKOUT, source_hash
+from companion.run.drawn import drawn
+from companion.run.records import catalogue, changed_parameters, near, results_directory, several, versions
+from cuelearn.core.intervals import CONFIDENCE, Interval, interval
+from cuelearn.core.storage import atomic_write
+
+__all__ = [
+    "METHOD_STYLE",
+    "FigureStore",
+    "Interval",
+    "band",
+    "catalogue",
+    "interval",
+    "markdown_table",
+    "method_style",
+    "name_methods",
+    "stamp",
+    "use_style",
+]
+
+PROFILES = ("smoke", "quick", "full", "reference")
+#: Parameters that say how a run is carried out, not what it computes.
+NOT_PARAMETERS = ("figures_dir", "n_jobs", "scheduler", "profile")
+
+
+# --- style --------------------------------------------------------------------------------------------------
+
+# The palette of Okabe and Ito, which people with any common form of colour blindness can tell apart; without
+# its yellow, too pale for a line on white, and with a grey.
+COLORS = {
+    "blue": "#0072B2",
+    "red": "#D55E00",
+    "green": "#009E73",
+    "orange": "#E69F00",
+    "purple": "#CC79A7",
+    "sky": "#56B4E9",
+    "black": "#000000",
+    "grey": "#7F7F7F",
+}
+PALETTE = tuple(COLORS.values())
+#: Darker and lighter tones, for chapters of more methods than colours.
+TONES = {
+    "brown": "#7A4A00",
+    "violet": "#4B2E83",
+    "lilac": "#A893D0",
+    "olive": "#8A8500",
+    "plum": "#8C3B63",
+    "salmon": "#F0A58A",
+}
+BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK, GREY = PALETTE
+
+STYLE = {
+    "figure.figsize": (5.2, 3.6),
+    "figure.dpi": 100,
+    "figure.constrained_layout.use": True,
+    "savefig.dpi": 150,
+    "font.family": "DejaVu Sans",  # ships with matplotlib: the same figure on every machine
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.labelsize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E3E3E3",
+    "grid.linewidth": 0.6,
+    "axes.prop_cycle": mpl.cycler(color=PALETTE),
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4.5,
+    "legend.fontsize": 8,
+    "legend.frameon": True,
+    "legend.framealpha": 0.8,
+    "legend.edgecolor": "none",
+    "image.cmap": "cividis",
+    "svg.hashsalt": "cuelearn",  # element ids, and so the bytes of an SVG, depend on the drawing alone
+    "svg.fonttype": "path",
+}
+
+
+def use_style():
+    """Use the project's style for all figures drawn from now on (matplotlib's rcParams)."""
+    mpl.rcParams.update(STYLE)
+
+
+#: Method -> label, colour, marker and line style, the same in every figure. Keys are the names of the public
+#: interface, and a few variants that the papers plot as methods of their own.
+METHOD_STYLE = (
+    pd.read_csv(Path(__file__).with_name("methods.csv"), dtype=str, keep_default_na=False, index_col="method")
+    .replace({"color": COLORS | TONES})
+    .to_dict("index")
+)
+
+
+def method_style(method, **changes):
+    """Keyword arguments for ``ax.plot`` that draw `method` as everywhere else; `changes` win.
+
+    Raises
+    ------
+    ValueError
+        If the method is unknown; near names are listed.
+    """
+    if method not in METHOD_STYLE:
+        raise ValueError(f"method {method!r} has no style{near(method, METHOD_STYLE)}")
+    return {**METHOD_STYLE[method], **changes}
+
+
+def name_methods(names):
+    """Give every method that has no style one: its name as the label, a grey of its own, a free marker."""
+    for i, name in enumerate([name for name in names if name not in METHOD_STYLE]):
+        color = mpl.colors.to_hex(str(0.25 + 0.12 * (i % 4)))
+        style = {"label": name, "color": color, "marker": "*ph8H"[i % 5], "linestyle": (0, (1, 1))}
+        METHOD_STYLE[name] = style
+
+
+# --- bands --------------------------------------------------------------------------------------------------
+
+
+def band(ax, x, samples, method=None, alpha=0.2, geometric=False, **style):
+    """Draw the mean of repeated curves and its 95% interval as a band; the saved figure's footer says so.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+    x, samples : array-like of shape (n_points,) and (n_repetitions, n_points)
+    method : str, optional
+        Key of `METHOD_STYLE`.
+    alpha : float
+        Opacity of the band.
+    geometric : bool
+        Geometric mean, and the interval of the logarithms: for positive quantities that spread over orders of
+        magnitude.
+    **style
+        Passed to ``ax.plot``; wins over the method's style.
+
+    Returns
+    -------
+    Interval
+        What was drawn, each an array of shape (n_points,).
+    """
+    style = {**(method_style(method) if method else {}), **style}
+    samples = np.atleast_2d(np.asarray(samples, dtype=float))
+    drawn = Interval(*np.exp(interval(np.log(samples)))) if geometric else interval(samples)
+    (line,) = ax.plot(x, drawn.mean, **style)
+    if len(samples) > 1:
+        shade = {"color": line.get_color(), "alpha": alpha, "linewidth": 0, "zorder": line.get_zorder() - 0.1}
+        ax.fill_between(x, drawn.low, drawn.high, **shade)
+        mean = f"{'geometric ' if geometric else ''}mean of {len(samples)} runs"
+        ax.cuelearn_band = f"{mean}, band: {CONFIDENCE:.0%} interval of the mean"
+    return drawn
+
+
+def stamp(ax, word):
+    """Say of one panel that its data is "real", "simulated", "composed", or "real and simulated".
+
+    For figures whose panels differ. One of which nothing is stamped gets one word for all, by its provenance.
+    """
+    known = ("real", "simulated", "composed", "real and simulated")
+    if word not in known:
+        raise ValueError(f"word must be one of {', '.join(known)}, got {word!r}")
+    made = {"fontsize": 6, "style": "italic", "ha": "right", "va": "bottom", "transform": ax.transAxes}
+    ax.cuelearn_stamp = ax.text(1.0, 1.005, word, color="#555555" if word == "real" else RED, **made)
+
+
+# --- tables as text -----------------------------------------------------------------------------------------
+
+
+def _cell(value, digits):
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return ""
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.{digits}g}"
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def markdown_table(rows, digits=4):
+    """A DataFrame as Markdown, without its index; floats with `digits` significant digits, gaps empty."""
+    ends = ["---:" if dtype.kind in "iuf" else "---" for dtype in rows.dtypes]
+    lines = [f"| {' | '.join(map(str, rows.columns))} |", f"|{'|'.join(ends)}|"]
+    for row in rows.itertuples(index=False, name=None):
+        lines.append(f"| {' | '.join(_cell(value, digits) for value in row)} |")
+    return "\n".join(lines) + "\n"
+
+
+# --- provenance ---------------------------------------------------------------------------------------------
+
+TIERS = ("bundled", "generated", "original")
+#: A picture with more colours is a photograph.
+PHOTOGRAPH = 50_000
+#: Of saved pictures, and what a browser takes for an inch.
+DPI, CSS_DPI = 150, 96
+
+
+def _records(provenance):
+    """The provenance of one or several data sets as dicts with at least name and tier."""
+    records = []
+    for item in several(provenance):
+        item = item._asdict() if hasattr(item, "_asdict") else item
+        if not isinstance(item, dict):
+            raise TypeError(f"provenance must hold records with the fields name and tier, got {item!r}")
+        record = {key: value for key, value in item.items() if value is not None}
+        if not record.get("name") or record.get("tier") not in TIERS:
+            raise ValueError(
+                f"a provenance record needs a name and a tier out of {', '.join(TIERS)}, got {record}"
+            )
+        records.append(record)
+    if not records:
+        raise ValueError("provenance is empty: every figure and table says which data it is on")
+    return records
+
+
+def _made_word(record):
+    """How data that is not a recording is called wherever it is shown; empty for real data."""
+    words = (record.get("word"), record.get("kind"))
+    known = [word for word in words if word in ("simulated", "composed")]
+    return [*known, "simulated"][0] if record["tier"] == "generated" else ""
+
+
+def _data_line(records):
+    parts = []
+    for record in records:
+        word = _made_word(record) or record["tier"]
+        parts.append(record["name"] if word in record["name"] else f"{record['name']} ({word})")
+    return ", ".join(dict.fromkeys(parts))
+
+
+@lru_cache(maxsize=1)
+def _surroundings():
+    """Versions, platform and commit: the same for all figures of a process."""
+
+    def git(*arguments):
+        command = ["git", "-C", str(CHECKOUT), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+
+    commit = None
+    if (CHECKOUT / ".git").exists():
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            changed = git("status", "--porcelain", "-uno", "--", "cuelearn", "notebooks", "data")
+            commit = git("rev-parse", "HEAD") + (" with changes" if changed else "")
+    return {
+        "versions": {"cuelearn": cuelearn.__version__, **versions()},
+        "platform": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "commit": commit,
+    }
+
+
+def _plain(value):
+    """For JSON: NumPy's and pandas' numbers and arrays; anything else by its name."""
+    if isinstance(value, pd.DataFrame):
+        return value.astype(object).where(value.notna(), None).to_dict("list")  # JSON has no NaN
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def _checked(name, what):
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._]*(-[A-Za-z0-9._]+)*", name):
+        raise ValueError(f"{what} must be made of letters, digits, '.', '_' and '-', got {name!r}")
+    return name
+
+
+def compressed(png):
+    """A picture in a third of the bytes: drawings with a palette, photographs packed better."""
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    if picture.getcolors(PHOTOGRAPH):
+        picture = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE)
+    return packed(picture, png)
+
+
+def packed(picture, png):
+    """A picture as PNG, or `png` where that is shorter."""
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG", optimize=True)
+    return min(buffer.getvalue(), png, key=len)
+
+
+def _show(fig, name, png):
+    """In a notebook, the picture as it was saved, at once: above the tables of the same cell."""
+    shell = sys.modules.get("IPython")
+    if shell and shell.get_ipython():
+        from IPython.display import Image as Shown
+        from IPython.display import display
+        from matplotlib.pyplot import close
+
+        width = Image.open(io.BytesIO(png)).width * CSS_DPI // DPI
+        display(Shown(png, width=width), metadata={"cuelearn": name})
+        close(fig)
+
+
+# --- the store ----------------------------------------------------------------------------------------------
+
+
+class FigureStore:
+    """Writes the figures and tables of one chapter, at one profile.
+
+    For a row of ``catalogue.csv``, ``name = id`` or ``id-suffix``: ``name.png`` (the figure), ``name.csv``
+    (the plotted numbers, ``name.<key>.csv`` for each of several tables; panels of one id that show the same
+    numbers share one file), ``name.md`` (a table as Markdown) and, last, ``name.json`` (what made it: data,
+    parameters, seeds, versions, commit, platform, seconds, files): a figure without it is unfinished.
+
+    Parameters
+    ----------
+    profile : {"smoke", "quick", "full", "reference"}
+    figures_dir : str or Path, optional
+        Directory that takes the files. By default ``figures/<profile>`` of the checkout (without one, of the
+        working directory), or a folder of its own in there if `parameters` are not the published ones.
+    chapter : str, default="mkl"
+        Only ids of this chapter are taken.
+    parameters : dict, optional
+        The notebook's parameters, kept with every figure. ``seed`` among them becomes the figure's seed.
+    svg : bool, optional
+        Whether figures are drawn as SVG too; by default if ``CUELEARN_SVG`` is set.
+
+    Attributes
+    ----------
+    directory, cache_dir : Path
+        Where the files go, and where sweeps of this profile keep their points.
+    """
+
+    def __init__(self, profile, figures_dir=None, chapter="mkl", parameters=None, svg=None):
+        chapters = list(dict.fromkeys(catalogue()["chapter"]))
+        for what, value, known in (("profile", profile, PROFILES), ("chapter", chapter, chapters)):
+            if value not in known:
+                raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
+        self.profile = profile
+        self.chapter = chapter
+        if figures_dir is None:
+            changed = changed_parameters(chapter, dict(parameters or {}))
+            figures_dir = results_directory(CHECKOUT / "figures", profile, changed)
+        self.directory = Path(figures_dir)
+        self.cache_dir = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "sweeps" / profile
+        self.parameters = {k: v for k, v in dict(parameters or {}).items() if k not in NOT_PARAMETERS}
+        self.svg = bool(os.environ.get("CUELEARN_SVG")) if svg is None else svg
+        self._draws = f"{source_hash()} {versions()} {PIL.__version__}"  # what draws
+        self._tables = {}  # (id, text) -> the file that holds these numbers
+        self._clock = time.perf_counter()
+
+    def save_figure(self, fig, id, data, suffix=None, provenance=(), **about):
+        """Write a figure with its numbers and what made it.
+
+        Parameters
+        ----------
+        fig : matplotlib.figure.Figure
+            Gets a footer that names the data and the bands, and the word for data that is not a recording;
+            the figure object is left as it was.
+        id : str
+            Row of ``catalogue.csv``.
+        data : DataFrame or dict of DataFrame
+            The plotted numbers.
+        suffix : str, optional
+            Tells panels or data sets of one id apart.
+        provenance : sequence
+            The ``provenance`` of each data set shown (or the data sets themselves). Must not be empty.
+        **about
+            ``note``: what a reader must know beside the picture. ``paper`` (dict or DataFrame): the paper's
+            own numbers. ``seeds``: those used, if they are more than the parameter ``seed``. ``shows``: what
+            this panel shows, where the catalogue's words tell of another.
+
+        Returns
+        -------
+        Path
+            The PNG file. In a notebook it is shown as well, where the call stands.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the id is unknown or of another chapter, no provenance is given, or `data` is no table.
+        """
+        name, row, records = self._check(id, suffix, provenance)
+        tables = {"": data} if isinstance(data, pd.DataFrame) else data
+        if not isinstance(tables, dict) or not all(isinstance(t, pd.DataFrame) for t in tables.values()):
+            raise TypeError(
+                f"data must hold the plotted numbers, DataFrame or dict of these, got {type(data)}"
+            )
+        contents = self._draw(fig, name, records)
+        for key, table in tables.items():
+            text = table.to_csv(index=False, lineterminator="\n")
+            file = f"{name}.{_checked(key, 'key of data')}.csv" if key else f"{name}.csv"
+            contents[self._tables.setdefault((id, text), file)] = text
+        self._write(name, "figure", row, suffix, records, contents, **about)
+        _show(fig, name, contents[f"{name}.png"])
+        return self.directory / f"{name}.png"
+
+    def save_table(self, df, id, suffix=None, provenance=(), *, paper=None, digits=4, note="", **about):
+        """Write a table as CSV and Markdown, the paper's own numbers beside ours.
+
+        Parameters
+        ----------
+        df : DataFrame or dict of DataFrame
+            Our numbers; the index is written only if it has a name. Of a dict ``""`` is the table, the others
+            are written beside it, as of `save_figure`.
+        paper : DataFrame or dict of column -> values, optional
+            The paper's numbers, in the order of the rows of `df` (a DataFrame with a named index is aligned
+            on it). They become columns ``paper: <column>`` right after ours of the same name, or at the end.
+        digits : int
+            Significant digits in the Markdown file.
+        id, suffix, provenance, note, **about
+            As for `save_figure`.
+
+        Returns
+        -------
+        Path
+            The Markdown file.
+        """
+        name, row, records = self._check(id, suffix, provenance)
+        beside = {} if isinstance(df, pd.DataFrame) else {key: df[key] for key in df if key}
+        table = (df[""] if beside else df).copy()
+        if paper is not None:
+            theirs = paper if isinstance(paper, pd.DataFrame) else pd.DataFrame(paper, index=table.index)
+            if theirs.index.name is not None and theirs.index.name == table.index.name:
+                theirs = theirs.reindex(table.index)
+            if len(theirs) != len(table):
+                raise ValueError(
+                    f"paper must have one value for each of the {len(table)} rows of df, got {len(theirs)}"
+                )
+            for column in theirs.columns:
+                at = list(table.columns).index(column) + 1 if column in table.columns else len(table.columns)
+                table.insert(at, f"paper: {column}", theirs[column].to_numpy())
+        if table.index.name is not None:
+            table = table.reset_index()
+        data = f"Data: {_data_line(records)}; the paper's: {row['papers_data']}. Profile {self.profile}."
+        head = f"**{row['source']}**: {about.get('shows') or row['shows']}\n"
+        text = f"{head}\n{markdown_table(table, digits)}\n{f'{data} {note}'.strip()}\n"
+        contents = {f"{name}.csv": table.to_csv(index=False, lineterminator="\n"), f"{name}.md": text}
+        for key, more in beside.items():
+            file = f"{name}.{_checked(key, 'key of df')}.csv"
+            contents[file] = more.to_csv(index=False, lineterminator="\n")
+        self._write(name, "table", row, suffix, records, contents, note=note, paper=paper, **about)
+        return self.directory / f"{name}.md"
+
+    def _check(self, id, suffix, provenance):
+        rows = catalogue()
+        if id not in rows.index:
+            raise ValueError(f"id {id!r} is not in catalogue.csv{near(id, rows.index)}")
+        row = rows.loc[id]
+        if row["chapter"] != self.chapter:
+            raise ValueError(f"id {id!r} belongs to the chapter {row['chapter']}, not to {self.chapter}")
+        return f"{id}-{_checked(suffix, 'suffix')}" if suffix else id, row, _records(provenance)
+
+    def _draw(self, fig, name, records):
+        """File -> bytes of the figure with its footer, from where they are kept if nothing changed."""
+        words = list(dict.fromkeys(filter(None, map(_made_word, records))))
+        footer = f"Data: {_data_line(records)}. Profile: {self.profile}."
+        bands = "; ".join(dict.fromkeys(ax.cuelearn_band for ax in fig.axes if hasattr(ax, "cuelearn_band")))
+        if bands:
+            footer += f" {bands[0].upper()}{bands[1:]}."
+        footer = textwrap.fill(footer, int(21 * fig.get_figwidth()))
+        # Outside the canvas, which the tight bounding box then includes: nothing drawn can be covered.
+        extra = [fig.text(0.0, -0.015, footer, fontsize=6, color="#555555", ha="left", va="top", wrap=False)]
+        if words and not any(hasattr(ax, "cuelearn_stamp") for ax in fig.axes):
+            made = {"fontsize": 7, "color": RED, "ha": "right", "va": "bottom", "style": "italic"}
+            extra.append(fig.text(1.0, 1.005, f"{' and '.join(words)} data", **made))
+        try:
+            kept = self.cache_dir.parents[1] / "drawn" / self.profile / f"{name}.pkl"
+            how = f"{self._draws} {self.svg} {mpl.rcParams}"
+            return drawn(kept, fig, how, lambda: self._files(fig, name))
+        finally:
+            for text in extra:
+                text.remove()
+
+    def _files(self, fig, name):
+        """File -> bytes of the figure."""
+        options = {"bbox_inches": "tight", "pad_inches": 0.06, "facecolor": "white", "dpi": DPI}
+        engine, contents = fig.get_layout_engine(), {}
+        try:
+            # The layout moves a little with each of its runs: settle it, then hold it, so that all files show
+            # the same picture.
+            for _ in range(3 if engine is not None else 0):
+                engine.execute(fig)
+            fig.set_layout_engine("none")
+            with mpl.rc_context({key: STYLE[key] for key in ("svg.hashsalt", "svg.fonttype")}):
+                for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None}))[: 1 + self.svg]:
+                    buffer = io.BytesIO()
+                    fig.savefig(buffer, format=kind, metadata=metadata, **options)
+                    picture = buffer.getvalue()
+                    contents[f"{name}.{kind}"] = compressed(picture) if kind == "png" else picture
+        finally:
+            fig.set_layout_engine(engine)
+        return contents
+
+    def _write(self, name, kind, row, suffix, records, contents, note="", paper=None, seeds=None, shows=None):
+        sidecar = self.directory / f"{name}.json"
+        record = {
+            "id": row["id"],
+            "suffix": suffix,
+            "kind": kind,
+            "chapter": self.chapter,
+            "source": row["source"],
+            "shows": shows or row["shows"],
+            "papers_data": row["papers_data"],
+            "our_data": _data_line(records),
+            "tier": "+".join(sorted({record["tier"] for record in records})),
+            "data": records,
+            "profile": self.profile,
+            "parameters": self.parameters,
+            "made_from": os.environ.get("CUELEARN_MADE_FROM"),  # of the runner; None by hand
+            "seeds": self.parameters.get("seed") if seeds is None else seeds,
+            **_surroundings(),
+            "seconds": round(time.perf_counter() - self._clock, 2),  # since the previous figure
+            "note": note,
+            "paper": paper,
+            "files": sorted(contents),
+        }
+        sidecar.unlink(missing_ok=True)  # until it is written again, the figure counts as unfinished
+        for file, content in contents.items():
+            atomic_write(self.directory / file, content)
+        atomic_write(sidecar, json.dumps(record, indent=1, ensure_ascii=False, default=_plain) + "\n")
+        self._clock = time.perf_counter()

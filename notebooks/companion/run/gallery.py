@@ -1,0 +1,178 @@
+"""Overviews of what was made: the summary, the gallery, and the reference results that are committed."""
+
+import gzip
+import json
+import os
+
+import pandas as pd
+
+from companion.run.claims import (
+    files_of,
+    read_parts,
+    read_verdicts,
+    verdict_table,
+    with_original,
+    write_verdicts,
+)
+from companion.run.figures import markdown_table
+from companion.run.records import catalogue, read_items, saved_items
+from cuelearn.core.storage import atomic_write
+
+#: Largest file that is copied to figures/reference, of bundled and of original data.
+MOST_BYTES = {"bundled": 4_000_000, "original": 300_000}
+
+
+def _summary(directory, chapters):
+    """One row for each figure or table made, and one for each row of the catalogue that is not."""
+    rows, items = [], saved_items(directory)
+    for chapter in chapters:
+        mine = [item for item in items if item["chapter"] == chapter]
+        for item in mine:
+            kinds = " ".join(sorted({file.rsplit(".", 1)[1] for file in item["files"]}))
+            rows.append([item["name"], kinds, item["our_data"], item["seconds"], "made"])
+        absent = catalogue(chapter).index.difference([item["id"] for item in mine], sort=False)
+        rows += [[figure, "", "", None, "not made yet"] for figure in absent]
+    verdicts = read_verdicts(directory)
+    table = pd.DataFrame(rows, columns=["figure", "files", "data", "seconds", "status"])
+    return table, verdicts[verdicts["chapter"].isin(chapters)]
+
+
+def write_overviews(directory, chapters):
+    """summary.md and the gallery of one directory."""
+    table, verdicts = _summary(directory, chapters)
+    parts = [f"# What was made: {directory.name}\n", markdown_table(table)]
+    parts += ["\n## Claims\n", verdict_table(verdicts)] if len(verdicts) else []
+    atomic_write(directory / "summary.md", "\n".join(parts))
+    atomic_write(directory / "README.md", gallery(directory, directory))
+
+
+def print_summary(directory, status, root):
+    """What was made, on which data, in what time; the verdicts; the status of each chapter."""
+    table, verdicts = _summary(directory, status)
+    made, judged = table["status"] == "made", verdicts["verdict"] != "open"
+    columns = ["id", "verdict", "number", "low", "high", "measure", "data"]
+    for rows in (table[made], verdicts.loc[judged, columns]):
+        if len(rows):
+            print(rows.to_string(index=False, justify="left", na_rep="", float_format="{:.4g}".format))
+    for said, names in (("not made yet", table[~made]["figure"]), ("claims open", verdicts[~judged]["id"])):
+        if len(names):
+            print(f"{said}: {', '.join(names)}")
+    for chapter, state in status.items():
+        print(f"{chapter}: {state}")
+    print(f"figures and summary.md are in {os.path.relpath(directory, root)}")
+
+
+def gallery(directory, home):
+    """Markdown that shows the figures, tables and verdicts of `directory`, with links relative to `home`."""
+    prefix = "" if directory == home else os.path.relpath(directory, home).replace(os.sep, "/") + "/"
+    title, writer = ("reference results", "`make gallery`") if prefix else (directory.name, "the runner")
+    items = saved_items(directory)
+    lines = [f"# Figures and tables: {title}", "", f"Written by {writer} from the files beside it.", ""]
+    for chapter in dict.fromkeys(item["chapter"] for item in items):
+        lines += [f"## {chapter}", ""]
+        for item in (item for item in items if item["chapter"] == chapter):
+            name = item["name"]
+            data = (
+                f"Data: {item['our_data']} (the paper's: {item['papers_data']}). Profile {item['profile']}."
+            )
+            lines += [f"### {name}", "", f"{item['source']}: {item['shows']}.", data]
+            lines += [item["note"], ""] if item["note"] else [""]
+            if item["kind"] == "figure":
+                lines += [f"![{name}]({prefix}{name}.png)", ""]
+            else:
+                text = (directory / f"{name}.md").read_text(encoding="utf-8")
+                lines += [*(line for line in text.split("\n") if line.startswith("|")), ""]
+            links = [
+                f"[{file}]({prefix}{file})"
+                for file in item["files"]
+                if file.endswith((".csv", ".gz", ".svg"))
+            ]
+            lines += [" ".join([*links, f"[provenance]({prefix}{name}.json)"]), ""]
+    verdicts = read_verdicts(directory)
+    if len(verdicts):
+        lines += ["## Claims and verdicts", ""]
+        if (directory / "original").is_dir():
+            verdicts = with_original(verdicts, directory / "original")
+            lines += [f"On original data: [figures and verdicts]({prefix}original/README.md).", ""]
+        lines += [verdict_table(verdicts)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def times(root):
+    """Seconds that each chapter took in each profile: measured in this checkout, or else with the reference
+    results. Of a run that went on where another was killed, those of the rest."""
+    kept, rows = root / "figures" / "reference" / "times.csv", []
+    for stamp in sorted((root / "figures").glob("*/notebooks/*.json")):
+        seconds = round(json.loads(stamp.read_text(encoding="utf-8"))["seconds"])
+        rows.append((stamp.stem, stamp.parents[1].name, seconds, os.cpu_count()))
+    table = pd.DataFrame(rows, columns=["chapter", "profile", "seconds", "cores"])
+    if kept.is_file():
+        table = pd.concat([table, pd.read_csv(kept)]).drop_duplicates(["chapter", "profile"])
+    return table.sort_values(["profile", "chapter"], ignore_index=True)
+
+
+def _packed(contents, data):
+    """File -> bytes, tables that are too large by gzip, and so named in the records that list them."""
+    large = [n for n, content in contents.items() if n.endswith(".csv") and len(content) > MOST_BYTES[data]]
+    for name in large:
+        contents[f"{name}.gz"] = gzip.compress(contents.pop(name), mtime=0)
+        for record in (file for file in contents if file.endswith(".json")):
+            contents[record] = contents[record].replace(f'"{name}"'.encode(), f'"{name}.gz"'.encode())
+    return contents
+
+
+def reference(root, profile="full", data="bundled"):
+    """Copy a profile's finished chapters to figures/reference; other chapters stay.
+
+    Tables above 4 MB are kept as ``.csv.gz``; what is larger even so is left out. Of a run with
+    ``DATA=original`` the verdicts that rest on original data go to figures/reference/original, with all
+    tables they are computed from, and the figures in which original data is and whose files are small.
+    """
+    source, target = root / "figures" / profile, root / "figures" / "reference"
+    if data == "original":
+        source, target = source / "params" / "data_tier=original", target / "original"
+    finished = {stamp.stem for stamp in source.glob("notebooks/*.json")}
+    items = [item for item in saved_items(source) if item["chapter"] in finished]
+    verdicts, parts = read_verdicts(source), read_parts(source)
+    verdicts = verdicts[verdicts["chapter"].isin(finished)]
+    judged = set()
+    if data == "original":
+        items = [item for item in items if "original" in {one["tier"] for one in item["data"]}]
+        verdicts = verdicts[verdicts["original"] != ""]
+        judged = set().union(*(files_of(claim, source) for claim in verdicts["id"]))
+    if not items:
+        more = f" DATA={data}" if data != "bundled" else ""
+        raise FileNotFoundError(
+            f"nothing to copy: {source} has no finished chapter, make figures PROFILE={profile}{more}"
+        )
+    names = _files(items) | judged
+    taken, kept = times(root), _packed({name: (source / name).read_bytes() for name in names}, data)
+    large = {name for name in kept if len(kept[name]) > MOST_BYTES[data]}
+    left = sorted(name for name in large if name.removesuffix(".gz") not in judged)
+    taking = kept.keys() - set(left)
+    for old in _files(item for item in read_items(target) if item["chapter"] in finished) - taking:
+        (target / old).unlink(missing_ok=True)
+    for name in sorted(taking):
+        atomic_write(target / name, kept[name])
+    write_verdicts(target, verdicts, parts[parts["claim"].isin(verdicts["id"])], finished)
+    said = f"; too large: {', '.join(left)}" if left else ""
+    place = os.path.relpath(target, root)
+    print(f"{', '.join(sorted(finished))}: {len(taking)} files copied to {place}{said}")
+    if data == "original":
+        atomic_write(target / "README.md", gallery(target, target))
+    else:
+        atomic_write(target / "times.csv", taken.to_csv(index=False, lineterminator="\n"))
+    write_reference_gallery(root)
+
+
+def _files(items):
+    return {file for item in items for file in (*item["files"], f"{item['name']}.json")}
+
+
+def write_reference_gallery(root):
+    """Write figures/README.md from figures/reference."""
+    directory = root / "figures" / "reference"
+    if not directory.is_dir():
+        raise FileNotFoundError(f"there are no reference results in {directory}: make reference copies them")
+    written = atomic_write(root / "figures" / "README.md", gallery(directory, root / "figures"))
+    print(f"written: {os.path.relpath(written, root)}")

@@ -1,0 +1,524 @@
+"""The runner: executes the chapters' notebooks and says what came out.
+
+``make figures``, which is ``python -m companion.run.runner``, executes ``notebooks/<chapter>.ipynb`` and
+writes, under ``figures/<profile>/`` (``params/<name=value,...>/`` there for other parameters than the
+published ones), figures, tables, ``claims.csv``, ``summary.md`` and ``notebooks/<chapter>.ipynb`` (only if
+all of it succeeded) with ``.json`` (what it was made from: if that is the same, it is not run again), or
+``.failed.ipynb`` and ``.log``. A killed run leaves no half-written file; started again, it goes on.
+"""
+
+import argparse
+import ast
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cuelearn
+from companion import CHECKOUT, FOLDER, source_hash
+from companion.run.records import (
+    changed_parameters,
+    near,
+    read_items,
+    results_directory,
+    saved_items,
+    versions,
+)
+from companion.run.sweep import clean_temporaries, connect, file_lock
+from cuelearn.core.optional import require
+from cuelearn.core.storage import atomic_write
+
+__all__ = ["RunError", "main", "notebook_parameters"]
+
+PROFILES = ("smoke", "quick", "full")
+DATA_TIERS = ("bundled", "original")
+CHAPTERS = ("omcl", "mkl", "multilabel", "mms", "mktl", "oks")
+#: A chapter of the thesis with a second notebook.
+WITH = {"mkl": ("multilabel",)}
+#: Parameters that the runner sets itself, and the option for each.
+OWN = {"profile": "--profile", "data_tier": "--data", "figures_dir": "--root", "n_jobs": "--jobs"}
+#: Characters of what a failed kernel wrote to stderr that its log keeps.
+MOST_PRINTED = 10_000
+#: Modules whose text has no influence on what a chapter makes.
+RUNNER = ("run/runner.py", "run/gallery.py", "run/site.py", "run/warm.py")
+
+
+class RunError(Exception):
+    """Something that the caller can mend: a wrong name or value. Its text is the whole message."""
+
+
+# --- parameters ---------------------------------------------------------------------------------------------
+
+
+class Parameter(NamedTuple):
+    """A name in a notebook's `parameters` cell: its default (None if no literal) and its comment."""
+
+    default: Any
+    comment: str
+
+
+def _literal(text, otherwise=None):
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return otherwise
+
+
+def notebook_parameters(path):
+    """The parameters of a notebook: dict of name -> `Parameter`; a line with two equals signs is none.
+
+    Raises
+    ------
+    RunError
+        If the notebook has no cell tagged ``parameters``, or is none.
+    """
+    import papermill
+
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    try:
+        found = papermill.inspect_notebook(str(path))
+    except Exception as error:
+        raise RunError(f"{path} is not a notebook: {error}") from None
+    if not found:
+        raise RunError(f"{path} has no cell tagged parameters")
+    return {name: Parameter(_literal(known["default"]), known["help"]) for name, known in found.items()}
+
+
+def _value(name, text, parameter):
+    """The text of ``-p name=text`` as a value of the kind of the parameter's default."""
+    value, default = _literal(text, text), parameter.default
+    if isinstance(default, str):
+        return value if isinstance(value, str) else text
+    if default is None or (value == "auto" and "auto" in parameter.comment):
+        return value
+    if isinstance(default, float) and type(value) is int:
+        return float(value)
+    if type(value) is not type(default):
+        kinds = {bool: "True or False", int: "a whole number", float: "a number"}
+        kind = kinds.get(type(default), f"a {type(default).__name__}")
+        raise RunError(f"parameter {name} must be {kind} like its default {default!r}, got {text!r}")
+    return value
+
+
+def check_parameters(path, given):
+    """Values for ``-p`` settings of one notebook; every wrong name is an error that lists the right ones."""
+    known = notebook_parameters(path)
+    settable = [name for name in known if name not in OWN]
+    values = {}
+    for item in given:
+        name, equals, text = (part.strip() for part in item.partition("="))
+        if not equals or not name.isidentifier():
+            raise RunError(f"-p takes name=value, got {item!r}; {path.stem} has: {', '.join(settable)}")
+        if name in OWN:
+            raise RunError(f"parameter {name} is set by {OWN[name]}, not by -p")
+        if name not in known:
+            there = ", ".join(f"{n} (default {known[n].default!r})" for n in settable)
+            said = f"{path.stem} has no parameter {name!r}{near(name, settable)}"
+            raise RunError(f"{said}. Its parameters are: {there}")
+        values[name] = _value(name, text, known[name])
+    return values
+
+
+# --- staleness ----------------------------------------------------------------------------------------------
+
+
+def _hash(*parts):
+    return hashlib.sha256(json.dumps(parts, default=bytes.hex).encode()).hexdigest()
+
+
+def _notebook_hash(path):
+    """Hash of what a notebook says: neither outputs nor counts nor metadata beside tags."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return _hash([[c["cell_type"], "".join(c["source"]), c["metadata"].get("tags")] for c in cells])
+
+
+def _package_hash():
+    folders = (Path(cuelearn.__file__).parent, FOLDER)
+    tables = sorted(f for folder in folders for kind in ("csv", "json") for f in folder.rglob(f"*.{kind}"))
+    return _hash(source_hash(leave_out=RUNNER), [(file.name, file.read_bytes()) for file in tables])
+
+
+def _data_hash(root, tier):
+    """Hash of the data that may be read: bundled files by content, originals by size and date."""
+    parts = []
+    for file in sorted((root / "data").rglob("*")):
+        if file.is_file() and "__pycache__" not in file.parts:
+            parts += [file.relative_to(root).as_posix(), hashlib.sha256(file.read_bytes()).hexdigest()]
+    place = os.environ.get("CUELEARN_DATA")
+    for file in sorted(Path(place).rglob("*")) if tier == "original" and place else ():
+        if file.is_file():
+            parts += [file.relative_to(place).as_posix(), file.stat().st_size, file.stat().st_mtime_ns]
+    return _hash(parts)
+
+
+class Job(NamedTuple):
+    """One chapter to be made."""
+
+    chapter: str
+    source: Path
+    directory: Path
+    parameters: dict
+    made_from: dict
+
+    def file(self, end, prefix=""):
+        """A file of this chapter beside the executed notebook."""
+        return self.directory / "notebooks" / f"{prefix}{self.chapter}{end}"
+
+    def stale(self):
+        """Why the chapter must be made, or an empty text."""
+        try:
+            stamp = json.loads(self.file(".json").read_text(encoding="utf-8"))
+            before, files = stamp["made_from"], stamp["files"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return "not made yet"
+        changed = [name for name in self.made_from if before.get(name) != self.made_from[name]]
+        if changed:
+            return f"changed: {', '.join(changed)}"
+        missing = [file for file in files if not (self.directory / file).is_file()]
+        if missing:
+            return f"missing: {', '.join(missing[:3])}"
+        items = [item for item in read_items(self.directory) if item["chapter"] == self.chapter]
+        others = [item["name"] for item in items if item.get("made_from") != self.identity()]
+        return f"made by another run: {', '.join(others[:3])}" if others else ""
+
+    def identity(self):
+        """What every figure of this job names as what it was made from: parameters, code and data."""
+        return _hash(self.made_from)[:16]
+
+
+def _plan(options, chapters):
+    """A `Job` for each chapter."""
+    plan, package, data = [], _package_hash(), _data_hash(options.root, options.data)
+    for chapter in chapters:
+        source = options.root / "notebooks" / f"{chapter}.ipynb"
+        known = notebook_parameters(source)
+        if options.data != "bundled" and "data_tier" not in known:
+            raise RunError(f"{chapter} has no parameter data_tier, so it has bundled data only")
+        own = {"profile": options.profile, "data_tier": options.data, "n_jobs": options.jobs}
+        values = check_parameters(source, options.parameter) | {k: v for k, v in own.items() if k in known}
+        unchanging = ("profile", "n_jobs")
+        changed = {k: v for k, v in values.items() if k not in unchanging and v != known[k].default}
+        defaults = {name: parameter.default for name, parameter in known.items()}
+        changed |= changed_parameters(chapter, defaults | values)  # also where the notebook itself was edited
+        directory = results_directory(options.root / "figures", options.profile, changed)
+        if "figures_dir" in known:
+            values["figures_dir"] = str(directory)
+        made_from = {
+            "notebook": _notebook_hash(source),
+            "package": package,
+            "data": data,
+            "parameters": {"profile": options.profile, **changed},  # the defaults are the notebook's
+            "versions": versions(),
+            "svg": options.svg,
+        }
+        plan.append(Job(chapter, source, directory, values, json.loads(json.dumps(made_from))))
+    return plan
+
+
+# --- carrying out -------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _relayed(relay, chapter):
+    """Says every 30 seconds what the notebook's sweep is at."""
+    done = threading.Event()
+
+    def watch():
+        from tqdm import tqdm
+
+        while not done.wait(30):
+            with contextlib.suppress(OSError):
+                tqdm.write(f"{chapter}: {relay.read_text(encoding='utf-8')}")
+
+    threading.Thread(target=watch, daemon=True).start()
+    os.environ["CUELEARN_PROGRESS"] = str(relay)
+    try:
+        yield
+    finally:
+        done.set()
+        relay.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def compiled_ahead():
+    """Meanwhile an empty cache of numba's is filled by a process that takes what the others leave."""
+    cache, process = os.environ.get("NUMBA_CACHE_DIR"), None
+    if cache and next(Path(cache).rglob("*.nbi"), None) is None:
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = subprocess.Popen([sys.executable, "-m", "companion.run.warm"], **quiet)
+    try:
+        yield
+    finally:
+        if process:
+            process.kill()
+            process.wait()
+
+
+def _surroundings(options):
+    """Environment of the kernels: no home directory is needed; processes times threads fit the cores."""
+    places = {"MPLCONFIGDIR": "matplotlib", "IPYTHONDIR": "ipython", "CUELEARN_CACHE": ""}
+    places |= {f"JUPYTER_{kind.upper()}_DIR": f"jupyter/{kind}" for kind in ("config", "data", "runtime")}
+    for name, place in places.items():
+        os.environ.setdefault(name, str(options.root / ".cache" / place))
+        with contextlib.suppress(OSError):
+            Path(os.environ[name]).mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("JUPYTER_PLATFORM_DIRS", "1")
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # the kernel of this environment, whatever else is registered
+    os.environ["CUELEARN_RUN"] = "1"  # sliders are stored as frames
+    os.environ.pop("MPLBACKEND", None)  # the kernel then draws into the notebook
+    if options.svg:
+        os.environ["CUELEARN_SVG"] = "1"
+    if options.scheduler:
+        os.environ["CUELEARN_SCHEDULER"] = options.scheduler
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ[name] = str(max(1, cores // options.jobs))
+    package = str(Path(cuelearn.__file__).resolve().parents[1])
+    paths = [package, str(FOLDER.parent), os.environ.get("PYTHONPATH")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+
+
+@cache
+def _engine():
+    """Name of papermill's engine that writes the notebook when it ends, also by a dead kernel.
+
+    The usual one writes its megabytes before and after each cell.
+    """
+    from papermill.engines import NBClientEngine, papermill_engines
+
+    class SavedOnce(NBClientEngine):
+        @classmethod
+        def execute_managed_notebook(cls, nb_man, kernel_name, **options):
+            path, nb_man.output_path = nb_man.output_path, None
+            try:
+                super().execute_managed_notebook(nb_man, kernel_name, **options)
+            finally:
+                nb_man.output_path = path
+
+    papermill_engines.register("saved once", SavedOnce)
+    return "saved once"
+
+
+def _kernels(stderr):
+    """Class of managers whose kernels write to the file `stderr`, not to the terminal of the runner.
+
+    An interrupted kernel has much to say there, after the runner's own last line.
+    """
+    from jupyter_client import AsyncKernelManager
+
+    class Kernels(AsyncKernelManager):
+        async def _async_launch_kernel(self, kernel_cmd, **options):
+            await super()._async_launch_kernel(kernel_cmd, **{**options, "stderr": stderr})
+
+    return Kernels
+
+
+def _execute(job):
+    """Make one chapter. Returns an empty text, or why it failed."""
+    import papermill
+
+    partial, relay = job.file(".running.ipynb", "."), job.file(".running.progress", ".")
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    for directory in (job.directory, partial.parent):
+        clean_temporaries(directory)
+    for file in (partial, relay, job.file(".json")):
+        file.unlink(missing_ok=True)  # of a killed run: the lock is ours
+    os.environ["CUELEARN_MADE_FROM"] = job.identity()  # for the notebook's kernel
+    began, start, trouble, printed = time.time(), time.monotonic(), "", ""
+    options = {
+        "kernel_name": "python3",
+        "progress_bar": {"desc": job.chapter, "leave": False, "mininterval": 1},
+        "start_timeout": 120,
+        "cwd": str(job.source.parent),
+        "extra_arguments": ["--IPKernelApp.log_level=40"],
+        "engine_name": _engine(),
+    }
+    # A cell that Ctrl-C left waiting would say, after the runner's last line, that its kernel died.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    try:
+        with _relayed(relay, job.chapter), tempfile.TemporaryFile("w+", errors="replace") as stderr:
+            options["kernel_manager_class"] = _kernels(stderr)
+            try:
+                papermill.execute_notebook(str(job.source), str(partial), job.parameters, **options)
+            finally:
+                stderr.seek(0)
+                printed = stderr.read()[-MOST_PRINTED:]
+    except KeyboardInterrupt:
+        partial.unlink(missing_ok=True)
+        raise
+    except Exception:
+        trouble = f"{printed}\n{traceback.format_exc()}".lstrip()
+        trouble = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", trouble)  # without colours
+    seconds = time.monotonic() - start
+    if trouble:
+        said = f"{job.chapter} failed after {seconds:.0f} s\n{json.dumps(job.parameters)}\n\n{trouble}\n"
+        atomic_write(job.file(".log"), said)
+        if partial.exists():
+            os.replace(partial, job.file(".failed.ipynb"))
+        return trouble
+    _remove_orphans(job, began)
+    os.replace(partial, job.file(".ipynb"))
+    for end in (".failed.ipynb", ".log"):
+        job.file(end).unlink(missing_ok=True)
+    items = [item for item in saved_items(job.directory) if item["chapter"] == job.chapter]
+    files = sorted({file for item in items for file in (*item["files"], f"{item['name']}.json")})
+    files = [f"notebooks/{job.chapter}.ipynb", *files]
+    stamp = {"made_from": job.made_from, "files": files, "seconds": round(seconds, 1)}
+    atomic_write(job.file(".json"), json.dumps(stamp, indent=1) + "\n")
+    return ""
+
+
+def _remove_orphans(job, began):
+    """Remove figures of this chapter that the notebook, now finished, did not make again."""
+    kept, gone = set(), set()
+    for item in read_items(job.directory):
+        sidecar = job.directory / f"{item['name']}.json"
+        old = item["chapter"] == job.chapter and sidecar.stat().st_mtime < began - 2
+        (gone if old else kept).update(item["files"])
+        if old:
+            sidecar.unlink()
+    for file in gone - kept:
+        (job.directory / file).unlink(missing_ok=True)
+
+
+def _make_one(job, options):
+    """Make one chapter if it is stale; what became of it."""
+    why = job.stale()
+    if not why and not options.force:
+        return "up to date"
+    print(f"{job.chapter}: making it, profile {options.profile} ({why or 'forced'})", flush=True)
+    start = time.monotonic()
+    trouble = _execute(job)
+    if trouble:
+        end = "\n".join(f"    {line}" for line in trouble.rstrip().split("\n")[-25:])
+        log = os.path.relpath(job.file(".log"), options.root)
+        print(f"\n{job.chapter} failed; the end of {log}:\n\n{end}\n", file=sys.stderr)
+    return f"{'FAILED after' if trouble else 'made in'} {time.monotonic() - start:.0f} s"
+
+
+def _make(plan, options):
+    """Make what is stale, one chapter after the other. Returns the exit status."""
+    status = {}
+    if not options.force and not any(job.stale() for job in plan):
+        places = ", ".join(dict.fromkeys(os.path.relpath(job.directory, options.root) for job in plan))
+        print(f"up to date: {', '.join(job.chapter for job in plan)} in {places}")
+        return 0
+    scheduler = options.scheduler or os.environ.get("CUELEARN_SCHEDULER")
+    if scheduler:
+        connect(scheduler).close()  # tried before a chapter starts
+    _surroundings(options)
+    from companion.run.gallery import print_summary, write_overviews  # matplotlib: now it has a place
+
+    with compiled_ahead():
+        for job in plan:
+            said = f"{job.chapter}: another run is making it; waiting"
+            with file_lock(job.file(".lock", "."), lambda said=said: print(said, flush=True)):
+                status[job.chapter] = _make_one(job, options)
+    for directory in dict.fromkeys(job.directory for job in plan):
+        mine = {job.chapter: status[job.chapter] for job in plan if job.directory == directory}
+        with file_lock(directory / ".overview.lock"):
+            # the overviews show all chapters that are there, the printed summary those of this call
+            made = [c for c in CHAPTERS if c in mine or (directory / "notebooks" / f"{c}.json").is_file()]
+            write_overviews(directory, made)
+        print_summary(directory, mine, options.root)
+    return 1 if any("FAILED" in state for state in status.values()) else 0
+
+
+# --- command line -------------------------------------------------------------------------------------------
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise RunError(message)
+
+
+def _arguments(argv):
+    description = __doc__.split("\n\n")[0]
+    parser = _Parser(prog="python -m companion.run.runner", description=description, allow_abbrev=False)
+    add, switch = parser.add_argument, {"action": "store_true"}
+    add("--profile", default="quick", choices=PROFILES)
+    add("--chapter", action="extend", nargs="+", default=[], choices=CHAPTERS, help="default: all that exist")
+    changed = "change a parameter of the notebook; results go to figures/PROFILE/params/NAME=VALUE"
+    add("-p", "--parameter", action="append", default=[], metavar="NAME=VALUE", help=changed)
+    add("--data", default="bundled", choices=DATA_TIERS)
+    add("--jobs", type=int, default=1, help="processes of a sweep (default: 1)")
+    add("--scheduler", help="address of a Dask scheduler for the sweeps, tcp://host:port")
+    add("--svg", **switch, help="draw every figure as SVG too")
+    add("--force", **switch, help="make chapters even if nothing changed")
+    add("--book", **switch, help="write the book, figures/PROFILE/book/, from what was made")
+    add("--reference", **switch, help="copy finished chapters of the profile to figures/reference")
+    add("--gallery", **switch, help="write figures/README.md from figures/reference")
+    add("--root", type=Path, default=CHECKOUT, help="checkout to work in")
+    options = parser.parse_args(argv)
+    options.root = options.root.resolve()
+    if options.jobs < 1:
+        raise RunError(f"--jobs must be at least 1, got {options.jobs}")
+    return options
+
+
+def main(argv=None):
+    """Entry point. Returns the exit status: 0, 1 if a chapter failed, 2 if the call was wrong."""
+    try:
+        return _main(_arguments(argv))
+    except (RunError, FileNotFoundError, ImportError, ConnectionError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\ninterrupted: started again, it goes on with what is not finished", file=sys.stderr)
+        return 130
+
+
+def _takes_all(options, chapter):
+    """Whether a notebook has all parameters that are given, so that it can be made with another's."""
+    known = notebook_parameters(options.root / "notebooks" / f"{chapter}.ipynb")
+    return all(item.partition("=")[0].strip() in known for item in options.parameter)
+
+
+def _main(options):
+    root = options.root
+    if options.reference or options.gallery:
+        from companion.run.gallery import reference, write_reference_gallery
+
+        if options.reference:
+            reference(root, options.profile, options.data)
+        else:
+            write_reference_gallery(root)
+        return 0
+    existing = [chapter for chapter in CHAPTERS if (root / "notebooks" / f"{chapter}.ipynb").is_file()]
+    absent = [chapter for chapter in options.chapter if chapter not in existing]
+    if absent or not existing:
+        there = ", ".join(existing) or "none"
+        raise RunError(f"not there yet: {', '.join(absent)}. Chapters that exist: {there}")
+    require("notebooks", "papermill", "nbformat")
+    also = {more for chapter in options.chapter for more in WITH.get(chapter, ())}
+    also = {chapter for chapter in also & set(existing) if _takes_all(options, chapter)}
+    asked = also.union(options.chapter or existing)
+    chapters = [chapter for chapter in existing if chapter in asked]
+    plan = _plan(options, chapters)
+    if options.book:
+        from companion.run.site import build
+
+        for directory in dict.fromkeys(job.directory for job in plan):
+            page = build(root, directory, chapters)
+            size = sum(file.stat().st_size for file in page.parent.rglob("*") if file.is_file())
+            print(f"written: {os.path.relpath(page, root)} ({size / 1e6:.1f} MB)")
+        return 0
+    return _make(plan, options)
+
+
+if __name__ == "__main__":
+    # So that the module has one name, also for what it pickles and registers.
+    from companion.run.runner import main as _entry
+
+    sys.exit(_entry())

@@ -1,0 +1,265 @@
+"""The book: pages, executed chapters, verdicts and reference as HTML, by Sphinx and myst-nb.
+
+What is written by hand stands in ``notebooks/book/`` (``conf.py``, the pages, ``_static``). Here that, the
+executed notebooks and what follows from the tables (verdicts, public names) are put together.
+"""
+
+import base64
+import importlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+from companion.run.claims import VERDICTS, in_lines, read_verdicts, with_original
+from companion.run.figures import PROFILES, markdown_table, packed
+from companion.run.gallery import times
+from companion.run.records import read_items
+from cuelearn.core.optional import require
+from cuelearn.core.storage import atomic_write
+
+require("book", "nbformat")
+
+import nbformat  # noqa: E402
+
+#: Modules whose public names the reference lists.
+PUBLIC = tuple(f"cuelearn.{name}" for name in ("kernels", "omcl", "mkl", "mms", "mktl", "oks", "datasets"))
+PUBLIC = (*PUBLIC, "companion.run.claims")
+#: Tags of cells that are shown unfolded: the algorithm in a few lines, and calls that a reader copies.
+SHOWN = {"algorithm", "call"}
+#: Numbers of colours tried for a picture; a change of a colour, of 255, that counts.
+COLOURS, SEEN = (32, 64, 128), 24
+FRAME = re.compile(r'(?<=data:image/png;base64,)[^"]+')
+#: A note of more letters than these is folded away beneath its figure.
+LONG_NOTE = 250
+FIRST_PICTURE = "thesis-fig-4.3-things.png"
+#: What a notebook needs that is taken from a page.
+COPY = (
+    "*This copy is yours; its figures go to `figures/` next to it. It needs the package with its extra, "
+    '`pip install ".[notebooks]"` in a checkout of cuelearn, and the folder `notebooks/companion` of that '
+    "beside it. `make lab` opens copies of all notebooks there.*"
+)
+#: Of the theme and its fonts, what no page loads.
+UNUSED = ("*.map", "*.ttf", "webpack-macros.html")
+
+
+def build(root, directory, chapters):
+    """Write ``<directory>/book/`` from the chapters executed there. Returns its first page.
+
+    Raises
+    ------
+    FileNotFoundError
+        If no chapter was executed.
+    RuntimeError
+        If Sphinx warns of anything: a link, a name or a formula that is wrong.
+    """
+    require("book", "sphinx", "myst_nb")
+    executed = [c for c in chapters if (directory / "notebooks" / f"{c}.ipynb").is_file()]
+    if not executed:
+        raise FileNotFoundError(f"there is no executed chapter in {directory}: run make figures first")
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory, prefix=".book-") as scratch:
+        source, out = Path(scratch, "source"), Path(scratch, "out")
+        shutil.copytree(root / "notebooks" / "book", source, ignore=shutil.ignore_patterns(".*", "__*"))
+        records = {item["name"]: item for item in read_items(directory)}
+        for chapter in executed:
+            notebook = nbformat.read(directory / "notebooks" / f"{chapter}.ipynb", as_version=4)
+            nbformat.write(_chapter(notebook, records), source / f"{chapter}.ipynb")
+            nbformat.write(_copy(root / "notebooks" / f"{chapter}.ipynb"), source / f"_{chapter}.ipynb")
+        for chapter in set(chapters) - set(executed):
+            atomic_write(
+                source / f"{chapter}.md",
+                f"# {chapter}\n\nNot executed yet: make figures CHAPTER={chapter}.\n",
+            )
+        verdicts = read_verdicts(directory)
+        if (directory / "original").is_dir():
+            verdicts = with_original(verdicts, directory / "original")
+        verdicts.to_csv(source / "_claims.csv", index=False)
+        things = (root / "figures" / "reference" / FIRST_PICTURE).read_bytes()
+        (source / "_things.png").write_bytes(smaller(things))
+        atomic_write(source / "_times.md", _times(root))
+        atomic_write(source / "verdicts.md", verdict_page(verdicts, records, directory.name))
+        for file, text in reference_pages().items():
+            atomic_write(source / file, text)
+        _sphinx(source, out)
+        for file in (file for pattern in UNUSED for file in (out / "_static").rglob(pattern)):
+            file.unlink()
+        for left in (out / "_sources", out / "_static" / "locales"):
+            shutil.rmtree(left, ignore_errors=True)
+        book = directory / "book"
+        shutil.rmtree(book, ignore_errors=True)
+        os.replace(out, book)
+    return book / "index.html"
+
+
+def _sphinx(source, out):
+    """Run Sphinx in a process of its own; what it warns of is an error."""
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-d", f"{out}.trees"]
+    command += [source, out]
+    run = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    if run.returncode:
+        raise RuntimeError(f"the book was not built:\n{run.stderr.replace(str(source), 'notebooks/book')}")
+
+
+# --- chapters -----------------------------------------------------------------------------------------------
+
+
+def _copy(path):
+    """A notebook to take away, as `make lab` copies it, with what it needs at its top."""
+    text = path.read_text(encoding="utf-8").replace("figures_dir = None", r"figures_dir = \"figures\"")
+    copy = nbformat.reads(text, as_version=4)
+    copy.cells.insert(0, nbformat.v4.new_markdown_cell(COPY, id="copy"))
+    return copy
+
+
+def _chapter(notebook, records):
+    """An executed notebook as a page: code folded, figures numbered, pictures small, no state of widgets."""
+    notebook.metadata.pop("widgets", None)
+    named, cells = set(), []
+    for cell in notebook.cells:
+        cells += _pieces(cell, records, named) if cell.cell_type == "code" else [cell]
+    file = Path(notebook.metadata.papermill.input_path).name
+    where = f"To run and change: {{download}}`this notebook <_{file}>`."
+    cells.insert(1, nbformat.v4.new_markdown_cell(where, id="download"))
+    notebook.cells = cells
+    return notebook
+
+
+def _pieces(cell, records, named):
+    """A code cell as cells of the page; names of its figures are added to `named`.
+
+    A caption holds for all outputs of a cell, so that what stands beneath a figure gets a cell of its own;
+    long notes are folded between them.
+    """
+    outputs, cell.outputs = [out for out in cell.outputs if not _is_progress(out)], []
+    tags = set(cell.metadata.get("tags", []))
+    if not tags & SHOWN:
+        cell.metadata["tags"] = sorted(tags | {"hide-input"})
+    cells = [cell]
+    for out in outputs:
+        _shrink(out)
+        name, last = out.get("metadata", {}).get("cuelearn"), cells[-1]
+        named_here = name in records and name not in named
+        if last.cell_type == "markdown" or last.outputs and (named_here or "mystnb" in last.metadata):
+            more = {"id": f"{cell.id}-{len(cells)}", "metadata": {"tags": ["remove-input"]}}
+            last = nbformat.v4.new_code_cell("...", **more)  # an empty one would be dropped
+            cells.append(last)
+        last.outputs.append(out)
+        if named_here:
+            named.add(name)
+            caption, rest = _caption(records[name])
+            figure = {"caption": caption, "name": f"fig-{name}"}
+            last.metadata["mystnb"] = {"figure": figure, "image": {"alt": records[name]["shows"]}}
+            if rest:
+                text = f":::{{dropdown}} How it was made\n{rest}\n:::"
+                cells.append(nbformat.v4.new_markdown_cell(text, id=f"{cell.id}-{len(cells)}"))
+    return cells
+
+
+def _is_progress(out):
+    return out.output_type == "stream" and out.name == "stderr"
+
+
+def _shrink(out):
+    """Pictures of an output, and the frames of a slider's, with few colours."""
+    data = out.get("data", {})
+    if "image/png" in data:
+        data["image/png"] = _few_colours(data["image/png"])
+    if "text/html" in data:
+        html = "".join(data["text/html"])
+        data["text/html"] = FRAME.sub(lambda found: _few_colours(found[0].replace("\\\n", "")), html)
+
+
+def _few_colours(text):
+    return base64.b64encode(smaller(base64.b64decode(text))).decode()
+
+
+def smaller(png):
+    """A picture with the fewest `COLOURS` that change one pixel of a thousand by more than `SEEN`."""
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    pixels = np.asarray(picture, dtype=int)
+    for n_colours in COLOURS:
+        few = picture.quantize(n_colours, method=Image.Quantize.FASTOCTREE)
+        change = np.abs(np.asarray(few.convert("RGB"), dtype=int) - pixels).max(axis=2)
+        if np.quantile(change, 0.999) <= SEEN:
+            break
+    return packed(few, png)
+
+
+def _caption(record):
+    """Source, what is shown, data and note in one line, and a note that is too long for that."""
+    source, shows = (record[key][0].upper() + record[key][1:] for key in ("source", "shows"))
+    caption, note = f"{source}. {shows}. Data: {record['our_data']}.", record["note"]
+    return (caption, note) if len(note) > LONG_NOTE else (f"{caption} {note}".strip(), "")
+
+
+def _times(root):
+    """What each chapter took in each profile."""
+    taken = times(root).pivot(index="chapter", columns="profile", values="seconds")
+    taken = taken[[profile for profile in PROFILES if profile in taken]].add_suffix(" [s]")
+    return markdown_table(taken.reset_index())
+
+
+# --- pages made from tables ---------------------------------------------------------------------------------
+
+
+def verdict_page(verdicts, records, profile):
+    """Every claim: what the paper says, the verdict, ours, on what it rests."""
+    counts = pd.crosstab(verdicts["chapter"], verdicts["verdict"], margins=True, margins_name="all")
+    counts = counts.reindex([*dict.fromkeys(verdicts["chapter"]), "all"])[
+        [v for v in VERDICTS if v in counts]
+    ]
+    head = ["# Verdicts", "", f"Profile {profile}.", "", markdown_table(counts.reset_index())]
+    head += ["", "```{include} _verdicts.md", "```"]
+    lines = []
+    for chapter in dict.fromkeys(verdicts["chapter"]):
+        lines += ["", f"## {chapter}"]
+        for row in verdicts[verdicts["chapter"] == chapter].to_dict("records"):
+            lines += _verdict(row)
+    return "\n".join(head + [line.replace("|", "\\|") for line in lines]) + "\n"
+
+
+def _verdict(row):
+    """Lines on one claim: whose it is, our number with its interval and unit, by data, part by part."""
+    lines = ["", f"({row['id']})=", f"### {row['id']}: {row['verdict']}", ""]
+    lines += [f"*{row['source']}:* {row['claim']}.", ""]
+    if pd.notna(row["number"]):
+        ours = f"{row['measure']}: {row['number']:.3g}"
+        if pd.notna(row["low"]):
+            ours += f", 95% interval {row['low']:.3g} to {row['high']:.3g}"
+        if row["n"]:
+            ours += f"; {row['n']} of the unit {row['unit']}"
+        lines += [f"**Ours:** {ours}. Data: {row['data']}.", ""]
+    said = "; ".join(f"{tier}: {row[tier]}" for tier in ("real", "simulated", "original") if row[tier])
+    if said:
+        lines += [f"**By data:** {said}.", ""]
+    return [*lines, ":::{dropdown} Part by part", in_lines(row["text"] or "One part."), ":::"]
+
+
+def reference_pages():
+    """File -> text: a page for each module with all its public names, and one that lists them."""
+    pages = {}
+    for module in PUBLIC:
+        found = importlib.import_module(module)
+        lines = [f"# {module}", "", "```{eval-rst}", f".. currentmodule:: {module}", ""]
+        for name in sorted(found.__all__, key=str.lower):
+            thing = getattr(found, name)
+            if callable(thing):
+                kind = "class" if isinstance(thing, type) else "function"
+                lines += [f".. auto{kind}:: {name}", ""]
+        pages[f"api_{module.removeprefix('cuelearn.').replace('.', '_')}.md"] = "\n".join([*lines, "```", ""])
+    toctree = ["```{toctree}", ":maxdepth: 2", "", *(file.removesuffix(".md") for file in pages), "```", ""]
+    said = (
+        "Every public name, module by module; each has an example that the tests run. All estimators share:"
+    )
+    shared = ["```{eval-rst}", ".. currentmodule:: cuelearn.core.estimator", "", ".. autoclass:: Estimator"]
+    shared += ["   :members: get_params, set_params, save, load", "   :no-inherited-members:", "```", ""]
+    return pages | {"reference.md": "\n".join(["# Reference", "", said, "", *shared, *toctree])}

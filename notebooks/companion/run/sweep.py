@@ -1,0 +1,354 @@
+"""Sweeps: one function evaluated at many points, each finished point kept on disk.
+
+A run that is killed goes on where it was. joblib.Memory is not enough: it keys on a function's own text alone
+and stores where it computes. Here the key holds the package's sources and the checksums of the data, and the
+process that asked stores what workers, also those of a Dask cluster, have computed.
+"""
+
+import contextlib
+import hashlib
+import inspect
+import json
+import os
+import pickle
+import textwrap
+import time
+import warnings
+import zlib
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import cuelearn
+from companion import source_hash
+from companion.run.records import DEFAULTS, several
+from cuelearn.core.optional import require
+from cuelearn.core.progress import progress
+from cuelearn.core.storage import atomic_write
+
+__all__ = ["Sweep", "clean_temporaries", "connect", "file_lock"]
+
+#: Modules whose text has no influence on what a sweep computes.
+PRESENTATION = ("__init__.py", "run/*", "plots/*", "*/claims*.py")
+#: Bytes that a worker may keep from one point to the next.
+KEPT = 2_000_000_000
+
+
+def clean_temporaries(directory):
+    """Remove the temporary files of `atomic_write` that killed processes left in `directory`."""
+    for file in Path(directory).glob(".*.tmp-*"):
+        try:
+            os.kill(int(file.name.rsplit(".tmp-", 1)[1].split("-")[0]), 0)
+        except (ValueError, ProcessLookupError):
+            file.unlink(missing_ok=True)
+        except OSError:  # alive and not ours
+            pass
+
+
+@contextlib.contextmanager
+def file_lock(path, waiting=lambda: None):
+    """Hold the file `path` locked; freed with the process. `waiting` is called if another one holds it."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a") as file:
+        try:
+            import fcntl
+        except ImportError:  # Windows: runs there are not guarded against each other
+            yield
+            return
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            waiting()
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+class _Relay:
+    """Stands in for a bar in an executed notebook: tells the runner, leaves nothing in the output."""
+
+    def __init__(self, path, total, name):
+        self.path, self.total, self.name, self.n = Path(path), total, name, 0
+
+    def update(self, n):
+        self.n += n
+        atomic_write(self.path, f"{self.name} {self.n}/{self.total}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.path.unlink(missing_ok=True)
+
+
+# --- what identifies a point --------------------------------------------------------------------------------
+
+
+@lru_cache
+def sources(module):
+    """Fingerprint of the sources that can change what a function of a module returns.
+
+    Read once: what was imported is what runs. The experiments of a chapter use nothing of another's.
+    """
+    chapter = (module.split(".") + [""])[1]
+    others = [f"{name}/*" for name in DEFAULTS if chapter in DEFAULTS and name != chapter]
+    return source_hash(leave_out=(*PRESENTATION, *others), code_only=True)
+
+
+def _plain(value):
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(
+        f"a point holds a {type(value).__name__}: its parameters must be numbers, text, "
+        "lists or dicts of these; hand arrays over through common="
+    )
+
+
+def _identity(function):
+    """Name, code and bound arguments of a function: what its results depend on besides the point."""
+    bound = []
+    while isinstance(function, partial):
+        bound.append([function.args, function.keywords])
+        function = function.func
+    if getattr(function, "__closure__", None):
+        raise ValueError(
+            f"function {function.__qualname__} closes over {', '.join(function.__code__.co_freevars)}, "
+            "whose values the cache cannot see: pass them in the points"
+        )
+    text = ""
+    with contextlib.suppress(OSError, TypeError, SyntaxError):  # part of a line is no syntax
+        text = textwrap.dedent(inspect.getsource(function))
+        text = cuelearn._code(text)
+    module = "" if function.__module__ == "__main__" else function.__module__
+    return {"function": f"{module}.{function.__qualname__}", "text": text, "bound": bound}
+
+
+def _data_identity(item):
+    """Text that identifies a data set, given as text or as its provenance record."""
+    if isinstance(item, str):
+        return item
+    if hasattr(item, "_asdict"):
+        return json.dumps(item._asdict(), sort_keys=True, default=str)
+    raise TypeError(f"data must hold checksums, data sets or provenance records, got {item!r}")
+
+
+# --- one point ----------------------------------------------------------------------------------------------
+
+
+def _evaluate(i, function, point, threads, /, **common):
+    """(i, pickled result, seconds) of one point; BLAS, OpenMP and numba use at most `threads` threads."""
+    import numba
+    from joblib.externals.loky import process_executor
+    from threadpoolctl import threadpool_limits
+
+    # A worker that keeps kernels for its next points leaks nothing: loky would start another in its place.
+    process_executor._MAX_MEMORY_LEAK_SIZE = KEPT
+    before = numba.get_num_threads()
+    numba.set_num_threads(max(1, min(threads, numba.config.NUMBA_NUM_THREADS)))
+    try:
+        with threadpool_limits(limits=threads):
+            start = time.perf_counter()
+            result = function(**point, **common)
+            return i, pickle.dumps(result, protocol=5), time.perf_counter() - start
+    except Exception as error:
+        name = getattr(function, "__qualname__", repr(function))
+        raise RuntimeError(f"{name} failed at the point {point}: {type(error).__name__}: {error}") from error
+    finally:
+        numba.set_num_threads(before)
+
+
+def keep(file, key, result, seconds=0.0):
+    """Store a pickled result, and the seconds it took, where `load` finds it."""
+    atomic_write(file, zlib.compress(pickle.dumps((key, result, seconds))))
+
+
+def load(file, key):
+    """(result, seconds) stored under `key`; None if the file is absent, damaged or of another key."""
+    try:
+        stored, result, seconds = pickle.loads(zlib.decompress(Path(file).read_bytes()))
+        return (pickle.loads(result), seconds) if stored == key else None
+    except Exception:  # whatever is wrong with it: it is computed anew, never trusted
+        return None
+
+
+def connect(scheduler):
+    """A client of a Dask scheduler; ImportError without dask, ConnectionError where none answers."""
+    require("dask", "distributed")
+    from distributed import Client
+
+    try:
+        return Client(scheduler, set_as_default=False, timeout=10)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(f"no Dask scheduler answers at {scheduler}: {error}") from error
+
+
+# --- the sweep ----------------------------------------------------------------------------------------------
+
+
+class Sweep:
+    """One function at many points: in parallel, resumable, with a progress bar.
+
+    Parameters
+    ----------
+    cache_dir : str or Path
+        Directory of the stored points.
+    name : str
+        Name of the sweep: a sub-directory of `cache_dir` and the label of the progress bar.
+    n_jobs : int, default=1
+        Processes. -1 means one for each core.
+    scheduler : str, optional
+        Address of a Dask scheduler (``tcp://host:port``), to which all points are sent instead; default is
+        ``$CUELEARN_SCHEDULER``. Needs the extra ``dask``.
+    threads : int, default=1
+        Threads that BLAS and numba may use within one point: with 1, the same bits for any `n_jobs`.
+
+    Attributes
+    ----------
+    n_computed_, n_cached_ : int
+        Points computed by, and found before, the last `run`.
+    seconds_ : list of float
+        Wall time of each point of the last `run`, measured when it was computed; comparable only with
+        ``n_jobs=1``, since parallel points share caches and memory bandwidth.
+
+    Notes
+    -----
+    A point is stored as soon as it is finished, under a key made of the function's name and code, the point's
+    parameters, the sources of this package (without its presentation), the checksums of the data given, and
+    the versions of NumPy, SciPy, scikit-learn and numba. If any of them changes, it is computed anew; so is a
+    damaged file. A result is read back from storage even when it was just computed.
+
+    Examples
+    --------
+    >>> from companion.run.sweep import Sweep
+    >>> import tempfile
+    >>> def square(x): return {"value": x * x}
+    >>> with tempfile.TemporaryDirectory() as cache:
+    ...     sweep = Sweep(cache, "squares")
+    ...     [result["value"] for result in sweep.run(square, [{"x": 2}, {"x": 3}])]
+    [4, 9]
+    """
+
+    def __init__(self, cache_dir, name, n_jobs=1, scheduler=None, threads=1):
+        if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0 or n_jobs < -1:
+            raise ValueError(f"n_jobs must be -1 or a positive integer, got {n_jobs!r}")
+        self.directory = Path(cache_dir) / name
+        self.name = name
+        self.n_jobs = n_jobs
+        self.scheduler = scheduler or os.environ.get("CUELEARN_SCHEDULER")
+        self.threads = threads
+        self.n_computed_ = self.n_cached_ = 0
+        self.seconds_ = []
+
+    def run(self, function, points, *, common=None, data=()):
+        """Evaluate `function` at all `points`.
+
+        Parameters
+        ----------
+        function : callable
+            Defined at the top level of a module (or a `functools.partial` of such a function) and without
+            side effects. It is called as ``function(**point, **common)``; what it returns is pickled.
+        points : sequence of dict
+            Parameters of each point: numbers, text, and lists or dicts of these.
+        common : dict or function, optional
+            Further arguments of any kind, the same for all points, which `data` must identify; or a function
+            without arguments that returns them, called if a point is to be computed.
+        data : sequence
+            Of the data that the results depend on: checksums (or other identifying text), or the data sets or
+            their ``provenance`` records.
+
+        Returns
+        -------
+        list
+            What `function` returned, in the order of `points`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a point cannot be identified, or `common` is given without `data`.
+        RuntimeError
+            If `function` raises; the message names the point, and the points finished before are kept.
+        """
+        points = [dict(point) for point in points]
+        data = sorted(map(_data_identity, several(data)))
+        if common and not data:
+            raise ValueError(
+                "common is given without data: pass the checksums that identify it, "
+                "else stale results would be reused"
+            )
+        same = self._same(function, data)
+        keys = [json.dumps(same | {"point": point}, sort_keys=True, default=_plain) for point in points]
+        files = {key: self.directory / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.pkl" for key in keys}
+        clean_temporaries(self.directory)
+        found = {key: load(file, key) for key, file in files.items()}
+        todo = {key: point for key, point in zip(keys, points, strict=True) if found[key] is None}
+        self.n_computed_, self.n_cached_ = len(todo), sum(found[key] is not None for key in keys)
+        with self._bar(len(todo)) as bar:
+            for key, result, seconds in self._compute(function, todo, common):
+                keep(files[key], key, result, seconds)
+                found[key] = pickle.loads(result), seconds
+                bar.update(1)
+        # equal points are computed once, and each gets a result of its own
+        taken = [found.pop(key, None) or load(files[key], key) for key in keys]
+        self.seconds_ = [seconds for _, seconds in taken]
+        return [result for result, _ in taken]
+
+    def frame(self, function, points, **kwargs):
+        """Like `run`, but one DataFrame: a row for each point, its parameters, then its results as columns.
+
+        Where the result is a DataFrame itself (or a dict of columns that are arrays of one length), it gives
+        as many rows.
+        """
+        parts = []
+        for point, result in zip(points, self.run(function, points, **kwargs), strict=True):
+            if isinstance(result, pd.DataFrame):
+                rows = result
+            elif not isinstance(result, Mapping):
+                rows = pd.DataFrame([{"value": result}])
+            else:
+                rows = pd.DataFrame(result if any(np.ndim(v) for v in result.values()) else [result])
+            parameters = {k: [v] * len(rows) for k, v in point.items() if k not in rows}
+            parts.append(pd.concat([pd.DataFrame(parameters, index=rows.index), rows], axis=1))
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+    def _bar(self, total):
+        """Under the runner it reports to the runner's own bar."""
+        relay = os.environ.get("CUELEARN_PROGRESS")
+        return (
+            _Relay(relay, total, self.name) if relay else progress(name=self.name, total=total, verbose=True)
+        )
+
+    def _same(self, function, data):
+        """What identifies every point of a run besides its parameters."""
+        identity = _identity(function)
+        return {
+            **identity,
+            "sources": sources(identity["function"]),
+            "data": data,
+            "threads": self.threads,
+            "versions": {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")},
+        }
+
+    def _compute(self, function, todo, common):
+        """Yield (key, pickled result, seconds) of key -> point as they finish, in any order."""
+        from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+
+        if not todo:
+            return
+        more = common() if callable(common) else common or {}
+        jobs = (delayed(_evaluate)(key, function, point, self.threads, **more) for key, point in todo.items())
+        if self.scheduler:
+            with connect(self.scheduler) as client, client.as_current():
+                with parallel_config(backend="dask"):
+                    yield from Parallel(return_as="generator_unordered")(jobs)
+            return
+        # mmap_mode "c": workers share large arrays without copying them, and may still write to their own
+        # view, so that compiled code sees the same array type as in this process.
+        workers = min(effective_n_jobs(self.n_jobs), len(todo))
+        options = {"return_as": "generator_unordered", "mmap_mode": "c", "pre_dispatch": "2*n_jobs"}
+        with warnings.catch_warnings(), parallel_config(backend="loky", inner_max_num_threads=self.threads):
+            # a worker that holds more than `KEPT` is replaced between points; nothing is lost
+            warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
+            yield from Parallel(workers, **options)(jobs)
