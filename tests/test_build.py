@@ -150,9 +150,10 @@ def test_the_environment_holds_every_extra_but_dask(project):
 
 
 def test_dependencies_of_the_package_are_declared(project):
-    """What the package imports from outside the standard library is a dependency, or comes with one.
+    """What the package and the companion import from outside the standard library is a dependency, or comes
+    with one.
 
-    Where drawings and notebooks are made it may be of an extra, elsewhere that inside a function only.
+    The companion may need extras; the package does inside a function only, and never the companion.
     """
     comes_with = {
         "sklearn": "scikit-learn",
@@ -169,7 +170,10 @@ def test_dependencies_of_the_package_are_declared(project):
     always = {canonicalize_name(requirement.name) for requirement in core(project)}
     extras = [r for name in project["optional-dependencies"] for r in extra(project, name)]
     declared = always | {canonicalize_name(requirement.name) for requirement in extras}
-    for file in (ROOT / "cuelearn").rglob("*.py"):
+    package, companion = (sorted((ROOT / name).rglob("*.py")) for name in ("cuelearn", "notebooks/companion"))
+    assert package and companion
+    for file in (*package, *companion):
+        own = {"cuelearn"} if file in package else {"cuelearn", "companion"}
         module = ast.parse(file.read_text())
         for node in ast.walk(module):
             imported = []
@@ -177,8 +181,8 @@ def test_dependencies_of_the_package_are_declared(project):
                 imported = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 imported = [node.module]
-            lean = node in module.body and not {"book", "plots"} & set(file.relative_to(ROOT).parts)
-            for name in {name.split(".")[0] for name in imported} - sys.stdlib_module_names - {"cuelearn"}:
+            lean = node in module.body and file in package
+            for name in {name.split(".")[0] for name in imported} - sys.stdlib_module_names - own:
                 known = canonicalize_name(comes_with.get(name, name))
                 assert known in (always if lean else declared), f"{name} in {file}"
 

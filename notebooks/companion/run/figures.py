@@ -323,8 +323,8 @@ class FigureStore:
     ----------
     profile : {"smoke", "quick", "full", "reference"}
     figures_dir : str or Path, optional
-        Directory that takes the files. By default ``figures/<profile>`` of the checkout (without one, of the
-        working directory), or a folder of its own in there if `parameters` are not the published ones.
+        Directory that takes the files. By default ``figures/<profile>`` beside the notebooks' folder, or a
+        folder of its own in there if `parameters` are not the published ones.
     chapter : str, default="mkl"
         Only ids of this chapter are taken.
     parameters : dict, optional

@@ -31,8 +31,10 @@ require("book", "nbformat")
 import nbformat  # noqa: E402
 
 #: Modules whose public names the reference lists.
-PUBLIC = tuple(f"cuelearn.{name}" for name in ("kernels", "omcl", "mkl", "mms", "mktl", "oks", "datasets"))
-PUBLIC = (*PUBLIC, "companion.run.claims")
+PUBLIC = (
+    *(f"cuelearn.{name}" for name in ("kernels", "omcl", "mkl", "mms", "mktl", "oks", "datasets")),
+    "companion.run.claims",
+)
 #: Tags of cells that are shown unfolded: the algorithm in a few lines, and calls that a reader copies.
 SHOWN = {"algorithm", "call"}
 #: Numbers of colours tried for a picture; a change of a colour, of 255, that counts.
