@@ -352,10 +352,6 @@ def held_back(labels, share, rng, sample_weight=None):
     `share` may also be the numbers of those held back. ValueError if it is neither in (0, 1) nor that, or
     would leave a class without a training sample.
     """
-    if sample_weight is not None and np.ndim(share) != 1:
-        rows = np.flatnonzero(sample_weight)
-        train, test = held_back(labels[rows], share, rng)
-        return rows[train], rows[test]
     if np.ndim(share) == 1:
         kept = np.ones(len(labels), dtype=bool)
         rows = np.asarray(share)
@@ -368,6 +364,10 @@ def held_back(labels, share, rng, sample_weight=None):
         if not weighted[~kept].any():
             raise ValueError("validation must have a sample with sample_weight > 0")
         return np.flatnonzero(kept), np.flatnonzero(~kept)
+    if sample_weight is not None:
+        rows = np.flatnonzero(sample_weight)
+        train, test = held_back(labels[rows], share, rng)
+        return rows[train], rows[test]
     if not isinstance(share, Real) or isinstance(share, bool) or not 0.0 < share < 1.0:
         raise ValueError(f"validation must be a number in (0, 1), got {share!r}")
     classes, counts = np.unique(labels, return_counts=True)
