@@ -244,12 +244,16 @@ def project(radius, dual):
 def fold_scale(dual):
     """Bring the lazily scaled dual vector back to scale 1 (a scale of 0 forgets everything exactly)."""
     now = dual.now
-    multiply(dual.coef, now.scale)
     multiply(dual.norms_sq, now.scale * now.scale)
-    multiply(dual.entries.value, now.scale)
-    multiply(dual.maintained, now.scale)
-    multiply(dual.theta, now.scale)
-    multiply(dual.effective, now.scale)
+    for c in range(dual.coef.shape[0]):
+        multiply(dual.coef[c], now.scale)
+        multiply(dual.theta[c], now.scale)
+        multiply(dual.effective[c], now.scale)
+    for c in range(dual.entries.value.shape[0]):
+        multiply(dual.entries.value[c], now.scale)
+    for c in range(dual.maintained.shape[0]):
+        for j in range(dual.maintained.shape[1]):
+            multiply(dual.maintained[c, j], now.scale)
     now.norm *= now.scale
     now.scale = 1.0
     if now.norm == 0.0:
@@ -258,10 +262,9 @@ def fold_scale(dual):
         dual.effective[:] = 0.0
 
 
-@njit(cache=True)
-def multiply(array, factor):
-    """A contiguous array times a number, in place."""
-    values = array.reshape(-1)
+@loop
+def multiply(values, factor):
+    """A row times a number, in place."""
     for k in range(values.shape[0]):
         values[k] *= factor
 
