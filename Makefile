@@ -2,6 +2,7 @@
 
 PROFILE   = quick
 CHAPTER   =
+FIGURE    =
 DATA      = bundled
 SCHEDULER =
 PARAMS    =
@@ -47,13 +48,13 @@ export PYTHON
 export PYTHONPATH := $(CURDIR)/notebooks
 
 RUN = $(PY) -m companion.run.runner --profile $(PROFILE) --data $(DATA) --jobs $(JOBS) \
-      $(if $(SCHEDULER),--scheduler '$(SCHEDULER)') $(if $(SVG),--svg) $(foreach c,$(CHAPTER),--chapter $(c)) $(foreach p,$(PARAMS),-p '$(p)')
+      $(if $(SCHEDULER),--scheduler '$(SCHEDULER)') $(if $(SVG),--svg) $(foreach c,$(CHAPTER),--chapter $(c)) $(foreach f,$(FIGURE),--figure $(f)) $(foreach p,$(PARAMS),-p '$(p)')
 LIMITS = OPENBLAS_NUM_THREADS=$(THREADS) OMP_NUM_THREADS=$(THREADS) MKL_NUM_THREADS=$(THREADS) CUELEARN_THREADS=$(THREADS)
 
 .PHONY: help env figures test test-long bench book report lab data lock reference gallery clean distclean
 
 help: ## list the targets
-	@echo "make TARGET [PROFILE=smoke|quick|full] [CHAPTER=mkl] [DATA=bundled|original] [JOBS=$(CORES)] [SCHEDULER=tcp://host:port]"
+	@echo "make TARGET [PROFILE=smoke|quick|full|reference] [CHAPTER=mkl] [FIGURE=oks-thm-3] [DATA=bundled|original] [JOBS=$(CORES)] [SCHEDULER=tcp://host:port]"
 	@echo "            [PARAMS=\"p=1.1 seed=3\"] [SVG=1] [LAB=\"--no-browser\"] [PYTHON=/path/to/python3.13]"
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile

@@ -614,6 +614,12 @@ class Results:
         with self._read(f"{name}.csv") as file:
             return pd.read_csv(file)
 
+    def tables(self, name):
+        """The numbers of a figure that has several tables: key -> table."""
+        files = [file.removesuffix(".gz") for file in self.record(name)["files"]]
+        keys = [file.removeprefix(f"{name}.").removesuffix(".csv") for file in files if file.endswith(".csv")]
+        return {key: self.table(f"{name}.{key}") for key in keys}
+
     def record(self, figure):
         """What made a figure: ``<figure>.json``, with its profile, parameters, note and data."""
         with self._read(f"{figure}.json") as file:

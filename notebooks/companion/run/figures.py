@@ -17,6 +17,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import PIL
+from matplotlib.pyplot import close
 from PIL import Image
 
 import cuelearn
@@ -295,16 +296,19 @@ def packed(picture, png):
     return min(buffer.getvalue(), png, key=len)
 
 
+def css_width(png):
+    """Width of a saved picture in a browser, in CSS pixels."""
+    return Image.open(io.BytesIO(png)).width * CSS_DPI // DPI
+
+
 def _show(fig, name, png):
     """In a notebook, the picture as it was saved, at once: above the tables of the same cell."""
     shell = sys.modules.get("IPython")
     if shell and shell.get_ipython():
         from IPython.display import Image as Shown
         from IPython.display import display
-        from matplotlib.pyplot import close
 
-        width = Image.open(io.BytesIO(png)).width * CSS_DPI // DPI
-        display(Shown(png, width=width), metadata={"cuelearn": name})
+        display(Shown(png, width=css_width(png)), metadata={"cuelearn": name})
         close(fig)
 
 
@@ -331,6 +335,8 @@ class FigureStore:
         The notebook's parameters, kept with every figure. ``seed`` among them becomes the figure's seed.
     svg : bool, optional
         Whether figures are drawn as SVG too; by default if ``CUELEARN_SVG`` is set.
+    made_from : str, optional
+        Fingerprint of what the figures are made from, which their records hold; then the caller shows them.
 
     Attributes
     ----------
@@ -338,7 +344,7 @@ class FigureStore:
         Where the files go, and where sweeps of this profile keep their points.
     """
 
-    def __init__(self, profile, figures_dir=None, chapter="mkl", parameters=None, svg=None):
+    def __init__(self, profile, figures_dir=None, chapter="mkl", parameters=None, svg=None, made_from=None):
         chapters = list(dict.fromkeys(catalogue()["chapter"]))
         for what, value, known in (("profile", profile, PROFILES), ("chapter", chapter, chapters)):
             if value not in known:
@@ -352,6 +358,7 @@ class FigureStore:
         self.cache_dir = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "sweeps" / profile
         self.parameters = {k: v for k, v in dict(parameters or {}).items() if k not in NOT_PARAMETERS}
         self.svg = bool(os.environ.get("CUELEARN_SVG")) if svg is None else svg
+        self.made_from = made_from
         self._draws = f"{source_hash()} {versions()} {PIL.__version__}"  # what draws
         self._tables = {}  # (id, text) -> the file that holds these numbers
         self._clock = time.perf_counter()
@@ -399,7 +406,10 @@ class FigureStore:
             file = f"{name}.{_checked(key, 'key of data')}.csv" if key else f"{name}.csv"
             contents[self._tables.setdefault((id, text), file)] = text
         self._write(name, "figure", row, suffix, records, contents, **about)
-        _show(fig, name, contents[f"{name}.png"])
+        if self.made_from is None:
+            _show(fig, name, contents[f"{name}.png"])
+        else:
+            close(fig)
         return self.directory / f"{name}.png"
 
     def save_table(self, df, id, suffix=None, provenance=(), *, paper=None, digits=4, note="", **about):
@@ -514,7 +524,7 @@ class FigureStore:
             "data": records,
             "profile": self.profile,
             "parameters": self.parameters,
-            "made_from": os.environ.get("CUELEARN_MADE_FROM"),  # of the runner; None by hand
+            "made_from": self.made_from or os.environ.get("CUELEARN_MADE_FROM"),
             "seeds": self.parameters.get("seed") if seeds is None else seeds,
             **_surroundings(),
             "seconds": round(time.perf_counter() - self._clock, 2),  # since the previous figure

@@ -61,6 +61,17 @@ def catalogue(chapter=None):
     return read_rows("catalogue.csv", chapter)
 
 
+def row_of(name):
+    """The row of the catalogue that an entry, with or without a suffix, belongs to; None for no row."""
+    return longest_start(name, catalogue().index)
+
+
+def longest_start(name, names):
+    """The longest of some names that is `name`, or that `name` continues after a hyphen; None for none."""
+    starts = [start for start in names if name == start or name.startswith(f"{start}-")]
+    return max(starts, key=len, default=None)
+
+
 def versions():
     """Of what results depend on."""
     packages = "numpy scipy pandas matplotlib numba scikit-learn scikit-image joblib".split()

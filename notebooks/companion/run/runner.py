@@ -10,7 +10,6 @@ all of it succeeded) with ``.json`` (what it was made from: if that is the same,
 import argparse
 import ast
 import contextlib
-import hashlib
 import json
 import logging
 import os
@@ -26,14 +25,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import cuelearn
-from companion import CHECKOUT, FOLDER, source_hash
+from companion import CHECKOUT, FOLDER
+from companion.run.identity import fingerprint, made_from, short
 from companion.run.records import (
+    DEFAULTS,
+    catalogue,
     changed_parameters,
     near,
     read_items,
     results_directory,
+    row_of,
     saved_items,
-    versions,
 )
 from companion.run.sweep import clean_temporaries, connect, file_lock
 from cuelearn.core.optional import require
@@ -41,7 +43,7 @@ from cuelearn.core.storage import atomic_write
 
 __all__ = ["RunError", "main", "notebook_parameters"]
 
-PROFILES = ("smoke", "quick", "full")
+PROFILES = ("smoke", "quick", "full", "reference")
 DATA_TIERS = ("bundled", "original")
 CHAPTERS = ("omcl", "mkl", "multilabel", "mms", "mktl", "oks")
 #: A chapter of the thesis with a second notebook.
@@ -50,8 +52,6 @@ WITH = {"mkl": ("multilabel",)}
 OWN = {"profile": "--profile", "data_tier": "--data", "figures_dir": "--root", "n_jobs": "--jobs"}
 #: Characters of what a failed kernel wrote to stderr that its log keeps.
 MOST_PRINTED = 10_000
-#: Modules whose text has no influence on what a chapter makes.
-RUNNER = ("run/runner.py", "run/gallery.py", "run/site.py", "run/warm.py")
 
 
 class RunError(Exception):
@@ -133,33 +133,10 @@ def check_parameters(path, given):
 # --- staleness ----------------------------------------------------------------------------------------------
 
 
-def _hash(*parts):
-    return hashlib.sha256(json.dumps(parts, default=bytes.hex).encode()).hexdigest()
-
-
 def _notebook_hash(path):
     """Hash of what a notebook says: neither outputs nor counts nor metadata beside tags."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return _hash([[c["cell_type"], "".join(c["source"]), c["metadata"].get("tags")] for c in cells])
-
-
-def _package_hash():
-    folders = (Path(cuelearn.__file__).parent, FOLDER)
-    tables = sorted(f for folder in folders for kind in ("csv", "json") for f in folder.rglob(f"*.{kind}"))
-    return _hash(source_hash(leave_out=RUNNER), [(file.name, file.read_bytes()) for file in tables])
-
-
-def _data_hash(root, tier):
-    """Hash of the data that may be read: bundled files by content, originals by size and date."""
-    parts = []
-    for file in sorted((root / "data").rglob("*")):
-        if file.is_file() and "__pycache__" not in file.parts:
-            parts += [file.relative_to(root).as_posix(), hashlib.sha256(file.read_bytes()).hexdigest()]
-    place = os.environ.get("CUELEARN_DATA")
-    for file in sorted(Path(place).rglob("*")) if tier == "original" and place else ():
-        if file.is_file():
-            parts += [file.relative_to(place).as_posix(), file.stat().st_size, file.stat().st_mtime_ns]
-    return _hash(parts)
+    return fingerprint([[c["cell_type"], "".join(c["source"]), c["metadata"].get("tags")] for c in cells])
 
 
 class Job(NamedTuple):
@@ -188,18 +165,24 @@ class Job(NamedTuple):
         missing = [file for file in files if not (self.directory / file).is_file()]
         if missing:
             return f"missing: {', '.join(missing[:3])}"
+        if self.shows_reference():
+            return ""
         items = [item for item in read_items(self.directory) if item["chapter"] == self.chapter]
         others = [item["name"] for item in items if item.get("made_from") != self.identity()]
         return f"made by another run: {', '.join(others[:3])}" if others else ""
 
+    def shows_reference(self):
+        """Whether its notebook computes nothing and shows the committed results."""
+        return self.made_from["parameters"]["profile"] == "reference"
+
     def identity(self):
-        """What every figure of this job names as what it was made from: parameters, code and data."""
-        return _hash(self.made_from)[:16]
+        """What every figure of this job names as what it was made from: all but the notebook's text."""
+        return short({name: part for name, part in self.made_from.items() if name != "notebook"})
 
 
 def _plan(options, chapters):
     """A `Job` for each chapter."""
-    plan, package, data = [], _package_hash(), _data_hash(options.root, options.data)
+    plan = []
     for chapter in chapters:
         source = options.root / "notebooks" / f"{chapter}.ipynb"
         known = notebook_parameters(source)
@@ -214,15 +197,11 @@ def _plan(options, chapters):
         directory = results_directory(options.root / "figures", options.profile, changed)
         if "figures_dir" in known:
             values["figures_dir"] = str(directory)
-        made_from = {
-            "notebook": _notebook_hash(source),
-            "package": package,
-            "data": data,
-            "parameters": {"profile": options.profile, **changed},  # the defaults are the notebook's
-            "versions": versions(),
-            "svg": options.svg,
-        }
-        plan.append(Job(chapter, source, directory, values, json.loads(json.dumps(made_from))))
+        parts = made_from(options.profile, changed, options.data, options.svg, options.root)
+        parts["notebook"] = _notebook_hash(source)
+        if options.profile == "reference":
+            parts["reference"] = [item["commit"] for item in read_items(directory)]
+        plan.append(Job(chapter, source, directory, values, parts))
     return plan
 
 
@@ -367,11 +346,13 @@ def _execute(job):
         if partial.exists():
             os.replace(partial, job.file(".failed.ipynb"))
         return trouble
-    _remove_orphans(job, began)
+    if not job.shows_reference():
+        _remove_orphans(job, began)
     os.replace(partial, job.file(".ipynb"))
     for end in (".failed.ipynb", ".log"):
         job.file(end).unlink(missing_ok=True)
-    items = [item for item in saved_items(job.directory) if item["chapter"] == job.chapter]
+    items = [] if job.shows_reference() else saved_items(job.directory)
+    items = [item for item in items if item["chapter"] == job.chapter]
     files = sorted({file for item in items for file in (*item["files"], f"{item['name']}.json")})
     files = [f"notebooks/{job.chapter}.ipynb", *files]
     stamp = {"made_from": job.made_from, "files": files, "seconds": round(seconds, 1)}
@@ -425,6 +406,10 @@ def _make(plan, options):
             said = f"{job.chapter}: another run is making it; waiting"
             with file_lock(job.file(".lock", "."), lambda said=said: print(said, flush=True)):
                 status[job.chapter] = _make_one(job, options)
+    if plan[0].shows_reference():
+        for chapter, state in status.items():
+            print(f"{chapter}: {state}")
+        return 1 if any("FAILED" in state for state in status.values()) else 0
     for directory in dict.fromkeys(job.directory for job in plan):
         mine = {job.chapter: status[job.chapter] for job in plan if job.directory == directory}
         with file_lock(directory / ".overview.lock"):
@@ -433,6 +418,34 @@ def _make(plan, options):
             write_overviews(directory, made)
         print_summary(directory, mine, options.root)
     return 1 if any("FAILED" in state for state in status.values()) else 0
+
+
+def _make_figures(options):
+    """Make single figures or tables, by their names, in this process. Returns the exit status."""
+    rows = {name: row_of(name) for name in options.figure}
+    unknown = [name for name, row in rows.items() if row is None]
+    if unknown:
+        raise RunError(f"there is no figure {unknown[0]!r}{near(unknown[0], catalogue().index)}")
+    if options.profile == "reference":
+        raise RunError("figures of the reference are committed; make them with another PROFILE")
+    _surroundings(options)
+    os.environ["MPLBACKEND"] = "Agg"
+    from companion.run.registry import Chapter
+
+    chapters = dict.fromkeys(catalogue().loc[list(rows.values()), "chapter"])
+    for job in _plan(options, chapters):
+        parameters = {name: value for name, value in job.parameters.items() if name in DEFAULTS[job.chapter]}
+        with file_lock(job.file(".lock", ".")):
+            run = Chapter(job.chapter, options.profile, job.directory, options.jobs, **parameters)
+            requested = [name for name in run.entries if name in rows or row_of(name) in rows]
+            for name in requested:
+                start = time.monotonic()
+                made = not run.is_current(name)
+                run.make(name)
+                state = f"made in {time.monotonic() - start:.0f} s" if made else "up to date"
+                print(f"{name}: {state}, in {os.path.relpath(job.directory, options.root)}", flush=True)
+            run.judge_what_is_current()
+    return 0
 
 
 # --- command line -------------------------------------------------------------------------------------------
@@ -449,6 +462,13 @@ def _arguments(argv):
     add, switch = parser.add_argument, {"action": "store_true"}
     add("--profile", default="quick", choices=PROFILES)
     add("--chapter", action="extend", nargs="+", default=[], choices=CHAPTERS, help="default: all that exist")
+    add(
+        "--figure",
+        action="extend",
+        nargs="+",
+        default=[],
+        help="make figures or tables by name, nothing else",
+    )
     changed = "change a parameter of the notebook; results go to figures/PROFILE/params/NAME=VALUE"
     add("-p", "--parameter", action="append", default=[], metavar="NAME=VALUE", help=changed)
     add("--data", default="bundled", choices=DATA_TIERS)
@@ -501,6 +521,8 @@ def _main(options):
         there = ", ".join(existing) or "none"
         raise RunError(f"not there yet: {', '.join(absent)}. Chapters that exist: {there}")
     require("notebooks", "papermill", "nbformat")
+    if options.figure:
+        return _make_figures(options)
     also = {more for chapter in options.chapter for more in WITH.get(chapter, ())}
     also = {chapter for chapter in also & set(existing) if _takes_all(options, chapter)}
     asked = also.union(options.chapter or existing)

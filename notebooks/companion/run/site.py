@@ -40,8 +40,11 @@ SHOWN = {"algorithm", "call"}
 #: Numbers of colours tried for a picture; a change of a colour, of 255, that counts.
 COLOURS, SEEN = (32, 64, 128), 24
 FRAME = re.compile(r'(?<=data:image/png;base64,)[^"]+')
-#: A note of more letters than these is folded away beneath its figure.
-LONG_NOTE = 250
+#: An exercise of a notebook, whose solution is folded.
+EXERCISE = re.compile(
+    r"^\*\*(Exercise \d+)\.\*\* (.*?)\n\n<details><summary>Solution</summary>\n\n(.*)\n\n</details>\s*$",
+    re.DOTALL,
+)
 FIRST_PICTURE = "thesis-fig-4.3-things.png"
 #: What a notebook needs that is taken from a page.
 COPY = (
@@ -127,12 +130,23 @@ def _chapter(notebook, records):
     notebook.metadata.pop("widgets", None)
     named, cells = set(), []
     for cell in notebook.cells:
-        cells += _pieces(cell, records, named) if cell.cell_type == "code" else [cell]
+        if cell.cell_type == "markdown":
+            cell.source = EXERCISE.sub(_admonition, cell.source)
+            cells.append(cell)
+        else:
+            cells += _pieces(cell, records, named)
     file = Path(notebook.metadata.papermill.input_path).name
     where = f"To run and change: {{download}}`this notebook <_{file}>`."
     cells.insert(1, nbformat.v4.new_markdown_cell(where, id="download"))
     notebook.cells = cells
     return notebook
+
+
+def _admonition(exercise):
+    """An exercise as a box of the page, its solution as one that opens."""
+    title, question, solution = exercise.groups()
+    solution = f":::{{dropdown}} Solution\n{solution}\n:::"
+    return f"::::{{admonition}} {title}\n:class: tip\n{question}\n\n{solution}\n::::"
 
 
 def _pieces(cell, records, named):
@@ -157,12 +171,8 @@ def _pieces(cell, records, named):
         last.outputs.append(out)
         if named_here:
             named.add(name)
-            caption, rest = _caption(records[name])
-            figure = {"caption": caption, "name": f"fig-{name}"}
+            figure = {"caption": _caption(records[name]), "name": f"fig-{name}"}
             last.metadata["mystnb"] = {"figure": figure, "image": {"alt": records[name]["shows"]}}
-            if rest:
-                text = f":::{{dropdown}} How it was made\n{rest}\n:::"
-                cells.append(nbformat.v4.new_markdown_cell(text, id=f"{cell.id}-{len(cells)}"))
     return cells
 
 
@@ -197,10 +207,9 @@ def smaller(png):
 
 
 def _caption(record):
-    """Source, what is shown, data and note in one line, and a note that is too long for that."""
+    """Source, what is shown and data in one line."""
     source, shows = (record[key][0].upper() + record[key][1:] for key in ("source", "shows"))
-    caption, note = f"{source}. {shows}. Data: {record['our_data']}.", record["note"]
-    return (caption, note) if len(note) > LONG_NOTE else (f"{caption} {note}".strip(), "")
+    return f"{source}. {shows}. Data: {record['our_data']}."
 
 
 def _times(root):

@@ -33,7 +33,7 @@ from cuelearn.core.storage import atomic_write
 __all__ = ["Sweep", "clean_temporaries", "connect", "file_lock"]
 
 #: Modules whose text has no influence on what a sweep computes.
-PRESENTATION = ("__init__.py", "run/*", "plots/*", "*/claims*.py")
+PRESENTATION = ("__init__.py", "run/*", "plots/*", "*/claims*.py", "*/figures*.py")
 #: Bytes that a worker may keep from one point to the next.
 KEPT = 2_000_000_000
 

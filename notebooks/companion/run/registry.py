@@ -1,0 +1,269 @@
+"""A figure is a function: what a chapter shows, each by its name.
+
+A module of a chapter registers its figures and tables::
+
+    @figure("oks-thm-3", claims="oks-3")
+    def mistakes_and_their_bound(run):
+        \"\"\"Do the mistakes of Algorithm 2 stay below the bound of theorem 3?\"\"\"
+        table = run.sweep("theorem-3").frame(mistakes_at, points, data=pendigits)
+        run.save_figure(draw.mistake_bound(table), "oks-thm-3", table, provenance=[pendigits], note=note)
+
+
+    @mistakes_and_their_bound.see
+    def _(results):
+        table = results.table("oks-thm-3")
+        return f"The bound is far from tight: ..."
+
+A notebook opens its chapter and shows a figure in one line: ``show("oks-thm-3")``. The text of "what to see"
+is computed from the saved tables, so that it is the same whether the figure was made now or is the committed
+one of ``figures/reference``.
+"""
+
+import contextlib
+import inspect
+import os
+from importlib import import_module
+
+from companion.run.claims import ClaimBook, Results, Verdicts, files_of, judge, read_verdicts
+from companion.run.figures import FigureStore, css_width, use_style
+from companion.run.identity import made_from, short
+from companion.run.records import (
+    DEFAULTS,
+    catalogue,
+    changed_parameters,
+    longest_start,
+    near,
+    row_of,
+    saved_items,
+)
+from companion.run.sweep import Sweep
+
+__all__ = ["Chapter", "Entry", "entries", "figure"]
+
+#: Rows of a table that a notebook shows; longer ones are folded.
+LONG_TABLE = 14
+
+_ENTRIES = {}
+
+
+class Entry:
+    """One figure or table: how it is made, what to see in it, the claims that it decides.
+
+    `name` is a row of the catalogue, or a row with a suffix for a panel that is shown at a place of its own.
+    """
+
+    def __init__(self, name, make, claims):
+        self.name = name
+        self.make = make
+        self.claims = claims
+        self.text = None
+
+    @property
+    def question(self):
+        """The first paragraph of the function's docstring."""
+        return " ".join(inspect.getdoc(self.make).split("\n\n")[0].split())
+
+    def see(self, function):
+        """Decorator: `function` of the `Results` gives the text of "what to see"."""
+        self.text = function
+        return function
+
+    def source(self):
+        """The protocol: the source of the function, and of its text."""
+        parts = [self.make] if self.text is None else [self.make, self.text]
+        return "\n\n".join(inspect.getsource(part).rstrip() for part in parts)
+
+
+def figure(name, claims=()):
+    """Decorator: this function of a `Chapter` makes the figure or table `name` and decides `claims`."""
+
+    def register(make):
+        entry = Entry(name, make, [claims] if isinstance(claims, str) else list(claims))
+        _ENTRIES[name] = entry
+        return entry
+
+    return register
+
+
+def entries(chapter):
+    """The figures of a chapter by name, in the order of its module ``companion.<chapter>.figures``."""
+    import_module(f"companion.{chapter}.figures")
+    rows = catalogue(chapter).index
+    return {name: entry for name, entry in _ENTRIES.items() if longest_start(name, rows)}
+
+
+class Chapter:
+    """One run of a chapter: its parameters, its sizes, where its results go, and its figures by name.
+
+    Parameters
+    ----------
+    name : {"omcl", "mkl", "multilabel", "mms", "mktl", "oks"}
+    profile : {"smoke", "quick", "full", "reference"}
+        With "reference" nothing is computed: the results are those committed with the project.
+    figures_dir : str or Path, optional
+        As in `FigureStore`.
+    n_jobs : int, default=1
+        Processes of a sweep.
+    **parameters
+        Those of the notebook; what is not given is as published.
+
+    Attributes
+    ----------
+    size : dict
+        Sizes of the experiments in this profile; in a reference run those of quick.
+    seed, data_tier and so on
+        The parameters.
+
+    Examples
+    --------
+    >>> from companion.run.registry import Chapter
+    >>> oks = Chapter("oks", profile="reference")
+    >>> oks.table("oks-tab-1")["method"].tolist()[-2:]
+    ['SOM', 'OKS']
+    """
+
+    def __init__(self, name, profile="quick", figures_dir=None, n_jobs=1, **parameters):
+        published = DEFAULTS[name]
+        unknown = [key for key in parameters if key not in published]
+        if unknown:
+            raise ValueError(f"chapter {name} has no parameter {unknown[0]!r}{near(unknown[0], published)}")
+        use_style()
+        self.name = name
+        self.profile = profile
+        self.reference = profile == "reference"
+        self.n_jobs = n_jobs
+        parameters = published | parameters
+        vars(self).update(parameters)
+        changed = changed_parameters(name, parameters)
+        svg = bool(os.environ.get("CUELEARN_SVG"))
+        self.identity = short(made_from(profile, changed, self.data_tier, svg))
+        self.store = FigureStore(profile, figures_dir, name, parameters, svg=svg, made_from=self.identity)
+        self.save_figure = self.store.save_figure
+        self.save_table = self.store.save_table
+        self.entries = entries(name)
+        self.size = import_module(f"companion.{name}.settings").settings(
+            "quick" if self.reference else profile
+        )
+        self.book = None if self.reference else ClaimBook(self.store)
+
+    def sweep(self, name, n_jobs=None):
+        """A `Sweep` of this chapter, in `n_jobs` processes; by default as many as the run has."""
+        n_jobs = self.n_jobs if n_jobs is None else n_jobs
+        return Sweep(self.store.cache_dir, f"{self.name}-{name}", n_jobs=n_jobs)
+
+    def table(self, name):
+        """The numbers of a figure or table as saved (DataFrame)."""
+        return self._results(name).table(name)
+
+    def _results(self, name):
+        return Results(self.store.directory, name)
+
+    def _entry(self, name):
+        if name not in self.entries:
+            raise ValueError(f"chapter {self.name} has no figure {name!r}{near(name, self.entries)}")
+        return self.entries[name]
+
+    def _items(self, name):
+        """Records of what is saved of an entry, the one of its own name first."""
+        items = [item for item in saved_items(self.store.directory) if self._owner(item["name"]) == name]
+        return sorted(items, key=lambda item: item["name"])
+
+    def _owner(self, saved):
+        """The entry that makes what is saved under a name."""
+        return longest_start(saved, self.entries)
+
+    def is_current(self, name):
+        """Whether an entry was made with these parameters, this code and this data."""
+        items = self._items(name)
+        return bool(items) and all(item["made_from"] == self.identity for item in items)
+
+    def make(self, name):
+        """Make an entry unless it is current. A reference run makes nothing."""
+        entry = self._entry(name)
+        if self.reference:
+            return
+        if not self.is_current(name):
+            entry.make(self)
+            return
+        for item in self._items(name):  # it belongs to this run, too
+            os.utime(self.store.directory / f"{item['name']}.json")
+
+    def verdicts(self, *claims):
+        """The verdicts on some claims, from the saved tables; a run enters them in its ``claims.csv``."""
+        if self.reference:
+            return Verdicts(judge(claim, self.store.directory) for claim in claims)
+        return self.book.judge(*claims)
+
+    def judge_what_is_current(self):
+        """Judge the claims that rest on current figures alone; the others stay open."""
+        current = {
+            file
+            for item in saved_items(self.store.directory)
+            if item["made_from"] == self.identity
+            for file in (*item["files"], f"{item['name']}.json")
+        }
+        for entry in self.entries.values():
+            for claim in entry.claims:
+                with contextlib.suppress(FileNotFoundError):
+                    if files_of(claim, self.store.directory) <= current:
+                        self.book.judge(claim)
+
+    def summary(self):
+        """The chapter's claims with their verdicts (DataFrame)."""
+        if self.reference:
+            verdicts = read_verdicts(self.store.directory)
+            verdicts = verdicts[verdicts["chapter"] == self.name]
+        else:
+            verdicts = self.book.frame()
+        columns = ["id", "verdict", "number", "low", "high", "n", "unit"]
+        return verdicts.loc[verdicts["verdict"] != "open", columns].set_index("id")
+
+    # --- in a notebook
+
+    def show(self, name):
+        """Show a figure or table, made if it is not current: pictures, question, what to see, verdicts."""
+        from IPython.display import Image, Markdown, display
+
+        self.make(name)
+        for item in self._items(name):
+            metadata = {"cuelearn": item["name"]}
+            if item["kind"] == "figure":
+                png = (self.store.directory / f"{item['name']}.png").read_bytes()
+                display(Image(png, width=css_width(png)), metadata=metadata)
+            else:
+                display(Markdown(self._table_text(item["name"])), metadata=metadata)
+        display(Markdown(self.text(name)))
+        claims = self._entry(name).claims
+        if claims:
+            display(self.verdicts(*claims))
+
+    def text(self, name):
+        """The question of an entry, how it was made and what to see, as Markdown."""
+        entry = self._entry(name)
+        items = self._items(name)
+        source = catalogue().loc[row_of(name), "source"]
+        data = ", ".join(dict.fromkeys(item["our_data"] for item in items))
+        parts = [f"**{source[0].upper()}{source[1:]}.** *{entry.question}* Data: {data}."]
+        if not items:
+            parts.append(f"Not among the results in `{self.store.directory.name}`.")
+        elif entry.text is not None:
+            parts.append(f"**What to see.** {entry.text(self._results(name)).strip()}")
+        notes = list(dict.fromkeys(item["note"] for item in items if item["note"]))
+        if notes:
+            parts.append("<details><summary>How it was made</summary>")
+            parts += [*notes, "</details>"]
+        return "\n\n".join(parts)
+
+    def _table_text(self, name):
+        """A saved table as Markdown; a long one is folded."""
+        text = (self.store.directory / f"{name}.md").read_text(encoding="utf-8")
+        n_rows = sum(line.startswith("|") for line in text.split("\n")) - 2
+        if n_rows <= LONG_TABLE:
+            return text
+        return f"<details><summary>{name}: {n_rows} rows</summary>\n\n{text}\n</details>"
+
+    def source(self, name):
+        """Show the protocol of a figure or table: the function that makes it, and its text."""
+        from IPython.display import Code, display
+
+        display(Code(self._entry(name).source(), language="python"))
