@@ -19,13 +19,9 @@ from companion.run.claims import (
     combine,
     holm,
     judge,
-    judge_at_least,
-    judge_at_most,
     judge_bound,
-    judge_close,
-    judge_difference,
     judge_exact,
-    judge_ratio,
+    judge_mean,
     judge_slope,
     judges,
     not_testable,
@@ -39,57 +35,61 @@ about = {"data": "Pendigits", "measure": "points"}
 
 
 def test_difference():
-    better = judge_difference("om2-4", LOW, HIGH, **about)
+    better = judge_mean("om2-4", LOW, HIGH, at_most=0.0, **about)
     assert better.verdict == "holds" and better.data == "Pendigits"
     assert better[2:5] == tuple(interval(np.subtract(LOW, HIGH)))
-    assert judge_difference("om2-4", HIGH, LOW).verdict == "fails"
-    assert judge_difference("om2-4", HIGH, LOW, lower_is_better=False).verdict == "holds"
-    small = judge_difference("om2-4", LOW, HIGH, margin=2)  # better, but not by 2
+    assert judge_mean("om2-4", HIGH, LOW, at_most=0.0).verdict == "fails"
+    assert judge_mean("om2-4", HIGH, LOW, at_least=0.0).verdict == "holds"
+    small = judge_mean("om2-4", LOW, HIGH, at_most=-2)  # better, but not by 2
     assert small.verdict == "fails" and "smaller than the 2 that counts" in small.text
-    assert judge_difference("om2-4", HIGH, LOW, margin=2).text == ""
-    assert judge_difference("om2-4", HIGH, LOW, margin=-2).verdict == "holds"  # worse, but by less than 2
-    undecided = judge_difference("om2-4", [1, 2, 3], [2, 1, 3.5])
+    assert judge_mean("om2-4", HIGH, LOW, at_most=-2).text == ""
+    assert judge_mean("om2-4", HIGH, LOW, at_most=2).verdict == "holds"  # worse, but by less than 2
+    undecided = judge_mean("om2-4", [1, 2, 3], [2, 1, 3.5], at_most=0.0)
     assert undecided.verdict == "undecided" and "more runs would decide" in undecided.text
     assert undecided.low < 0 < undecided.high
-    assert judge_difference("om2-4", LOW, LOW).verdict == "fails"  # equal is not better
-    assert judge_difference("om2-4", LOW, LOW, margin=-0.1).verdict == "holds"
+    assert judge_mean("om2-4", LOW, LOW, at_most=0.0).verdict == "fails"  # equal is not better
+    assert judge_mean("om2-4", LOW, LOW, at_most=0.1).verdict == "holds"
 
 
 def test_single_run_decides_nothing():
     for verdict in (
-        judge_difference("om2-4", [1], [5]),
-        judge_at_most("om2-4", [1], 5),
-        judge_ratio("om2-4", [1], [5], at_most=1),
-        judge_close("om2-4", [1], [1], 1),
+        judge_mean("om2-4", [1], [5], at_most=0.0),
+        judge_mean("om2-4", [1], at_most=5),
+        judge_mean("om2-4", [1], [5], ratio=True, at_most=1),
+        judge_mean("om2-4", [1], [1], at_least=-1, at_most=1),
     ):
         assert verdict.verdict == "undecided" and "no interval" in verdict.text and verdict.n == 1
         assert verdict.number is not None
 
 
 def test_at_most_and_at_least():
-    assert judge_at_most("obs-8", LOW, 1.95).verdict == "holds"
-    assert judge_at_most("obs-8", HIGH, 1.0).verdict == "fails"
-    assert judge_at_least("obs-8", HIGH, 1.0).verdict == "holds"
-    assert judge_at_least("obs-8", LOW, 1.0).verdict == "undecided"
-    assert judge_at_most("obs-8", [0, 0, 0], 0).verdict == "holds"
+    assert judge_mean("obs-8", LOW, at_most=1.95).verdict == "holds"
+    assert judge_mean("obs-8", HIGH, at_most=1.0).verdict == "fails"
+    assert judge_mean("obs-8", HIGH, at_least=1.0).verdict == "holds"
+    assert judge_mean("obs-8", LOW, at_least=1.0).verdict == "undecided"
+    assert judge_mean("obs-8", [0, 0, 0], at_most=0).verdict == "holds"
 
 
 def test_close():
-    assert judge_close("obs-5", LOW, LOW, 0.1).verdict == "holds"
-    assert judge_close("obs-5", LOW, HIGH, 0.1).verdict == "fails"
-    assert judge_close("obs-5", [1, 2, 3], [2, 1, 3], 0.1).verdict == "undecided"
+    assert judge_mean("obs-5", LOW, LOW, at_least=-0.1, at_most=0.1).verdict == "holds"
+    assert judge_mean("obs-5", LOW, HIGH, at_least=-0.1, at_most=0.1).verdict == "fails"
+    assert judge_mean("obs-5", [1, 2, 3], [2, 1, 3], at_least=-0.1, at_most=0.1).verdict == "undecided"
 
 
 def test_ratio():
-    verdict = judge_ratio("obs-3", [10, 12, 11], [1, 1, 1], at_least=5, at_most=100)
+    verdict = judge_mean("obs-3", [10, 12, 11], [1, 1, 1], ratio=True, at_least=5, at_most=100)
     assert verdict.verdict == "holds" and verdict.number == pytest.approx((10 * 12 * 11) ** (1 / 3))
-    assert judge_ratio("obs-3", [10, 12, 11], [1, 1, 1], at_least=20, at_most=100).verdict == "fails"
+    assert (
+        judge_mean("obs-3", [10, 12, 11], [1, 1, 1], ratio=True, at_least=20, at_most=100).verdict == "fails"
+    )
     expected = "undecided"
-    assert judge_ratio("obs-3", [10, 12, 11], [1, 1, 1], at_least=11, at_most=100).verdict == expected
+    assert (
+        judge_mean("obs-3", [10, 12, 11], [1, 1, 1], ratio=True, at_least=11, at_most=100).verdict == expected
+    )
     with pytest.raises(ValueError, match="positive"):
-        judge_ratio("obs-3", [0, 1], [1, 1], at_most=1)
+        judge_mean("obs-3", [0, 1], [1, 1], ratio=True, at_most=1)
     with pytest.raises(ValueError, match="at_least"):
-        judge_ratio("obs-3", [1, 1], [1, 1])
+        judge_mean("obs-3", [1, 1], [1, 1], ratio=True)
 
 
 def test_slope():
@@ -115,23 +115,23 @@ def test_bound():
 
 @given(st.lists(st.floats(-100, 100), min_size=2, max_size=8), st.floats(-100, 100))
 def test_verdict_and_interval_never_disagree(values, bound):
-    verdict = judge_at_most("obs-8", values, bound)
+    verdict = judge_mean("obs-8", values, at_most=bound)
     assert verdict.verdict in VERDICTS
     assert (verdict.verdict == "holds") == (verdict.high <= bound)
     assert (verdict.verdict == "fails") == (verdict.low >= bound and verdict.high > bound)
-    mirrored = judge_at_least("obs-8", [-v for v in values], -bound)
+    mirrored = judge_mean("obs-8", [-v for v in values], at_least=-bound)
     assert mirrored.verdict == verdict.verdict
 
 
 def test_units_of_repetition():
     """Six values of three corpora are three units; a slope of each run is one value."""
     values, corpora = [1.0, 1.2, 3.0, 3.2, 2.0, 2.2], [0, 0, 1, 1, 2, 2]
-    nested = judge_at_least("mms-8", values, 0.5, blocks=corpora, unit="corpus")
-    means = judge_at_least("mms-8", [1.1, 3.1, 2.1], 0.5)
+    nested = judge_mean("mms-8", values, at_least=0.5, blocks=corpora, unit="corpus")
+    means = judge_mean("mms-8", [1.1, 3.1, 2.1], at_least=0.5)
     assert (nested.n, nested.number, nested.low) == (3, means.number, means.low) and nested.unit == "corpus"
-    assert judge_at_least("mms-8", values, 0.5).n == 6
+    assert judge_mean("mms-8", values, at_least=0.5).n == 6
     with pytest.raises(ValueError, match="blocks must name the unit of each of 6"):
-        judge_at_least("mms-8", values, 0.5, blocks=[0, 1])
+        judge_mean("mms-8", values, at_least=0.5, blocks=[0, 1])
     x = np.tile([1.0, 2, 4, 8], 3)
     exponents, runs = np.repeat([0.9, 1.0, 1.1], 4), np.repeat(["a", "b", "c"], 4)
     verdict = judge_slope("obs-7", x, 5 * x**exponents, 0.5, 1.5, runs=runs)
@@ -149,33 +149,36 @@ def test_units_of_repetition():
 def test_equal_methods_contradict_a_claim_that_one_is_better():
     """An interval below the smallest difference that matters decides, on either side of zero."""
     ours, noise = np.full(8, 0.30), np.array([-2, 3, -3, 2, 1, -1, 2, -2]) / 1000
-    same = judge_difference("om2-6", ours + noise, ours)
+    same = judge_mean("om2-6", ours + noise, ours, at_most=0.0)
     assert same.low < 0 < same.high < RELEVANT and same.verdict == "fails"
-    assert judge_difference("om2-6", ours + noise, ours, relevant=0.0).verdict == "undecided"
-    assert judge_difference("om2-6", ours + noise, ours, lower_is_better=False).verdict == "fails"
-    assert judge_difference("om2-6", ours - 0.005 + noise, ours).verdict == "holds"  # small, and there
-    wide = judge_difference("om2-6", ours + 10 * noise, ours)
+    assert judge_mean("om2-6", ours + noise, ours, at_most=0.0, relevant=0.0).verdict == "undecided"
+    assert judge_mean("om2-6", ours + noise, ours, at_least=0.0).verdict == "fails"
+    assert judge_mean("om2-6", ours - 0.005 + noise, ours, at_most=0.0).verdict == "holds"  # small, and there
+    wide = judge_mean("om2-6", ours + 10 * noise, ours, at_most=0.0)
     assert wide.verdict == "undecided" and wide.needed < 100  # those that part it from a point
-    assert judge_difference("om2-6", ours + noise, ours, margin=-0.001).verdict == "undecided"
+    assert judge_mean("om2-6", ours + noise, ours, at_most=0.001).verdict == "undecided"
 
 
 def test_equal_work_contradicts_a_claim_of_less():
     """Ratios about one: they never part from one, but from a saving that matters."""
     other, noise = np.full(8, 100.0), np.array([-2, 3, -3, 2, 1, -1, 2, -2])
-    same = judge_ratio("obs-1", other + noise, other, at_most=1.0, relevant=0.1)
+    same = judge_mean("obs-1", other + noise, other, ratio=True, at_most=1.0, relevant=0.1)
     assert 0.9 < same.low < 1.0 < same.high and same.verdict == "fails"
-    assert judge_ratio("obs-1", other + noise, other, at_most=1.0).verdict == "undecided"
-    assert judge_ratio("obs-1", other - 5 + noise, other, at_most=1.0, relevant=0.1).verdict == "holds"
-    wide = judge_ratio("obs-1", other - 5 + 5 * noise, other, at_most=1.0, relevant=0.1)
+    assert judge_mean("obs-1", other + noise, other, ratio=True, at_most=1.0).verdict == "undecided"
+    assert (
+        judge_mean("obs-1", other - 5 + noise, other, ratio=True, at_most=1.0, relevant=0.1).verdict
+        == "holds"
+    )
+    wide = judge_mean("obs-1", other - 5 + 5 * noise, other, ratio=True, at_most=1.0, relevant=0.1)
     assert wide.low < 0.9 and wide.verdict == "undecided"
 
 
 def test_runs_that_would_decide():
     values = np.array([0.0, 1.0, -1.0, 0.8, 0.2, -0.4])  # mean 0.1, deviation 0.75
-    verdict = judge_at_least("obs-6", values, 0.0, unit="split")
+    verdict = judge_mean("obs-6", values, at_least=0.0, unit="split")
     wanted = ((1.959964 + 0.841621) * values.std(ddof=1) / values.mean()) ** 2 - 6
     assert f"about {wanted:.0f} more splits would decide" in verdict.text
-    assert "more than 10,000 runs" in judge_at_least("obs-6", [-1.0, 1.0, 1e-4], 0.0).text
+    assert "more than 10,000 runs" in judge_mean("obs-6", [-1.0, 1.0, 1e-4], at_least=0.0).text
 
 
 def test_p_is_that_of_the_t_test():
@@ -183,13 +186,13 @@ def test_p_is_that_of_the_t_test():
 
     for bound in (0.5, 1.0, 1.05):
         expected = ttest_1samp(LOW, bound).pvalue
-        assert judge_at_most("obs-8", LOW, bound).p == pytest.approx(expected)
-        assert judge_at_least("obs-8", LOW, bound).p == pytest.approx(expected)
+        assert judge_mean("obs-8", LOW, at_most=bound).p == pytest.approx(expected)
+        assert judge_mean("obs-8", LOW, at_least=bound).p == pytest.approx(expected)
     # of the side that the verdict took: that the gain is below a point too is not what is claimed
     small = np.array([1, 2, 3, 2, 1, 3, 2, 2]) / 1000
-    holds = judge_difference("mlmkl-5", small, 0 * small, lower_is_better=False)
+    holds = judge_mean("mlmkl-5", small, 0 * small, at_least=0.0)
     assert holds.verdict == "holds" and holds.p == pytest.approx(ttest_1samp(small, 0.0).pvalue)
-    fails = judge_difference("mlmkl-5", small - 0.002, 0 * small, lower_is_better=False)
+    fails = judge_mean("mlmkl-5", small - 0.002, 0 * small, at_least=0.0)
     assert fails.verdict == "fails" and fails.p == pytest.approx(ttest_1samp(small - 0.002, RELEVANT).pvalue)
 
 
@@ -201,7 +204,7 @@ def test_holm():
 
 def test_combine():
     yes, no = judge_bound("ufo-4", [1], [2], data="a"), judge_bound("ufo-4", [3], [2], data="b")
-    unsure = judge_at_most("ufo-4", [0, 5], 1, data="c")
+    unsure = judge_mean("ufo-4", [0, 5], at_most=1, data="c")
     assert combine("obs-2", {"x": yes, "y": yes}).verdict == "holds"
     mixed = combine("obs-2", {"x": yes, "y": no}, open_parts=["z"])
     assert mixed.verdict == "mixed" and mixed.data == "a; b" and mixed.number == 1.5  # of what fails
@@ -220,13 +223,13 @@ def test_combine():
 def test_parts_are_corrected_by_holm():
     """One of ten parts just below its threshold by chance does not make a claim fail."""
     rng = np.random.default_rng(0)
-    barely = judge_at_most("obs-2", [1.0, 1.1, 1.2, 1.05, 1.3], 0.96)
+    barely = judge_mean("obs-2", [1.0, 1.1, 1.2, 1.05, 1.3], at_most=0.96)
     assert barely.verdict == "fails" and 0.01 < barely.p < 0.05
-    others = {f"part {k}": judge_at_most("obs-2", rng.normal(0, 1, 5), 0.1) for k in range(9)}
+    others = {f"part {k}": judge_mean("obs-2", rng.normal(0, 1, 5), at_most=0.1) for k in range(9)}
     verdict = combine("obs-2", {"barely": barely, **others})
     assert verdict.verdict == "undecided" and "barely: undecided over all parts, alone fails" in verdict.text
     # that all parts hold needs no correction
-    close = judge_at_most("obs-2", [1.0, 1.1, 1.2, 1.05, 1.3], 1.3)
+    close = judge_mean("obs-2", [1.0, 1.1, 1.2, 1.05, 1.3], at_most=1.3)
     assert 0.01 < close.p < 0.05 and combine("obs-2", {"a": close, "b": close}).verdict == "holds"
 
 
@@ -247,7 +250,9 @@ def test_book_lists_every_claim_of_the_chapter(tmp_path):
     book = ClaimBook(FigureStore("smoke", tmp_path))
     table = pd.read_csv(tmp_path / "claims.csv")
     assert list(table["id"]) == list(claims("mkl").index) and set(table["verdict"]) == {"open"}
-    book.record(judge_difference("om2-4", LOW, HIGH, text="One | pipe.", **about), figure="thesis-fig-4.3")
+    book.record(
+        judge_mean("om2-4", LOW, HIGH, at_most=0.0, text="One | pipe.", **about), figure="thesis-fig-4.3"
+    )
     book.record(not_testable("ufo-5", "Caltech-101 is not bundled."))
     table = read_verdicts(tmp_path).set_index("id")
     assert table.loc["om2-4", "verdict"] == "holds"
@@ -308,8 +313,8 @@ def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch):
         where = found.about("thesis-fig-4.1", of="Pendigits", unit="split", measure="points")
         whole = found.about("thesis-fig-4.1", unit="split")
         assert whole["tier"] == "simulated" and where["tier"] == "real"
-        parts = {"a": judge_at_least("om2-1", table["x"], 0.5, **where)}
-        return combine("om2-1", parts | {"b": judge_at_least("om2-1", table["x"], 2.0, **whole)})
+        parts = {"a": judge_mean("om2-1", table["x"], at_least=0.5, **where)}
+        return combine("om2-1", parts | {"b": judge_mean("om2-1", table["x"], at_least=2.0, **whole)})
 
     store = FigureStore("quick", tmp_path, chapter="mkl")
     store.save_table(pd.DataFrame({"x": numbers}), "thesis-fig-4.1", provenance=[REAL, MADE])

@@ -9,8 +9,8 @@ import pytest
 from companion.run.claims import (
     ClaimBook,
     Results,
-    judge_at_most,
     judge_exact,
+    judge_mean,
     read_parts,
     read_verdicts,
     with_original,
@@ -42,7 +42,7 @@ def finish(directory, chapter="mkl", seconds=1):
 def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypatch):
     monkeypatch.setattr("companion.run.gallery.files_of", lambda *_: {"jmlr-fig-5.csv", "jmlr-fig-6.csv"})
     book = results(tmp_path, jmlr_fig_6=(YEAST, 1))
-    book.record(judge_at_most("obs-1", [1, 2], 99, data="yeast"))
+    book.record(judge_mean("obs-1", [1, 2], at_most=99, data="yeast"))
     book.record(judge_exact("obs-2", True, data="flowers17", tier="original"))
     with pytest.raises(FileNotFoundError, match="PROFILE=quick DATA=original"):
         reference(tmp_path, "quick", "original")
@@ -50,7 +50,7 @@ def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypat
         tmp_path, "params", "data_tier=original", jmlr_fig_6=(FLOWERS, 1), jmlr_fig_5=(YEAST, 1),
         jmlr_fig_4=(FLOWERS, 1_000_000),
     )  # fmt: skip
-    theirs.record(judge_at_most("obs-1", [101, 101.2], 99, data="flowers17", tier="original"))
+    theirs.record(judge_mean("obs-1", [101, 101.2], at_most=99, data="flowers17", tier="original"))
     theirs.record(judge_exact("obs-2", False, data="flowers17", tier="original"))
     theirs.record(judge_exact("obs-3", True, data="yeast"))
     for _ in range(2):  # also where it is there already

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from companion.mkl.claims import clearest
-from companion.run.claims import judge, judge_difference
+from companion.run.claims import judge, judge_mean
 
 EMOJI = {"name": "emoji", "tier": "bundled"}
 
@@ -30,9 +30,9 @@ def written(tmp_path):
 
 def test_some_of_several_counts_how_many_were_tried():
     noise = np.array([-1.0, 1.0, -1.0, 1.0, 0.5, -0.5])
-    clear, close = (judge_difference("om2-2", noise - by, np.zeros(6)) for by in (3.0, 1.1))
-    worse = judge_difference("om2-2", noise + 3.0, np.zeros(6))
-    open_ = judge_difference("om2-2", noise, np.zeros(6))
+    clear, close = (judge_mean("om2-2", noise - by, np.zeros(6), at_most=0.0) for by in (3.0, 1.1))
+    worse = judge_mean("om2-2", noise + 3.0, np.zeros(6), at_most=0.0)
+    open_ = judge_mean("om2-2", noise, np.zeros(6), at_most=0.0)
     assert clearest([worse, clear, open_])._replace(p=0) == clear._replace(p=0)
     assert clearest([worse, clear])[-1] == clear[-1] and clearest([clear, worse]).p == 2 * clear.p
     assert clearest([close]).verdict == "holds" and clearest([close] + 4 * [worse]).verdict == "undecided"

@@ -7,11 +7,9 @@ from companion.protocol import where as rows
 from companion.run.claims import (
     LEVEL,
     combine,
-    judge_at_least,
     judge_bound,
-    judge_difference,
     judge_exact,
-    judge_ratio,
+    judge_mean,
     judge_slope,
     judges,
     not_testable,
@@ -49,7 +47,7 @@ def om2_1(found):
     for method, figure in (("OM2", "thesis-fig-4.1"), ("OBSCURE", "jmlr-fig-1")):
         on_4 = rows(found.table(figure), method=method, kernel=4)["weight"]
         where = found.about(figure, measure=f"weight of {method} on kernel 4")
-        parts[f"{method} puts at least 95% on kernel 4"] = judge_at_least("om2-1", on_4, 0.95, **where)
+        parts[f"{method} puts at least 95% on kernel 4"] = judge_mean("om2-1", on_4, at_least=0.95, **where)
     picked = [
         set(g.loc[g["weight"] > 1e-3, "kernel"]) == SEPARATES[target]
         for (target, _), g in silp.groupby(["target", "seed"])
@@ -73,12 +71,12 @@ def om2_2(found):
                 where = found.about(
                     "thesis-fig-4.2", measure=f"redundant cues: error at p = {p:g} minus at 2"
                 )
-                redundant[p] = judge_difference("om2-2", at[p], at[2.0], **where)
+                redundant[p] = judge_mean("om2-2", at[p], at[2.0], at_most=0.0, **where)
             else:
                 where = found.about(
                     "thesis-fig-4.2", measure=f"no redundant cue: error at p = 2 minus at {p:g}"
                 )
-                verdict = judge_difference("om2-2", at[2.0], at[p], margin=-SAME_ERROR, **where)
+                verdict = judge_mean("om2-2", at[2.0], at[p], at_most=SAME_ERROR, **where)
                 parts[f"no redundant cue: p = 2 is at most 0.2 points worse than p = {p:g}"] = verdict
     parts["redundant cues: some p below 2 is better than 2"] = clearest(redundant.values())
     return combine("om2-2", parts)
@@ -119,8 +117,8 @@ def om2_4(found):
     for method, name in names.items():
         both = last[["OM2", method]].dropna()
         where = found.about("thesis-fig-4.3", measure=f"online error of OM-2 minus {name}")
-        parts[f"lower online error than {name}"] = judge_difference(
-            "om2-4", both["OM2"], both[method], **where
+        parts[f"lower online error than {name}"] = judge_mean(
+            "om2-4", both["OM2"], both[method], at_most=0.0, **where
         )
     return combine("om2-4", parts)
 
@@ -142,11 +140,11 @@ def om2_5(found):
     error = found.about("thesis-fig-4.3", measure="test error of OM-2 minus 1-vs-All SILP")
     work = found.about("thesis-fig-4.3", measure="kernel rows read by OM-2 over those by SILP")
     parts = {
-        "after all epochs its error is at most 0.5 points above 1-vs-All SILP's": judge_difference(
-            "om2-5", om2["error"], silp["test_error"], margin=-MORE_ERROR, **error
+        "after all epochs its error is at most 0.5 points above 1-vs-All SILP's": judge_mean(
+            "om2-5", om2["error"], silp["test_error"], at_most=MORE_ERROR, **error
         ),
-        "it reads at most half as many kernel rows until then": judge_ratio(
-            "om2-5", level["rows"], silp["rows"], at_most=FRACTION, text=text, **work
+        "it reads at most half as many kernel rows until then": judge_mean(
+            "om2-5", level["rows"], silp["rows"], ratio=True, at_most=FRACTION, text=text, **work
         ),
     }
     return combine("om2-5", parts)
@@ -166,7 +164,7 @@ def om2_6(found):
         measure = f"error of {name} after {equal} epochs minus 1-vs-All SILP"
         where = found.about("thesis-fig-4.4", measure=measure)
         what = f"{name} has a lower test error than 1-vs-All SILP"
-        parts[what] = judge_difference("om2-6", tests[method], silp.loc[tests.index], **where)
+        parts[what] = judge_mean("om2-6", tests[method], silp.loc[tests.index], at_most=0.0, **where)
     return combine("om2-6", parts, text=picked(batch, "SILPMKL"))
 
 
@@ -204,11 +202,11 @@ def om2_8(found):
         f"mistakes grow at most like F^{LOGARITHM:g}, slower than ln F": judge_slope(
             "om2-8", x, y, at_most=LOGARITHM, runs=runs, measure=measure, **where
         ),
-        "control: on the same streams they grow faster at p = 2": judge_difference(
+        "control: on the same streams they grow faster at p = 2": judge_mean(
             "om2-8",
             exponent["2.0"],
             exponent["auto"],
-            lower_is_better=False,
+            at_least=0.0,
             relevant=0.0,
             measure=f"{measure}: at p = 2 minus at p of the corollary",
             **where,

@@ -7,17 +7,7 @@ decide nothing. Methods are compared where their certified gaps, each of its own
 
 import numpy as np
 
-from companion.run.claims import (
-    Verdict,
-    combine,
-    judge_at_most,
-    judge_close,
-    judge_difference,
-    judge_exact,
-    judge_ratio,
-    judge_slope,
-    judges,
-)
+from companion.run.claims import Verdict, combine, judge_exact, judge_mean, judge_slope, judges
 
 #: Relative certified gap at which methods are compared, that of the batch rivals' stopping rule.
 GAP = 0.05
@@ -96,7 +86,7 @@ def obs_1(found):
         about = found.about(figure, measure=measure, text=clock(np.divide(*seconds)))
         C = pairs[0][0]["chosen"].iloc[0].split(",")[0].replace("=", " = ")
         what = f"{figure}, {C}: sooner at {1 + np.median(levels):.3g} times the optimum"
-        parts[what] = by(judge_ratio, "obs-1", ours, theirs, at_most=1.0, relevant=TENTH, **about)
+        parts[what] = by(judge_mean, "obs-1", ours, theirs, ratio=True, at_most=1.0, relevant=TENTH, **about)
     return combine("obs-1", parts)
 
 
@@ -113,7 +103,7 @@ def obs_2(found):
         where = found.about("thesis-fig-4.5", measure=f"test error, OBSCURE minus {m}", text=out)
         ours, theirs = ([errors[a, s] for s in some] for a in ("OBSCURE", m))
         what = f"error at most 0.5 points above that of {m}, both at a certified gap of 5%"
-        parts[what] = by(judge_difference, "obs-2", ours, theirs, margin=-HALF_POINT, **where)
+        parts[what] = by(judge_mean, "obs-2", ours, theirs, at_most=HALF_POINT, **where)
         levels = np.maximum(ours, theirs) + HALF_POINT
         ours, theirs, *seconds = (
             [reached(runs[a, s], "test_error", at, work, False) for s, at in zip(some, levels, strict=True)]
@@ -125,7 +115,7 @@ def obs_2(found):
         if n:
             where["text"] += f" {m} ends with its first SVMs, those of the average kernel, in {n} splits."
         what = f"fewer kernel rows than {m} to half a point above the worse of these errors"
-        parts[what] = by(judge_ratio, "obs-2", ours, theirs, at_most=1.0, relevant=TENTH, **where)
+        parts[what] = by(judge_mean, "obs-2", ours, theirs, ratio=True, at_most=1.0, relevant=TENTH, **where)
     return combine("obs-2", parts)
 
 
@@ -143,7 +133,16 @@ def obs_3(found):
         ends = {m: [runs[m, *one]["test_error"].iloc[-1] for one in some] for m in ("OBSCURE", "LpMKL")}
         where["measure"] = "test error, OBSCURE minus p-norm MKL, mean over p"
         what = f"{where['data']}: errors within 1 point, at a certified gap of 5%"
-        parts[what] = by(judge_close, "obs-3", ends["OBSCURE"], ends["LpMKL"], 0.01, blocks=seeds, **where)
+        parts[what] = by(
+            judge_mean,
+            "obs-3",
+            ends["OBSCURE"],
+            ends["LpMKL"],
+            at_least=-0.01,
+            at_most=0.01,
+            blocks=seeds,
+            **where,
+        )
         theirs, ours, *seconds = (
             [
                 reached(runs[m, *one], "test_error", end + HALF_POINT, work, m == "OBSCURE")
@@ -155,7 +154,7 @@ def obs_3(found):
         where["measure"] = "kernel rows to within 0.5 point of the own final error, p-norm MKL over OBSCURE"
         where["text"] = f"{out} {clock(np.divide(*seconds))}".strip()
         what = f"{where['data']}: OBSCURE with at most a tenth of the kernel rows"
-        parts[what] = by(judge_ratio, "obs-3", theirs, ours, at_least=10.0, blocks=seeds, **where)
+        parts[what] = by(judge_mean, "obs-3", theirs, ours, ratio=True, at_least=10.0, blocks=seeds, **where)
     return combine("obs-3", parts)
 
 
@@ -209,14 +208,14 @@ def obs_5(found):
     where = found.about("jmlr-fig-5", measure="test error, online stage minus both stages")
     parts = {
         f"{most} kernels: at most 1 point above both stages": by(
-            judge_difference, "obs-5", online["final_error"], online["batch_error"], margin=-0.01, **where
+            judge_mean, "obs-5", online["final_error"], online["batch_error"], at_most=0.01, **where
         )
     }
     where["measure"] = "kernel rows of both stages to a certified gap of 5% over those of the online stage"
     out = dropped(np.count_nonzero(~there), "splits that did not come to it")
     where["text"] = f"{out} {clock((seconds / online['seconds'])[there])}".strip()
     parts[f"{most} kernels: with at most a tenth of the kernel rows"] = by(
-        judge_ratio, "obs-5", full[there], online["rows"][there], at_least=10.0, **where
+        judge_mean, "obs-5", full[there], online["rows"][there], ratio=True, at_least=10.0, **where
     )
     for task, every in found.table("jmlr-fig-4").groupby("task", sort=False):
         table = every[every["converged"]]
@@ -228,18 +227,25 @@ def obs_5(found):
         where |= {"data": f"{where['data']}, {name}", "text": out}
         blocks, ours, both = {"blocks": table["seed"]}, table["online_error"], table["test_error"]
         parts[f"{name}: at most 1 point above both stages"] = by(
-            judge_difference, "obs-5", ours, both, margin=-0.01, **blocks, **where
+            judge_mean, "obs-5", ours, both, at_most=0.01, **blocks, **where
         )
         where["measure"] = "kernel rows of both stages over those of the online stage, mean over p"
         where["text"] = f"{out} {clock(table['seconds'] / table['online_seconds'])}".strip()
         parts[f"{name}: with at most a tenth of the kernel rows"] = by(
-            judge_ratio, "obs-5", table["rows"], table["online_rows"], at_least=10.0, **blocks, **where
+            judge_mean,
+            "obs-5",
+            table["rows"],
+            table["online_rows"],
+            ratio=True,
+            at_least=10.0,
+            **blocks,
+            **where,
         )
     return combine("obs-5", parts)
 
 
 def final_errors(found, claim, pairs):
-    """`judge_difference` of errors for each of some pairs of methods: (ours, other, margin).
+    """`judge_mean` of differences of errors for each of some pairs of methods: (ours, other, margin).
 
     On the splits that both have, of which some methods have more than others.
 
@@ -261,7 +267,7 @@ def final_errors(found, claim, pairs):
                 where["text"] = f"{out} {picked(table, other)}".strip()
             limit = f"at most {-100 * margin:g} points above" if margin else "below"
             what = f"{of}the error of {ours} is {limit} that of {other}"
-            parts[what] = by(judge_difference, claim, both[ours], both[other], margin=margin, **where)
+            parts[what] = by(judge_mean, claim, both[ours], both[other], at_most=-margin, **where)
     return combine(claim, parts)
 
 
@@ -311,11 +317,11 @@ def obs_8(found):
     where = found.about("thesis-fig-4.8-60000", measure="test error after 10 epochs on 60,000 digits")
     errors = runs.loc[runs["n_train"] == runs["n_train"].max(), "test_error"]
     what = "at most half a point above the paper's 1.95%, on the same test digits"
-    parts = {what: judge_at_most("obs-8", errors, 0.0245, **where)}
+    parts = {what: judge_mean("obs-8", errors, at_most=0.0245, **where)}
     where["unit"] = "test digit"
     where["measure"] = "test error on 60,000 digits minus that on 20,000 after 500 epochs"
     what = "better than on 20,000 samples after 500 epochs (the paper: by 0.45 points)"
-    parts[what] = by(judge_difference, "obs-8", digits[most], digits[fewer], relevant=0.002, **where)
+    parts[what] = by(judge_mean, "obs-8", digits[most], digits[fewer], at_most=0.0, relevant=0.002, **where)
     return combine("obs-8", parts)
 
 
@@ -329,7 +335,7 @@ def ufo_1(found):
     where = found.about("thesis-fig-4.9-left", measure="objective after one epoch, OBSCURE over UFO-MKL")
     parts = {
         "after one epoch OBSCURE has the lower objective": by(
-            judge_ratio, "ufo-1", first["OBSCURE"], first["UFOMKL"], at_most=1.0, **where
+            judge_mean, "ufo-1", first["OBSCURE"], first["UFOMKL"], ratio=True, at_most=1.0, **where
         )
     }
     levels = np.maximum(end["OBSCURE"], end["UFOMKL"])
@@ -341,7 +347,7 @@ def ufo_1(found):
     where["measure"] = "kernel rows to the objective that both come to, UFO-MKL over OBSCURE"
     where["text"] = clock(np.divide(*seconds))
     what = "UFO-MKL comes with fewer kernel rows to the objective that both reach"
-    parts[what] = by(judge_ratio, "ufo-1", ours, theirs, at_most=1.0, relevant=TENTH, **where)
+    parts[what] = by(judge_mean, "ufo-1", ours, theirs, ratio=True, at_most=1.0, relevant=TENTH, **where)
     return combine("ufo-1", parts)
 
 
@@ -356,17 +362,17 @@ def ufo_2(found):
     ours, theirs = most["rows"]["OBSCURE"], most["rows"]["UFOMKL sparse"]
     parts = {
         "at alpha = 0.005 at most a third of the kernel rows": by(
-            judge_ratio, "ufo-2", ours, theirs, at_least=3.0, **where
+            judge_mean, "ufo-2", ours, theirs, ratio=True, at_least=3.0, **where
         )
     }
     for m, alpha in (("UFOMKL", 0), ("UFOMKL sparse", 0.005)):
         measure = f"test error, UFO-MKL at alpha = {alpha:g} minus OBSCURE"
         parts[f"at alpha = {alpha:g} an error at most 0.5 points higher"] = by(
-            judge_difference,
+            judge_mean,
             "ufo-2",
             most["test_error"][m],
             most["test_error"]["OBSCURE"],
-            margin=-HALF_POINT,
+            at_most=HALF_POINT,
             **found.about("thesis-fig-4.10", measure=measure),
         )
     return combine("ufo-2", parts)
@@ -389,7 +395,7 @@ def ufo_3(found):
     def differ(a, b, margin):
         both = error[[a, b]].dropna()
         measure = f"test error at alpha = {a:g} minus that at {b:g}"
-        return by(judge_difference, "ufo-3", both[a], both[b], margin=margin, **where | {"measure": measure})
+        return by(judge_mean, "ufo-3", both[a], both[b], at_most=-margin, **where | {"measure": measure})
 
     most, some = table["n_kernels"].max(), kept[middle].dropna()
     zeros = where | {"measure": f"share of {most} kernels kept, largest", "n": len(some)}

@@ -4,7 +4,7 @@ Figure 6.2's unit of repetition is the target, in which its draws are nested; fi
 task's training samples, with the task's classes and priors as they are.
 """
 
-from companion.run.claims import combine, judge_at_least, judge_difference, judge_exact, judges
+from companion.run.claims import combine, judge_exact, judge_mean, judges
 
 #: Few samples, and from where on the thesis says that MKTL gains, in samples of each class.
 FEW, ENOUGH = 5, 5
@@ -33,21 +33,19 @@ def _tasks(found):
         yield name, mine.pivot(index=["n_per_class", "seed"], columns="method", values="accuracy")
 
 
-def _over_targets(found, runs, ours, other, says, **how):
-    """Is one method better than another, in the mean over targets?"""
+def _over_targets(found, runs, ours, other, says, at_least=0.0):
+    """Is one method better than another by `at_least`, in the mean over targets?"""
     where = found.about("thesis-fig-6.2-mean", measure=f"accuracy of {ours} minus {other}, {says}")
     blocks = runs.index.get_level_values("target")
-    how = {"lower_is_better": False, "blocks": blocks, **how}
-    return judge_difference(found.claim, runs[ours], runs[other], **how, **where)
+    return judge_mean(found.claim, runs[ours], runs[other], at_least=at_least, blocks=blocks, **where)
 
 
-def _over_draws(found, name, table, ours, other, says, **how):
+def _over_draws(found, name, table, ours, other, says, at_least=0.0):
     """The same in the mean over draws of a task."""
     says = f"accuracy of {ours} minus {other}, {name}, {says}"
     where = found.about("thesis-fig-6.3", of=_DATA[name], measure=says)
     blocks = table.index.get_level_values("seed")
-    how = {"lower_is_better": False, "blocks": blocks, **how}
-    return judge_difference(found.claim, table[ours], table[other], **how, **where)
+    return judge_mean(found.claim, table[ours], table[other], at_least=at_least, blocks=blocks, **where)
 
 
 @judges("mktl-1")
@@ -76,7 +74,7 @@ def mktl_2(found):
     for method in ("MKTL", "MKTL weighted"):
         for n, mine in runs.groupby("n_positive"):
             some = f"{n} positive{'s' * (n > 1)}"
-            part = _over_targets(found, mine, method, "PriorFeatures", some, margin=-WORSE)
+            part = _over_targets(found, mine, method, "PriorFeatures", some, at_least=-WORSE)
             parts[f"{method} at most a point below Prior-Features with {some}"] = part
         part, shown = _in_every_class(found, runs, method)
         what = f"in every class, over numbers of positives ({shown})"
@@ -92,7 +90,7 @@ def _in_every_class(found, runs, method):
     for target, mine in runs.groupby("target"):
         draws = mine.index.get_level_values("seed")
         short = mine[method] - mine["PriorFeatures"]
-        each[target] = judge_at_least(found.claim, short, -WORSE_IN_CLASS, blocks=draws, **where)
+        each[target] = judge_mean(found.claim, short, at_least=-WORSE_IN_CLASS, blocks=draws, **where)
     part = combine(found.claim, each)._replace(text="", parts=())
     if part.verdict in ("mixed", "fails"):  # one class is enough
         part = part._replace(verdict="fails", p=min(1.0, part.p * len(each)))
@@ -127,7 +125,7 @@ def mktl_4(found):
     says = "mean over all numbers of samples"
     table = table.rename(columns="MKTL with {} priors".format)
     pair = [f"MKTL with {n} priors" for n in (more, less)]
-    return _over_draws(found, "objects", table, *pair, says, margin=COUNTS)
+    return _over_draws(found, "objects", table, *pair, says, at_least=COUNTS)
 
 
 @judges("mktl-5")
@@ -136,7 +134,7 @@ def mktl_5(found):
     says = "mean over all numbers of samples"
     parts = {
         f"{name}: p auto at most {100 * COUNTS:g} points below a chosen p": _over_draws(
-            found, name, table, "MKTL auto", "MKTL", says, margin=-COUNTS
+            found, name, table, "MKTL auto", "MKTL", says, at_least=-COUNTS
         )
         for name, table in _tasks(found)
     }

@@ -7,24 +7,13 @@ is a new one of samples, bags and candidates in each of them, a corpus a new one
 
 from functools import partial
 
-from companion.run.claims import (
-    combine,
-    judge_at_least,
-    judge_at_most,
-    judge_bound,
-    judge_close,
-    judge_difference,
-    judge_exact,
-    judges,
-)
+from companion.run.claims import combine, judge_bound, judge_exact, judge_mean, judges
 
 RIVALS = ("CLSVM", "MIMLSVM", "M3MIML")
 POINTS = 0.05  # what "close", "little" and "gains 5 points" mean
 SETTLED = 0.01  # MMS's tolerance: a round whose objective is so near the last one's ends the procedure
 AMBIGUOUS = ("lost", "msrcv2", "birdsong")  # with DATA=original: five folds, whose training parts overlap
 PLACES = {"in L": "n_candidates", "in P_c, P_a": "hardness"}
-
-higher = partial(judge_difference, lower_is_better=False)
 
 
 def with_all(table):
@@ -46,7 +35,9 @@ def mms_1(found):
     for name, about, mean in by_set(with_all(found.table("thesis-fig-5.3")), found):
         for other in RIVALS:
             where = about(measure=f"accuracy of MMS minus {other}")
-            parts[f"{name}: above {other}"] = higher("mms-1", mean["MMS"], mean[other], **where)
+            parts[f"{name}: above {other}"] = judge_mean(
+                "mms-1", mean["MMS"], mean[other], at_least=0.0, **where
+            )
     return combine("mms-1", parts)
 
 
@@ -55,7 +46,7 @@ def mms_2(found):
     parts = {}
     for name, about, mean in by_set(found.table("thesis-fig-5.3"), found):
         where = about(measure="accuracy of MMS minus MC-SVM")
-        parts[name] = higher("mms-2", mean["MMS"], mean["MC-SVM"], margin=-POINTS, **where)
+        parts[name] = judge_mean("mms-2", mean["MMS"], mean["MC-SVM"], at_least=-POINTS, **where)
     return combine("mms-2", parts, text="Mean over L, P_c and P_a; within 5 points counts as close.")
 
 
@@ -76,10 +67,12 @@ def mms_3(found):
         lost = falls(table, place)
         about = partial(found.about, "thesis-fig-5.3", blocks=lost.index.get_level_values("seed"))
         where = about(measure=f"fall of MMS {said}")
-        parts[f"at most 5 points {said}"] = judge_at_most("mms-3", lost["MMS"], POINTS, **where)
+        parts[f"at most 5 points {said}"] = judge_mean("mms-3", lost["MMS"], at_most=POINTS, **where)
     for other in RIVALS:  # at the hardest P_c and P_a: of L the thesis says only that MMS falls little
         where = about(measure=f"fall of {other} {said}")
-        parts[f"{other} more than 5 points {said}"] = judge_at_least("mms-3", lost[other], POINTS, **where)
+        parts[f"{other} more than 5 points {said}"] = judge_mean(
+            "mms-3", lost[other], at_least=POINTS, **where
+        )
     text = "Means over the data sets, from the least to the largest L and from P_c = P_a = 0 to 0.5."
     easy = table[(table["hardness"] == 0.0) & (table["method"] == "MIMLSVM")]["accuracy"].mean()
     return combine("mms-3", parts, text=f"{text} MIMLSVM names {easy:.0%} right at P_c = P_a = 0.")
@@ -115,10 +108,12 @@ def mms_4(found):
     exact, table = found.table("thesis-alg-8.exact"), ends(rounds)
     done = table[table["ended"]]
     where = found.about("thesis-alg-8", blocks=done["seed"], measure="rounds until the objective settles")
-    parts = {"settles in at most five rounds": judge_at_most("mms-4", done["settled"], 5.0, **where)}
+    parts = {"settles in at most five rounds": judge_mean("mms-4", done["settled"], at_most=5.0, **where)}
     for name, mine in done.groupby("name", sort=False):
         where = found.about("thesis-alg-8", of=name, measure="gain in accuracy over the first round")
-        parts[f"{name}: gains 5 points and more"] = judge_at_least("mms-4", mine["gain"], POINTS, **where)
+        parts[f"{name}: gains 5 points and more"] = judge_mean(
+            "mms-4", mine["gain"], at_least=POINTS, **where
+        )
     said = f"{len(table) - len(done)} of {len(table)} runs did not end by themselves and are left out. "
     said += (
         f"The last round run is number {table['run'].mean():.1f} on average, {table['run'].max()} at most; "
@@ -142,10 +137,12 @@ def mms_5(found):
         about = partial(found.about, "thesis-alg-10-trained", of=of, blocks=draws)
         where = about(measure=f"share of bags with the exact answer, trained scores, {said}")
         of_bags = wide["same"]["heap"]
-        parts[f"{said}: the exact answer in 95%"] = judge_at_least("mms-5", of_bags, 0.95, **where)
+        parts[f"{said}: the exact answer in 95%"] = judge_mean("mms-5", of_bags, at_least=0.95, **where)
         where = about(measure=f"accuracy with Algorithm 10 minus exact, {said}")
         pair = wide["accuracy"]["heap"], wide["accuracy"]["exact"]
-        parts[f"{said}: accuracy within half a point"] = judge_close("mms-5", *pair, 0.005, **where)
+        parts[f"{said}: accuracy within half a point"] = judge_mean(
+            "mms-5", *pair, at_least=-0.005, at_most=0.005, **where
+        )
     return combine("mms-5", parts, text="The thesis says it of names, where Algorithm 10 was to be used.")
 
 
@@ -166,7 +163,7 @@ def mms_6(found):
         wide = naming(found, "thesis-tab-5.1", column)
         for a, b in pairs:
             where = found.about("thesis-tab-5.1-runs", measure=f"{column}: {a} minus {b}")
-            parts[f"{column}: {a} above {b}"] = higher("mms-6", wide[a], wide[b], **where)
+            parts[f"{column}: {a} above {b}"] = judge_mean("mms-6", wide[a], wide[b], at_least=0.0, **where)
     for name in filter(lambda name: found.has(f"thesis-tab-5.1-{name}"), AMBIGUOUS):
         runs = found.table(f"thesis-tab-5.1-{name}.runs")
         for column, pairs in order.items():
@@ -174,7 +171,9 @@ def mms_6(found):
             for a, b in (pair for pair in pairs if wide.columns.isin(pair).sum() == 2):
                 where = {"unit": "fold", "measure": f"{column}: {a} minus {b}"}
                 where = found.about(f"thesis-tab-5.1-{name}", **where)
-                parts[f"{name}, {column}: {a} above {b}"] = higher("mms-6", wide[a], wide[b], **where)
+                parts[f"{name}, {column}: {a} above {b}"] = judge_mean(
+                    "mms-6", wide[a], wide[b], at_least=0.0, **where
+                )
     return combine("mms-6", parts, text="The order, not the numbers, which belong to other pictures.")
 
 
@@ -184,7 +183,9 @@ def mms_7(found):
     for column in ("assignment", "recognition"):
         wide = naming(found, "thesis-tab-5.3", column)
         where = found.about("thesis-tab-5.3-runs", measure=f"{column}: MMS with indicators minus without")
-        parts[f"indicators improve {column}"] = higher("mms-7", wide["MMS positions"], wide["MMS"], **where)
+        parts[f"indicators improve {column}"] = judge_mean(
+            "mms-7", wide["MMS positions"], wide["MMS"], at_least=0.0, **where
+        )
     return combine("mms-7", parts, text="The thesis: 3.8 and 1.4 points.")
 
 
@@ -201,7 +202,7 @@ def mms_8(found):
     def better(ours, other, what, of=slice(None)):
         ours, other = (shares[one].loc[(slice(None), of)] for one in (ours, other))
         where = found.about("thesis-fig-5.6", blocks=ours.index.get_level_values("seed"), measure=what)
-        return higher("mms-8", ours, other, **where)
+        return judge_mean("mms-8", ours, other, at_least=0.0, **where)
 
     parts = {}
     for c in ("assignment", "recognition"):

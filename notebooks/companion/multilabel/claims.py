@@ -1,6 +1,6 @@
 """What the claims of the chapter are judged by: measurements of several draws of every set."""
 
-from companion.run.claims import combine, judge_close, judge_difference, judge_ratio, judge_slope, judges
+from companion.run.claims import combine, judge_mean, judge_slope, judges
 
 #: The methods that learn one combination for all classes, and those that learn one for each.
 SHARED, PER_CLASS = ("MLMKLSA", "MLMKLSum"), ("GMKL", "SimpleMKL", "VSKL")
@@ -21,8 +21,8 @@ def mlmkl_1(found):
     for name, auc in by_set(found.table("mlmkl-tab-1.runs"), "auc"):
         for rival in ("MLMKLSum", *PER_CLASS, "AverageKernelSVM"):
             where = found.about("mlmkl-tab-1", name, measure=f"AUC of SA minus that of {rival}")
-            parts[f"{name}: SA has a better mean AUC than {rival}"] = judge_difference(
-                "mlmkl-1", auc["MLMKLSA"], auc[rival], lower_is_better=False, **where
+            parts[f"{name}: SA has a better mean AUC than {rival}"] = judge_mean(
+                "mlmkl-1", auc["MLMKLSA"], auc[rival], at_least=0.0, **where
             )
     return combine("mlmkl-1", parts)
 
@@ -35,8 +35,8 @@ def mlmkl_2(found):
         for one in SHARED:
             for rival in PER_CLASS:
                 where = found.about("mlmkl-tab-1", name, measure=f"SVMs of {one} over those of {rival}")
-                parts[f"{name}: {one} solves at most a third of the SVMs of {rival}"] = judge_ratio(
-                    "mlmkl-2", solved[one], solved[rival], at_most=1 / 3, **where
+                parts[f"{name}: {one} solves at most a third of the SVMs of {rival}"] = judge_mean(
+                    "mlmkl-2", solved[one], solved[rival], ratio=True, at_most=1 / 3, **where
                 )
     for column, what in (("n_combined", "combinations of kernels"), ("seconds", "seconds")):
         of = {name: values.median() for name, values in by_set(table, column)}
@@ -75,8 +75,8 @@ def mlmkl_4(found):
     for column, what in (("moved", "the weights returned (SA averages)"), ("swing", "the present weights")):
         for name, way in by_set(table, column):
             where = found.about("mlmkl-fig-2", name, measure=f"total variation of {what}, Sum over SA")
-            parts[f"{name}: {what} of Sum vary at least twice as much"] = judge_ratio(
-                "mlmkl-4", way["MLMKLSum"], way["MLMKLSA"], at_least=2.0, **where
+            parts[f"{name}: {what} of Sum vary at least twice as much"] = judge_mean(
+                "mlmkl-4", way["MLMKLSum"], way["MLMKLSA"], ratio=True, at_least=2.0, **where
             )
     return combine("mlmkl-4", parts)
 
@@ -92,19 +92,19 @@ def mlmkl_5(found):
 
     last, small = ends("mlmkl-fig-3", "delta"), ends("mlmkl-fig-4", "factor")
     parts = {
-        f"delta = {d:g} ends above {e:g}": judge_difference(
+        f"delta = {d:g} ends above {e:g}": judge_mean(
             "mlmkl-5",
             last[d],
             last[e],
-            lower_is_better=False,
+            at_least=0.0,
             **found.about("mlmkl-fig-3", measure=f"AUC at the end, delta {d:g} minus {e:g}"),
         )
         for d in (0.2, 0.6)
         for e in (0.0, 1.0)
     }
     where = found.about("mlmkl-fig-4", measure="AUC at the end, middle minus small step")
-    parts["the two smaller steps agree within a point"] = judge_close(
-        "mlmkl-5", small[3.0], small[0.3], 0.01, **where
+    parts["the two smaller steps agree within a point"] = judge_mean(
+        "mlmkl-5", small[3.0], small[0.3], at_least=-0.01, at_most=0.01, **where
     )
     return combine("mlmkl-5", parts)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from companion.run.claims import combine, judge_bound, judge_difference, judge_ratio, judge_slope, judges
+from companion.run.claims import combine, judge_bound, judge_mean, judge_slope, judges
 
 PENDIGITS, SIMULATED = "pendigits", "random streams"
 FEW = 0.03  # "a few points", by how much OKS-SVM may be worse
@@ -29,21 +29,21 @@ def oks_1(found):
     for table, about in _by_data(found, "oks-tab-1-pairs", "oks-tab-2-pairs", "oks-tab-1-leaves"):
         ours, other = (table[table["method"] == m].set_index("name") for m in ("OKS", "MuSVM"))
         other = other.loc[ours.index]
-        parts[f"at most 3 points less accurate, {about['data']}"] = judge_difference(
+        parts[f"at most 3 points less accurate, {about['data']}"] = judge_mean(
             "oks-1",
             ours["accuracy"],
             other["accuracy"],
-            lower_is_better=False,
-            margin=-FEW,
+            at_least=-FEW,
             **about,
             measure="accuracy of OKS-SVM minus MuSVM",
         )
         if (ours["n_kernels"] >= FULL).all():
             for column, what in (("kernel_values", "kernel values computed"), ("svms", "SVMs solved")):
-                parts[f"{what}, at most a fifteenth, {about['data']}"] = judge_ratio(
+                parts[f"{what}, at most a fifteenth, {about['data']}"] = judge_mean(
                     "oks-1",
                     ours[column],
                     other[column],
+                    ratio=True,
                     at_most=LESS,
                     **about,
                     measure=f"{what} by OKS-SVM over MuSVM",
@@ -67,13 +67,13 @@ def oks_2(found):
         mean, spread = (
             mine.groupby(["name", "method"])["accuracy"].agg(how).unstack() for how in ("mean", "std")
         )
-        said = {"lower_is_better": False, "measure": "accuracy of OKS' kernels minus SOM's"}
-        parts[f"better on the mean of pairs, {about['data']}"] = judge_difference(
-            "oks-2", mean["OKS"], mean["SOM"], **said, **about
+        said = {"measure": "accuracy of OKS' kernels minus SOM's"}
+        parts[f"better on the mean of pairs, {about['data']}"] = judge_mean(
+            "oks-2", mean["OKS"], mean["SOM"], at_least=0.0, **said, **about
         )
         said = "standard deviation over seeds, OKS minus SOM"
-        parts[f"spreading less, {about['data']}"] = judge_difference(
-            "oks-2", spread["OKS"], spread["SOM"], measure=said, **about
+        parts[f"spreading less, {about['data']}"] = judge_mean(
+            "oks-2", spread["OKS"], spread["SOM"], at_most=0.0, measure=said, **about
         )
     return combine("oks-2", parts)
 
@@ -136,12 +136,11 @@ def oks_5(found):
         printed.append(f"{np.mean(as_drawn):.3f} on {about['data']}")
         few, draws = min(5, table["kernel"].max() // 2), _drawn_together(table["name"].unique())
         about["unit"] = about["unit"] if len(set(draws)) == len(draws) else "draw of species"
-        parts[f"{few} best above {few} worst, {about['data']}"] = judge_difference(
+        parts[f"{few} best above {few} worst, {about['data']}"] = judge_mean(
             "oks-5",
             gaps,
             np.zeros(len(gaps)),
-            lower_is_better=False,
-            margin=WIDE,
+            at_least=WIDE,
             measure="accuracy of the best minus the worst, ranked on one half of the test, seen on the other",
             blocks=draws,
             **about,

@@ -4,15 +4,7 @@ A permutation draws, from one set of data, what learns and in which order; all m
 interval is about other permutations of these samples, not about other drawings or drives.
 """
 
-from companion.run.claims import (
-    combine,
-    judge_at_least,
-    judge_bound,
-    judge_close,
-    judge_difference,
-    judge_ratio,
-    judges,
-)
+from companion.run.claims import combine, judge_bound, judge_mean, judges
 
 #: Data -> the figure that has its learning curves. Each is a part.
 CURVES = {
@@ -38,7 +30,7 @@ def _ours_against(found, rivals):
         errors, where = at_end(found.table(figure)), found.about(figure)
         for rival in rivals(errors.columns):
             where["measure"] = f"error of OMCL-BM minus that of {rival}"
-            difference = judge_difference(found.claim, errors["OMCL-BM"], errors[rival], **where)
+            difference = judge_mean(found.claim, errors["OMCL-BM"], errors[rival], at_most=0.0, **where)
             parts[f"{name}, {rival}"] = difference
     return parts
 
@@ -64,10 +56,12 @@ def omcl_3(found):
     parts = {}
     for method, share in (("OMCL-BM", 0.75), ("OMCL-BM sparser", 0.5)):
         where["measure"] = f"support of {method} over OMCL-PERC's"
-        ratio = judge_ratio("omcl-3", support[method], support["OMCL-PERC"], at_most=share, **where)
+        ratio = judge_mean(
+            "omcl-3", support[method], support["OMCL-PERC"], ratio=True, at_most=share, **where
+        )
         parts[f"{method}, less than {share:g} of the support"] = ratio
         where["measure"] = f"error of {method} minus OMCL-PERC's (1 point allowed)"
-        gap = judge_difference("omcl-3", errors[method], errors["OMCL-PERC"], margin=-0.01, **where)
+        gap = judge_mean("omcl-3", errors[method], errors["OMCL-PERC"], at_most=0.01, **where)
         parts[f"{method}, error within 1 point"] = gap
     return combine("omcl-3", parts)
 
@@ -79,7 +73,7 @@ def omcl_4(found):
         support, online = at_end(table, "support"), at_end(table, "online_error")["OMCL-PERC"].mean()
         where = found.about("thesis-fig-3.2", of=name, measure="support of OMCL-BM over OMCL-PERC's")
         sizes = support["OMCL-BM"], support["OMCL-PERC"]
-        close = judge_ratio("omcl-4", *sizes, at_least=0.8, at_most=1.2, **where)
+        close = judge_mean("omcl-4", *sizes, ratio=True, at_least=0.8, at_most=1.2, **where)
         parts[f"{name}, where OMCL-PERC errs on {online:.0%} while it learns"] = close
     return combine("omcl-4", parts, text="Close: within a fifth.")
 
@@ -90,11 +84,10 @@ def omcl_5(found):
     for name, figure in (("objects", "thesis-fig-3.6"), ("robot", "thesis-fig-3.3")):
         table = found.table(f"{figure}.runs")
         where = found.about(figure, measure="mean weight on the diagonals minus mean off them")
-        how = {"lower_is_better": False, "relevant": 0.0}
-        above = judge_difference("omcl-5", table["diagonal"], table["off"], **how, **where)
+        above = judge_mean("omcl-5", table["diagonal"], table["off"], at_least=0.0, relevant=0.0, **where)
         parts[f"{name}, diagonal above the rest"] = above
         where["measure"] = "share of classes whose largest weight is on a diagonal"
-        parts[f"{name}, most largest weights"] = judge_at_least("omcl-5", table["rows"], 0.5, **where)
+        parts[f"{name}, most largest weights"] = judge_mean("omcl-5", table["rows"], at_least=0.5, **where)
     return combine("omcl-5", parts)
 
 
@@ -104,7 +97,9 @@ def omcl_6(found):
     for name, share in TIES.items():
         ties = at_end(found.table(CURVES[name]), "tied")["Vote"]
         where = found.about(CURVES[name], measure=f"share of tied test samples minus the thesis' {share:.0%}")
-        close = judge_close("omcl-6", ties, 0.0 * ties + share, share / 2, **where)
+        close = judge_mean(
+            "omcl-6", ties, 0.0 * ties + share, at_least=-(share / 2), at_most=share / 2, **where
+        )
         parts[f"{name}, {share:.0%} and no more than half of it more or less"] = close
     return combine("omcl-6", parts)
 
@@ -130,5 +125,5 @@ def omcl_8(found):
     for name, runs in table[table["method"] == "OMCL-BM"].groupby("data", sort=False):
         where = found.about(CURVES[name]) | {"figure": "thesis-sec-3.3"}
         where["measure"] = "error of OMCL-BM, averaged minus last"
-        parts[name] = judge_difference("omcl-8", runs["average"], runs["last"], **where)
+        parts[name] = judge_mean("omcl-8", runs["average"], runs["last"], at_most=0.0, **where)
     return combine("omcl-8", parts)

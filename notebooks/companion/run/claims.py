@@ -56,13 +56,9 @@ __all__ = [
     "combine",
     "holm",
     "judge",
-    "judge_at_least",
-    "judge_at_most",
     "judge_bound",
-    "judge_close",
-    "judge_difference",
     "judge_exact",
-    "judge_ratio",
+    "judge_mean",
     "judge_slope",
     "judges",
     "not_testable",
@@ -89,8 +85,8 @@ class Verdict(NamedTuple):
 
     Examples
     --------
-    >>> from companion.run.claims import Verdict, judge_at_most
-    >>> found = judge_at_most("omcl-6", [0.04, 0.05, 0.06], 0.2, measure="share of ties", unit="permutation")
+    >>> from companion.run.claims import Verdict, judge_mean
+    >>> found = judge_mean("omcl-6", [0.04, 0.05, 0.06], at_most=0.2, measure="ties", unit="run")
     >>> isinstance(found, Verdict), found.n, round(found.low, 3), round(found.high, 3)
     (True, 3, 0.025, 0.075)
     """
@@ -261,111 +257,77 @@ def _samples(**named):
     return found
 
 
-def judge_at_most(claim, values, bound, *, blocks=None, **about):
-    """Claim: the mean of `values`, shape (n_values,), is at most `bound`.
-
-    `claim` is an id in ``claims.csv``; `blocks` names each value's unit of repetition where it has several;
-    `about` has the verdict's ``measure``, ``data``, ``unit``, ``tier``, ``text`` and ``figure``; so in all
-    functions here.
-
-    Examples
-    --------
-    >>> from companion.run.claims import judge_at_most
-    >>> judge_at_most("omcl-6", [0.04, 0.05, 0.06], 0.2).verdict
-    'holds'
-    """
-    return _decide(claim, _estimate(*_samples(values=values), blocks), at_most=bound, **about)
-
-
-def judge_at_least(claim, values, bound, *, blocks=None, **about):
-    """Claim: the mean of `values` is at least `bound`.
-
-    Examples
-    --------
-    >>> from companion.run.claims import judge_at_least
-    >>> judge_at_least("omcl-6", [0.04, 0.05, 0.06], 0.2).verdict
-    'fails'
-    """
-    return _decide(claim, _estimate(*_samples(values=values), blocks), at_least=bound, **about)
-
-
-def judge_difference(
-    claim, ours, other, *, lower_is_better=True, margin=0.0, relevant=None, blocks=None, text="", **about
+def judge_mean(
+    claim,
+    values,
+    baseline=None,
+    at_least=None,
+    at_most=None,
+    *,
+    ratio=False,
+    relevant=None,
+    blocks=None,
+    text="",
+    **about,
 ):
-    """Claim: `ours` is better than `other` on average, by at least `margin`.
+    """Claim: the mean of `values`, or of their paired differences to `baseline`, lies in a stated range.
 
-    Where two methods are equal, no number of runs parts their difference from zero: a claim that one is
-    better fails, too, if the interval lies below the smallest difference that matters.
+    It holds if the whole 95% interval lies in the range, fails if all of it lies outside, else it is
+    undecided. Where two methods are equal, no number of runs parts their difference from zero: a claim that
+    one is better fails, too, if the interval lies below the smallest difference that matters.
 
     Parameters
     ----------
     claim : str
-    ours, other : array-like of shape (n_repetitions,)
-        Paired repetitions: the same splits. The verdict's number is ``mean(ours) - mean(other)``.
-    lower_is_better : bool
-        True for errors and times, False for accuracies.
-    margin : float
-        Smallest difference that counts; negative: how much worse `ours` may be (a claim of "at least as
-        good").
+        An id in ``claims.csv``.
+    values : array-like of shape (n_repetitions,)
+    baseline : array-like of shape (n_repetitions,), optional
+        Paired repetitions: the same splits. The verdict's number is the mean of ``values - baseline``.
+    at_least, at_most : float, optional
+        Ends of the range; at least one is given. "Not worse by more than a point" is ``at_most=0.01`` of an
+        error and ``at_least=-0.01`` of an accuracy.
+    ratio : bool
+        Geometric mean of ``values / baseline``, both positive, in place of differences.
     relevant : float, optional
-        Smallest difference that matters; by default `RELEVANT`, a point of error or accuracy, where the
-        margin is zero, and otherwise zero.
+        Smallest difference that matters: outside is also what passes an end by less. By default `RELEVANT`, a
+        point of error or accuracy, where a difference is to be above or below 0, and otherwise 0.
+    blocks : array-like of shape (n_repetitions,), optional
+        Each value's unit of repetition, where it has several.
+    **about
+        The verdict's ``measure``, ``data``, ``unit``, ``tier``, ``figure``; so in all functions here.
 
     Examples
     --------
-    >>> from companion.run.claims import judge_difference
-    >>> found = judge_difference("omcl-2", ours=[0.10, 0.11, 0.09], other=[0.20, 0.22, 0.19])
-    >>> found.verdict, round(found.number, 3)
+    >>> from companion.run.claims import judge_mean
+    >>> judge_mean("omcl-6", [0.04, 0.05, 0.06], at_most=0.2).verdict
+    'holds'
+    >>> verdict = judge_mean("omcl-2", [0.10, 0.11, 0.09], baseline=[0.20, 0.22, 0.19], at_most=0.0)
+    >>> verdict.verdict, round(verdict.number, 3)
     ('holds', -0.103)
-    """
-    ours, other = _samples(ours=ours, other=other)
-    relevant = (0.0 if margin else RELEVANT) if relevant is None else relevant
-    side = {"at_most": -margin} if lower_is_better else {"at_least": margin}
-    verdict = _decide(claim, _estimate(ours - other, blocks), **side, relevant=relevant, text=text, **about)
-    if margin == 0.0 and verdict.low is not None and verdict.low == verdict.high == 0.0:
-        return verdict._replace(verdict="fails", text=_joined(text, "No difference at all."))
-    better = verdict.low is not None and (verdict.high < 0.0 if lower_is_better else verdict.low > 0.0)
-    if verdict.verdict == "fails" and better:
-        said = f"There is a difference, smaller than the {margin:g} that counts."
-        return verdict._replace(text=_joined(text, said))
-    return verdict
-
-
-def judge_close(claim, ours, other, tolerance, *, blocks=None, **about):
-    """Claim: paired `ours` and `other` are close, their mean difference within `tolerance` on either side.
-
-    Holds if the whole interval of the difference lies within, fails if it lies wholly outside.
-
-    Examples
-    --------
-    >>> from companion.run.claims import judge_close
-    >>> judge_close("om2-5", [0.10, 0.11, 0.09], [0.10, 0.10, 0.10], tolerance=0.05).verdict
+    >>> judge_mean("obs-2", [40, 90, 60], baseline=[10, 20, 16], ratio=True, at_least=2).verdict
     'holds'
     """
-    ours, other = _samples(ours=ours, other=other)
-    return _decide(claim, _estimate(ours - other, blocks), -tolerance, tolerance, **about)
-
-
-def judge_ratio(
-    claim, numerator, denominator, at_least=None, at_most=None, *, relevant=0.0, blocks=None, **about
-):
-    """Claim: the geometric mean ratio of paired positive measurements, such as times, lies in a range.
-
-    At least one end of the range is given; the interval lies within (holds), outside (fails), or neither.
-    Outside is also what passes an end by less than `relevant`, as in `judge_difference`.
-
-    Examples
-    --------
-    >>> from companion.run.claims import judge_ratio
-    >>> found = judge_ratio("obs-2", [40, 90, 60], [10, 20, 16], at_least=2)
-    >>> found.verdict, round(found.number, 2)
-    ('holds', 4.07)
-    """
-    top, bottom = _samples(numerator=numerator, denominator=denominator)
-    if min(top.min(), bottom.min()) <= 0:
-        raise ValueError("numerator and denominator must be positive")
-    estimate = _estimate(np.log(top) - np.log(bottom), blocks, math.exp)
-    return _decide(claim, estimate, at_least, at_most, relevant=relevant, **about)
+    bounds = [bound for bound in (at_least, at_most) if bound is not None]
+    better = baseline is not None and not ratio and bounds == [0.0]
+    if relevant is None:
+        relevant = RELEVANT if better else 0.0
+    (values,) = _samples(values=values)
+    if baseline is not None:
+        values, baseline = _samples(values=values, baseline=baseline)
+        if ratio and min(values.min(), baseline.min()) <= 0:
+            raise ValueError("values and baseline of a ratio must be positive")
+        values = np.log(values) - np.log(baseline) if ratio else values - baseline
+    estimate = _estimate(values, blocks, math.exp if ratio else float)
+    verdict = _decide(claim, estimate, at_least, at_most, relevant=relevant, text=text, **about)
+    if baseline is None or ratio or len(bounds) > 1 or verdict.low is None:
+        return verdict
+    if better and verdict.low == verdict.high == 0.0:
+        return verdict._replace(verdict="fails", text=_joined(text, "No difference at all."))
+    right_side = verdict.high < 0.0 if at_least is None else verdict.low > 0.0
+    if verdict.verdict == "fails" and right_side:
+        note = f"There is a difference, smaller than the {abs(bounds[0]):g} that counts."
+        return verdict._replace(text=_joined(text, note))
+    return verdict
 
 
 def judge_slope(claim, x, y, at_least=None, at_most=None, *, log_y=True, runs=None, **about):
@@ -493,9 +455,9 @@ def combine(claim, parts, *, open_parts=(), text="", figure=""):
 
     Examples
     --------
-    >>> from companion.run.claims import combine, judge_at_most
-    >>> small = judge_at_most("omcl-6", [0.1, 0.2, 0.15], bound=1.0)
-    >>> large = judge_at_most("omcl-6", [9.0, 9.1, 8.9], bound=1.0)
+    >>> from companion.run.claims import combine, judge_mean
+    >>> small = judge_mean("omcl-6", [0.1, 0.2, 0.15], at_most=1.0)
+    >>> large = judge_mean("omcl-6", [9.0, 9.1, 8.9], at_most=1.0)
     >>> combine("omcl-6", {"the first": small, "the second": large}).verdict
     'mixed'
     """
@@ -558,10 +520,10 @@ def judges(claim):
 
     Examples
     --------
-    >>> from companion.run.claims import judge_at_most, judges
+    >>> from companion.run.claims import judge_mean, judges
     >>> @judges("my-1")
     ... def error_is_small(results):
-    ...     return judge_at_most(results.claim, results.table("my-figure")["error"], 0.1)
+    ...     return judge_mean(results.claim, results.table("my-figure")["error"], at_most=0.1)
     """
 
     def register(function):
@@ -626,7 +588,7 @@ class Results:
             return json.load(file)
 
     def about(self, figure, of=None, **more):
-        """For `judge_difference` and its like: figure, unit, data and tier, and `more`.
+        """For `judge_mean` and its like: figure, unit, data and tier, and `more`.
 
         Data and tier are those of the figure, or of those of its data sets whose names begin with `of`. Where
         some of the data is simulated (or composed), all of the part is.
