@@ -77,10 +77,16 @@ def _yeast():
     return _of_columns(data, [*data.cues.items(), ("both", slice(0, data.X.shape[1]))])
 
 
+def _keywords():
+    """Keywords that five things have or more."""
+    return np.flatnonzero(pictures.emoji().keywords[pictures.things()].sum(axis=0) >= LEAST_THINGS)
+
+
 def _emoji():
-    """Things with a keyword that five things have or more, in the styles of four teams."""
-    emoji, things = pictures.emoji(), pictures.things()
-    keywords = np.flatnonzero(emoji.keywords[things].sum(axis=0) >= LEAST_THINGS)
+    """Things with one of these keywords, in the styles of four teams."""
+    emoji = pictures.emoji()
+    things = pictures.things()
+    keywords = _keywords()
     things = things[emoji.keywords[np.ix_(things, keywords)].any(axis=1)]
     rows = pictures.drawings_of(things)
     rows = rows[np.isin(emoji.style[rows], STYLES)]
@@ -464,7 +470,8 @@ def keywords_together():
 
     The last is a DataFrame: the share of the things with the row's keyword that have the column's, too.
     """
-    emoji, named = pictures.emoji(), load_multilabel("emoji").data.target_names
+    emoji = pictures.emoji()
+    named = emoji.keyword_names[_keywords()].tolist()
     things = [emoji.names.tolist().index(name) for name in SHOWN_THINGS]
     columns = pd.Series(np.arange(emoji.keyword_names.size), index=emoji.keyword_names)
     rows = [np.flatnonzero((emoji.thing == k) & (emoji.style == STYLES[0]))[0] for k in things]
