@@ -6,11 +6,10 @@ parameters are chosen, `theorems` the propositions.
 """
 
 from companion import protocol
-from companion.mms.artificial import bags_of, by_round, curves
+from companion.mms.artificial import bags_of, by_round, curves, histories, samples, two_draws
 from companion.mms.methods import METHODS, edges
 from companion.mms.naming import (
     as_printed,
-    corpus,
     objective_at_truth,
     partial_labels,
     protocols,

@@ -11,7 +11,7 @@ from companion.mms.methods import METHODS, SUPERVISED, choose, each_search, shar
 from companion.mms.settings import BAG_SIZE, MIDDLE
 from companion.protocol import compared, fitted, load_set
 from cuelearn.datasets import make_ambiguous
-from cuelearn.mms import MMS
+from cuelearn.mms import CLSVM, MMS, SupervisedSVM
 
 HARD = ["n_candidates", "p_correlated", "p_ambiguous"]  # what makes a set of bags hard
 
@@ -138,3 +138,34 @@ def with_each_search(seed, effort, C=1.0, **made):
     bags, X_test, y_test = bags_of(seed=seed, **made)
     new = X_test, pd.Index(bags.candidates.classes[0]).get_indexer(y_test)
     return each_search(bags.X, bags.candidates, new, C, seed, effort)
+
+
+# ---------------------------------------------------------------- under sliders
+
+
+@lru_cache
+def one_draw(seed, L, p_correlated, p_ambiguous):
+    """Test accuracy by method on 30 bags of Pendigits, and how often labels come along with each other."""
+    bags, X, y = bags_of("pendigits", seed, 30, 500, L, p_correlated, p_ambiguous)
+    mms = MMS(tol=0.2, n_rounds=3, n_epochs=10, inference="heap", random_state=0)
+    clsvm = CLSVM(C=0.01, class_weight="balanced")
+    models = {
+        "MMS": fitted(mms, bags.X, bags.candidates),
+        "CLSVM": fitted(clsvm, bags.X, bags.candidates),
+        "MC-SVM": fitted(SupervisedSVM(), bags.X, bags.y),
+    }
+    return {name: np.mean(model.predict(X) == y) for name, model in models.items()}, bags.co_occurrence()
+
+
+def two_draws(**ambiguity):
+    """Of `one_draw`: accuracies of two draws, and the mean of what comes along with what."""
+    (first, together), (second, as_well) = (one_draw(seed, **ambiguity) for seed in range(2))
+    return pd.DataFrame([first, second]), (together + as_well) / 2
+
+
+@lru_cache
+def histories(C, n_epochs=20):
+    """`by_round` with either solver, on 40 bags of Pendigits with 20 wrong vectors each."""
+    made = {"n_candidates": 20, "p_correlated": 0.25, "p_ambiguous": 0.25, "n_bags": 40, "n_test": 500}
+    solvers = ("frank-wolfe", "pegasos")
+    return {s: by_round(0, n_epochs, s, C, n_rounds=10, name="pendigits", **made) for s in solvers}

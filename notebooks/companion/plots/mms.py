@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from companion.plots.common import distinct, legend, panels, thin_lines, where
-from companion.plots.mms_items import columns, draw_candidates, draw_picture
+from companion.plots.mms_items import columns, draw_candidates, draw_picture, pick, read_item
 from companion.run.figures import BLUE, GREEN, GREY, PURPLE, RED, method_style
 from cuelearn.core.intervals import CONFIDENCE, interval
 
@@ -267,18 +267,21 @@ def objectives(axes, found):
     axes[0].legend(loc="upper right", fontsize=7)
 
 
-def item(axes, one):
-    """A composed item and its candidate labeling set, `one` as `mms_items.read_item` gives it, or None."""
+def item(axes, data, faces, names):
+    """An item of a composed corpus with so many faces and known names, and its candidate labeling set."""
     for ax in axes:
         ax.clear()  # pictures and tables have no ghost
         ax.set_axis_off()
-    if one is None:
+    try:
+        number = pick(data, n_faces=faces, n_names=names)
+    except ValueError:
         axes[0].text(0.5, 0.5, "no such item", ha="center", transform=axes[0].transAxes)
         return
-    draw_picture(axes[0], one)
-    said = fill(one.data.captions[one.number], 62)
-    axes[0].text(0, -0.05, said, transform=axes[0].transAxes, va="top", fontsize=8)
-    shown, total = columns(one, one.found.candidates, 8)
-    draw_candidates(axes[1], one, shown, "", width=3.6)
+    shown = read_item(data, number)
+    draw_picture(axes[0], shown)
+    caption = fill(data.captions[number], 62)
+    axes[0].text(0, -0.05, caption, transform=axes[0].transAxes, va="top", fontsize=8)
+    vectors, total = columns(shown, shown.found.candidates, 8)
+    draw_candidates(axes[1], shown, vectors, "", width=3.6)
     counted = f"{total:,} candidate{'' if total == 1 else 's'}"  # no title: the slider's value stands there
     axes[1].text(0, -0.05, counted, transform=axes[1].transAxes, va="top", fontsize=8, weight="bold")
