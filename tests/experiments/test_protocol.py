@@ -17,6 +17,10 @@ def chapter(name):
     return importlib.import_module(f"companion.{name}")
 
 
+def settings(name):
+    return importlib.import_module(f"companion.{name}.settings")
+
+
 def shape_of(sizes):
     """Keys of nested dicts, without the values; grids that replace the papers' may differ."""
     if not isinstance(sizes, dict):
@@ -26,10 +30,10 @@ def shape_of(sizes):
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_every_profile_has_all_settings(name):
-    smoke, quick, full = (chapter(name).settings(profile) for profile in protocol.PROFILES)
+    smoke, quick, full = (settings(name).settings(profile) for profile in protocol.PROFILES)
     assert shape_of(smoke) == shape_of(quick) == shape_of(full)
     with pytest.raises(ValueError):
-        chapter(name).settings("large")
+        settings(name).settings("large")
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
@@ -44,8 +48,7 @@ def test_sizes_grow_with_the_profile(name):
                 sizes = [v if isinstance(v, int) else len(v) for v in value]
                 assert sizes == sorted(sizes), key
 
-    module = chapter(name)
-    check((module if name == "omcl" else importlib.import_module(f"{module.__name__}.settings")).TABLE)
+    check(settings(name).TABLE)
 
 
 def test_the_best_point_and_its_ties():

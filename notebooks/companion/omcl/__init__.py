@@ -11,7 +11,6 @@ the real counterpart of the simulated robot; mfeat only that of a stream with a 
 of support sets, and of one more sequence for theorem 3.1.
 """
 
-import math
 from functools import cache
 
 import numpy as np
@@ -30,7 +29,8 @@ from companion.cue_tasks import (
     handed,
     mean_error,
 )
-from companion.protocol import choose, grid_points, settings_of, timed
+from companion.omcl.settings import C_GRID, ETAS, LEVELS, NATURAL, STANDARD_ERRORS
+from companion.protocol import choose, grid_points
 from cuelearn.mkl import OBSCURE, OM2
 from cuelearn.omcl import (
     OMCL,
@@ -42,44 +42,7 @@ from cuelearn.omcl import (
     count_votes,
 )
 
-# up to the residual of the first sample, sqrt(2), beyond which every update is projected; close to it, since
-# narrow kernels leave 99% of an update outside the span of what is kept
-ETAS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.35, 1.38, 1.4, 1.41, 1.413, 1.414, math.sqrt(2.0))
-C_GRID = (1e-4, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
-P_ONLINE = (1.01, 1.05, 1.25, 1.5, 2.0)  # of OM-2
-#: What is tried of the methods of table 2.1 that learn in batch, and of OM-2.
-LEVELS = {
-    "SVM on the long vector": {"C": (0.1, 1.0, 10.0, 100.0), "factor": (1 / 8, 0.25, 0.5, 1.0, 2.0)},
-    "OBSCURE": {"C": (0.01, 0.1, 1.0), "p": (1.01, 1.05, 1.25, 2.0)},
-    "OM-2": {"p": P_ONLINE},
-    "stacked SVMs": {"C": (0.1, 1.0, 10.0, 100.0)},
-}
-#: Ends that nothing can lie beyond.
-NATURAL = {"eta": (math.sqrt(2.0),), "p": (2.0,)}
-STANDARD_ERRORS = {"OMCL-BM": 1.0, "OMCL-BM sparser": 2.0}
 CURVE_POINTS = 200
-
-# smoke, quick, full
-TABLE = {
-    "robot": {
-        "frames": (10, 150, 900),
-        "height": (48, 96, 96),
-        "width": (64, 128, 128),
-        "permutations": (2, 6, 12),
-    },
-    "objects": {"n_views": (3, 20, 41), "permutations": (2, 24, 160)},
-    "categories": {"n_categories": (5, 30, 30), "n_learn": (6, 30, 30), "permutations": (2, 6, 24)},
-    "things": {"permutations": (2, 6, 20)},
-    "integration": (2, 4, 10),  # permutations of the categories
-    "htad": {"n_train": (200, 900, 900), "n_test": (300, 486, 486), "permutations": (2, 10, 80)},
-    "mfeat": {"n_train": (200, 1000, 1000), "n_test": (300, 700, 1000), "permutations": (2, 8, 20)},
-    "timed": (50, 400, 2000),
-}
-
-
-def settings(profile):
-    """Sizes of all experiments of the chapter for a profile, "smoke", "quick" or "full"."""
-    return settings_of(TABLE, profile)
 
 
 # ------------------------------------------------------------- one permutation
@@ -312,24 +275,6 @@ def integration_run(permutation, task, n_epochs=20):
         row = dict(zip(("level", "learning", "method"), named, strict=True))
         found.append(row | {"test_error": mean_error(wrong, run.truth, run.n_classes), **best})
     return pd.DataFrame(found)
-
-
-def milliseconds_per_sample(data, order, n_first, n_timed, learners):
-    """Milliseconds of `partial_fit` with one sample at a time, kernels computed from the features.
-
-    The first `n_first` rows of `order` set the kernels' widths, the next one compiles what a single sample
-    needs, and `n_timed` after it are timed, each in its own call.
-    """
-    X, y = data.X[order], data.y[order]
-    rows = []
-    for name, model in learners.items():
-        model.partial_fit(X[:n_first], y[:n_first], classes=np.arange(len(data.target_names)))
-        model.partial_fit(X[n_first : n_first + 1], y[n_first : n_first + 1])
-        single = range(n_first + 1, min(n_first + 1 + n_timed, y.size))
-        times = [1e3 * timed(model.partial_fit, X[i : i + 1], y[i : i + 1])[1] for i in single]
-        spent = {"mean": np.mean(times), "p99": np.percentile(times, 99)}
-        rows.append({"method": name, **spent, "support": model._n_support()})
-    return pd.DataFrame(rows)
 
 
 def confused_pairs(found, task, images):

@@ -22,6 +22,7 @@ from companion.run.figures import (
     stamp,
 )
 from cuelearn.core.intervals import interval
+from cuelearn.omcl import PassiveAggressive, Projectron, ProjectronPlusPlus
 
 ROOM_COLOURS = {"OO": SKY, "CR": "#BBBBBB", "TO": GREEN, "KT": ORANGE, "PA": PURPLE}
 # lines of the single cues: muted colours, thin and unmarked, so that the methods stand out
@@ -107,29 +108,60 @@ def verdict_parts(verdicts):
     return fig
 
 
-def trust(axes, alone, online, weights):
-    """Errors of cues `alone` and of a second layer over the samples seen; what it gives their own scores."""
-    seen, n_classes = np.arange(1, online.size + 1), len(weights)
-    for cue, error in alone.items():
-        axes[0].plot(seen, 100 * error, **_cue_style(cue, alone))
-    axes[0].plot(seen, 100 * online, **method_style("OMCL-BM", marker=""))
-    axes[0].set(xlabel="samples seen", ylabel="mistakes so far [%]", ylim=(0, 100))
-    axes[0].legend(fontsize=7, ncols=2, loc="upper right")
-    scaled = weights / np.abs(weights).max(axis=1, keepdims=True)
-    own = np.einsum("mjm->j", scaled.reshape(n_classes, -1, n_classes)) / n_classes
-    axes[1].plot(own, range(len(own)), "o", color=method_style("OMCL-BM")["color"], markersize=8)
-    axes[1].set(xlabel="mean weight of a cue's own score / largest", xlim=(0, 1), ylim=(len(own) - 0.5, -0.5))
-    axes[1].set_yticks(range(len(own)), list(alone))
+def bounded_memory(K, y):
+    """For a slider of eta: how many samples the Projectrons keep in one pass, and their mistakes."""
+    seen = np.arange(1, y.size + 1)
+
+    def curves(axes, eta):
+        for name, learner in (("Projectron", Projectron), ("ProjectronPlusPlus", ProjectronPlusPlus)):
+            model = learner("precomputed", eta=eta).fit(K, y)
+            style = method_style(name, marker="")
+            axes[0].plot(seen, model.support_sizes_, **style)
+            axes[1].plot(seen, 100 * np.cumsum(model.online_errors_) / seen, **style)
+        axes[0].set(xlabel="samples seen", ylabel="samples kept", ylim=(0, 150))
+        axes[1].set(xlabel="samples seen", ylabel="mistakes so far [%]", ylim=(0, 100))
+        axes[0].legend(loc="upper left")
+
+    return curves
 
 
-def caption(task, runs=None):
-    """How many samples learn and test, of how many classes, with which C, and how many permutations."""
-    split, n_classes = next(iter(task.splits.values())), len(task.data.target_names)
-    said = f"{split.train.size} samples learn, {split.test.size} test, {n_classes} classes"
-    if runs is None:
-        return f"{said}."
+def trust(first, y, cues):
+    """For a slider of C: mistakes of each cue and of PA-I on all, and its weights of the cues' own scores.
+
+    `first` is a `WatchedOMCL` that has seen the samples of `y`.
+    """
+    S = np.hstack(first.first_layer_scores())
+    seen = np.arange(1, y.size + 1)
+    alone = [np.cumsum(learner.online_errors_) / seen for learner in first.learners_]
+    ours = method_style("OMCL-BM", marker="")
+
+    def curves(axes, C):
+        top = PassiveAggressive(C=C, average=False).fit(S, y)
+        for cue, errors in zip(cues, alone, strict=True):
+            axes[0].plot(seen, 100 * errors, **_cue_style(cue, cues))
+        axes[0].plot(seen, 100 * np.cumsum(top.online_errors_) / seen, **ours)
+        axes[0].set(xlabel="samples seen", ylabel="mistakes so far [%]", ylim=(0, 100))
+        axes[0].legend(fontsize=7, ncols=2, loc="upper right")
+        n_classes = len(top.coef_)
+        scaled = top.coef_ / np.abs(top.coef_).max(axis=1, keepdims=True)
+        own = np.einsum("mjm->j", scaled.reshape(n_classes, -1, n_classes)) / n_classes
+        axes[1].plot(own, range(len(own)), "o", color=ours["color"], markersize=8)
+        axes[1].set(xlabel="mean weight of a cue's own score / largest", xlim=(0, 1))
+        axes[1].set_ylim(len(own) - 0.5, -0.5)
+        axes[1].set_yticks(range(len(own)), list(cues))
+
+    return curves
+
+
+def caption(task, runs):
+    """How many samples train and test, of how many classes, with which C, and how many permutations."""
+    split = next(iter(task.splits.values()))
+    n_classes = len(task.data.target_names)
     C = runs["chosen"]["C"]
-    return f"{said}; C {C.median():g} (median of choices); {len(C)} permutations."
+    return (
+        f"{split.train.size} training and {split.test.size} test samples, {n_classes} classes; "
+        f"C {C.median():g} (median of choices); {len(C)} permutations."
+    )
 
 
 def contact_sheet(images, rows, columns, cells, size=0.9):
