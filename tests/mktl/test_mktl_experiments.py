@@ -703,7 +703,9 @@ def test_transfer_weights(monkeypatch, n_priors):
     task = made_tasks()["few"][0]
     placed(monkeypatch, {"few": (task, None)})
     chosen = {"C": 10.0, "p": 1.2}
-    table, model, trial = exp.transfer_weights("few", 3, 5, chosen, EFFORT, n_priors)
+    table = exp.transfer_weights("few", 3, 5, chosen, EFFORT, n_priors)
+    trial = compare.multiclass_trial("few", 5, n_priors, "", 3)
+    model = trial.fitted("MKTL", chosen, EFFORT, 3)
     names = [f"old {k}" for k in range(n_priors or 5)]
     expected = list(itertools.product("abcd", names))
     assert list(table[["new", "prior"]].itertuples(index=False, name=None)) == expected

@@ -167,7 +167,7 @@ def test_describe(monkeypatch):
     """All pictures that tasks take, by so many processes."""
     seen = []
     monkeypatch.setattr(pictures, "described", lambda rows, cues, **how: seen.append((rows, list(cues), how)))
-    describe(["animals"], 3)
+    describe(["animals", "binary"], 3)
     assert [how for _, _, how in seen] == [{"n_views": tasks.N_VIEWS, "n_jobs": 3}] * 2
     assert [cues for _, cues, _ in seen] == [["PHOG 2", "HSV 1x1", "words 1x1"], list(tasks.BINARY_CUES)]
     assert set(load_task("animals").drawing) < set(seen[0][0])

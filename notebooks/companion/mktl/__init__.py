@@ -28,5 +28,14 @@ from companion.mktl.settings import (
     VALIDATED,
     settings,
 )
-from companion.mktl.tasks import TASKS, binary_targets, binary_task, describe, draw, faces, load_task
+from companion.mktl.tasks import (
+    TASKS,
+    binary_targets,
+    binary_task,
+    describe,
+    draw,
+    faces,
+    known_models,
+    load_task,
+)
 from companion.mktl.timing import random_problem, training_time

@@ -299,7 +299,7 @@ def binary(sweep, seeds, o, grids, effort, methods=BINARY):
 
 
 def transfer_weights(name, seed, n_per_class, chosen, effort, n_priors=None):
-    """From where MKTL transfers to which class, and how much; also the fitted MKTL and its `Trial`.
+    """From where MKTL transfers to which class, and how much.
 
     Columns new, prior, weight (for the scaled scores), kernel (norm of its block).
     """
@@ -307,7 +307,7 @@ def transfer_weights(name, seed, n_per_class, chosen, effort, n_priors=None):
     model = trial.fitted("MKTL", chosen, effort, seed)
     pairs = grid_points(new=model.classes_.tolist(), prior=load_task(name).prior_names[:n_priors])
     weights = model.transfer_weights_.ravel()
-    return pd.DataFrame(pairs).assign(weight=weights, kernel=float(model.block_norms_[0])), model, trial
+    return pd.DataFrame(pairs).assign(weight=weights, kernel=float(model.block_norms_[0]))
 
 
 def along_p(name, seed, n_per_class, p, C, effort):

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
@@ -230,8 +231,8 @@ def _described(name, n_jobs=1):
 
 
 def describe(names, n_jobs):
-    """Describe the pictures of tasks and of the binary ones by several processes, to be kept on disk."""
-    for name in (*names, "binary"):
+    """Describe the pictures of tasks, or of the "binary" ones, by several processes, to be kept on disk."""
+    for name in names:
         _described(name, n_jobs)
 
 
@@ -286,6 +287,24 @@ def load_task(name, others=False):
         rows = np.sort(pool) if others else rows
         test = None if others else np.flatnonzero(np.isin(rows, test))
     return _task(data, drawing, rows, np.array(data.target_names)[data.y[rows]], *models, test)
+
+
+def known_models(names):
+    """What the priors of each task know, and how well; beside them those of Multi-KT's own kind."""
+    rows = [
+        {
+            "task": name,
+            "prior": prior.name,
+            "classes": len(prior.classes),
+            "knows": " ".join(prior.classes[:20]),
+            "samples": prior.train.size,
+            "right": f"{prior.accuracy:.2f}",
+            "on PHOG": f"{same.accuracy:.2f}",
+        }
+        for name in names
+        for prior, same in zip(load_task(name).priors, load_task(name).same_priors, strict=True)
+    ]
+    return pd.DataFrame(rows).set_index("task")
 
 
 # ---------------------------------------------------------------- one thing against a background
