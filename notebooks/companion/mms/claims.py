@@ -5,15 +5,17 @@ thesis's own protocol (section 5.5). Corpora composed of emoji count as simulate
 is a new one of samples, bags and candidates in each of them, a corpus a new one of items and drawings.
 """
 
-from functools import partial
-
 from companion.run.claims import combine, judge_bound, judge_exact, judge_mean, judges
 
 RIVALS = ("CLSVM", "MIMLSVM", "M3MIML")
 POINTS = 0.05  # what "close", "little" and "gains 5 points" mean
 SETTLED = 0.01  # MMS's tolerance: a round whose objective is so near the last one's ends the procedure
 AMBIGUOUS = ("lost", "msrcv2", "birdsong")  # with DATA=original: five folds, whose training parts overlap
-PLACES = {"in L": "n_candidates", "in P_c, P_a": "hardness"}
+
+
+def judged(results, *values, **how):
+    """Verdict on a mean; `how` holds the figure, what is measured and the threshold."""
+    return judge_mean(results.claim, *values, **results.about(**how))
 
 
 def with_all(table):
@@ -22,57 +24,53 @@ def with_all(table):
     return table[n_methods == n_methods.max()]
 
 
-def by_set(table, found):
-    """Of figure 5.3, for each data set: `about` of its name, and accuracy by draw (rows) and method."""
-    for name, mine in table.groupby("name", sort=False):
-        mean = mine.groupby(["method", "seed"])["accuracy"].mean().unstack(0)
-        yield name, partial(found.about, "thesis-fig-5.3", of=name), mean
+def by_set(table):
+    """Of figure 5.3, for each data set: accuracy by draw (rows) and method."""
+    means = table.groupby(["name", "method", "seed"], sort=False)["accuracy"].mean()
+    return {name: means[name].unstack(0) for name in table["name"].unique()}
 
 
 @judges("mms-1")
-def mms_1(found):
+def mms_1(results):
     parts = {}
-    for name, about, mean in by_set(with_all(found.table("thesis-fig-5.3")), found):
+    for name, mean in by_set(with_all(results.table("thesis-fig-5.3"))).items():
         for other in RIVALS:
-            where = about(measure=f"accuracy of MMS minus {other}")
-            parts[f"{name}: above {other}"] = judge_mean(
-                "mms-1", mean["MMS"], mean[other], at_least=0.0, **where
-            )
+            how = {"figure": "thesis-fig-5.3", "of": name, "measure": f"accuracy of MMS minus {other}"}
+            parts[f"{name}: above {other}"] = judged(results, mean["MMS"], mean[other], at_least=0.0, **how)
     return combine("mms-1", parts)
 
 
 @judges("mms-2")
-def mms_2(found):
+def mms_2(results):
     parts = {}
-    for name, about, mean in by_set(found.table("thesis-fig-5.3"), found):
-        where = about(measure="accuracy of MMS minus MC-SVM")
-        parts[name] = judge_mean("mms-2", mean["MMS"], mean["MC-SVM"], at_least=-POINTS, **where)
+    for name, mean in by_set(results.table("thesis-fig-5.3")).items():
+        how = {"figure": "thesis-fig-5.3", "of": name, "measure": "accuracy of MMS minus MC-SVM"}
+        parts[name] = judged(results, mean["MMS"], mean["MC-SVM"], at_least=-POINTS, **how)
     return combine("mms-2", parts, text="Mean over L, P_c and P_a; within 5 points counts as close.")
 
 
 def falls(table, place):
     """From the easiest to the hardest place: accuracy lost, by data set and draw (rows) and method."""
-    easy, hard = (table[table[place] == end] for end in (table[place].min(), table[place].max()))
-    keys = ["method", "name", "seed"]
-    lost = easy.groupby(keys)["accuracy"].mean() - hard.groupby(keys)["accuracy"].mean()
-    return lost.unstack(0)
+    means = table.groupby([place, "method", "name", "seed"])["accuracy"].mean()
+    return (means[table[place].min()] - means[table[place].max()]).unstack(0)
 
 
 @judges("mms-3")
-def mms_3(found):
-    table = with_all(found.table("thesis-fig-5.3")).copy()
-    table["hardness"] = table["p_correlated"] + table["p_ambiguous"]
-    parts = {}
-    for said, place in PLACES.items():
-        lost = falls(table, place)
-        about = partial(found.about, "thesis-fig-5.3", blocks=lost.index.get_level_values("seed"))
-        where = about(measure=f"fall of MMS {said}")
-        parts[f"at most 5 points {said}"] = judge_mean("mms-3", lost["MMS"], at_most=POINTS, **where)
-    for other in RIVALS:  # at the hardest P_c and P_a: of L the thesis says only that MMS falls little
-        where = about(measure=f"fall of {other} {said}")
-        parts[f"{other} more than 5 points {said}"] = judge_mean(
-            "mms-3", lost[other], at_least=POINTS, **where
-        )
+def mms_3(results):
+    table = with_all(results.table("thesis-fig-5.3"))
+    table = table.assign(hardness=table["p_correlated"] + table["p_ambiguous"])
+    places = {"n_candidates": "in L", "hardness": "in P_c, P_a"}
+
+    def fall_of(method, place, **bound):
+        lost = falls(table, place)[method]
+        how = {"figure": "thesis-fig-5.3", "blocks": lost.index.get_level_values("seed"), **bound}
+        return judged(results, lost, measure=f"fall of {method} {places[place]}", **how)
+
+    parts = {
+        f"at most 5 points {text}": fall_of("MMS", place, at_most=POINTS) for place, text in places.items()
+    }
+    for other in RIVALS:  # of L the thesis says only that MMS falls little
+        parts[f"{other} more than 5 points in P_c, P_a"] = fall_of(other, "hardness", at_least=POINTS)
     text = "Means over the data sets, from the least to the largest L and from P_c = P_a = 0 to 0.5."
     easy = table[(table["hardness"] == 0.0) & (table["method"] == "MIMLSVM")]["accuracy"].mean()
     return combine("mms-3", parts, text=f"{text} MIMLSVM names {easy:.0%} right at P_c = P_a = 0.")
@@ -85,7 +83,7 @@ def settled(objective):
 
 
 def rises(rounds):
-    """How often the objective rose from one round to the next, in words."""
+    """How often the objective rose from one round to the next, as text."""
     rounds = rounds.sort_values(["name", "seed", "round"])
     up = rounds["objective"] - rounds.groupby(["name", "seed"])["objective"].shift()
     beyond = int((up > rounds["dual_gap"].clip(lower=0.0) + 1e-9).sum())
@@ -103,95 +101,91 @@ def ends(rounds):
 
 
 @judges("mms-4")
-def mms_4(found):
-    rounds = found.table("thesis-alg-8")
-    exact, table = found.table("thesis-alg-8.exact"), ends(rounds)
-    done = table[table["ended"]]
-    where = found.about("thesis-alg-8", blocks=done["seed"], measure="rounds until the objective settles")
-    parts = {"settles in at most five rounds": judge_mean("mms-4", done["settled"], at_most=5.0, **where)}
-    for name, mine in done.groupby("name", sort=False):
-        where = found.about("thesis-alg-8", of=name, measure="gain in accuracy over the first round")
-        parts[f"{name}: gains 5 points and more"] = judge_mean(
-            "mms-4", mine["gain"], at_least=POINTS, **where
-        )
-    said = f"{len(table) - len(done)} of {len(table)} runs did not end by themselves and are left out. "
-    said += (
-        f"The last round run is number {table['run'].mean():.1f} on average, {table['run'].max()} at most; "
+def mms_4(results):
+    rounds = results.table("thesis-alg-8")
+    exact = results.table("thesis-alg-8.exact")
+    runs = ends(rounds)
+    done = runs[runs["ended"]]
+    how = {"figure": "thesis-alg-8", "blocks": done["seed"], "measure": "rounds until the objective settles"}
+    parts = {"settles in at most five rounds": judged(results, done["settled"], at_most=5.0, **how)}
+    for name, rows in done.groupby("name", sort=False):
+        how = {"figure": "thesis-alg-8", "of": name, "measure": "gain in accuracy over the first round"}
+        parts[f"{name}: gains 5 points and more"] = judged(results, rows["gain"], at_least=POINTS, **how)
+    settled_after = done.groupby("name", sort=False)["settled"].mean()
+    by_name = ", ".join(f"{name} {mean:.1f}" for name, mean in settled_after.items())
+    text = (
+        f"{len(runs) - len(done)} of {len(runs)} runs did not end by themselves and are left out. The last "
+        f"round run is number {runs['run'].mean():.1f} on average, {runs['run'].max()} at most; settled: "
+        f"within a hundredth of the last objective; mean over the data sets ({by_name}). The objective with "
+        f"Algorithm 10's answers: {rises(rounds[rounds['solver'] == 'frank-wolfe'])}; with the exact search, "
+        f"on fewer bags and candidates: {rises(exact)}."
     )
-    by_name = done.groupby("name", sort=False)["settled"].mean()
-    said += "settled: within a hundredth of the last objective; mean over the data sets "
-    said += f"({', '.join(f'{name} {mean:.1f}' for name, mean in by_name.items())}). The objective with "
-    said += f"Algorithm 10's answers: {rises(rounds[rounds['solver'] == 'frank-wolfe'])}; with the exact "
-    return combine("mms-4", parts, text=f"{said}search, on fewer bags and candidates: {rises(exact)}.")
+    return combine("mms-4", parts, text=text)
 
 
 @judges("mms-5")
-def mms_5(found):
-    table = found.table("thesis-alg-10-trained")
-    parts = {}
+def mms_5(results):
+    table = results.table("thesis-alg-10-trained")
     composed = table["sets"] == "names"
-    for said, mine in {"made ambiguous": table[~composed], "names": table[composed]}.items():
-        wide = mine.pivot(index=["sets", "seed"], columns="inference", values=["same", "accuracy"])
-        of = "captioned" if said == "names" else tuple(mine["sets"])
-        draws = wide.index.get_level_values("seed")
-        about = partial(found.about, "thesis-alg-10-trained", of=of, blocks=draws)
-        where = about(measure=f"share of bags with the exact answer, trained scores, {said}")
-        of_bags = wide["same"]["heap"]
-        parts[f"{said}: the exact answer in 95%"] = judge_mean("mms-5", of_bags, at_least=0.95, **where)
-        where = about(measure=f"accuracy with Algorithm 10 minus exact, {said}")
-        pair = wide["accuracy"]["heap"], wide["accuracy"]["exact"]
-        parts[f"{said}: accuracy within half a point"] = judge_mean(
-            "mms-5", *pair, at_least=-0.005, at_most=0.005, **where
+    parts = {}
+    for kind, rows in {"made ambiguous": table[~composed], "names": table[composed]}.items():
+        wide = rows.pivot(index=["sets", "seed"], columns="inference", values=["same", "accuracy"])
+        how = {
+            "figure": "thesis-alg-10-trained",
+            "of": "captioned" if kind == "names" else tuple(rows["sets"]),
+            "blocks": wide.index.get_level_values("seed"),
+        }
+        how["measure"] = f"share of bags with the exact answer, trained scores, {kind}"
+        same = wide["same"]["heap"]
+        parts[f"{kind}: the exact answer in 95%"] = judged(results, same, at_least=0.95, **how)
+        how["measure"] = f"accuracy with Algorithm 10 minus exact, {kind}"
+        how |= {"at_least": -0.005, "at_most": 0.005}
+        accuracy = wide["accuracy"]
+        parts[f"{kind}: accuracy within half a point"] = judged(
+            results, accuracy["heap"], accuracy["exact"], **how
         )
     return combine("mms-5", parts, text="The thesis says it of names, where Algorithm 10 was to be used.")
 
 
-def naming(found, figure, column):
-    """Accuracy by corpus (rows) and method, from the runs beside a table."""
-    return found.table(f"{figure}-runs").pivot(index="seed", columns="method", values=column)
-
-
 @judges("mms-6")
-def mms_6(found):
+def mms_6(results):
     order = {
         "assignment": (("MMS", "MIMLSVM"), ("MIMLSVM", "CLSVM"), ("CLSVM", "RANDOM")),
         "recognition": [("MC-SVM", "MMS")]
         + [("MMS", other) for other in ("MC-SVM half", "1vA-SVM", "CLSVM", "MIMLSVM")],
     }
+    originals = [name for name in AMBIGUOUS if results.has(f"thesis-tab-5.1-{name}")]
+    tables = {"": ("thesis-tab-5.1-runs", "thesis-tab-5.1-runs", "seed", {})}
+    for name in originals:
+        figure = f"thesis-tab-5.1-{name}"
+        tables[f"{name}, "] = figure, f"{figure}.runs", "fold", {"unit": "fold"}
     parts = {}
-    for column, pairs in order.items():
-        wide = naming(found, "thesis-tab-5.1", column)
-        for a, b in pairs:
-            where = found.about("thesis-tab-5.1-runs", measure=f"{column}: {a} minus {b}")
-            parts[f"{column}: {a} above {b}"] = judge_mean("mms-6", wide[a], wide[b], at_least=0.0, **where)
-    for name in filter(lambda name: found.has(f"thesis-tab-5.1-{name}"), AMBIGUOUS):
-        runs = found.table(f"thesis-tab-5.1-{name}.runs")
+    for prefix, (figure, runs, unit, more) in tables.items():
         for column, pairs in order.items():
-            wide = runs.pivot(index="fold", columns="method", values=column)
-            for a, b in (pair for pair in pairs if wide.columns.isin(pair).sum() == 2):
-                where = {"unit": "fold", "measure": f"{column}: {a} minus {b}"}
-                where = found.about(f"thesis-tab-5.1-{name}", **where)
-                parts[f"{name}, {column}: {a} above {b}"] = judge_mean(
-                    "mms-6", wide[a], wide[b], at_least=0.0, **where
-                )
+            wide = results.table(runs).pivot(index=unit, columns="method", values=column)
+            for a, b in pairs:
+                if {a, b} <= set(wide.columns):
+                    how = {"figure": figure, "measure": f"{column}: {a} minus {b}", "at_least": 0.0, **more}
+                    parts[f"{prefix}{column}: {a} above {b}"] = judged(results, wide[a], wide[b], **how)
     return combine("mms-6", parts, text="The order, not the numbers, which belong to other pictures.")
 
 
 @judges("mms-7")
-def mms_7(found):
+def mms_7(results):
     parts = {}
     for column in ("assignment", "recognition"):
-        wide = naming(found, "thesis-tab-5.3", column)
-        where = found.about("thesis-tab-5.3-runs", measure=f"{column}: MMS with indicators minus without")
-        parts[f"indicators improve {column}"] = judge_mean(
-            "mms-7", wide["MMS positions"], wide["MMS"], at_least=0.0, **where
+        runs = results.table("thesis-tab-5.3-runs")
+        wide = runs.pivot(index="seed", columns="method", values=column)
+        how = {"figure": "thesis-tab-5.3-runs", "measure": f"{column}: MMS with indicators minus without"}
+        parts[f"indicators improve {column}"] = judged(
+            results, wide["MMS positions"], wide["MMS"], at_least=0.0, **how
         )
     return combine("mms-7", parts, text="The thesis: 3.8 and 1.4 points.")
 
 
 @judges("mms-8")
-def mms_8(found):
-    table = found.table("thesis-fig-5.6")
+def mms_8(results):
+    table = results.table("thesis-fig-5.6")
     table["joint"] = table["modelled"].where(table["modelled"] == "both", "single")
     shares = table.pivot(
         index=["seed", "attribute"],
@@ -199,10 +193,11 @@ def mms_8(found):
         values=["assignment", "recognition", "with_caption"],
     )
 
-    def better(ours, other, what, of=slice(None)):
-        ours, other = (shares[one].loc[(slice(None), of)] for one in (ours, other))
-        where = found.about("thesis-fig-5.6", blocks=ours.index.get_level_values("seed"), measure=what)
-        return judge_mean("mms-8", ours, other, at_least=0.0, **where)
+    def better(method, baseline, measure, of=slice(None)):
+        values = shares[method].loc[(slice(None), of)]
+        how = {"figure": "thesis-fig-5.6", "blocks": values.index.get_level_values("seed")}
+        baseline = shares[baseline].loc[(slice(None), of)]
+        return judged(results, values, baseline, at_least=0.0, measure=measure, **how)
 
     parts = {}
     for c in ("assignment", "recognition"):
@@ -211,30 +206,35 @@ def mms_8(found):
             parts[f"{m}, {c}: joint above single"] = better(*pair, f"{c} of {m}: joint minus single")
         pair = (c, "MMS", "both"), (c, "DistNaming", "both")
         parts[f"{c}: MMS above DIST, joint"] = better(*pair, f"{c}: MMS minus DIST, joint")
-        pair, names = ((c, "DistNaming", "single"), (c, "GMMNaming", "single")), ["name"]
-        parts[f"{c}: DIST above GMM, names alone"] = better(*pair, f"{c}: DIST minus GMM, names", names)
+        pair = (c, "DistNaming", "single"), (c, "GMMNaming", "single")
+        parts[f"{c}: DIST above GMM, names alone"] = better(*pair, f"{c}: DIST minus GMM, names", ["name"])
     pair = ("with_caption", "MMS", "both"), ("recognition", "MMS", "both")
     parts["captions help MMS on test items"] = better(*pair, "joint MMS: with captions minus without")
     return combine("mms-8", parts, text="Mean over names and verbs.")
 
 
 @judges("mms-9")
-def mms_9(found):
-    table = found.table("thesis-prop-5.2")
-    fresh, seen = (table[table["part"] == part] for part in ("fresh", "training"))
-    said = f"The lower end, as losses are means over bags; the ratio is at most {fresh['ratio'].max():.3f}, "
-    said += f"above 1 in {int((fresh['ratio'] > 1).sum())} of {len(fresh)}. Training bags are not covered by "
-    said += f"the proposition: there a memoriser reaches {seen['ratio'].max():.3g}."
-    where = found.about(
-        "thesis-prop-5.2", measure="true loss over the bound, lower end of its interval, largest"
+def mms_9(results):
+    table = results.table("thesis-prop-5.2")
+    fresh = table[table["part"] == "fresh"]
+    memorised = table.loc[table["part"] == "training", "ratio"].max()
+    text = (
+        f"The lower end, as losses are means over bags; the ratio is at most {fresh['ratio'].max():.3f}, "
+        f"above 1 in {int((fresh['ratio'] > 1).sum())} of {len(fresh)}. Training bags are not covered by the "
+        f"proposition: there a memoriser reaches {memorised:.3g}."
     )
-    return judge_bound("mms-9", fresh["ratio_low"], 1.0, text=said, **where)
+    measure = "true loss over the bound, lower end of its interval, largest"
+    about = results.about("thesis-prop-5.2", measure=measure)
+    return judge_bound("mms-9", fresh["ratio_low"], 1.0, text=text, **about)
 
 
 @judges("mms-10")
-def mms_10(found):
-    below = found.table("thesis-prop-5.3")[["n_bags", "below_exact", "below_heap", "below_slots"]].sum()
-    said = f"{below['n_bags']} bags. With Algorithm 10 {below['below_heap']} are below; never below the "
-    where = found.about("thesis-prop-5.3", measure="bags below, exact search")
-    text, number = f"{said}slots' losses: {below['below_slots']}.", below["below_exact"]
-    return judge_exact("mms-10", number == 0, number=number, text=text, **where)
+def mms_10(results):
+    below = results.table("thesis-prop-5.3")[["n_bags", "below_exact", "below_heap", "below_slots"]].sum()
+    text = (
+        f"{below['n_bags']} bags. With Algorithm 10 {below['below_heap']} are below; never below the slots' "
+        f"losses: {below['below_slots']}."
+    )
+    number = below["below_exact"]
+    about = results.about("thesis-prop-5.3", measure="bags below, exact search")
+    return judge_exact("mms-10", number == 0, number=number, text=text, **about)
