@@ -153,7 +153,7 @@ def test_faces_and_bodies_stand_in_their_boxes(news, poses):
 
 def test_the_thesis_sets_are_those_of_its_captions():
     for kept in mms_items.THESIS:
-        found = mms_items.read_printed(kept).found
+        found = mms_items.read_printed(kept).parsed
         assert found.candidates.tolist() == kept["candidates"] and found.note == ""
 
 

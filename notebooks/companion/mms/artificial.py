@@ -76,9 +76,9 @@ def accuracies(seed, chosen, effort, **made):
     bags, X_test, y_test = bags_of(seed=seed, **made)
     train = bags.X, bags.candidates, bags.labels()
     new = X_test, pd.Index(bags.candidates.classes[0]).get_indexer(y_test)
-    found = pd.DataFrame([shares_right(m, own, seed, effort, train, new) for m, own in chosen.items()])
-    shares = {"accuracy": found["recognition"], "assignment": found["assignment"].fillna(1.0)}
-    return pd.DataFrame({"method": list(chosen), **shares})
+    shares = pd.DataFrame([shares_right(m, own, seed, effort, train, new) for m, own in chosen.items()])
+    assignment = shares["assignment"].fillna(1.0)
+    return pd.DataFrame({"method": list(chosen), "accuracy": shares["recognition"], "assignment": assignment})
 
 
 def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS), further=()):
@@ -92,7 +92,7 @@ def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS), further
     data = [load_set(n) for n in names]
     common = {"n_bags": o["n_bags"], "grid": list(grid), "effort": effort}
     taking = dict.fromkeys(seeds, methods) | dict.fromkeys(further, ("MMS", "MC-SVM"))
-    asked = [
+    choices = [
         {"name": n, "method": m, "seed": s, **common}
         for n, s in itertools.product(names, taking)
         for m in taking[s]
@@ -109,7 +109,7 @@ def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS), further
     ]
     chosen = ("C", "class_weight")
     by = ["name", "seed"]
-    frame = compared(sweep, "curves", validated, asked, accuracies, points, by, chosen, data)
+    frame = compared(sweep, "curves", validated, choices, accuracies, points, by, chosen, data)
     given = frame["method"].isin(SUPERVISED)
     truth = frame[given].drop(columns=HARD).merge(pd.DataFrame(places), how="cross")
     return pd.concat([frame[~given], truth], ignore_index=True)[frame.columns]
@@ -121,16 +121,16 @@ def by_round(seed, n_epochs, solver, C=1.0, inference="heap", n_rounds=50, **mad
     `ended` says whether the rounds came to their end before `n_rounds`, other than by rising.
     """
     bags, X_test, y_test = bags_of(seed=seed, **made)
-    seen = []
+    accuracy = []
 
     def note(model, step):
-        seen.append(np.mean(model.predict(X_test) == y_test))
+        accuracy.append(np.mean(model.predict(X_test) == y_test))
 
     options = {"C": C, "solver": solver, "inference": inference, "random_state": seed, "callback": note}
     model = fitted(MMS(n_rounds=n_rounds, n_epochs=n_epochs, **options), bags.X, bags.candidates)
     rounds = model.history_["objective"]
     ended = len(rounds) < n_rounds and rounds.iloc[-2:].min() <= rounds.min()
-    return model.history_.assign(accuracy=seen, ended=ended)
+    return model.history_.assign(accuracy=accuracy, ended=ended)
 
 
 def with_each_search(seed, effort, C=1.0, **made):

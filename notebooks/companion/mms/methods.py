@@ -58,7 +58,7 @@ BALANCED = ("CLSVM", "MIMLSVM", "M3MIML")
 
 
 def make(name, chosen, seed, effort):
-    """A method with the parameters that `choose` found."""
+    """A method with the parameters that `choose` gave."""
     return METHODS[name](chosen["C"], chosen["class_weight"] or None, seed, effort)
 
 
@@ -86,8 +86,8 @@ def shares_right(name, chosen, seed, effort, train, new):
     X, candidates, labels = train
     given = truth_set(labels, candidates) if name in SUPERVISED else candidates
     model = fitted(make(name, chosen, seed, effort), X, given)
-    found = np.nan if name in SUPERVISED else float(np.mean(assigned(model, X, candidates) == labels))
-    return {"assignment": found, "recognition": float(np.mean(predicted(model, new[0]) == new[1]))}
+    right = np.nan if name in SUPERVISED else float(np.mean(assigned(model, X, candidates) == labels))
+    return {"assignment": right, "recognition": float(np.mean(predicted(model, new[0]) == new[1]))}
 
 
 def each_search(X, candidates, new, C, seed, effort, step=1):
@@ -110,7 +110,7 @@ def each_search(X, candidates, new, C, seed, effort, step=1):
 
 
 def edges(table, by, **grids):
-    """In words, which parameters that a table's methods were given lie at an end of their grids."""
+    """As text, which parameters that were chosen for a table's methods lie at an end of their grids."""
     return protocol.edges(table, grids, by=by)
 
 

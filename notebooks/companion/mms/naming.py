@@ -33,9 +33,9 @@ def corpus(seed, n_items, n_names, protocol):
     return make_captioned(n_items, protocol=protocol, n_names=n_names, random_state=seed)
 
 
-def provenance_of(**where):
+def provenance_of(**made):
     """Where a `corpus` comes from, for the notes of figures."""
-    return corpus(**where).provenance
+    return corpus(**made).provenance
 
 
 def labelled_sets(data, occurrences, constraints, attributes=("name",)):
@@ -45,8 +45,8 @@ def labelled_sets(data, occurrences, constraints, attributes=("name",)):
     indicators, "ABC" do not.
     """
     names = data.names_with(occurrences)
-    told = list(zip(data.captions, data.regions, strict=True))
-    sets = candidate_set(told, data.vocabulary.only(names=names), attributes, constraints=constraints)
+    items = list(zip(data.captions, data.regions, strict=True))
+    sets = candidate_set(items, data.vocabulary.only(names=names), attributes, constraints=constraints)
     truth = data.truth(names, list(VERBS)).T if "verb" in attributes else [data.truth(names)]
     known = zip(sets.classes, truth[-len(attributes) :], strict=True)
     return sets, np.stack([pd.Index(classes).get_indexer(labels) for classes, labels in known], axis=1)
@@ -65,10 +65,10 @@ def half_of(name):
     return name.removesuffix(" half").removesuffix(" positions")
 
 
-def training(method, seed, **where):
+def training(method, seed, **made):
     """What a method is trained on in a `problem`: X, candidates, labels."""
     constraints = "ABCD" if method.endswith("positions") else "ABC"
-    data, sets, labels = problem(seed=seed, **where, constraints=constraints)
+    data, sets, labels = problem(seed=seed, **made, constraints=constraints)
     items = np.flatnonzero(~data.is_test)
     if method.endswith("half"):
         items = np.sort(np.random.default_rng([seed, 53]).permutation(items)[: items.size // 2])
@@ -76,35 +76,35 @@ def training(method, seed, **where):
     return data.faces[rows], sets.take(items), labels[rows]
 
 
-def naming_parameters(method, seed, grid, effort, **where):
+def naming_parameters(method, seed, grid, effort, **made):
     """Parameters of a method, C and class_weight, chosen on held-back training items of a `problem`."""
     if method == "RANDOM":
         return {"C": 0.0, "class_weight": ""}
-    return choose(method, *training(method, seed, **where), grid, seed, effort)
+    return choose(method, *training(method, seed, **made), grid, seed, effort)
 
 
-def naming_run(seed, chosen, effort, **where):
+def naming_run(seed, chosen, effort, **made):
     """Name assignment on the training items of a `problem` and recognition on the test items, by method.
 
     Columns method, assignment (share of the training faces whose name within the caption is right),
     recognition (share of the test faces named right without a caption; RANDOM is given it), n_names, n_train,
     n_test (faces), null (share of test faces).
     """
-    data, every, truth = problem(seed=seed, **where, constraints="ABC")
+    data, every, truth = problem(seed=seed, **made, constraints="ABC")
     test, rows = np.flatnonzero(data.is_test), []
     faces = every.rows(test)
     known = truth[faces]
     for method, parameters in chosen.items():
-        X, sets, labels = training(method, seed, **where)
+        X, sets, labels = training(method, seed, **made)
         if half_of(method) == "RANDOM":
             rngs = [np.random.default_rng([seed, 54])] * DRAWS
-            found = {"assignment": random_share(sets, labels, rngs)}
-            found["recognition"] = random_share(every.take(test), known, rngs)
+            shares = {"assignment": random_share(sets, labels, rngs)}
+            shares["recognition"] = random_share(every.take(test), known, rngs)
         else:
             new = data.faces[faces], known
-            found = shares_right(half_of(method), parameters, seed, effort, (X, sets, labels), new)
+            shares = shares_right(half_of(method), parameters, seed, effort, (X, sets, labels), new)
         sizes = {"n_names": every.n_labels[0] - 1, "n_train": len(labels), "n_test": len(known)}
-        rows.append({"method": method, **found, **sizes, "null": float(np.mean(known == 0))})
+        rows.append({"method": method, **shares, **sizes, "null": float(np.mean(known == 0))})
     return pd.DataFrame(rows)
 
 
@@ -113,25 +113,26 @@ def protocols(sweep, o, seeds, grid, effort):
 
     Columns protocol, seed, those of `naming_run`, C and class_weight.
     """
-    asked, points = [], []
+    choices = []
+    points = []
     for p, methods in {"I": PROTOCOL_I, "II": PROTOCOL_II}.items():
-        where = {"protocol": p, "occurrences": o["occurrences"][p], "effort": effort}
-        where |= {"n_items": o["n_items"], "n_names": o["n_names"]}
+        made = {"protocol": p, "occurrences": o["occurrences"][p], "effort": effort}
+        made |= {"n_items": o["n_items"], "n_names": o["n_names"]}
         own = dict.fromkeys(map(half_of, methods))
-        asked += [{"method": m, "seed": seeds[0], "grid": list(grid), **where} for m in own]
-        points += [({"seed": s, **where}, methods) for s in seeds[: o["placed"] if p == "II" else None]]
+        choices += [{"method": m, "seed": seeds[0], "grid": list(grid), **made} for m in own]
+        points += [({"seed": s, **made}, methods) for s in seeds[: o["placed"] if p == "II" else None]]
     columns = ("C", "class_weight")
     how = {"by": ["protocol"], "columns": columns, "plain": half_of}
-    frame = compared(sweep, "naming", naming_parameters, asked, naming_run, points, **how)
+    frame = compared(sweep, "naming", naming_parameters, choices, naming_run, points, **how)
     return frame.assign(C=frame["C"].where(frame["C"] > 0.0))  # RANDOM has none
 
 
-def naming_with_each_search(seed, effort, most_items=400, most_faces=4, most_candidates=500, C=1.0, **where):
+def naming_with_each_search(seed, effort, most_items=400, most_faces=4, most_candidates=500, C=1.0, **made):
     """`MMS` with Algorithm 10 and with the exact search, on the training items that the latter can manage.
 
     Columns as in `each_search`.
     """
-    data, sets, labels = problem(seed=seed, **where, constraints="ABC")
+    data, sets, labels = problem(seed=seed, **made, constraints="ABC")
     sizes = zip(sets.bag_sizes, sets.n_candidates, strict=True)
     few = np.array([faces <= most_faces and n <= most_candidates for faces, n in sizes])
     items, new = np.flatnonzero(~data.is_test & few)[:most_items], sets.rows(np.flatnonzero(data.is_test))
@@ -156,18 +157,18 @@ def searches(sweep, o, naming, seed, effort):
     return pd.concat(tables, ignore_index=True)[columns].rename(columns={"name": "sets"})
 
 
-def objective_at_truth(seed, C=10.0, n_epochs=50, **where):
+def objective_at_truth(seed, C=10.0, n_epochs=50, **made):
     """Does the criterion prefer what `MMS` finds, or hyperplanes trained with the true labels?
 
     Objectives found and truth on the same candidate sets; assignment_found, assignment_truth (of training
     faces).
     """
-    X, part, labels = training("MMS", seed, **where)
+    X, part, labels = training("MMS", seed, **made)
     out = {}
-    for what, given, n_rounds in (("found", part, 10), ("truth", truth_set(labels, part), 1)):
+    for kind, given, n_rounds in (("found", part, 10), ("truth", truth_set(labels, part), 1)):
         model = fitted(make_mms(C, seed, n_epochs, n_rounds), X, given)
-        out[what] = common_objective(model, X, part, C=C, inference="heap")
-        out[f"assignment_{what}"] = float(np.mean(assigned(model, X, part) == labels))
+        out[kind] = common_objective(model, X, part, C=C, inference="heap")
+        out[f"assignment_{kind}"] = float(np.mean(assigned(model, X, part) == labels))
     return out
 
 
@@ -183,19 +184,20 @@ def partial_labels(name, fold, methods, grid, effort):
     rows = []
     for method in methods:
         if method == "RANDOM":
-            chosen, found = {"C": np.nan}, {"assignment": random_share(part, y, range(DRAWS))}
-            found["recognition"] = random_share(data.candidates.take(test), y_test, range(DRAWS))
+            chosen = {"C": np.nan}
+            shares = {"assignment": random_share(part, y, range(DRAWS))}
+            shares["recognition"] = random_share(data.candidates.take(test), y_test, range(DRAWS))
         else:
             chosen = choose(method, X[train], part, y, grid, fold, effort)
-            found = shares_right(method, chosen, fold, effort, (X[train], part, y), (X[test], y_test))
-        rows.append({"method": method, **found, "C": chosen["C"]})
+            shares = shares_right(method, chosen, fold, effort, (X[train], part, y), (X[test], y_test))
+        rows.append({"method": method, **shares, "C": chosen["C"]})
     return pd.DataFrame(rows)
 
 
 def as_printed(table, protocol, column):
     """Mean and sd over seeds, in percent, as tables 5.1 to 5.4: method, accuracy, sd, C, class_weight."""
-    mine = table[(table["protocol"] == protocol) & table[column].notna()]
+    rows = table[(table["protocol"] == protocol) & table[column].notna()]
     chosen = {name: (name, "first") for name in ("C", "class_weight")}
-    out = mine.groupby("method", sort=False).agg(accuracy=(column, "mean"), sd=(column, "std"), **chosen)
+    out = rows.groupby("method", sort=False).agg(accuracy=(column, "mean"), sd=(column, "std"), **chosen)
     out[["accuracy", "sd"]] *= 100.0
     return out.reset_index()

@@ -124,7 +124,7 @@ def pose_run(modelled, seed, chosen, effort, **size):
 
 def corpus_run(seed, chosen, effort, **size):
     """`pose_run` of all models on one corpus, which is composed once; `chosen` by what is modelled."""
-    tables = [pose_run(what, seed, own, effort, **size).assign(modelled=what) for what, own in chosen.items()]
+    tables = [pose_run(kind, seed, own, effort, **size).assign(modelled=kind) for kind, own in chosen.items()]
     return pd.concat(tables, ignore_index=True)
 
 
@@ -147,8 +147,8 @@ def _shares(method, chosen, modelled, seed, effort, **size):
         scores = scores_of(model, X[new], sets.n_attributes)
         alone = [np.mean(np.argmax(s, axis=1) == labels[new, p]) for p, s in enumerate(scores)]
         captioned = np.mean(np.reshape(model.predict(X[new], outer), (len(new), -1)) == named[new], axis=0)
-    found = {"assignment": assigned, "recognition": alone, "with_caption": captioned}
-    return pd.DataFrame({"method": method, "attribute": ATTRIBUTES[modelled], **found})
+    shares = {"assignment": assigned, "recognition": alone, "with_caption": captioned}
+    return pd.DataFrame({"method": method, "attribute": ATTRIBUTES[modelled], **shares})
 
 
 def all_models(sweep, o, seeds, effort):
@@ -156,12 +156,12 @@ def all_models(sweep, o, seeds, effort):
     common = {**{key: o[key] for key in ("n_items", "n_test", "n_names")}, "effort": effort}
     grids = {"widths": list(o["widths"]), "grid": list(o["C"])}
     models = [*reversed(MODELS), ("RANDOM", "both")]  # the dearest first
-    asked = [{"method": m, "modelled": a, "seed": seeds[0], **grids, **common} for m, a in models]
-    found = dict(zip(models, sweep("poses-parameters").run(pose_parameters, asked), strict=True))
+    choices = [{"method": m, "modelled": a, "seed": seeds[0], **grids, **common} for m, a in models]
+    parameters = dict(zip(models, sweep("poses-parameters").run(pose_parameters, choices), strict=True))
     chosen = {}
     for method, modelled in [*MODELS, ("RANDOM", "both")]:
-        chosen.setdefault(modelled, {})[method] = found[method, modelled]
+        chosen.setdefault(modelled, {})[method] = parameters[method, modelled]
     points = [{"seed": s, "chosen": chosen, **common} for s in seeds]
     frame = sweep("poses").frame(corpus_run, points).drop(columns=["chosen", "effort"])
-    own = [found[pair] for pair in zip(frame["method"], frame["modelled"], strict=True)]
+    own = [parameters[pair] for pair in zip(frame["method"], frame["modelled"], strict=True)]
     return frame.join(pd.DataFrame(own, index=frame.index)[list(NONE)])

@@ -143,9 +143,8 @@ def proposition_5_2(task, n_train, n_fresh, seed, n_bootstrap=500, mms=None, **m
     made = {**MADE, **made}
     X_train, y_train, X_fresh, y_fresh = instances(task, n_train, n_fresh, seed)
     # pairs have a stream of their own: one seed, one set of pairs
-    train, fresh = (
-        make_ambiguous(X, y, random_state=seed, **made) for X, y in ((X_train, y_train), (X_fresh, y_fresh))
-    )
+    train = make_ambiguous(X_train, y_train, random_state=seed, **made)
+    fresh = make_ambiguous(X_fresh, y_fresh, random_state=seed, **made)
     if not np.array_equal(train.candidates.classes[0], fresh.candidates.classes[0]):
         sizes = f"got {n_train} and {n_fresh}"
         raise ValueError(f"n_train and n_fresh must be large enough to hold all classes, {sizes}")
@@ -153,8 +152,8 @@ def proposition_5_2(task, n_train, n_fresh, seed, n_bootstrap=500, mms=None, **m
     for name in CLASSIFIERS:
         both = predictions(name, train, fresh, shares, seed, dict(mms or {}))
         for part, data, predicted in zip(("training", "fresh"), (train, fresh), both, strict=True):
-            found = bound_of(predicted, data, shares, n_bootstrap, seed)
-            rows.append({"classifier": name, "part": part, **found})
+            bounds = bound_of(predicted, data, shares, n_bootstrap, seed)
+            rows.append({"classifier": name, "part": part, **bounds})
     return pd.DataFrame(rows)
 
 
@@ -198,18 +197,17 @@ def proposition_5_3(task, n_train, seed, n_bags=1000, mms=None, **made):
     data = make_ambiguous(X, y, random_state=seed, **{**MADE, **made})
     part = np.arange(min(n_bags, data.candidates.n_bags))
     X, sets = np.asarray(data.X)[data.candidates.rows(part)], data.candidates.take(part)
-    random = np.random.default_rng([seed, 24]).normal(size=(2, data.X.shape[1], data.candidates.n_labels[0]))[
-        1
-    ]
+    shape = (2, data.X.shape[1], data.candidates.n_labels[0])
+    random = np.random.default_rng([seed, 24]).normal(size=shape)[1]
     model = fitted(MMS(random_state=seed, **dict(mms or {})), data.X, data.candidates)
     scores = {"zero": np.zeros((len(X), random.shape[1])), "random": X @ random}
     scores["trained"] = np.asarray(model.decision_function(X), dtype=np.float64)
     sides, rows = {"exact": ("exact", "joint"), "heap": ("heap", "joint"), "slots": ("heap", "slots")}, []
     for kind, scale in (("zero", 1.0), *itertools.product(("random", "trained"), SCALES)):
-        found = surrogates(scale * scores[kind], sets)
-        row = {"weights": kind, "scale": scale, "n_bags": len(found)}
+        losses = surrogates(scale * scores[kind], sets)
+        row = {"weights": kind, "scale": scale, "n_bags": len(losses)}
         for name, (upper, lower) in sides.items():
-            row[f"below_{name}"] = int((found[upper] - found[lower] < -found["near"]).sum())
+            row[f"below_{name}"] = int((losses[upper] - losses[lower] < -losses["near"]).sum())
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -267,9 +265,14 @@ def search_shares(
         best = scores[np.arange(n_instances), best_labelings(scores, sets)[:, 0]].sum()
         losses.append((max(0.0, exact - best), max(0.0, heap - best)))
     shortfalls, (exact, heap) = np.array(shortfalls), np.sum(losses, axis=0)
-    found = {"n_bags": shortfalls.size, "same": float(1.0 - (shortfalls > 0.0).mean())}
-    found |= {"largest": float(shortfalls.max()), "mean": float(shortfalls.mean())}
-    return {**found, "lost": float(1.0 - heap / exact) if exact > 0.0 else 0.0, "above": int(above)}
+    return {
+        "n_bags": shortfalls.size,
+        "same": float(1.0 - (shortfalls > 0.0).mean()),
+        "largest": float(shortfalls.max()),
+        "mean": float(shortfalls.mean()),
+        "lost": float(1.0 - heap / exact) if exact > 0.0 else 0.0,
+        "above": int(above),
+    }
 
 
 def counts(most=6):

@@ -83,7 +83,7 @@ def accuracy_curves(table):
     """Figure 5.3: accuracy over ambiguous vectors, a row per difficulty, a column per data set.
 
     Last row: by how much those who know all labels are above MMS, over all difficulties. `table` is that of
-    `experiments.mms.curves`.
+    `companion.mms.curves`.
     """
     names = distinct(table["name"])
     hardness = distinct(zip(table["p_correlated"], table["p_ambiguous"], strict=True))
@@ -93,12 +93,9 @@ def accuracy_curves(table):
     for row, (correlated, ambiguous) in zip(axes, hardness, strict=False):
         hard = where(table, p_correlated=correlated, p_ambiguous=ambiguous)
         for ax, name in zip(row, names, strict=True):
-            for method, mine in where(hard, name=name).groupby("method", sort=False):
-                runs(
-                    ax,
-                    mine.pivot(index="seed", columns="n_candidates", values="accuracy"),
-                    method_style(method),
-                )
+            for method, rows in where(hard, name=name).groupby("method", sort=False):
+                grid = rows.pivot(index="seed", columns="n_candidates", values="accuracy")
+                runs(ax, grid, method_style(method))
             ax.set_ylim(0, 100)
         row[0].set_ylabel(f"$P_c$ = {correlated:g}, $P_a$ = {ambiguous:g}\ntest accuracy (%)")
     values = sorted(table["n_candidates"].unique())
@@ -120,22 +117,20 @@ def accuracy_curves(table):
 def rounds(table):
     """The concave-convex procedure: objective over the first round's, and accuracy, after every round.
 
-    `table` is that of `experiments.mms.by_round`, with columns name, seed, solver.
+    `table` is that of `companion.mms.by_round`, with columns name, seed, solver.
     """
     names = distinct(table["name"])
     fig, axes = panels(len(names), 2, size=(1.85 * len(names) + 0.6, 4.2), sharex=True)
     for (upper, lower), name in zip(axes.T, names, strict=True):
         for solver, style in SOLVERS.items():
-            mine = where(table, name=name, solver=solver)
-            if mine.empty:
+            rows = where(table, name=name, solver=solver)
+            if rows.empty:
                 continue
-            objective, accuracy = (
-                # runs that stopped earlier stay where they were
-                mine.pivot(index="seed", columns="round", values=value).ffill(axis=1)
-                for value in ("objective", "accuracy")
-            )
-            for ax, grid in ((upper, objective.div(objective[1], axis=0)), (lower, 100.0 * accuracy)):
-                runs(ax, grid, {"markersize": 4, **style})
+            # runs that stopped earlier keep their last values
+            grids = rows.pivot(index="seed", columns="round", values=["objective", "accuracy"])
+            objective = grids["objective"].ffill(axis=1)
+            runs(upper, objective.div(objective[1], axis=0), {"markersize": 4, **style})
+            runs(lower, 100.0 * grids["accuracy"].ffill(axis=1), {"markersize": 4, **style})
         for ax in (upper, lower):
             ax.axvspan(3, 5, color="0.9", zorder=0, label="thesis: converges in 3 to 5 rounds")
         upper.set_title(f"{TITLES[name]}\n(made ambiguous)", fontsize=9)
@@ -158,8 +153,8 @@ def bound(table):
     colors = dict(zip(distinct(table["task"]), (BLUE, RED, GREEN, PURPLE, "#666666"), strict=False))
     for classifier, marker in markers.items():
         for task, color in colors.items():
-            mine = where(table, classifier=classifier, task=task)
-            places = mine["true"].clip(lower=LEAST), mine["bound"].clip(LEAST, most)
+            rows = where(table, classifier=classifier, task=task)
+            places = rows["true"].clip(lower=LEAST), rows["bound"].clip(LEAST, most)
             ax.plot(*places, linestyle="", marker=marker, color=color, markersize=5, alpha=0.8)
     span = np.array([max(LEAST, 0.7 * table["true"].min()), most])
     ax.plot(span, span, color="black", linewidth=1.0)
@@ -168,10 +163,9 @@ def bound(table):
     ax.set_title("real samples, made ambiguous", fontsize=9)
     ax.set(xscale="log", yscale="log", xlabel="true loss per bag, fresh bags")
     ax.set_ylabel("ambiguous loss per bag / (1 − ambiguity degree)")
-    said = [(c, m, "black") for c, m in markers.items()] + [
-        (TITLES.get(t, t), "o", c) for t, c in colors.items()
-    ]
-    handles = [plt.Line2D([], [], linestyle="", marker=m, color=color, label=t) for t, m, color in said]
+    entries = [(c, m, "black") for c, m in markers.items()]
+    entries += [(TITLES.get(t, t), "o", c) for t, c in colors.items()]
+    handles = [plt.Line2D([], [], linestyle="", marker=m, color=color, label=t) for t, m, color in entries]
     fig.legend(handles=handles, loc="outside right upper", fontsize=8)
     return fig
 
@@ -181,14 +175,14 @@ def joint_models(table):
 
     Small dots are corpora, large ones their means: hollow where the other attribute is not modelled, squares
     where a test caption is given. Last row: what the claims compare, corpus by corpus. `table` is that of
-    `experiments.mms.all_models`.
+    `companion.mms.all_models`.
     """
     fig, axes = panels(2, 3, size=(8.0, 8.2), sharex="row", height_ratios=(8, 7, 8.5))
     fig.get_layout_engine().set(hspace=0.06)
     for (left, right), last, attribute in zip(axes[:2], axes[2], ("name", "verb"), strict=True):
         training, test = [], []
-        mine = where(table, attribute=attribute)
-        for (method, modelled), part in mine.groupby(["method", "modelled"], sort=False):
+        of_attribute = where(table, attribute=attribute)
+        for (method, modelled), part in of_attribute.groupby(["method", "modelled"], sort=False):
             style, joint = method_style(method), modelled == "both"
             name, face = style["label"], style["color"] if joint else "white"
             if method != "RANDOM":
@@ -197,13 +191,13 @@ def joint_models(table):
             training.append((name, style["color"], face, "o", part["assignment"]))
             if method in ("RANDOM", "MMS"):
                 test.append((f"{name} + caption", style["color"], face, "s", part["with_caption"]))
-        for ax, rows, what in ((left, training, "training"), (right, test, "test")):
+        for ax, rows, kind in ((left, training, "training"), (right, test, "test")):
             _rows(ax, rows)
             ax.set_xlim(0, 102)
-            ax.set_title(f"{attribute}s, {what} items (emoji, composed)", fontsize=8)
+            ax.set_title(f"{attribute}s, {kind} items (emoji, composed)", fontsize=8)
         left.set_xlabel("assigned right within the caption (%)")
         right.set_xlabel("recognised right (%)")
-        _rows(last, list(_differences(mine, attribute)))
+        _rows(last, list(_differences(of_attribute, attribute)))
         last.axvline(0.0, color="#555555", linewidth=0.8)
         last.set_title(f"{attribute}s, differences, corpus by corpus", fontsize=8)
         last.set_xlabel("difference (points)")
@@ -230,10 +224,12 @@ def _differences(table, attribute):
     pairs = [(method, "both", method, attribute) for method in ("MMS", "DistNaming")]
     pairs += [("MMS", "both", "DistNaming", "both"), ("DistNaming", attribute, "GMMNaming", attribute)]
     for a, of_a, b, of_b in [pair for pair in pairs if pair[2:] in wide["assignment"]]:
-        ours, other, color = method_style(a)["label"], method_style(b)["label"], method_style(a)["color"]
-        said = f"{ours}, joint \u2212 single" if a == b else f"{ours} \u2212 {other}"
+        name = method_style(a)["label"]
+        color = method_style(a)["color"]
+        other = method_style(b)["label"]
+        text = f"{name}, joint \u2212 single" if a == b else f"{name} \u2212 {other}"
         for column, face, word in (("assignment", color, "assigned"), ("recognition", "white", "recognised")):
-            yield f"{said}, {word}", color, face, "D", wide[column][a, of_a] - wide[column][b, of_b]
+            yield f"{text}, {word}", color, face, "D", wide[column][a, of_a] - wide[column][b, of_b]
 
 
 # --- under sliders ------------------------------------------------------------------------------------------
@@ -257,9 +253,9 @@ def place(axes, shares, together):
     right.set_title(f"largest off the diagonal: {most:.2f}", fontsize=8)  # short: the slider's value is near
 
 
-def objectives(axes, found):
-    """Objective and test accuracy after every round, by solver; `found` maps solver to `by_round`."""
-    for solver, table in found.items():
+def objectives(axes, tables):
+    """Objective and test accuracy after every round, by solver; `tables` maps solver to `by_round`."""
+    for solver, table in tables.items():
         for ax, values in zip(axes, (table["objective"], 100.0 * table["accuracy"]), strict=True):
             ax.plot(table["round"], values, markersize=4, **SOLVERS[solver])
     axes[0].set(xlim=(0.5, 10.5), yscale="log", ylim=(0.2, 300), xlabel="round", ylabel="objective (5.3)")
@@ -281,7 +277,7 @@ def item(axes, data, faces, names):
     draw_picture(axes[0], shown)
     caption = fill(data.captions[number], 62)
     axes[0].text(0, -0.05, caption, transform=axes[0].transAxes, va="top", fontsize=8)
-    vectors, total = columns(shown, shown.found.candidates, 8)
+    vectors, total = columns(shown, shown.parsed.candidates, 8)
     draw_candidates(axes[1], shown, vectors, "", width=3.6)
     counted = f"{total:,} candidate{'' if total == 1 else 's'}"  # no title: the slider's value stands there
     axes[1].text(0, -0.05, counted, transform=axes[1].transAxes, va="top", fontsize=8, weight="bold")

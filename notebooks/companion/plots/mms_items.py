@@ -47,7 +47,7 @@ THESIS = json.loads(Path(__file__).with_name("captions.json").read_text(encoding
 class Item(NamedTuple):
     """An item as a learner gets it, and the truth."""
 
-    found: ItemCandidates
+    parsed: ItemCandidates
     names: list  # of the labels, one list per attribute
     words: dict  # (attribute, label) -> symbol, text, colour
     caption: list  # (word, look)
@@ -63,7 +63,7 @@ class Item(NamedTuple):
     @property
     def key(self):
         """A line for each word: its symbol, what it stands for, where the caption says that it is."""
-        places = {(0, self.found.words[w][0]): f" ({place})" for w, place in self.found.positions.items()}
+        places = {(0, self.parsed.words[w][0]): f" ({place})" for w, place in self.parsed.positions.items()}
         return [
             [(symbol, {"color": color}), (text + places.get(at, ""), {"color": color})]
             for at, (symbol, text, color) in self.words.items()
@@ -86,22 +86,22 @@ def symbols(words, names):
                 owners.setdefault((p, label), set()).add(word[0])
                 unused = sum(at[0] == p for at in letters)
                 letters.setdefault((p, label), letters.get((0, word[0]), unused))
-    found = {}
+    result = {}
     for at in sorted(letters, key=lambda at: (letters[at], at[0])):
         k, (p, label) = letters[at], at
         color = COLORS[k] if k < len(COLORS) and len(owners[at]) == 1 else BLACK
         letter = chr(ord("a") + k) if k < 26 else k + 1
-        found[at] = rf"$\mathbf{{{'nv'[p]}}}_{{{letter}}}$", str(names[p][label]), color
-    return found | {(p, 0): (NULL, "null", "#555555") for p in range(len(names))}
+        result[at] = rf"$\mathbf{{{'nv'[p]}}}_{{{letter}}}$", str(names[p][label]), color
+    return result | {(p, 0): (NULL, "null", "#555555") for p in range(len(names))}
 
 
 def read_caption(caption, regions, vocabulary, attributes, constraints="ABCD"):
     """Caption and regions as a learner reads them: known names bold, verbs italic too."""
-    found = candidates_from_caption(
+    parsed = candidates_from_caption(
         caption, regions, vocabulary, attributes=attributes, constraints=constraints
     )
     names = [list(labels) for labels in (vocabulary.names, vocabulary.verbs)][: len(attributes)]
-    words = symbols(found.words, names)
+    words = symbols(parsed.words, names)
     looks = [{}] * len(caption)
     for mention in mentions(caption, vocabulary):
         if mention.kind in attributes:
@@ -110,18 +110,19 @@ def read_caption(caption, regions, vocabulary, attributes, constraints="ABCD"):
             if at[1] and at in words:
                 style = {"color": words[at][2], "weight": "bold", "style": "italic" if p else "normal"}
                 looks[mention.start : mention.end] = [style] * (mention.end - mention.start)
-    said = [(word.group(), looks[word.start()]) for word in finditer(r"\S+", caption)]
-    return Item(found, names, words, said)
+    text = [(word.group(), looks[word.start()]) for word in finditer(r"\S+", caption)]
+    return Item(parsed, names, words, text)
 
 
 def read_item(data, number, attributes=None, constraints="ABCD"):
     """An item of a corpus."""
     rows = data.rows([number])
     attributes = attributes or (("name",) if data.poses is None else ("name", "verb"))
-    regions, vocabulary = data.regions[number], data.vocabulary
-    item = read_caption(data.captions[number], regions, vocabulary, attributes, constraints)
+    regions = data.regions[number]
+    item = read_caption(data.captions[number], regions, data.vocabulary, attributes, constraints)
     faces = [k for k, region in enumerate(regions) if region.kind == "face"]
-    numbers = {faces.index(k): m for m, one in enumerate(item.found.instances) for k in one if k in faces}
+    parts = enumerate(item.parsed.instances)
+    numbers = {faces.index(k): m for m, instance in parts for k in instance if k in faces}
     truth = data.truth(None, *item.names[1:]).reshape(len(data.names), -1)[rows]
     order = sorted(numbers, key=numbers.get)
     true = [[item.names[p].index(label) for p, label in enumerate(truth[face])] for face in order]
@@ -201,9 +202,9 @@ def draw_candidates(ax, item, shown, title, width=WIDTH, crossed=(), spelled=Fal
 
     def put(row, column, text, color=BLACK, face="white"):
         wide = cell if column else 0.9
-        one = table.add_cell(row, column, wide, 1.0, text=text, loc="center", facecolor=face)
-        one.set(edgecolor=PALE if column else "none", linewidth=0.5)
-        one.set_text_props(color=color)
+        drawn = table.add_cell(row, column, wide, 1.0, text=text, loc="center", facecolor=face)
+        drawn.set(edgecolor=PALE if column else "none", linewidth=0.5)
+        drawn.set_text_props(color=color)
 
     for row, (m, p) in enumerate(np.ndindex(shape), start=1):
         part = "" if shape[1] == 1 else (", face", ", pose")[p]
@@ -232,18 +233,20 @@ def page(mosaic, heights):
     return fig, axes
 
 
-def draw_items(items, said, tables):
-    """Pictures above captions, tables of candidates, and what is what.
+def draw_items(items, key, tables):
+    """Pictures above captions, tables of candidates, and how to read them.
 
-    `said` has the lines after the last caption, `tables` the item, title, vectors and look of each table.
+    `key` has the lines after the last caption, `tables` the item, title, vectors and look of each table.
     """
     width = WIDTH / len(items) - 0.1
     sizes = [item.data.sizes[item.number] for item in items]
     high = max(min(2.2, width * tall / wide) for wide, tall in sizes)
     texts = [wrapped(item.caption, width) for item in items]
-    texts[-1] += said
-    pictures, captions = ([f"{what} {item.number}" for item in items] for what in ("picture", "caption"))
-    mosaic, heights = [pictures, captions], [high, LINE * max(map(len, texts))]
+    texts[-1] += key
+    pictures = [f"picture {item.number}" for item in items]
+    captions = [f"caption {item.number}" for item in items]
+    mosaic = [pictures, captions]
+    heights = [high, LINE * max(map(len, texts))]
     for title, _, shown, look in tables:
         mosaic.append([title] * len(items))
         heights.append((0.32 if look.get("spelled") else ROW) * (1 + shown[0][1].size))
@@ -279,7 +282,7 @@ def items(data, numbers):
         raise ValueError(f"numbers must hold one or two items, got {len(numbers)}")
     shown = [read_item(data, number) for number in numbers]
     last = shown[-1]
-    vectors, total = columns(last, last.found.candidates, 6)
+    vectors, total = columns(last, last.parsed.candidates, 6)
     few = rf"\mathbf{{Z}}_1, \ldots, \mathbf{{Z}}_{{{total}}}" if total > 1 else r"\mathbf{Z}_1"
     title = rf"candidate labeling set of item {last.number}: $\mathcal{{Z}} = \{{{few}\}}$"
     return draw_items(shown, [], [(title, last, vectors, {"spelled": True})])
@@ -326,16 +329,16 @@ def item_with_candidates(data, number):
     number : int
     """
     item = read_item(data, number)
-    vectors, total = columns(item, item.found.candidates, 16)
-    letters = "[A], [B], [C], [D]" if item.found.positions else "[A], [B], [C]"
+    vectors, total = columns(item, item.parsed.candidates, 16)
+    letters = "[A], [B], [C], [D]" if item.parsed.positions else "[A], [B], [C]"
     word = "name" if item.of == "face" else "name-verb pair"
-    counts = f"{counted(len(item.true), item.of)}, {counted(len(item.found.words), word)}"
+    counts = f"{counted(len(item.true), item.of)}, {counted(len(item.parsed.words), word)}"
     title = f"candidate labeling set by {letters}: {counts}, {counted(total, 'candidate vector')}"
-    notes = [note for note in item.found.note.split("; ") if note and not note.endswith("Matching")]
+    notes = [note for note in item.parsed.note.split("; ") if note and not note.endswith("Matching")]
     if not any(item.is_true(z) for _, z in vectors):
         notes.append("the true vector is no candidate")
-    said = wrapped("; ".join(notes), WIDTH / 2)
-    return draw_items([item], [*item.key, *said], [(title, item, vectors, {})])
+    lines = wrapped("; ".join(notes), WIDTH / 2)
+    return draw_items([item], [*item.key, *lines], [(title, item, vectors, {})])
 
 
 def spatial_indicators(data, number):
@@ -352,7 +355,7 @@ def spatial_indicators(data, number):
         If no indicator of the caption applies to the item, or there are more than 10,000 candidates.
     """
     item = read_item(data, number, ("name",))
-    kept, free = item.found.candidates, read_item(data, number, ("name",), "ABC").found.candidates
+    kept, free = item.parsed.candidates, read_item(data, number, ("name",), "ABC").parsed.candidates
     if isinstance(free, Matching):
         raise ValueError("number must be an item of at most 10,000 candidates, got one with more")
     crossed = {k for k, z in enumerate(free) if not (kept == z).all(axis=(1, 2)).any()}
@@ -364,7 +367,7 @@ def spatial_indicators(data, number):
         (without, item, columns(item, free, 34)[0], {"crossed": crossed}),
         (with_d, item, columns(item, kept, 34)[0], {}),
     ]
-    return draw_items([item], [*item.key, *wrapped(item.found.note, WIDTH / 2)], tables)
+    return draw_items([item], [*item.key, *wrapped(item.parsed.note, WIDTH / 2)], tables)
 
 
 def thesis_captions():
@@ -427,8 +430,8 @@ def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=False):
     ValueError
         If no item meets the conditions.
     """
-    asked = {"n_faces": n_faces, "n_names": n_names, "n_pairs": n_pairs}
-    asked = {what: check_count(what, value) for what, value in asked.items() if value is not None}
+    requested = {"n_faces": n_faces, "n_names": n_names, "n_pairs": n_pairs}
+    requested = {name: check_count(name, n) for name, n in requested.items() if n is not None}
     if n_pairs is not None and data.poses is None:
         raise ValueError("n_pairs must be None for data without poses")
     allowed = np.ones(len(data.captions), dtype=bool) if n_faces is None else data.bag_sizes == n_faces
@@ -440,7 +443,7 @@ def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=False):
     decided = []  # by indicators, down to one candidate
     for i in order[allowed[order]].tolist():
         item = read_item(data, i)
-        words, candidates = item.found.words, item.found.candidates
+        words, candidates = item.parsed.words, item.parsed.candidates
         verbs = [word[1] for word in words if len(word) == 2 and word[0] and word[1]]
         if n_names is not None and len({word[0] for word in words}) != n_names:
             continue
@@ -450,13 +453,13 @@ def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=False):
             continue
         if not indicators:
             return i
-        free = read_item(data, i, ("name",), "ABC").found.candidates
-        if item.found.note or isinstance(free, Matching) or len(free) == len(candidates):
+        free = read_item(data, i, ("name",), "ABC").parsed.candidates
+        if item.parsed.note or isinstance(free, Matching) or len(free) == len(candidates):
             continue
         if len(candidates) > 1:
             return i
         decided.append(i)
     if decided:
         return decided[0]
-    said = ", ".join(f"{what}={value}" for what, value in asked.items()) or "the vocabulary"
-    raise ValueError(f"{said} must be met by an item of the data, got 0 of {allowed.size}")
+    conditions = ", ".join(f"{name}={n}" for name, n in requested.items()) or "the vocabulary"
+    raise ValueError(f"{conditions} must be met by an item of the data, got 0 of {allowed.size}")
