@@ -187,7 +187,7 @@ def test_the_most_confused_pair_of_a_cue_is_read_off_the_runs(results, digits):
     X[zeros[3]] = X[ones[5]]
     task = digits._replace(data=digits.data._replace(X=X))
     images = SimpleNamespace(frames={"view": np.zeros(digits.data.y.size)})
-    pairs = exp.confused_pairs({"confusions": [found]}, task, images).set_index("cue")
+    pairs = exp.confused_pairs([found], task, images).set_index("cue")
     assert pairs.loc["fac", ["first", "second"]].tolist() == digits.data.target_names[:2]
     assert pairs.loc["fac", ["image", "other"]].tolist() == [zeros[3], ones[5]]
     assert np.allclose(pairs.loc["fac", ["fac", "fou", "OMCL-BM"]].astype(float), [0.3, 0.0, 0.15])

@@ -83,11 +83,12 @@ def choose_parameters(run):
     """
 
     def sparsest(wrap, inside, across):
-        tried = {eta: run.validation_error(wrap(bounded(eta)), inside, across) for eta in ETAS}
-        best, n_held = min(tried.values()), run.split.held.size
+        errors = {eta: run.validation_error(wrap(bounded(eta)), inside, across) for eta in ETAS}
+        best = min(errors.values())
+        n_held = run.split.held.size
         standard_error = np.sqrt(max(best, 1 / n_held) * (1 - best) / n_held)
         limits = [best + n * standard_error for n in STANDARD_ERRORS.values()]
-        return [max(eta for eta, e in tried.items() if e <= limit) for limit in limits]
+        return [max(eta for eta, error in errors.items() if error <= limit) for limit in limits]
 
     factors, least = run.choose_widths([*run.cues, "vectors", "vectors scaled"])
     flat = min(("vectors", "vectors scaled"), key=least.get)
@@ -110,18 +111,24 @@ def permutation_run(permutation, step, task):
     `step` is that of gradient descent in the second layer, for theorem 3.1.
     """
     run = Permutation(task, task.splits[permutation])
-    labels, truth, n_classes, cues = run.labels, run.truth, run.n_classes, run.cues
+    labels = run.labels
+    truth = run.truth
+    n_classes = run.n_classes
+    cues = run.cues
     chosen = choose_parameters(run)
-    C, etas = chosen["C"], chosen["eta"]
-    stacks, flat = (run.kernels(names, chosen["factors"]) for names in (cues, [chosen["flat"]]))
+    C = chosen["C"]
+    etas = chosen["eta"]
+    stacks = run.kernels(cues, chosen["factors"])
+    flat = run.kernels([chosen["flat"]], chosen["factors"])
     run.found.clear()  # the kernels are all that is needed of the distances
     models = {method: (two_layers(C, etas=etas[method]), stacks) for method in STANDARD_ERRORS}
     models["OMCL-PERC"] = two_layers(C, len(cues)), stacks
-    models |= {
-        "Flat": (Flat(bounded(etas["Flat"])), flat),
-        "Flat maps": (Flat(bounded(etas["Flat maps"])), stacks),
-    }
-    curves, finals, hypotheses, confusions = [], [], [], {}
+    models["Flat"] = Flat(bounded(etas["Flat"])), flat
+    models["Flat maps"] = Flat(bounded(etas["Flat maps"])), stacks
+    curves = []
+    finals = []
+    hypotheses = []
+    confusions = {}
 
     def note(method, model, predicted, end, online=None, tied=0.0):
         errors = class_errors(predicted != truth, truth, n_classes)
@@ -135,8 +142,8 @@ def permutation_run(permutation, step, task):
 
     def note_cues(model, end, across):  # each first layer alone, and their vote
         alone = model.cue_scores(across)
-        for cue, learner, mine in zip(cues, model.learners_, alone, strict=True):
-            note(f"cue: {cue}", learner, mine.argmax(axis=1), end)
+        for cue, learner, scores in zip(cues, model.learners_, alone, strict=True):
+            note(f"cue: {cue}", learner, scores.argmax(axis=1), end)
         votes, tied = count_votes(alone)
         online_votes, online_tied = count_votes(model.first_layer_scores())
         online = np.mean(online_tied | (online_votes.argmax(axis=1) != labels[:end]))
@@ -161,9 +168,11 @@ def permutation_run(permutation, step, task):
         hypotheses.append(errors)
     model = models["OMCL-BM"][0]
     theorem, losses = regret(model, labels, n_classes, C, step)
-    told = {"C": C, "flat": chosen["flat"], **{f"eta {m}": etas[m] for m in ("Flat", "Flat maps")}}
-    for method, word in (("OMCL-BM", ""), ("OMCL-BM sparser", ", sparser")):
-        told |= {f"eta {cue}{word}": eta for cue, eta in zip(cues, etas[method], strict=True)}
+    choices = {"C": C, "flat": chosen["flat"]}
+    choices |= {f"eta {method}": etas[method] for method in ("Flat", "Flat maps")}
+    for method, suffix in (("OMCL-BM", ""), ("OMCL-BM sparser", ", sparser")):
+        choices |= {f"eta {cue}{suffix}": eta for cue, eta in zip(cues, etas[method], strict=True)}
+    choices |= {f"width {cue}": chosen["factors"][cue] for cue in cues}
     return {
         "curves": pd.DataFrame(curves),
         "finals": pd.DataFrame(finals),
@@ -173,7 +182,7 @@ def permutation_run(permutation, step, task):
         "weights": model.weights_,
         "theorem": theorem,
         "losses": losses,
-        "chosen": told | {f"width {cue}": chosen["factors"][cue] for cue in cues},
+        "chosen": choices,
     }
 
 
@@ -229,7 +238,7 @@ def integration_run(permutation, task, n_epochs=20):
 
     Low: an SVM on the long vector (standardised), RBF. Middle: OBSCURE; and OM-2 in one pass, online. High:
     an SVM for each cue, and a linear SVM on their cross-validated scores (stacking). Kernel widths at the
-    mean distance. What was chosen stands in columns named as `LEVELS` has them.
+    mean distance. What was chosen is in columns named as in `LEVELS`.
     """
     run = Permutation(task, task.splits[permutation])
 
@@ -254,9 +263,9 @@ def integration_run(permutation, task, n_epochs=20):
 
     def high(y, validating, C):
         inside, across = kernels(tuple(run.cues), 1.0, validating)
-        told = [cross_val_predict(svm(C), K, y, cv=3, method="decision_function") for K in inside]
-        asked = [svm(C).fit(K, y).decision_function(k) for K, k in zip(inside, across, strict=True)]
-        return LinearSVC(C=0.1).fit(np.hstack(told), y).predict(np.hstack(asked))
+        train = [cross_val_predict(svm(C), K, y, cv=3, method="decision_function") for K in inside]
+        test = [svm(C).fit(K, y).decision_function(k) for K, k in zip(inside, across, strict=True)]
+        return LinearSVC(C=0.1).fit(np.hstack(train), y).predict(np.hstack(test))
 
     methods = [
         ("low", "batch", "SVM on the long vector", low),
@@ -264,42 +273,47 @@ def integration_run(permutation, task, n_epochs=20):
         ("middle", "online", "OM-2", middle),
         ("high", "batch", "stacked SVMs", high),
     ]
-    inner, held, found = run.labels[run.split.inner], run.labels[run.split.held], []
-    for *named, predict in methods:
+    inner = run.labels[run.split.inner]
+    held = run.labels[run.split.held]
+    rows = []
+    for level, learning, method, predict in methods:
 
         def score(point, predict=predict):
             return np.mean(predict(inner, True, **point) == held)
 
-        best, _ = choose(grid_points(**LEVELS[named[2]]), score)
+        best, _ = choose(grid_points(**LEVELS[method]), score)
         wrong = predict(run.labels, False, **best) != run.truth
-        row = dict(zip(("level", "learning", "method"), named, strict=True))
-        found.append(row | {"test_error": mean_error(wrong, run.truth, run.n_classes), **best})
-    return pd.DataFrame(found)
+        row = {"level": level, "learning": learning, "method": method}
+        rows.append(row | {"test_error": mean_error(wrong, run.truth, run.n_classes), **best})
+    return pd.DataFrame(rows)
 
 
-def confused_pairs(found, task, images):
+def confused_pairs(confusions, task, images):
     """Of each cue the pair of categories that it confuses most often beyond the best other cue.
 
-    `found` is of `run_all`. A pair's rate is the share of the one taken for the other, mean of both ways and
-    over permutations. Returns a row for each cue: the pair's names, the rows of the two images most alike in
-    this cue, one of each (`unchanged` ones), and the rate of every cue and of OMCL-BM.
+    `confusions` is from `run_all`. A pair's rate is the share of the first taken for the second, mean of both
+    ways and over permutations. Returns a row for each cue: the pair's names, the rows of the two images most
+    alike in this cue, one of each category (`unchanged` ones), and the rate of every cue and of OMCL-BM.
     """
     methods = {**{cue: f"cue: {cue}" for cue in task.data.cues}, "OMCL-BM": "OMCL-BM"}
-    mean = {name: np.mean([run[m] for run in found["confusions"]], axis=0) for name, m in methods.items()}
+    mean = {name: np.mean([run[m] for run in confusions], axis=0) for name, m in methods.items()}
     rates = {name: (c + c.T) / 2 for name, c in mean.items()}
-    rows, y, names = unchanged(images.frames), task.data.y, task.data.target_names
-    out = []
+    rows = unchanged(images.frames)
+    y = task.data.y
+    names = task.data.target_names
+    pairs = []
     for cue in task.data.cues:
         best = np.min([rates[other] for other in task.data.cues if other != cue], axis=0)
         beyond = np.where(np.tri(len(names), dtype=bool), -np.inf, rates[cue] - best)
         a, b = np.unravel_index(beyond.argmax(), beyond.shape)
-        left, right = rows[y[rows] == a], rows[y[rows] == b]
+        left = rows[y[rows] == a]
+        right = rows[y[rows] == b]
         both = task.data.X[np.concatenate([left, right]), task.data.cues[cue]]
         apart = Distances(both).matrix[: left.size, left.size :]
         i, j = np.unravel_index(apart.argmin(), apart.shape)
         row = {"cue": cue, "first": names[a], "second": names[b], "image": left[i], "other": right[j]}
-        out.append(row | {name: rate[a, b] for name, rate in rates.items()})
-    return pd.DataFrame(out)
+        pairs.append(row | {name: rate[a, b] for name, rate in rates.items()})
+    return pd.DataFrame(pairs)
 
 
 def unchanged(frames):
@@ -314,17 +328,19 @@ def sheet(images, n):
     """Rows of `n` images of each category, evenly among its `unchanged` ones: shape (n_classes, n)."""
     rows = unchanged(images.frames)
     by_class = [rows[images.y[rows] == c] for c in range(len(images.target_names))]
-    return np.array([mine[np.linspace(0, mine.size - 1, n).round().astype(int)] for mine in by_class])
+    return np.array([part[np.linspace(0, part.size - 1, n).round().astype(int)] for part in by_class])
 
 
 def light_run(learnt, task, frames):
-    """How each cue bears a change of light: learn one weather's drive, test on others of its session.
+    """Errors of each cue under a change of light: trained on one weather's drive, tested in its session.
 
     An SVM (C = 10) replaces the online learners, so that the order of the frames plays no part.
     """
-    weather, first, repeat = frames["weather"], frames["session"] == 1, frames["repeat"]
-    learns, tests = first & (weather == learnt) & (repeat == 1), first & (repeat == 2)
-    run = Permutation(task, Split(np.flatnonzero(learns), np.flatnonzero(tests)))
+    weather = frames["weather"]
+    first = frames["session"] == 1
+    train = first & (weather == learnt) & (frames["repeat"] == 1)
+    tests = first & (frames["repeat"] == 2)
+    run = Permutation(task, Split(np.flatnonzero(train), np.flatnonzero(tests)))
     rows = []
     for cue in run.cues:
         (inside,), (across,) = run.kernels([cue], {cue: 1.0})
@@ -340,23 +356,23 @@ def light_run(learnt, task, frames):
 
 
 def run_all(sweep, tasks, step):
-    """`permutation_run` at all permutations of some tasks: tables one below the other, lists of the rest."""
+    """`permutation_run` at all permutations of some tasks: joined tables, lists of the rest."""
     runs = {}
     for task in tasks:
         points = [{"permutation": k, "step": step} for k in task.splits]
         runs |= zip(task.splits, sweep.run(permutation_run, points, **handed(task)), strict=True)
-    found = {name: [run[name] for run in runs.values()] for name in next(iter(runs.values()))}
+    results = {name: [run[name] for run in runs.values()] for name in next(iter(runs.values()))}
     for name in ("curves", "finals", "hypotheses", "theorem"):
-        numbered = [table.assign(permutation=k) for k, table in zip(runs, found[name], strict=True)]
-        found[name] = pd.concat(numbered, ignore_index=True)
-    chosen = pd.DataFrame(found["chosen"])
-    return found | {"chosen": chosen.set_axis(pd.Index(list(runs), name="permutation")).reset_index()}
+        numbered = [table.assign(permutation=k) for k, table in zip(runs, results[name], strict=True)]
+        results[name] = pd.concat(numbered, ignore_index=True)
+    chosen = pd.DataFrame(results["chosen"])
+    return results | {"chosen": chosen.set_axis(pd.Index(list(runs), name="permutation")).reset_index()}
 
 
 def edges(chosen, grids=None):
-    """What of a table of choices lies at the edge of its grid and how often, in words; warns of it.
+    """Which choices lie at the edge of their grid, and how often, as a text; warns of it.
 
-    `chosen` is of `run_all`, or what `integration_run` chose for one method, with its `grids`.
+    `chosen` is from `run_all`, or what `integration_run` chose for one method, with its `grids`.
     """
     return protocol.edges(chosen, grids or {"C": C_GRID, "eta": ETAS, "width": FACTORS}, NATURAL)
 

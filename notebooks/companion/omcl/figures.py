@@ -200,7 +200,7 @@ def eight_categories(run):
 def what_each_cue_confuses(run):
     """Which two categories does each cue mix up that another cue tells apart?"""
     results = results_of(run, "objects")
-    pairs = experiments.confused_pairs(results.runs, results.task, results.data)
+    pairs = experiments.confused_pairs(results.runs["confusions"], results.task, results.data)
     names = results.data.frames["name"]
     table = pairs.assign(image=names[pairs["image"]], other=names[pairs["other"]])
     drawing = draw.what_cues_confuse(pairs, results.data.images)

@@ -38,18 +38,19 @@ def _cue_style(cue, cues):
 
 def idea_layers():
     """Cues, their learners' scores for three classes, and a second layer that weighs them; made up."""
-    cues, classes = ("colour", "texture", "edges", "outline"), {"cow": BLUE, "cup": ORANGE, "car": GREEN}
+    cues = ("colour", "texture", "edges", "outline")
+    classes = {"cow": BLUE, "cup": ORANGE, "car": GREEN}
     scores = np.array([[0.9, 0.2, 0.5], [0.3, 0.5, 0.6], [0.3, 0.8, 0.2], [0.1, 0.9, 0.4]])
     trust = np.array([0.15, 0.35, 0.9, 1.0])
     fig, ((ax,),) = panels(1, size=(8, 2.9))
     box = {"ha": "center", "va": "center", "bbox": {"boxstyle": "round", "fc": "#F2F2F2", "ec": GREY}}
     arrow = {"arrowstyle": "-|>", "color": GREY, "shrinkA": 0, "shrinkB": 0}
-    for y, (cue, mine, weight) in enumerate(zip(cues, scores, trust, strict=True)):
+    for y, (cue, of_cue, weight) in enumerate(zip(cues, scores, trust, strict=True)):
         ax.text(0.2, y, cue, **box)
         ax.text(2.0, y, f"learner {y + 1}", **box)
         ax.annotate("", (1.45, y), (0.65, y), arrowprops=arrow)
         ax.annotate("", (3.1, y), (2.55, y), arrowprops=arrow)
-        ax.barh(y + np.array([-0.22, 0.0, 0.22]), mine, 0.2, left=3.2, color=list(classes.values()))
+        ax.barh(y + np.array([-0.22, 0.0, 0.22]), of_cue, 0.2, left=3.2, color=list(classes.values()))
         ax.annotate("", (5.55, 1.5), (4.25, y), arrowprops={**arrow, "lw": 0.5 + 3.5 * weight})
     ax.text(6.25, 1.5, "second layer:\nwhom to trust,\nfor which class", **box)
     ax.annotate("", (7.5, 1.5), (6.95, 1.5), arrowprops=arrow)
@@ -68,8 +69,8 @@ def idea_layers():
 def idea_projection(eta=0.5):
     """An update U, its projection PU on the span of what is kept, and the residual against eta."""
     fig, (axes,) = panels(2, size=(8, 2.7), sharey=True)
-    said = r"$\Delta \leq \eta$: add PU, keep nothing", r"$\Delta > \eta$: add U, keep the sample"
-    for ax, height, title, taken in zip(axes, (0.32, 1.15), said, ("PU", "U"), strict=True):
+    titles = r"$\Delta \leq \eta$: add PU, keep nothing", r"$\Delta > \eta$: add U, keep the sample"
+    for ax, height, title, taken in zip(axes, (0.32, 1.15), titles, ("PU", "U"), strict=True):
         ax.axhspan(-eta, eta, color=GREEN, alpha=0.12, lw=0)
         ax.axhline(0.0, color=BLACK, lw=1)
         for name, tip in (("PU", (2.0, 0.0)), ("U", (2.0, height))):
@@ -90,7 +91,7 @@ def idea_projection(eta=0.5):
 
 
 def verdict_parts(verdicts):
-    """Number and 95% interval of each part of some verdicts, in percent; right of 0 the claim is wrong."""
+    """Number and 95% interval of each part of verdicts, in percent; right of 0 the claim is wrong."""
     colours = {"holds": GREEN, "fails": RED}
     sizes = [len(verdict.parts) for verdict in verdicts]
     fig, axes = plt.subplots(1, len(sizes), figsize=(8.4, 0.9 + 0.19 * max(sizes)), layout="constrained")
@@ -103,7 +104,7 @@ def verdict_parts(verdicts):
         ax.axvline(0.0, color=BLACK, lw=0.8)
         names = [what.replace("cue: ", "") for what, _ in verdict.parts]
         ax.set_yticks(range(len(names)), names, fontsize=7.5)
-        ax.set(title=verdict.claim, ylim=(max(sizes) - 0.5, -0.5), xlabel="error minus theirs [points]")
+        ax.set(title=verdict.claim, ylim=(max(sizes) - 0.5, -0.5), xlabel="error minus the other's [points]")
     plt.close(fig)
     return fig
 
@@ -133,19 +134,19 @@ def trust(first, y, cues):
     S = np.hstack(first.first_layer_scores())
     seen = np.arange(1, y.size + 1)
     alone = [np.cumsum(learner.online_errors_) / seen for learner in first.learners_]
-    ours = method_style("OMCL-BM", marker="")
+    style = method_style("OMCL-BM", marker="")
 
     def curves(axes, C):
         top = PassiveAggressive(C=C, average=False).fit(S, y)
         for cue, errors in zip(cues, alone, strict=True):
             axes[0].plot(seen, 100 * errors, **_cue_style(cue, cues))
-        axes[0].plot(seen, 100 * np.cumsum(top.online_errors_) / seen, **ours)
+        axes[0].plot(seen, 100 * np.cumsum(top.online_errors_) / seen, **style)
         axes[0].set(xlabel="samples seen", ylabel="mistakes so far [%]", ylim=(0, 100))
         axes[0].legend(fontsize=7, ncols=2, loc="upper right")
         n_classes = len(top.coef_)
         scaled = top.coef_ / np.abs(top.coef_).max(axis=1, keepdims=True)
         own = np.einsum("mjm->j", scaled.reshape(n_classes, -1, n_classes)) / n_classes
-        axes[1].plot(own, range(len(own)), "o", color=ours["color"], markersize=8)
+        axes[1].plot(own, range(len(own)), "o", color=style["color"], markersize=8)
         axes[1].set(xlabel="mean weight of a cue's own score / largest", xlim=(0, 1))
         axes[1].set_ylim(len(own) - 0.5, -0.5)
         axes[1].set_yticks(range(len(own)), list(cues))
@@ -231,9 +232,9 @@ def _floor(ax, floor):
 
 def _method(ax, table, method, value, **style):
     """Mean and band over permutations of `value` against samples seen."""
-    mine = where(table, method=method)
-    every = max(1, mine["n_seen"].nunique() // 7)
-    curve(ax, mine, "n_seen", value, method, runs="permutation", markevery=every, **style)
+    rows = where(table, method=method)
+    every = max(1, rows["n_seen"].nunique() // 7)
+    curve(ax, rows, "n_seen", value, method, runs="permutation", markevery=every, **style)
 
 
 def learning_curves(table, cues, paper=None, methods=("OMCL-BM", "OMCL-PERC", "Flat", "Flat maps", "Vote")):
@@ -249,14 +250,14 @@ def learning_curves(table, cues, paper=None, methods=("OMCL-BM", "OMCL-PERC", "F
     table = _aligned(table)
     fig, axes = panels(2, 2, size=(8.4, 6.4))
     heads = {"online": "mistakes so far while learning", "test": "test samples, averaged predictors"}
-    for ax, (what, head) in zip(axes[0], heads.items(), strict=False):
+    for ax, (kind, head) in zip(axes[0], heads.items(), strict=True):
         for cue in cues:
-            mine = where(table, method=f"cue: {cue}")
+            rows = where(table, method=f"cue: {cue}")
             style = {"factor": 100, "alpha": 0.0, "marker": "", **_cue_style(cue, cues)}
-            curve(ax, mine, "n_seen", f"{what}_error", runs="permutation", **style)
+            curve(ax, rows, "n_seen", f"{kind}_error", runs="permutation", **style)
         for method in methods:
-            _method(ax, table, method, f"{what}_error", factor=100, alpha=0.0)
-        ax.set(xlabel="training samples seen", ylabel=f"{what} error [%]", title=head)
+            _method(ax, table, method, f"{kind}_error", factor=100, alpha=0.0)
+        ax.set(xlabel="training samples seen", ylabel=f"{kind} error [%]", title=head)
         low, high = _reach(ax)
         ax.set_ylim(0.95 * low if low > 0.6 * high else 0, min(100, 1.1 * high))
     ax, difference = axes[0, 1], axes[1, 0]
@@ -310,13 +311,13 @@ def support_sizes(tables, methods=("OMCL-PERC", "OMCL-BM", "OMCL-BM sparser", "F
     `tables` has for each panel's title its table and how its data is called, "real" or "simulated".
     """
     fig, axes = panels(len(tables), size=(4.2 * len(tables), 3.4))
-    for ax, (title, (table, word)) in zip(axes[0], tables.items(), strict=True):
+    for ax, (title, (table, kind)) in zip(axes[0], tables.items(), strict=True):
         for method in methods:
             _method(ax, _aligned(table), method, "support")
         ax.set(
             title=title, xlabel="training samples seen", ylabel="support vectors, all cues", ylim=(0, None)
         )
-        stamp(ax, word)
+        stamp(ax, kind)
     axes[0, 0].legend()
     return fig
 
@@ -355,11 +356,11 @@ def weight_table(weights, cues, classes):
     return pd.Series(_normalised(weights).ravel(), places, name="weight").reset_index()
 
 
-def regret(runs, cues, words):
+def regret(runs, cues, kinds):
     """Mean loss so far of the second layer, of every cue, and the bound of theorem 3.1, divided alike.
 
-    `runs` has the cumulative losses of one run for each title, as `experiments.omcl.regret` gives them,
-    `cues` the names of its cues, `words` how its data is called, "real" or "simulated".
+    `runs` has the cumulative losses of one run for each title, as from `omcl.regret`,
+    `cues` the names of its cues, `kinds` whether its data is "real" or "simulated".
     """
     rows = len(runs) // 2 + 1
     fig, axes = panels(2, rows, size=(8.4, 2.7 * rows))
@@ -375,28 +376,28 @@ def regret(runs, cues, words):
         ax.set_ylim(0, 1.3 * max(line.get_ydata()[-1] for line in ax.lines))
         alone = ax.lines[: len(cues[title])]
         ax.legend(handles=alone, fontsize=7.5, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        stamp(ax, words[title])
+        stamp(ax, kinds[title])
     axes[-1, -1].legend(handles=ax.lines[len(alone) :], loc="center left", handlelength=3.5)
     return fig
 
 
-def last_against_average(table, words):
+def last_against_average(table, kinds):
     """Test error of the last hypothesis and of the averaged one, for every run (thesis 3.3).
 
-    `table` has the columns data, method, permutation, average, last; `words` how each set of data is called,
+    `table` has the columns data, method, permutation, average, last; `kinds` whether each set of data is
     "real" or "simulated", in order.
     """
-    fig, axes = panels(len(words), size=(2.1 * len(words), 2.7))
-    for ax, (name, word) in zip(axes[0], words.items(), strict=True):
-        mine = where(table, data=name)
-        errors = 100 * mine[["last", "average"]].to_numpy()
+    fig, axes = panels(len(kinds), size=(2.1 * len(kinds), 2.7))
+    for ax, (name, kind) in zip(axes[0], kinds.items(), strict=True):
+        rows = where(table, data=name)
+        errors = 100 * rows[["last", "average"]].to_numpy()
         ends = (0 if errors.min() < 0.6 * errors.max() else 0.95 * errors.min(), 1.05 * errors.max())
         ax.plot(ends, ends, color="black", lw=0.8)
-        for method, group in mine.groupby("method", sort=False):
+        for method, group in rows.groupby("method", sort=False):
             style = method_style(method, linestyle="", markersize=3, alpha=0.6)
             ax.plot(100 * group["last"], 100 * group["average"], **style)
         ax.set(title=name, xlabel="last hypothesis [%]", xlim=ends, ylim=ends, aspect="equal")
-        stamp(ax, word)
+        stamp(ax, kind)
     axes[0, 0].set_ylabel("test error, averaged [%]")
     legend(fig, axes[0, 0], 5)
     return fig
@@ -405,9 +406,10 @@ def last_against_average(table, words):
 def what_cues_confuse(pairs, images):
     """For each cue two categories that it confuses, and how often the other cues do (thesis figure 2.1).
 
-    `pairs` is from `experiments.omcl.confused_pairs`, `images` holds the rows that it names.
+    `pairs` is from `omcl.confused_pairs`, `images` holds the rows that it names.
     """
-    methods, ours = [*pairs["cue"], "OMCL-BM"], method_style("OMCL-BM")["color"]
+    methods = [*pairs["cue"], "OMCL-BM"]
+    all_cues = method_style("OMCL-BM")["color"]
     rows = -(-len(pairs) // 2)
     fig = plt.figure(figsize=(8.4, 1.9 * rows), layout="constrained")
     top = 105 * pairs[methods].to_numpy().max()
@@ -421,12 +423,12 @@ def what_cues_confuse(pairs, images):
             axes[name].set(xticks=(), yticks=())
             axes[name].grid(False)
         colours = [ORANGE if name == pair["cue"] else GREY for name in pairs["cue"]]
-        colours.append(ours)
+        colours.append(all_cues)
         axes["bars"].barh(methods, 100 * pair[methods].astype(float), color=colours)
         axes["bars"].invert_yaxis()
         axes["bars"].set(xlabel="taken for each other [%]", xlim=(0, top))
-    said = {ORANGE: "this cue alone", GREY: "another cue alone", ours: "OMCL-BM, all cues"}
-    keys = [Patch(color=colour, label=label) for colour, label in said.items()]
+    labels = {ORANGE: "this cue alone", GREY: "another cue alone", all_cues: "OMCL-BM, all cues"}
+    keys = [Patch(color=colour, label=label) for colour, label in labels.items()]
     fig.legend(handles=keys, loc="outside upper center", ncols=3)
     return fig
 
@@ -434,7 +436,7 @@ def what_cues_confuse(pairs, images):
 def confusions(runs, cues, classes):
     """Share of each class taken for each class, by every cue alone and by OMCL-BM, means over runs.
 
-    `runs` has a dict for each permutation, as `experiments.omcl.permutation_run` gives them.
+    `runs` has a dict for each permutation, as from `omcl.permutation_run`.
     """
     methods = {**{cue: f"cue: {cue}" for cue in cues}, "OMCL-BM": "OMCL-BM"}
     rows = len(methods) // 3 + 1
@@ -473,7 +475,7 @@ def error_table(results, classes, cues, methods):
     """
     finals = results["finals"]
     rows = {}
-    for method in [*(f"cue: {cue}" for cue in cues), *methods]:
+    for method in (*(f"cue: {cue}" for cue in cues), *methods):
         grid = 100 * where(finals, method=method).pivot(index="permutation", columns="class", values="error")
         mean, _, high = interval(grid.mean(axis=1))
         rows[method] = [*grid.mean(), mean, high - mean]
@@ -496,14 +498,14 @@ INTEGRATION_FORMS = {
 def integration_table(batch, online):
     """Forms and test errors of the three levels of integration (thesis table 2.1).
 
-    `batch` is from `experiments.omcl.integration_run`, several permutations; `online` has the name of the
+    `batch` is from `omcl.integration_run`, several permutations; `online` has the name of the
     online method and its errors for each level.
     """
     rows = []
     for level, (form, learning) in INTEGRATION_FORMS.items():
-        mine = where(batch, level=level)
+        of_level = where(batch, level=level)
         row = {"level": level, "prediction": form, "what is learnt": learning}
-        measured = {"online": online[level], "batch": (mine["method"].iloc[0], mine["test_error"])}
+        measured = {"online": online[level], "batch": (of_level["method"].iloc[0], of_level["test_error"])}
         for kind, (method, errors) in measured.items():
             mean, _, high = interval(100 * np.asarray(errors))
             row |= {f"{kind} method": method, f"{kind} error [%]": mean, f"{kind} +-": high - mean}
