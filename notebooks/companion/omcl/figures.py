@@ -69,7 +69,7 @@ def results_of(run, name):
         cues=list(task.data.cues),
         classes=task.data.target_names,
         kind=kind,
-        note=f"{_origin(run, name)}{draw.caption(task, runs)}",
+        note="; ".join(filter(None, [_origin(run, name), draw.caption(task, runs)])),
         saved={"provenance": [data], "seeds": runs["chosen"]["permutation"].tolist()},
     )
 
@@ -83,15 +83,15 @@ def _origin(run, name):
     if name == "categories":
         groups = pictures.categories(run.size[name]["n_categories"]).values()
         n_things = sum(map(len, groups))
-        return f"Emoji, {len(groups)} categories, {n_things} things, split by thing; "
+        return f"Emoji, {len(groups)} categories, {n_things} things, split by thing"
     if name != "objects":
         return ""
     if not _is_emoji(run):
-        return "ETH-80, split by object; "
+        return "ETH-80, split by object"
     frames = images_of(run, name).frames
     n_drawings = len(experiments.unchanged(frames))
     n_things = len(np.unique(frames["thing"]))
-    return f"Emoji, {n_drawings} drawings of {n_things} things, split by drawing; "
+    return f"Emoji, {n_drawings} drawings of {n_things} things, split by drawing"
 
 
 def _choices(results):
@@ -279,7 +279,7 @@ def errors_by_category(run):
     results = results_of(run, "objects")
     table = _errors(run, "objects")
     paper = protocol.printed("thesis-tab-3.2").set_index("method")
-    note = f"{PERCENT} {_origin(run, 'objects')[:-2]}. Single cues: Projectron++."
+    note = f"{PERCENT} {_origin(run, 'objects')}. Single cues: Projectron++."
     common = {"digits": 3, "note": note, **results.saved}
     run.save_table(table[["ALL", "+-"]], "thesis-tab-3.2", paper=paper[["ALL"]], **common)
     for half in (results.classes[:4], results.classes[4:]):
@@ -507,7 +507,7 @@ def errors_on_categories(run):
     """How often does each method err on many categories, and on which least?"""
     results = results_of(run, "categories")
     table = _errors(run, "categories")
-    note = f"{PERCENT} {_origin(run, 'categories')[:-2]}."
+    note = f"{PERCENT} {_origin(run, 'categories')}."
     common = {"digits": 3, "note": note, **results.saved}
     run.save_table(table[["ALL", "+-"]], "thesis-tab-3.2", "categories", **common)
     methods = [*(f"cue: {cue}" for cue in results.cues), "OMCL-BM"]
@@ -569,7 +569,7 @@ def levels_of_integration(run):
     table = draw.integration_table(runs[runs["learning"] == "batch"], by_level)
     at_ends = {name: experiments.edges(runs[runs["method"] == name], grid) for name, grid in LEVELS.items()}
     at_ends = "; ".join(f"{name}: {text}" for name, text in at_ends.items() if text)
-    note = f"{_origin(run, 'categories')[:-2]}. One pass online; test error in percent, with half its 95% "
+    note = f"{_origin(run, 'categories')}. One pass online; test error in percent, with half its 95% "
     note += f"interval. Of choices, {at_ends or 'none at an edge'}."
     run.save_table(table, "thesis-tab-2.1", provenance=[results.data], seeds=permutations, note=note)
 
