@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -124,6 +125,19 @@ def test_a_chapter_brings_its_second_notebook(tmp_path, capsys):
         assert {
             line.split(":")[0] for line in capsys.readouterr().out.split("\n") if ": made" in line
         } == made
+
+
+def test_chapters_are_made_side_by_side(tmp_path, capsys):
+    """Each in one process; a failing one stops no other, and what is made is not made again."""
+    meet = "import pathlib, time\nhere = pathlib.Path(figures_dir)\nhere.mkdir(parents=True, exist_ok=True)\n"
+    meet += "(here / MINE).touch()\nwhile not (here / OTHER).exists(): time.sleep(0.05)\n"
+    notebook(tmp_path, meet.replace("MINE", "'a'").replace("OTHER", "'b'") + "assert n_jobs == 1")
+    wrong = meet.replace("MINE", "'b'").replace("OTHER", "'a'") + "raise SystemError('no luck')"
+    notebook(tmp_path, wrong, chapter="oks", parameters=PARAMETERS.replace("p = ", "q = "))
+    done = execute(tmp_path, "--jobs", "2")
+    assert done.returncode == 1 and "SystemError: no luck" in done.stderr
+    assert re.search("mkl: made in .* s\noks: FAILED after .* s\n", done.stdout)
+    assert "mkl: up to date\noks: FAILED" in execute(tmp_path, "--jobs", "2").stdout
 
 
 def test_a_scheduler_is_tried_before_a_chapter_starts(tmp_path, capsys, monkeypatch):
