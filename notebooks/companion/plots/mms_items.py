@@ -266,18 +266,7 @@ def draw_items(items, key, tables):
 
 
 def items(data, numbers):
-    """Figure 5.1: one or two captioned items; below, the candidate labeling set of the last in words.
-
-    Parameters
-    ----------
-    data : CaptionedData
-    numbers : sequence of int
-
-    Raises
-    ------
-    ValueError
-        If there are no or too many items, or an item does not exist.
-    """
+    """Figure 5.1: one or two captioned items; below, the candidate labeling set of the last in words."""
     if not 1 <= len(numbers) <= 2:
         raise ValueError(f"numbers must hold one or two items, got {len(numbers)}")
     shown = [read_item(data, number) for number in numbers]
@@ -291,11 +280,6 @@ def items(data, numbers):
 def people(data, n=5):
     """Figure 5.1: a row for each of the `n` people most often pictured, with faces of training and of test
     items, and, for each cue, the face of somebody else that is most like the first one.
-
-    Parameters
-    ----------
-    data : CaptionedData
-    n : int
     """
     in_test, known = data.is_test[data.bag_of], data.kinds == "identity"
     names, counts = np.unique(data.names[known], return_counts=True)
@@ -321,13 +305,7 @@ def people(data, n=5):
 
 
 def item_with_candidates(data, number):
-    """Figures 5.4 (faces) and 5.5 (data with poses): an item and its candidate labeling set.
-
-    Parameters
-    ----------
-    data : CaptionedData
-    number : int
-    """
+    """Figures 5.4 (faces) and 5.5 (data with poses): an item and its candidate labeling set."""
     item = read_item(data, number)
     vectors, total = columns(item, item.parsed.candidates, 16)
     letters = "[A], [B], [C], [D]" if item.parsed.positions else "[A], [B], [C]"
@@ -344,15 +322,7 @@ def item_with_candidates(data, number):
 def spatial_indicators(data, number):
     """Figure 5.2: an item whose caption says who stands where, and what constraint [D] leaves of its set.
 
-    Parameters
-    ----------
-    data : CaptionedData
-    number : int
-
-    Raises
-    ------
-    ValueError
-        If no indicator of the caption applies to the item, or there are more than 10,000 candidates.
+    The item must have at most 10,000 candidates, and indicators must rule out one of them.
     """
     item = read_item(data, number, ("name",))
     kept, free = item.parsed.candidates, read_item(data, number, ("name",), "ABC").parsed.candidates
@@ -408,27 +378,11 @@ def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=False):
 
     Of the items that meet the conditions, those come first whose faces are all of people whom the caption
     names, then those without strangers, then those with short captions. An item whose true vector is no
-    candidate is not picked.
+    candidate is not picked; if no item is left, that is a ValueError.
 
-    Parameters
-    ----------
-    data : CaptionedData
-    n_faces, n_names : int, optional
-        Faces in the picture; different known names in the caption.
-    n_pairs : int, optional
-        Different known names in the caption with a known verb; of two or more, the verbs are not all the
-        same. Only for data with poses.
-    indicators : bool
-        Whether spatial indicators must rule out candidates; items of which more than one is left come first.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If no item meets the conditions.
+    `n_faces` are in the picture, `n_names` are known names of the caption, `n_pairs` those with a known verb
+    (of two or more, not all verbs are the same; only for data with poses). With `indicators` spatial
+    indicators must rule out candidates; items of which more than one is left come first.
     """
     requested = {"n_faces": n_faces, "n_names": n_names, "n_pairs": n_pairs}
     requested = {name: check_count(name, n) for name, n in requested.items() if n is not None}
