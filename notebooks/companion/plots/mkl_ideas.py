@@ -1,12 +1,19 @@
 """Ideas of the MKL chapter as pictures, from a few numbers; and what its sliders draw."""
 
+import itertools
+
 import numpy as np
+import pandas as pd
 
 from companion.plots.common import log_axis, panels
 from companion.protocol import where
 from companion.run.figures import BLUE, GREEN, GREY, RED, method_style
+from cuelearn.mkl import UFOMKL
 
 EXPONENTS = {1.0: RED, 1.25: GREEN, 2.0: BLUE}
+#: Values of the sliders of UFO-MKL.
+ALPHAS = (0.001, 0.01, 0.02, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2)
+LOSS_WEIGHTS = (1.0, 10.0, 100.0)
 
 
 def norm_balls(theta=(1.0, 0.6)):
@@ -98,6 +105,17 @@ def error_and_updates(axes, curves, staged, n_kernels):
     updates.plot(now["n_kernels"], now["updates"], "o", color=BLUE)
     log_axis(updates.xaxis, updates.yaxis, plain=True)
     updates.set(xlabel="number of kernels", ylabel="updates of the online stage")
+
+
+def fits_by_alpha(task, seed):
+    """UFO-MKL on a task at every alpha and C of the slider: weights of the kernels, and the test error."""
+    rows = []
+    for C, alpha in itertools.product(LOSS_WEIGHTS, ALPHAS):
+        model = UFOMKL("precomputed", C=C, alpha=alpha, random_state=seed).fit(task.bank, task.labels)
+        weights = dict(zip(task.bank.names, model.kernel_weights_, strict=True))
+        error = 1 - model.score(task.cross, task.test_labels)
+        rows.append({**weights, "C": C, "alpha": alpha, "test_error": error})
+    return pd.DataFrame(rows)
 
 
 def kept_and_error(axes, table, C, alpha):

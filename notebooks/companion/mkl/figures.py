@@ -1,0 +1,10 @@
+"""Figures and tables of the MKL chapter, in the order of its notebook."""
+
+from companion.mkl import (  # noqa: F401  each registers its figures, the first the verdicts
+    claims,
+    figures_accuracy,
+    figures_bounds,
+    figures_kernels,
+    figures_online,
+    figures_time,
+)
