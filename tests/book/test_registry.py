@@ -6,7 +6,7 @@ from companion.run.claims import claims
 from companion.run.records import catalogue, row_of
 from companion.run.registry import Chapter, entries
 
-CHAPTERS = ["mktl", "mms", "multilabel", "oks", "omcl"]
+CHAPTERS = ["mkl", "mktl", "mms", "multilabel", "oks", "omcl"]
 REFERENCE = {name: Chapter(name, profile="reference") for name in CHAPTERS}
 ENTRIES = [(chapter, name) for chapter in CHAPTERS for name in entries(chapter)]
 

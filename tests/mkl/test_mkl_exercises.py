@@ -8,7 +8,6 @@ from companion import mkl as exp
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OM2, UFOMKL, AverageKernelSVM, BestKernelSVM, MKLProblem, solve_obscure
 
-# the notebook's names
 seed, size = 0, exp.settings("quick")
 n_things = size["objects"]["n_classes"]
 objects, different = f"objects-{n_things}", f"different-{size['categories']['n_classes']}"
@@ -28,7 +27,7 @@ def digits():
     return exp.get_task("mfeat-6", 200, 500, seed)
 
 
-@pytest.mark.long  # mkl-ex-three
+@pytest.mark.long  # exercise 6
 def test_three_different_cues_err_as_rarely_as_all(pictures):
     n = size["objects"]["n_train"]
     task = exp.get_task(objects, n, 10_000, seed)
@@ -47,7 +46,7 @@ def test_three_different_cues_err_as_rarely_as_all(pictures):
     assert error(taken) < 1.05 * error(list(everything)) < error(best)
 
 
-@pytest.mark.long  # mkl-ex-noise
+@pytest.mark.long  # exercise 5
 def test_more_noise_leaves_all_weight_on_kernel_4_and_a_larger_p_does_not():
     splits = range(seed, seed + size["three_class"]["seeds"])
     for split in splits:
@@ -69,7 +68,7 @@ def _on_kernel_4(split, **options):
     return found[(found["target"] == 0) & (found["kernel"] == 4)].set_index("method")["weight"]
 
 
-@pytest.mark.long  # mkl-ex-less
+@pytest.mark.long  # exercise 7
 def test_the_six_cues_without_self_similarity_err_less(pictures):
     errors = pd.DataFrame(
         {"split": split, "r": r, "without": cue, "error": error}
@@ -96,7 +95,7 @@ def _errors_without_a_cue(split):
             yield cue, r, 100 * (1 - model.fit(bank, task.labels).score(cross, task.test_labels))
 
 
-@pytest.mark.long  # mkl-ex-cap
+@pytest.mark.long  # exercise 9
 def test_the_radius_helps_at_a_large_C_by_short_first_steps_and_its_cap_never(pictures):
     task = exp.get_task(objects, 204, 10_000, seed)
     objective = {}
@@ -123,7 +122,7 @@ def _run_and_norms(problem, radius):
     return solve_obscure(problem, radius=radius, callback=note, **options), norms
 
 
-@pytest.mark.long  # mkl-ex-copies
+@pytest.mark.long  # exercise 4
 def test_copies_of_one_kernel_need_fewer_updates(digits):
     for F, updates in ((1, 1650), (8, 790), (32, 500)):
         copies = KernelBank.from_stack(np.stack([digits.bank.stack[0]] * F))
@@ -135,7 +134,7 @@ def test_copies_of_one_kernel_need_fewer_updates(digits):
             assert found.n_updates == pytest.approx(updates, rel=0.05)
 
 
-@pytest.mark.long  # mkl-ex-last
+@pytest.mark.long  # exercise 3
 def test_the_last_cue_is_left_by_chance_and_the_last_two_are_not(digits):
     left, error = _left(digits, C=1.0, alpha=0.2, random_state=seed)
     assert left == ["mor"] and error > 0.3
@@ -162,7 +161,7 @@ def _left(digits, **params):
     return left, 1 - model.score(digits.cross, digits.test_labels)
 
 
-@pytest.mark.long  # mkl-ex-last
+@pytest.mark.long  # exercise 3
 def test_of_the_1400_kernels_narrow_ones_of_every_distance_survive(pictures):
     task = exp.get_task(many, 204, 10_000, seed, 1400)
     kernels = pd.DataFrame([name.split("*") for name in task.bank.names], columns=["cue", "width"])

@@ -309,7 +309,10 @@ with N, and the bounds have $1/\\lambda$ in them."""
 
 @figure("thesis-fig-4.8-60000", claims="obs-8")
 def all_digits_of_mnist(run):
-    """After 10 epochs on all 60,000 digits, is the error the papers' 1.95%? (profile full)"""
+    """After 10 epochs on all 60,000 digits, is the error the papers' 1.95%?
+
+    In the profile full alone.
+    """
     size = run.size["mnist_all"]
     if not size["n_train"]:
         return

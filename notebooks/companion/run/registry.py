@@ -243,7 +243,7 @@ class Chapter:
         items = self._items(name)
         source = catalogue().loc[row_of(name), "source"]
         data = ", ".join(dict.fromkeys(item["our_data"] for item in items))
-        parts = [f"**{source[0].upper()}{source[1:]}.** *{entry.question}* Data: {data}."]
+        parts = [f"**{source[0].upper()}{source[1:]}.** *{entry.question}*{data and f' Data: {data}.'}"]
         if not items:
             parts.append(f"Not among the results in `{self.store.directory.name}`.")
         elif entry.text is not None:
