@@ -23,7 +23,8 @@ FIRST_VALIDATION_SEED = 10_000
 # what is chosen for a method, as columns of the results
 CHOSEN = ("C", "p", "class_weight")
 # first entries of the seeds of useless scores, and of the draws that parameters are picked on
-_USELESS, _PICK = 63, 66
+_USELESS = 63
+_PICK = 66
 
 
 class Method(NamedTuple):
@@ -87,7 +88,8 @@ class Trial:
     def __init__(self, task, train, judged, n_priors=None, replaced=None):
         self.bank = KernelBank([("new", RBF(scale=task.width), slice(None))], task.X[train])
         self.rows = np.ascontiguousarray(next(iter(self.bank.cross(task.X[judged]).blocks(memory=4e9)))[1])
-        self.y, self.y_judged = task.y[train], task.y[judged]
+        self.y = task.y[train]
+        self.y_judged = task.y[judged]
         self.weight = compute_sample_weight("balanced", self.y_judged)
         kinds = {False: task.scores, True: task.same}
         if replaced is not None:
@@ -142,7 +144,8 @@ def accuracies(seed, chosen, effort, **place):
 
 def _tried(method, trials, grids, effort):
     """Accuracies of all candidates, (n, number of trials)."""
-    return {"tried": [[t.accuracy(method, one, effort) for t in trials] for one in candidates(method, grids)]}
+    points = candidates(method, grids)
+    return {"tried": [[trial.accuracy(method, point, effort) for trial in trials] for point in points]}
 
 
 def validated(method, name, n_per_class, n_priors, useless, grids, effort, draws, seed):
@@ -162,14 +165,15 @@ def validated_binary(method, n_positive, grids, effort, draws, seed):
     return _tried(method, trials, grids, effort)
 
 
-def picked(found, method, grids, seed):
+def picked(validation, method, grids, seed):
     """A method's parameters (C, p, a class_weight where there is a choice) for the run of a seed.
 
     The best on as many of the validation's draws as there are, drawn with replacement by the seed, the same
     for all methods: so the spread over runs has that of the choice in it. Ties: the first of `candidates`.
     With its `validation` accuracy.
     """
-    tried, points = np.array(found["tried"]), candidates(method, grids)
+    tried = np.array(validation["tried"])
+    points = candidates(method, grids)
     taken = np.random.default_rng([_PICK, seed]).integers(tried.shape[1], size=tried.shape[1])
     scores = tried[:, taken].mean(axis=1)
     best = best_of(points, scores, digits=12)
@@ -178,17 +182,17 @@ def picked(found, method, grids, seed):
 
 def edges(table, grids):
     """Whose C or p lies at an end of its grid, and in how many of its runs, in words for a note; warns."""
-    said = protocol.edges(table, grids, NATURAL, by="method")
-    return f"at the ends of the grids: {said}" if said else "no choice at an end of its grid"
+    at_ends = protocol.edges(table, grids, NATURAL, by="method")
+    return f"at the ends of the grids: {at_ends}" if at_ends else "no choice at an end of its grid"
 
 
-def _compared(sweep, label, choose, asked, points, by, grids, data):
+def _compared(sweep, label, choose, requested, points, by, grids, data):
     """Parameters for every point, then its accuracies."""
 
-    def pick(found, method, point):
-        return picked(found, method, grids, point["seed"])
+    def pick(validation, method, point):
+        return picked(validation, method, grids, point["seed"])
 
-    return compared(sweep, label, choose, asked, accuracies, points, by, CHOSEN, data, pick=pick)
+    return compared(sweep, label, choose, requested, accuracies, points, by, CHOSEN, data, pick=pick)
 
 
 # ---------------------------------------------------------------- figures
@@ -198,12 +202,14 @@ def _curves(sweep, label, places, seeds, grids, effort, draws):
     """Parameters, then accuracies, of every place (a task, samples, priors) and its methods."""
     data = [load_task(name).data for name in dict.fromkeys(place["name"] for place, _ in places)]
     common = {"grids": grids, "effort": effort, "draws": draws, "seed": seeds[0]}
-    asked = [{**place, "method": m, **common} for place, methods in places for m in methods]
+    requested = [{**place, "method": m, **common} for place, methods in places for m in methods]
     # the longest first
-    asked.sort(key=lambda point: (-point["n_per_class"], point["method"] not in ("MKTL", "PriorFeatures")))
+    requested.sort(
+        key=lambda point: (-point["n_per_class"], point["method"] not in ("MKTL", "PriorFeatures"))
+    )
     points = [({**place, "seed": s, "effort": effort}, methods) for place, methods in places for s in seeds]
     by = ("name", "n_per_class", "n_priors", "useless")
-    return _compared(sweep, label, validated, asked, points, by, grids, data)
+    return _compared(sweep, label, validated, requested, points, by, grids, data)
 
 
 def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
@@ -216,8 +222,8 @@ def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
     for name in names:
         sizes = TASKS[name].sizes
         for n, k in itertools.product(o[name], sizes):
-            some = [m for m in methods if k == max(sizes) or m != "NoTransfer"]  # which knows of no priors
-            places.append(({"name": name, "n_per_class": n, "n_priors": k, "useless": ""}, some))
+            compared_here = [m for m in methods if k == max(sizes) or m != "NoTransfer"]  # it has no priors
+            places.append(({"name": name, "n_per_class": n, "n_priors": k, "useless": ""}, compared_here))
     return _curves(sweep, "multiclass", places, seeds, grids, effort, o["draws"])
 
 
@@ -242,7 +248,8 @@ def useless_scores(task, kind, seed):
     """
     if not kind:
         return None
-    rng, n = np.random.default_rng([_USELESS, seed]), len(task.y)
+    rng = np.random.default_rng([_USELESS, seed])
+    n = len(task.y)
     if kind == "none":
         return np.zeros((n, 0))
     if kind == "shuffled":
@@ -253,11 +260,14 @@ def useless_scores(task, kind, seed):
 def negative(sweep, name, seeds, o, grids, effort):
     """Like `multiclass`, with priors that are useless on purpose; n_priors is empty."""
     kinds = ["shuffled", *(f"noise {k}" for k in o["n_noise"] if k)]
-    some = dict.fromkeys(kinds, ["AverageTL", "MultiKT", "MKTL", "MKTL auto"])
-    some = {"none": ["NoTransfer", "MKTL"], **some}
+    methods = {"none": ["NoTransfer", "MKTL"]}
+    methods |= dict.fromkeys(kinds, ["AverageTL", "MultiKT", "MKTL", "MKTL auto"])
     base = {"name": name, "n_per_class": 0, "n_priors": None}
-    places = itertools.product(o["n_per_class"], some.items())
-    places = [({**base, "n_per_class": n, "useless": kind}, methods) for n, (kind, methods) in places]
+    places = [
+        ({**base, "n_per_class": n, "useless": kind}, methods[kind])
+        for n in o["n_per_class"]
+        for kind in methods
+    ]
     return _curves(sweep, "negative", places, seeds, grids, effort, o["draws"])
 
 
@@ -267,11 +277,12 @@ def lost(table):
     Columns useless, method, n_per_class, difference, low, high: the mean over draws and its interval.
     """
     runs = 100.0 * table.pivot(index="seed", columns=["useless", "method", "n_per_class"], values="accuracy")
-    runs, rows = runs.sort_index(axis=1), []
+    runs = runs.sort_index(axis=1)
     alone = runs["none", "NoTransfer"]
-    for (useless, method, n), mine in runs.items():
+    rows = []
+    for (useless, method, n), accuracy in runs.items():
         if method != "NoTransfer":
-            difference = interval((mine - alone[n]).to_numpy())
+            difference = interval((accuracy - alone[n]).to_numpy())
             rows.append((useless, method, n, *difference))
     return pd.DataFrame(rows, columns=["useless", "method", "n_per_class", "difference", "low", "high"])
 
@@ -285,14 +296,14 @@ def binary(sweep, seeds, o, grids, effort, methods=BINARY):
     """
     targets = binary_targets()[: o["targets"]]
     common = {"grids": grids, "effort": effort, "draws": o["draws"], "seed": seeds[0]}
-    asked = [{"method": m, "n_positive": n, **common} for n in o["n_positive"] for m in methods]
+    requested = [{"method": m, "n_positive": n, **common} for n in o["n_positive"] for m in methods]
     runs = [(t, s + k * len(seeds)) for k, t in enumerate(targets) for s in seeds]
     points = [
         ({"target": t, "seed": s, "n_positive": n, "effort": effort}, methods)
         for (t, s), n in itertools.product(runs, o["n_positive"])
     ]
     data = binary_task(targets[0]).data
-    return _compared(sweep, "binary", validated_binary, asked, points, ["n_positive"], grids, data)
+    return _compared(sweep, "binary", validated_binary, requested, points, ["n_positive"], grids, data)
 
 
 # ---------------------------------------------------------------- what one fitted model says
@@ -329,7 +340,7 @@ def confusion(curves, name, n_per_class, methods, effort):
 
     On the test pictures of all runs of a place of `multiclass`'s table, with its parameters.
     """
-    found = []
+    tables = []
     for (seed, n_priors), runs in curves[
         (curves["name"] == name) & (curves["n_per_class"] == n_per_class)
     ].groupby(["seed", "n_priors"]):
@@ -337,7 +348,7 @@ def confusion(curves, name, n_per_class, methods, effort):
         for run in runs[runs["method"].isin(methods)].to_dict("records"):
             scores = trial.scores[METHODS[run["method"]].same][1]
             model = trial.fitted(run["method"], {"C": run["C"], "p": run["p"]}, effort, seed)
-            said = model.predict(trial.rows, scores=scores)
-            found.append(pd.DataFrame({"method": run["method"], "true": trial.y_judged, "said": said}))
-    share = pd.concat(found).groupby(["method", "true"])["said"].value_counts(normalize=True)
+            predicted = model.predict(trial.rows, scores=scores)
+            tables.append(pd.DataFrame({"method": run["method"], "true": trial.y_judged, "said": predicted}))
+    share = pd.concat(tables).groupby(["method", "true"])["said"].value_counts(normalize=True)
     return share.rename("share").reset_index()

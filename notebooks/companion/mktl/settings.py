@@ -12,7 +12,8 @@ from cuelearn.mktl import P_RANGE
 #: The thesis's range (6.5); and what every method has here, in figure 6.3 and in figure 6.2, where weighted
 #: methods want less and averages more.
 C_RANGE = (0.1, 1.0, 10.0, 100.0, 1000.0)
-C_MULTICLASS, C_BINARY = (0.01, *C_RANGE), (0.001, 0.01, *C_RANGE, 10_000.0)
+C_MULTICLASS = (0.01, *C_RANGE)
+C_BINARY = (0.001, 0.01, *C_RANGE, 10_000.0)
 #: Ends of the grids that nothing lies beyond: at p = 2 no group is preferred, at 1.01 one takes all.
 NATURAL = {"p": (1.01, 2.0)}
 #: Multiclass tasks of figure 6.3; with the original data present, "awa" comes first.
@@ -33,7 +34,8 @@ USELESS = made_here("useless scores", f"{_HERE}.compare.useless_scores")
 _AWA = ((1, 5), (1, 5, 10, 20, 50), (1, 5, 10, 20, 30, 50))
 _FINE_P = (1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.6, 1.75, 2.0)
 # samples per class: up to five are as many drawings, from there on further views of these
-_FEW, _ALL = (1, 3, 5, 10, 20), (1, 2, 3, 4, 5, 10, 15, 20)
+_FEW = (1, 3, 5, 10, 20)
+_ALL = (1, 2, 3, 4, 5, 10, 15, 20)
 _FOUR = (1, 5, 10, 20)
 # smoke, quick, full
 TABLE = {

@@ -28,16 +28,19 @@ TRAIN_SHARE = (5, 8)
 #: C of all priors that are SVMs: the middle of the thesis's range for C, not tuned.
 PRIOR_C = 10.0
 #: Boosted stumps: a deeper tree fits few samples at once, and boosting would end.
-N_TREES, DEPTH = 100, 1
+N_TREES = 100
+DEPTH = 1
 #: AwA's photographs of each class that training samples are drawn from; the others are for tests.
 AWA_POOL = 50
 #: Of the binary tasks: targets, targets that parameters are chosen on, and their cues. The thesis takes the
 #: four of Tommasi et al. (2010), one behind the other: PHOG, words of SIFT, LBP, and covariances of
 #: derivatives, whose place their histogram takes.
-N_TARGETS, N_OTHERS = 30, 6
+N_TARGETS = 30
+N_OTHERS = 6
 BINARY_CUES = ("PHOG 2", "words 1x1", "LBP 1x1", "derivatives 1x1")
 #: Things of the background: behind the priors; and 80 for training, 48 for tests, once more for the others.
-PRIOR_THINGS, BACKGROUND_THINGS = 96, 128
+PRIOR_THINGS = 96
+BACKGROUND_THINGS = 128
 # first entries of the seeds of this file's draws, so that no two draws share a stream
 _SPLIT, _DRAW, _CLASSES, _BACKGROUND = 60, 61, 62, 65
 
@@ -120,10 +123,10 @@ def _subgroup(things, start):
 def _animals():
     """Ten new animals and ten others, with eight drawings, and 40 known, with six or more; no two alike."""
     every = np.arange(len(pictures.emoji().names))
-    found = pictures.emoji().unlike(pictures.things(6, _subgroup(every, "animal-")))
-    found = np.random.default_rng([_CLASSES, 0]).permutation(found)
-    whole = found[pictures.emoji().n_drawings()[found] == 8][:20]
-    known = found[~np.isin(found, whole)]
+    animals = pictures.emoji().unlike(pictures.things(6, _subgroup(every, "animal-")))
+    animals = np.random.default_rng([_CLASSES, 0]).permutation(animals)
+    whole = animals[pictures.emoji().n_drawings()[animals] == 8][:20]
+    known = animals[~np.isin(animals, whole)]
     return whole[:10], whole[10:], [known[:40]]
 
 
@@ -188,10 +191,10 @@ def _prior(name, classes, data, columns, labels, model, train, rest):
 
 def _known_rows(data, drawing, label):
     """Rows of a known class that train its prior, and those of every eighth drawing, at least one."""
-    mine = np.flatnonzero(data.y == label)
-    drawings = np.random.default_rng([_SPLIT, label]).permutation(np.unique(drawing[mine]))
-    held = np.isin(drawing[mine], drawings[: max(1, len(drawings) // 8)])
-    return mine[~held], mine[held]
+    rows = np.flatnonzero(data.y == label)
+    drawings = np.random.default_rng([_SPLIT, label]).permutation(np.unique(drawing[rows]))
+    held = np.isin(drawing[rows], drawings[: max(1, len(drawings) // 8)])
+    return rows[~held], rows[held]
 
 
 def _width(data, columns, rows):
@@ -208,10 +211,12 @@ def _scores(priors, data, rows):
 
 def _task(data, drawing, rows, y, priors, same, width, test=None):
     """A task on some rows of the data; `same` is `priors` where these are of the task's own kind."""
-    columns, scores = same[0].columns, _scores(priors, data, rows)
+    columns = same[0].columns
+    scores = _scores(priors, data, rows)
     own = scores if same is priors else _scores(same, data, rows)
     names = tuple(c for prior in priors for c in prior.classes)
-    X, models = data.X[np.ix_(rows, columns)].astype(np.float64), (tuple(priors), tuple(same), width)
+    X = data.X[np.ix_(rows, columns)].astype(np.float64)
+    models = (tuple(priors), tuple(same), width)
     return TransferTask(X, y, scores, own, names, drawing[rows], test, data, rows, columns, *models)
 
 
@@ -221,7 +226,8 @@ def _described(name, n_jobs=1):
         targets, others, background = _binary_things()
         rng = np.random.default_rng(_BACKGROUND)
         rows = [rng.choice(pictures.drawings_of([thing])) for thing in np.sort(np.concatenate(background))]
-        rows, cues = np.r_[pictures.drawings_of(np.concatenate([targets, others])), rows], BINARY_CUES
+        rows = np.r_[pictures.drawings_of(np.concatenate([targets, others])), rows]
+        cues = BINARY_CUES
     else:
         new, others, known = _THINGS[name]()
         rows = pictures.drawings_of(np.concatenate([new, others, *known]))
@@ -242,24 +248,30 @@ def _known(name):
     setup = TASKS[name]
     if name == "awa":
         data = load_set(name)
-        drawing, known = np.arange(len(data.y)), np.arange(len(data.target_names))
+        drawing = np.arange(len(data.y))
+        known = np.arange(len(data.target_names))
         new = others = np.array([data.target_names.index(c) for c in AWA_TEST_CLASSES])
         known = [np.setdiff1d(known, new)]
     else:
-        (new, others, known), (data, drawing) = _THINGS[name](), _described(name)
-    labels, (columns, _) = np.array(data.target_names)[data.y], _columns(data, (setup.cue,))
+        new, others, known = _THINGS[name]()
+        data, drawing = _described(name)
+    labels = np.array(data.target_names)[data.y]
+    columns, _ = _columns(data, (setup.cue,))
     split = []
-    for some in known:
-        parts = [_known_rows(data, drawing, label) for label in some]
+    for of_model in known:
+        parts = [_known_rows(data, drawing, label) for label in of_model]
         split.append([np.concatenate(rows) for rows in zip(*parts, strict=True)])
     width = _width(data, columns, np.concatenate([train for train, _ in split]))
-    priors, same = [], []
-    for (learner, cues, _), some, rows in zip(setup.models, known, split, strict=True):
-        classes = sorted(data.target_names[label] for label in some)  # as a fitted model's columns
+    priors = []
+    same = []
+    for (learner, cues, _), of_model, rows in zip(setup.models, known, split, strict=True):
+        classes = sorted(data.target_names[label] for label in of_model)  # as a fitted model's columns
         own, triples = _columns(data, cues)
-        model, kind = _svm(triples), "SVM"
+        kind = "SVM"
+        model = _svm(triples)
         if learner == "trees":
-            stump, kind = DecisionTreeClassifier(max_depth=DEPTH), "boosted trees"
+            kind = "boosted trees"
+            stump = DecisionTreeClassifier(max_depth=DEPTH)
             model = AdaBoostClassifier(stump, n_estimators=N_TREES, random_state=0)
         priors.append(_prior(f"{kind} on {', '.join(cues)}", classes, data, own, labels, model, *rows))
         model = _svm([(setup.cue, RBF(scale=width), slice(None))])
@@ -280,7 +292,8 @@ def load_task(name, others=False):
     if name not in TASKS:
         raise ValueError(f"name must be one of {sorted(TASKS)}, got {name!r}")
     data, drawing, new, other, *models = _known(name)
-    rows, test = np.flatnonzero(np.isin(data.y, other if others else new)), None
+    rows = np.flatnonzero(np.isin(data.y, other if others else new))
+    test = None
     if name == "awa":
         parts = [np.random.default_rng([_SPLIT, k]).permutation(np.flatnonzero(data.y == k)) for k in new]
         pool, test = (np.concatenate([p[s] for p in parts]) for s in (slice(AWA_POOL), slice(AWA_POOL, None)))
@@ -329,15 +342,15 @@ def _shared():
     spread = [2.0 * data.X[train, part].var(axis=0).sum() for part in data.cues.values()]
     scale = np.concatenate([np.full(s.stop - s.start, v**-0.5) for s, v in zip(data.cues.values(), spread)])
     data = data._replace(X=(data.X * scale).astype(np.float32))
-    columns, priors = list(range(data.X.shape[1])), {}
+    columns = list(range(data.X.shape[1]))
     width = _width(data, columns, train)
+    priors = {}
     for label, own in split.items():
-        name, rows = (
-            data.target_names[label],
-            [np.concatenate(both) for both in zip(own, behind, strict=True)],
-        )
-        model, told = _svm([("all", RBF(scale=width), slice(None))]), f"SVM of {name} against the background"
-        priors[name] = _prior(told, (name,), data, columns, (data.y == label).astype(int), model, *rows)
+        name = data.target_names[label]
+        rows = [np.concatenate(both) for both in zip(own, behind, strict=True)]
+        title = f"SVM of {name} against the background"
+        model = _svm([("all", RBF(scale=width), slice(None))])
+        priors[name] = _prior(title, (name,), data, columns, (data.y == label).astype(int), model, *rows)
     return data, drawing, priors, width
 
 
@@ -354,7 +367,8 @@ def binary_task(target):
         raise ValueError(f"target must be one of {sum(among, [])}, got {target!r}")
     data, drawing, priors, width = _shared()
     known = [prior for name, prior in priors.items() if name != target][: N_TARGETS - 1]
-    label, background = data.target_names.index(target), _binary_things()[2][1 + (target in among[1])]
+    label = data.target_names.index(target)
+    background = _binary_things()[2][1 + (target in among[1])]
     rows = np.flatnonzero(np.isin(data.y, [label, *background]))
     return _task(data, drawing, rows, (data.y[rows] == label).astype(int), known, known, width)
 
@@ -364,14 +378,14 @@ def binary_task(target):
 
 def _ordered(task, label, rng):
     """Rows of a class for training, a view of every drawing before a second one of any, and for tests."""
-    mine = rng.permutation(np.flatnonzero(task.y == label))
-    found, drawing = np.unique(task.drawing[mine], return_inverse=True)
-    place = rng.permutation(found.size)[drawing]
-    own = place < -(-TRAIN_SHARE[0] * found.size // TRAIN_SHARE[1])
+    rows = rng.permutation(np.flatnonzero(task.y == label))
+    drawings, drawing = np.unique(task.drawing[rows], return_inverse=True)
+    place = rng.permutation(drawings.size)[drawing]
+    train = place < -(-TRAIN_SHARE[0] * drawings.size // TRAIN_SHARE[1])
     if task.test is not None:
-        own = ~np.isin(mine, task.test)
-    view = np.array([np.sum(place[:k] == place[k]) for k in range(mine.size)])
-    return mine[own][np.lexsort((place[own], view[own]))], mine[~own]
+        train = ~np.isin(rows, task.test)
+    view = np.array([np.sum(place[:k] == place[k]) for k in range(rows.size)])
+    return rows[train][np.lexsort((place[train], view[train]))], rows[~train]
 
 
 def draw(task, n, seed):

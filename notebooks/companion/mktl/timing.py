@@ -10,7 +10,8 @@ from companion.protocol import timed
 from cuelearn.kernels import KernelBank
 
 # numbers in the class means of random problems, and the share of priors that know something of a class
-_DIMENSIONS, _RELATED = 20, 0.15
+_DIMENSIONS = 20
+_RELATED = 0.15
 
 
 def random_problem(n_classes, n_priors, n_per_class, seed):
@@ -36,14 +37,19 @@ def training_time(kind, method, n_per_class, C, p, effort, repeats, seed, memory
 
     train(slice(None, None, 5))
     runs = [timed(train) for _ in range(repeats)]
-    model, peak = runs[-1][0], np.nan
+    model = runs[-1][0]
+    peak = np.nan
     if memory:
         tracemalloc.start()
         train()
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    found = {"gap": getattr(model, "dual_gap_", np.nan), "objective": getattr(model, "objective_", np.nan)}
-    return {"seconds": min(seconds for _, seconds in runs), **found, "memory": peak}
+    return {
+        "seconds": min(seconds for _, seconds in runs),
+        "gap": getattr(model, "dual_gap_", np.nan),
+        "objective": getattr(model, "objective_", np.nan),
+        "memory": peak,
+    }
 
 
 def _awa(n_per_class):

@@ -22,7 +22,8 @@ REWEIGHTED = ("NoTransfer weighted", "PriorFeatures weighted", "AverageTL weight
 BY_CLASS = ("NoTransfer", "PriorFeatures", "MultiKT", "MKTL weighted")
 #: Numbers of samples whose ticks have labels.
 _LABELLED = (1, 3, 5, 10, 20, 30, 50)
-_SMALL, _MIDDLE = 7.0, {"ha": "center", "va": "center"}
+_SMALL = 7.0
+_MIDDLE = {"ha": "center", "va": "center"}
 
 
 # --- the idea -----------------------------------------------------------------------------------------------
@@ -67,8 +68,8 @@ def idea(exponents=(2.0, 1.5, 1.1)):
 
 def _methods(table):
     """Methods of a table in the order in which they are drawn."""
-    found = distinct(table["method"])
-    return [m for m in found if m not in ORDER] + [m for m in ORDER if m in found]
+    methods = distinct(table["method"])
+    return [m for m in methods if m not in ORDER] + [m for m in ORDER if m in methods]
 
 
 def _counts(ax, values, labelled=_LABELLED):
@@ -86,7 +87,8 @@ def _limits(axes, top=None, room=0.4):
     shades = [path.vertices[:, 1] for ax in axes for shade in ax.collections for path in shade.get_paths()]
     reach = np.concatenate([means, *shades])
     room = room * np.ptp(means) + 1.0
-    low, high = max(reach.min(), means.min() - room), min(reach.max(), means.max() + room)
+    low = max(reach.min(), means.min() - room)
+    high = min(reach.max(), means.max() + room)
     pad = 0.04 * (high - low)
     for ax in axes:
         ax.set_ylim(low - pad, high + pad if top is None else min(top, high + pad))
@@ -100,8 +102,7 @@ def _legend(fig, axes):
             handles.setdefault(label, handle)
     inches = sum(0.6 + 0.062 * len(label) for label in handles)
     columns = -(-len(handles) // -int(-inches // fig.get_figwidth()))
-    labels, shown = [*handles][::-1], [*handles.values()][::-1]
-    fig.legend(shown, labels, loc="outside upper center", ncols=columns)
+    fig.legend([*handles.values()][::-1], [*handles][::-1], loc="outside upper center", ncols=columns)
 
 
 def _signed(value, digits=2):
@@ -117,10 +118,11 @@ def things(shown, table, faces):
     """What is known, what is new, and which new things are taken for which.
 
     `shown` has by title an array of pictures, (rows, columns, height, width, 4); `table` the columns method,
-    true, said, share of `experiments.mktl.compare.confusion`, a panel for each method; `faces` a picture of
+    true, said, share of `companion.mktl.compare.confusion`, a panel for each method; `faces` a picture of
     each new thing, in the panels' order.
     """
-    methods, names = _methods(table), list(faces)
+    methods = _methods(table)
+    names = list(faces)
     fig = plt.figure(figsize=(2.5 * len(methods) + 0.5, 5.4), layout="constrained")
     upper, lower = fig.subfigures(2, height_ratios=(2.3, 3.1))
     widths = [grid.shape[1] / grid.shape[0] for grid in shown.values()]
@@ -177,21 +179,22 @@ def schematic(new_class, prior_names, scores, weights, kernel_part, *, groups=()
         The sample's true class, for the title.
     """
     names = [str(name) for name in prior_names]
-    scores, weights = np.asarray(scores, dtype=float), np.asarray(weights, dtype=float)
-    parts, nothing = scores * weights, np.nan
+    scores = np.asarray(scores, dtype=float)
+    weights = np.asarray(weights, dtype=float)
+    parts = scores * weights
     order = np.argsort(-np.abs(parts), kind="stable")
     kept = np.sort(order[:12] if len(names) > 18 else order)
     heads = {str(c): name for name, classes in groups for c in classes}
-    rows = [("kernel", nothing, nothing, float(kernel_part))]
+    rows = [("kernel", np.nan, np.nan, float(kernel_part))]
     for k in kept:
         head = heads.get(names[k])
         if head and head not in [label for label, *_ in rows]:
-            rows.append((head, nothing, nothing, nothing))
+            rows.append((head, np.nan, np.nan, np.nan))
         rows.append((names[k], scores[k], weights[k], parts[k]))
     if len(kept) < len(names):
         left = parts.sum() - parts[kept].sum()
-        rows.append((f"{len(names) - len(kept)} others", nothing, nothing, left))
-    rows.append(("sum", nothing, nothing, kernel_part + parts.sum()))
+        rows.append((f"{len(names) - len(kept)} others", np.nan, np.nan, left))
+    rows.append(("sum", np.nan, np.nan, kernel_part + parts.sum()))
     labels, *columns = zip(*rows, strict=True)
 
     fig, (axes,) = panels(3, size=(8.0, 1.0 + 0.2 * len(rows)), sharey=True, width_ratios=(5, 4, 4))
@@ -228,13 +231,13 @@ def binary_mean(table):
     Beside it the methods that weigh both classes equally, if the table has more of them than the thesis;
     below, a row for each, paired differences to Prior-Features and to weighted MKTL: thin lines are single
     targets, bands intervals over targets, of the means over draws. `table` has the columns target, seed,
-    n_positive, method, accuracy of `experiments.mktl.compare.binary`.
+    n_positive, method, accuracy of `companion.mktl.compare.binary`.
     """
     each = table.groupby(["target", "n_positive", "method"], as_index=False)["accuracy"].mean()
-    found = _methods(each)
-    drawn = [("as in the thesis", [m for m in found if m not in REWEIGHTED], "PriorFeatures")]
-    if len(drawn[0][1]) < len(found):
-        equal = [m for m in found if m in (*REWEIGHTED, "MultiKT", "MKTL weighted")]
+    all_methods = _methods(each)
+    drawn = [("as in the thesis", [m for m in all_methods if m not in REWEIGHTED], "PriorFeatures")]
+    if len(drawn[0][1]) < len(all_methods):
+        equal = [m for m in all_methods if m in (*REWEIGHTED, "MultiKT", "MKTL weighted")]
         drawn.append(("both classes weigh the same", equal, "MKTL weighted"))
     fig = plt.figure(figsize=(8.0, 3.9 + 1.9 * len(drawn)), layout="constrained")
     top, *below = fig.subfigures(1 + len(drawn), height_ratios=(3.9, *[1.9] * len(drawn)))
@@ -298,21 +301,21 @@ def binary_classes(table):
     used, unused = np.split(axes.ravel(), [len(targets)])
     style = {"factor": 100.0, "alpha": 0.0, "markersize": 2.8, "linewidth": 1.1}
     for ax, target in zip(used, targets, strict=True):
-        mine = table[table["target"] == target]
-        curves(ax, mine, "n_positive", "accuracy", [m for m in _methods(mine) if m in BY_CLASS], **style)
+        runs = table[table["target"] == target]
+        curves(ax, runs, "n_positive", "accuracy", [m for m in _methods(runs) if m in BY_CLASS], **style)
         ax.set_title(target, fontsize=7.5, pad=2)
-        grid = 100.0 * mine.pivot(index=["seed", "n_positive"], columns="method", values="accuracy")
+        grid = 100.0 * runs.pivot(index=["seed", "n_positive"], columns="method", values="accuracy")
         above = (grid["MKTL weighted"] - grid["PriorFeatures"]).groupby("seed").mean()
         ends = [_signed(value, 0) for value in interval(above.to_numpy()) if np.isfinite(value)]
-        said = f"{ends[0]} ({' to '.join(ends[1:])})" if len(ends) > 1 else ends[0]
-        ax.text(0.98, 0.03, said, fontsize=_SMALL, ha="right", va="bottom", transform=ax.transAxes)
+        text = f"{ends[0]} ({' to '.join(ends[1:])})" if len(ends) > 1 else ends[0]
+        ax.text(0.98, 0.03, text, fontsize=_SMALL, ha="right", va="bottom", transform=ax.transAxes)
         ax.tick_params(labelsize=7.5)
-        ax.cuelearn_band = f"means of {_draws(mine)}; in the corner: weighted MKTL minus Prior-Features, "
+        ax.cuelearn_band = f"means of {_draws(runs)}; in the corner: weighted MKTL minus Prior-Features, "
         ax.cuelearn_band += f"points over all numbers of samples, and {CONFIDENCE:.0%} interval over draws"
     _counts(axes[0, 0], table["n_positive"])
     _limits(used, top=101.0, room=0.05)
     low, high = axes[0, 0].get_ylim()
-    axes[0, 0].set_ylim(low - 0.2 * (high - low), high)  # room for the corners' words
+    axes[0, 0].set_ylim(low - 0.2 * (high - low), high)  # room for the numbers in the corners
     for ax in unused:
         ax.set_visible(False)
     for ax in used[-columns:]:  # the last panel of each column carries the numbers
@@ -331,7 +334,7 @@ def multiclass(table):
 
     Panels of one task have the same y limits; those with more priors repeat MKTL with the fewest as a thin
     line. `table` has the columns name, n_per_class, n_priors, seed, method, accuracy of
-    `experiments.mktl.compare.multiclass`; methods that a task has for one number of priors alone
+    `companion.mktl.compare.multiclass`; methods that a task has for one number of priors alone
     (No-Transfer, which uses none) are drawn in all its panels.
     """
     table = table.astype({"n_priors": int})
@@ -343,10 +346,10 @@ def multiclass(table):
         task = table[table["name"] == name]
         fewest = task["n_priors"].min()
         for method in _methods(task):
-            mine = task[task["method"] == method]
-            there = n_priors if (mine["n_priors"] == n_priors).any() else mine["n_priors"].max()
-            mine = mine[mine["n_priors"] == there]
-            curve(ax, mine, "n_per_class", "accuracy", method, factor=100.0, alpha=0.12)
+            runs = task[task["method"] == method]
+            shown_priors = n_priors if (runs["n_priors"] == n_priors).any() else runs["n_priors"].max()
+            runs = runs[runs["n_priors"] == shown_priors]
+            curve(ax, runs, "n_per_class", "accuracy", method, factor=100.0, alpha=0.12)
         if n_priors > fewest:
             less = where(task, method="MKTL", n_priors=fewest)
             mean = 100.0 * less.pivot(index="seed", columns="n_per_class", values="accuracy").mean()
@@ -406,14 +409,17 @@ def weights(table, groups=()):
     Parameters
     ----------
     table : DataFrame
-        Columns new, prior, weight, of `experiments.mktl.compare.transfer_weights`.
+        Columns new, prior, weight, of `companion.mktl.compare.transfer_weights`.
     groups : sequence of (str, sequence of str), optional
         Prior models: name, and its classes, which a line sets apart and which are named above.
     """
-    new, prior = distinct(table["new"]), distinct(table["prior"])
+    new = distinct(table["new"])
+    prior = distinct(table["prior"])
     grid = table.pivot(index="new", columns="prior", values="weight").loc[new, prior].to_numpy()
-    span, model = np.abs(grid).max() or 1.0, {str(c): name for name, classes in groups for c in classes}
-    totals, unit = np.abs(grid).sum(axis=1), 1.0 if span >= 0.05 else 1000.0
+    span = np.abs(grid).max() or 1.0
+    model = {str(c): name for name, classes in groups for c in classes}
+    totals = np.abs(grid).sum(axis=1)
+    unit = 1.0 if span >= 0.05 else 1000.0
     digits = 2 if unit == 1.0 else int(unit * span < 10.0)
     blocks = np.array_split(np.arange(len(prior)), -(-len(prior) // 20))
     high = 0.21 * len(new) + 0.35 + (0.07 * max(len(str(c)) for c in prior) if len(prior) > 9 else 0.2)
@@ -423,10 +429,10 @@ def weights(table, groups=()):
         for (row, column), value in np.ndenumerate(grid[:, block]):
             if abs(value) >= max(0.05 * span, 0.5 * 10.0**-digits / unit):
                 ink = "white" if abs(value) > 0.6 * span else BLACK
-                said = f"{unit * value:.{digits}f}"
-                said = said.replace("0.", ".", said.lstrip("-").startswith("0."))
-                said = said.replace("-", "\N{MINUS SIGN}")
-                ax.text(column, row, said, fontsize=_SMALL, color=ink, **_MIDDLE)
+                number = f"{unit * value:.{digits}f}"
+                number = number.replace("0.", ".", number.lstrip("-").startswith("0."))
+                number = number.replace("-", "\N{MINUS SIGN}")
+                ax.text(column, row, number, fontsize=_SMALL, color=ink, **_MIDDLE)
         of = [model.get(str(prior[k]), "") for k in block]
         starts = [k for k, name in enumerate(of) if not k or name != of[k - 1]]
         for start, end in zip(starts, [*starts[1:], len(of)], strict=True):
@@ -456,15 +462,15 @@ def negative(table):
     """Negative transfer: what priors that say nothing cost against No-Transfer on the same samples.
 
     A panel per kind of useless priors; differences in points of accuracy, bands over seeds. `table` has the
-    columns n_per_class, useless, seed, method, accuracy of `experiments.mktl.compare.negative`; rows with
+    columns n_per_class, useless, seed, method, accuracy of `companion.mktl.compare.negative`; rows with
     useless "none" are No-Transfer, the reference, and MKTL without priors, a thin line in every panel.
     """
     kinds = {kind for kind in table["useless"] if kind != "none"}
     kinds = sorted(kinds, key=lambda kind: (kind != "shuffled", len(kind), kind))
     fig, (axes,) = panels(len(kinds), size=(2.6 * len(kinds) + 0.4, 3.6), sharey=True)
     grids = {
-        key: 100.0 * mine.pivot(index="seed", columns="n_per_class", values="accuracy")
-        for key, mine in table.groupby(["useless", "method"])
+        key: 100.0 * runs.pivot(index="seed", columns="n_per_class", values="accuracy")
+        for key, runs in table.groupby(["useless", "method"])
     }
     reference = grids["none", "NoTransfer"]
     alone = (grids["none", "MKTL"] - reference).mean()
@@ -477,8 +483,8 @@ def negative(table):
             band(ax, grid.columns, grid.to_numpy(), method, alpha=0.15)
         shuffled = kind == "shuffled"
         stamp(ax, "composed" if shuffled else "simulated")
-        said = "scores of real priors, shuffled" if shuffled else f"{kind.split()[-1]} columns of noise"
-        ax.set_title(said, fontsize=9, pad=14)
+        title = "scores of real priors, shuffled" if shuffled else f"{kind.split()[-1]} columns of noise"
+        ax.set_title(title, fontsize=9, pad=14)
         _counts(ax, table["n_per_class"])
         ax.set_xlabel("training samples per class")
     _limits(axes)
@@ -493,7 +499,7 @@ def negative(table):
 def along_p(table, n_priors):
     """Test accuracy and the number of priors in use (of `n_priors`), against p; thin lines are single runs.
 
-    `table` has the columns p, seed, accuracy, used of `experiments.mktl.compare.along_p`. Rows with p "auto"
+    `table` has the columns p, seed, accuracy, used of `companion.mktl.compare.along_p`. Rows with p "auto"
     have their p, which is marked in both panels, in p_found.
     """
     is_auto = table["p"].astype(str) == "auto"
@@ -520,7 +526,8 @@ def along_p(table, n_priors):
 
 def _p_axis(ax, values):
     """Axis of p with most of its room for those near 1."""
-    low, high = min(values), max(values)
+    low = min(values)
+    high = max(values)
     ax.set_xlim(1.0 + 0.85 * (low - 1.0), 1.0 + 1.18 * (high - 1.0))
     ax.set_xscale("function", functions=(_to_log, _from_log))
     ticks = [p for p in (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0) if low <= p <= high]
