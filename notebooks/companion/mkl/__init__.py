@@ -1,14 +1,13 @@
 """Experiments of the MKL chapter (thesis chapter 4, JMLR 2012 section 5).
 
-`get_task` (data -> cues -> kernel bank, split) -> a point function (`runs`: the stochastic solvers; `rivals`:
-every method through its estimator; `theorems`) -> a `Sweep` -> a DataFrame -> `plots.mkl`.
-Sizes, seeds and grids stand in `settings`.
+The functions of `figures`: `get_task` (data -> cues -> kernel bank, split) -> a point function (`runs`: the
+stochastic solvers; `rivals`: every method through its estimator; `theorems`) -> a `Sweep` -> a DataFrame ->
+`plots.mkl`. Sizes, seeds and grids are in `settings`.
 """
 
 from companion.mkl.rivals import (
     METHODS,
     ONLINE,
-    Method,
     against_bounds,
     choose,
     choose_alone,
@@ -39,7 +38,6 @@ from companion.mkl.runs import (
 )
 from companion.mkl.settings import ALPHA_GRID, C_GRID, P_GRID, settings
 from companion.mkl.tasks import (
-    cues_and_pictures,
     described_pictures,
     get_task,
     kernel_set,

@@ -41,93 +41,93 @@ def clearest(verdicts):
 
 
 @judges("om2-1")
-def om2_1(found):
+def om2_1(results):
     """Weights on the simulated problem: on kernel 4, and of every binary SILP."""
-    parts, silp = {}, rows(found.table("thesis-fig-4.1"), method="SILPMKL")
+    parts, silp = {}, rows(results.table("thesis-fig-4.1"), method="SILPMKL")
     for method, figure in (("OM2", "thesis-fig-4.1"), ("OBSCURE", "jmlr-fig-1")):
-        on_4 = rows(found.table(figure), method=method, kernel=4)["weight"]
-        where = found.about(figure, measure=f"weight of {method} on kernel 4")
-        parts[f"{method} puts at least 95% on kernel 4"] = judge_mean("om2-1", on_4, at_least=0.95, **where)
+        on_4 = rows(results.table(figure), method=method, kernel=4)["weight"]
+        details = results.about(figure, measure=f"weight of {method} on kernel 4")
+        parts[f"{method} puts at least 95% on kernel 4"] = judge_mean("om2-1", on_4, at_least=0.95, **details)
     picked = [
         set(g.loc[g["weight"] > 1e-3, "kernel"]) == SEPARATES[target]
         for (target, _), g in silp.groupby(["target", "seed"])
     ]
     measure = "share of binary problems with exactly those two"
-    where = found.about("thesis-fig-4.1", measure=measure, n=silp["seed"].nunique())
+    details = results.about("thesis-fig-4.1", measure=measure, n=silp["seed"].nunique())
     parts["every binary SILP picks exactly the two kernels that separate its class"] = judge_exact(
-        "om2-1", all(picked), number=np.mean(picked), **where
+        "om2-1", all(picked), number=np.mean(picked), **details
     )
     return combine("om2-1", parts)
 
 
 @judges("om2-2")
-def om2_2(found):
+def om2_2(results):
     """Error at each p below 2 against that at 2, split by split."""
-    table, parts, redundant = found.table("thesis-fig-4.2"), {}, {}
-    for task, mine in table.groupby("task", sort=False):
-        at = mine.pivot(index="seed", columns="p", values="test_error")
+    table, parts, redundant = results.table("thesis-fig-4.2"), {}, {}
+    for task, part in table.groupby("task", sort=False):
+        at = part.pivot(index="seed", columns="p", values="test_error")
         for p in at.columns.drop(2.0):
             if task.startswith("pyramid"):
-                where = found.about(
+                details = results.about(
                     "thesis-fig-4.2", measure=f"redundant cues: error at p = {p:g} minus at 2"
                 )
-                redundant[p] = judge_mean("om2-2", at[p], at[2.0], at_most=0.0, **where)
+                redundant[p] = judge_mean("om2-2", at[p], at[2.0], at_most=0.0, **details)
             else:
-                where = found.about(
+                details = results.about(
                     "thesis-fig-4.2", measure=f"no redundant cue: error at p = 2 minus at {p:g}"
                 )
-                verdict = judge_mean("om2-2", at[2.0], at[p], at_most=SAME_ERROR, **where)
+                verdict = judge_mean("om2-2", at[2.0], at[p], at_most=SAME_ERROR, **details)
                 parts[f"no redundant cue: p = 2 is at most 0.2 points worse than p = {p:g}"] = verdict
     parts["redundant cues: some p below 2 is better than 2"] = clearest(redundant.values())
     return combine("om2-2", parts)
 
 
 @judges("om2-3")
-def om2_3(found):
+def om2_3(results):
     """Updates and visits to convergence against p - 1, split by split."""
-    table, parts, open_parts, said = found.table("thesis-fig-4.2"), {}, [], []
+    table, parts, open_parts, notes = results.table("thesis-fig-4.2"), {}, [], []
     names = {"different": "no redundant cue", "pyramid": "redundant cues"}
-    for task, mine in table.groupby("task", sort=False):
-        name, done = names[task.split("-")[0]], rows(mine, converged=True)
+    for task, part in table.groupby("task", sort=False):
+        name, done = names[task.split("-")[0]], rows(part, converged=True)
         done = done[done.groupby("seed")["p"].transform("size") >= 3]
-        said.append(f"{name}: {(~mine['converged']).sum()} of {len(mine)} runs left out")
+        notes.append(f"{name}: {(~part['converged']).sum()} of {len(part)} runs left out")
         for column in ("updates", "visits"):
-            where = found.about("thesis-fig-4.2", measure=f"{name}: exponent of {column} in p - 1")
+            details = results.about("thesis-fig-4.2", measure=f"{name}: exponent of {column} in p - 1")
             what = f"{name}: fewer {column} for larger p"
             if done["seed"].nunique() < 2:
                 open_parts.append(what)
             else:
                 parts[what] = judge_slope(
-                    "om2-3", done["p"] - 1, done[column], at_most=0.0, runs=done["seed"], **where
+                    "om2-3", done["p"] - 1, done[column], at_most=0.0, runs=done["seed"], **details
                 )
     if not parts:
         why = "no two splits have runs that converge at three values of p"
-        return not_testable("om2-3", why, data=where["data"], figure="thesis-fig-4.2")
+        return not_testable("om2-3", why, data=details["data"], figure="thesis-fig-4.2")
     most = f"that had not converged after {table['most_epochs'].max()} epochs, the slowest"
-    return combine("om2-3", parts, open_parts=open_parts, text=f"{'; '.join(said)} {most}.")
+    return combine("om2-3", parts, open_parts=open_parts, text=f"{'; '.join(notes)} {most}.")
 
 
 @judges("om2-4")
-def om2_4(found):
+def om2_4(results):
     """Mistakes of the first pass."""
-    online = rows(found.table("thesis-fig-4.3"), what="online").sort_values("at")
+    online = rows(results.table("thesis-fig-4.3"), what="online").sort_values("at")
     last = online.groupby(["method", "seed"])["error"].last().unstack("method")
     names = {"OMCL-PERC": "OMCL", "KernelPA": "PA-I, average kernel", "KernelPA best": "PA-I, best kernel"}
     parts = {}
     for method, name in names.items():
         both = last[["OM2", method]].dropna()
-        where = found.about("thesis-fig-4.3", measure=f"online error of OM-2 minus {name}")
+        details = results.about("thesis-fig-4.3", measure=f"online error of OM-2 minus {name}")
         parts[f"lower online error than {name}"] = judge_mean(
-            "om2-4", both["OM2"], both[method], at_most=0.0, **where
+            "om2-4", both["OM2"], both[method], at_most=0.0, **details
         )
     return combine("om2-4", parts)
 
 
 @judges("om2-5")
-def om2_5(found):
+def om2_5(results):
     """The ends of the figure's curves against SILP, and kernel rows read until OM-2 is level with it."""
-    tests = rows(found.table("thesis-fig-4.3"), method="OM2", what="test").sort_values("at")
-    batch = found.table("thesis-fig-4.3.batch")
+    tests = rows(results.table("thesis-fig-4.3"), method="OM2", what="test").sort_values("at")
+    batch = results.table("thesis-fig-4.3.batch")
     silp = rows(batch, method="SILPMKL").set_index("seed")
     om2 = tests.groupby("seed").last().loc[silp.index]
     # per split the first look at which it is level, or the last of all
@@ -137,8 +137,8 @@ def om2_5(found):
     every = np.exp(np.log(om2["rows"] / silp["rows"]).mean())
     text = f"OM-2 is level after {level['at'].median():g} epochs. In seconds {seconds:.2g}. With all "
     text += f"{om2['at'].max()} epochs {every:.3g} times the rows. {picked(batch, 'SILPMKL')}"
-    error = found.about("thesis-fig-4.3", measure="test error of OM-2 minus 1-vs-All SILP")
-    work = found.about("thesis-fig-4.3", measure="kernel rows read by OM-2 over those by SILP")
+    error = results.about("thesis-fig-4.3", measure="test error of OM-2 minus 1-vs-All SILP")
+    work = results.about("thesis-fig-4.3", measure="kernel rows read by OM-2 over those by SILP")
     parts = {
         "after all epochs its error is at most 0.5 points above 1-vs-All SILP's": judge_mean(
             "om2-5", om2["error"], silp["test_error"], at_most=MORE_ERROR, **error
@@ -151,44 +151,44 @@ def om2_5(found):
 
 
 @judges("om2-6")
-def om2_6(found):
+def om2_6(results):
     """Errors after as many epochs as all have, against SILP."""
-    tests = rows(found.table("thesis-fig-4.4"), what="test")
+    tests = rows(results.table("thesis-fig-4.4"), what="test")
     equal = tests.groupby("method")["at"].max().min()
     tests = rows(tests, at=equal).pivot(index="seed", columns="method", values="error")
-    batch = found.table("thesis-fig-4.4.batch")
+    batch = results.table("thesis-fig-4.4.batch")
     silp = rows(batch, method="SILPMKL").set_index("seed")["test_error"]
     names = {"OM2": "OM-2", "OMCL-PERC": "OMCL", "KernelPA": "PA-I on the average kernel"}
     parts = {}
     for method, name in names.items():
         measure = f"error of {name} after {equal} epochs minus 1-vs-All SILP"
-        where = found.about("thesis-fig-4.4", measure=measure)
+        details = results.about("thesis-fig-4.4", measure=measure)
         what = f"{name} has a lower test error than 1-vs-All SILP"
-        parts[what] = judge_mean("om2-6", tests[method], silp.loc[tests.index], at_most=0.0, **where)
+        parts[what] = judge_mean("om2-6", tests[method], silp.loc[tests.index], at_most=0.0, **details)
     return combine("om2-6", parts, text=picked(batch, "SILPMKL"))
 
 
 @judges("om2-7")
-def om2_7(found):
+def om2_7(results):
     """Theorem 4.1 on every stream."""
-    table = found.table("thesis-thm-4.1")
+    table = results.table("thesis-thm-4.1")
     kinds = {"mfeat-6": ("real digits", "mfeat"), "random": ("random labels", "random streams")}
     parts = {}
     for kind, (name, data) in kinds.items():
-        mine = rows(table, kind=kind)
-        where = found.about("thesis-thm-4.1", of=data, n=len(mine))
-        parts[name] = judge_bound("om2-7", mine["mistakes"], mine["bound"], **where)
+        part = rows(table, kind=kind)
+        details = results.about("thesis-thm-4.1", of=data, n=len(part))
+        parts[name] = judge_bound("om2-7", part["mistakes"], part["bound"], **details)
     return combine("om2-7", parts)
 
 
 @judges("om2-8")
-def om2_8(found):
+def om2_8(results):
     """Exponent of mistakes in the number of kernels, stream by stream, and its control at p = 2."""
-    table, exponent = found.table("thesis-thm-4.1.useless"), {}
-    for p, mine in table.groupby("p"):
+    table, exponent = results.table("thesis-thm-4.1.useless"), {}
+    for p, part in table.groupby("p"):
         fits = {
             seed: np.polyfit(np.log(g["n_kernels"]), np.log(g["mistakes"]), 1)[0]
-            for seed, g in mine.groupby("seed")
+            for seed, g in part.groupby("seed")
         }
         exponent[p] = np.array(list(fits.values()))
     own = rows(table, p="auto")
@@ -196,11 +196,11 @@ def om2_8(found):
     per_log = judge_slope("om2-8", x, y, at_least=0.0, log_y=False, runs=runs)
     text = f"Mistakes per unit of ln F: {per_log.number:.2f} ({per_log.low:.2f} to {per_log.high:.2f})"
     text += ": only the upper bound is tried, and no price at all is seen." if per_log.high < 0.0 else "."
-    where = found.about("thesis-thm-4.1", of="random streams")
+    details = results.about("thesis-thm-4.1", of="random streams")
     measure = "exponent of mistakes in F"
     parts = {
         f"mistakes grow at most like F^{LOGARITHM:g}, slower than ln F": judge_slope(
-            "om2-8", x, y, at_most=LOGARITHM, runs=runs, measure=measure, **where
+            "om2-8", x, y, at_most=LOGARITHM, runs=runs, measure=measure, **details
         ),
         "control: on the same streams they grow faster at p = 2": judge_mean(
             "om2-8",
@@ -209,42 +209,42 @@ def om2_8(found):
             at_least=0.0,
             relevant=0.0,
             measure=f"{measure}: at p = 2 minus at p of the corollary",
-            **where,
+            **details,
         ),
     }
     return combine("om2-8", parts, text=f"{text} At p = 2 the exponent is {exponent['2.0'].mean():.2f}.")
 
 
-def expected_bound(found, claim, figure):
+def expected_bound(results, claim, figure):
     """A bound on an expectation: means over independent streams."""
-    table = found.table(figure)
+    table = results.table(figure)
     mean = table.groupby(["p", "C", "step"], as_index=False)[["suboptimality", "bound"]].mean()
-    where = found.about(figure, n=table["stream"].nunique())
-    return judge_bound(claim, mean["suboptimality"], mean["bound"], **where)
+    details = results.about(figure, n=table["stream"].nunique())
+    return judge_bound(claim, mean["suboptimality"], mean["bound"], **details)
 
 
 @judges("obs-9")
-def obs_9(found):
+def obs_9(results):
     """Theorem 4.2."""
-    return expected_bound(found, "obs-9", "thesis-thm-4.2")
+    return expected_bound(results, "obs-9", "thesis-thm-4.2")
 
 
 @judges("obs-10")
-def obs_10(found):
+def obs_10(results):
     """Theorem 4.3, and the radius."""
-    stage = found.table("thesis-thm-4.3")
-    where = found.about("thesis-thm-4.3", n=len(stage))
+    stage = results.table("thesis-thm-4.3")
+    details = results.about("thesis-thm-4.3", n=len(stage))
     norm = {"slack": 1e-3, "measure": "norm over R, largest"}
     parts = {
-        "updates stay under the bound": judge_bound("obs-10", stage["updates"], stage["bound"], **where),
+        "updates stay under the bound": judge_bound("obs-10", stage["updates"], stage["bound"], **details),
         "R bounds the optimum's norm": judge_bound(
-            "obs-10", stage["optimum_norm"], stage["radius"], **norm, **where
+            "obs-10", stage["optimum_norm"], stage["radius"], **norm, **details
         ),
     }
     return combine("obs-10", parts)
 
 
 @judges("ufo-4")
-def ufo_4(found):
+def ufo_4(results):
     """Theorem 4.5."""
-    return expected_bound(found, "ufo-4", "thesis-thm-4.5")
+    return expected_bound(results, "ufo-4", "thesis-thm-4.5")

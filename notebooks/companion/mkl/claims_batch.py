@@ -39,6 +39,24 @@ def reached(curve, column, level, work="rows", smooth=True):
     return float(x[k - 1] * (x[k] / x[k - 1]) ** share)
 
 
+def work_until(runs, first, second, keys, column, levels, smooth=(True, True)):
+    """Of two methods the kernel rows of each run until a column is at most a level; words on the seconds.
+
+    `keys` are those of the runs besides the method, `levels` a level for each run, or a list for each method.
+    """
+    levels = np.broadcast_to(levels, (2, len(keys)))
+    needed = {
+        (method, work): [
+            reached(runs[method, *key], column, level, work, is_smooth)
+            for key, level in zip(keys, own, strict=True)
+        ]
+        for method, own, is_smooth in zip((first, second), levels, smooth, strict=True)
+        for work in ("rows", "seconds")
+    }
+    seconds = np.divide(needed[first, "seconds"], needed[second, "seconds"])
+    return needed[first, "rows"], needed[second, "rows"], clock(seconds)
+
+
 def clock(seconds):
     """Words on a ratio of seconds, one for each run."""
     return f"In seconds {np.exp(np.mean(np.log(seconds))):.2g}." if len(seconds) else ""
@@ -46,8 +64,8 @@ def clock(seconds):
 
 def picked(table, method):
     """Words on a rival: what cross-validation chose, and with how many kernels it ends."""
-    mine = table[table["method"] == method]
-    chosen, used = " or ".join(mine["chosen"].unique()), mine["n_used"].mean()
+    own = table[table["method"] == method]
+    chosen, used = " or ".join(own["chosen"].unique()), own["n_used"].mean()
     return f"{method} has {chosen} and uses {used:.3g} kernels."
 
 
@@ -69,113 +87,115 @@ def by(test, claim, *values, **options):
 
 
 @judges("obs-1")
-def obs_1(found):
-    parts, cases = {}, ("thesis-fig-4.5", "jmlr-fig-2-pendigits", "jmlr-fig-2-objects-C1000")
-    for figure in (*cases, "jmlr-fig-2-pendigits-C1000"):
-        runs = runs_of(found.table(figure))
+def obs_1(results):
+    """Kernel rows until an objective is reached, against Pegasos."""
+    parts = {}
+    for figure in (
+        "thesis-fig-4.5",
+        "jmlr-fig-2-pendigits",
+        "jmlr-fig-2-objects-C1000",
+        "jmlr-fig-2-pendigits-C1000",
+    ):
+        runs = runs_of(results.table(figure))
         seeds = sorted({seed for _, seed in runs})
-        pairs = [(runs["OBSCURE", s], runs["PegasosMKL", s]) for s in seeds]
-        # 1% above the optimum, or what both runs of a split come to
-        levels = [max(0.01, *(run["suboptimality"].min() for run in pair)) for pair in pairs]
-        ours, theirs, *seconds = (
-            [reached(pair[k], "suboptimality", at, work) for pair, at in zip(pairs, levels, strict=True)]
-            for work in ("rows", "seconds")
-            for k in (0, 1)
-        )
-        measure = "kernel rows, OBSCURE over Pegasos-MKL"
-        about = found.about(figure, measure=measure, text=clock(np.divide(*seconds)))
-        C = pairs[0][0]["chosen"].iloc[0].split(",")[0].replace("=", " = ")
-        what = f"{figure}, {C}: sooner at {1 + np.median(levels):.3g} times the optimum"
-        parts[what] = by(judge_mean, "obs-1", ours, theirs, ratio=True, at_most=1.0, relevant=TENTH, **about)
+        # 1% above the optimum, or what both runs of a split reach
+        levels = [
+            max(0.01, *(runs[method, seed]["suboptimality"].min() for method in ("OBSCURE", "PegasosMKL")))
+            for seed in seeds
+        ]
+        keys = [(seed,) for seed in seeds]
+        rows, rival, text = work_until(runs, "OBSCURE", "PegasosMKL", keys, "suboptimality", levels)
+        details = results.about(figure, measure="kernel rows, OBSCURE over Pegasos-MKL", text=text)
+        C = runs["OBSCURE", seeds[0]]["chosen"].iloc[0].split(",")[0].replace("=", " = ")
+        claim = f"{figure}, {C}: sooner at {1 + np.median(levels):.3g} times the optimum"
+        verdict = by(judge_mean, "obs-1", rows, rival, ratio=True, at_most=1.0, relevant=TENTH, **details)
+        parts[claim] = verdict
     return combine("obs-1", parts)
 
 
 @judges("obs-2")
-def obs_2(found):
-    runs, parts = runs_of(found.table("thesis-fig-4.5")), {}
-    seeds, errors = sorted({seed for _, seed in runs}), {}
+def obs_2(results):
+    """Test errors at a certified gap of 5%, and kernel rows until half a point above these."""
+    runs = runs_of(results.table("thesis-fig-4.5"))
+    seeds = sorted({seed for _, seed in runs})
+    errors = {}
     for key, run in runs.items():
         near = run.loc[run["gap"] <= GAP, "test_error"]
         errors[key] = near.iloc[0] if len(near) else np.nan
-    for m in ("SILPMKL", "SimpleMKL"):
-        some = [s for s in seeds if np.isfinite(errors["OBSCURE", s] + errors[m, s])]
-        out = dropped(len(seeds) - len(some), "splits where a gap of 5% was not reached")
-        where = found.about("thesis-fig-4.5", measure=f"test error, OBSCURE minus {m}", text=out)
-        ours, theirs = ([errors[a, s] for s in some] for a in ("OBSCURE", m))
-        what = f"error at most 0.5 points above that of {m}, both at a certified gap of 5%"
-        parts[what] = by(judge_mean, "obs-2", ours, theirs, at_most=HALF_POINT, **where)
-        levels = np.maximum(ours, theirs) + HALF_POINT
-        ours, theirs, *seconds = (
-            [reached(runs[a, s], "test_error", at, work, False) for s, at in zip(some, levels, strict=True)]
-            for work in ("rows", "seconds")
-            for a in ("OBSCURE", m)
-        )
-        where |= {"measure": f"kernel rows, OBSCURE over {m}", "text": clock(np.divide(*seconds))}
-        n = sum(len(runs[m, s]) == 1 for s in some)
-        if n:
-            where["text"] += f" {m} ends with its first SVMs, those of the average kernel, in {n} splits."
-        what = f"fewer kernel rows than {m} to half a point above the worse of these errors"
-        parts[what] = by(judge_mean, "obs-2", ours, theirs, ratio=True, at_most=1.0, relevant=TENTH, **where)
+    parts = {}
+    for rival in ("SILPMKL", "SimpleMKL"):
+        kept = [seed for seed in seeds if np.isfinite(errors["OBSCURE", seed] + errors[rival, seed])]
+        text = dropped(len(seeds) - len(kept), "splits where a gap of 5% was not reached")
+        own = [errors["OBSCURE", seed] for seed in kept]
+        other = [errors[rival, seed] for seed in kept]
+        details = results.about("thesis-fig-4.5", measure=f"test error, OBSCURE minus {rival}", text=text)
+        claim = f"error at most 0.5 points above that of {rival}, both at a certified gap of 5%"
+        parts[claim] = by(judge_mean, "obs-2", own, other, at_most=HALF_POINT, **details)
+        levels = np.maximum(own, other) + HALF_POINT
+        keys = [(seed,) for seed in kept]
+        smooth = (False, False)
+        rows, other, text = work_until(runs, "OBSCURE", rival, keys, "test_error", levels, smooth)
+        n_single = sum(len(runs[rival, seed]) == 1 for seed in kept)
+        if n_single:
+            text += f" {rival} ends with its first SVMs, those of the average kernel, in {n_single} splits."
+        details |= {"measure": f"kernel rows, OBSCURE over {rival}", "text": text}
+        claim = f"fewer kernel rows than {rival} to half a point above the worse of these errors"
+        verdict = by(judge_mean, "obs-2", rows, other, ratio=True, at_most=1.0, relevant=TENTH, **details)
+        parts[claim] = verdict
     return combine("obs-2", parts)
 
 
 @judges("obs-3")
-def obs_3(found):
+def obs_3(results):
+    """Errors of OBSCURE and p-norm MKL at every p, and kernel rows until near the own final one."""
     parts = {}
     for figure in ("jmlr-fig-3", "jmlr-fig-3-objects"):
-        table = found.table(figure)
-        runs = runs_of(table, "method", "p", "seed")
-        some = sorted({(p, s) for _, p, s in runs})
-        near = [all(runs[m, *one]["gap"].iloc[-1] <= GAP for m in ("OBSCURE", "LpMKL")) for one in some]
-        out = dropped(near.count(False), "runs of some p that did not come to a certified gap of 5%")
-        some = [one for one, is_near in zip(some, near, strict=True) if is_near]
-        where, seeds = found.about(figure, text=out), [s for _, s in some]
-        ends = {m: [runs[m, *one]["test_error"].iloc[-1] for one in some] for m in ("OBSCURE", "LpMKL")}
-        where["measure"] = "test error, OBSCURE minus p-norm MKL, mean over p"
-        what = f"{where['data']}: errors within 1 point, at a certified gap of 5%"
-        parts[what] = by(
-            judge_mean,
-            "obs-3",
-            ends["OBSCURE"],
-            ends["LpMKL"],
-            at_least=-0.01,
-            at_most=0.01,
-            blocks=seeds,
-            **where,
+        runs = runs_of(results.table(figure), "method", "p", "seed")
+        keys = sorted({(p, seed) for _, p, seed in runs})
+        kept = [
+            key for key in keys if all(runs[m, *key]["gap"].iloc[-1] <= GAP for m in ("OBSCURE", "LpMKL"))
+        ]
+        seeds = [seed for _, seed in kept]
+        lost = dropped(len(keys) - len(kept), "runs of some p that did not come to a certified gap of 5%")
+        own, other = (
+            np.array([runs[m, *key]["test_error"].iloc[-1] for key in kept]) for m in ("OBSCURE", "LpMKL")
         )
-        theirs, ours, *seconds = (
-            [
-                reached(runs[m, *one], "test_error", end + HALF_POINT, work, m == "OBSCURE")
-                for one, end in zip(some, ends[m], strict=True)
-            ]
-            for work in ("rows", "seconds")
-            for m in ("LpMKL", "OBSCURE")
+        details = results.about(
+            figure, text=lost, measure="test error, OBSCURE minus p-norm MKL, mean over p"
         )
-        where["measure"] = "kernel rows to within 0.5 point of the own final error, p-norm MKL over OBSCURE"
-        where["text"] = f"{out} {clock(np.divide(*seconds))}".strip()
-        what = f"{where['data']}: OBSCURE with at most a tenth of the kernel rows"
-        parts[what] = by(judge_mean, "obs-3", theirs, ours, ratio=True, at_least=10.0, blocks=seeds, **where)
+        data = details["data"]
+        parts[f"{data}: errors within 1 point, at a certified gap of 5%"] = by(
+            judge_mean, "obs-3", own, other, at_least=-0.01, at_most=0.01, blocks=seeds, **details
+        )
+        levels = [other + HALF_POINT, own + HALF_POINT]
+        smooth = (False, True)
+        rows, fewer, text = work_until(runs, "LpMKL", "OBSCURE", kept, "test_error", levels, smooth)
+        details["measure"] = "kernel rows to within 0.5 point of the own final error, p-norm MKL over OBSCURE"
+        details["text"] = f"{lost} {text}".strip()
+        parts[f"{data}: OBSCURE with at most a tenth of the kernel rows"] = by(
+            judge_mean, "obs-3", rows, fewer, ratio=True, at_least=10.0, blocks=seeds, **details
+        )
     return combine("obs-3", parts)
 
 
 @judges("obs-4")
-def obs_4(found):
-    online = found.table("jmlr-fig-5")
-    some = online[online["converged"]]
+def obs_4(results):
+    online = results.table("jmlr-fig-5")
+    done = online[online["converged"]]
     out = dropped(
-        len(online) - len(some), "runs of the online stage that did not converge, by number of kernels"
+        len(online) - len(done), "runs of the online stage that did not converge, by number of kernels"
     )
     if out:
         lost = online[~online["converged"]]["n_kernels"].value_counts().sort_index()
         out = out[:-1] + ": " + ", ".join(f"{count} with {n}" for n, count in lost.items()) + "."
-    where = found.about("jmlr-fig-5", measure="exponent of the online stage's updates in F", text=out)
-    runs = {"runs": some["seed"], "at_most": 0.0}
+    details = results.about("jmlr-fig-5", measure="exponent of the online stage's updates in F", text=out)
+    runs = {"runs": done["seed"], "at_most": 0.0}
     parts = {
         "the online stage's updates fall with F": by(
-            judge_slope, "obs-4", some["n_kernels"], some["updates"], **runs, **where
+            judge_slope, "obs-4", done["n_kernels"], done["updates"], **runs, **details
         )
     }
-    curves = runs_of(found.table("thesis-fig-4.6"), "n_kernels", "seed")
+    curves = runs_of(results.table("thesis-fig-4.6"), "n_kernels", "seed")
     counts = sorted({n for n, _ in curves})
     medium, needed = counts[len(counts) // 2 - 1], []
     for (n, seed), run in curves.items():
@@ -185,52 +205,54 @@ def obs_4(found):
     n, seeds, epochs = np.array(needed).T
     never = np.isnan(epochs)
     last = max(run["epoch"].max() for run in curves.values())
-    where = found.about("thesis-fig-4.6", measure="exponent of the epochs in F")
+    details = results.about("thesis-fig-4.6", measure="exponent of the epochs in F")
     if never.any():
-        where["text"] = f"{never.sum()} runs never come to it, and count with their last epoch, {last:g}."
+        details["text"] = f"{never.sum()} runs never come to it, and count with their last epoch, {last:g}."
     what = f"more kernels need fewer epochs to half a point above the final error of {medium}"
     epochs = np.where(never, last, epochs)
-    parts[what] = by(judge_slope, "obs-4", n, epochs, runs=seeds, at_most=0.0, **where)
+    parts[what] = by(judge_slope, "obs-4", n, epochs, runs=seeds, at_most=0.0, **details)
     return combine("obs-4", parts)
 
 
 @judges("obs-5")
-def obs_5(found):
-    online = found.table("jmlr-fig-5")
+def obs_5(results):
+    online = results.table("jmlr-fig-5")
     most = online["n_kernels"].max()
     online = online[online["n_kernels"] == most].set_index("seed")
-    runs = runs_of(found.table("thesis-fig-4.6"), "n_kernels", "seed")
+    runs = runs_of(results.table("thesis-fig-4.6"), "n_kernels", "seed")
     batch = {s: runs[most, s][lambda run: run["stage"] == "batch"] for s in online.index}
     full, seconds = (
         np.array([reached(batch[s], "gap", GAP, w) for s in online.index]) for w in ("rows", "seconds")
     )
     there = np.isfinite(full)
-    where = found.about("jmlr-fig-5", measure="test error, online stage minus both stages")
+    details = results.about("jmlr-fig-5", measure="test error, online stage minus both stages")
     parts = {
         f"{most} kernels: at most 1 point above both stages": by(
-            judge_mean, "obs-5", online["final_error"], online["batch_error"], at_most=0.01, **where
+            judge_mean, "obs-5", online["final_error"], online["batch_error"], at_most=0.01, **details
         )
     }
-    where["measure"] = "kernel rows of both stages to a certified gap of 5% over those of the online stage"
+    details["measure"] = "kernel rows of both stages to a certified gap of 5% over those of the online stage"
     out = dropped(np.count_nonzero(~there), "splits that did not come to it")
-    where["text"] = f"{out} {clock((seconds / online['seconds'])[there])}".strip()
+    details["text"] = f"{out} {clock((seconds / online['seconds'])[there])}".strip()
     parts[f"{most} kernels: with at most a tenth of the kernel rows"] = by(
-        judge_mean, "obs-5", full[there], online["rows"][there], ratio=True, at_least=10.0, **where
+        judge_mean, "obs-5", full[there], online["rows"][there], ratio=True, at_least=10.0, **details
     )
-    for task, every in found.table("jmlr-fig-4").groupby("task", sort=False):
+    for task, every in results.table("jmlr-fig-4").groupby("task", sort=False):
         table = every[every["converged"]]
         out = dropped(len(every) - len(table), "runs that did not come to a certified gap of 10%")
         name = {"different": "six different cues", "pyramid": "pyramid of edges"}.get(
             task.split("-")[0], task
         )
-        where = found.about("jmlr-fig-4", measure="test error, online stage minus both stages, mean over p")
-        where |= {"data": f"{where['data']}, {name}", "text": out}
-        blocks, ours, both = {"blocks": table["seed"]}, table["online_error"], table["test_error"]
-        parts[f"{name}: at most 1 point above both stages"] = by(
-            judge_mean, "obs-5", ours, both, at_most=0.01, **blocks, **where
+        details = results.about(
+            "jmlr-fig-4", measure="test error, online stage minus both stages, mean over p"
         )
-        where["measure"] = "kernel rows of both stages over those of the online stage, mean over p"
-        where["text"] = f"{out} {clock(table['seconds'] / table['online_seconds'])}".strip()
+        details |= {"data": f"{details['data']}, {name}", "text": out}
+        blocks = {"blocks": table["seed"]}
+        parts[f"{name}: at most 1 point above both stages"] = by(
+            judge_mean, "obs-5", table["online_error"], table["test_error"], at_most=0.01, **blocks, **details
+        )
+        details["measure"] = "kernel rows of both stages over those of the online stage, mean over p"
+        details["text"] = f"{out} {clock(table['seconds'] / table['online_seconds'])}".strip()
         parts[f"{name}: with at most a tenth of the kernel rows"] = by(
             judge_mean,
             "obs-5",
@@ -239,130 +261,129 @@ def obs_5(found):
             ratio=True,
             at_least=10.0,
             **blocks,
-            **where,
+            **details,
         )
     return combine("obs-5", parts)
 
 
-def final_errors(found, claim, pairs):
-    """`judge_mean` of differences of errors for each of some pairs of methods: (ours, other, margin).
+def final_errors(results, claim, pairs):
+    """`judge_mean` of differences of errors for each of some pairs of methods: (method, rival, margin).
 
     On the splits that both have, of which some methods have more than others.
 
     Of objects, and of fifteen scenes where original data is there.
     """
     parts, sets = {}, {"thesis-fig-4.9-right": ("thesis-fig-4.9-right", "")}
-    if found.has("thesis-fig-4.9-scenes"):
+    if results.has("thesis-fig-4.9-scenes"):
         sets["thesis-fig-4.9-scenes"] = ("thesis-fig-4.9-scenes.runs", "15 scenes: ")
     for figure, (file, of) in sets.items():
-        table = found.table(file)
+        table = results.table(file)
         table = table.assign(near=table["test_error"].where(table["converged"] == 1.0))
         errors = table.pivot(index="seed", columns="method", values=["test_error", "near"])
-        for ours, other, margin in pairs:
-            tried = errors["test_error"][[ours, other]].dropna().index
-            both = errors["near"].loc[tried, [ours, other]].dropna()
+        for method, rival, margin in pairs:
+            tried = errors["test_error"][[method, rival]].dropna().index
+            both = errors["near"].loc[tried, [method, rival]].dropna()
             out = dropped(len(tried) - len(both), "splits where one did not come to a certified gap of 5%")
-            where = found.about(figure, measure=f"{of}test error, {ours} minus {other}", text=out)
-            if other.startswith("SILP"):
-                where["text"] = f"{out} {picked(table, other)}".strip()
+            details = results.about(figure, measure=f"{of}test error, {method} minus {rival}", text=out)
+            if rival.startswith("SILP"):
+                details["text"] = f"{out} {picked(table, rival)}".strip()
             limit = f"at most {-100 * margin:g} points above" if margin else "below"
-            what = f"{of}the error of {ours} is {limit} that of {other}"
-            parts[what] = by(judge_mean, claim, both[ours], both[other], at_most=-margin, **where)
+            what = f"{of}the error of {method} is {limit} that of {rival}"
+            parts[what] = by(judge_mean, claim, both[method], both[rival], at_most=-margin, **details)
     return combine(claim, parts)
 
 
 @judges("obs-6")
-def obs_6(found):
+def obs_6(results):
     rivals = ("SILPMKL", "LpMKL sparse", "LpMKL")
-    pairs = [(ours, other, 0.0) for ours in ("OBSCURE", "MCMKL") for other in rivals]
-    return final_errors(found, "obs-6", pairs)
+    pairs = [(method, rival, 0.0) for method in ("OBSCURE", "MCMKL") for rival in rivals]
+    return final_errors(results, "obs-6", pairs)
 
 
 @judges("ufo-5")
-def ufo_5(found):
+def ufo_5(results):
     pairs = [("UFOMKL", "OBSCURE", 0.0), ("UFOMKL", "LPBeta", -0.002)]
-    return final_errors(found, "ufo-5", pairs)
+    return final_errors(results, "ufo-5", pairs)
 
 
 @judges("obs-7")
-def obs_7(found):
-    runs, points = runs_of(found.table("thesis-fig-4.8"), "n_train", "seed"), []
+def obs_7(results):
+    runs, points = runs_of(results.table("thesis-fig-4.8"), "n_train", "seed"), []
     for (n, seed), run in runs.items():
         level = run["test_error"].iloc[-1] + HALF_POINT
         points.append((n, seed, *(reached(run, "test_error", level, work) for work in ("rows", "seconds"))))
     gaps = [run["gap"].iloc[-1] for run in runs.values()]
     n, seeds, rows, seconds = np.array(points).T
     by_clock = np.polyfit(np.log(n), np.log(seconds), 1)[0]
-    where = found.about(
+    details = results.about(
         "thesis-fig-4.8",
         measure="exponent in N of the kernel values read, N to a row, to "
         "within 0.5 point of the own final error",
     )
-    where["text"] = (
+    details["text"] = (
         f"In seconds {by_clock:.2g}. A visit reads O(N) values: 1 would be as many visits at every N. "
         f"Runs end at certified gaps of {min(gaps):.0%} to {max(gaps):.0%}."
     )
-    return by(judge_slope, "obs-7", n, rows * n, at_least=0.75, at_most=1.25, runs=seeds, **where)
+    return by(judge_slope, "obs-7", n, rows * n, at_least=0.75, at_most=1.25, runs=seeds, **details)
 
 
 @judges("obs-8")
-def obs_8(found):
+def obs_8(results):
     try:
-        digits, runs = (found.table(f"thesis-fig-4.8-60000{part}") for part in (".digits", ""))
+        digits, runs = (results.table(f"thesis-fig-4.8-60000{part}") for part in (".digits", ""))
     except FileNotFoundError:
         text = "60,000 digits are learnt from in the profile full only: kernels of 3.6e9 pairs, ten times."
-        where = found.about("thesis-fig-4.8")
-        return Verdict("obs-8", "undecided", text=text, p=1.0, **where)
+        details = results.about("thesis-fig-4.8")
+        return Verdict("obs-8", "undecided", text=text, p=1.0, **details)
     fewer, most = sorted(digits.columns, key=lambda name: int(name.split()[-1]))
-    where = found.about("thesis-fig-4.8-60000", measure="test error after 10 epochs on 60,000 digits")
+    details = results.about("thesis-fig-4.8-60000", measure="test error after 10 epochs on 60,000 digits")
     errors = runs.loc[runs["n_train"] == runs["n_train"].max(), "test_error"]
     what = "at most half a point above the paper's 1.95%, on the same test digits"
-    parts = {what: judge_mean("obs-8", errors, at_most=0.0245, **where)}
-    where["unit"] = "test digit"
-    where["measure"] = "test error on 60,000 digits minus that on 20,000 after 500 epochs"
+    parts = {what: judge_mean("obs-8", errors, at_most=0.0245, **details)}
+    details["unit"] = "test digit"
+    details["measure"] = "test error on 60,000 digits minus that on 20,000 after 500 epochs"
     what = "better than on 20,000 samples after 500 epochs (the paper: by 0.45 points)"
-    parts[what] = by(judge_mean, "obs-8", digits[most], digits[fewer], at_most=0.0, relevant=0.002, **where)
+    parts[what] = by(judge_mean, "obs-8", digits[most], digits[fewer], at_most=0.0, relevant=0.002, **details)
     return combine("obs-8", parts)
 
 
 @judges("ufo-1")
-def ufo_1(found):
-    runs = runs_of(found.table("thesis-fig-4.9-left"))
+def ufo_1(results):
+    """Objectives after the first epoch, and kernel rows to the objective that both reach."""
+    runs = runs_of(results.table("thesis-fig-4.9-left"))
     seeds = sorted({seed for _, seed in runs})
     first, end = (
         {m: [runs[m, s]["objective"].iloc[k] for s in seeds] for m in ("OBSCURE", "UFOMKL")} for k in (0, -1)
     )
-    where = found.about("thesis-fig-4.9-left", measure="objective after one epoch, OBSCURE over UFO-MKL")
+    details = results.about("thesis-fig-4.9-left", measure="objective after one epoch, OBSCURE over UFO-MKL")
     parts = {
         "after one epoch OBSCURE has the lower objective": by(
-            judge_mean, "ufo-1", first["OBSCURE"], first["UFOMKL"], ratio=True, at_most=1.0, **where
+            judge_mean, "ufo-1", first["OBSCURE"], first["UFOMKL"], ratio=True, at_most=1.0, **details
         )
     }
     levels = np.maximum(end["OBSCURE"], end["UFOMKL"])
-    ours, theirs, *seconds = (
-        [reached(runs[m, s], "objective", at, work) for s, at in zip(seeds, levels, strict=True)]
-        for work in ("rows", "seconds")
-        for m in ("UFOMKL", "OBSCURE")
+    keys = [(seed,) for seed in seeds]
+    rows, rival, text = work_until(runs, "UFOMKL", "OBSCURE", keys, "objective", levels)
+    measure = "kernel rows to the objective that both come to, UFO-MKL over OBSCURE"
+    details |= {"measure": measure, "text": text}
+    parts["UFO-MKL comes with fewer kernel rows to the objective that both reach"] = by(
+        judge_mean, "ufo-1", rows, rival, ratio=True, at_most=1.0, relevant=TENTH, **details
     )
-    where["measure"] = "kernel rows to the objective that both come to, UFO-MKL over OBSCURE"
-    where["text"] = clock(np.divide(*seconds))
-    what = "UFO-MKL comes with fewer kernel rows to the objective that both reach"
-    parts[what] = by(judge_mean, "ufo-1", ours, theirs, ratio=True, at_most=1.0, relevant=TENTH, **where)
     return combine("ufo-1", parts)
 
 
 @judges("ufo-2")
-def ufo_2(found):
-    table = found.table("thesis-fig-4.10")
+def ufo_2(results):
+    table = results.table("thesis-fig-4.10")
     most = table[table["n_kernels"] == table["n_kernels"].max()]
     most = most.pivot(index="seed", columns="method", values=["rows", "seconds", "test_error"])
     times = most["seconds"]["OBSCURE"] / most["seconds"]["UFOMKL sparse"]
     measure = "kernel rows in equal epochs, OBSCURE over UFO-MKL at alpha = 0.005"
-    where = found.about("thesis-fig-4.10", measure=measure, text=clock(times))
-    ours, theirs = most["rows"]["OBSCURE"], most["rows"]["UFOMKL sparse"]
+    details = results.about("thesis-fig-4.10", measure=measure, text=clock(times))
+    rows = most["rows"]
     parts = {
         "at alpha = 0.005 at most a third of the kernel rows": by(
-            judge_mean, "ufo-2", ours, theirs, ratio=True, at_least=3.0, **where
+            judge_mean, "ufo-2", rows["OBSCURE"], rows["UFOMKL sparse"], ratio=True, at_least=3.0, **details
         )
     }
     for m, alpha in (("UFOMKL", 0), ("UFOMKL sparse", 0.005)):
@@ -373,18 +394,18 @@ def ufo_2(found):
             most["test_error"][m],
             most["test_error"]["OBSCURE"],
             at_most=HALF_POINT,
-            **found.about("thesis-fig-4.10", measure=measure),
+            **results.about("thesis-fig-4.10", measure=measure),
         )
     return combine("ufo-2", parts)
 
 
 @judges("ufo-3")
-def ufo_3(found):
-    table = found.table("thesis-fig-4.10.alpha")
+def ufo_3(results):
+    table = results.table("thesis-fig-4.10.alpha")
     table = table[table["tol"].notna()]
     near = table[table["dual_gap"] <= GAP * table["objective"]]
     out = dropped(len(table) - len(near), "runs that did not come to a certified gap of 5%")
-    where = found.about("thesis-fig-4.10", text=out)
+    details = results.about("thesis-fig-4.10", text=out)
     kept, error = (near.pivot(index="seed", columns="alpha", values=v) for v in ("n_used", "test_error"))
     small, middle, large = (
         kept.columns.min(),
@@ -395,13 +416,14 @@ def ufo_3(found):
     def differ(a, b, margin):
         both = error[[a, b]].dropna()
         measure = f"test error at alpha = {a:g} minus that at {b:g}"
-        return by(judge_mean, "ufo-3", both[a], both[b], at_most=-margin, **where | {"measure": measure})
+        return by(judge_mean, "ufo-3", both[a], both[b], at_most=-margin, **details | {"measure": measure})
 
-    most, some = table["n_kernels"].max(), kept[middle].dropna()
-    zeros = where | {"measure": f"share of {most} kernels kept, largest", "n": len(some)}
+    most = table["n_kernels"].max()
+    n_kept = kept[middle].dropna()
+    zeros = details | {"measure": f"share of {most} kernels kept, largest", "n": len(n_kept)}
     parts = {
         f"exact zeros: alpha = {middle:g} keeps fewer than all kernels": judge_exact(
-            "ufo-3", bool((some < most).all()), number=some.max() / most, **zeros
+            "ufo-3", bool((n_kept < most).all()), number=n_kept.max() / most, **zeros
         ),
         "a larger alpha keeps fewer kernels": by(
             judge_slope,
@@ -410,7 +432,7 @@ def ufo_3(found):
             near["n_used"].clip(lower=1),
             at_most=0.0,
             runs=near["seed"],
-            **where | {"measure": "exponent of kernels kept in alpha"},
+            **details | {"measure": "exponent of kernels kept in alpha"},
         ),
         f"too sparse loses accuracy (alpha = {large:g} against {middle:g})": differ(middle, large, 0.0),
         f"denser gains nothing: at most 0.5 points (alpha = {small:g})": differ(middle, small, -HALF_POINT),

@@ -122,14 +122,14 @@ def _cues_in_order(run, task):
 @accuracy_of_single_cues.see
 def _(results):
     table = results.table("thesis-fig-4.9-cues").set_index("cue")
-    words = []
+    listed = []
     for name in ("objects", "categories"):
         accuracy = table[f"{name}: accuracy"]
-        words.append(
+        listed.append(
             f"{name}: {accuracy.idxmax()} {accuracy.max():.0f}%, the median one {accuracy.median():.0f}%, "
             f"{accuracy.idxmin()} {accuracy.min():.0f}%"
         )
-    return f"The best, the median and the worst of {len(table)} cues. Of {'; of '.join(words)}."
+    return f"The best, the median and the worst of {len(table)} cues. Of {'; of '.join(listed)}."
 
 
 # ---------------------------------------------------------------- choice, and growing training sets
@@ -155,14 +155,14 @@ def parameters_of_all_methods(run):
 def _(results):
     table = results.table("thesis-fig-4.7-choice")
     names = [name for name in ("C", "p", "alpha") if name in table]
-    words = []
+    listed = []
     for _, row in table[table["chosen"]].iterrows():
         params = row[names].dropna().astype(float)
-        words.append(f"{name_of(row['method'])} {experiments.in_words(params)}")
+        listed.append(f"{name_of(row['method'])} {experiments.in_words(params)}")
     accuracy = table.groupby("method")["accuracy"].agg(["min", "max"])
     widest = (accuracy["max"] - accuracy["min"]).idxmax()
     return f"""
-Chosen are: {"; ".join(words)}. The choice matters most for {name_of(widest)}, from
+Chosen are: {"; ".join(listed)}. The choice matters most for {name_of(widest)}, from
 {accuracy["min"][widest]:.0%} to {accuracy["max"][widest]:.0%} accuracy over its grid."""
 
 
@@ -200,14 +200,14 @@ def time_and_error_against_size(run):
 def _(results):
     table = results.table("thesis-fig-4.7")
     error = table.groupby(["method", "n_train"])["test_error"].mean()
-    words = []
+    listed = []
     for method in table["method"].unique():
         part = error[method]
-        words.append(
+        listed.append(
             f"{name_of(method)} from {part.iloc[0]:.0%} to {part.iloc[-1]:.0%} (n = {part.index[-1]:,})"
         )
     return f"""
-From {table["n_train"].min():,} samples on the errors fall: {"; ".join(words)}. The batch rivals end at
+From {table["n_train"].min():,} samples on the errors fall: {"; ".join(listed)}. The batch rivals end at
 {table.loc[table["method"] == "SILPMKL", "n_train"].max():,} samples."""
 
 
@@ -227,9 +227,9 @@ def _(results):
     table = results.table("jmlr-fig-6-table")
     most = table.loc[table["method"] == "SILPMKL", "n_train"].max()
     ratio = table[table["n_train"] == most].set_index("method")["times OBSCURE"]
-    words = ", ".join(f"{name_of(method)} {times:.2g}" for method, times in ratio.drop("OBSCURE").items())
+    listed = ", ".join(f"{name_of(method)} {times:.2g}" for method, times in ratio.drop("OBSCURE").items())
     return f"""
-Seconds as multiples of OBSCURE's with {most:,} samples: {words}. The table has every size."""
+Seconds as multiples of OBSCURE's with {most:,} samples: {listed}. The table has every size."""
 
 
 # ---------------------------------------------------------------- leaves and scenes

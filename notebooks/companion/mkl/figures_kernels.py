@@ -279,10 +279,10 @@ def error_and_work_on_mnist(run):
         sweep, "mnist-12", sizes, size["n_test"], single, chosen, [run.seed], data=mnist
     )
     work = _work_to_the_end(table)
-    words = "; ".join(f"{method} {experiments.in_words(chosen[method])}" for method in single)
+    listed = "; ".join(f"{method} {experiments.in_words(chosen[method])}" for method in single)
     note = (
         "kernels at hand up to 6,700 samples, beyond computed where needed; chosen by cross-validation: "
-        f"{experiments.in_words(chosen['OBSCURE'])}; {words}{experiments.edges(tried)}"
+        f"{experiments.in_words(chosen['OBSCURE'])}; {listed}{experiments.edges(tried)}"
     )
     tables = {"": table, "svm": svm, "reached": work, "choice": tried}
     drawing = draw.training_sizes(table, svm, work, PRINTED)
@@ -345,9 +345,9 @@ def all_digits_of_mnist(run):
 def _(results):
     table = results.table("thesis-fig-4.8-60000")
     mean = table.groupby("n_train")[["epoch", "test_error", "paper: test_error", "seconds"]].mean()
-    words = "; ".join(
+    listed = "; ".join(
         f"with {n:,} digits and {row['epoch']:.0f} epochs {row['test_error']:.2%} (the paper: "
         f"{row['paper: test_error']:.2%}), in {row['seconds'] / 60:.0f} minutes"
         for n, row in mean.iterrows()
     )
-    return f"OBSCURE errs {words}."
+    return f"OBSCURE errs {listed}."

@@ -235,11 +235,11 @@ def _best_p(table):
     """Of each method the p with the least error at the end, in words."""
     ends = table.groupby(["method", "p", "seed"])["test_error"].last()
     errors = ends.groupby(["method", "p"]).mean()
-    words = []
+    listed = []
     for method, name in (("LpMKL", "p-norm MKL"), ("OBSCURE", "OBSCURE")):
         error = errors[method]
-        words.append(f"{name} errs least at $p = {error.idxmin():g}$ ({error.min():.1%})")
-    return ", ".join(words)
+        listed.append(f"{name} errs least at $p = {error.idxmin():g}$ ({error.min():.1%})")
+    return ", ".join(listed)
 
 
 @figure("jmlr-fig-3")
