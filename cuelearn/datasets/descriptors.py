@@ -194,16 +194,35 @@ def rgb_bins(picture):
     return [(level[..., 0] * 8 + level[..., 1]) * 8 + level[..., 2]], 512
 
 
+def hsv_levels(image):
+    """Hue, saturation and value of an RGB image, float64 from 0 to 1, each (height, width).
+
+    The numbers of scikit-image's `rgb2hsv`, which reduces over the three channels of every pixel and takes
+    five times as long.
+    """
+    red, green, blue = np.ascontiguousarray(np.moveaxis(image, 2, 0)) * (1.0 / 255)
+    value = np.maximum(np.maximum(red, green), blue)
+    delta = value - np.minimum(np.minimum(red, green), blue)
+    is_blue = blue == value
+    is_green = green == value
+    difference = np.where(is_blue, red - green, np.where(is_green, blue - red, green - blue))
+    offset = np.where(is_blue, 4.0, np.where(is_green, 2.0, 0.0))
+    grey = delta == 0.0
+    with np.errstate(invalid="ignore"):
+        hue = (offset + difference / delta) / 6.0
+        saturation = delta / value
+    hue = np.where(hue < 0.0, hue + 1.0, hue)
+    hue[grey] = 0.0
+    saturation[grey] = 0.0
+    return hue, saturation, value
+
+
 def hsv_bins(picture, bins=HSV_BINS):
     """Of each pixel, the joint bin of hue, saturation and value: [index array], number of bins."""
-    require("images", "skimage")
-    from skimage.color import rgb2hsv
-
-    bins = np.array(bins)
-    hue, saturation, value = np.moveaxis(
-        np.minimum((rgb2hsv(picture.image) * bins).astype(np.intp), bins - 1), 2, 0
-    )
-    return [(hue * bins[1] + saturation) * bins[2] + value], int(bins.prod())
+    check_image(picture.image)
+    levels = zip(hsv_levels(picture.image), bins, strict=True)
+    hue, saturation, value = (np.minimum((level * n).astype(np.intp), n - 1) for level, n in levels)
+    return [(hue * bins[1] + saturation) * bins[2] + value], math.prod(bins)
 
 
 def field_bins(picture, filters, scales, bins):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 
 import numpy as np
 
@@ -285,11 +285,17 @@ _LOCAL = {
 }
 
 
+@cache
+def _require_skimage():
+    """Looked up once: a corpus has thousands of pictures, each of several cues."""
+    require("images", "skimage")
+
+
 def _needs_skimage(describe):
     """Say which extra is missing where scikit-image is."""
 
     def checked(picture, *step):
-        require("images", "skimage")
+        _require_skimage()
         return describe(picture, *step)
 
     return checked

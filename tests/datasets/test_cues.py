@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from skimage.color import rgb2hsv
 from skimage.feature import hog as skimage_hog
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -503,6 +504,13 @@ def test_cues_of_photographs_are_histograms():
     assert_array_equal(
         made.X[3, made.cues["derivatives"]][450:], d.crfh(data.images[3], "LxLy", (1, 2), mask=inside) / 2
     )
+
+
+def test_hue_saturation_and_value_are_those_of_scikit_image():
+    levels = [0, 1, 2, 84, 85, 127, 128, 170, 254, 255]
+    lattice = np.stack(np.meshgrid(levels, levels, levels), axis=-1).astype(np.uint8).reshape(40, 25, 3)
+    for image in (lattice, texture(3)):
+        assert_array_equal(np.stack(d.hsv_levels(image), axis=2), rgb2hsv(image))
 
 
 def test_what_the_cues_of_photographs_see():

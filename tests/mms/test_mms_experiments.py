@@ -883,10 +883,13 @@ def test_shares_of_right_names_and_verbs(monkeypatch):
 def test_all_models_are_there(sweep, monkeypatch):
     monkeypatch.setattr(poses, "DIST_WIDTHS", (0.1, 0.5))
     o = {"n_items": 110, "n_test": 25, "n_names": 30, "widths": (0.5,), "C": (1.0, 10.0)}
-    composed, make = [], poses.make_captioned
-    monkeypatch.setattr(
-        poses, "make_captioned", lambda *a, **k: composed.append(k["random_state"]) or make(*a, **k)
-    )
+    composed = []
+
+    def kept(make, **options):
+        composed.append(options["random_state"])
+        return make(**options)
+
+    monkeypatch.setattr(poses, "kept", kept)
     poses.table_of.cache_clear()
     table = poses.all_models(sweep, o, (3, 4), EFFORT)
     assert composed == [3, 4]  # each corpus once

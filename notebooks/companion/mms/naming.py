@@ -18,6 +18,7 @@ from companion.mms.methods import (
     truth_set,
 )
 from companion.mms.settings import MIDDLE
+from companion.pictures import kept
 from companion.protocol import compared, fitted, load_set
 from cuelearn.datasets import VERBS, load_original, make_captioned
 from cuelearn.mms import candidate_set, common_objective
@@ -29,8 +30,8 @@ PROTOCOL_II = ("RANDOM", "RANDOM positions", "MMS", "MMS positions", "1vA-SVM", 
 
 @lru_cache(maxsize=16)
 def corpus(seed, n_items, n_names, protocol):
-    """The composed corpus of a protocol."""
-    return make_captioned(n_items, protocol=protocol, n_names=n_names, random_state=seed)
+    """The composed corpus of a protocol, kept on disk: several sweeps and their processes take the same."""
+    return kept(make_captioned, n_items, protocol=protocol, n_names=n_names, random_state=seed)
 
 
 def provenance_of(**made):

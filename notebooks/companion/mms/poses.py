@@ -8,6 +8,7 @@ import pandas as pd
 from companion.mms.methods import DRAWS, DUAL, best_on_held
 from companion.mms.naming import labelled_sets
 from companion.mms.settings import OCCURRENCES
+from companion.pictures import kept
 from companion.protocol import fitted, grid_points
 from cuelearn.datasets import make_captioned
 from cuelearn.datasets.base import side_by_side
@@ -41,7 +42,8 @@ def table_of(seed, n_items, n_test, n_names):
     and pose: these side by side, each over its mean distance among training persons.
     """
     share = n_test / n_items
-    data = make_captioned(n_items, kind="poses", test_share=share, n_names=n_names, random_state=seed)
+    shape = {"n_names": n_names, "test_share": share, "n_items": n_items}
+    data = kept(make_captioned, kind="poses", random_state=seed, **shape)
     faces = data.faces / np.maximum(np.linalg.norm(data.faces, axis=1, keepdims=True), 1e-12)
     body = {cue: data.poses[:, part] for cue, part in data.pose_cues.items()}
     train = data.rows(~data.is_test)
