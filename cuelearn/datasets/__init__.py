@@ -26,17 +26,7 @@ _NAMES = {
     "generated": ("make_three_class",),
     "grids": ("EMOJI_CUES", "KIND_CUES"),
     "originals": (
-        *("AWA_TEST_CLASSES", "PartialData", "known_originals", "load_awa", "load_birdsong", "load_corel5k"),
-        *(
-            "load_covtype",
-            "load_emotions",
-            "load_lost",
-            "load_msrcv2",
-            "load_original",
-            "load_partial_labels",
-            "load_scene",
-        ),
-        *("load_scene15", "load_usps"),
+        *("AWA_TEST_CLASSES", "PartialData", "known_originals", "load_original", "load_partial_labels"),
     ),
     "words": ("BagOfWords",),
     "robot": ("make_robot", "robot_floor"),

@@ -26,7 +26,7 @@ from pathlib import Path
 from cuelearn.core.optional import require
 
 from .base import DataFileError, data_directory, read_bundled
-from .originals import known_originals, known_sum, original_directory, read_original
+from .originals import known_originals, known_sum, load_original, original_directory
 
 __all__ = ["fetch_original", "main", "verify_original"]
 
@@ -87,8 +87,9 @@ def verify_original(name, path=None):
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        loaded = read_original(name, path)
-    if loaded is None and not files:
+        if entry.reading:
+            load_original(name, path)
+    if not entry.reading and not files:
         raise DataFileError(f"{path} holds none of the files of {name}: {entry.layout}.")
     known = bool(differs) and None not in differs.values()
     return "whole, sums as known" if known else "of the right form, sums not known"
