@@ -16,10 +16,7 @@ _NAMES = {
     ),
     "captioned": ("VERBS", "CaptionedData", "make_captioned"),
     "cues": (*("CUES", "OBJECT_CUES", "PHOTO_CUES", "ROBOT_CUES", "cue_kernels", "image_cues"),),
-    "descriptors": (
-        *("rgb_histogram", "crfh", "dense_descriptors", "foreground_mask", "shape_pyramid"),
-        "centred_mask",
-    ),
+    "descriptors": (*("centred_mask", "dense_descriptors", "foreground_mask", "shape_pyramid"),),
     "emoji": ("EMOJI_STYLES", "EmojiData", "load_emoji"),
     "fetch": ("fetch_original",),
     "folders": ("load_eth80", "load_flowers17", "load_idol2", "load_image_folder", "read_image"),

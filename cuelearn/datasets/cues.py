@@ -208,9 +208,9 @@ def image_cues(
     =============  ========  =====================================================================
     cue            columns   what it counts
     =============  ========  =====================================================================
-    colour         512       red, green and blue jointly (`rgb_histogram`)
-    LxLy           675       derivatives at three scales (`crfh`)
-    DirC           289       gradient directions at two scales jointly (`crfh`)
+    colour         512       red, green and blue jointly, 8 bins each
+    LxLy           675       derivatives at the scales 1, 2 and 4 pixels (CRFH), 15 x 15 bins each
+    DirC           289       gradient directions at the scales 1 and 4 pixels jointly
     bow            n_words   patches of 32 x 32 pixels, by the nearest visual word
     shape          576       silhouette (`centred_mask`); needs masks
     laser          45        `laser_features`, standardised over the training rows; needs scans

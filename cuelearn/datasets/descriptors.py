@@ -5,7 +5,6 @@ Every range and number of bins is fixed, so that a descriptor depends on its ima
 from __future__ import annotations
 
 import math
-import numbers
 import os
 from collections.abc import Callable
 from functools import cached_property
@@ -19,7 +18,7 @@ from .base import check_integer
 
 __all__ = [
     *("FILTERS", "HSV_BINS", "RESPONSE_RANGE", "SHAPE_CELLS", "STEP"),
-    *("Cue", "LocalDescriptors", "Picture", "centred_mask", "check_image", "check_mask", "crfh"),
+    *("Cue", "LocalDescriptors", "Picture", "centred_mask", "check_image", "check_mask"),
     *(
         "dense_descriptors",
         "direction_sectors",
@@ -31,7 +30,7 @@ __all__ = [
         "large_patches",
         "rgb_bins",
     ),
-    *("rgb_histogram", "scaled", "shape_pyramid", "share", "shares", "with_middle"),
+    *("scaled", "shape_pyramid", "share", "shares", "with_middle"),
 ]
 
 #: Scale-normalised derivatives from -RESPONSE_RANGE to RESPONSE_RANGE are told apart (grey values run from 0
@@ -226,7 +225,20 @@ def hsv_bins(picture, bins=HSV_BINS):
 
 
 def field_bins(picture, filters, scales, bins):
-    """Of each pixel, the bin of its derivatives: at each scale (LxLy), or of all scales together (DirC)."""
+    r"""Of each pixel, the bin of its derivatives: [index array, ...], number of bins of each.
+
+    Composed receptive field histograms (Linde and Lindeberg, 2004) of the grey values f, from 0 to 1. The
+    filters at scale :math:`\sigma` are :math:`L_x = \sigma\, \partial_x (g_\sigma * f)` and :math:`L_y =
+    \sigma\, \partial_y (g_\sigma * f)`; outside the image the nearest pixel is repeated.
+
+    ``"LxLy"``
+        At each scale the joint bin of :math:`(L_x, L_y)`, ``x * bins + y``. Bins are equally wide from -0.2
+        to 0.2; stronger responses count in the outermost.
+    ``"DirC"``
+        The direction :math:`\operatorname{atan2}(L_y, L_x)` in `bins` sectors, of which the first is centred
+        on the x axis, and one more for magnitudes below 0.01, jointly over all scales, of which the last runs
+        fastest. It forgets contrast.
+    """
     if filters == "LxLy":
         size, indices = bins**2, []
         for scale in scales:
@@ -248,80 +260,6 @@ def direction_sectors(lx, ly, n):
     sector = np.floor(turns + np.float32(0.5)).astype(np.int32) % n
     sector[lx * lx + ly * ly < FLAT_MAGNITUDE**2] = n
     return sector
-
-
-def rgb_histogram(image, mask=None):
-    """Joint histogram of red, green and blue, eight bins each: float32 (512,), sum 1.
-
-    `image` is uint8 of shape (height, width, 3). Only the pixels where `mask`, bool (height, width), is True
-    count, at least one. Bin (r, g, b) stands at ``(r * 8 + g) * 8 + b``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.datasets import rgb_histogram
-    >>> red = np.zeros((4, 4, 3), np.uint8)
-    >>> red[..., 0] = 255
-    >>> int(rgb_histogram(red).argmax())
-    448
-    """
-    return shares(rgb_bins(Picture(image)), mask)
-
-
-def crfh(image, filters="LxLy", scales=None, bins=None, mask=None):
-    r"""Composed receptive field histogram of the grey image (Linde and Lindeberg, 2004).
-
-    At scale :math:`\sigma` the filters are :math:`L_x = \sigma\, \partial_x (g_\sigma * f)` and :math:`L_y =
-    \sigma\, \partial_y (g_\sigma * f)`, for grey values f from 0 to 1; outside the image the nearest pixel is
-    repeated.
-
-    ``"LxLy"``
-        The joint histogram of :math:`(L_x, L_y)` at each scale, one after the other. Bins are equally wide
-        from -0.2 to 0.2; stronger responses count in the outermost.
-    ``"DirC"``
-        The gradient direction :math:`\operatorname{atan2}(L_y, L_x)` in `bins` equal sectors, of which the
-        first is centred on the x axis, and one bin more for magnitudes below 0.01; binned jointly over all
-        scales. It forgets contrast.
-
-    Parameters
-    ----------
-    image : ndarray of uint8, shape (height, width, 3), or of float32, shape (height, width)
-        In colour, or grey.
-    filters : {"LxLy", "DirC"}, default="LxLy"
-    scales : sequence of float, optional
-        :math:`\sigma` in pixels, positive; (1, 2, 4) for LxLy, as Leibe and Schiele (2003) use, (1, 4) for
-        DirC.
-    bins : int, optional
-        Bins per derivative, 15, or sectors, 16. At most 10,000 bins in all.
-    mask : ndarray of bool, shape (height, width), optional
-        Count only the pixels where it is True. The filters still see what surrounds them.
-
-    Returns
-    -------
-    ndarray of float32
-        Shares of the pixels, sum 1. LxLy: shape (n_scales * bins**2,), bin (s, x, y) at ``(s * bins + x) *
-        bins + y``. DirC: shape ((bins + 1)**n_scales,), the last scale running fastest, the flat bin last.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.datasets import crfh
-    >>> flat = np.full((32, 32, 3), 90, np.uint8)
-    >>> crfh(flat).shape, crfh(flat, "DirC").shape
-    ((675,), (289,))
-    """
-    if filters not in FILTERS:
-        raise ValueError(f"filters must be one of {list(FILTERS)}, got {filters!r}.")
-    scales = FILTERS[filters][0] if scales is None else tuple(scales)
-    bins = FILTERS[filters][1] if bins is None else bins
-    if not scales or not all(isinstance(s, numbers.Real) and math.isfinite(s) and s > 0 for s in scales):
-        raise ValueError(f"scales must be positive numbers of pixels, at least one, got {scales}.")
-    check_integer("bins", bins, 1)
-    size = len(scales) * bins**2 if filters == "LxLy" else (bins + 1) ** len(scales)
-    if size > 10_000:
-        raise ValueError(f"bins and scales must give at most 10,000 bins in all, got {size}.")
-
-    return shares(field_bins(Picture(image), filters, scales, bins), mask)
 
 
 def dense_descriptors(image, step=STEP):

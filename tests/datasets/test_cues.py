@@ -57,6 +57,15 @@ def image_data(n=12, **changes):
     return ImageData(**{**fields, **changes})
 
 
+def colours(image, mask=None):
+    return d.shares(d.rgb_bins(d.Picture(image)), mask)
+
+
+def fields(image, filters="LxLy", scales=None, mask=None):
+    usual, bins = d.FILTERS[filters]
+    return d.shares(d.field_bins(d.Picture(image), filters, scales or usual, bins), mask)
+
+
 def plain_rgb(image, bins, mask):
     counts = np.zeros((bins, bins, bins))
     for i in range(image.shape[0]):
@@ -67,8 +76,8 @@ def plain_rgb(image, bins, mask):
 
 
 @pytest.mark.parametrize("mask", [None, blob()])
-def test_rgb_histogram_equals_its_plain_twin(mask):
-    found = d.rgb_histogram(texture(0), mask)
+def test_colours_equal_their_plain_twin(mask):
+    found = colours(texture(0), mask)
     assert found.dtype == np.float32 and found.shape == (512,)
     assert_allclose(found, plain_rgb(texture(0), 8, mask), rtol=1e-6)
 
@@ -105,7 +114,7 @@ def test_derivative_histograms_equal_their_plain_twin(mask):
             i, j = (min(max(math.floor((v + 0.2) / 0.4 * bins), 0), bins - 1) for v in (x, y))
             counts[i, j] += 1
         expected.append(counts.ravel() / counts.sum() / 3)
-    found = d.crfh(image, mask=mask)
+    found = fields(image, mask=mask)
     assert found.shape == (675,) and found.dtype == np.float32
     # A pixel within rounding of a border may fall on its other side.
     assert np.abs(found - np.concatenate(expected)).sum() <= 4 / inside.sum()
@@ -120,15 +129,15 @@ def test_direction_histogram_equals_its_plain_twin():
         sectors.append(np.where(np.hypot(lx, ly) < 0.01, bins, sector))
     counts = np.zeros((bins + 1, bins + 1))
     np.add.at(counts, tuple(sectors), 1)
-    found = d.crfh(image, "DirC")
+    found = fields(image, "DirC")
     assert found.shape == (289,)
     assert np.abs(found - counts.ravel() / counts.sum()).sum() <= 4 / counts.sum()
 
 
 def test_directions_turn_with_the_image():
     image = texture(4)
-    upright = d.crfh(image, "DirC").reshape(17, 17)
-    turned = d.crfh(np.ascontiguousarray(np.rot90(image)), "DirC").reshape(17, 17)
+    upright = fields(image, "DirC").reshape(17, 17)
+    turned = fields(np.ascontiguousarray(np.rot90(image)), "DirC").reshape(17, 17)
     # Turned anticlockwise on the screen, where y runs down, directions lose a quarter circle.
     order = [*((np.arange(16) + 4) % 16), 16]
     assert np.abs(turned - upright[np.ix_(order, order)]).sum() < 0.01
@@ -138,9 +147,9 @@ def test_directions_turn_with_the_image():
 def test_one_colour_is_a_valid_image():
     for value in (0, 128, 255):
         flat = np.full((40, 40, 3), value, np.uint8)
-        for histogram in (d.rgb_histogram(flat), d.crfh(flat), d.crfh(flat, "DirC")):
+        for histogram in (colours(flat), fields(flat), fields(flat, "DirC")):
             assert np.isfinite(histogram).all() and histogram.sum() == pytest.approx(1)
-        assert d.crfh(flat, "DirC")[-1] == 1
+        assert fields(flat, "DirC")[-1] == 1
         assert not d.dense_descriptors(flat).any()
         assert not d.foreground_mask(flat).any()
 
@@ -148,9 +157,9 @@ def test_one_colour_is_a_valid_image():
 @pytest.mark.parametrize(
     "call, error, words",
     [
-        (lambda: d.rgb_histogram(np.zeros((4, 4), np.uint8)), ValueError, "image must be .* shape .4, 4.*"),
-        (lambda: d.rgb_histogram(np.zeros((4, 4, 3))), ValueError, "of uint8, got .* float64"),
-        (lambda: d.rgb_histogram("apple.png"), ValueError, "got str. read_image.path. opens a file"),
+        (lambda: colours(np.zeros((4, 4), np.uint8)), ValueError, "image must be .* shape .4, 4.*"),
+        (lambda: colours(np.zeros((4, 4, 3))), ValueError, "of uint8, got .* float64"),
+        (lambda: colours("apple.png"), ValueError, "got str. read_image.path. opens a file"),
         (
             lambda: c.image_cues("my/flowers"),
             TypeError,
@@ -162,13 +171,8 @@ def test_one_colour_is_a_valid_image():
             TypeError,
             "ndarray: .* ImageData.images, y, ",
         ),
-        (lambda: d.crfh(texture(0), bins=0), ValueError, "bins must be at least 1"),
-        (lambda: d.crfh(texture(0), bins=2.0), TypeError, "bins must be an integer"),
-        (lambda: d.rgb_histogram(texture(0), mask=blob(20, 20)), ValueError, "mask must be .* \\(48, 56\\)"),
-        (lambda: d.rgb_histogram(texture(0), mask=blob() & False), ValueError, "True on at least one"),
-        (lambda: d.crfh(texture(0), "Lxx"), ValueError, "filters must be one of"),
-        (lambda: d.crfh(texture(0), scales=(1, -1)), ValueError, "scales must be positive"),
-        (lambda: d.crfh(texture(0), "DirC", scales=(1, 2, 4, 8)), ValueError, "at most 10,000 bins in all"),
+        (lambda: colours(texture(0), mask=blob(20, 20)), ValueError, "mask must be .* \\(48, 56\\)"),
+        (lambda: colours(texture(0), mask=blob() & False), ValueError, "True on at least one"),
         (lambda: d.dense_descriptors(texture(0, 20, 60)), ValueError, "at least 4 \\* step = 32 .* got 20 x"),
         (lambda: d.centred_mask(np.zeros((5, 5), bool)), ValueError, "True on at least one"),
     ],
@@ -420,12 +424,12 @@ def test_image_cues_form():
     assert made.provenance == ORIGIN and "20 words learnt from 6 images" in made.description
     # Rows are those of the single functions, histograms within the mask.
     image, mask = data.images[7], data.masks[7]
-    assert_array_equal(made.X[7, made.cues["colour"]], d.rgb_histogram(image, mask=mask))
-    assert_array_equal(made.X[7, made.cues["LxLy"]], d.crfh(image, mask=mask))
-    assert_array_equal(made.X[7, made.cues["DirC"]], d.crfh(image, "DirC", mask=mask))
+    assert_array_equal(made.X[7, made.cues["colour"]], colours(image, mask=mask))
+    assert_array_equal(made.X[7, made.cues["LxLy"]], fields(image, mask=mask))
+    assert_array_equal(made.X[7, made.cues["DirC"]], fields(image, "DirC", mask=mask))
     assert_array_equal(made.X[7, made.cues["shape"]], d.centred_mask(mask))
     unmasked = c.image_cues(data._replace(masks=None), ["colour"])
-    assert_array_equal(unmasked.X[7], d.rgb_histogram(image))
+    assert_array_equal(unmasked.X[7], colours(image))
     # The laser is standardised over the training rows.
     laser = made.X[:6, made.cues["laser"]].astype(np.float64)
     assert_allclose(laser.mean(axis=0), 0, atol=1e-5)
@@ -499,10 +503,10 @@ def test_cues_of_photographs_are_histograms():
             half = values.shape[1] // 2
             assert_allclose(values[:, :half].sum(axis=1), 0.5, atol=1e-5, err_msg=cue)
     inside = d.Picture(data.images[3]).middle
-    assert_array_equal(made.X[3, :512], d.rgb_histogram(data.images[3]) / 2)
-    assert_array_equal(made.X[3, 512:1024], d.rgb_histogram(data.images[3], inside) / 2)
+    assert_array_equal(made.X[3, :512], colours(data.images[3]) / 2)
+    assert_array_equal(made.X[3, 512:1024], colours(data.images[3], inside) / 2)
     assert_array_equal(
-        made.X[3, made.cues["derivatives"]][450:], d.crfh(data.images[3], "LxLy", (1, 2), mask=inside) / 2
+        made.X[3, made.cues["derivatives"]][450:], fields(data.images[3], scales=(1, 2), mask=inside) / 2
     )
 
 
