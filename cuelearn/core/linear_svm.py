@@ -8,8 +8,8 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrf, dpotrs
 from sklearn.exceptions import ConvergenceWarning
 
 __all__ = ["LinearSolution", "linear_svm"]
@@ -55,16 +55,16 @@ def longest_step(values, direction):
     return min(1.0, float((values[falling] / -direction[falling]).min(initial=1.0)))
 
 
-def factorise(matrix):
-    """Cholesky factor; of a matrix that rounding left indefinite with a little more on its diagonal."""
-    diagonal = np.diag_indices_from(matrix)
+def factorise(matrix, diagonal):
+    """Lower Cholesky factor; of a matrix that rounding left indefinite with a little more on its diagonal,
+    given by its indices."""
     extra = 1e-15 * float(matrix[diagonal].max())
     for _ in range(8):
-        try:
-            return cho_factor(matrix, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            matrix[diagonal] += extra
-            extra *= 10.0
+        factor, failed = dpotrf(matrix, lower=1, clean=0)
+        if not failed:
+            return factor
+        matrix[diagonal] += extra
+        extra *= 10.0
     return None
 
 
@@ -132,8 +132,12 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
         return scale * (X @ beta[:d]) + column * beta[d]
 
     def combined(values):  # of the rows (scale x_i, column)
-        return np.append(scale * (values @ X), column * values.sum())
+        sums = np.empty(d + 1)
+        np.multiply(scale, values @ X, out=sums[:d])
+        sums[d] = column * values.sum()
+        return sums
 
+    diagonal = np.diag_indices(d + 1)
     a, v, xi = 0.5 * c, np.ones(n), np.ones(n)
     beta = np.zeros(d + 1)
     best_primal, best_dual = (np.inf, beta), (-np.inf, a)
@@ -157,30 +161,31 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
         room = c - a
         mu = float(a @ v + room @ xi) / (2 * n)
         lack = 1.0 + v - xi - margins
+        positives = np.concatenate([a, room, v, xi])
         slope = sums - penalty * beta
         D = 1.0 / (xi / room + v / a)
         matrix = np.zeros((d + 1, d + 1), order="F")
         matrix[:d, :d] = normal_matrix(X, C * D)
         matrix[d, :] = column * combined(D)
-        matrix[np.diag_indices(d + 1)] += penalty
-        factor = factorise(matrix)
+        matrix[diagonal] += penalty
+        factor = factorise(matrix, diagonal)
         if factor is None:
             break
 
         def direction(to_v, to_xi):
             target = D * (lack - to_xi / room + to_v / a)
-            step = cho_solve(factor, combined(target * signs) + slope, check_finite=False)
+            step, _ = dpotrs(factor, combined(target * signs) + slope, lower=1)
             da = target - D * signs * outputs(step)
             return step, da, (to_v - v * da) / a, (to_xi + xi * da) / room
 
         _, da, dv, dxi = direction(-a * v, -room * xi)
-        length = min(longest_step(a, da), longest_step(room, -da), longest_step(v, dv), longest_step(xi, dxi))
+        length = longest_step(positives, np.concatenate([da, -da, dv, dxi]))
         ahead = float((a + length * da) @ (v + length * dv) + (room - length * da) @ (xi + length * dxi)) / (
             2 * n
         )
         centre = mu * (ahead / mu) ** 3
         step, da, dv, dxi = direction(centre - a * v - da * dv, centre - room * xi + da * dxi)
-        length = min(longest_step(a, da), longest_step(room, -da), longest_step(v, dv), longest_step(xi, dxi))
+        length = longest_step(positives, np.concatenate([da, -da, dv, dxi]))
         length = min(1.0, SHORT * length)
         if not length > 1e-12:
             break

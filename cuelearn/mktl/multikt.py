@@ -5,7 +5,6 @@ without that sample. These predictions are affine in the weights, so that the we
 problem: hinge losses in a ball, solved to a certified gap.
 """
 
-import functools
 import warnings
 from typing import NamedTuple
 
@@ -13,10 +12,10 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 from scipy.linalg.lapack import dtrtri
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import ThreadpoolController
 
 from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import POSITIVE, parameters
+from cuelearn.core.threads import linear_algebra
 from cuelearn.core.weights import check_sample_weight, loss_weights
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel
@@ -25,13 +24,6 @@ from cuelearn.mktl.ball import hinge_in_ball
 from cuelearn.mktl.base import TransferClassifier, documented
 
 __all__ = ["LeastSquares", "MultiKT", "MultiKTSolution", "least_squares_svm", "solve_multikt"]
-
-
-@functools.cache
-def linear_algebra():
-    """The linear algebra libraries in use; to look for them anew at every fit would take longer than a small
-    fit."""
-    return ThreadpoolController().select(user_api="blas")
 
 
 # ------------------------------------------------------------------ the least-squares SVM

@@ -5,10 +5,10 @@ from numbers import Real
 import numpy as np
 from joblib import Parallel, delayed
 from numba import njit
-from threadpoolctl import threadpool_limits
 
 from cuelearn.core.checks import as_generator, check_count
 from cuelearn.core.estimator import COUNT, Number, parameters
+from cuelearn.core.threads import linear_algebra
 from cuelearn.mms.candidates import batches, starts_of_bags
 from cuelearn.mms.rivals import BagRival, documented_rival
 
@@ -81,7 +81,7 @@ def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
         reduce_pairs(squares, starts[begin : end + 1] - low, Y_starts[first:] - offset, part)
         out[begin:end, first:] = np.sqrt(part)
 
-    with threadpool_limits(1, user_api="blas"):  # the same sums for any number of threads
+    with linear_algebra().limit(limits=1):  # the same sums for any number of threads
         Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(*block) for block in blocks)
     if same:
         for begin, end in blocks:

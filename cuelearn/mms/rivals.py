@@ -10,11 +10,11 @@ from functools import partial
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils.validation import validate_data
-from threadpoolctl import threadpool_limits
 
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, Estimator, StrOptions, parameters, validated
 from cuelearn.core.linear_svm import linear_svm
+from cuelearn.core.threads import linear_algebra
 from cuelearn.mms.base import FLOATS, BagClassifier
 from cuelearn.mms.candidates import check_bag_weights, check_candidates, starts_of_bags
 
@@ -136,7 +136,7 @@ class Rival(BagClassifier):
             return linear_svm(rows, signs, float(self.C), weights=weights, **options)
 
         labels = np.flatnonzero(to_train)
-        with threadpool_limits(1, user_api="blas"):  # the same sums for any n_jobs
+        with linear_algebra().limit(limits=1):  # the same sums for any n_jobs
             fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(solve)(k) for k in labels)
         coef = np.zeros((to_train.size, n_columns))
         intercept, gap = np.full(to_train.size, NEVER), np.full(to_train.size, np.nan)

@@ -95,7 +95,8 @@ class LinearSpace(Space):
 
     def products(self, rows):
         x = self.at(rows)
-        return np.stack([(x @ x.T).astype(np.float64, copy=False)] * len(self.columns))
+        products = (x @ x.T).astype(np.float64, copy=False)
+        return products[None] if len(self.columns) == 1 else np.stack([products] * len(self.columns))
 
     def move(self, rows, delta, scale=1.0):
         """``w <- scale w + sum_m delta[m] x_m`` over some instances."""
