@@ -101,6 +101,17 @@ def test_splits_are_of_the_same_drawings(two):
         assert all(isinstance(columns, slice) for _, _, columns in pair.kernels)
 
 
+def test_a_pair_is_the_same_without_the_others(two):
+    names = [*two, "leaves 1/2"]
+    for only in (names[1:2], names[2:]):
+        (name,) = only
+        (alone,) = exp.describe_pairs(names, 0, 30, n_views=2, only=only).values()
+        whole = exp.describe_pairs(names, 0, 30, n_views=2)[name]
+        for field in ("X_train", "y_train", "X_test", "y_test", "families", "half"):
+            assert_array_equal(getattr(alone, field), getattr(whole, field))
+        assert repr(alone.kernels) == repr(whole.kernels)
+
+
 def test_pairs_of_corel5k(monkeypatch):
     """Images with one of the words, a tenth tests; each image alone, so a tenth is held back."""
     rng = np.random.default_rng(0)

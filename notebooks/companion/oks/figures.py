@@ -39,12 +39,17 @@ def pairs_of(run):
     return SimpleNamespace(names=names, data=data, all=every, further=further)
 
 
-@cache
-def tasks_of(run, seed):
-    """All pairs, their things split into those that train and those that test."""
+def tasks_among(run, only, seed):
+    """Some of the pairs, all for None, their things split into those that train and those that test."""
     pairs = pairs_of(run)
     names = [*pairs.all, *pairs.further]
-    return experiments.describe_pairs(names, seed, **run.size["pairs"], n_jobs=run.n_jobs)
+    return experiments.describe_pairs(names, seed, **run.size["pairs"], n_jobs=run.n_jobs, only=only)
+
+
+@cache
+def tasks_of(run, seed):
+    """All pairs of a seed."""
+    return tasks_among(run, None, seed)
 
 
 def data_of(run):
@@ -95,9 +100,8 @@ def every_kernel_again(run):
     for names, seeds in tried:
         sweep = run.sweep("every-kernel")
         grids = run.size["grids"]
-        again = experiments.every_kernel_again(
-            sweep, partial(tasks_of, run), names, grids, seeds, data_of(run)
-        )
+        split = partial(tasks_among, run, names)
+        again = experiments.every_kernel_again(sweep, split, names, grids, seeds, data_of(run))
         tables.append(again)
     return pd.concat(tables, ignore_index=True)
 

@@ -170,8 +170,10 @@ def _emoji_of(places, n_drawings, n_views, n_jobs):
     return parts, union, described(union, KIND_CUES, n_views=n_views, n_jobs=n_jobs)
 
 
-def describe_pairs(names, seed, n_drawings, n_views=1, n_pictures=None, n_jobs=1):
+def describe_pairs(names, seed, n_drawings, n_views=1, n_pictures=None, n_jobs=1, only=None):
     """A `Pair` for each task, by name; emoji from one description of all drawings in any of them.
+
+    `only`: some of the names; the others have no part in the result but their streams of random numbers.
 
     `n_drawings` of emoji are taken on either side, `n_pictures` of Corel5k train, at most.
     The seed is of the splits by family. Training samples are all views of a drawing, in an order drawn at
@@ -180,10 +182,11 @@ def describe_pairs(names, seed, n_drawings, n_views=1, n_pictures=None, n_jobs=1
     rngs = {name: np.random.default_rng([seed, 6, k]) for k, name in enumerate(names)}
     own = {"corel5k": lambda name, rng: _of_corel5k(name, n_pictures, rng), "leaves": _of_leaves}
     places, parts, out = tuple((k, n) for k, n in enumerate(names) if n.split()[0] not in own), {}, {}
-    if places:
+    wanted = names if only is None else only
+    if any(name.split()[0] not in own for name in wanted):
         parts, union, data = _emoji_of(places, n_drawings, n_views, n_jobs)
         X = data.X.reshape(union.size, n_views, -1)
-    for name in names:
+    for name in wanted:
         if name not in parts:
             out[name] = own[name.split()[0]](name, rngs[name])
             continue
