@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 __all__ = [
+    "FLOATS",
     "as_generator",
     "check_count",
     "check_non_negative",
@@ -22,6 +23,8 @@ __all__ = [
     "warn_user",
 ]
 
+#: Kinds of floating-point numbers that samples may have; others are converted to the first.
+FLOATS = [np.float64, np.float32]
 # Packages whose lines a warning does not point to.
 INNER = ("contextlib", "cuelearn", "joblib", "sklearn")
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_array
 
 from cuelearn.core.checks import check_positive
 
-__all__ = ["check_sample_weight", "class_weights", "loss_weights", "visit_weights"]
+__all__ = ["check_sample_weight", "check_weights_by_class", "class_weights", "loss_weights", "visit_weights"]
 
 # Positive weights beyond these would leave the range of float64 in sums and quotients.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-50, 1e50
@@ -57,12 +57,15 @@ def check_sample_weight(sample_weight, n_samples, labels=None):
     if not weights.any():
         raise ValueError("sample_weight must hold at least one positive weight, got zeros only")
     if labels is not None:
-        rows = [labels > 0, labels < 0] if labels.ndim == 2 else [labels == np.unique(labels)[:, None]]
-        if not (np.concatenate(rows) @ weights).all():
-            raise ValueError(
-                "sample_weight must be positive for some samples inside and outside of each class"
-            )
+        check_weights_by_class(weights, labels)
     return weights
+
+
+def check_weights_by_class(weights, labels):
+    """ValueError where checked weights are all zero within a class or outside of it, see above."""
+    rows = [labels > 0, labels < 0] if labels.ndim == 2 else [labels == np.unique(labels)[:, None]]
+    if weights is not None and not (np.concatenate(rows) @ weights).all():
+        raise ValueError("sample_weight must be positive for some samples inside and outside of each class")
 
 
 def visit_weights(sample_weight, n_samples, stream=False):

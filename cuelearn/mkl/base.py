@@ -6,11 +6,11 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cuelearn.core.checks import as_generator, classes_and_labels, labels_of
+from cuelearn.core.checks import FLOATS, as_generator, classes_and_labels, labels_of
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import NON_NEGATIVE, Estimator, load, parameters, validated
 from cuelearn.core.samples import given_kernels, validate_samples
-from cuelearn.core.weights import check_sample_weight
+from cuelearn.core.weights import check_sample_weight, check_weights_by_class
 from cuelearn.kernels import CrossBank, KernelBank, KernelStack
 from cuelearn.kernels.definite import one_warning
 from cuelearn.kernels.specifications import as_frame
@@ -19,8 +19,6 @@ from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import MKLProblem, block_scores, quadratic_forms, weights_of
 
 __all__ = ["FINISH", "BatchMKL", "KernelClassifier", "StochasticMKL", "load"]
-
-FLOATS = [np.float64, np.float32]
 
 
 def two_columns(values, axis=-1):
@@ -64,7 +62,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
 
     def _labels(self, y, n_samples, sample_weight):
         self.classes_, labels = classes_and_labels(labels_of(self, y, n_samples))
-        check_sample_weight(sample_weight, n_samples, labels)
+        check_weights_by_class(sample_weight, labels)
         return labels
 
     @documented

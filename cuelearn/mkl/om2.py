@@ -6,7 +6,14 @@ from types import SimpleNamespace
 import numpy as np
 from numba import njit
 
-from cuelearn.core.checks import check_count, classes_of_stream, labels_of, labels_within, warn_if_sorted
+from cuelearn.core.checks import (
+    FLOATS,
+    check_count,
+    classes_of_stream,
+    labels_of,
+    labels_within,
+    warn_if_sorted,
+)
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters, validated
 from cuelearn.core.samples import given_kernels, validate_samples
@@ -14,7 +21,7 @@ from cuelearn.core.weights import loss_weights, visit_weights
 from cuelearn.kernels import FeatureScaleWarning, KernelBank
 from cuelearn.kernels.bank import check_batch, indefinite_batch
 from cuelearn.kernels.specifications import as_frame, real_values
-from cuelearn.mkl.base import FLOATS, StochasticMKL
+from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.problem import MKLProblem
 from cuelearn.mkl.state import Rows, add_update, loop, predict, refresh_link
 from cuelearn.mkl.stream import Stream

@@ -161,6 +161,12 @@ def solve_multikt(
     tol = check_positive("tol", tol)
     labels, per_problem = np.asarray(labels), isinstance(weights, str)
     n = labels.size
+    if weights is not None and not per_problem:
+        weights = np.asarray(weights, dtype=np.float64)
+        if weights.shape != (n,) or not (np.isfinite(weights) & (weights > 0.0)).all():
+            raise ValueError(f"weights must be 'balanced', None or {n} positive numbers, got {weights}")
+    elif per_problem and weights != "balanced":
+        raise ValueError(f"weights must be 'balanced', None or {n} positive numbers, got {weights!r}")
     sample_weight = check_sample_weight(sample_weight, n)
     if sample_weight is not None and not sample_weight.all():
         raise ValueError("sample_weight must be positive here: leave samples without weight out")
@@ -174,7 +180,7 @@ def solve_multikt(
                 zeta = np.ones(n) if weights is None else weights
                 if per_problem:
                     zeta = balance_weights(signs[:, k], sample_weight)
-                zeta = np.asarray(zeta, dtype=float) * (1.0 if sample_weight is None else sample_weight)
+                zeta = zeta * (1.0 if sample_weight is None else sample_weight)
                 machine = least_squares_svm(kernel, np.concatenate([signs, S], axis=1), 1.0 / (C * zeta))
             mine, theirs = machine.dual_coef[:, k], machine.dual_coef[:, len(classes) :]
             # 1 - y_i yhat_i(beta) = c_i - g_i . beta

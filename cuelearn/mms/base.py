@@ -3,14 +3,13 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cuelearn.core.checks import FLOATS
 from cuelearn.core.estimator import Estimator
 from cuelearn.core.weights import check_sample_weight
 from cuelearn.mms.candidates import CandidateSet, check_bag_weights, check_candidates, named
 from cuelearn.mms.inference import best_labelings
 
-__all__ = ["FLOATS", "BagClassifier"]
-
-FLOATS = [np.float64, np.float32]
+__all__ = ["BagClassifier"]
 
 
 class BagClassifier(Estimator):

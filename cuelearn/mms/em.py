@@ -15,8 +15,9 @@ import pandas as pd
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_array
 
+from cuelearn.core.checks import FLOATS
 from cuelearn.core.estimator import NON_NEGATIVE, Estimator, StrOptions, parameters, validated
-from cuelearn.mms.base import FLOATS, BagClassifier
+from cuelearn.mms.base import BagClassifier
 from cuelearn.mms.candidates import check_bag_weights, check_candidates
 from cuelearn.mms.inference import best_candidates, mean_candidates
 

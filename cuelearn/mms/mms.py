@@ -8,7 +8,7 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cuelearn.core.checks import as_generator
+from cuelearn.core.checks import FLOATS, as_generator
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, NON_NEGATIVE, Estimator, StrOptions, parameters, validated
 from cuelearn.core.samples import validate_samples
@@ -17,7 +17,7 @@ from cuelearn.kernels.specifications import as_frame, check_kernels
 from cuelearn.kernels.stack import KernelStack, checked_cross, new_kernels, refuse_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import combine, combined_scores, quadratic_forms
-from cuelearn.mms.base import FLOATS, BagClassifier
+from cuelearn.mms.base import BagClassifier
 from cuelearn.mms.candidates import check_bag_weights, check_candidates
 from cuelearn.mms.frank_wolfe import FINEST
 from cuelearn.mms.inference import METHODS, refuse_unlisted

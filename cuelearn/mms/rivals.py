@@ -11,11 +11,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
+from cuelearn.core.checks import FLOATS
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, Estimator, StrOptions, parameters, validated
 from cuelearn.core.linear_svm import linear_svm
 from cuelearn.core.threads import linear_algebra
-from cuelearn.mms.base import FLOATS, BagClassifier
+from cuelearn.mms.base import BagClassifier
 from cuelearn.mms.candidates import check_bag_weights, check_candidates, starts_of_bags
 
 __all__ = ["BagRival", "Rival", "documented_rival", "expanded", "reduced"]

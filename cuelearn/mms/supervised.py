@@ -3,11 +3,11 @@
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from cuelearn.core.checks import classes_and_labels, labels_of
+from cuelearn.core.checks import FLOATS, classes_and_labels, labels_of
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, StrOptions, parameters, validated
 from cuelearn.core.weights import check_sample_weight, loss_weights
-from cuelearn.mms.base import FLOATS, BagClassifier
+from cuelearn.mms.base import BagClassifier
 from cuelearn.mms.candidates import CandidateSet, check_bag_weights, check_candidates
 
 __all__ = ["SupervisedSVM"]

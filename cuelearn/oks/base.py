@@ -15,7 +15,14 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core import docs
-from cuelearn.core.checks import as_generator, classes_of_stream, labels_of, labels_within, warn_if_sorted
+from cuelearn.core.checks import (
+    FLOATS,
+    as_generator,
+    classes_of_stream,
+    labels_of,
+    labels_within,
+    warn_if_sorted,
+)
 from cuelearn.core.estimator import SEQUENCE, Estimator, Number, load, parameters, validated
 from cuelearn.core.progress import progress
 from cuelearn.core.samples import given_kernels, validate_samples
@@ -40,7 +47,6 @@ __all__ = [
     "signs_of",
 ]
 
-FLOATS = [np.float64, np.float32]
 CHUNK = 16  # least visits between two looks at the outside world
 COLUMNS = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error", "n_evaluations"]
 #: What is noted at every visit, by its type.

@@ -487,3 +487,6 @@ def test_a_matrix_that_is_no_kernel():
 def test_weights_of_the_solver_are_checked(bad):
     with pytest.raises(ValueError, match="sample_weight (must|contains)"):
         solve_multikt(np.eye(6), np.arange(6) % 2, 2, sample_weight=bad)
+    for wrong in (bad, "balance"):
+        with pytest.raises(ValueError, match="weights must be 'balanced', None or 6 positive numbers"):
+            solve_multikt(np.eye(6), np.arange(6) % 2, 2, weights=wrong)
