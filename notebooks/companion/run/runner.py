@@ -237,8 +237,9 @@ def _relayed(relay, chapter):
 @contextlib.contextmanager
 def compiled_ahead():
     """Meanwhile an empty cache of numba's is filled by a process that takes what the others leave."""
-    cache, process = os.environ.get("NUMBA_CACHE_DIR"), None
-    if cache and next(Path(cache).rglob("*.nbi"), None) is None:
+    process = None
+    cache = os.environ.get("NUMBA_CACHE_DIR")
+    if cache and PART not in os.environ and next(Path(cache).rglob("*.nbi"), None) is None:
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         process = subprocess.Popen([sys.executable, "-m", "companion.run.warm"], **quiet)
     try:
