@@ -19,7 +19,7 @@ _NAMES = {
     "descriptors": (*("centred_mask", "dense_descriptors", "foreground_mask", "shape_pyramid"),),
     "emoji": ("EMOJI_STYLES", "EmojiData", "load_emoji"),
     "fetch": ("fetch_original",),
-    "folders": ("load_eth80", "load_flowers17", "load_idol2", "load_image_folder", "read_image"),
+    "folders": ("load_image_folder", "read_image"),
     "generated": ("make_three_class",),
     "grids": ("EMOJI_CUES", "KIND_CUES"),
     "originals": (

@@ -236,8 +236,8 @@ def image_cues(
     Parameters
     ----------
     data : ImageData
-        From `load_image_folder`, `load_idol2`, `load_eth80`, `load_flowers17`, `make_robot`, or
-        `load_emoji` by its method `on_backgrounds`;
+        From `load_image_folder`, `load_original`, `make_robot`, or `load_emoji` by its method
+        `on_backgrounds`;
         ``ImageData(images, y, names_of_classes)`` takes images at hand.
     cues : sequence of str, default=PHOTO_CUES
         In the order wanted. The thesis's choices are `ROBOT_CUES` and `OBJECT_CUES`.

@@ -65,10 +65,10 @@ class _Layout(NamedTuple):
 
     def images_in(self, directory):
         """Image files directly in a directory, by name; there must be some."""
-        found = _images_in(directory)
-        if not found:
+        files = _images_in(directory)
+        if not files:
             raise self.refusal(f"The directory {directory} holds no images")
-        return found
+        return files
 
     def parts_of(self, file):
         """What an image's name says."""
@@ -206,39 +206,58 @@ def load_image_folder(path):
         source=f"the folder {name}",
     )
     path = layout.open(path)
-    classes = _subdirectories(path)
-    if not classes:
-        raise layout.refusal(f"The folder {path} holds no directories")
-    parts = {entry.name: entry for entry in classes if entry.name in _PARTS and not _images_in(entry)}
-    split = len(parts) == 2
-    if len(parts) == 1 and _subdirectories(*parts.values()):
-        [here], [lost] = parts, set(_PARTS) - set(parts)
-        raise layout.refusal(f"The folder {path} has a directory {here} of classes, but none named {lost}")
-    if split:
-        odd = [entry.name for entry in classes if entry.name not in parts]
-        if odd:
-            raise layout.refusal(f"The folder {path} holds {odd[0]} besides train and test")
-        classes = [entry for part in _PARTS for entry in _subdirectories(parts[part])]
-    files = [layout.images_in(directory) for directory in classes]
-    paths = [file for found in files for file in found]
+    learnt, tested = _class_directories(layout, path)
+    targets = sorted(directory.name for directory in learnt)
+    unknown = [directory for directory in tested if directory.name not in targets]
+    if unknown:
+        raise layout.refusal(f"The class of {unknown[0]} has no directory in {path / 'train'}")
+    paths = []
+    y = []
+    for directory in learnt + tested:
+        files = layout.images_in(directory)
+        paths += files
+        y += len(files) * [targets.index(directory.name)]
+    train = test = None
+    if tested:
+        trained = set(learnt)
+        n_train = sum(file.parent in trained for file in paths)
+        train, test = np.split(np.arange(len(y)), [n_train])
     masks = _companions(paths, "mask", _map_of)
     scans = _companions(paths, "laser scan", lambda file: file.with_suffix(".scan"))
     laser, angles = _read_scans(scans) if scans else (None, None)
     known = [what for what, there in (("mask", masks), ("laser scan", scans)) if there]
-    said = f", with a {' and a '.join(known)} each." if known else "."
-    learns = [entry.name for entry in classes if not split or entry.parent.name == "train"]
-    targets = sorted(learns)
-    unknown = [entry for entry in classes if entry.name not in targets]
-    if unknown:
-        raise layout.refusal(f"The class of {unknown[0]} has no directory in {path / 'train'}")
-    sizes = [len(found) for found in files]
-    y = np.repeat([targets.index(entry.name) for entry in classes], sizes)
-    rows = np.split(np.arange(len(y)), [sum(sizes[: len(learns)])]) if split else (None, None)
-    frames = {"name": np.array([file.relative_to(path).as_posix() for file in paths])}
-    maps = ImageFiles(zip(masks, paths, strict=True), read_mask) if masks else None
-    description = f"{len(paths)} images of {len(targets)} classes from the folder {name}{said}"
-    origin = layout.provenance()
-    return ImageData(ImageFiles(paths), y, targets, frames, maps, laser, angles, description, origin, *rows)
+    ending = f", with a {' and a '.join(known)} each." if known else "."
+    return ImageData(
+        ImageFiles(paths),
+        np.array(y),
+        targets,
+        {"name": np.array([file.relative_to(path).as_posix() for file in paths])},
+        ImageFiles(zip(masks, paths, strict=True), read_mask) if masks else None,
+        laser,
+        angles,
+        f"{len(paths)} images of {len(targets)} classes from the folder {name}{ending}",
+        layout.provenance(),
+        train,
+        test,
+    )
+
+
+def _class_directories(layout, path):
+    """The directories of the classes, or those in train and those in test."""
+    classes = _subdirectories(path)
+    if not classes:
+        raise layout.refusal(f"The folder {path} holds no directories")
+    parts = {entry.name: entry for entry in classes if entry.name in _PARTS and not _images_in(entry)}
+    if len(parts) == 2:
+        others = [entry.name for entry in classes if entry.name not in parts]
+        if others:
+            raise layout.refusal(f"The folder {path} holds {others[0]} besides train and test")
+        return tuple(_subdirectories(parts[part]) for part in _PARTS)
+    if parts and _subdirectories(*parts.values()):
+        [here] = parts
+        [lost] = set(_PARTS) - set(parts)
+        raise layout.refusal(f"The folder {path} has a directory {here} of classes, but none named {lost}")
+    return classes, []
 
 
 def _companions(paths, what, companion):
@@ -295,14 +314,6 @@ def load_eth80(path):
     missing, the mask is segmented by `foreground_mask`. Images come by category, object and view. ``frames``:
     ``object`` counts the objects of a category from 1 in the order of their numbers; ``elevation`` (90 minus
     the first angle) and ``azimuth`` in degrees; ``name``, such as ``car14-090-045``.
-
-    Examples
-    --------
-    >>> from cuelearn.datasets import known_originals, load_eth80
-    >>> known_originals()["eth80"].title
-    'ETH-80, 80 objects of eight categories, 41 views each, with masks'
-    >>> load_eth80("originals/eth80")  # doctest: +SKIP
-    <ETH-80, original: 3280 images of 8 classes, masks>
     """
     path = _ETH80.open(path)
     inner = sorted(path.glob("eth80-cropped*"))
@@ -381,15 +392,6 @@ def load_idol2(path):
     Images come by sequence (first session, cloudy 1 and 2, sunny 1 and 2, night 1 and 2, then the second) and
     time, the rooms in the order of table 3.1; ``frames`` as `make_robot` has them, ``time`` since the
     sequence's first image. Sequences that are not there are left out.
-
-    Examples
-    --------
-    >>> from cuelearn.datasets import known_originals, load_idol2
-    >>> known_originals()["idol2"].title
-    'KTH-IDOL2, image sequences of the robot Dumbo in five rooms'
-    >>> data = load_idol2("originals/idol2")  # doctest: +SKIP
-    >>> data.frames["weather"][0]  # doctest: +SKIP
-    'cloudy'
     """
     path = _IDOL2.open(path)
     paths, rows, parts = [], [], []
@@ -472,37 +474,29 @@ _FLOWERS17 = _Layout(
 
 
 def load_flowers17(path):
-    """Load Oxford Flowers-17 as published: 17 kinds of flowers, 80 photographs of each.
+    """Load Oxford Flowers-17 as published: 17 kinds of flowers, 80 photographs of each (thesis appendix A).
 
     The layout is that of the published ``17flowers.tgz``, ``jpg/image_0001.jpg`` to ``jpg/image_1360.jpg``,
     or the images themselves; image i is of class ``(i - 1) // 80``. Images may have any size; copies scaled
     down will do. They come by number, without masks; ``frames["name"]`` is ``image_0001`` and so on.
-
-    References
-    ----------
-    M.-E. Nilsback and A. Zisserman (2006). A visual vocabulary for flower classification. CVPR. Thesis
-    appendix A.
-
-    Examples
-    --------
-    >>> from cuelearn.datasets import known_originals, load_flowers17
-    >>> known_originals()["flowers17"].title
-    'Oxford Flowers-17, 17 kinds of flowers, 80 photographs of each'
-    >>> load_flowers17("originals/flowers17")  # doctest: +SKIP
-    <Flowers-17, original: 1360 images of 17 classes>
     """
     path = _FLOWERS17.open(path)
     directory = path / "jpg" if (path / "jpg").is_dir() else path
     files = {file.stem: file for file in _FLOWERS17.images_in(directory)}
     wanted = [f"image_{i:04d}" for i in range(1, 1361)]
-    odd, missing = sorted(set(files) - set(wanted)), [name for name in wanted if name not in files]
+    odd = sorted(set(files) - set(wanted))
     if odd:
         raise _FLOWERS17.refusal(f"The image {files[odd[0]]} is not named as in Flowers-17")
+    missing = [name for name in wanted if name not in files]
     if missing:
         lost = directory / f"{missing[0]}.jpg"
         raise _FLOWERS17.refusal(f"The image {lost} is missing ({len(missing)} of 1360 are)")
     paths = [files[name] for name in wanted]
-    y, frames = np.repeat(np.arange(17), 80), {"name": np.array(wanted)}
-    description = "Oxford Flowers-17: photographs of 17 kinds of flowers, 80 each."
-    origin, classes = _FLOWERS17.provenance(), list(_FLOWERS17_CLASSES)
-    return ImageData(ImageFiles(paths), y, classes, frames, None, None, None, description, origin)
+    return ImageData(
+        ImageFiles(paths),
+        np.repeat(np.arange(17), 80),
+        list(_FLOWERS17_CLASSES),
+        {"name": np.array(wanted)},
+        description="Oxford Flowers-17: photographs of 17 kinds of flowers, 80 each.",
+        provenance=_FLOWERS17.provenance(),
+    )

@@ -571,8 +571,8 @@ def load_original(name, path=None):
     - birdsong (38 columns), lost (108), msrcv2 (48): 2.2, 2.2 and 3.2 candidates each; five folds, drawn
       where the file has none. Those of lost are principal components of the pixels, in the thousands:
       standardise them; two of its names are right for no face.
-    - caltech101, eth80, flowers17, idol2: as `load_image_folder`, `load_eth80`, `load_flowers17` and
-      `load_idol2` read them.
+    - caltech101: as `load_image_folder` reads it. eth80 (with masks), flowers17 and idol2 (with laser scans):
+      laid out as the functions of `cuelearn.datasets.folders` say.
     - corel5k: 499 terms, 0 or 1, which images share a kind of region with which: all that is still to be had
       of the 15 kinds of features in the papers. The order does not say which 500 images are the test part.
     - covtype: ten quantities (metres, degrees, hill shade from 0 to 255), four areas and 40 soils, 0 or 1;
