@@ -208,17 +208,17 @@ def load_image_folder(path):
     path = layout.open(path)
     learnt, tested = _class_directories(layout, path)
     targets = sorted(directory.name for directory in learnt)
-    unknown = [directory for directory in tested if directory.name not in targets]
+    unknown = [directory for directory in tested or [] if directory.name not in targets]
     if unknown:
         raise layout.refusal(f"The class of {unknown[0]} has no directory in {path / 'train'}")
     paths = []
     y = []
-    for directory in learnt + tested:
+    for directory in [*learnt, *(tested or [])]:
         files = layout.images_in(directory)
         paths += files
         y += len(files) * [targets.index(directory.name)]
     train = test = None
-    if tested:
+    if tested is not None:
         trained = set(learnt)
         n_train = sum(file.parent in trained for file in paths)
         train, test = np.split(np.arange(len(y)), [n_train])
@@ -243,7 +243,7 @@ def load_image_folder(path):
 
 
 def _class_directories(layout, path):
-    """The directories of the classes, or those in train and those in test."""
+    """The directories of the classes, and None; or those in train, and those in test."""
     classes = _subdirectories(path)
     if not classes:
         raise layout.refusal(f"The folder {path} holds no directories")
@@ -257,7 +257,7 @@ def _class_directories(layout, path):
         [here] = parts
         [lost] = set(_PARTS) - set(parts)
         raise layout.refusal(f"The folder {path} has a directory {here} of classes, but none named {lost}")
-    return classes, []
+    return classes, None
 
 
 def _companions(paths, what, companion):
