@@ -52,9 +52,15 @@ def error_by_number_of_kernels(run):
 @error_by_number_of_kernels.see
 def _(results):
     table = results.table("thesis-fig-4.6").sort_values("epoch")
-    error = table.groupby(["n_kernels", "seed"])["test_error"].last().groupby("n_kernels").mean()
+    runs = table.groupby(["n_kernels", "seed"])["test_error"]
+    error = runs.last().groupby("n_kernels").mean()
+    near = table[table["test_error"] <= runs.transform("last") + 0.01]
+    epochs = near.groupby(["n_kernels", "seed"])["epoch"].min().groupby("n_kernels").mean()
     values = ", ".join(f"{value:.0%} with {n}" for n, value in error.items())
-    return f"Errors at the end, by the number of kernels: {values}."
+    return f"""
+Errors at the end, by the number of kernels: {values}. With more kernels the error is smaller after equal
+epochs, but it also falls for longer: to come within a point of its end takes {epochs.iloc[0]:.0f} epochs with
+{epochs.index[0]}, {epochs.iloc[-1]:.0f} with {epochs.index[-1]}."""
 
 
 @figure("jmlr-fig-5", claims=["obs-4", "obs-5"])
@@ -281,7 +287,7 @@ def error_and_work_on_mnist(run):
     work = _work_to_the_end(table)
     listed = "; ".join(f"{method} {experiments.in_words(chosen[method])}" for method in single)
     note = (
-        "kernels at hand up to 6,700 samples, beyond computed where needed; chosen by cross-validation: "
+        "kernels in memory up to 6,700 samples, beyond computed where needed; chosen by cross-validation: "
         f"{experiments.in_words(chosen['OBSCURE'])}; {listed}{experiments.edges(tried)}"
     )
     tables = {"": table, "svm": svm, "reached": work, "choice": tried}
@@ -346,7 +352,7 @@ def _(results):
     table = results.table("thesis-fig-4.8-60000")
     mean = table.groupby("n_train")[["epoch", "test_error", "paper: test_error", "seconds"]].mean()
     listed = "; ".join(
-        f"with {n:,} digits and {row['epoch']:.0f} epochs {row['test_error']:.2%} (the paper: "
+        f"on {row['test_error']:.2%} with {n:,} digits and {row['epoch']:.0f} epochs (the paper: "
         f"{row['paper: test_error']:.2%}), in {row['seconds'] / 60:.0f} minutes"
         for n, row in mean.iterrows()
     )

@@ -205,4 +205,7 @@ def percent(errors):
 
 def times(factor, digits=2):
     """A factor in words; it is NaN where no run of a short profile counts."""
-    return f"{factor:.{digits}g} times" if np.isfinite(factor) else "an unknown number of times"
+    if not np.isfinite(factor):
+        return "an unknown number of times"
+    number = f"{factor:.{digits}g}"
+    return "1.0 times" if number == "1" else f"{number} times"

@@ -450,7 +450,7 @@ def training_time(run):
     note = (
         "10 new classes, 40 priors; seconds: best of several trainings, one thread, kernel matrix included; "
     )
-    note += "gap: certified, absolute; memory: peak in bytes beside what went in"
+    note += "gap: certified, absolute; memory: peak in bytes, without the inputs"
     printed = np.where((times["method"] == "MKTL") & (times["n_per_class"] == 100), "< 60", "")
     run.save_table(times, "thesis-sec-6.5", provenance=data, note=note, paper={"seconds": printed})
 

@@ -395,9 +395,9 @@ def surrogate_and_ambiguous_loss(run):
 def _(results):
     counts = results.table("thesis-prop-5.3").sum(numeric_only=True)
     return f"""
-With the exact search it is below in {counts["below_exact"]} of {counts["n_bags"]:,} bags, as the
-proposition says. With Algorithm 10 it is below in {counts["below_heap"]}, though in {counts["below_slots"]}
-below the number of labels that no candidate has for their instance, which is what the proof of 5.2
+With the exact search it is below in {counts["below_exact"] or "none"} of {counts["n_bags"]:,} bags; the
+proposition says none. With Algorithm 10 it is below in {counts["below_heap"]}, but in
+{counts["below_slots"] or "none"} below the number of labels that no candidate has for their instance, which is what the proof of 5.2
 needs."""
 
 

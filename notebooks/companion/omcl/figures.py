@@ -180,6 +180,16 @@ def errors_by_activity(run):
     run.save_table(table, "thesis-tab-3.1", "htad", digits=3, note=note, **results_of(run, "HTAD").saved)
 
 
+@errors_by_activity.see
+def _(results):
+    table = results.table("thesis-tab-3.1-htad").set_index("method").drop(columns=["ALL", "+-"])
+    hardest = table.idxmax(axis=1)
+    error = table.max(axis=1)
+    values = _listed(f"{cue[5:]} errs most on {hardest[cue]} ({error[cue]:.0f}%)" for cue in _cues(table.index))
+    return f"""
+Alone, {values}; OMCL-BM on {hardest["OMCL-BM"]} ({error["OMCL-BM"]:.0f}%)."""
+
+
 # ---------------------------------------------------------------- what each cue confuses
 
 
@@ -221,7 +231,8 @@ def _(results):
 Every cue is blind to something that another sees. {cue[0].upper()}{cue[1:]} takes
 {pairs.loc[cue, "first"]} and {pairs.loc[cue, "second"]} for each other in {blind[cue]:.0%} of their tests
 (mean of both ways), {others[cue].idxmin()} in {others[cue].min():.0%}. In {mended} of the {len(cues)}
-pairs all cues together err less than the cue that is blind, in {best} less than the best of the others.
+pairs all cues together err less than the cue that is blind, in {best or "none"} less than the best of the
+others.
 Figure 3.6 shows how OMCL-BM weighs them."""
 
 
