@@ -185,7 +185,9 @@ def _(results):
     table = results.table("thesis-tab-3.1-htad").set_index("method").drop(columns=["ALL", "+-"])
     hardest = table.idxmax(axis=1)
     error = table.max(axis=1)
-    values = _listed(f"{cue[5:]} errs most on {hardest[cue]} ({error[cue]:.0f}%)" for cue in _cues(table.index))
+    values = _listed(
+        f"{cue[5:]} errs most on {hardest[cue]} ({error[cue]:.0f}%)" for cue in _cues(table.index)
+    )
     return f"""
 Alone, {values}; OMCL-BM on {hardest["OMCL-BM"]} ({error["OMCL-BM"]:.0f}%)."""
 
