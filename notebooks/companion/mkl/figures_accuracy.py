@@ -87,9 +87,9 @@ def _(results):
     error = results.table("thesis-fig-4.3-things.errors").set_index("cue")["test_error"]
     single = error.drop("average")
     return f"""
-Below are {len(wrong)} new drawings that most of five cues mistake and all {len(single)} together name right. What a
-cue takes a drawing for tells what it looks at. Colour alone is nearly blind, since backgrounds are drawn
-at random ({error["HSV 2x2"]:.0%} errors); the best single cue, *{single.idxmin()}*, errs on
+Below are {len(wrong)} new drawings that most of five cues mistake and all {len(single)} together name right.
+What a cue takes a drawing for tells what it looks at. Colour alone is nearly blind, since backgrounds are
+drawn at random ({error["HSV 2x2"]:.0%} errors); the best single cue, *{single.idxmin()}*, errs on
 {single.min():.0%}, the plain average of all on {error["average"]:.0%}."""
 
 

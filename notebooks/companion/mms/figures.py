@@ -397,8 +397,8 @@ def _(results):
     return f"""
 With the exact search it is below in {counts["below_exact"] or "none"} of {counts["n_bags"]:,} bags; the
 proposition says none. With Algorithm 10 it is below in {counts["below_heap"]}, but in
-{counts["below_slots"] or "none"} below the number of labels that no candidate has for their instance, which is what the proof of 5.2
-needs."""
+{counts["below_slots"] or "none"} below the number of labels that no candidate has for their instance,
+which is what the proof of 5.2 needs."""
 
 
 # ---------------------------------------------------------------- who is in the picture?
