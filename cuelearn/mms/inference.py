@@ -9,8 +9,6 @@ The algorithm replaces the joint loss by the sum of the slots' losses, the numbe
 :math:`\mathcal Z(m)` all lose the same there, so only the best of them can be part of an answer.
 """
 
-import heapq
-
 import numpy as np
 from numba import njit
 from numba.extending import register_jitable
@@ -155,45 +153,72 @@ def insert(label, value, begin, n, k, v):
 
 
 @register_jitable
-def with_room(index):
-    """The rows of an array, and as many more."""
-    larger = np.empty((2 * index.shape[0], index.shape[1]), np.int32)
-    for node in range(index.shape[0]):
-        for s in range(index.shape[1]):
-            larger[node, s] = index[node, s]
-    return larger
+def comes_before(cost, a, b):
+    """Whether node a leaves the heap before node b."""
+    return cost[a] < cost[b] or (cost[a] == cost[b] and a < b)
+
+
+@register_jitable
+def push(heap, n, cost, node):
+    """Add a node to a heap of n nodes."""
+    at = n
+    while at > 0 and comes_before(cost, node, heap[(at - 1) // 2]):
+        heap[at] = heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap[at] = node
+
+
+@register_jitable
+def pop(heap, n, cost):
+    """Take the first node out of a heap of n nodes."""
+    first, last = heap[0], heap[n - 1]
+    at, child = 0, 1
+    while child < n - 1:
+        if child + 1 < n - 1 and comes_before(cost, heap[child + 1], heap[child]):
+            child += 1
+        if comes_before(cost, last, heap[child]):
+            break
+        heap[at] = heap[child]
+        at, child = child, 2 * child + 1
+    heap[at] = last
+    return first
 
 
 @register_jitable
 def heap_search(packed, i, first, label, value, labels):
     """Algorithm 10: go through labelings in descending sum of `value` until one is no candidate.
 
-    Every index vector is reached from one parent only, the one with its last positive entry lowered, so that
-    none is pushed twice. Returns whether there is such a labeling."""
+    A labeling takes in each slot a place of its list. It is reached from one parent only, with the last place
+    that is not the first lowered by one, so that none comes twice; each candidate adds at most a child per slot.
+    Returns whether there is a labeling that is no candidate."""
     n_slots = first.shape[0] - 1
-    index, total = np.zeros((64, n_slots), np.int32), 0.0
+    room = 1 + packed.count[i] * n_slots
+    cost, parent, raised = np.empty(room), np.empty(room, np.int32), np.empty(room, np.int32)
+    heap, place = np.empty(room, np.int32), np.empty(n_slots, np.int64)
+    cost[0] = parent[0] = raised[0] = heap[0] = 0
     for s in range(n_slots):
-        total += value[first[s]]
-    heap, n_nodes = [(-total, 0)], 1
-    while len(heap) > 0:
-        total, node = heapq.heappop(heap)
-        lowest = 0
+        cost[0] -= value[first[s]]
+    n_open = n_nodes = 1
+    while n_open > 0:
+        node = pop(heap, n_open, cost)
+        n_open -= 1
         for s in range(n_slots):
-            labels[s] = label[first[s] + index[node, s]]
-            if index[node, s] > 0:
-                lowest = s
+            place[s] = first[s]
+        above = node
+        while above > 0:
+            place[raised[above]] += 1
+            above = parent[above]
+        for s in range(n_slots):
+            labels[s] = label[place[s]]
         if not contains(packed, packed.matchings, i, labels):
             return True
-        for s in range(lowest, n_slots):
-            place = first[s] + index[node, s]
-            if place + 1 == first[s + 1]:
+        for s in range(raised[node], n_slots):
+            if place[s] + 1 == first[s + 1]:
                 continue
-            if n_nodes == index.shape[0]:
-                index = with_room(index)
-            for r in range(n_slots):
-                index[n_nodes, r] = index[node, r]
-            index[n_nodes, s] += 1
-            heapq.heappush(heap, (total + value[place] - value[place + 1], n_nodes))
+            cost[n_nodes] = cost[node] + value[place[s]] - value[place[s] + 1]
+            parent[n_nodes], raised[n_nodes] = node, s
+            push(heap, n_open, cost, n_nodes)
+            n_open += 1
             n_nodes += 1
     return False
 
