@@ -189,8 +189,9 @@ def heap_search(packed, i, first, label, value, labels):
     """Algorithm 10: go through labelings in descending sum of `value` until one is no candidate.
 
     A labeling takes in each slot a place of its list. It is reached from one parent only, with the last place
-    that is not the first lowered by one, so that none comes twice; each candidate adds at most a child per slot.
-    Returns whether there is a labeling that is no candidate."""
+    that is not the first lowered by one, so that none comes twice; a candidate adds at most a child per slot.
+    Returns whether there is a labeling that is no candidate.
+    """
     n_slots = first.shape[0] - 1
     room = 1 + packed.count[i] * n_slots
     cost, parent, raised = np.empty(room), np.empty(room, np.int32), np.empty(room, np.int32)
