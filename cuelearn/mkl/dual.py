@@ -105,23 +105,18 @@ class Ascent:
         self.labels, self.limits = problem.labels, problem.limits
         self.bound, self.dual_point, self.n_updates = 0.0, np.zeros_like(dual_point), 0
         self.objective, self.best, self.relative, self.near_relative = np.inf, None, 1.0, 1.0
-        norms_sq = self._norms_sq(problem.bank, problem.scores, dual_point)
+        norms_sq = problem.block_norms_sq(dual_point)
         self.bound, scale, B = problem.dual_bound(dual_point, norms_sq)
         self.B = np.ascontiguousarray(scale * B)
         self.norms = scale * np.sqrt(norms_sq) / n
         if scale > 0.0 and B is not dual_point:
-            self.norms = np.sqrt(self._norms_sq(problem.bank, problem.scores, self.B)) / n
+            self.norms = np.sqrt(problem.block_norms_sq(self.B)) / n
         self.usable, self.stride, self.longest = usable_groups(problem), 1.0, 1.0 / (problem.p - 1.0)
         self._start_weights()
         margin = self.measure()
         if n > LEAST_ROOM:
             self.B[margin > 1.0 + SLACK] = 0.0
         self.fits = self.take_from(margin)
-
-    def _norms_sq(self, bank, scores, B):
-        problem = self.problem
-        of_kernels = problem.factor * kernel_norms_sq(bank, B)
-        return problem.join(of_kernels, (B.T @ scores) ** 2)
 
     def _start_weights(self):
         problem = self.problem
@@ -181,7 +176,8 @@ class Ascent:
         _, solved, updates = ascend(machine, B, scores, theta, tolerance, SWEEPS, most)
         self.n_updates += updates
         self.B[W] = B
-        self.norms = np.sqrt(self._norms_sq(near, priors, B)) / n
+        of_kernels = problem.factor * kernel_norms_sq(near, B)
+        self.norms = np.sqrt(problem.join(of_kernels, (B.T @ priors) ** 2)) / n
         margin = margins(np.ascontiguousarray(scores.T + priors @ (of_scores * theta).T), machine.labels)
         _, self.value = self._primal(weights, margin, machine.limits * W.size / n)
         return (self.value - self._bound()) / self.value, solved, margin

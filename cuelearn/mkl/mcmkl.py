@@ -12,7 +12,7 @@ from cuelearn.core.losses import margins
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.crammer_singer import ascend, best_stretch, plain_machine
 from cuelearn.mkl.cutting import CuttingPlanes
-from cuelearn.mkl.problem import MKLProblem, combined_kernel, kernel_norms_sq, weights_of
+from cuelearn.mkl.problem import MKLProblem, combined_kernel, weights_of
 from cuelearn.mkl.svm import is_hard
 from cuelearn.mkl.training import Result, Rounds
 
@@ -71,7 +71,7 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
         machine = plain_machine(kernel, labels, problem.n_classes, problem.limits)
         _, _, done = ascend(machine, B, scores, no_theta, own, SWEEPS, np.iinfo(int).max, own)
         updates += done
-        norms = np.sqrt(problem.factor * kernel_norms_sq(bank, B)) / n
+        norms = np.sqrt(problem.block_norms_sq(B)) / n
         # w^j = d_j theta^j / lambda
         margin = margins(np.ascontiguousarray(scores.T), labels)
         stretch, objective = best_stretch(margin, machine.limits, 0.5 * (d @ norms) ** 2 / lam, 0.0)

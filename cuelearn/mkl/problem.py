@@ -29,9 +29,9 @@ from cuelearn.mkl.state import combine_block, full_dot, sparse_scores
 
 __all__ = ["MKLProblem", "Certificate", "combined_kernel", "objective", "duality_gap"]
 
-# rows per block: constants, so that sums do not depend on the machine; fewer where rows are computed on
-# demand (any reasonable budget holds as many), and in float64 (they stay in the cache for their product)
-BLOCK_ROWS, ON_DEMAND_ROWS, QUADRATIC_ROWS = 256, 64, 64
+# rows per block: constants, so that sums do not depend on the machine; fewer in float64 (they stay in the
+# cache for their product)
+BLOCK_ROWS, QUADRATIC_ROWS = 256, 64
 # share of coefficients up to which scores are summed over those that are not 0, in double precision
 SPARSE = 0.1
 # from how many vectors on, share of the samples up to which it pays to pick single columns out of a row
@@ -210,35 +210,8 @@ class MKLProblem:
         return scores
 
     def block_norms_sq(self, coef):
-        """Squared norms of the blocks ``theta^j = sum_i sum_y coef[i, y] phi^j(x_i, y)``, (n_groups,);
-        products are formed in the bank's precision."""
-        return self.join(self._kernel_norms_sq(coef), self.score_blocks(coef) ** 2)
-
-    def _kernel_norms_sq(self, coef):
-        bank, n = self.bank, self.bank.n_samples
-        support, out = np.flatnonzero(coef.any(axis=1)), np.zeros(bank.n_kernels)
-        # with many support samples whole rows are used as they lie; with few, their square is picked out
-        whole = not bank.resident or support.size > 0.3 * n
-        cast = np.ascontiguousarray(coef if whole else coef[support], dtype=bank.dtype)
-        if not bank.resident:
-            # the rows of all kernels in one product; half the budget at most (the caller holds rows too)
-            step = max(1, min(ON_DEMAND_ROWS, bank.block_rows() // 2))
-            block = np.empty((step, bank.n_kernels, n), dtype=bank.dtype)
-            for start in range(0, support.size, step):
-                chosen = support[start : start + step]
-                rows = block[: chosen.size]
-                bank.rows_into(chosen, rows.transpose(1, 0, 2))
-                products = (rows.reshape(-1, n) @ cast).reshape(*rows.shape[:2], -1)
-                out += np.einsum("ic,ijc->j", coef[chosen], products, dtype=np.float64)
-            return np.maximum(0.0, self.factor * out)
-        read = np.arange(n) if whole else support
-        for start in range(0, read.size if support.size else 0, BLOCK_ROWS):
-            chosen = read[start : start + BLOCK_ROWS]
-            picked = slice(chosen[0], chosen[-1] + 1) if whole else np.ix_(chosen, support)
-            for j in range(bank.n_kernels):
-                products = bank.stack[j][picked] @ cast
-                out[j] += np.einsum("ic,ic->", coef[chosen], products, dtype=np.float64)
-        return np.maximum(0.0, self.factor * out)
+        """Squared norms of the blocks ``theta^j = sum_i sum_y coef[i, y] phi^j(x_i, y)``, (n_groups,)."""
+        return self.join(self.factor * kernel_norms_sq(self.bank, coef), self.score_blocks(coef) ** 2)
 
     # ---------------------------------------------------------------- values
 
