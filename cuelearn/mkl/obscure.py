@@ -76,19 +76,14 @@ def visit_obscure(order, start, mistakes, run, online, parameter):
 def solve_obscure(
     problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="capped", name="OBSCURE", **options
 ):
-    r"""Run both stages of OBSCURE.
+    r"""Run both stages of OBSCURE; a `Result`.
 
     Parameters
     ----------
     problem : MKLProblem
         Its `alpha` must be 0.
-    n_epochs_online : int >= 0
-        Most epochs of the online stage (OM-2's update with a fixed step size); it ends early after an epoch
-        without loss.
-    n_epochs : int >= 0
-        Epochs of the batch stage.
-    eta : float > 0
-        Step size of the online stage, equation 4.6.
+    n_epochs_online, n_epochs, eta
+        As of `OBSCURE`; the online stage ends early after an epoch without loss.
     radius : {"capped", "online"} or float
         Bound R of the optimum's norm. "online" is
         :math:`\sqrt{\|\bar w_O\|_{2,p}^2 + \frac{2}{\lambda n}\sum_i \ell_i(\bar w_O)}`; "capped" is at most
@@ -98,15 +93,10 @@ def solve_obscure(
     **options
         Of `Training`: tol, finish, measure, rng, shuffle, sampling, callback, verbose, scores, certify.
 
-    Returns
-    -------
-    Result
-        `extra` holds `radius`, the R used, `radius_online`, the uncapped one, and `n_updates_online`.
-
-    References
-    ----------
-    Thesis Algorithm 5, theorems 4.2 and 4.3. JMLR Algorithm 3 lost a `t` that the thesis has; stage 2 counts
-    `t` from 1 again.
+    Notes
+    -----
+    `extra` of the result holds `radius`, the R used, `radius_online`, the uncapped one, and
+    `n_updates_online`. JMLR Algorithm 3 lost a `t` that the thesis has; stage 2 counts `t` from 1 again.
 
     Examples
     --------
@@ -182,7 +172,8 @@ class OBSCURE(BatchMKL):
 
     References
     ----------
-    Thesis Algorithm 5, theorems 4.2, 4.3. Orabona, Jie, Caputo, JMLR 13 (2012), Algorithms 1 and 2.
+    Thesis Algorithm 5, equation 4.6, theorems 4.2, 4.3. Orabona, Jie, Caputo, JMLR 13 (2012), Algorithms 1
+    and 2.
 
     Examples
     --------

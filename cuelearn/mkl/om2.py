@@ -1,7 +1,6 @@
 r"""OM-2: online multiclass multi-kernel learning (thesis Algorithm 4)."""
 
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 from numba import njit
@@ -28,6 +27,26 @@ from cuelearn.mkl.stream import Stream
 from cuelearn.mkl.training import Training
 
 __all__ = ["OM2", "om2_step_size", "solve_om2", "visit_om2"]
+
+
+class Batch:
+    """Kernels of a batch with the samples kept before it and itself, `rows` (n_kernels, n_batch, n): what
+    a run over the batch reads of a `KernelBank`."""
+
+    # rows of earlier samples are never asked for
+    resident, memory = False, 0.0
+
+    def __init__(self, rows, diagonal, indefinite):
+        self.rows, self.diagonal, self.indefinite = rows, diagonal, indefinite
+        self.n_kernels, self.n_batch, self.n_samples = rows.shape
+        self.dtype = rows.dtype
+        self.n_kept = self.n_samples - self.n_batch
+
+    def placed(self):
+        """The rows for the compiled loops."""
+        place = np.full(self.n_samples, -1)
+        place[self.n_kept :] = np.arange(self.n_batch)
+        return Rows(self.rows.reshape(-1), place, self.n_samples, self.n_batch * self.n_samples)
 
 
 @njit(cache=True)
@@ -65,12 +84,7 @@ def visit_om2(order, start, mistakes, run):
 
 
 def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
-    r"""Run OM-2 over whole epochs.
-
-    With the regulariser :math:`h(\bar w) = \frac q2 \|\bar w\|_{2,p}^2` (the paper's :math:`\lambda/2` is a
-    misprint; its gradient shows it) each visit with loss does
-    :math:`\bar\theta \leftarrow \bar\theta - \eta_t \bar z_t` with :math:`\eta_t` of equation 4.5 and
-    :math:`w^j = \frac1q (\|\theta^j\| / \|\bar\theta\|_{2,q})^{q-2} \theta^j`.
+    r"""Run OM-2, see `OM2`, over whole epochs; a `Result`.
 
     Parameters
     ----------
@@ -81,15 +95,6 @@ def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
         End after an epoch without an update.
     **options
         Of `Training`: tol, measure, rng, shuffle, sampling, callback, verbose, scores, certify.
-
-    Returns
-    -------
-    Result
-
-    References
-    ----------
-    Thesis Algorithm 4, equations 4.4 and 4.5, theorem 4.1; Jie, Orabona, Fornoni, Caputo, Cesa-Bianchi
-    (2010), Algorithm 1.
 
     Examples
     --------
@@ -115,8 +120,9 @@ def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
 class OM2(StochasticMKL):
     r"""OM-2, online multi-kernel learning with a multiclass loss and a (2,p) group norm.
 
-    Follow-the-regularised-leader with :math:`h(\bar w) = \frac q2\|\bar w\|_{2,p}^2`. On a visit whose margin
-    over the best wrong class is below 1,
+    Follow-the-regularised-leader with :math:`h(\bar w) = \frac q2\|\bar w\|_{2,p}^2` (the paper's
+    :math:`\lambda/2` is a misprint; its gradient shows it). On a visit whose margin over the best wrong class
+    is below 1,
 
     .. math:: \bar\theta_{t+1} = \bar\theta_t - \eta_t \bar z_t, \qquad
               w^j = \frac1q \Big(\frac{\|\theta^j\|_2}{\|\bar\theta\|_{2,q}}\Big)^{q-2} \theta^j, \qquad
@@ -149,7 +155,8 @@ class OM2(StochasticMKL):
 
     References
     ----------
-    Thesis Algorithm 4, theorem 4.1. Jie, Orabona, Fornoni, Caputo, Cesa-Bianchi: OM-2, OLCV 2010.
+    Thesis Algorithm 4, equations 4.4 and 4.5, theorem 4.1. Jie, Orabona, Fornoni, Caputo, Cesa-Bianchi: OM-2,
+    OLCV 2010, Algorithm 1.
 
     Examples
     --------
@@ -218,38 +225,36 @@ class OM2(StochasticMKL):
             self.n_updates_, self.n_seen_, self._doubted = 0, 0, False
             self.online_errors_, self.visits_ = np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.uint8)
         given = self._is_precomputed()
-        rows, diagonal, samples, computed, doubts = (self._given_rows if given else self._new_rows)(X, first)
-        n_kernels, n_batch, n = rows.shape
-        known, batch = n - n_batch, np.arange(n - n_batch, n)
-        labels = np.zeros(n, dtype=np.int64)
-        labels[known:] = labels_within(labels_of(self, y, n_batch), self.classes_)
+        if given:
+            batch = self._given_batch(X, first)
+        else:
+            batch, samples, computed = self._new_batch(X, first)
+        n_batch, kept = batch.n_batch, batch.n_kept
+        labels = np.zeros(batch.n_samples, dtype=np.int64)
+        labels[kept:] = labels_within(labels_of(self, y, n_batch), self.classes_)
         if self.class_weight == "balanced":
             raise ValueError('class_weight must be None or a dict for partial_fit: "balanced" needs all of y')
         weights = visit_weights(sample_weight, n_batch, stream=True)
-        cost = np.ones(n)
-        cost[known:] = loss_weights(weights, self.class_weight, self.classes_, labels[known:])
-        visited = batch[cost[known:] > 0.0]
-        # the rows of the batch are at hand, those of earlier samples are never asked for
-        bank = SimpleNamespace(n_kernels=n_kernels, n_samples=n, diagonal=diagonal, dtype=rows.dtype)
-        bank.resident, bank.memory, bank.indefinite = False, 0.0, {} if self._doubted else doubts
-        self._doubted = self._doubted or bool(doubts)
-        place = np.full(n, -1)
-        place[known:] = np.arange(n_batch)
-        problem = MKLProblem(bank, labels, self.classes_.size, p=self.p)
-        norms_sq = np.zeros(n_kernels) if first else self.block_norms_sq_
-        at_hand = Rows(rows.reshape(-1), place, n, n_batch * n)
-        start = self.dual_coef_, norms_sq
-        stream = Stream(problem, scores="recompute", start=start, rows=at_hand, cost=cost)
+        cost = np.ones(batch.n_samples)
+        cost[kept:] = loss_weights(weights, self.class_weight, self.classes_, labels[kept:])
+        visited = np.flatnonzero(cost[kept:] > 0.0)
+        doubted = bool(batch.indefinite)
+        if self._doubted:  # it was said
+            batch.indefinite = {}
+        self._doubted = self._doubted or doubted
+        problem = MKLProblem(batch, labels, self.classes_.size, p=self.p)
+        start = self.dual_coef_, np.zeros(batch.n_kernels) if first else self.block_norms_sq_
+        stream = Stream(problem, scores="recompute", start=start, rows=batch.placed(), cost=cost)
         stream.start_stage(visit_om2)
-        mistakes = stream.visit(visited)
+        mistakes = stream.visit(kept + visited)
 
         coef, self.kernel_weights_ = stream.point()
-        kept = np.flatnonzero(coef.any(axis=1))
+        support = np.flatnonzero(coef.any(axis=1))
         seen = np.concatenate([self.support_, self.n_seen_ + np.arange(n_batch)])
-        self.support_, self.dual_coef_ = seen[kept], coef[kept]
+        self.support_, self.dual_coef_ = seen[support], coef[support]
         self.block_norms_sq_ = np.maximum(0.0, stream.dual.norms_sq)
         self.n_updates_ += stream.n_updates
-        numbers = self.n_seen_ + visited - known
+        numbers = self.n_seen_ + visited
         self.n_seen_ += n_batch
         self.online_errors_ = np.concatenate([self.online_errors_, mistakes])
         self.visits_ = np.concatenate([self.visits_, numbers.astype(np.min_scalar_type(self.n_seen_))])
@@ -258,8 +263,8 @@ class OM2(StochasticMKL):
             self.n_features_in_ = self.n_seen_
             vars(self).pop("bank_", None)  # of an earlier fit
         else:
-            self.support_vectors_, self.bank_support_ = samples[kept], np.arange(kept.size)
-            self.bank_ = computed.restrict(kept if kept.size else [0], resident=False)
+            self.support_vectors_, self.bank_support_ = samples[support], np.arange(support.size)
+            self.bank_ = computed.restrict(support if support.size else [0], resident=False)
         return self
 
     def _checked(self, X, reset=False, **options):
@@ -268,9 +273,8 @@ class OM2(StochasticMKL):
 
         return validate_samples(self, X, used=used, dtype=FLOATS, reset=reset, **options)
 
-    def _given_rows(self, X, first):
-        """Rows of a batch of precomputed kernels against the kept samples and itself, their diagonal, and
-        which of them are no kernels."""
+    def _given_batch(self, X, first):
+        """A batch of precomputed kernels."""
         X, n_seen = real_values(X, "X"), self.n_seen_
         if X.ndim != 3 or X.shape[2] != n_seen + X.shape[1]:
             wanted = f"(n_kernels, n, {n_seen} + n): the batch against all seen so far and itself"
@@ -283,10 +287,10 @@ class OM2(StochasticMKL):
         diagonal[:, self.support_.size :] = np.diagonal(X[:, :, n_seen:], axis1=1, axis2=2)
         dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
         rows = np.ascontiguousarray(X[:, :, columns], dtype=dtype)
-        return rows, diagonal, None, None, indefinite_batch(X, n_seen)
+        return Batch(rows, diagonal, indefinite_batch(X, n_seen))
 
-    def _new_rows(self, X, first):
-        """The same for kernels computed from X, with all samples kept and the batch, and their bank."""
+    def _new_batch(self, X, first):
+        """A batch of samples, these and those kept before it, and their bank."""
         X = as_frame(X)
         checked = self._checked(X, reset=first)
         if first:
@@ -302,4 +306,4 @@ class OM2(StochasticMKL):
         rows = np.empty((bank.n_kernels, len(checked), len(samples)), dtype=bank.dtype)
         bank.rows_into(np.arange(known, len(samples)), rows)
         doubled = (self.n_seen_ + len(checked)).bit_length() > self.n_seen_.bit_length()
-        return rows, bank.diagonal, samples, bank, bank.indefinite if doubled else {}
+        return Batch(rows, bank.diagonal, bank.indefinite if doubled else {}), samples, bank

@@ -1,41 +1,22 @@
 r"""Pegasos extended to many kernels (JMLR 5.3): OBSCURE's problem by plain stochastic subgradient steps."""
 
+import math
 from functools import partial
 
 from cuelearn.core.checks import check_count
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
 from cuelearn.mkl.base import FINISH, BatchMKL
-from cuelearn.mkl.state import add_update, loop, predict, refresh_link, shrink
+from cuelearn.mkl.obscure import visit_obscure
 from cuelearn.mkl.training import Training
 
-__all__ = ["PegasosMKL", "solve_pegasos_mkl", "visit_pegasos"]
-
-
-@loop
-def visit_pegasos(order, start, mistakes, run):
-    r"""Step size :math:`q/(\lambda t)`; returns the position reached, where kernel rows are missing. The
-    first visit forgets the
-    start: its shrink factor is 0."""
-    q, regularization, now = run.setting.q, run.setting.regularization, run.dual.now
-    for position in range(start, order.shape[0]):
-        i = order[position]
-        rival, margin = predict(i, now.scale / q, run)
-        if rival < 0:
-            return position
-        mistakes[position] = margin <= 0.0
-        now.step += 1.0
-        d = regularization * now.step
-        shrink(1.0 - regularization / d, run)
-        if margin < 1.0:
-            add_update(i, rival, q / d / now.scale * run.samples.cost[i], run)
-            refresh_link(0.0, run)
-    return order.shape[0]
+__all__ = ["PegasosMKL", "solve_pegasos_mkl"]
 
 
 def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
-    r"""Pegasos-MKL: OBSCURE's batch stage from 0 with :math:`s_t = 0`, i.e. step size :math:`q/(\lambda t)`
-    (JMLR 5.3).
+    r"""Pegasos-MKL: OBSCURE's batch stage from 0 without a bound of the norm, R infinite: :math:`s_t = 0`, so
+    the step size is :math:`q/(\lambda t)` (JMLR 5.3). The first step forgets the start: it shrinks by 0.
+    Returns a `Result`.
 
     Parameters
     ----------
@@ -44,10 +25,6 @@ def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
     n_epochs : int >= 1
     **options
         Of `Training`: tol, finish, measure, rng, shuffle, sampling, callback, verbose, scores, certify.
-
-    Returns
-    -------
-    Result
 
     Examples
     --------
@@ -63,7 +40,7 @@ def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
     if problem.alpha != 0.0:
         raise ValueError(f"alpha must be 0 for Pegasos-MKL, got {problem.alpha!r}")
     training = Training(problem, name="Pegasos-MKL", **options)
-    training.run_stage("batch", visit_pegasos, n_epochs=check_count("n_epochs", n_epochs))
+    training.run_stage("batch", visit_obscure, False, math.inf, n_epochs=check_count("n_epochs", n_epochs))
     return training.finish()
 
 

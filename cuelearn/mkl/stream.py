@@ -1,6 +1,6 @@
 """A stochastic run over one problem: its state, the route to class scores, the supply of kernel rows.
 
-Compiled loops (`visit_om2`, `visit_obscure`, `visit_pegasos`, `visit_ufo`) change the state;
+Compiled loops (`visit_om2`, `visit_obscure`, `visit_ufo`) change the state;
 `Stream` hands it to them, chooses between the two routes of `state.py`, and fetches rows that are computed on
 demand.
 """

@@ -37,7 +37,7 @@ def visit_ufo(order, start, mistakes, run):
 
 
 def solve_ufo(problem, *, n_epochs=50, **options):
-    r"""Run UFO-MKL over whole epochs.
+    r"""Run UFO-MKL, see `UFOMKL`, over whole epochs; a `Result`.
 
     Parameters
     ----------
@@ -47,14 +47,6 @@ def solve_ufo(problem, *, n_epochs=50, **options):
         Of `Training`: tol, finish, measure, rng, shuffle, sampling, callback, verbose, scores, certify. With
         ``sampling="iid"`` visit counts per sample may exceed the epochs; they are clipped, the bound is
         looser.
-
-    Returns
-    -------
-    Result
-
-    References
-    ----------
-    Thesis Algorithm 7, theorems 4.5 and 4.6. There is no 1/q in line 8, unlike in OM-2.
 
     Examples
     --------
@@ -100,7 +92,7 @@ class UFOMKL(BatchMKL):
 
     References
     ----------
-    Thesis 4.5: equation 4.9, Algorithm 7, theorems 4.5 and 4.6.
+    Thesis 4.5: equation 4.9, Algorithm 7, theorems 4.5 and 4.6. There is no 1/q in line 8, unlike in OM-2.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from cuelearn.kernels import Chi2, ExpDistance, KernelBank
 from cuelearn.mkl import state, stream
 from cuelearn.mkl.obscure import solve_obscure, visit_obscure
 from cuelearn.mkl.om2 import solve_om2
-from cuelearn.mkl.pegasos import solve_pegasos_mkl, visit_pegasos
+from cuelearn.mkl.pegasos import solve_pegasos_mkl
 from cuelearn.mkl.problem import MKLProblem
 from cuelearn.mkl.stream import Stream
 from cuelearn.mkl.ufo import solve_ufo
@@ -128,7 +128,7 @@ def test_rescaling_within_a_window():
         rng = np.random.default_rng(0)
         run.start_stage(visit_obscure, True, 0.5)
         run.visit(rng.permutation(200))
-        run.start_stage(visit_pegasos)
+        run.start_stage(visit_obscure, False, np.inf)
         run.dual.now.step, run.dual.now.scale = 10.0, 1.1 * state.SMALLEST_SCALE
         run.visit(rng.permutation(200))
         assert run.scale > 1e-3  # it was folded

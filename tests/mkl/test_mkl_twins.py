@@ -34,7 +34,6 @@ from cuelearn.mkl import (
 from cuelearn.mkl import stream as stream_module
 from cuelearn.mkl.obscure import visit_obscure
 from cuelearn.mkl.om2 import visit_om2
-from cuelearn.mkl.pegasos import visit_pegasos
 from cuelearn.mkl.stream import Stream
 from cuelearn.mkl.training import draw_order
 from cuelearn.mkl.ufo import visit_ufo
@@ -232,10 +231,10 @@ def test_pegasos_steps(p, C, loss, n_classes, factor, route):
     """From 0, and from a vector that the first shrink factor 0 must forget."""
     K, y, problem, rng = small_problem(p=p, C=C, loss=loss, n_classes=n_classes, seed=3)
     stream = Stream(problem, scores=route)
-    stream.start_stage(visit_pegasos)
+    stream.start_stage(visit_obscure, False, np.inf)
     follow(stream, TwinBatch(K, y, n_classes, p, factor, C=C), rng.integers(30, size=150))
 
-    stream.start_stage(visit_pegasos)
+    stream.start_stage(visit_obscure, False, np.inf)
     twin = TwinBatch(K, y, n_classes, p, factor, C=C, A=stream.point()[0])
     follow(stream, twin, rng.integers(30, size=50))
 
@@ -272,7 +271,7 @@ def test_weighted_steps(rule, route):
         "om2": (visit_om2, (), TwinOM2(K, y, 3, 1.3, cost=raw)),
         "online": (visit_obscure, (True, 0.5), TwinOM2(K, y, 3, 1.3, cost=cost, eta=0.5)),
         "batch": (visit_obscure, (False, 3.0), TwinBatch(K, y, 3, 1.3, cost=cost, C=C, radius=3.0)),
-        "pegasos": (visit_pegasos, (), TwinBatch(K, y, 3, 1.3, cost=cost, C=C)),
+        "pegasos": (visit_obscure, (False, np.inf), TwinBatch(K, y, 3, 1.3, cost=cost, C=C)),
         "ufo": (visit_ufo, (), TwinUFO(K, y, 3, 1.3, cost=cost, C=C, alpha=alpha)),
     }
     loop, parameters, twin = makes[rule]
