@@ -155,10 +155,9 @@ class CaptionedData(NamedTuple):
         All names: the identities from the most to the least frequent, people who are often mentioned and
         never pictured, the long tail.
     mentions : DataFrame
-        A row for every name in every caption: ``item``, ``name`` (number among `labels`), ``face`` (row of
-        `faces`, -1 if not pictured), ``verb`` (what the caption says they do; ``"null"`` if nothing),
-        ``place`` (``"left"``, ``"centre"``, ``"right"``, ``"top"``, ``"bottom"``, ``"order"`` where the text
-        lists people from left to right, or ``""``).
+        A row for every name in every caption, in the order of the text: ``item``, ``name`` (number among
+        `labels`), ``face`` (row of `faces`, -1 if not pictured), ``verb`` (what the caption says they do;
+        ``"null"`` if nothing), ``place`` (where it says they are: as in `cuelearn.mms.Mention`).
     kinds : ndarray of str, shape (n,)
         ``"identity"``, ``"stranger"`` (of the long tail) or ``"false detection"``.
     things : ndarray of str, shape (n,)
@@ -218,6 +217,20 @@ class CaptionedData(NamedTuple):
         seen = np.zeros(self.names.size, dtype=bool)
         seen[self.mentions["face"][self.mentions["face"] >= 0]] = True
         return seen
+
+    def caption_mentions(self, item):
+        """Whom an item's caption mentions, in its order: list of `cuelearn.mms.Mention`."""
+        from cuelearn.mms import Mention
+
+        start, end = np.searchsorted(self.mentions["item"], [item, item + 1])
+        rows = self.mentions.iloc[start:end]
+        names = self.labels[rows["name"]].tolist()
+        return list(map(Mention, names, rows["verb"].replace(NULL, ""), rows["place"]))
+
+    @property
+    def items(self):
+        """Of each item its mentions and its regions: what `cuelearn.mms.candidate_set` takes."""
+        return [(self.caption_mentions(i), regions) for i, regions in enumerate(self.regions)]
 
     def rows(self, items):
         """Rows of `faces` that belong to these items, numbers or a bool mask of shape (N,); ascending."""

@@ -2,8 +2,8 @@
 
 from cuelearn.core.estimator import load
 from cuelearn.mms.candidates import CandidateSet, Matching
-from cuelearn.mms.caption_text import Mention, mentions
-from cuelearn.mms.captions import ItemCandidates, Region, candidate_set, candidates_from_caption
+from cuelearn.mms.caption_sets import ItemCandidates, Region, candidate_set, candidates_from_caption
+from cuelearn.mms.captions import Mention, Vocabulary, mentions
 from cuelearn.mms.clsvm import CLSVM
 from cuelearn.mms.dist import DistNaming
 from cuelearn.mms.gmm import GMMNaming
@@ -14,7 +14,6 @@ from cuelearn.mms.mms import MMS
 from cuelearn.mms.solver import common_objective, solve_mms
 from cuelearn.mms.spaces import LinearSpace
 from cuelearn.mms.supervised import SupervisedSVM
-from cuelearn.mms.vocabulary import Vocabulary
 
 __all__ = [
     "CLSVM",

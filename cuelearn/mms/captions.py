@@ -1,454 +1,276 @@
-r"""From a caption and the regions of its image to the candidate labeling set (thesis sections 5.3, 5.6.1,
-5.7.1; figures 5.1, 5.2, 5.4 and 5.5).
+r"""What a caption says: who is mentioned, who does what, who stands where (thesis section 5.3)."""
 
-Known words (`Vocabulary`) are found in the text, verbs are joined to their subjects and spatial indicators to
-their names (`caption_text`, `caption_places`; `mentions` shows how a caption was read). The constraints then
-say which regions may take which words.
-
-References
-----------
-T. Berg et al. (2004). Names and faces in the news. CVPR. L. Jie, B. Caputo and V. Ferrari (2009). Who's doing
-what. NIPS 22.
-"""
-
-import itertools
-import math
-from functools import lru_cache
-from numbers import Real
+import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
-from cuelearn.core.checks import check_count
-from cuelearn.mms.candidates import CandidateSet, Matching
-from cuelearn.mms.caption_text import Text, check_caption
-from cuelearn.mms.vocabulary import check_vocabulary
+__all__ = ["Mention", "Vocabulary", "mentions"]
 
-__all__ = ["ItemCandidates", "Region", "candidate_set", "candidates_from_caption"]
+#: What the label 0 of every attribute is called.
+NULL = "null"
+WORD = re.compile(r"\w+")
+#: What may stand between two names that do the same: "(L), first lady", "and her coach".
+JOINED = re.compile(r"(?:\s*\([^()]*\))?(?:,?\s+and\b|\s*&|,)(?:\s+[\w'\u2019.,-]+){0,4}\s+")
+SENTENCE_ENDS = re.compile(r"[.!?;]\s+[A-Z]")
 
-#: A face belongs to a body if their centres lie at most this share of the body's width apart, horizontally.
-NEAR_CENTRE = 0.25
-#: Distance of a face from a body that is not its own: far above any number of pairs.
-NO_PAIR = 1e6
-
-
-class Region(NamedTuple):
-    """A region that a detector found.
-
-    Examples
-    --------
-    >>> from cuelearn.mms import Region
-    >>> face = Region("face", (10, 10, 30, 40))
-    >>> face.kind, face.box[3] - face.box[1]
-    ('face', 30)
-    """
-
-    kind: str  # "face" or "body": the upper body of a person, its head included
-    box: tuple  # (x0, y0, x1, y1) in pixels, y downward, x0 < x1 and y0 < y1
+SIDE = r"(?:(?i:left|right|top|bottom|middle|cent(?:er|re))|[LRC])"
+PLACE = rf"(?:(?P<rank>\d)(?:st|nd|rd|th)\s+(?:from\s+)?(?:the\s+)?)?(?P<side>{SIDE})"
+#: Right after a name: "(L)", "(2nd from left)", ", left,", " at right.".
+PLACE_AFTER = re.compile(
+    rf"\s*\(\s*{PLACE}\s*\)"
+    rf"|(?:,\s*|\s+(?=at|on|in))(?:(?:at|on|in)\s+(?:the\s+)?)?(?P<word>{SIDE})\s*(?=[,.;:)]|$)"
+)
+SIDES = {"l": "left", "r": "right", "c": "middle", "center": "middle", "centre": "middle"}
 
 
-class ItemCandidates(NamedTuple):
-    """The candidate labeling set of one image with its caption.
-
-    Attributes
-    ----------
-    candidates : ndarray of int32, shape (n_candidates, n_instances, n_attributes), or Matching
-        In the order of figure 5.4: the first way to hand out as many words as possible, then its parts, those
-        with more words first, then the second way, and so on.
-    words : list of tuple of int
-        Labels that come with each word, one per attribute, in the order of the text.
-    instances : list of tuple of int
-        Region numbers of each instance: a face, a body, or the face and the body of a person.
-    positions : dict of int to str
-        The indicators that were used: word number to "left", "right", "middle", "top", "2nd from left", ...
-    note : str
-        What fallbacks were taken, joined by "; "; "" if none.
+class Mention(NamedTuple):
+    """A name in a caption: who, what they do, and where they are said to be.
 
     Examples
     --------
-    >>> from cuelearn.mms import ItemCandidates, Region, Vocabulary, candidates_from_caption
-    >>> words = Vocabulary(["Ann Lee", "Bo Ray"])
-    >>> faces = [Region("face", (10, 10, 30, 30)), Region("face", (50, 10, 70, 30))]
-    >>> item = candidates_from_caption("Ann Lee (L) and Bo Ray meet.", faces, words)
-    >>> isinstance(item, ItemCandidates), item.words, item.instances, item.positions
-    (True, [(1,), (2,)], [(0,), (1,)], {0: 'left'})
+    >>> from cuelearn.mms import Mention, Vocabulary, mentions
+    >>> mentions("Ann Lee (L) waves.", Vocabulary(["Ann Lee"], ["wave"]))
+    [Mention(name='Ann Lee', verb='wave', place='left')]
     """
 
-    candidates: np.ndarray | Matching
-    words: list
-    instances: list
-    positions: dict
-    note: str
+    name: str
+    verb: str = ""  # "" if none is known
+    place: str = ""  # "left", "right", "middle", "top", "bottom", or such as "2nd from left"
 
 
-# ------------------------------------------------------------------ regions
+# ------------------------------------------------------------------ vocabulary
 
 
-def checked_regions(regions):
-    """Kinds and boxes."""
-    if isinstance(regions, (str, bytes, Region)) or not hasattr(regions, "__len__"):
-        raise TypeError(f"regions must be a list of Region, got {regions!r}")
-    if len(regions) == 0:
-        raise ValueError("regions must hold at least one region, got none")
-    for number, region in enumerate(regions):
-        what = f"regions[{number}] must"
-        try:
-            kind, box = region
-            x0, y0, x1, y1 = box
-        except (TypeError, ValueError):
-            raise ValueError(f"{what} be a Region(kind, (x0, y0, x1, y1)), got {region!r}") from None
-        if kind not in ("face", "body"):
-            raise ValueError(f"{what} be of kind 'face' or 'body', got {kind!r}")
-        if not all(isinstance(v, Real) and math.isfinite(v) for v in box) or not (x0 < x1 and y0 < y1):
-            raise ValueError(f"{what} have a box with finite x0 < x1 and y0 < y1, got {box!r}")
-    return [kind for kind, _ in regions], [tuple(map(float, box)) for _, box in regions]
+def is_listing(value):
+    return hasattr(value, "__iter__") and not isinstance(value, (str, bytes))
 
 
-def centre(box, axis):
-    return (box[axis] + box[axis + 2]) / 2.0
+def given_words(what, words):
+    """Labels with their surface forms, the label itself first, from a list or a dict."""
+    if not is_listing(words):
+        wanted = "a list of words or a dict from a word to its surface forms"
+        raise TypeError(f"{what} must be {wanted}, got {words!r}")
+    labels = {}
+    owner = {}
+    for label, forms in words.items() if isinstance(words, Mapping) else ((word, ()) for word in words):
+        if not is_listing(forms):
+            raise TypeError(f"{what}[{label!r}] must be a list of surface forms, got {forms!r}")
+        if label in labels:
+            raise ValueError(f"{what} must hold every word once, got {label!r} twice")
+        for form in (label, *forms):
+            if not isinstance(form, str):
+                raise TypeError(f"{what} must hold words as str, got {form!r}")
+            if not WORD.search(form):
+                raise ValueError(f"{what} must hold words with at least one letter, got {form!r}")
+            if owner.setdefault(form, label) != label:
+                both = f"got {form!r} for {owner[form]!r} and {label!r}"
+                raise ValueError(f"{what} must give a surface form to one label, {both}")
+        if label == NULL:
+            raise ValueError(f"{what} must not hold {NULL!r}, which stands for none of the words")
+        labels[str(label)] = list(dict.fromkeys([label, *forms]))
+    return labels
 
 
-def apart(face, body):
-    """How far a face lies from the axis of a body that may be its own, as share of the body's width."""
-    x0, y0, x1, y1 = body
-    off = abs(centre(face, 0) - centre(body, 0)) / (x1 - x0)
-    return off if off <= NEAR_CENTRE and y0 <= centre(face, 1) <= y1 else NO_PAIR
+def inflections(verb):
+    """Regular inflections of a verb's base form; the last consonant may be doubled."""
+    stem = verb[:-1] if verb.endswith("e") and not verb.endswith("ee") else verb
+    stems = [stem, stem + stem[-1]] if re.search(r"[aeiou][bdglmnprt]$", verb) else [stem]
+    forms = [f"{stem}ing" for stem in stems] + [f"{stem}ed".replace("eee", "ee") for stem in stems]
+    if re.search(r"[^aeiou]y$", verb):
+        return [*forms, f"{verb[:-1]}ies", f"{verb[:-1]}ied"]
+    return [*forms, verb + ("es" if re.search(r"([sxzo]|ch|sh)$", verb) else "s")]
 
 
-def find_instances(kinds, boxes, attributes):
-    """Region numbers of each instance, the boxes that say where it lies, and how many faces and bodies found
-    no partner (C1)."""
-    faces, bodies = ([k for k, kind in enumerate(kinds) if kind == wanted] for wanted in ("face", "body"))
-    if len(attributes) == 1:
-        chosen, kind = (faces, "face") if attributes[0] == "name" else (bodies, "body")
-        if not chosen:
-            raise ValueError(f"regions must hold a {kind}, to which a {attributes[0]} belongs, got none")
-        return [(k,) for k in chosen], [boxes[k] for k in chosen], ""
-    if not faces or not bodies:
-        got = f"got {len(faces)} and {len(bodies)}"
-        raise ValueError(f"regions must hold a face and a body, to which a name and its verb belong, {got}")
-    costs = np.array([[apart(boxes[face], boxes[body]) for body in bodies] for face in faces])
-    rows, columns = linear_sum_assignment(costs)  # as many pairs as possible, then the closest
-    pairs = zip(rows.tolist(), columns.tolist(), strict=True)
-    pairs = sorted((faces[a], bodies[b]) for a, b in pairs if costs[a, b] < NO_PAIR)
-    if not pairs:
-        near = "a face near the horizontal centre of a body's box and within it"
-        raise ValueError(f"regions must hold {near}, got none")
-    alone, without = len(faces) - len(pairs), len(bodies) - len(pairs)
-    note = f"left out: faces without a body {alone}, bodies without a face {without}"
-    return pairs, [boxes[face] for face, _ in pairs], note if alone or without else ""
+def index_of(labels, gap=r"\s+"):
+    """First word of a surface form -> [(its pattern, label)], longest first."""
+    index = {}
+    for form, label in labels.items():
+        words = gap.join(map(re.escape, form.split()))
+        index.setdefault(WORD.search(form)[0], []).append((rf"(?<![\w-]){words}(?![\w-])", label))
+    for entries in index.values():
+        entries.sort(key=lambda entry: -len(entry[0]))
+    return index
 
 
-def instance_at(place, boxes):
-    """Number of the instance at a place, or the reason why there is none."""
-    n = len(boxes)
-    if n < 2:
-        return None, "a single region has no place among others"
-    if place.of not in (None, n):
-        return None, f"a list of {place.of} persons for {n} regions"
-    if place.rank is None and n % 2 == 0:
-        return None, f"{n} regions have no middle"
-    rank = n // 2 if place.rank is None else place.rank if place.rank >= 0 else n + place.rank
-    if not 0 <= rank < n:
-        return None, f"there are only {n} regions"
-    along = [centre(box, place.axis) for box in boxes]
-    instance = sorted(range(n), key=along.__getitem__)[rank]
-    if along.count(along[instance]) > 1:
-        return None, "two regions lie at the same place"
-    return instance, ""
+def index_of_verbs(verbs):
+    """As `index_of`, with inflections of the first words; up to three words may stand between others."""
+    given = {form: label for label, forms in verbs.items() for form in forms}
+    labels = dict(given)
+    for form, label in given.items():
+        first, *rest = form.split()
+        for inflected in inflections(first):
+            labels.setdefault(" ".join([inflected, *rest]), label)
+    return index_of(labels, gap=r"\s+(?:[\w-]+\s+){0,3}?")
 
 
-def placed_persons(text, boxes, notes):
-    """Persons whose place says which instance they are: {person: (instance, place)}."""
-    placed = {}
-    for person, places in text.places.items():
-        name, at = text.vocabulary.people[person], {}
-        for place in dict.fromkeys(places):
-            instance, reason = instance_at(place, boxes)
-            if instance is None:
-                notes.append(f'indicator "{place}" of {name} dropped: {reason}')
-            else:
-                at.setdefault(instance, place)
-        if len(at) > 1:
-            said = '" and "'.join(map(str, at.values()))
-            notes.append(f'indicators "{said}" of {name} dropped: they contradict each other')
-        elif at:
-            placed[person] = next(iter(at.items()))
-    return placed
-
-
-# ------------------------------------------------------------------ labelings
-
-
-def choices(n, word_of, placed, repeat):
-    """What instances may take: at a known place {instance: words, null (0) last if at all}, and elsewhere
-    {word: how often}; from the word number of every person (0 without one) and the instance of every person
-    whose place is known. With `repeat` a word may be used any number of times."""
-    fixed, free = {}, {}
-    for person, word in word_of.items():
-        if person in placed:
-            fixed.setdefault(placed[person], set()).add(word)
-        elif word:
-            free[word] = n if repeat else free.get(word, 0) + 1
-    fixed = {m: (*sorted(words - {0}), *(words & {0})) for m, words in sorted(fixed.items())}
-    return fixed, dict(sorted(free.items()))
-
-
-def all_null(fixed):
-    """Whether all may be null, which is no candidate."""
-    return all(0 in words for words in fixed.values())
-
-
-def count_labelings(n, fixed, free):
-    """Number of candidates of n instances."""
-    n_free = n - len(fixed)
-    ways = [1] + [0] * n_free  # by the number of instances that have a word
-    for most in free.values():
-        new = []
-        for k in range(n_free + 1):
-            copies = range(min(most, k) + 1)
-            new.append(sum(ways[k - t] * math.comb(n_free - k + t, t) for t in copies))
-        ways = new
-    return math.prod(map(len, fixed.values())) * sum(ways) - all_null(fixed)
-
-
-@lru_cache(maxsize=256)
-def free_labelings(n, capacities):
-    """Ways to give n instances at most one word each and word w to at most ``capacities[w - 1]`` of them, 0
-    for null, shape (number, n); in the order of figure 5.4, the all-null one last.
-
-    A labeling that does not use all that it could belongs to the one that the unused copies of words, each
-    put on the first place left, complete it to; by these complete ones the labelings are sorted, then by how
-    many copies are left out, then which.
-    """
-    copies = [w for w, most in enumerate(capacities, 1) for _ in range(min(most, n))]
-    # places of the copies so far, n where a copy is left out; those of one word ascend
-    places, free = np.zeros((1, 0), dtype=np.int16), np.ones((1, n + 1), dtype=bool)
-    for c, w in enumerate(copies):
-        may = free.copy()
-        if c and copies[c - 1] == w:
-            may[:, :n] &= np.arange(n) > places[:, -1:]
-        rows, at = np.nonzero(may)
-        places, free = np.column_stack([places[rows], at.astype(np.int16)]), free[rows]
-        free[np.arange(len(at)), at] = at == n
-    out, whole = places == n, places.copy()
-    for c in range(len(copies)):
-        left = np.flatnonzero(out[:, c])
-        whole[left, c] = first = free[left].argmax(axis=1)
-        free[left, first] = first == n
-    labelings = np.zeros((len(places), n + 1), dtype=np.int16)
-    labelings[np.arange(len(places))[:, None], places] = copies
-    order = np.lexsort([*out.T[::-1], out.sum(axis=1, dtype=np.int16), *whole.T[::-1], out.all(axis=1)])
-    return labelings[order][:, :n]
-
-
-def list_labelings(n, fixed, free):
-    """All candidates as word numbers from 1, shape (count, n)."""
-    elsewhere = [m for m in range(n) if m not in fixed]
-    words = np.array([0, *free])[free_labelings(len(elsewhere), tuple(free.values()))]
-    here = np.array(list(itertools.product(*fixed.values())), dtype=int)
-    labelings = np.empty((len(here) * len(words), n), dtype=int)
-    labelings[:, list(fixed)] = np.repeat(here, len(words), axis=0)
-    labelings[:, elsewhere] = np.tile(words, (len(here), 1))
-    return labelings[: len(labelings) - all_null(fixed)]  # null comes last everywhere
-
-
-def mask_of(n, fixed, free, n_words):
-    """The instances and words as the mask of a `Matching`."""
-    allowed = np.zeros((n, n_words + 1), dtype=bool)
-    allowed[:, [0, *free]] = True
-    for m, words in fixed.items():
-        allowed[m] = False
-        allowed[m, list(words)] = True
-    return allowed
-
-
-def checked_attributes(attributes):
-    known = tuple(attributes) if isinstance(attributes, (tuple, list)) else ()
-    if not known or not set(known) <= {"name", "verb"} or len(set(known)) != len(known):
-        wanted = "('name',), ('verb',) or ('name', 'verb')"
-        raise ValueError(f"attributes must be {wanted}, got {attributes!r}")
-    return known
-
-
-def check_constraints(constraints):
-    if not isinstance(constraints, str) or not set(constraints) <= set("ABCD"):
-        raise ValueError(f"constraints must be letters among 'ABCD', got {constraints!r}")
-    if not {"A", "C"} <= set(constraints):
-        without = "without which a caption gives no labeling vectors"
-        raise ValueError(f"constraints must hold 'A' and 'C', {without}, got {constraints!r}")
-
-
-def candidates_from_caption(
-    caption, regions, vocabulary, *, attributes=("name",), constraints="ABCD", max_candidates=10_000
-):
-    r"""The candidate labeling set of an image, from its caption.
-
-    The instances are the faces (for names), the bodies (for verbs), or the persons, a face and a body each
-    (for both): constraint C1. A word is a name, a verb, or a name with its verb, null if it has none (C2). A
-    candidate gives every instance one word or null [A], of the caption's [C], uses every word at most once
-    [B, C3], respects the spatial indicators [D, C4], and is not null everywhere. For f instances and w words
-    without indicators there are
-
-    .. math:: L = \sum_{j=1}^{\min(f, w)} \binom f j \binom w j\, j!
-
-    of them: 6 for two and two, 33 for three and three. (Section 5.6.1 prints the sum from j = 0 and without
-    :math:`j!`.) Figure 5.2's caption has seven: Hackett in the middle, with one or both of the others in six
-    of them and with neither in the seventh.
+class Vocabulary:
+    r"""The words that labels can be made of.
 
     Parameters
     ----------
-    caption : str
-    regions : list of Region
-        A face and a body are one person if the face's centre lies within the body's box and at most a quarter
-        of its width from the box's vertical axis; as many pairs as possible are made, the closest ones. For
-        names and verbs together, a region without partner is left out.
-    vocabulary : Vocabulary
-    attributes : tuple, default ("name",)
-        ("name",), ("verb",) or ("name", "verb"). A verb without a known name as its subject is no word. For
-        verbs alone a word may be used as often as it has subjects, equal vectors count once, and a name's
-        place is that of its verb's body.
-    constraints : str, default "ABCD"
-        Without "B" a word may be used any number of times, without "D" indicators are ignored. "A" and "C"
-        cannot be left out.
-    max_candidates : int, default 10,000
-        More labelings than that are not listed but kept as a `Matching`.
+    names : list of str, or dict of str to list of str
+        Labels, or labels with further surface forms: ``{"Barack Obama": ["President of the USA"]}``. A label
+        is a form of itself.
+    verbs : list of str, or dict of str to list of str, default ()
+        Base forms such as "wave" or "hit a backhand", or labels with further forms (irregular ones,
+        synonyms): ``{"shake hands": ["shook hands"], "backhand": ["hit a backhand"]}``. The regular
+        inflections of the first word of a label or form are added: waves, waving, waved.
 
-    Returns
-    -------
-    ItemCandidates
+    Attributes
+    ----------
+    names, verbs : ndarray of str
+        The labels, "null" first: label k of the attribute is called ``names[k]`` (``verbs[k]``).
 
     Raises
     ------
     ValueError
-        If there is no region, face, body or person to label; if there are more than `max_candidates`
-        labelings in which a word occurs twice, which a `Matching` cannot say.
-
-    Notes
-    -----
-    An indicated name can only be at its place, and the instance there only that name, or one of several that
-    are said to be there; null where the vocabulary counts the name as null. Instances are compared by the
-    centres of their faces (of their bodies for verbs alone).
-
-    `note` says what was left out or dropped: a caption without known word has one candidate, null everywhere;
-    an indicator that cannot apply is dropped (a middle among an even number, a place among a single region,
-    places that two instances share, a list of more or fewer persons than instances, two places for one name),
-    and all of them where they leave no candidate.
+        If a word is "null", given twice, or a surface form given for two labels. (An inflection that two
+        labels share goes to the first.)
 
     Examples
     --------
-    As in figure 5.4; 1 is Barack Obama, 2 Michelle Obama, 0 null.
-
-    >>> from cuelearn.mms import Region, Vocabulary, candidates_from_caption
-    >>> caption = "President Barack Obama and first lady Michelle Obama wave from the steps of Air Force One."
-    >>> faces = [Region("face", (10, 10, 30, 30)), Region("face", (50, 10, 70, 30))]
-    >>> item = candidates_from_caption(caption, faces, Vocabulary(["Barack Obama", "Michelle Obama"]))
-    >>> item.candidates[:, :, 0].tolist()
-    [[1, 2], [1, 0], [0, 2], [2, 1], [0, 1], [2, 0]]
+    >>> from cuelearn.mms import Vocabulary
+    >>> words = Vocabulary(["Roger Federer", "Andy Roddick"], {"backhand": ["hit a backhand"]})
+    >>> words.names.tolist(), words.verbs.tolist()
+    (['null', 'Roger Federer', 'Andy Roddick'], ['null', 'backhand'])
+    >>> words.only(names=["Andy Roddick"]).names.tolist()
+    ['null', 'Andy Roddick']
     """
-    check_caption(caption, vocabulary)
-    attributes = checked_attributes(attributes)
-    check_constraints(constraints)
-    max_candidates = check_count("max_candidates", max_candidates)
-    if "verb" in attributes and len(vocabulary.verbs) == 1:
-        raise ValueError("vocabulary must hold verbs for the attribute 'verb', got none")
-    instances, boxes, note = find_instances(*checked_regions(regions), attributes)
-    notes = [note] if note else []
-    text = Text(caption, vocabulary, subjects="verb" in attributes)
-    words, word_of = find_words(text, attributes)
-    n, repeat = len(instances), "B" not in constraints
-    if not words:
-        null_alone = np.zeros((1, n, len(attributes)), dtype=np.int32)
-        return ItemCandidates(null_alone, [], instances, {}, "; ".join([*notes, "no known word"]))
-    placed = placed_persons(text, boxes, notes) if "D" in constraints else {}
-    taken = choices(n, word_of, {person: at for person, (at, _) in placed.items()}, repeat)
-    count = count_labelings(n, *taken)
-    if count == 0:
-        notes.append("all indicators dropped: they leave no candidate")
-        placed, taken = {}, choices(n, word_of, {}, repeat)
-        count = count_labelings(n, *taken)
-    said = {}
-    for person, (_, place) in placed.items():
-        if word_of[person]:
-            said.setdefault(word_of[person] - 1, []).append(str(place))
-    positions = {word: ", ".join(said[word]) for word in sorted(said)}
-    if count <= max_candidates:
-        labels = np.array([(0,) * len(attributes), *words], dtype=np.int32)
-        kept = labels[list_labelings(n, *taken)]
-    else:
-        used = [word for word in word_of.values() if word]
-        most = f"max_candidates = {max_candidates}"
-        if repeat or len(set(used)) < len(used):
-            twice = f"at most {most} labelings where a word may be used twice"
-            raise ValueError(f"caption must leave {twice}, got {count}: a Matching uses every word once")
-        notes.append(f"{count} labelings, more than {most}: kept as a Matching")
-        kept = Matching(np.array(words, dtype=np.int32), mask_of(n, *taken, len(words)))
-    return ItemCandidates(kept, words, instances, positions, "; ".join(notes))
+
+    def __init__(self, names, verbs=()):
+        people = given_words("names", names)
+        actions = given_words("verbs", verbs)
+        if not people:
+            raise ValueError("names must hold at least one name, got none")
+        self.name_forms = index_of({form: name for name, forms in people.items() for form in forms})
+        self.verb_forms = index_of_verbs(actions)
+        self.name_label = dict.fromkeys(people, 0)
+        self.verb_label = dict.fromkeys(actions, 0)
+        self._keep(list(people), list(actions))
+
+    def _keep(self, names, verbs):
+        self.names = np.array([NULL, *names])
+        self.verbs = np.array([NULL, *verbs])
+        self.name_label = dict.fromkeys(self.name_label, 0) | {name: k for k, name in enumerate(names, 1)}
+        self.verb_label = dict.fromkeys(self.verb_label, 0) | {verb: k for k, verb in enumerate(verbs, 1)}
+
+    def only(self, names=None, verbs=None):
+        """The `Vocabulary` of these labels (all by default), in their order; the others count as null. They
+        are still read, so that "(L)" after a name that counts as null says that the region at the left is
+        null, and its verb goes to no other name."""
+        kept = []
+        for what, chosen, labels in (("names", names, self.names), ("verbs", verbs, self.verbs)):
+            known = labels[1:].tolist()
+            if chosen is not None and not is_listing(chosen):
+                raise TypeError(f"{what} must be a list of labels, got {chosen!r}")
+            chosen = set(known if chosen is None else chosen) - {NULL}
+            if not chosen <= set(known):
+                other = min(map(str, chosen - set(known)))
+                raise ValueError(f"{what} must be labels of the vocabulary, got {other!r}")
+            kept.append([label for label in known if label in chosen])
+        if not kept[0]:
+            raise ValueError("names must keep at least one name, got none")
+        smaller = object.__new__(Vocabulary)
+        vars(smaller).update(vars(self))
+        smaller._keep(*kept)
+        return smaller
+
+    def __repr__(self):
+        return f"<Vocabulary: {len(self.names) - 1} names, {len(self.verbs) - 1} verbs>"
 
 
-def find_words(text, attributes):
-    """The words of a caption in the text's order, and the number, from 1, of every person's (0: none)."""
-    vocabulary, verb_of = text.vocabulary, {}
-    if "verb" in attributes:
-        for verb in text.verbs:
-            label = vocabulary.verb_label[verb.verb]
-            for person in verb.subjects if label else ():
-                verb_of.setdefault(person, label)
-    words, word_of = {}, {}
-    for person in dict.fromkeys(name.person for name in text.names):
-        labels = {"name": vocabulary.name_label[person], "verb": verb_of.get(person, 0)}
-        known = labels["name"] and (labels["verb"] or "name" in attributes)
-        word = tuple(labels[a] for a in attributes)
-        word_of[person] = words.setdefault(word, len(words) + 1) if known else 0
-    return list(words), word_of
+def check_vocabulary(vocabulary):
+    """A TypeError if this is none."""
+    if not isinstance(vocabulary, Vocabulary):
+        raise TypeError(f"vocabulary must be a Vocabulary, got {type(vocabulary).__name__}")
 
 
-def candidate_set(items, vocabulary, attributes=("name",), *, constraints="ABCD", max_candidates=10_000):
-    """The candidate labeling sets of many images.
+# ------------------------------------------------------------------ reading
+
+
+def find(caption, index):
+    """Start, end and label of every surface form of an `index_of` in a caption."""
+    end = 0
+    for word in WORD.finditer(caption):
+        for pattern, label in index.get(word[0], ()) if word.start() >= end else ():
+            match = re.compile(pattern).match(caption, word.start())
+            if match:
+                end = match.end()
+                yield word.start(), end, label
+                break
+
+
+def place_of(match):
+    """A match of `PLACE` in the words of `Mention`, None if it is no place."""
+    side = match["side"].lower()
+    side = SIDES.get(side, side)
+    rank = int(match["rank"] or 1)
+    if rank == 1:
+        return side
+    ending = {2: "nd", 3: "rd"}.get(rank, "th")
+    return f"{rank}{ending} from {side}" if rank and side != "middle" else None
+
+
+def place_after(caption, end):
+    """The place that is said right after a name, "" if none."""
+    match = PLACE_AFTER.match(caption, end)
+    if not match:
+        return ""
+    return place_of(re.fullmatch(PLACE, match["word"]) if match["word"] else match) or ""
+
+
+def mentions(caption, vocabulary):
+    """Who is mentioned in a caption, what they do, and where they stand, in the order of the text.
 
     Parameters
     ----------
-    items : sequence of ItemCandidates, or of pairs (caption, regions)
-        Pairs go through `candidates_from_caption`, with `constraints` and `max_candidates`. An error has the
-        number of the item.
+    caption : str
     vocabulary : Vocabulary
-        The one that the items were made with.
-    attributes : tuple, default ("name",)
 
     Returns
     -------
-    CandidateSet
-        One bag per item, with the vocabulary's labels as classes and label 0 as null.
+    list of Mention
+
+    Notes
+    -----
+    A small rule for plain captions. Whatever is read otherwise can be given to `candidates_from_caption` as a
+    list of `Mention` in place of the text.
+
+    Names are the longest known surface forms, case-sensitive, on whole words: "Obama's" names Obama,
+    "Obama-style" does not. A verb belongs to the nearest name before it in its sentence and to those that
+    commas and "and" join to it ("A (L), first lady B and C wave"). Up to three words may stand between those
+    of a verb: "hits a two-handed backhand". A place stands right after a name: "(L)", "(R)", "(C)", "(left)",
+    "(2nd from left)", ", left," or "at right" before a full stop or comma.
 
     Examples
     --------
-    >>> from cuelearn.mms import Region, Vocabulary, candidate_set
-    >>> words = Vocabulary(["Ann Lee", "Bo Ray"])
-    >>> faces = [Region("face", (10, 10, 30, 30)), Region("face", (50, 10, 70, 30))]
-    >>> found = candidate_set([("Ann Lee and Bo Ray meet.", faces), ("Bo Ray waves.", faces[:1])], words)
-    >>> found.n_candidates, found.classes[0].tolist()
-    ([6, 1], ['null', 'Ann Lee', 'Bo Ray'])
+    >>> from cuelearn.mms import Vocabulary, mentions
+    >>> words = Vocabulary(["Barack Obama", "Michelle Obama"], ["wave", "stand"])
+    >>> caption = "Barack Obama (L) waves with his wife Michelle Obama (R) standing beside him."
+    >>> for mention in mentions(caption, words):
+    ...     print(*mention)
+    Barack Obama wave left
+    Michelle Obama stand right
     """
+    if not isinstance(caption, str):
+        raise TypeError(f"caption must be a str or a list of Mention, got {type(caption).__name__}")
+    if not caption.strip():
+        raise ValueError("caption must hold some text, got an empty one")
     check_vocabulary(vocabulary)
-    attributes = checked_attributes(attributes)
-    if isinstance(items, (str, bytes, ItemCandidates)) or not hasattr(items, "__iter__"):
-        raise TypeError(f"items must be a list of ItemCandidates, got {type(items).__name__}")
-    options = {"attributes": attributes, "constraints": constraints, "max_candidates": max_candidates}
-    sets = []
-    for number, item in enumerate(items):
-        if not isinstance(item, ItemCandidates):
-            if not isinstance(item, (tuple, list)) or len(item) != 2:
-                wanted = "an ItemCandidates or a pair (caption, regions)"
-                raise TypeError(f"items[{number}] must be {wanted}, got {type(item).__name__}")
-            try:
-                item = candidates_from_caption(*item, vocabulary, **options)
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"items[{number}]: {error}") from None
-        given = item.candidates.words if isinstance(item.candidates, Matching) else item.candidates
-        if given.shape[-1] != len(attributes):
-            wanted = f"items[{number}] must have the attributes {attributes}"
-            raise ValueError(f"{wanted}, got {given.shape[-1]} labels per instance")
-        sets.append(item.candidates)
-    classes = [vocabulary.labels_of(a) for a in attributes]
-    return CandidateSet(sets, classes=classes, null=(0,) * len(attributes))
+    names = list(find(caption, vocabulary.name_forms))
+    verb_of = [""] * len(names)
+    for start, _, verb in find(caption, vocabulary.verb_forms):
+        nearest = sum(end <= start for _, end, _ in names) - 1
+        if nearest < 0 or SENTENCE_ENDS.search(caption, names[nearest][1], start):
+            continue
+        group = [nearest]
+        while group[-1] and JOINED.fullmatch(caption, names[group[-1] - 1][1], names[group[-1]][0]):
+            group.append(group[-1] - 1)
+        for k in group:
+            verb_of[k] = verb_of[k] or verb
+    return [
+        Mention(name, verb, place_after(caption, end))
+        for (_, end, name), verb in zip(names, verb_of, strict=True)
+    ]

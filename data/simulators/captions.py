@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from functools import cache, lru_cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -528,6 +529,13 @@ def lay_out(rng, item, poses):
 # ----------------------------------------------------------------------------------------------- all together
 
 
+def ordinal(k, n):
+    """The place of number k of n people in a row."""
+    if k in (0, n - 1):
+        return "left" if k == 0 else "right"
+    return f"{k + 1}{ {1: 'nd', 2: 'rd'}.get(k, 'th') } from left"
+
+
 def compose(streams, n, poses, protocol, n_names, exponent, p_correlated, test_share):
     """Compose n items with captions; a stream of random numbers each for plan, people, words and boxes.
 
@@ -564,7 +572,10 @@ def compose(streams, n, poses, protocol, n_names, exponent, p_correlated, test_s
         sizes[i], boxes, bodies = lay_out(box_rng, item, poses)
         order = box_rng.permutation(len(item.faces)).tolist()  # a detector's order tells nothing of the place
         row = {at: len(faces) + m for m, at in enumerate(order)}
-        mentions += [(i, m.name, row.get(m.face, -1), m.verb, m.place) for m in item.pictured + item.others]
+        ways = {m: "|".join(forms(m.name)) for m in item.pictured + item.others}
+        for m in sorted(ways, key=lambda m: re.search(rf"\b({ways[m]})\b", captions[i]).start()):
+            place = ordinal(m.face, len(item.faces)) if item.in_order else m.place.replace("centre", "middle")
+            mentions.append((i, m.name, row.get(m.face, -1), m.verb, place if m.place else ""))
         faces += [item.faces[at] for at in order]
         found = []
         for at in order:

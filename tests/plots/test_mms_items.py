@@ -12,17 +12,17 @@ from numpy.testing import assert_array_equal
 
 from companion.plots import mms_items
 from cuelearn.datasets.captioned import make_captioned
-from cuelearn.mms import CandidateSet, Matching, candidates_from_caption, mentions
+from cuelearn.mms import CandidateSet, Matching, candidates_from_caption
 
 
 @pytest.fixture(scope="module")
 def news():
-    return make_captioned(600, random_state=0)
+    return make_captioned(240, n_names=30, random_state=0)
 
 
 @pytest.fixture(scope="module")
 def poses():
-    return make_captioned(600, kind="poses", random_state=0)
+    return make_captioned(240, kind="poses", random_state=0)
 
 
 @pytest.fixture(autouse=True)
@@ -87,10 +87,9 @@ def test_figures_can_be_printed(news, poses):
     assert_printable(mms_items.items(news, [mms_items.pick(news, n_faces=3, n_names=3)]))
     assert_printable(mms_items.item_with_candidates(poses, two))
     assert_printable(mms_items.thesis_captions(), composed=False)
-    for data in (news, poses):
-        crowded = np.argsort(-data.bag_sizes, kind="stable")[:2].tolist()
-        assert_printable(mms_items.item_with_candidates(data, crowded[0]))
-        assert_printable(mms_items.items(data, crowded))
+    crowded = np.argsort(-news.bag_sizes, kind="stable")[:2].tolist()
+    assert_printable(mms_items.items(news, crowded))
+    assert_printable(mms_items.item_with_candidates(poses, int(np.argmax(poses.bag_sizes))))
     assert_printable(mms_items.spatial_indicators(news, mms_items.pick(news, indicators=True, n_faces=3)))
 
 
@@ -101,15 +100,15 @@ def test_a_caption_is_whole_and_its_known_words_are_bold_in_the_colour_of_their_
     start = next(k for k, text in enumerate(shown) if text.get_text() == caption.split()[0])
     shown = shown[start : start + len(caption.split())]
     assert [text.get_text() for text in shown] == caption.split()
-    found, colors = mentions(caption, poses.vocabulary), {}
-    for text, word in zip(shown, mms_items.finditer(r"\S+", caption), strict=True):
-        known = [m for m in found if m.start < word.end() and word.start() < m.end]
-        assert (text.get_fontweight() == "bold") == bool(known)
-        assert (text.get_fontstyle() == "italic") == any(m.kind == "verb" for m in known)
-        colors.update({m.label: text.get_color() for m in known})
-    verbs = [m for m in found if m.kind == "verb"]
-    assert len(verbs) == 2 == len({*colors.values()})
-    assert all(colors[m.label] == colors[m.subjects[0]] for m in verbs)
+    bold = [text for text in shown if text.get_fontweight() == "bold"]
+    verbs = [text for text in bold if text.get_fontstyle() == "italic"]
+    names = [text for text in bold if text not in verbs]
+    mentioned = poses.caption_mentions(number)
+    assert [text.get_text().strip(",.") for text in names] == " ".join(m.name for m in mentioned).split()
+    colors = [text.get_color() for text in names[::2]]
+    assert colors == [text.get_color() for text in names[1::2]] and len(set(colors)) == 2
+    for mention, color in zip(mentioned, colors, strict=True):
+        assert any(v.get_color() == color and v.get_text()[:2] == mention.verb[:2] for v in verbs)
 
 
 def test_people_and_who_is_most_like_them(news):
@@ -177,8 +176,7 @@ def test_letters_follow_the_words_given_and_a_shared_verb_has_one_symbol():
 
 def test_the_true_vector_is_shown_though_it_comes_late(news):
     number = mms_items.pick(news, n_faces=3, n_names=3)
-    text = news.captions[number], news.regions[number], news.vocabulary
-    item = candidates_from_caption(*text, constraints="ABC")
+    item = candidates_from_caption(*news.items[number], news.vocabulary, constraints="ABC")
     assert len(item.candidates) == 33
     names = [list(news.vocabulary.names)]
     for true, n_columns in ((3, 6), (32, 7)):
@@ -212,7 +210,7 @@ def test_a_matching_is_shown_as_its_first_candidates():
 def test_indicators_strike_out_what_they_rule_out(news):
     number = mms_items.pick(news, n_faces=2, n_names=2, indicators=True)
     fig = mms_items.spatial_indicators(news, number)
-    item = news.captions[number], news.regions[number], news.vocabulary
+    item = *news.items[number], news.vocabulary
     free, kept = (candidates_from_caption(*item, constraints=c).candidates for c in ("ABC", "ABCD"))
     assert len(kept) < len(free) == 6
     assert f"without [D]: 6 candidates; [D] strikes out {6 - len(kept)}" in words(fig)
@@ -228,27 +226,24 @@ def test_indicators_strike_out_what_they_rule_out(news):
 def test_picked_items_are_as_asked_and_always_the_same(news, poses):
     number = mms_items.pick(news, n_faces=2, n_names=3)
     assert news.bag_sizes[number] == 2
-    assert len({m.label for m in mentions(news.captions[number], news.vocabulary)}) == 3
+    assert len(news.caption_mentions(number)) == 3
     assert news.has_position[mms_items.pick(news, indicators=True)]
     number = mms_items.pick(poses, n_faces=2, n_pairs=2)
-    item = candidates_from_caption(
-        poses.captions[number], poses.regions[number], poses.vocabulary, attributes=("name", "verb")
-    )
-    assert len(item.words) == 2 == len({verb for _, verb in item.words})
-    assert all(verb for _, verb in item.words)
-    assert mms_items.pick(make_captioned(600, kind="poses", random_state=0), n_faces=2, n_pairs=2) == number
+    verbs = [mention.verb for mention in poses.caption_mentions(number)]
+    assert len(verbs) == 2 == len(set(verbs)) and all(verbs)
+    assert mms_items.pick(poses, n_faces=2, n_pairs=2) == number
 
 
 def test_errors(news):
-    match = "n_faces=2, n_names=9 must be met by an item of the data, got 0 of 600"
+    match = "n_faces=2, n_names=9 must be met by an item of the data, got 0 of 240"
     with pytest.raises(ValueError, match=match):
         mms_items.pick(news, n_faces=2, n_names=9)
     with pytest.raises(ValueError, match="n_pairs must be None for data without poses"):
         mms_items.pick(news, n_pairs=1)
     with pytest.raises(ValueError, match="numbers must hold one or two items, got 3"):
         mms_items.items(news, [0, 1, 2])
-    with pytest.raises(ValueError, match=r"items must be item numbers in 0\.\.599"):
-        mms_items.items(news, [600])
-    without = next(i for i in range(600) if not news.has_position[i])
+    with pytest.raises(ValueError, match=r"items must be item numbers in 0\.\.239"):
+        mms_items.items(news, [240])
+    without = next(i for i in range(240) if not news.has_position[i])
     with pytest.raises(ValueError, match="indicators rule out a candidate"):
         mms_items.spatial_indicators(news, without)

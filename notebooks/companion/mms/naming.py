@@ -46,8 +46,7 @@ def labelled_sets(data, occurrences, constraints, attributes=("name",)):
     indicators, "ABC" do not.
     """
     names = data.names_with(occurrences)
-    items = list(zip(data.captions, data.regions, strict=True))
-    sets = candidate_set(items, data.vocabulary.only(names=names), attributes, constraints=constraints)
+    sets = candidate_set(data.items, data.vocabulary.only(names=names), attributes, constraints=constraints)
     truth = data.truth(names, list(VERBS)).T if "verb" in attributes else [data.truth(names)]
     known = zip(sets.classes, truth[-len(attributes) :], strict=True)
     return sets, np.stack([pd.Index(classes).get_indexer(labels) for classes, labels in known], axis=1)

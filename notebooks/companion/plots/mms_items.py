@@ -19,8 +19,8 @@ from matplotlib.table import Table
 
 from companion.run.figures import BLACK, BLUE, RED
 from cuelearn.core.checks import check_count
-from cuelearn.mms import ItemCandidates, Region, Vocabulary, candidates_from_caption, mentions
-from cuelearn.mms.candidates import CandidateSet, Matching
+from cuelearn.mms import CandidateSet, ItemCandidates, Matching, Region, Vocabulary, candidates_from_caption
+from cuelearn.mms.captions import find
 
 __all__ = [
     *("THESIS", "item_with_candidates", "items", "people", "pick", "spatial_indicators", "thesis_captions")
@@ -95,21 +95,20 @@ def symbols(words, names):
     return result | {(p, 0): (NULL, "null", "#555555") for p in range(len(names))}
 
 
-def read_caption(caption, regions, vocabulary, attributes, constraints="ABCD"):
+def read_caption(caption, regions, vocabulary, attributes, mentioned=None, constraints="ABCD"):
     """Caption and regions as a learner reads them: known names bold, verbs italic too."""
     parsed = candidates_from_caption(
-        caption, regions, vocabulary, attributes=attributes, constraints=constraints
+        mentioned or caption, regions, vocabulary, attributes=attributes, constraints=constraints
     )
     names = [list(labels) for labels in (vocabulary.names, vocabulary.verbs)][: len(attributes)]
     words = symbols(parsed.words, names)
     looks = [{}] * len(caption)
-    for mention in mentions(caption, vocabulary):
-        if mention.kind in attributes:
-            p = attributes.index(mention.kind)
-            at = p, names[p].index(mention.label)
+    for p, index in enumerate((vocabulary.name_forms, vocabulary.verb_forms)[: len(attributes)]):
+        for start, end, label in find(caption, index):
+            at = p, names[p].index(label) if label in names[p] else 0
             if at[1] and at in words:
                 style = {"color": words[at][2], "weight": "bold", "style": "italic" if p else "normal"}
-                looks[mention.start : mention.end] = [style] * (mention.end - mention.start)
+                looks[start:end] = [style] * (end - start)
     text = [(word.group(), looks[word.start()]) for word in finditer(r"\S+", caption)]
     return Item(parsed, names, words, text)
 
@@ -118,8 +117,9 @@ def read_item(data, number, attributes=None, constraints="ABCD"):
     """An item of a corpus."""
     rows = data.rows([number])
     attributes = attributes or (("name",) if data.poses is None else ("name", "verb"))
+    mentioned = data.caption_mentions(number)
     regions = data.regions[number]
-    item = read_caption(data.captions[number], regions, data.vocabulary, attributes, constraints)
+    item = read_caption(data.captions[number], regions, data.vocabulary, attributes, mentioned, constraints)
     faces = [k for k, region in enumerate(regions) if region.kind == "face"]
     parts = enumerate(item.parsed.instances)
     numbers = {faces.index(k): m for m, instance in parts for k in instance if k in faces}
