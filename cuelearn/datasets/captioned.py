@@ -482,4 +482,4 @@ def make_captioned(
         face_cues=face_cues,
         pose_cues=pose_cues,
     )
-    return data._replace(statistics=world.statistics(data, protocol, n_names))
+    return data._replace(statistics=world.statistics(data, protocol))

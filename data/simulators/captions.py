@@ -22,7 +22,6 @@ from cuelearn.datasets.captioned import (
     FULL_FACES,
     FULL_POSITIONS,
     FULL_SIZE,
-    KINDS,
     N_IDENTITIES,
     NULL,
     POSES_SIZE,
@@ -658,144 +657,64 @@ def random_accuracy(data, names, items, positions):
 
 
 _TWO_PROTOCOLS = (
-    "counted in captions, names cannot give both: from 20 to 3 occurrences 246 names come in, each in fewer "
-    "than 20 "
-    "captions, so at most 4,674 of 20,071 captions change, and for the printed fall each would have to lose "
-    "two right "
-    "faces; hence a composition for each protocol"
+    "names counted in captions cannot give both printed numbers: from 20 to 3 occurrences 246 names come in, "
+    "each in fewer than 20 captions; hence a composition for each protocol"
 )
-_UNLIKE = (
-    "train and test items are composed alike, so that RANDOM cannot differ by the 7 points that the thesis "
-    "prints"
-)
-_NO_CANDIDATE = (
-    "the caption has a name, and nobody pictured has one: the labeling that names nobody is excluded (thesis "
-    "5.6.1)"
-)
+_UNLIKE = "train and test items are composed alike; the thesis prints 7 points between them"
+_NO_CANDIDATE = "nobody pictured has a name: the labeling that names nobody is excluded (thesis 5.6.1)"
 
 
-def _percent(values):
-    return 100 * float(np.mean(values)) if np.size(values) else math.nan
-
-
-def statistics(data, protocol, n_names):
+def statistics(data, protocol):
     """What the thesis prints of its data beside what the corpus has: what, thesis, ours and a note."""
-    rows = (
-        _facts_of_poses(data, n_names) if data.poses is not None else _facts_of_news(data, protocol, n_names)
-    )
-    rows = [(*row, "")[:4] for row in (*rows, *_facts_of_all(data))]
-    frame = pd.DataFrame(rows, columns=["what", "thesis", "ours", "note"])
+    n = data.bag_sizes.size
+    if data.poses is None:
+        rows = _facts_of_news(data, protocol)
+    else:
+        n_test = data.is_test.sum()
+        rows = [("items", 1703, n), ("training items", 1600, n - n_test), ("test items", 103, n_test)]
+    frame = pd.DataFrame([(*row, "")[:4] for row in rows], columns=["what", "thesis", "ours", "note"])
     frame["ours"] = [round(float(value), 4) for value in frame["ours"]]
     return frame
 
 
-def _facts_of_poses(data, n_names):
-    mentions, n = data.mentions, data.bag_sizes.size
-    stated = mentions["verb"].to_numpy() != NULL
-    telling = np.unique(mentions["item"][stated & (mentions["face"] >= 0)]).size
-    few = "not printed; images with one to four people are our choice"
-    ten = "not printed; ten, one for each angle"
-    typical = "the thesis: typically at least one"
-    return [
-        ("items", 1703, n),
-        ("training items", 1600, np.sum(~data.is_test)),
-        ("test items", 103, data.is_test.sum()),
-        ("faces", math.nan, data.bag_sizes.sum(), few),
-        ("names of which people are pictured", math.nan, n_names, "not printed"),
-        ("verbs", math.nan, len(VERBS), ten),
-        ("% of captions that tell an action of somebody pictured", math.nan, 100 * telling / n, typical),
-        ("% of named people in a caption with a verb", math.nan, _percent(stated)),
-    ]
-
-
-def _facts_of_news(data, protocol, n_names):
-    mentions, sizes, n = data.mentions, data.bag_sizes, data.bag_sizes.size
-    train, test, full = ~data.is_test, data.is_test, data.bag_sizes.size == FULL_SIZE
-    n_train = 16057 if protocol == "I" else TRAIN_PROTOCOL_2
-    per_caption = np.bincount(mentions["item"], minlength=n)
-    scaling, large = ("", "") if full else ("in proportion to the items", "images with many faces are few")
+def _facts_of_news(data, protocol):
+    n = data.bag_sizes.size
+    train = ~data.is_test
+    scaling = "" if n == FULL_SIZE else "in proportion to the items"
     scaled = max(3, round(20 * n / FULL_SIZE))
-    frequent, known = data.names_with(scaled), data.names_with(3)
-    threshold = "" if scaled == 20 else f"{scaled} or more, {scaling}"
-    other = f"composed for protocol {protocol}"
-    first, second = (threshold, other) if protocol == "I" else (other, "")
-    of_kind = "thesis: occurrences of unnamed kind; ours count captions"
-    unpictured = f"{n_names} identities cannot make 460 names; the others are mentioned and never pictured"
+    frequent = data.names_with(scaled)
+    known = data.names_with(3)
+    own = {p: "" if p == protocol else f"composed for protocol {protocol}" for p in ("I", "II")}
+    n_train = 16057 if protocol == "I" else TRAIN_PROTOCOL_2
     rows = [
         ("items", FULL_SIZE, n),
-        ("faces", FULL_FACES, sizes.sum(), scaling),
+        ("faces", FULL_FACES, data.bag_sizes.sum(), scaling),
         ("items with spatial indicators", FULL_POSITIONS, data.has_position.sum(), scaling),
         ("training items", n_train, train.sum(), f"protocol {protocol}"),
-        ("test items", FULL_SIZE - n_train, test.sum(), f"protocol {protocol}"),
-        ("most faces in an image", 15, sizes.max(), large),
-        ("most names in a caption", 9, per_caption.max()),
-        (
-            "different names in captions",
-            10_000,
-            np.unique(mentions["name"]).size,
-            "the thesis: more than 10,000",
-        ),
-        ("names in 20 or more training captions", 214, len(frequent), threshold),
-        ("names in 3 or more training captions", 460, len(known), of_kind),
-        (
-            "of these, of people who are pictured",
-            math.nan,
-            np.isin(known, data.labels[:n_names]).sum(),
-            unpictured,
-        ),
+        ("test items", FULL_SIZE - n_train, data.is_test.sum(), f"protocol {protocol}"),
+        ("most faces in an image", 15, data.bag_sizes.max()),
+        ("most names in a caption", 9, np.bincount(data.mentions["item"]).max()),
+        ("different names in captions", 10_000, np.unique(data.mentions["name"]).size, "thesis: more"),
+        ("names in 20 or more training captions", 214, len(frequent), scaling and f"{scaled} or more"),
+        ("names in 3 or more training captions", 460, len(known), "identities, and people never pictured"),
     ]
 
     def chance(names, items, positions=False):
         return 100 * random_accuracy(data, names, items, positions)
 
-    often, seldom = chance(frequent, train), chance(known, train)
-    within = 100 * sizes[train & data.has_position].sum() / sizes[train].sum()
-    limits = (
-        f"{within:.0f}% of the training faces are in items with spatial indicators; "
-        "on the others RANDOM is as on test items"
-    )
-    placed = "RANDOM, training, 3 occurrences, with positions (%)"
-    rows.append(("RANDOM, training, 20 occurrences (%)", 73.1, often, first))
-    if test.any():
-        both = "; ".join(filter(None, [first, _UNLIKE]))
-        rows.append(("RANDOM, test, 20 occurrences (%)", 66.0, chance(frequent, test), both))
-    rows.append(("RANDOM, training, 3 occurrences (%)", 37.0, seldom, second))
-    rows.append((placed, 70.8, chance(known, train, True), second or limits))
-    if test.any():
-        rows.append(("RANDOM, test, 3 occurrences (%)", 39.5, chance(known, test), second))
-    truth = data.truth(frequent)
-    expressible = np.bincount(data.bag_of, weights=truth != NULL, minlength=n) > 0
-    named = np.isin(data.labels, frequent)[mentions["name"]]
-    here = np.bincount(mentions["item"], weights=named, minlength=n) > 0
-    lost = "% of items whose true labeling is no candidate, 20 occurrences"
-    return [
-        *rows,
+    often = chance(frequent, train)
+    seldom = chance(known, train)
+    rows += [
+        ("RANDOM, training, 20 occurrences (%)", 73.1, often, own["I"]),
+        ("RANDOM, training, 3 occurrences (%)", 37.0, seldom, own["II"]),
         ("RANDOM, training, 20 less 3 occurrences (points)", 36.1, often - seldom, _TWO_PROTOCOLS),
-        ("% of faces whose label is null, 20 occurrences", math.nan, _percent(truth == NULL), "not printed"),
-        (lost, math.nan, _percent(here & ~expressible), _NO_CANDIDATE),
+        ("RANDOM, training, 3 occurrences, with positions (%)", 70.8, chance(known, train, True), own["II"]),
     ]
-
-
-def _facts_of_all(data):
-    train, mentions, kinds = ~data.is_test, data.mentions, data.kinds
-    poses, false = data.poses is not None, kinds == KINDS[FALSE]
-    per_caption = np.bincount(mentions["item"], minlength=data.bag_sizes.size)
-    most = 100 * data.occurrences().max() / train.sum()
-    unmentioned, unpictured = ~data.mentioned & ~false, mentions["face"] < 0
-    rows = [
-        ("names in a caption, mean", math.nan, per_caption.mean()),
-        ("captions with the most frequent name in training, %", math.nan, most),
-        ("% of faces that are false detections", math.nan, _percent(false)),
-        ("% of faces of people of the long tail", math.nan, _percent(kinds == KINDS[STRANGER])),
-        ("% of faces of people who are not mentioned", math.nan, _percent(unmentioned)),
-        ("% of mentioned names of people who are not pictured", math.nan, _percent(unpictured)),
-    ]
-    for pool, chosen in (("training", train), ("test", data.is_test)):
-        samples = data.samples[data.rows(chosen)]
-        for k, what in enumerate(("face", "body")[: 1 + poses]):
-            uses = np.unique(samples[:, k][samples[:, k] >= 0], return_counts=True)[1]
-            if uses.size:
-                said = f"uses of a drawing for a {what}, {pool}: mean over those used"
-                rows.append((said, math.nan, uses.mean(), f"most: {uses.max()}"))
-    columns = ", ".join(data.face_cues)
-    return [*rows, ("columns of a face", math.nan if poses else 1664, data.faces.shape[1], columns)]
+    if data.is_test.any():
+        rows.append(("RANDOM, test, 20 occurrences (%)", 66.0, chance(frequent, data.is_test), _UNLIKE))
+        rows.append(("RANDOM, test, 3 occurrences (%)", 39.5, chance(known, data.is_test), own["II"]))
+    here = np.zeros(n, dtype=bool)
+    here[data.mentions["item"][np.isin(data.labels, frequent)[data.mentions["name"]]]] = True
+    expressible = np.bincount(data.bag_of, weights=data.truth(frequent) != NULL, minlength=n) > 0
+    lost = "% of items whose true labeling is no candidate, 20 occurrences"
+    return [*rows, (lost, math.nan, 100 * np.mean(here & ~expressible), _NO_CANDIDATE)]

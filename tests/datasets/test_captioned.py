@@ -374,9 +374,7 @@ def test_places_agree_with_the_boxes(news):
                 assert int(place[0]) - 1 == np.sum(x < x[m])
         if "2nd from left" in group["place"].tolist():
             assert len(group) == x.size and np.all(np.diff(x[at]) > 0)
-    assert (
-        min(checked[place] for place in common) >= 10
-    )
+    assert min(checked[place] for place in common) >= 10
     for i in np.flatnonzero(news.has_position):
         assert np.unique(centres(face_boxes(news, i))[0]).size == news.bag_sizes[i]
 

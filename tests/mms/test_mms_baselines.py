@@ -13,7 +13,7 @@ from mms_baseline_twins import (
 )
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC, LinearSVC
 
@@ -449,41 +449,3 @@ def test_same_answer_again_with_threads_and_in_float32(cls):
     low = cls().fit(X.astype(np.float32), candidates).decision_function(X.astype(np.float32))
     assert_allclose(low, scores, atol=2e-2)
     assert low.dtype == np.float64
-
-
-@pytest.mark.parametrize("cls", RIVALS)
-def test_errors_are_one_sentence(cls):
-    X, y, candidates = make_bags(10)
-    model = cls()
-    with pytest.raises(NotFittedError):
-        model.predict(X)
-    broken = X.copy()
-    broken[0, 0] = np.nan
-    fits = [
-        (X, y.tolist(), TypeError, "candidates must be a CandidateSet, got list"),
-        (X[1:], candidates, ValueError, f"X must have one row per instance of candidates, {len(X)}, got"),
-        (broken, candidates, ValueError, "NaN"),
-    ]
-    for given, sets, error, words in fits:
-        with pytest.raises(error, match=words):
-            model.fit(given, sets)
-    model.fit(X, candidates)
-    other = CandidateSet.from_labels(y, candidates.bag_sizes, n_labels=9)
-    for call, error, words in [
-        (lambda: model.predict(X[:, :2]), ValueError, "features"),
-        (lambda: model.predict(X, y), TypeError, "candidates must be a CandidateSet"),
-        (lambda: model.predict(X[1:], candidates), ValueError, "X must have one row per instance of cand"),
-        (lambda: model.predict(X, other), ValueError, "candidates must have the labels of training in their"),
-        (lambda: model.score(X, y[1:]), ValueError, "y must have shape"),
-    ]:
-        with pytest.raises(error, match=words):
-            call()
-
-
-@pytest.mark.parametrize("cls", BAG_RIVALS)
-def test_one_attribute_only(cls):
-    X, y, _ = make_bags(10)
-    both = CandidateSet.from_labels(np.stack([y, y], axis=1))
-    with pytest.raises(ValueError, match="candidates must have one attribute, got 2; candidates.attribute"):
-        cls().fit(X, both)
-    assert cls().fit(X, both.attribute(1)).predict(X).shape == y.shape

@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from cuelearn.kernels import RBF, KernelBank, Linear
-from cuelearn.mms import MMS, CandidateSet, DistNaming, Matching, load
+from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, MMS, CandidateSet, DistNaming, GMMNaming, Matching, load
 from cuelearn.mms.frank_wolfe import frank_wolfe
 from cuelearn.mms.pegasos import pegasos
 from cuelearn.mms.solver import ConvexProblem
@@ -190,3 +192,39 @@ def test_the_kept_round_has_the_least_objective():
         X, CandidateSet(lists, n_labels=4)
     )
     assert model.objective_ == model.history_["objective"].min()
+
+
+@pytest.mark.parametrize("model", [MMS(), CLSVM(), MIMLSVM(), M3MIML(), GMMNaming(), DistNaming()])
+def test_errors_of_all(model):
+    X, y, lists = bags(np.random.default_rng(0), n_bags=5)
+    sets = CandidateSet(lists, n_labels=4)
+    other = CandidateSet(lists, n_labels=5)
+    named = CandidateSet(lists, classes=list("abcd"))
+    model = clone(model)
+    with pytest.raises(NotFittedError):
+        model.predict(X, sets)
+    fewer = "X must have one row per instance of candidates, 15, got "
+    refused = [
+        (lambda: model.fit(X, y), TypeError, "candidates must be a CandidateSet, got ndarray"),
+        (lambda: model.fit(X[1:], sets), ValueError, fewer + "14"),
+        (lambda: model.fit(np.full_like(X, np.nan), sets), ValueError, "NaN"),
+        (lambda: model.predict(X[:, :3]), ValueError, "expecting 5 features|X must have 5 columns"),
+        (lambda: model.predict(X, y), TypeError, "candidates must be a CandidateSet"),
+        (lambda: model.predict(X[:4], sets), ValueError, fewer + "4"),
+        (lambda: model.predict(X, other), ValueError, "candidates must have the labels of training"),
+        (lambda: model.predict(X, named), ValueError, "candidates must have the labels of training"),
+        (lambda: model.score(X, y[1:]), ValueError, "y must have shape"),
+    ]
+    given = X.copy()
+    for number, (call, error, words) in enumerate(refused):
+        if number == 3:
+            model.fit(X, sets)
+            assert_array_equal(X, given)
+        with pytest.raises(error, match=words):
+            call()
+    if isinstance(model, (MIMLSVM, M3MIML)):
+        both = CandidateSet.from_labels(np.stack([y, y], axis=1))
+        one = "candidates must have one attribute, got 2; candidates.attribute"
+        with pytest.raises(ValueError, match=one):
+            model.fit(X, both)
+        assert model.fit(X, both.attribute(1)).predict(X).shape == y.shape

@@ -321,22 +321,6 @@ def test_callback_ends_training(digits):
     assert model.fit(X, sets).n_iter_ == len(seen) == 2
 
 
-def test_bad_input_is_named(digits):
-    X, y, sets = ambiguous(*digits, np.random.default_rng(0), n_bags=5)
-    model = MMS(n_rounds=1, n_epochs=1).fit(X, sets)
-    other = CandidateSet.from_labels(y, n_labels=12)
-    for call, error, words in [
-        (lambda: MMS().fit(X, y), TypeError, "CandidateSet"),
-        (lambda: MMS().fit(X[:-1], sets), ValueError, "X must have one row per instance"),
-        (lambda: MMS().fit(np.full_like(X, np.nan), sets), ValueError, "NaN"),
-        (lambda: model.predict(X[:, :3]), ValueError, "expecting"),
-        (lambda: model.predict(X, other), ValueError, "labels of training"),
-        (lambda: model.predict(X[:4], sets), ValueError, "one row per instance"),
-    ]:
-        with pytest.raises(error, match=words):
-            call()
-
-
 def test_a_second_fit_leaves_nothing_of_the_first(digits):
     X, _, sets = ambiguous(*digits, np.random.default_rng(14), n_bags=20)
     model = MMS(n_rounds=1, n_epochs=2).fit(X, sets)
