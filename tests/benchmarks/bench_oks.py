@@ -18,7 +18,7 @@ import numpy as np
 from bench_mkl import Table, command_line, in_turn, wall
 
 import cuelearn  # noqa: F401  (places numba's cache)
-from companion import oks as exp
+from companion.oks import tasks
 from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, select_then_fit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oks"))
@@ -30,10 +30,10 @@ QUIET = {"random_state": 0}
 
 def against_musvm(table, n, repeats):
     """Every method from features on, ratios to OKS."""
-    (name,) = exp.pairs("keyword", 1)
-    pair = exp.describe_pairs([name], 0, n, n_views=1 + n // 200)[name]
+    (name,) = tasks.pairs("keyword", 1)
+    pair = tasks.describe_pairs([name], 0, n, n_views=1 + n // 200)[name]
     X, y, kernels = pair.X_train[:n], pair.y_train[:n], pair.kernels
-    exp.warm_up()
+    tasks.warm_up()
     print(
         f"\n{name}: {len(y)} views of emoji, {len(kernels)} kernels on {X.shape[1]} columns; "
         "from the features on, a single C"

@@ -106,7 +106,7 @@ def test_a_missed_tolerance_is_no_news():
 
 
 def test_numbers_of_the_papers():
-    oks = [chapter("oks").printed(number) for number in (1, 2)]
+    oks = [protocol.printed(f"oks-tab-{number}") for number in (1, 2)]
     for table in oks:
         assert table.shape == (24, 6) and table["task"].nunique() == 3
         assert table["accuracy"].between(0.6, 0.91).all() and table["sd"].notna().sum() == 6

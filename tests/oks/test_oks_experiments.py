@@ -1,7 +1,6 @@
 """Pairs of emoji and what is compared on them; theorems 1 and 3 and corollary 2, measured: against a conic
 solver and runs watched at every visit."""
 
-import itertools
 import math
 from types import SimpleNamespace
 
@@ -13,9 +12,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oks_twins import plain_loss
 
-from companion import oks as exp
 from companion import pictures, protocol
-from companion.oks import claims, tasks
+from companion.oks import claims, compare, settings, tasks
 from companion.oks import theorems as th
 from companion.plots import oks as draw
 from companion.run.claims import judge
@@ -37,8 +35,8 @@ LOSSES = ("hinge", "logistic", "square")
 @pytest.mark.parametrize("kind", ["keyword", "category"])
 def test_pairs_follow_the_rule(kind):
     """No label twice, enough drawings and families on either side, no thing of both; fewer are the first."""
-    emoji, found = pictures.emoji(), exp.pairs(kind, 9)
-    assert len(found) == 9 and found[:6] == exp.pairs(kind, 6)
+    emoji, found = pictures.emoji(), tasks.pairs(kind, 9)
+    assert len(found) == 9 and found[:6] == tasks.pairs(kind, 6)
     assert len({label for name in found for label in name.partition(" ")[2].split("/")}) == 18
     keywords = emoji.keyword_names.tolist()
     for name in found:
@@ -56,14 +54,14 @@ def test_pairs_follow_the_rule(kind):
             assert np.unique(emoji.family[things[labels == label]]).size >= 10
         small, _ = tasks.drawings(name, 20, np.random.default_rng(0))
         assert small.size == 40
-    assert len(exp.pairs(kind, 99, (60, 8))) > len(exp.pairs(kind, 99)) >= 9
+    assert len(tasks.pairs(kind, 99, (60, 8))) > len(tasks.pairs(kind, 99)) >= 9
 
 
 @pytest.fixture(scope="module")
 def two():
     """Two small pairs of two views."""
-    names = [exp.pairs(kind, 1)[0] for kind in ("keyword", "category")]
-    return exp.describe_pairs(names, 0, 30, n_views=2)
+    names = [tasks.pairs(kind, 1)[0] for kind in ("keyword", "category")]
+    return tasks.describe_pairs(names, 0, 30, n_views=2)
 
 
 def test_families_stay_on_one_side(two):
@@ -92,24 +90,17 @@ def test_families_stay_on_one_side(two):
 
 
 def test_splits_are_of_the_same_drawings(two):
-    """Another seed divides the same things otherwise; columns stay slices, which no fit has to go through."""
-    again = exp.describe_pairs(list(two), 1, 30, n_views=2)
+    """Another seed divides the same things otherwise; a pair is the same without the others."""
+    again = tasks.describe_pairs(list(two), 1, 30, n_views=2)
     for pair, other in zip(two.values(), again.values(), strict=True):
-        one, two_ = (np.unique(np.concatenate(p.drawings)) for p in (pair, other))
-        assert_array_equal(one, two_)
+        drawings = [np.unique(np.concatenate(p.drawings)) for p in (pair, other)]
+        assert_array_equal(*drawings)
         assert set(pair.drawings[1]) != set(other.drawings[1])
-        assert all(isinstance(columns, slice) for _, _, columns in pair.kernels)
-
-
-def test_a_pair_is_the_same_without_the_others(two):
-    names = [*two, "leaves 1/2"]
-    for only in (names[1:2], names[2:]):
-        (name,) = only
-        (alone,) = exp.describe_pairs(names, 0, 30, n_views=2, only=only).values()
-        whole = exp.describe_pairs(names, 0, 30, n_views=2)[name]
-        for field in ("X_train", "y_train", "X_test", "y_test", "families", "half"):
-            assert_array_equal(getattr(alone, field), getattr(whole, field))
-        assert repr(alone.kernels) == repr(whole.kernels)
+    names = list(two)
+    alone = tasks.describe_pairs(names, 0, 30, n_views=2, only=names[1:])[names[1]]
+    for field in ("X_train", "y_train", "X_test", "y_test", "families", "half"):
+        assert_array_equal(getattr(alone, field), getattr(two[names[1]], field))
+    assert repr(alone.kernels) == repr(two[names[1]].kernels)
 
 
 def test_pairs_of_corel5k(monkeypatch):
@@ -118,8 +109,8 @@ def test_pairs_of_corel5k(monkeypatch):
     Y = rng.integers(0, 2, (400, 3))
     fake = SimpleNamespace(X=rng.integers(0, 2, (400, 499)), y=Y, target_names=["sky", "tree", "people"])
     monkeypatch.setattr(tasks, "load_set", lambda name: fake)
-    name = exp.ORIGINAL_TASKS[0]
-    pair = exp.describe_pairs([name], 0, 60, n_pictures=120)[name]
+    name = settings.ORIGINAL_TASKS[0]
+    pair = tasks.describe_pairs([name], 0, 60, n_pictures=120)[name]
     assert pair.X_train.shape == (120, 499) and len(pair.kernels) == 4
     one = Y[:, 0] != Y[:, 2]
     assert pair.y_test.size == pytest.approx(one.sum() / 10, abs=1)
@@ -130,10 +121,10 @@ def test_pairs_of_corel5k(monkeypatch):
 
 def test_pairs_of_leaves():
     """Four species against four others, twelve without a common one, a third of each tests."""
-    names = exp.pairs("leaves", 12)
+    names = tasks.pairs("leaves", 12)
     assert (names[:2], len(names)) == (["leaves 1/2", "leaves 3/4"], 12)
-    leaves, seen = exp.load_set("leaves"), []
-    for pair in exp.describe_pairs(names, 0, 45).values():
+    leaves, seen = protocol.load_set("leaves"), []
+    for pair in tasks.describe_pairs(names, 0, 45).values():
         rows = [np.flatnonzero((leaves.X == x).all(axis=1)).item() for x in (*pair.X_train, *pair.X_test)]
         species, labels = leaves.y[rows], np.concatenate([pair.y_train, pair.y_test])
         assert np.unique(rows).size == 128 and len(pair.kernels) == 12
@@ -149,9 +140,9 @@ def test_pairs_of_leaves():
 
 def test_work_is_counted(two):
     """Kernel values and SVMs of all methods, tuning included, and which choices lie at an end of a grid."""
-    name, grids = exp.pairs("leaves", 1)[0], {"C": (0.5, 2.0, 32.0), "beta": (0.3, 0.7), "p": (1.25, 2.0)}
-    pair = exp.describe_pairs([name], 0, 45)[name]
-    runs = exp.compare(name, list(exp.METHODS), 0, grids, {name: pair}).assign(name=name)
+    name, grids = tasks.pairs("leaves", 1)[0], {"C": (0.5, 2.0, 32.0), "beta": (0.3, 0.7), "p": (1.25, 2.0)}
+    pair = tasks.describe_pairs([name], 0, 45)[name]
+    runs = compare.compare(name, list(compare.METHODS), 0, grids, {name: pair}).assign(name=name)
     work, n = runs.set_index("method"), pair.y_train.size
     matrix = n * (n + 1) // 2
     for method in ("OM2", "AlignmentSVM", "MuSVM", "SimpleMKL"):
@@ -168,16 +159,16 @@ def test_work_is_counted(two):
         < work.loc["OM1", "kernel_values"]
     )
     with pytest.warns(protocol.GridEdgeWarning):
-        said = exp.edges(runs.assign(C=32.0, beta=np.nan, p=2.0), grids)
+        said = protocol.edges(runs.assign(C=32.0, beta=np.nan, p=2.0), grids, compare.NATURAL)
     assert said == "C = 32 is the largest tried (8 of 8)"
-    told = exp.as_printed(pd.concat([runs, runs.assign(accuracy=1.0)]))
+    told = compare.as_printed(pd.concat([runs, runs.assign(accuracy=1.0)]))
     assert told["accuracy"].tolist() == pytest.approx((0.5 + 0.5 * runs["accuracy"]).tolist())
     assert "C=" in told.set_index("method").loc["OKS", "chosen"]
-    assert exp.of_the_paper(told, exp.printed(2)) is None
-    theirs = exp.of_the_paper(told.assign(name="corel5k water/tree"), exp.printed(2))
+    assert compare.of_the_paper(told, protocol.printed("oks-tab-2")) is None
+    theirs = compare.of_the_paper(told.assign(name="corel5k water/tree"), protocol.printed("oks-tab-2"))
     assert theirs["accuracy"].tolist()[-2:] == [0.7589, 0.7892]
-    ours = exp.by_method(told)
-    paper = exp.beside(exp.printed(1), ours.index)
+    ours = compare.by_method(told)
+    paper = compare.beside(protocol.printed("oks-tab-1"), ours.index)
     assert ours.loc["OKS", "times OKS"] == paper.loc["OKS", "times OKS"] == 1.0
     assert paper.loc["MuSVM", "accuracy by pair"] == "0.882, 0.829, 0.906"
     assert paper.loc["MuSVM", "kernels by pair"] == "15; 11; 15" and paper.loc["OM2", "kernels by pair"] == ""
@@ -188,7 +179,7 @@ def test_selections_are_those_of_the_estimators(two):
     name, pair = next(iter(two.items()))
     given = {"delta": [0.5, 0.2], "eta": "auto"}
     for method, model in (("OKS", OKS(pair.kernels, **given)), ("SOM", SOM(pair.kernels, beta=0.7))):
-        table = exp.selections(name, method, 2, [4, 5], 0.7, two, given)
+        table = compare.selections(name, method, 2, [4, 5], 0.7, two, given)
         model = model.set_params(random_state=5).fit(pair.X_train, pair.y_train)
         row = table.iloc[1]
         assert (row["seed"], row["kernel"]) == (5, model.best_index_ + 1)
@@ -200,14 +191,14 @@ def test_selections_are_those_of_the_estimators(two):
 def test_every_kernel_and_its_mistakes(two):
     """Accuracies are those of the mistakes; the pictures of either label and of what two kernels mistake."""
     name, pair = next(iter(two.items()))
-    table = exp.every_kernel(name, 0, {"C": (1.0, 32.0)}, two)
+    table = compare.every_kernel(name, 0, {"C": (1.0, 32.0)}, two)
     wrong = [np.array(text.split(), dtype=int) for text in table["mistaken"]]
     assert table["kernel"].tolist() == list(range(1, 61))
     assert_allclose(table["accuracy"], [1.0 - w.size / pair.y_test.size for w in wrong])
     for half in (0, 1):
         mine = np.flatnonzero(pair.half == half)
         assert_allclose(table[f"accuracy_{half}"], [1.0 - np.isin(mine, w).mean() for w in wrong])
-    sides, errors = exp.pictures_of(name, pair, table)
+    sides, errors = compare.pictures_of(name, pair, table)
     kernels = table["kernel_name"].tolist()
     a, b = (set(wrong[kernels.index(k)]) for k in ("HSV 1x1 chi2", "words 3x1 chi2"))
     assert [len(images) for images in errors.values()] == [len(a - b), len(b - a), len(a & b)]
@@ -411,59 +402,24 @@ def test_streams():
         th.selection_quality("random", 30, 0, n_samples=20, n_held=10)
 
 
-def test_points_of_several_sizes():
-    """Are those of one size each."""
-    point = {"kind": "random", "seed": 1}
-    both = th.mistakes_at([0.2, 0.5], **point, n_samples=30, draws=3)
-    one = th.mistakes_against_bound(**point, n_samples=30, draws=3, delta=0.5)
-    pd.testing.assert_frame_equal(both[both["delta"] == 0.5].reset_index(drop=True), one)
-    sizes = {"n_samples": 40, "n_held": 20, "draws": 3}
-    both = th.quality_at([20, 40], **point, **sizes)
-    one = th.selection_quality(**point, **sizes, n_visits=40).assign(n_visits=40)
-    pd.testing.assert_frame_equal(both[both["n_visits"] == 40].reset_index(drop=True), one)
-
-
 def test_repeated_methods_run_on_every_split(tmp_path):
     """The others on the first; each split has its own pairs."""
-    name, asked = exp.pairs("leaves", 1)[0], []
+    name, seeds = tasks.pairs("leaves", 1)[0], []
 
     def split(seed):
-        asked.append(seed)
-        return exp.describe_pairs([name], seed, 45)
+        seeds.append(seed)
+        return tasks.describe_pairs([name], seed, 45)
 
+    leaves = protocol.load_set("leaves")
     sweep, grids = Sweep(tmp_path, "x"), {"C": (1.0, 8.0), "beta": (0.3, 0.7), "p": (1.25,)}
-    runs = exp.compare_all(sweep, split, [name], grids, [3, 4], exp.load_set("leaves"), ("MuSVM", "OKS"))
-    assert asked == [3, 4] and runs.groupby("seed")["method"].size().tolist() == [len(exp.METHODS), 2]
-    again = exp.every_kernel_again(sweep, split, [name], grids, range(4, 6), exp.load_set("leaves"))
+    runs = compare.compare_all(sweep, split, [name], grids, [3, 4], leaves, ("MuSVM", "OKS"))
+    assert seeds == [3, 4] and runs.groupby("seed")["method"].size().tolist() == [len(compare.METHODS), 2]
+    again = compare.every_kernel_again(sweep, split, [name], grids, range(4, 6), leaves)
     assert again.groupby("seed")["kernel"].max().to_dict() == {4: 12, 5: 12}
-    assert exp.every_kernel_again(sweep, split, [], grids, [4], exp.load_set("leaves")).empty
-    alone = exp.compare(name, ["MuSVM"], 4, grids, split(4))
+    assert compare.every_kernel_again(sweep, split, [], grids, [4], leaves).empty
+    alone = compare.compare(name, ["MuSVM"], 4, grids, split(4))
     mine = runs[(runs["method"] == "MuSVM") & (runs["seed"] == 4)]
     assert mine["accuracy"].tolist() == alone["accuracy"].tolist()
-
-
-def test_figures_are_drawn():
-    def places(**values):
-        return [dict(zip(values, row, strict=True)) for row in itertools.product(*values.values())]
-
-    points = places(kind=("pendigits", "random"), seed=(0, 1), n_samples=(20, 40))
-    mistakes = [
-        th.mistakes_against_bound(**p, delta=d, draws=3).assign(**p) for p in points for d in (0.2, 0.5)
-    ]
-    cases = [dict(p, loss=loss) for p in points for loss in ("hinge", "square")]
-    regret = [th.regret_against_bound(**case, draws=3).assign(**case) for case in cases]
-    points = places(kind=("random",), seed=(0, 1), n_visits=(20, 40))
-    quality = [th.selection_quality(**p, n_samples=40, n_held=30, draws=5).assign(**p) for p in points]
-    by = ["kind", "n_samples", "seed", "delta"]
-    for fig, panels in (
-        (draw.mistake_bound(th.expectations(pd.concat(mistakes), "mistakes", by)), 2),
-        (draw.regret_bounds(th.expectations(pd.concat(regret), "losses", [*by, "loss", "radius"])), 4),
-        (draw.selection_quality(th.quantiles(pd.concat(quality), (0.5, 0.1))), 2),
-    ):
-        fig.canvas.draw()
-        assert len(fig.axes) == panels
-        assert all(ax.lines for ax in fig.axes)
-        plt.close(fig)
 
 
 # ------------------------------------------------------------------ verdicts
@@ -491,7 +447,7 @@ def test_accuracy_and_work_of_the_selected_kernel(tmp_path, worse, verdict):
     store = FigureStore("quick", tmp_path, chapter="oks", parameters={"seed": 0})
     for name, suffix, data in (
         ("oks-tab-1", "pairs", pictures.emoji()),
-        ("oks-tab-1", "leaves", exp.load_set("leaves")),
+        ("oks-tab-1", "leaves", protocol.load_set("leaves")),
     ):
         table = pd.DataFrame(
             {"name": [f"{suffix} {k}" for k in range(4)] * 2, "method": ["OKS"] * 4 + ["MuSVM"] * 4}
@@ -500,7 +456,7 @@ def test_accuracy_and_work_of_the_selected_kernel(tmp_path, worse, verdict):
         table = table.assign(n_kernels=60 if suffix == "pairs" else 12, seconds=1.0)
         table["kernel_values"] = np.where(table["method"] == "OKS", 1.0, 50.0)
         store.save_table(table.assign(svms=table["kernel_values"]), name, suffix=suffix, provenance=[data])
-    store.save_table(table.iloc[:0], "oks-tab-2", suffix="pairs", provenance=[exp.load_set("leaves")])
+    store.save_table(table.iloc[:0], "oks-tab-2", suffix="pairs", provenance=[protocol.load_set("leaves")])
     found = judge("oks-1", tmp_path)
     assert (found.verdict, found.tier, len(found.parts)) == (verdict, "real", 4)
     assert found.number == pytest.approx(-worse, abs=0.001) or verdict == "holds"
@@ -523,7 +479,7 @@ def test_growth_is_judged_stream_by_stream(tmp_path):
         for T in (100, 200, 400)
     ]
     table = pd.DataFrame(rows).assign(bound=100.0, allowed=100.0, high=lambda t: t["mean"])
-    data = [exp.load_set("pendigits"), exp.STREAMS]
+    data = [protocol.load_set("pendigits"), th.STREAMS]
     store.save_figure(plt.figure(), "oks-thm-3", table, provenance=data)
     verdict = judge("oks-3", tmp_path)
     assert (verdict.real, verdict.simulated, verdict.verdict) == ("holds", "mixed", "holds")

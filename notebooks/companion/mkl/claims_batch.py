@@ -1,20 +1,20 @@
 """What the claims on OBSCURE and UFO-MKL are judged by.
 
-Work is counted in kernel rows, `rows` of the tables: rows of single kernels that a method has read, see
-`rows_read`, `rows_of_rounds` and `many_kernels` of the experiments. Seconds stand beside it in the words and
-decide nothing. Methods are compared where their certified gaps, each of its own problem, are alike.
+Work is counted in kernel rows, `rows` of the tables, see `rows_read`, `rows_of_rounds` and `many_kernels` of
+the experiments. Seconds are reported with it and decide nothing. Methods are compared where their certified
+gaps, each of its own problem, are alike.
 """
 
 import numpy as np
 
-from companion.run.claims import Verdict, combine, judge_exact, judge_mean, judge_slope, judges
+from companion.run.claims import Verdict, combine, judges
 
 #: Relative certified gap at which methods are compared, that of the batch rivals' stopping rule.
 GAP = 0.05
 #: Half a point of test error: what counts as equal accuracy, and as reaching the own final one.
 HALF_POINT = 0.005
 #: Of the work: a smaller saving counts as none, as a point of error does.
-TENTH = 0.1
+FEWER = {"ratio": True, "at_most": 1.0, "relevant": 0.1}
 
 
 def runs_of(table, *names):
@@ -40,7 +40,7 @@ def reached(curve, column, level, work="rows", smooth=True):
 
 
 def work_until(runs, first, second, keys, column, levels, smooth=(True, True)):
-    """Of two methods the kernel rows of each run until a column is at most a level; words on the seconds.
+    """Of two methods the kernel rows of each run until a column is at most a level; a text on the seconds.
 
     `keys` are those of the runs besides the method, `levels` a level for each run, or a list for each method.
     """
@@ -58,32 +58,20 @@ def work_until(runs, first, second, keys, column, levels, smooth=(True, True)):
 
 
 def clock(seconds):
-    """Words on a ratio of seconds, one for each run."""
+    """A text on a ratio of seconds, one for each run."""
     return f"In seconds {np.exp(np.mean(np.log(seconds))):.2g}." if len(seconds) else ""
 
 
 def picked(table, method):
-    """Words on a rival: what cross-validation chose, and with how many kernels it ends."""
+    """A text on a rival: what cross-validation chose, and with how many kernels it ends."""
     own = table[table["method"] == method]
     chosen, used = " or ".join(own["chosen"].unique()), own["n_used"].mean()
     return f"{method} has {chosen} and uses {used:.3g} kernels."
 
 
 def dropped(n, what):
-    """Words on runs that do not count."""
+    """A text on runs that do not count."""
     return f"Left out: {n} {what}." if n else ""
-
-
-def by(test, claim, *values, **options):
-    """A part's verdict by one of the `judge_` functions; undecided where there is no run to judge by."""
-    values = [np.asarray(value, dtype=float) for value in values]
-    runs = np.asarray(options.get("runs", []))
-    slopes = [np.unique(values[0][runs == run]).size > 2 for run in np.unique(runs)]
-    if not values[0].size or (test is judge_slope and not any(slopes)):
-        about = {key: options[key] for key in ("figure", "unit", "data", "tier", "measure")}
-        text = f"{options.get('text', '')} No run is left to judge by.".strip()
-        return Verdict(claim, "undecided", np.nan, p=1.0, text=text, **about)
-    return test(claim, *values, **options)
 
 
 @judges("obs-1")
@@ -105,18 +93,18 @@ def obs_1(results):
         ]
         keys = [(seed,) for seed in seeds]
         rows, rival, text = work_until(runs, "OBSCURE", "PegasosMKL", keys, "suboptimality", levels)
-        details = results.about(figure, measure="kernel rows, OBSCURE over Pegasos-MKL", text=text)
         C = runs["OBSCURE", seeds[0]]["chosen"].iloc[0].split(",")[0].replace("=", " = ")
-        claim = f"{figure}, {C}: sooner at {1 + np.median(levels):.3g} times the optimum"
-        verdict = by(judge_mean, "obs-1", rows, rival, ratio=True, at_most=1.0, relevant=TENTH, **details)
-        parts[claim] = verdict
+        says = f"{figure}, {C}: sooner at {1 + np.median(levels):.3g} times the optimum"
+        measure = "kernel rows, OBSCURE over Pegasos-MKL"
+        parts[says] = results.mean(figure, rows, rival, measure=measure, text=text, **FEWER)
     return combine("obs-1", parts)
 
 
 @judges("obs-2")
 def obs_2(results):
     """Test errors at a certified gap of 5%, and kernel rows until half a point above these."""
-    runs = runs_of(results.table("thesis-fig-4.5"))
+    figure = "thesis-fig-4.5"
+    runs = runs_of(results.table(figure))
     seeds = sorted({seed for _, seed in runs})
     errors = {}
     for key, run in runs.items():
@@ -128,20 +116,18 @@ def obs_2(results):
         text = dropped(len(seeds) - len(kept), "splits where a gap of 5% was not reached")
         own = [errors["OBSCURE", seed] for seed in kept]
         other = [errors[rival, seed] for seed in kept]
-        details = results.about("thesis-fig-4.5", measure=f"test error, OBSCURE minus {rival}", text=text)
-        claim = f"error at most 0.5 points above that of {rival}, both at a certified gap of 5%"
-        parts[claim] = by(judge_mean, "obs-2", own, other, at_most=HALF_POINT, **details)
+        options = {"measure": f"test error, OBSCURE minus {rival}", "text": text}
+        says = f"error at most 0.5 points above that of {rival}, both at a certified gap of 5%"
+        parts[says] = results.mean(figure, own, other, at_most=HALF_POINT, **options)
         levels = np.maximum(own, other) + HALF_POINT
         keys = [(seed,) for seed in kept]
-        smooth = (False, False)
-        rows, other, text = work_until(runs, "OBSCURE", rival, keys, "test_error", levels, smooth)
+        rows, other, text = work_until(runs, "OBSCURE", rival, keys, "test_error", levels, (False, False))
         n_single = sum(len(runs[rival, seed]) == 1 for seed in kept)
         if n_single:
             text += f" {rival} ends with its first SVMs, those of the average kernel, in {n_single} splits."
-        details |= {"measure": f"kernel rows, OBSCURE over {rival}", "text": text}
-        claim = f"fewer kernel rows than {rival} to half a point above the worse of these errors"
-        verdict = by(judge_mean, "obs-2", rows, other, ratio=True, at_most=1.0, relevant=TENTH, **details)
-        parts[claim] = verdict
+        options = {"measure": f"kernel rows, OBSCURE over {rival}", "text": text}
+        says = f"fewer kernel rows than {rival} to half a point above the worse of these errors"
+        parts[says] = results.mean(figure, rows, other, **FEWER, **options)
     return combine("obs-2", parts)
 
 
@@ -160,21 +146,17 @@ def obs_3(results):
         own, other = (
             np.array([runs[m, *key]["test_error"].iloc[-1] for key in kept]) for m in ("OBSCURE", "LpMKL")
         )
-        details = results.about(
-            figure, text=lost, measure="test error, OBSCURE minus p-norm MKL, mean over p"
-        )
-        data = details["data"]
-        parts[f"{data}: errors within 1 point, at a certified gap of 5%"] = by(
-            judge_mean, "obs-3", own, other, at_least=-0.01, at_most=0.01, blocks=seeds, **details
-        )
+        data = results.about(figure)["data"]
+        options = {"blocks": seeds, "text": lost, "at_least": -0.01, "at_most": 0.01}
+        options["measure"] = "test error, OBSCURE minus p-norm MKL, mean over p"
+        says = f"{data}: errors within 1 point, at a certified gap of 5%"
+        parts[says] = results.mean(figure, own, other, **options)
         levels = [other + HALF_POINT, own + HALF_POINT]
-        smooth = (False, True)
-        rows, fewer, text = work_until(runs, "LpMKL", "OBSCURE", kept, "test_error", levels, smooth)
-        details["measure"] = "kernel rows to within 0.5 point of the own final error, p-norm MKL over OBSCURE"
-        details["text"] = f"{lost} {text}".strip()
-        parts[f"{data}: OBSCURE with at most a tenth of the kernel rows"] = by(
-            judge_mean, "obs-3", rows, fewer, ratio=True, at_least=10.0, blocks=seeds, **details
-        )
+        rows, fewer, text = work_until(runs, "LpMKL", "OBSCURE", kept, "test_error", levels, (False, True))
+        options = {"blocks": seeds, "text": f"{lost} {text}".strip(), "ratio": True, "at_least": 10.0}
+        options["measure"] = "kernel rows to within 0.5 point of the own final error, p-norm MKL over OBSCURE"
+        says = f"{data}: OBSCURE with at most a tenth of the kernel rows"
+        parts[says] = results.mean(figure, rows, fewer, **options)
     return combine("obs-3", parts)
 
 
@@ -188,13 +170,10 @@ def obs_4(results):
     if out:
         lost = online[~online["converged"]]["n_kernels"].value_counts().sort_index()
         out = out[:-1] + ": " + ", ".join(f"{count} with {n}" for n, count in lost.items()) + "."
-    details = results.about("jmlr-fig-5", measure="exponent of the online stage's updates in F", text=out)
-    runs = {"runs": done["seed"], "at_most": 0.0}
-    parts = {
-        "the online stage's updates fall with F": by(
-            judge_slope, "obs-4", done["n_kernels"], done["updates"], **runs, **details
-        )
-    }
+    options = {"runs": done["seed"], "at_most": 0.0, "text": out}
+    options["measure"] = "exponent of the online stage's updates in F"
+    slope = results.slope("jmlr-fig-5", done["n_kernels"], done["updates"], **options)
+    parts = {"the online stage's updates fall with F": slope}
     curves = runs_of(results.table("thesis-fig-4.6"), "n_kernels", "seed")
     counts = sorted({n for n, _ in curves})
     medium, needed = counts[len(counts) // 2 - 1], []
@@ -205,12 +184,11 @@ def obs_4(results):
     n, seeds, epochs = np.array(needed).T
     never = np.isnan(epochs)
     last = max(run["epoch"].max() for run in curves.values())
-    details = results.about("thesis-fig-4.6", measure="exponent of the epochs in F")
+    options = {"runs": seeds, "at_most": 0.0, "measure": "exponent of the epochs in F"}
     if never.any():
-        details["text"] = f"{never.sum()} runs never come to it, and count with their last epoch, {last:g}."
-    what = f"more kernels need fewer epochs to half a point above the final error of {medium}"
-    epochs = np.where(never, last, epochs)
-    parts[what] = by(judge_slope, "obs-4", n, epochs, runs=seeds, at_most=0.0, **details)
+        options["text"] = f"{never.sum()} runs never come to it, and count with their last epoch, {last:g}."
+    says = f"more kernels need fewer epochs to half a point above the final error of {medium}"
+    parts[says] = results.slope("thesis-fig-4.6", n, np.where(never, last, epochs), **options)
     return combine("obs-4", parts)
 
 
@@ -225,53 +203,40 @@ def obs_5(results):
         np.array([reached(batch[s], "gap", GAP, w) for s in online.index]) for w in ("rows", "seconds")
     )
     there = np.isfinite(full)
-    details = results.about("jmlr-fig-5", measure="test error, online stage minus both stages")
-    parts = {
-        f"{most} kernels: at most 1 point above both stages": by(
-            judge_mean, "obs-5", online["final_error"], online["batch_error"], at_most=0.01, **details
-        )
-    }
-    details["measure"] = "kernel rows of both stages to a certified gap of 5% over those of the online stage"
+    options = {"at_most": 0.01, "measure": "test error, online stage minus both stages"}
+    errors = online["final_error"], online["batch_error"]
+    says = f"{most} kernels: at most 1 point above both stages"
+    parts = {says: results.mean("jmlr-fig-5", *errors, **options)}
     out = dropped(np.count_nonzero(~there), "splits that did not come to it")
-    details["text"] = f"{out} {clock((seconds / online['seconds'])[there])}".strip()
-    parts[f"{most} kernels: with at most a tenth of the kernel rows"] = by(
-        judge_mean, "obs-5", full[there], online["rows"][there], ratio=True, at_least=10.0, **details
-    )
+    options = {"ratio": True, "at_least": 10.0}
+    options["text"] = f"{out} {clock((seconds / online['seconds'])[there])}".strip()
+    options["measure"] = "kernel rows of both stages to a certified gap of 5% over those of the online stage"
+    says = f"{most} kernels: with at most a tenth of the kernel rows"
+    parts[says] = results.mean("jmlr-fig-5", full[there], online["rows"][there], **options)
     for task, every in results.table("jmlr-fig-4").groupby("task", sort=False):
         table = every[every["converged"]]
         out = dropped(len(every) - len(table), "runs that did not come to a certified gap of 10%")
         name = {"different": "six different cues", "pyramid": "pyramid of edges"}.get(
             task.split("-")[0], task
         )
-        details = results.about(
-            "jmlr-fig-4", measure="test error, online stage minus both stages, mean over p"
-        )
-        details |= {"data": f"{details['data']}, {name}", "text": out}
-        blocks = {"blocks": table["seed"]}
-        parts[f"{name}: at most 1 point above both stages"] = by(
-            judge_mean, "obs-5", table["online_error"], table["test_error"], at_most=0.01, **blocks, **details
-        )
-        details["measure"] = "kernel rows of both stages over those of the online stage, mean over p"
-        details["text"] = f"{out} {clock(table['seconds'] / table['online_seconds'])}".strip()
-        parts[f"{name}: with at most a tenth of the kernel rows"] = by(
-            judge_mean,
-            "obs-5",
-            table["rows"],
-            table["online_rows"],
-            ratio=True,
-            at_least=10.0,
-            **blocks,
-            **details,
-        )
+        facts = {"data": f"{results.about('jmlr-fig-4')['data']}, {name}", "blocks": table["seed"]}
+        options = {"at_most": 0.01, "text": out}
+        options["measure"] = "test error, online stage minus both stages, mean over p"
+        errors = table["online_error"], table["test_error"]
+        says = f"{name}: at most 1 point above both stages"
+        parts[says] = results.mean("jmlr-fig-4", *errors, **options, **facts)
+        options = {"ratio": True, "at_least": 10.0}
+        options["text"] = f"{out} {clock(table['seconds'] / table['online_seconds'])}".strip()
+        options["measure"] = "kernel rows of both stages over those of the online stage, mean over p"
+        says = f"{name}: with at most a tenth of the kernel rows"
+        parts[says] = results.mean("jmlr-fig-4", table["rows"], table["online_rows"], **options, **facts)
     return combine("obs-5", parts)
 
 
-def final_errors(results, claim, pairs):
-    """`judge_mean` of differences of errors for each of some pairs of methods: (method, rival, margin).
+def final_errors(results, pairs):
+    """`judge_mean` of differences of errors for some pairs of methods: (method, rival, margin).
 
-    On the splits that both have, of which some methods have more than others.
-
-    Of objects, and of fifteen scenes where original data is there.
+    On the splits that both have; of objects, and of fifteen scenes where original data is present.
     """
     parts, sets = {}, {"thesis-fig-4.9-right": ("thesis-fig-4.9-right", "")}
     if results.has("thesis-fig-4.9-scenes"):
@@ -284,26 +249,26 @@ def final_errors(results, claim, pairs):
             tried = errors["test_error"][[method, rival]].dropna().index
             both = errors["near"].loc[tried, [method, rival]].dropna()
             out = dropped(len(tried) - len(both), "splits where one did not come to a certified gap of 5%")
-            details = results.about(figure, measure=f"{of}test error, {method} minus {rival}", text=out)
             if rival.startswith("SILP"):
-                details["text"] = f"{out} {picked(table, rival)}".strip()
+                out = f"{out} {picked(table, rival)}".strip()
+            options = {"at_most": -margin, "measure": f"{of}test error, {method} minus {rival}", "text": out}
             limit = f"at most {-100 * margin:g} points above" if margin else "below"
-            what = f"{of}the error of {method} is {limit} that of {rival}"
-            parts[what] = by(judge_mean, claim, both[method], both[rival], at_most=-margin, **details)
-    return combine(claim, parts)
+            says = f"{of}the error of {method} is {limit} that of {rival}"
+            parts[says] = results.mean(figure, both[method], both[rival], **options)
+    return combine(results.claim, parts)
 
 
 @judges("obs-6")
 def obs_6(results):
     rivals = ("SILPMKL", "LpMKL sparse", "LpMKL")
     pairs = [(method, rival, 0.0) for method in ("OBSCURE", "MCMKL") for rival in rivals]
-    return final_errors(results, "obs-6", pairs)
+    return final_errors(results, pairs)
 
 
 @judges("ufo-5")
 def ufo_5(results):
     pairs = [("UFOMKL", "OBSCURE", 0.0), ("UFOMKL", "LPBeta", -0.002)]
-    return final_errors(results, "ufo-5", pairs)
+    return final_errors(results, pairs)
 
 
 @judges("obs-7")
@@ -315,60 +280,54 @@ def obs_7(results):
     gaps = [run["gap"].iloc[-1] for run in runs.values()]
     n, seeds, rows, seconds = np.array(points).T
     by_clock = np.polyfit(np.log(n), np.log(seconds), 1)[0]
-    details = results.about(
-        "thesis-fig-4.8",
-        measure="exponent in N of the kernel values read, N to a row, to "
-        "within 0.5 point of the own final error",
-    )
-    details["text"] = (
-        f"In seconds {by_clock:.2g}. A visit reads O(N) values: 1 would be as many visits at every N. "
-        f"Runs end at certified gaps of {min(gaps):.0%} to {max(gaps):.0%}."
-    )
-    return by(judge_slope, "obs-7", n, rows * n, at_least=0.75, at_most=1.25, runs=seeds, **details)
+    text = f"In seconds {by_clock:.2g}. A visit reads O(N) values: 1 would be as many visits at every N. "
+    text += f"Runs end at certified gaps of {min(gaps):.0%} to {max(gaps):.0%}."
+    options = {"at_least": 0.75, "at_most": 1.25, "runs": seeds, "text": text}
+    options["measure"] = "exponent in N of the kernel values read, N to a row, to "
+    options["measure"] += "within 0.5 point of the own final error"
+    return results.slope("thesis-fig-4.8", n, rows * n, **options)
 
 
 @judges("obs-8")
 def obs_8(results):
+    figure = "thesis-fig-4.8-60000"
     try:
-        digits, runs = (results.table(f"thesis-fig-4.8-60000{part}") for part in (".digits", ""))
+        digits, runs = (results.table(f"{figure}{part}") for part in (".digits", ""))
     except FileNotFoundError:
         text = "60,000 digits are learnt from in the profile full only: kernels of 3.6e9 pairs, ten times."
         details = results.about("thesis-fig-4.8")
         return Verdict("obs-8", "undecided", text=text, p=1.0, **details)
     fewer, most = sorted(digits.columns, key=lambda name: int(name.split()[-1]))
-    details = results.about("thesis-fig-4.8-60000", measure="test error after 10 epochs on 60,000 digits")
     errors = runs.loc[runs["n_train"] == runs["n_train"].max(), "test_error"]
-    what = "at most half a point above the paper's 1.95%, on the same test digits"
-    parts = {what: judge_mean("obs-8", errors, at_most=0.0245, **details)}
-    details["unit"] = "test digit"
-    details["measure"] = "test error on 60,000 digits minus that on 20,000 after 500 epochs"
-    what = "better than on 20,000 samples after 500 epochs (the paper: by 0.45 points)"
-    parts[what] = by(judge_mean, "obs-8", digits[most], digits[fewer], at_most=0.0, relevant=0.002, **details)
+    measure = "test error after 10 epochs on 60,000 digits"
+    says = "at most half a point above the paper's 1.95%, on the same test digits"
+    parts = {says: results.mean(figure, errors, at_most=0.0245, measure=measure)}
+    options = {"at_most": 0.0, "relevant": 0.002, "unit": "test digit"}
+    options["measure"] = "test error on 60,000 digits minus that on 20,000 after 500 epochs"
+    says = "better than on 20,000 samples after 500 epochs (the paper: by 0.45 points)"
+    parts[says] = results.mean(figure, digits[most], digits[fewer], **options)
     return combine("obs-8", parts)
 
 
 @judges("ufo-1")
 def ufo_1(results):
     """Objectives after the first epoch, and kernel rows to the objective that both reach."""
-    runs = runs_of(results.table("thesis-fig-4.9-left"))
+    figure = "thesis-fig-4.9-left"
+    runs = runs_of(results.table(figure))
     seeds = sorted({seed for _, seed in runs})
     first, end = (
         {m: [runs[m, s]["objective"].iloc[k] for s in seeds] for m in ("OBSCURE", "UFOMKL")} for k in (0, -1)
     )
-    details = results.about("thesis-fig-4.9-left", measure="objective after one epoch, OBSCURE over UFO-MKL")
-    parts = {
-        "after one epoch OBSCURE has the lower objective": by(
-            judge_mean, "ufo-1", first["OBSCURE"], first["UFOMKL"], ratio=True, at_most=1.0, **details
-        )
-    }
+    options = {"ratio": True, "at_most": 1.0}
+    options["measure"] = "objective after one epoch, OBSCURE over UFO-MKL"
+    verdict = results.mean(figure, first["OBSCURE"], first["UFOMKL"], **options)
+    parts = {"after one epoch OBSCURE has the lower objective": verdict}
     levels = np.maximum(end["OBSCURE"], end["UFOMKL"])
     keys = [(seed,) for seed in seeds]
     rows, rival, text = work_until(runs, "UFOMKL", "OBSCURE", keys, "objective", levels)
     measure = "kernel rows to the objective that both come to, UFO-MKL over OBSCURE"
-    details |= {"measure": measure, "text": text}
-    parts["UFO-MKL comes with fewer kernel rows to the objective that both reach"] = by(
-        judge_mean, "ufo-1", rows, rival, ratio=True, at_most=1.0, relevant=TENTH, **details
-    )
+    says = "UFO-MKL comes with fewer kernel rows to the objective that both reach"
+    parts[says] = results.mean(figure, rows, rival, measure=measure, text=text, **FEWER)
     return combine("ufo-1", parts)
 
 
@@ -379,60 +338,51 @@ def ufo_2(results):
     most = most.pivot(index="seed", columns="method", values=["rows", "seconds", "test_error"])
     times = most["seconds"]["OBSCURE"] / most["seconds"]["UFOMKL sparse"]
     measure = "kernel rows in equal epochs, OBSCURE over UFO-MKL at alpha = 0.005"
-    details = results.about("thesis-fig-4.10", measure=measure, text=clock(times))
+    options = {"ratio": True, "at_least": 3.0, "measure": measure, "text": clock(times)}
     rows = most["rows"]
-    parts = {
-        "at alpha = 0.005 at most a third of the kernel rows": by(
-            judge_mean, "ufo-2", rows["OBSCURE"], rows["UFOMKL sparse"], ratio=True, at_least=3.0, **details
-        )
-    }
-    for m, alpha in (("UFOMKL", 0), ("UFOMKL sparse", 0.005)):
-        measure = f"test error, UFO-MKL at alpha = {alpha:g} minus OBSCURE"
-        parts[f"at alpha = {alpha:g} an error at most 0.5 points higher"] = by(
-            judge_mean,
-            "ufo-2",
-            most["test_error"][m],
-            most["test_error"]["OBSCURE"],
-            at_most=HALF_POINT,
-            **results.about("thesis-fig-4.10", measure=measure),
-        )
+    verdict = results.mean("thesis-fig-4.10", rows["OBSCURE"], rows["UFOMKL sparse"], **options)
+    parts = {"at alpha = 0.005 at most a third of the kernel rows": verdict}
+    error = most["test_error"]
+    for method, alpha in (("UFOMKL", 0), ("UFOMKL sparse", 0.005)):
+        options = {"at_most": HALF_POINT}
+        options["measure"] = f"test error, UFO-MKL at alpha = {alpha:g} minus OBSCURE"
+        says = f"at alpha = {alpha:g} an error at most 0.5 points higher"
+        parts[says] = results.mean("thesis-fig-4.10", error[method], error["OBSCURE"], **options)
     return combine("ufo-2", parts)
 
 
 @judges("ufo-3")
 def ufo_3(results):
-    table = results.table("thesis-fig-4.10.alpha")
+    figure = "thesis-fig-4.10"
+    table = results.table(f"{figure}.alpha")
     table = table[table["tol"].notna()]
     near = table[table["dual_gap"] <= GAP * table["objective"]]
     out = dropped(len(table) - len(near), "runs that did not come to a certified gap of 5%")
-    details = results.about("thesis-fig-4.10", text=out)
     kept, error = (near.pivot(index="seed", columns="alpha", values=v) for v in ("n_used", "test_error"))
-    small, middle, large = (
-        kept.columns.min(),
-        kept.columns[np.argmin(np.abs(kept.columns - 0.005))],
-        kept.columns.max(),
-    )
+    small, large = kept.columns.min(), kept.columns.max()
+    middle = kept.columns[np.argmin(np.abs(kept.columns - 0.005))]
 
     def differ(a, b, margin):
         both = error[[a, b]].dropna()
         measure = f"test error at alpha = {a:g} minus that at {b:g}"
-        return by(judge_mean, "ufo-3", both[a], both[b], at_most=-margin, **details | {"measure": measure})
+        return results.mean(figure, both[a], both[b], at_most=-margin, text=out, measure=measure)
 
     most = table["n_kernels"].max()
     n_kept = kept[middle].dropna()
-    zeros = details | {"measure": f"share of {most} kernels kept, largest", "n": len(n_kept)}
+    zeros = {"number": n_kept.max() / most, "n": len(n_kept), "text": out}
+    zeros["measure"] = f"share of {most} kernels kept, largest"
+    fewer = {
+        "at_most": 0.0,
+        "runs": near["seed"],
+        "measure": "exponent of kernels kept in alpha",
+        "text": out,
+    }
     parts = {
-        f"exact zeros: alpha = {middle:g} keeps fewer than all kernels": judge_exact(
-            "ufo-3", bool((n_kept < most).all()), number=n_kept.max() / most, **zeros
+        f"exact zeros: alpha = {middle:g} keeps fewer than all kernels": results.exact(
+            figure, bool((n_kept < most).all()), **zeros
         ),
-        "a larger alpha keeps fewer kernels": by(
-            judge_slope,
-            "ufo-3",
-            near["alpha"],
-            near["n_used"].clip(lower=1),
-            at_most=0.0,
-            runs=near["seed"],
-            **details | {"measure": "exponent of kernels kept in alpha"},
+        "a larger alpha keeps fewer kernels": results.slope(
+            figure, near["alpha"], near["n_used"].clip(lower=1), **fewer
         ),
         f"too sparse loses accuracy (alpha = {large:g} against {middle:g})": differ(middle, large, 0.0),
         f"denser gains nothing: at most 0.5 points (alpha = {small:g})": differ(middle, small, -HALF_POINT),

@@ -4,7 +4,7 @@ Figure 6.2's unit of repetition is the target, in which its draws are nested; fi
 task's training samples, with the task's classes and priors as they are.
 """
 
-from companion.run.claims import combine, judge_exact, judge_mean, judges
+from companion.run.claims import combine, judges
 
 #: Few samples, and from about on the thesis says that MKTL gains, in samples of each class.
 FEW = 5
@@ -37,21 +37,16 @@ def _tasks(results):
 
 def _over_targets(results, runs, method, other, says, at_least=0.0):
     """Is one method better than another by `at_least`, in the mean over targets?"""
-    figure_info = results.about("thesis-fig-6.2-mean", measure=f"accuracy of {method} minus {other}, {says}")
-    blocks = runs.index.get_level_values("target")
-    return judge_mean(
-        results.claim, runs[method], runs[other], at_least=at_least, blocks=blocks, **figure_info
-    )
+    options = {"at_least": at_least, "blocks": runs.index.get_level_values("target")}
+    options["measure"] = f"accuracy of {method} minus {other}, {says}"
+    return results.mean("thesis-fig-6.2-mean", runs[method], runs[other], **options)
 
 
 def _over_draws(results, name, table, method, other, says, at_least=0.0):
     """The same in the mean over draws of a task."""
-    says = f"accuracy of {method} minus {other}, {name}, {says}"
-    figure_info = results.about("thesis-fig-6.3", of=_DATA[name], measure=says)
-    blocks = table.index.get_level_values("seed")
-    return judge_mean(
-        results.claim, table[method], table[other], at_least=at_least, blocks=blocks, **figure_info
-    )
+    options = {"at_least": at_least, "blocks": table.index.get_level_values("seed"), "of": _DATA[name]}
+    options["measure"] = f"accuracy of {method} minus {other}, {name}, {says}"
+    return results.mean("thesis-fig-6.3", table[method], table[other], **options)
 
 
 @judges("mktl-1")
@@ -91,13 +86,15 @@ def mktl_2(results):
 
 def _in_every_class(results, runs, method):
     """Shown of all classes (an intersection-union test), refuted of one (by Holm over them), or open."""
-    says = f"accuracy of {method} minus PriorFeatures, mean over positives, the target that decides"
-    figure_info = results.about("thesis-fig-6.2-mean", unit="draw of a target", measure=says)
+    options = {"unit": "draw of a target", "at_least": -WORSE_IN_CLASS}
+    options["measure"] = (
+        f"accuracy of {method} minus PriorFeatures, mean over positives, the target that decides"
+    )
     each = {}
     for target, group in runs.groupby("target"):
         draws = group.index.get_level_values("seed")
-        short = group[method] - group["PriorFeatures"]
-        each[target] = judge_mean(results.claim, short, at_least=-WORSE_IN_CLASS, blocks=draws, **figure_info)
+        difference = group[method] - group["PriorFeatures"]
+        each[target] = results.mean("thesis-fig-6.2-mean", difference, blocks=draws, **options)
     part = combine(results.claim, each)._replace(text="", parts=())
     if part.verdict in ("mixed", "fails"):  # one class is enough
         part = part._replace(verdict="fails", p=min(1.0, part.p * len(each)))
@@ -162,5 +159,4 @@ def _slowest(results, kind, times):
     slowest = times["seconds"].max()
     gap = (times["gap"] / times["objective"]).max()
     says = f"seconds of the slowest of {len(times)} settings, relative gaps up to {gap:.1e}"
-    figure_info = results.about("thesis-sec-6.5", of={"random": "random", "awa": "awa"}[kind], measure=says)
-    return judge_exact("mktl-6", slowest < 60.0, number=slowest, **figure_info)
+    return results.exact("thesis-sec-6.5", slowest < 60.0, kind, number=slowest, measure=says)

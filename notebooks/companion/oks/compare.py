@@ -1,4 +1,4 @@
-"""The methods of tables 1 and 2, timed from the features on, as the paper does; and with all at hand.
+"""The methods of tables 1 and 2, timed from the features on, as the paper does.
 
 Whatever a method chooses, it chooses on the same samples, whole families that are held back from training. A
 further method takes one line in `METHODS`; `pairs` is always what `describe_pairs` returned.
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from companion import pictures, protocol
+from companion import pictures
 from companion.oks.tasks import Pair, held_apart
 from companion.protocol import gathered, quiet, timed
 from cuelearn.kernels import KernelBank
@@ -61,15 +61,15 @@ def _simple(kernels, trial, **chosen):
     return SimpleMKL(kernels, **chosen)
 
 
-def _selected(selector):
+def _selected(cls):
     """An SVM on the kernel that a selector finds; without C the selector alone, which is what is tuned."""
 
     def make(kernels, trial, C=None, **chosen):
-        options = {"random_state": trial.seed} | (trial.oks if selector is OKS else {})
-        found = selector(kernels, **options, **chosen)
+        options = {"random_state": trial.seed} | (trial.oks if cls is OKS else {})
+        selector = cls(kernels, **options, **chosen)
         if C is None:
-            return found
-        return SelectedSVM(found, C=C, validation=trial.test, random_state=trial.seed)
+            return selector
+        return SelectedSVM(selector, C=C, validation=trial.test, random_state=trial.seed)
 
     return make
 
@@ -85,7 +85,6 @@ METHODS = {
     "SOM": Method(_selected(SOM), "beta", own_C=True),
     "OKS": Method(_selected(OKS), own_C=True),
 }
-RANDOM = ("SOM", "OKS")
 NATURAL = {"p": (2.0,)}  # ends of grids that nothing lies beyond
 
 
@@ -114,27 +113,27 @@ class Trial:
             kernels, inner = "precomputed", bank.restrict(train, resident=True)
             outer = np.ascontiguousarray(bank.rows(test)[:, :, train])
         models = [entry.make(kernels, self, **{entry.tuned: v}).fit(inner, y[train]) for v in values]
-        found = np.array([judged(model, outer, y[test]) for model in models])
-        return values[best_place(found[:, 0], found[:, 1])], models
+        accuracies, losses = zip(*(judged(model, outer, y[test]) for model in models), strict=True)
+        return values[best_place(np.array(accuracies), np.array(losses))], models
 
     def run(self, method, grids):
         """A method from the features on: the fitted estimator, the parameters chosen, and its work.
 
-        The work is kernel values computed (n (n + 1) / 2 for a matrix) and SVMs solved, tuning included.
+        The work, tuning included, is kernel values (n (n + 1) / 2 for a matrix) and SVMs solved.
         """
         entry, pair, chosen, tried = METHODS[method], self.pair, {}, []
         bank = self.bank() if entry.bank else None
         if entry.tuned:
             chosen[entry.tuned], tried = self.best_value(entry, grids[entry.tuned], bank)
         kernels, X = ("precomputed", bank) if entry.bank == "all" else (pair.kernels, pair.X_train)
-        given = {"C": grids["C"]} if entry.own_C else {}
-        model = entry.make(kernels, self, **given, **chosen).fit(X, pair.y_train)
-        values = [one.n_evaluations_ for one in (*tried, model) if hasattr(one, "n_evaluations_")]
+        grid = {"C": grids["C"]} if entry.own_C else {}
+        model = entry.make(kernels, self, **grid, **chosen).fit(X, pair.y_train)
+        models = (*tried, model)
+        values = [m.n_evaluations_ for m in models if hasattr(m, "n_evaluations_")]
         if bank is not None:  # what was tuned on its matrices computed nothing more
             n = bank.n_samples
             values = [*values[len(tried) :], bank.n_kernels * n * (n + 1) // 2]
-        work = {"kernel_values": sum(values)}
-        work["svms"] = sum(getattr(one, "n_solved_", 0) for one in (*tried, model))
+        work = {"kernel_values": sum(values), "svms": sum(getattr(m, "n_solved_", 0) for m in models)}
         return model, ({"C": model.C_} if entry.own_C else {}) | chosen, work
 
     def accuracy(self, model):
@@ -157,15 +156,11 @@ def warm_up():
 
 
 def compare(name, methods, seed, grids, pairs, oks=None):
-    """Several methods on the same pair, one after the other in one run.
+    """Several methods on the same pair, one after the other in one run (DataFrame).
 
     `grids` holds values of C, beta and p, `oks` delta and eta of `OKS`; the seed is that of what is held back
-    and of all draws.
-
-    Columns method, n_train, n_kernels, chance (share of the larger class that tests), seconds (from the
-    features on: kernels, tuning, training), kernel_values and svms (the work, as `Trial.run` counts it),
-    accuracy (on the test samples), kernel (the paper's number, from 1; 0 where there is none), C, beta and p
-    (as chosen; NaN for others).
+    and of all draws. chance: share of the larger class that tests; seconds: from the features on; kernel: the
+    paper's number, 0 where there is none; C, beta, p: as chosen, else NaN.
     """
     warm_up()
     pair = pairs[name]
@@ -184,16 +179,10 @@ def compare(name, methods, seed, grids, pairs, oks=None):
     return pd.DataFrame(rows)
 
 
-def edges(table, grids):
-    """Which choices of `compare` or `every_kernel` lie at an end of their grid, in words; warns of them."""
-    return protocol.edges(table, grids, NATURAL)
-
-
 def every_kernel(name, seed, grids, pairs):
     """Test accuracy of an SVM on each kernel alone, C by what is held back (figures 1 and 2).
 
-    Columns kernel (from 1), kernel_name, C, accuracy, accuracy_0 and accuracy_1 (on either half of the test
-    samples), mistaken (test samples that it errs on, as text).
+    accuracy_0 and accuracy_1 are on either half of the test samples, mistaken lists those that it errs on.
     """
     pair, rows = pairs[name], []
     trial = Trial(pair, seed)
@@ -210,38 +199,36 @@ def every_kernel(name, seed, grids, pairs):
 
 def every_kernel_again(sweep, split, names, grids, seeds, data):
     """`every_kernel` of some pairs on further splits; `split(seed)` gives the pairs."""
-    found = [pd.DataFrame()]
+    tables = [pd.DataFrame()]
     for seed in seeds:
         points = [{"name": n, "seed": seed, "grids": grids} for n in names]
         common = partial(_drawn, split, seed)
         table = sweep.frame(every_kernel, points, common=common, data=data)
-        found.append(table.drop(columns="grids", errors="ignore"))
-    return pd.concat(found, ignore_index=True)
+        tables.append(table.drop(columns="grids", errors="ignore"))
+    return pd.concat(tables, ignore_index=True)
 
 
-def pictures_of(name, pair, quality, one="HSV 1x1 chi2", other="words 3x1 chi2"):
+def pictures_of(name, pair, quality, first="HSV 1x1 chi2", second="words 3x1 chi2"):
     """Pictures of a pair of emoji, (n, 64, 64, 3), by title: of either label; of what two kernels mistake.
 
-    Of each label a training drawing of each thing; of the mistakes, by the table of `every_kernel`, test
-    drawings that only the first kernel errs on, only the other, and both.
+    Of each label a training drawing of each thing; mistakes by the table of `every_kernel`.
     """
     (train, test), sides = pair.drawings, {}
     for label, word in enumerate(name.partition(" ")[2].split("/")):
         rows = train[pair.y_train == label]
         sides[word] = rows[np.unique(pictures.emoji().thing[rows], return_index=True)[1]]
     text = quality.set_index("kernel_name")["mistaken"]
-    first, second = ({int(k) for k in text[kernel].split()} for kernel in (one, other))
-    errors = {f"only {one} errs": first - second, f"only {other} errs": second - first}
-    errors = {title: test[sorted(some)] for title, some in (errors | {"both err": first & second}).items()}
+    a, b = ({int(k) for k in text[kernel].split()} for kernel in (first, second))
+    errors = {f"only {first} errs": a - b, f"only {second} errs": b - a, "both err": a & b}
+    errors = {title: test[sorted(mistaken)] for title, mistaken in errors.items()}
     look = partial(pictures.emoji().on_backgrounds, random_state=pictures.SEED)
-    return (*({k: look(rows=rows).images for k, rows in some.items()} for some in (sides, errors)),)
+    return [{k: look(rows=rows).images for k, rows in group.items()} for group in (sides, errors)]
 
 
 def selections(name, method, n_epochs, seeds, beta, pairs, oks=None):
     """Kernels that a selector, "OKS" or "SOM", finds with many seeds, and what they cost.
 
-    `beta` of SOM is what `compare` chose on the same split. Columns seed, kernel (from 1), probability (its
-    q), evaluations (kernel values), updates, mistakes (share of the visits).
+    `beta` of SOM is what `compare` chose on the same split; mistakes are a share of the visits.
     """
     pair, rows = pairs[name], []
     source = Columns(with_widths(pair.kernels, pair.X_train), normalize=True)
@@ -250,11 +237,11 @@ def selections(name, method, n_epochs, seeds, beta, pairs, oks=None):
     if method == "SOM":
         rule = {"rule": som_pass, "delta": SOM_DELTA, "eta": -math.log(beta)}
     for seed in seeds:
-        found = solve_selection(source, samples, signs, n_epochs=n_epochs, shuffle=True, rng=seed, **rule)
-        row = {"seed": seed, "kernel": found.learner.best + 1}
-        row |= {"probability": float(found.kernel_probabilities.max())}
-        row |= {"evaluations": found.n_evaluations, "updates": found.n_updates}
-        rows.append(row | {"mistakes": found.learner.n_mistakes / found.learner.n_seen})
+        result = solve_selection(source, samples, signs, n_epochs=n_epochs, shuffle=True, rng=seed, **rule)
+        row = {"seed": seed, "kernel": result.learner.best + 1}
+        row |= {"probability": float(result.kernel_probabilities.max())}
+        row |= {"evaluations": result.n_evaluations, "updates": result.n_updates}
+        rows.append(row | {"mistakes": result.learner.n_mistakes / result.learner.n_seen})
     return pd.DataFrame(rows)
 
 
@@ -273,46 +260,45 @@ def _drawn(split, seed):
     return {"pairs": split(seed)}
 
 
-def compare_all(sweep, split, names, grids, seeds, data, repeated=RANDOM, oks=None):
+def compare_all(sweep, split, names, grids, seeds, data, repeated, oks=None):
     """Every method on the first split, those `repeated` on every one; `split(seed)` gives its pairs."""
-    found, asked = [], {"grids": grids, "oks": oks}
+    tables = []
     for seed in seeds:
         methods = list(METHODS if seed == seeds[0] else repeated)
-        points = [{"name": n, "methods": methods, "seed": seed, **asked} for n in names]
+        points = [{"name": n, "methods": methods, "seed": seed, "grids": grids, "oks": oks} for n in names]
         common = partial(_drawn, split, seed)
-        found.append(gathered(sweep, compare, points, "name", "seed", common=common, data=data))
-    return pd.concat(found, ignore_index=True)
+        tables.append(gathered(sweep, compare, points, "name", "seed", common=common, data=data))
+    return pd.concat(tables, ignore_index=True)
 
 
 def as_printed(table):
     """The comparison as the paper prints it: a row per pair and method, means over seeds.
 
-    Columns name, method, n_train, n_kernels, chance, accuracy, sd, kernel_values, svms, seconds, kernels,
-    chosen (of the first seed).
+    "chosen" is of the first seed.
     """
     chosen = table[["C", "beta", "p"]].apply(
         lambda row: ", ".join(f"{name}={value:g}" for name, value in row.dropna().items()), axis=1
     )
-    how = dict.fromkeys(("n_train", "n_kernels", "chance"), "first") | {"accuracy": "mean"}
-    told = {column: (column, what) for column, what in how.items()} | {"sd": ("accuracy", "std")}
-    told |= {column: (column, "mean") for column in ("kernel_values", "svms", "seconds")}
-    told["kernels"] = ("kernel", lambda k: ",".join(str(v) for v in sorted(k) if v))
-    told["chosen"] = ("chosen", "first")
-    return table.assign(chosen=chosen).groupby(["name", "method"], sort=False).agg(**told).reset_index()
+    columns = {column: (column, "first") for column in ("n_train", "n_kernels", "chance")}
+    columns |= {"accuracy": ("accuracy", "mean"), "sd": ("accuracy", "std")}
+    columns |= {column: (column, "mean") for column in ("kernel_values", "svms", "seconds")}
+    columns["kernels"] = ("kernel", lambda k: ",".join(str(v) for v in sorted(k) if v))
+    columns["chosen"] = ("chosen", "first")
+    return table.assign(chosen=chosen).groupby(["name", "method"], sort=False).agg(**columns).reset_index()
 
 
-def of_the_paper(told, paper):
+def of_the_paper(printed, paper):
     """The paper's accuracy for each row of `as_printed`, where the pairs are its own; else None."""
     name = "corel5k " + paper["task"].str.replace(" vs ", "/")
-    printed = paper.assign(name=name).set_index(["name", "method"])[["accuracy"]]
-    found = printed.reindex(pd.MultiIndex.from_frame(told[["name", "method"]])).reset_index(drop=True)
-    return None if found["accuracy"].isna().all() else found
+    theirs = paper.assign(name=name).set_index(["name", "method"])[["accuracy"]]
+    accuracy = theirs.reindex(pd.MultiIndex.from_frame(printed[["name", "method"]])).reset_index(drop=True)
+    return None if accuracy["accuracy"].isna().all() else accuracy
 
 
-def by_method(told):
+def by_method(printed):
     """Means over the pairs of `as_printed`, a row per method; "times OKS": ratio of seconds to OKS-SVM's."""
     columns = ["accuracy", "sd", "kernel_values", "svms", "seconds"]
-    out = told.groupby("method", sort=False)[columns].mean()
+    out = printed.groupby("method", sort=False)[columns].mean()
     return out.assign(**{"times OKS": out["seconds"] / out.loc["OKS", "seconds"]})
 
 

@@ -6,10 +6,16 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from companion import oks as experiments
 from companion import pictures
-from companion.oks import claims  # noqa: F401  the verdicts
+from companion.oks import (
+    claims,  # noqa: F401  the verdicts
+    compare,
+    settings,
+    tasks,
+    theorems,
+)
 from companion.plots import oks as draw
+from companion.protocol import edges, printed
 from companion.run.registry import figure
 from cuelearn import datasets
 from cuelearn.datasets import DataFileError
@@ -22,20 +28,20 @@ def pairs_of(run):
     """The pairs of labels of each table, the data they are of, and in words how they are split."""
     size = run.size
     names = {
-        "tab-1": experiments.pairs("keyword", size["n_pairs"], size["least"]),
-        "tab-2": experiments.pairs("category", size["n_pairs"], size["least"]),
-        "leaves": experiments.pairs("leaves", size["n_leaves"]),
+        "tab-1": tasks.pairs("keyword", size["n_pairs"], size["least"]),
+        "tab-2": tasks.pairs("category", size["n_pairs"], size["least"]),
+        "leaves": tasks.pairs("leaves", size["n_leaves"]),
     }
     emoji = pictures.emoji()
     data = {"tab-1": emoji, "tab-2": emoji, "leaves": datasets.load_leaves()}
     if run.data_tier == "original":
         try:
             data["tab-2"] = datasets.load_original("corel5k")
-            names["tab-2"] = list(experiments.ORIGINAL_TASKS)
+            names["tab-2"] = list(settings.ORIGINAL_TASKS)
         except DataFileError as error:
             print(f"{error} Categories of emoji in its place.")
     every = [name for table in names.values() for name in table]
-    further = experiments.pairs("leaves", size["more_leaves"])[size["n_leaves"] :]
+    further = tasks.pairs("leaves", size["more_leaves"])[size["n_leaves"] :]
     return SimpleNamespace(names=names, data=data, all=every, further=further)
 
 
@@ -43,7 +49,7 @@ def tasks_among(run, only, seed):
     """Some of the pairs, all for None, their things split into those that train and those that test."""
     pairs = pairs_of(run)
     names = [*pairs.all, *pairs.further]
-    return experiments.describe_pairs(names, seed, **run.size["pairs"], n_jobs=run.n_jobs, only=only)
+    return tasks.describe_pairs(names, seed, **run.size["pairs"], n_jobs=run.n_jobs, only=only)
 
 
 @cache
@@ -60,8 +66,8 @@ def data_of(run):
 @cache
 def splits(run):
     """Of each table, how its samples are split into training and test."""
-    tasks = tasks_of(run, run.seed).values()
-    drawings = np.concatenate([rows for task in tasks for rows in task.drawings]).astype(int)
+    drawings = [rows for task in tasks_of(run, run.seed).values() for rows in task.drawings]
+    drawings = np.concatenate(drawings).astype(int)
     n_things = np.unique(pictures.emoji().thing[drawings]).size
     n_views = run.size["pairs"]["n_views"]
     by_thing = f"split by thing, {n_things} in all; {n_views} views of each training drawing"
@@ -79,9 +85,7 @@ def every_kernel(run):
     grids = run.size["grids"]
     points = [{"name": name, "seed": run.seed, "grids": grids} for name in pairs_of(run).all]
     common = {"pairs": tasks_of(run, run.seed)}
-    table = run.sweep("every-kernel").frame(
-        experiments.every_kernel, points, common=common, data=data_of(run)
-    )
+    table = run.sweep("every-kernel").frame(compare.every_kernel, points, common=common, data=data_of(run))
     return table.drop(columns="grids")
 
 
@@ -101,7 +105,7 @@ def every_kernel_again(run):
         sweep = run.sweep("every-kernel")
         grids = run.size["grids"]
         split = partial(tasks_among, run, names)
-        again = experiments.every_kernel_again(sweep, split, names, grids, seeds, data_of(run))
+        again = compare.every_kernel_again(sweep, split, names, grids, seeds, data_of(run))
         tables.append(again)
     return pd.concat(tables, ignore_index=True)
 
@@ -117,7 +121,7 @@ def options_of_oks(run):
 @cache
 def every_method(run):
     """All methods on the first split; those of `repeated` on further ones."""
-    return experiments.compare_all(
+    return compare.compare_all(
         run.sweep("compare"),
         partial(tasks_of, run),
         pairs_of(run).all,
@@ -142,7 +146,7 @@ def sixty_kernels_on_one_pair(run):
     name = pairs_of(run).all[0]
     task = tasks_of(run, run.seed)[name]
     table = rows_of(every_kernel(run), [name])
-    sides, errors = experiments.pictures_of(name, task, table)
+    sides, errors = compare.pictures_of(name, task, table)
     n_train = task.y_train.size
     n_test = task.y_test.size
     note = f"{n_train} training samples, {n_test} test samples; "
@@ -175,7 +179,7 @@ def _best_and_worst(run, table, row, suffix=None):
     kind = everything["name"].str.split().str[0]
     kernels = everything[kind == names[0].split()[0]].drop(columns="mistaken")
     first_split = rows_of(kernels[kernels["seed"] == run.seed], names)
-    at_ends = experiments.edges(every_kernel(run), run.size["grids"])
+    at_ends = edges(every_kernel(run), run.size["grids"], compare.NATURAL)
     note = f"best and worst by test accuracy; {splits(run)[table]}; the first split is drawn. "
     note += f"At the ends of grids: {at_ends or 'none'}"
     drawing = draw.extremes(first_split, every_method(run))
@@ -265,7 +269,7 @@ def _note_on_methods(run):
 @cache
 def _as_printed(run, table):
     runs = every_method(run)
-    return experiments.as_printed(rows_of(runs, pairs_of(run).names[table]))
+    return compare.as_printed(rows_of(runs, pairs_of(run).names[table]))
 
 
 def _table_of_methods(run, number):
@@ -274,16 +278,16 @@ def _table_of_methods(run, number):
     row = f"oks-{table}"
     pairs = pairs_of(run)
     data = pairs.data[table]
-    paper = experiments.printed(number)
+    paper = printed(row)
     note = _note_on_methods(run)
     split = splits(run)[table]
-    methods = experiments.by_method(_as_printed(run, table))
+    methods = compare.by_method(_as_printed(run, table))
     means = f"{note}Means over {len(pairs.names[table])} pairs, the paper's over three. {split}"
-    beside = experiments.beside(paper, methods.index)
+    beside = compare.beside(paper, methods.index)
     run.save_table(methods, row, provenance=data, paper=beside, note=means)
-    at_ends = experiments.edges(every_method(run), run.size["grids"])
+    at_ends = edges(every_method(run), run.size["grids"], compare.NATURAL)
     each = f"{note}chosen: on the first split. {split}. At the ends of grids: {at_ends or 'none'}"
-    beside = experiments.of_the_paper(_as_printed(run, table), paper)
+    beside = compare.of_the_paper(_as_printed(run, table), paper)
     run.save_table(_as_printed(run, table), row, "pairs", provenance=data, paper=beside, note=each)
 
 
@@ -372,11 +376,11 @@ def kernels_chosen_by_oks_and_som(run):
                 point |= {"seeds": seeds, "beta": beta[name], "oks": options_of_oks(run)}
                 points.append(point)
     common = {"pairs": tasks_of(run, run.seed)}
-    chosen = run.sweep("selections").frame(experiments.selections, points, common=common, data=data_of(run))
+    chosen = run.sweep("selections").frame(compare.selections, points, common=common, data=data_of(run))
     accuracies = every_kernel(run)[["name", "kernel", "kernel_name", "accuracy"]]
     chosen = chosen.drop(columns=["seeds", "beta", "oks"]).merge(accuracies, on=["name", "kernel"])
-    printed = pd.concat([_as_printed(run, table) for table in pairs.names])
-    musvm = printed[printed["method"] == "MuSVM"].set_index("name")["accuracy"].to_dict()
+    means = pd.concat([_as_printed(run, table) for table in pairs.names])
+    musvm = means[means["method"] == "MuSVM"].set_index("name")["accuracy"].to_dict()
     note = (
         f"means of {size['seeds']} seeds, of two passes {size['judged']}; OKS: delta {run.delta}, eta "
         f"{run.eta}; SOM: delta 0.2, beta on things held back; MuSVM: mean of its splits"
@@ -412,7 +416,7 @@ def probabilities_over_the_visits(run):
     points = [{"name": name, "seed": run.seed, **options_of_oks(run), "n_epochs": n} for n in passes]
     common = {"pairs": tasks_of(run, run.seed)}
     sweep = run.sweep("probabilities")
-    weights = sweep.run(experiments.probabilities, points, common=common, data=data_of(run))
+    weights = sweep.run(compare.probabilities, points, common=common, data=data_of(run))
     drawn = {f"{name}, {n} passes": table for n, table in zip(passes, weights, strict=True)}
     drawing = draw.probabilities(drawn, rows_of(every_kernel(run), [name]))
     note = f"one run; {task.y_train.size} samples, delta {run.delta}, eta {run.eta}, seed {run.seed}"
@@ -442,7 +446,7 @@ def _streams(run, size, **values):
     """Points of the streams: every kind, seed and length, long ones first."""
     return [
         {"kind": kind, "n_samples": n, "seed": seed, **values}
-        for kind in experiments.KINDS
+        for kind in theorems.KINDS
         for seed in range(run.seed, run.seed + size["seeds"])
         for n in size["n_samples"][::-1]
     ]
@@ -454,11 +458,11 @@ def mistakes_and_their_bound(run):
     size = run.size["mistakes"]
     pendigits = datasets.load_pendigits()
     points = _streams(run, size, deltas=[0.2, 0.5], draws=size["draws"])
-    table = run.sweep("theorem-3").frame(experiments.mistakes_at, points, data=pendigits)
+    table = run.sweep("theorem-3").frame(theorems.mistakes_at, points, data=pendigits)
     by = ["kind", "n_samples", "seed", "delta"]
-    table = experiments.expectations(table.drop(columns="deltas"), "mistakes", by)
+    table = theorems.expectations(table.drop(columns="deltas"), "mistakes", by)
     note = f"{size['seeds']} streams of each kind, eight kernels, means over {size['draws']} draws of kernels"
-    data = [pendigits, experiments.STREAMS]
+    data = [pendigits, theorems.STREAMS]
     run.save_figure(draw.mistake_bound(table), "oks-thm-3", table, provenance=data, note=note)
 
 
@@ -493,11 +497,11 @@ def regret_and_its_bound(run):
         for loss in ("hinge", "logistic", "square")
         for delta, radius in ((0.5, 1.0), (0.2, 4.0))
     ]
-    table = run.sweep("theorem-1").frame(experiments.regret_against_bound, points, data=pendigits)
+    table = run.sweep("theorem-1").frame(theorems.regret_against_bound, points, data=pendigits)
     by = ["kind", "loss", "n_samples", "seed", "delta", "radius"]
-    table = experiments.expectations(table, "losses", by)
+    table = theorems.expectations(table, "losses", by)
     note = f"{size['seeds']} streams of each kind, eight kernels, means over {size['draws']} draws of kernels"
-    data = [pendigits, experiments.STREAMS]
+    data = [pendigits, theorems.STREAMS]
     run.save_figure(draw.regret_bounds(table), "oks-thm-1", table, provenance=data, note=note)
 
 
@@ -522,11 +526,11 @@ def excess_of_the_chosen_kernel(run):
         for kind in ("pendigits", "one useful")
         for seed in range(run.seed, run.seed + size["seeds"])
     ]
-    table = run.sweep("corollary-2").frame(experiments.quality_at, points, data=pendigits)
-    table = experiments.quantiles(table, (0.5, 0.2, 0.1))
+    table = run.sweep("corollary-2").frame(theorems.quality_at, points, data=pendigits)
+    table = theorems.quantiles(table, (0.5, 0.2, 0.1))
     note = f"{size['seeds']} streams of each kind, eight kernels, "
     note += f"quantiles over {size['draws']} draws of kernels"
-    data = [pendigits, experiments.STREAMS]
+    data = [pendigits, theorems.STREAMS]
     run.save_figure(draw.selection_quality(table), "oks-cor-2", table, provenance=data, note=note)
 
 

@@ -1,12 +1,11 @@
 """Pairs of keywords and of categories of emoji, 15 kinds of features times four kernels; pairs of leaves.
 
-The rule: a label takes part if 100 drawings of ten families or more have it (`full`: 60 of eight), and a pair
-if as much is left on either side without the things that have both. Of these pairs a seed draws one after the
+A label takes part if 100 drawings of ten families or more have it (`full`: 60 of eight), and a pair if as
+much is left on either side without the things that have both. Of these pairs a seed draws one after the
 other, no label twice. The side with more drawings is cut to the other's number, so that chance is one half; a
 third of the families tests. Of the hundred species of leaves a seed draws groups of four, and a pair is one
 group against the next, with four kernels on each of three cues; a third of the leaves of each species tests.
-When the groups are used up, the species are drawn anew.
-The papers' own pairs are those of Corel5k.
+When the groups are used up, the species are drawn anew. The papers' own pairs are those of Corel5k.
 """
 
 from functools import cache, lru_cache
@@ -32,9 +31,9 @@ GROUP = 4  # species on either side of a pair of leaves
 class Pair(NamedTuple):
     """A binary task, labels 0 and 1; `kernels` are (name, kernel, columns) with numbers for scale.
 
-    `families` of the training samples are on one side wherever one of `held_parts` is held back. `half` of
-    each test sample, 0 or 1: what is found on one half can be judged on the other.
-    `drawings` are the rows of the emoji that train, then those that test.
+    `families` of the training samples are on one side wherever one of `held_parts` is held back; `half` of
+    each test sample, 0 or 1: what is ranked on one half is judged on the other; `drawings`: rows of the
+    emoji.
     """
 
     X_train: np.ndarray
@@ -57,37 +56,36 @@ def _labelled(kind):
     return names.tolist(), emoji().subgroup[:, None] == names
 
 
-def _only(kind, one, other=None):
+def _only(kind, label, other=None):
     """Things that have a label and not the other."""
     names, has = _labelled(kind)
-    mine = has[:, names.index(one)]
-    return things(among=mine if other is None else mine & ~has[:, names.index(other)])
+    among = has[:, names.index(label)]
+    return things(among=among if other is None else among & ~has[:, names.index(other)])
 
 
-def _many(some, least):
+def _many(side, least):
     """Whether things are enough for one side of a pair."""
-    enough = emoji().n_drawings()[some].sum() >= least[0]
-    return enough and np.unique(emoji().family[some]).size >= least[1]
+    enough = emoji().n_drawings()[side].sum() >= least[0]
+    return enough and np.unique(emoji().family[side]).size >= least[1]
 
 
 @cache
 def pairs(kind, n, least=LEAST):
     """The first n tasks of the rule, such as "keyword bird/fruit", where there are as many.
 
-    Of kind "keyword" or "category", or "leaves": "leaves 3/4" are the third and the fourth group of species.
-    Up to "leaves 23/24" no species is in two of them.
+    Of kind "keyword", "category", or "leaves": "leaves 3/4" are the third and the fourth group of species.
     """
     if kind == "leaves":
         return [f"leaves {k}/{k + 1}" for k in range(1, 2 * n, 2)]
     labels = [name for name in _labelled(kind)[0] if _many(_only(kind, name), least)]
     fit = combinations(labels, 2)
     fit = [p for p in fit if all(_many(_only(kind, *sides), least) for sides in (p, p[::-1]))]
-    found, taken = [], set()
+    chosen, taken = [], set()
     for k in np.random.default_rng([SEED, kind == "keyword"]).permutation(len(fit)):
         if not taken & {*fit[k]}:
-            found.append(f"{kind} {'/'.join(fit[k])}")
+            chosen.append(f"{kind} {'/'.join(fit[k])}")
             taken |= {*fit[k]}
-    return found[:n]
+    return chosen[:n]
 
 
 def apart(labels, groups, n_parts, rng):
@@ -114,8 +112,8 @@ def _halves(labels, groups, rng):
 def drawings(name, n_drawings, rng):
     """Rows of a pair's drawings, as many on either side, n_drawings at most, and their labels."""
     kind, _, rest = name.partition(" ")
-    one, two = rest.split("/")
-    sides = [rng.permutation(drawings_of(_only(kind, *p))) for p in ((one, two), (two, one))]
+    words = rest.split("/")
+    sides = [rng.permutation(drawings_of(_only(kind, *pair))) for pair in (words, words[::-1])]
     n = min(n_drawings, *map(len, sides))
     return np.concatenate([side[:n] for side in sides]), np.repeat([0, 1], n)
 
@@ -129,9 +127,9 @@ def _widths(kernels, X):
 def _of_corel5k(name, n_pictures, rng):
     """Images with one of two keywords, not both, described by their visual terms."""
     data = load_set("corel5k")
-    one, two = (list(data.target_names).index(word) for word in name.partition(" ")[2].split("/"))
-    rows = np.flatnonzero(data.y[:, one] != data.y[:, two])
-    labels = data.y[rows, two].astype(np.int64)
+    first, second = (list(data.target_names).index(word) for word in name.partition(" ")[2].split("/"))
+    rows = np.flatnonzero(data.y[:, first] != data.y[:, second])
+    labels = data.y[rows, second].astype(np.int64)
     train, test = apart(labels, rows, TENTH, rng)
     train, X = rng.permutation(train)[:n_pictures], data.X[rows].astype(np.float64)
     kernels = _widths(kind_kernels({"terms": slice(0, 499)}), X[train])
@@ -161,10 +159,7 @@ def _of_leaves(name, rng):
 
 @lru_cache(maxsize=1)
 def _emoji_of(places, n_drawings, n_views, n_jobs):
-    """Drawings and labels by name of a pair, all the drawings, their description: the same for every split.
-
-    `places` are the names with their numbers.
-    """
+    """Drawings and labels by name of a pair, all drawings, their description: the same for every split."""
     parts = {n: drawings(n, n_drawings, np.random.default_rng([SEED, 4, k])) for k, n in places}
     union = np.unique(np.concatenate([rows for rows, _ in parts.values()]))
     return parts, union, described(union, KIND_CUES, n_views=n_views, n_jobs=n_jobs)
@@ -173,11 +168,9 @@ def _emoji_of(places, n_drawings, n_views, n_jobs):
 def describe_pairs(names, seed, n_drawings, n_views=1, n_pictures=None, n_jobs=1, only=None):
     """A `Pair` for each task, by name; emoji from one description of all drawings in any of them.
 
-    `only`: some of the names; the others have no part in the result but their streams of random numbers.
-
-    `n_drawings` of emoji are taken on either side, `n_pictures` of Corel5k train, at most.
-    The seed is of the splits by family. Training samples are all views of a drawing, in an order drawn at
-    random; test samples the drawings themselves.
+    `n_drawings` of emoji are taken on either side, `n_pictures` of Corel5k train, at most. The seed is of the
+    splits by family. Training samples are all views of a drawing, in a random order; test samples the
+    drawings themselves. `only` some of the names are described.
     """
     rngs = {name: np.random.default_rng([seed, 6, k]) for k, name in enumerate(names)}
     own = {"corel5k": lambda name, rng: _of_corel5k(name, n_pictures, rng), "leaves": _of_leaves}
@@ -198,9 +191,11 @@ def describe_pairs(names, seed, n_drawings, n_views=1, n_pictures=None, n_jobs=1
         )
         train, view = np.divmod(train, n_views)
         place = np.searchsorted(union, rows)
-        mine, theirs = X[place[train], view], X[place[test], 0]
+        X_train, X_test = X[place[train], view], X[place[test], 0]
         half = _halves(labels[test], families[test], rngs[name])
-        how = {"kernels": _widths(kind_kernels(data.cues), mine), "families": families[train], "half": half}
+        kernels = _widths(kind_kernels(data.cues), X_train)
         sides = rows[train], rows[test]
-        out[name] = Pair(mine, labels[train], theirs, labels[test], drawings=sides, **how)
+        out[name] = Pair(
+            X_train, labels[train], X_test, labels[test], kernels, families[train], half, drawings=sides
+        )
     return out

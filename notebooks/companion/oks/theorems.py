@@ -1,9 +1,9 @@
 """Theorems 1 and 3 and corollary 2 of the OKS paper, measured on real and random streams.
 
 The bounds speak of every kernel's predictor at every visit, the algorithms evaluate only the one they draw.
-So a run is gone over again: the coefficients that its visits added give all outputs before a visit, what they
-drew and lost gives the weights. Comparators enter with a certified lower bound, L and G are the largest loss
-and slope met.
+So a run is replayed: the coefficients that its visits added give all outputs before a visit, what they drew
+and lost gives the weights. Comparators enter with a certified lower bound, L and G are the largest loss and
+slope met.
 """
 
 import math
@@ -49,9 +49,8 @@ class Stream(NamedTuple):
 def stream_of(kind, n_samples, seed, n_held=0):
     """A `Stream` of independent samples with eight kernels; those of one seed begin with the same samples.
 
-    "pendigits": odd against even digits, a linear and a Gaussian kernel on each of the four representations.
-    Simulated, with Gaussian kernels: "random", labels that no kernel explains; "one useful", only the first
-    does.
+    "pendigits": odd against even digits, a linear and a Gaussian kernel on each of four representations.
+    Simulated, with Gaussian kernels: "random", labels that no kernel explains; "one useful", only the first.
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
@@ -142,11 +141,9 @@ def least_loss(kernel, signs, step, loss="hinge", *, tol=1e-3, start=None, max_r
     r"""The least :math:`\sum_t \ell(f(x_t), y_t) + \|f\|^2/(2\lambda)` of a kernel's functions, from below.
 
     By weak duality :math:`-\sum_t \ell^*(-y_t a_t) - \tfrac\lambda2 \|\sum_t y_t a_t k(x_t, \cdot)\|^2` never
-    exceeds it. Hinge: an SVM without bias, by `solve_reference` from a dual point `start`, to a relative gap
-    `tol` or for `max_rounds`. Square: Cholesky. Logistic: accelerated gradient descent among the kernel's
-    functions.
-
-    Returns the bound, the coefficients (n,) of a function whose value is within the gap, and the point a.
+    exceeds it. Hinge: an SVM without bias from a dual point `start`, to a relative gap `tol` or for
+    `max_rounds`. Square: Cholesky. Logistic: accelerated gradient descent. Returns the bound, the
+    coefficients (n,) of a function whose value is within the gap, and the point a.
     """
     n = signs.size
     if loss == "hinge":
@@ -244,13 +241,11 @@ def _all_losses(stream, draws, seed, loss, delta, eta, step):
 def mistakes_against_bound(kind, n_samples, seed, delta=0.2, draws=30, radius=4.0):
     r"""Theorem 3 on `draws` passes of Algorithm 2: theorem 1 with mistakes for losses on the left.
 
-    On the right stands the hinge loss, and L = G = 1. The step changes nothing that the algorithm does, so
-    the bound is the least over :math:`\lambda = r / \sqrt{mT}` with r of `RADII`.
-
-    A row per run: run, mistakes (the sum in the expectation), drawn_mistakes, bound, bound_step (its lambda),
-    loss (the least hinge loss over all functions of norm at most r = `radius`, from below), allowed (what the
-    theorem lets the mistakes exceed that loss by, :math:`r\sqrt{mT/\delta} + \sqrt{2mT\ln m/(1-\delta)}`),
-    delta, radius, n_kernels.
+    The right has the hinge loss, and L = G = 1. The step changes nothing that the algorithm does, so the
+    bound is the least over :math:`\lambda = r / \sqrt{mT}` with r of `RADII`. A row per run; mistakes: the
+    sum in the expectation; bound_step: the bound's lambda; loss: the least hinge loss over all functions of
+    norm at most r = `radius`, from below; allowed: what the theorem lets the mistakes exceed that loss by,
+    :math:`r\sqrt{mT/\delta} + \sqrt{2mT\ln m/(1-\delta)}`.
     """
     stream = stream_of(kind, n_samples, seed)
     m, T = len(stream.stack), n_samples
@@ -259,12 +254,12 @@ def mistakes_against_bound(kind, n_samples, seed, delta=0.2, draws=30, radius=4.
     bounds = values.min(axis=0) + np.array([surplus(m, T, delta, eta, step) for step in steps])
     best = int(np.argmin(bounds))
     mistakes, drawn, *_ = _all_losses(stream, draws, seed, "mistake", delta, eta, 1.0)
-    found = {"run": np.arange(draws), "mistakes": mistakes, "drawn_mistakes": drawn}
+    row = {"run": np.arange(draws), "mistakes": mistakes, "drawn_mistakes": drawn}
     # Lagrange: sum of losses >= value - radius^2 / (2 lambda) in the ball, for every lambda
     loss = max(0.0, float((values - 0.5 * radius**2 / steps).max(axis=1).min()))
     allowed = radius * math.sqrt(m * T / delta) + 2.0 * math.log(m) / eta
-    found |= {"bound": bounds[best], "bound_step": steps[best], "loss": loss, "allowed": allowed}
-    return pd.DataFrame(found | {"delta": delta, "radius": radius, "n_kernels": m})
+    row |= {"bound": bounds[best], "bound_step": steps[best], "loss": loss, "allowed": allowed}
+    return pd.DataFrame(row | {"delta": delta, "radius": radius, "n_kernels": m})
 
 
 def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radius=1.0):
@@ -275,20 +270,18 @@ def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radiu
               + \frac{\lambda m T G^2}{2\delta} + \frac{\eta m T L^2}{2(1-\delta)} + \frac{\ln m}{\eta}
 
     with :math:`\eta = \sqrt{2(1-\delta)\ln m/(mT)}` and :math:`\lambda = r\sqrt{\delta/(mT)}`, r = `radius`,
-    which balances the terms for a comparator of norm r where slopes are at most 1.
-
-    A row per run: run, losses (the sum in the expectation), drawn_losses, bound, comparator (the minimum,
-    from below), largest (L), slope (G), step (lambda), delta, radius, n_kernels.
+    which balances the terms for a comparator of norm r where slopes are at most 1. A row per run; losses: the
+    sum in the expectation; comparator: the minimum, from below; largest: L; slope: G; step: lambda.
     """
     stream = stream_of(kind, n_samples, seed)
     m, T = len(stream.stack), n_samples
     eta, step = weights_step(m, T, delta), radius * math.sqrt(delta / (m * T))
     value = float(_least_losses(kind, T, seed, loss, (step,)).min())
     losses, drawn, L, G = _all_losses(stream, draws, seed, loss, delta, eta, step)
-    found = {"run": np.arange(draws), "losses": losses, "drawn_losses": drawn}
-    found |= {"bound": value + surplus(m, T, delta, eta, step, G, L), "comparator": value}
-    found |= {"largest": L, "slope": G, "step": step}
-    return pd.DataFrame(found | {"delta": delta, "radius": radius, "n_kernels": m})
+    row = {"run": np.arange(draws), "losses": losses, "drawn_losses": drawn}
+    row |= {"bound": value + surplus(m, T, delta, eta, step, G, L), "comparator": value}
+    row |= {"largest": L, "slope": G, "step": step}
+    return pd.DataFrame(row | {"delta": delta, "radius": radius, "n_kernels": m})
 
 
 def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0.2, draws=100):
@@ -298,12 +291,10 @@ def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0
     :math:`O(1/(\epsilon\sqrt T))` of the best. By theorem 1 and Markov's inequality the excess is at most
     :math:`b/\epsilon`: b is the mean loss of any f, less the best, and the theorem's further terms over T.
     (The proof draws a random round in place of T.) Every run takes T = `n_visits` of `n_samples` at random,
-    from which `batch_predictors` learn; steps as in `regret_against_bound`, balanced for the norm of the best
-    of these.
+    from which `batch_predictors` learn; steps balanced for the norm of the best of these.
 
-    A row per run: run, drawn, largest (excess of the predictor of the kernel drawn from q_T, and of the
-    largest in q_T, over best_loss), drawn_kernel, largest_kernel, best_loss, best_kernel, best_norm, bound
-    (b, least over the batch predictors and f = 0; L is the largest loss of a drawn kernel).
+    A row per run; drawn, largest: excess of the predictor of the kernel drawn from q_T, and of the largest in
+    q_T; bound: b, least over the batch predictors and f = 0, with L the largest loss of a drawn kernel.
     """
     if n_visits > n_samples:
         raise ValueError(f"n_visits must be at most n_samples, {n_samples}, got {n_visits}")
@@ -322,15 +313,15 @@ def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0
     q = np.array([r.kernel_probabilities for r in results])
     uniforms = np.random.default_rng([seed, T, 16]).random(draws)
     drawn = np.minimum((np.cumsum(q, axis=1) <= uniforms[:, None]).sum(axis=1), m - 1)
-    found = {"run": np.arange(draws)}
+    row = {"run": np.arange(draws)}
     sides = {"drawn": drawn, "largest": q.argmax(axis=1)}
-    found |= {side: excess[found["run"], j] for side, j in sides.items()}
-    found |= {f"{side}_kernel": np.array(stream.names)[j] for side, j in sides.items()}
-    found |= {f"best_{what}": best[what] for what in ("loss", "kernel", "norm")}
+    row |= {side: excess[row["run"], j] for side, j in sides.items()}
+    row |= {f"{side}_kernel": np.array(stream.names)[j] for side, j in sides.items()}
+    row |= {f"best_{name}": best[name] for name in ("loss", "kernel", "norm")}
     of_batch = float((batch["loss"] + batch["norm"] ** 2 / (2.0 * step * T)).min())
     comparator = min(1.0, of_batch) - best["loss"]  # f = 0 has the loss 1
     bound = comparator + surplus(m, T, delta, eta, step, largest=float(own.max())) / T
-    return pd.DataFrame(found | {"bound": bound})
+    return pd.DataFrame(row | {"bound": bound})
 
 
 def mistakes_at(deltas, **point):
@@ -358,8 +349,7 @@ def expectations(table, value, by):
 def quantiles(table, epsilons):
     """Excess of `selection_quality` that is not passed with probability 1 - epsilon, over the runs.
 
-    Columns kind, n_visits, seed, epsilon, drawn, largest, bound (b over epsilon), drawn_best, largest_best
-    (shares of runs with the best predictor's kernel), runs.
+    bound: b over epsilon; drawn_best, largest_best: shares of runs with the best predictor's kernel.
     """
     rows, by, sides = [], ["kind", "n_visits", "seed"], ("drawn", "largest")
     for key, part in table.groupby(by, sort=False):

@@ -604,6 +604,37 @@ class Results:
         found = {"figure": figure, "unit": claims().loc[self.claim, "unit"], "data": data, "tier": tier}
         return found | more
 
+    def mean(self, figure, *values, of=None, **options):
+        """`judge_mean` of the claim on the data of a figure; undecided where there is no run to judge by.
+
+        `of` and `options` as in `about`.
+        """
+        options = self.about(figure, of, **options)
+        if not len(values[0]):
+            return self._without_runs(options)
+        return judge_mean(self.claim, *values, **options)
+
+    def slope(self, figure, x, y, of=None, *, runs, **options):
+        """`judge_slope` over runs, likewise; undecided where no run has a slope."""
+        options = self.about(figure, of, **options)
+        runs = np.asarray(runs)
+        if not any(np.unique(np.asarray(x)[runs == run]).size > 2 for run in np.unique(runs)):
+            return self._without_runs(options)
+        return judge_slope(self.claim, x, y, runs=runs, **options)
+
+    def _without_runs(self, options):
+        options = {name: value for name, value in options.items() if name in Verdict._fields}
+        text = _joined(options.pop("text", ""), "No run is left to judge by.")
+        return Verdict(self.claim, "undecided", math.nan, p=1.0, text=text, **options)
+
+    def bound(self, figure, measured, bound, of=None, **options):
+        """`judge_bound` of the claim on the data of a figure."""
+        return judge_bound(self.claim, measured, bound, **self.about(figure, of, **options))
+
+    def exact(self, figure, true, of=None, **options):
+        """`judge_exact` of the claim on the data of a figure."""
+        return judge_exact(self.claim, true, **self.about(figure, of, **options))
+
 
 def judge(claim, directory=CHECKOUT / "figures" / "reference"):
     """The verdict on one claim, computed from the tables beside the figures in `directory`.
