@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from companion import mkl, pictures, protocol
-from companion.mkl import runs, tasks
+from companion import pictures, protocol
+from companion.mkl import rivals, runs, tasks
 from companion.mkl.claims_batch import reached
 from cuelearn.datasets import EMOJI_CUES
 from cuelearn.kernels import RBF, KernelBank, distance_matrix
@@ -20,20 +20,20 @@ from cuelearn.mkl.problem import MKLProblem
     ("name", "n_kernels"), [("mfeat-6", 6), ("pendigits-4", 4), ("mnist-12", 12), ("leaves-18", 18)]
 )
 def test_kernel_sets(name, n_kernels):
-    triples = mkl.kernel_set(name, mkl.load_data(name))
+    triples = tasks.kernel_set(name, tasks.load_data(name))
     assert len(triples) == n_kernels and len({t[0] for t in triples}) == n_kernels
 
 
 def test_objects_split_by_drawing_and_smaller_parts_are_nested():
     n = np.arange(3 * 8 * 2)
     shown = tasks.Pictures(None, n // 16, list("abc"), n // 2, n // 2, n % 2)
-    train, test = mkl.picture_split(shown, "objects", 10, 0)
+    train, test = tasks.picture_split(shown, "objects", 10, 0)
     assert np.bincount(shown.labels[train]).tolist() == [10] * 3
     assert np.bincount(shown.labels[test]).tolist() == [3] * 3 and (shown.view[test] == 0).all()
     assert not set(shown.drawing[train]) & set(shown.drawing[test])
-    fewer, same = mkl.picture_split(shown, "objects", 2, 0)
+    fewer, same = tasks.picture_split(shown, "objects", 2, 0)
     assert np.array_equal(same, test) and set(fewer) < set(train) and (shown.view[fewer] == 0).all()
-    assert not np.array_equal(mkl.picture_split(shown, "objects", 10, 1)[1], test)
+    assert not np.array_equal(tasks.picture_split(shown, "objects", 10, 1)[1], test)
 
 
 def test_categories_are_tested_on_things_never_seen():
@@ -45,9 +45,9 @@ def test_categories_are_tested_on_things_never_seen():
     assert not np.isin(things, pictures.word_things()).any()
     n = np.arange(2 * 8 * 5)
     shown = tasks.Pictures(None, n // 40, list("ab"), n // 5, n, np.zeros_like(n))
-    train, test = mkl.picture_split(shown, "categories", 30, 0)
+    train, test = tasks.picture_split(shown, "categories", 30, 0)
     assert (train.size, test.size) == (60, 20) and not set(shown.group[train]) & set(shown.group[test])
-    assert set(mkl.picture_split(shown, "categories", 7, 0)[0]) < set(train)
+    assert set(tasks.picture_split(shown, "categories", 7, 0)[0]) < set(train)
 
 
 def test_kernels_of_pictures_have_the_mean_rule(monkeypatch):
@@ -58,7 +58,7 @@ def test_kernels_of_pictures_have_the_mean_rule(monkeypatch):
     monkeypatch.setattr(tasks, "load_pictures", lambda *key: shown)
     load = tasks.load_picture_task.__wrapped__
     task = load("objects-4", 20, 5, 3)
-    train, test = mkl.picture_split(shown, "objects", 5, 3)
+    train, test = tasks.picture_split(shown, "objects", 5, 3)
     assert task.bank.names == list(EMOJI_CUES) and task.test_labels.size == 5 and task.n_classes == 4
     inside = distances[7][np.ix_(train, train)]
     mean = inside.sum() / (20 * 19)
@@ -72,37 +72,37 @@ def test_kernels_of_pictures_have_the_mean_rule(monkeypatch):
     for count in (35, 140, 1400):
         many = load("objects-4-1400", 20, 5, 3, count).bank
         assert many.n_kernels == count and len(set(many.names)) == count
-    among = mkl.kernels_among(["HSV 1x1", "average"], "objects", 4, 2)
+    among = tasks.kernels_among(["HSV 1x1", "average"], "objects", 4, 2)
     assert among["HSV 1x1"].shape == (16, 16) and np.allclose(np.diag(among["average"]), 1)
 
 
 def test_splits_are_stratified_disjoint_and_seeded():
-    task = mkl.load_task("mfeat-6", 100, 300, 3)
+    task = tasks.load_task("mfeat-6", 100, 300, 3)
     assert np.bincount(task.labels).tolist() == [10] * 10 and task.test_labels.size == 300
-    again = mkl.load_task.__wrapped__("mfeat-6", 100, 300, 3)
+    again = tasks.load_task.__wrapped__("mfeat-6", 100, 300, 3)
     assert np.array_equal(task.bank.stack, again.bank.stack) and np.array_equal(task.labels, again.labels)
-    other = mkl.load_task("mfeat-6", 100, 300, 4)
+    other = tasks.load_task("mfeat-6", 100, 300, 4)
     assert not np.array_equal(task.labels, other.labels)
 
 
 def test_scaling_uses_the_training_part_only():
-    small = mkl.load_task("mfeat-6", 100, 300, 0)
-    fewer_tests = mkl.load_task("mfeat-6", 100, 5, 0)
+    small = tasks.load_task("mfeat-6", 100, 300, 0)
+    fewer_tests = tasks.load_task("mfeat-6", 100, 5, 0)
     assert np.array_equal(small.bank.stack, fewer_tests.bank.stack)
 
 
 def test_curves_measure_what_they_say():
-    curve = mkl.training_curve("OBSCURE", 20, 0, 10.0, 1.25, task="mfeat-6", n_train=100, n_test=300)
+    curve = runs.training_curve("OBSCURE", 20, 0, 10.0, 1.25, task="mfeat-6", n_train=100, n_test=300)
     assert curve["seconds"].is_monotonic_increasing and curve["epoch"].iloc[-1] <= 25
     assert curve["test_error"].between(0, 1).all() and curve["test_error"].iloc[-1] < 0.1
     assert (curve["dual_gap"] >= 0).all()
-    exact = mkl.optimum(10.0, 1.25, task="mfeat-6", n_train=100, seed=0)
+    exact = runs.optimum(10.0, 1.25, task="mfeat-6", n_train=100, seed=0)
     assert exact["lower"] <= exact["objective"] <= curve["objective"].min() * (1 + 1e-6)
-    assert (mkl.suboptimality(curve, exact["lower"]) >= 0).all()
+    assert (runs.suboptimality(curve, exact["lower"]) >= 0).all()
 
 
 def test_leaves_have_three_samples_a_species_and_wider_kernels_are_larger():
-    task = mkl.get_task("leaves-18", 300, 10_000, 0)
+    task = tasks.get_task("leaves-18", 300, 10_000, 0)
     assert np.bincount(task.labels).tolist() == [3] * 100 and task.test_labels.size == 1300
     sums = task.bank.stack.sum(axis=(1, 2)).reshape(3, 2, 3)  # cue, distance, width
     assert (np.diff(sums, axis=2) > 0).all()
@@ -113,7 +113,7 @@ def test_leaves_have_three_samples_a_species_and_wider_kernels_are_larger():
     reason="scene15 is not there",
 )
 def test_scenes_are_a_task_like_leaves():
-    task = mkl.get_task("scene15-18", 150, 300, 0)
+    task = tasks.get_task("scene15-18", 150, 300, 0)
     assert np.bincount(task.labels).min() >= 6 and task.test_labels.size == 300 and task.n_classes == 15
     sums = task.bank.stack.sum(axis=(1, 2)).reshape(3, 2, 3)  # cue, distance, width
     assert (np.diff(sums, axis=2) > 0).all()
@@ -127,10 +127,10 @@ def test_a_loss_that_no_kernel_can_end_does_not_keep_a_run_from_converging(monke
     assert runs.alike(bank, labels) == 2 and runs.alike(bank, np.zeros(30)) == 0
     task = protocol.Task(bank, labels, bank.cross(X), labels, 3)
     monkeypatch.setattr(runs, "loaded", lambda seed, p, **where: (task, MKLProblem(bank, labels, 3, p=p)))
-    found = mkl.online_run(1.5, 5, 400, 0)
+    found = runs.online_run(1.5, 5, 400, 0)
     assert found["converged"] and found["alike"] == 2 and found["visits"] == 30 * found["epochs"] < 30 * 400
     monkeypatch.setattr(runs, "alike", lambda *_: 0)
-    never = mkl.online_run(1.5, 5, 400, 0)
+    never = runs.online_run(1.5, 5, 400, 0)
     assert not never["converged"] and never["epochs"] == 400 and never["updates"] > found["updates"]
 
 
@@ -143,27 +143,27 @@ def test_work_to_a_level():
 
 def test_a_visit_reads_the_rows_of_all_kernels_and_an_update_once_more():
     where = {"task": "mfeat-6", "n_train": 60, "n_test": 300}
-    found = mkl.two_stages(1.25, 10.0, 0.5, 3, 1e-9, 0, **where)
+    found = runs.two_stages(1.25, 10.0, 0.5, 3, 1e-9, 0, **where)
     visits = found["rows"] / 6 - found["updates"]
     assert visits % 60 == 0 and found["rows"] > found["online_rows"] > 0
-    curve = mkl.training_curve("UFOMKL", 4, 0, 10.0, 1.25, **where)
+    curve = runs.training_curve("UFOMKL", 4, 0, 10.0, 1.25, **where)
     assert (curve["rows"] == 6 * (curve["step"] + curve["n_updates"])).all()
-    many = mkl.many_kernels("UFOMKL", 10.0, "auto", 4, 0, alpha=0.0, **where)
+    many = runs.many_kernels("UFOMKL", 10.0, "auto", 4, 0, alpha=0.0, **where)
     assert many["rows"] == 6 * (4 * 60 + many["n_updates"])
     tried = [{"C": 10.0, "alpha": alpha, "tol": None} for alpha in (0.0, 0.02)]
-    both = mkl.against_alpha(tried, 0, n_epochs=4, **where)
+    both = runs.against_alpha(tried, 0, n_epochs=4, **where)
     assert both["alpha"].tolist() == [0.0, 0.02] and both.loc[0, "objective"] == many["objective"]
 
 
 def test_rows_of_batch_methods_follow_their_svms():
     """With all weights equal a round is one combination for all classes, and one read for the norms."""
     where = {"task": "mfeat-6", "n_train": 60, "n_test": 300}
-    one = mkl.rival_curve("LpMKL", {"C": 10.0, "p": 2.0}, 0, **where)
+    one = rivals.rival_curve("LpMKL", {"C": 10.0, "p": 2.0}, 0, **where)
     assert (one["rows"] == 2 * 60 * 6 + 2 * one["n_updates"]).all() and len(one) == 1
-    more = mkl.rival_curve("SILPMKL", {"C": 10.0}, 0, **where)
+    more = rivals.rival_curve("SILPMKL", {"C": 10.0}, 0, **where)
     assert more["rows"].is_monotonic_increasing and len(more) > 1
 
 
 def test_error_of_a_zero_model_is_that_of_the_first_class():
-    task = mkl.load_task("mfeat-6", 100, 300, 0)
-    assert mkl.test_error(task, np.zeros((100, 10)), np.zeros(6)) == np.mean(task.test_labels != 0)
+    task = tasks.load_task("mfeat-6", 100, 300, 0)
+    assert tasks.test_error(task, np.zeros((100, 10)), np.zeros(6)) == np.mean(task.test_labels != 0)

@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from companion import mktl as exp
 from companion import protocol
-from companion.mktl import compare, tasks, timing
+from companion.mktl import compare, settings, tasks, timing
 from companion.mktl.tasks import TransferTask
 from companion.run.claims import claims
 from cuelearn.kernels import RBF
@@ -27,7 +26,7 @@ REWEIGHTED = tuple(f"{name} weighted" for name in ("NoTransfer", "PriorFeatures"
 
 def made_task(names, n_priors, drawings, views, seed, numbered=False):
     """Random samples in any order; numbered: the first score column tells the row, in `same` with a minus."""
-    X, y, scores = exp.random_problem(len(names), n_priors, drawings * views, seed)
+    X, y, scores = timing.random_problem(len(names), n_priors, drawings * views, seed)
     rng = np.random.default_rng(seed)
     order = rng.permutation(y.size)
     drawing = np.repeat(np.arange(len(names) * drawings), views)[order]
@@ -38,7 +37,7 @@ def made_task(names, n_priors, drawings, views, seed, numbered=False):
         same = -scores
     priors = tuple(f"old {k}" for k in range(n_priors))
     width = float(2.0 * X.var(axis=0, ddof=1).sum())  # mean squared distance of different rows
-    about = exp.SIMULATED, np.arange(y.size), list(range(X.shape[1])), (), (), width
+    about = settings.SIMULATED, np.arange(y.size), list(range(X.shape[1])), (), (), width
     return TransferTask(X, y, scores, same, priors, drawing, None, *about)
 
 
@@ -283,7 +282,7 @@ def test_rows_of_the_figure(monkeypatch, n_priors):
         assert table.columns.tolist() == ["method", "accuracy", "gap"]
         for note, row in zip(notes, table.itertuples(), strict=True):
             train, judged = check_note(note, task, n_priors)
-            for rows, drawn in zip((train, judged), exp.draw(task, 3, seed), strict=True):
+            for rows, drawn in zip((train, judged), tasks.draw(task, 3, seed), strict=True):
                 assert_array_equal(rows, drawn)
             assert note.bank is notes[0].bank and note.rows is notes[0].rows
             expected = (chosen[note.method]["C"], chosen[note.method]["p"], seed, EFFORT)
@@ -308,7 +307,7 @@ def test_rows_of_the_binary_figure(monkeypatch):
         for target, note in zip("EEFF" * (len(notes) // 4), notes, strict=True):
             task = made[target]
             train, judged = check_note(note, task)
-            assert np.bincount(task.y[train]).tolist() == [exp.N_NEGATIVE, 3]
+            assert np.bincount(task.y[train]).tolist() == [settings.N_NEGATIVE, 3]
             # both sides count the same
             sides = [note.weight[task.y[judged] == side].sum() for side in (0, 1)]
             assert_allclose(sides, judged.size / 2)
@@ -323,7 +322,7 @@ def test_rows_of_the_binary_figure(monkeypatch):
     assert table["method"].tolist() == [note.method for note in notes] == list(compare.BINARY)
     for note in notes:
         for rows, drawn in zip(
-            check_note(note, made["B"]), exp.draw(made["B"], {0: exp.N_NEGATIVE, 1: 2}, 5), strict=True
+            check_note(note, made["B"]), tasks.draw(made["B"], {0: settings.N_NEGATIVE, 1: 2}, 5), strict=True
         ):
             assert_array_equal(rows, drawn)
         assert note.bank is notes[0].bank and note.seed == 5
@@ -360,7 +359,10 @@ def test_test_samples_reach_no_model(monkeypatch):
     No sample of the figure's classes takes part in the choice.
     """
     made, binary, told = made_tasks(), made_binary(), []
-    few, pair = exp.draw(made["few"][0], 3, 1)[0], exp.draw(binary["C"], {0: exp.N_NEGATIVE, 1: 2}, 1)[0]
+    few, pair = (
+        tasks.draw(made["few"][0], 3, 1)[0],
+        tasks.draw(binary["C"], {0: settings.N_NEGATIVE, 1: 2}, 1)[0],
+    )
     for change in (lambda task, kept: task, spoiled):
         with monkeypatch.context() as patch:
             models = recorded(patch)
@@ -396,9 +398,9 @@ def test_accuracies_are_those_of_the_estimators(monkeypatch):
     for weight in ("balanced", None):
         chosen = {m: some_parameters(m, 10.0, 1.1, weight) for m in compare.BINARY}
         two[weight] = binary_accuracies("E", 2, 6, chosen, EFFORT)
-    rows = exp.draw(pair, {0: exp.N_NEGATIVE, 1: 6}, 2)
+    rows = tasks.draw(pair, {0: settings.N_NEGATIVE, 1: 6}, 2)
     for table, weight, data, (train, test), cut in (
-        (several, None, task, exp.draw(task, 4, 2), 3),
+        (several, None, task, tasks.draw(task, 4, 2), 3),
         *((found, weight, pair, rows, 4) for weight, found in two.items()),
     ):
         for method, found, gap in zip(table["method"], table["accuracy"], table["gap"], strict=True):
@@ -457,7 +459,7 @@ def test_useless_scores_take_the_place_of_all(monkeypatch, kind):
     multiclass_accuracies("few", 3, None, kind, 2, {m: some_parameters(m, 1.0) for m in some}, EFFORT)
     assert len(notes) == 3
     for note in notes:
-        for found, rows in zip((note.scores, note.judged), exp.draw(task, 3, 2), strict=True):
+        for found, rows in zip((note.scores, note.judged), tasks.draw(task, 3, 2), strict=True):
             assert_array_equal(found, wanted[rows])
     notes.clear()
     validated("MultiKT", useless=kind, seed=2)
@@ -495,7 +497,7 @@ def test_multiclass_has_every_point(monkeypatch, sweep):
     placed(monkeypatch, made_tasks())
     notes = spied(monkeypatch, odd)
     o = {"few": (1, 4), "one": (2,), "draws": 2}
-    table = exp.multiclass(sweep, ["few", "one"], [3, 5], o, GRIDS, EFFORT)
+    table = compare.multiclass(sweep, ["few", "one"], [3, 5], o, GRIDS, EFFORT)
     before = len(notes)
     places = list(itertools.product((1, 4), (3, 5), compare.MULTICLASS))
     places = [place for place in places if place[1:] != (3, "NoTransfer")]  # which has no priors
@@ -512,7 +514,7 @@ def test_multiclass_has_every_point(monkeypatch, sweep):
     check_points(table, ["name", "n_per_class", "n_priors", "seed", "method"], wanted, chosen)
     assert table.groupby(["method"])["C"].nunique().max() == 2  # the check above can tell them apart
     before = len(notes)
-    again = exp.multiclass(sweep, ["few", "one"], [3, 5], o, GRIDS, EFFORT)
+    again = compare.multiclass(sweep, ["few", "one"], [3, 5], o, GRIDS, EFFORT)
     pd.testing.assert_frame_equal(table, again)
     assert len(notes) == before  # all of it was kept
 
@@ -522,7 +524,7 @@ def test_lost():
     rows = [("none", "NoTransfer", n, s, 0.5 + 0.1 * s) for n in (1, 5) for s in (0, 1, 2)]
     rows += [("shuffled", "MKTL", n, s, 0.4 + 0.1 * s - 0.01 * n) for n in (1, 5) for s in (0, 1, 2)]
     table = pd.DataFrame(rows, columns=["useless", "method", "n_per_class", "seed", "accuracy"])
-    found = exp.lost(table.sample(frac=1, random_state=0)).set_index(["useless", "method", "n_per_class"])
+    found = compare.lost(table.sample(frac=1, random_state=0)).set_index(["useless", "method", "n_per_class"])
     assert_allclose(found.loc[("shuffled", "MKTL")].loc[[1, 5]], [[-11.0] * 3, [-15.0] * 3])
     assert len(found) == 2
 
@@ -531,7 +533,7 @@ def test_binary_has_every_point(monkeypatch, sweep):
     placed(monkeypatch, binary=made_binary())
     spied(monkeypatch, odd)
     o = {"n_positive": (1, 5), "targets": 3, "draws": 1}
-    table = exp.binary(sweep, [1, 4], o, GRIDS, EFFORT)
+    table = compare.binary(sweep, [1, 4], o, GRIDS, EFFORT)
     targets = list(dict.fromkeys(table["target"]))
     assert targets == list("ABC")
     seeds = {"A": (1, 4), "B": (3, 6), "C": (5, 8)}  # each target has draws of its own
@@ -558,9 +560,9 @@ def test_more_draws_have_the_parameters_of_the_figure(monkeypatch, sweep):
     placed(monkeypatch, {"objects": made_tasks()["few"]})
     notes = spied(monkeypatch, odd)
     o = {"objects": (1, 4), "draws": 2}
-    curves = exp.multiclass(sweep, ["objects"], [3, 5], o, GRIDS, EFFORT)
+    curves = compare.multiclass(sweep, ["objects"], [3, 5], o, GRIDS, EFFORT)
     before = len(notes)
-    table = exp.number_of_priors(sweep, range(3, 8), o, GRIDS, EFFORT)
+    table = compare.number_of_priors(sweep, range(3, 8), o, GRIDS, EFFORT)
     assert len(notes) - before == len(table) == 2 * 2 * 5  # nothing was validated again
     assert set(table["method"]) == {"MKTL"} and set(table["seed"]) == set(range(3, 8))
     both = curves.merge(table, on=["n_per_class", "n_priors", "seed", "method"])
@@ -582,7 +584,7 @@ def test_confusion(monkeypatch):
         parameters = pd.DataFrame([chosen[m] for m in found["method"]])
         runs.append(pd.concat([found, parameters], axis=1).assign(seed=seed, **place))
     curves = pd.concat([*runs, runs[0].assign(n_per_class=1), runs[0].assign(name="other")])
-    table = exp.confusion(curves, "few", 3, ("MKTL", "PriorFeatures"), EFFORT)
+    table = compare.confusion(curves, "few", 3, ("MKTL", "PriorFeatures"), EFFORT)
     assert table.columns.tolist() == ["method", "true", "said", "share"]
     assert_allclose(table.groupby(["method", "true"])["share"].sum(), 1.0)
     assert set(table["method"]) == {"MKTL", "PriorFeatures"}
@@ -596,13 +598,13 @@ def test_transfer_weights(monkeypatch, n_priors):
     task = made_tasks()["few"][0]
     placed(monkeypatch, {"few": (task, None)})
     chosen = {"C": 10.0, "p": 1.2}
-    table = exp.transfer_weights("few", 3, 5, chosen, EFFORT, n_priors)
+    table = compare.transfer_weights("few", 3, 5, chosen, EFFORT, n_priors)
     trial = compare.multiclass_trial("few", 5, n_priors, "", 3)
     model = trial.fitted("MKTL", chosen, EFFORT, 3)
     names = [f"old {k}" for k in range(n_priors or 5)]
     expected = list(itertools.product("abcd", names))
     assert list(table[["new", "prior"]].itertuples(index=False, name=None)) == expected
-    train, test = exp.draw(task, 5, 3)
+    train, test = tasks.draw(task, 5, 3)
     S = task.scores[:, :n_priors]
     own = MKTL(cue(task), C=10.0, p=1.2, random_state=3, **EFFORT)
     own.fit(task.X[train], task.y[train], scores=S[train])
@@ -628,8 +630,8 @@ def test_along_p(monkeypatch, p):
     silent = task._replace(scores=np.zeros_like(task.scores))
     placed(monkeypatch, {"few": (task, None), "silent": (silent, None)})
     loose = {"n_epochs": 3, "tol": 0.5}
-    found = exp.along_p("few", 2, 6, p, 10.0, loose)
-    train, test = exp.draw(task, 6, 2)
+    found = compare.along_p("few", 2, 6, p, 10.0, loose)
+    train, test = tasks.draw(task, 6, 2)
     model = MKTL(cue(task), C=10.0, p=p, random_state=2, n_epochs=3, tol=1e-3)
     model.fit(task.X[train], task.y[train], scores=task.scores[train])
     expected = model.score(task.X[test], task.y[test], scores=task.scores[test])
@@ -641,7 +643,7 @@ def test_along_p(monkeypatch, p):
     assert 0.0 <= found["gap"] <= 1e-3 * found["objective"]  # however loose the effort
     q = 2.0 * np.log(1 + 4 * 5)
     assert found["p_found"] == pytest.approx(q / (q - 1.0) if p == "auto" else p)
-    found_silent = exp.along_p("silent", 2, 6, p, 10.0, loose)  # scores that are all 0
+    found_silent = compare.along_p("silent", 2, 6, p, 10.0, loose)  # scores that are all 0
     assert found_silent["used"] == 0.0 and 0.0 <= found_silent["gap"] <= 1e-3 * found_silent["objective"]
     if p in (1.01, 2.0):
         assert 0.0 < found["used"] <= 5.0 and (found["used"] < 5.0) == (p == 1.01)
@@ -655,7 +657,7 @@ def test_seconds_are_the_least_and_the_first_training_does_not_count(monkeypatch
     """The first is one on every fifth sample; one more measures the memory, if asked for."""
     clock, trainings = [0.0], []
     lasts = [0.5, 3.0, 1.0, 2.0, 0.7]
-    _, labels, values = exp.random_problem(10, 40, 3, 0)
+    _, labels, values = timing.random_problem(10, 40, 3, 0)
 
     class Slow:
         def fit(self, bank, y, scores=None):
@@ -669,7 +671,7 @@ def test_seconds_are_the_least_and_the_first_training_does_not_count(monkeypatch
 
     monkeypatch.setitem(compare.METHODS, "MKTL", compare.Method(lambda *given: Slow()))
     monkeypatch.setattr(protocol, "time", types.SimpleNamespace(perf_counter=lambda: clock[0]))
-    found = exp.training_time("random", "MKTL", 3, 1.0, 1.1, EFFORT, 3, 0, memory)
+    found = timing.training_time("random", "MKTL", 3, 1.0, 1.1, EFFORT, 3, 0, memory)
     assert found["seconds"] == 1.0 and np.isnan(found["memory"]) != memory
     # the kernel matrix is made every time
     assert len(trainings) == 4 + memory == len({id(bank) for bank in trainings})
@@ -681,8 +683,8 @@ def test_seconds_are_the_least_and_the_first_training_does_not_count(monkeypatch
 @pytest.mark.parametrize("profile", ["quick", "full"])
 def test_grids_hold_the_ranges_of_the_thesis(profile):
     """And nothing lies beyond their ends in p; draws are as many as planned for the claims."""
-    size = exp.settings(profile)
-    assert set(exp.C_RANGE) < set(size["C"]) < set(size["binary"]["C"])
+    size = settings.settings(profile)
+    assert set(settings.C_RANGE) < set(size["C"]) < set(size["binary"]["C"])
     assert {min(size["p"]), max(size["p"])} == {1.01, 2.0}
     assert profile != "full" or set(P_RANGE) < set(size["p"])
     planned = claims("mktl")[profile]

@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from companion import pictures
-from companion.mktl import TASKS, binary_targets, binary_task, describe, draw, faces, load_task, tasks
+from companion.mktl import tasks
+from companion.mktl.tasks import TASKS, binary_targets, binary_task, describe, draw, faces, load_task
 from companion.protocol import load_set
 from cuelearn.datasets import AWA_TEST_CLASSES, DataFileError
 from cuelearn.datasets.base import CueData

@@ -5,8 +5,8 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from companion import mkl as experiments
 from companion import pictures
+from companion.mkl import rivals
 from companion.mkl.figures_shared import (
     ALL,
     EVERYONE,
@@ -22,6 +22,7 @@ from companion.mkl.figures_shared import (
     tasks_of,
     trained_longest,
 )
+from companion.mkl.tasks import kernels_among, mistaken
 from companion.plots import mkl as draw
 from companion.protocol import at_edges
 from companion.run.figures import method_style
@@ -58,14 +59,12 @@ def what_each_cue_confuses(run):
     at_end = sum(bool(at_edges({"C": C}, {"C": chosen})) for chosen in alone["C"])
     single = [cue for cue in LOOKS_AT if cue != "average"]
     per_class = tasks.n_objects // tasks.n_things
-    wrong = experiments.mistaken(
-        alone["predicted"], single, "objects", tasks.n_things, per_class, run.seed, 6
-    )
+    wrong = mistaken(alone["predicted"], single, "objects", tasks.n_things, per_class, run.seed, 6)
     emoji = pictures.emoji()
     rows = np.unique(wrong)
     images = emoji.on_backgrounds(rows=rows, random_state=pictures.SEED).images
     images = dict(zip(rows, images, strict=True))
-    kernels = experiments.kernels_among(LOOKS_AT, "objects", tasks.n_things, 10)
+    kernels = kernels_among(LOOKS_AT, "objects", tasks.n_things, 10)
     drawing = draw.things(images, wrong, kernels, alone["test_error"], LOOKS_AT)
     wrong = wrong.assign(thing=emoji.names[emoji.thing[wrong["drawing"]]])
     tables = {"": wrong, "errors": alone[["C", "test_error"]].reset_index()}
@@ -116,7 +115,7 @@ def _cues_in_order(run, task):
     """Accuracies of single cues on a task, the best first."""
     alone = every_cue_alone(run)
     alone = alone[(alone["task"] == task) & (alone["cue"] != "average")]
-    return experiments.with_intervals(alone, "cue").sort_values("accuracy", ascending=False)
+    return rivals.with_intervals(alone, "cue").sort_values("accuracy", ascending=False)
 
 
 @accuracy_of_single_cues.see
@@ -147,7 +146,7 @@ def parameters_of_all_methods(run):
         "choice",
         provenance=[tasks.emoji],
         shows="parameters of all methods, tried by cross-validation",
-        note=note + experiments.edges(tried),
+        note=note + rivals.edges(tried),
     )
 
 
@@ -158,7 +157,7 @@ def _(results):
     listed = []
     for _, row in table[table["chosen"]].iterrows():
         params = row[names].dropna().astype(float)
-        listed.append(f"{name_of(row['method'])} {experiments.in_words(params)}")
+        listed.append(f"{name_of(row['method'])} {rivals.in_words(params)}")
     accuracy = table.groupby("method")["accuracy"].agg(["min", "max"])
     widest = (accuracy["max"] - accuracy["min"]).idxmax()
     return f"""
@@ -218,7 +217,7 @@ def time_and_error_of_more_methods(run):
     _against_size(run, "jmlr-fig-6", methods)
     note = f"{_stops(run)}Seconds measured in one run on the same kernels; "
     note += "relative_gap: largest, of the method's own problem"
-    table = experiments.with_ratios(_sizes(run), ["n_train"])
+    table = rivals.with_ratios(_sizes(run), ["n_train"])
     run.save_table(table, "jmlr-fig-6", "table", provenance=[tasks_of(run).emoji], note=note)
 
 
@@ -246,12 +245,12 @@ def accuracy_on_leaves(run):
     chosen = trained_longest(run, chosen)
     seeds = seeds_of(run, "leaves")
     sweep = run.sweep("leaves")
-    runs = experiments.compare_all(sweep, "leaves-18", [n_train], ALL, methods, chosen, seeds, data=leaves)
-    tables = {"": experiments.with_ratios(runs, ["n_train"]), "runs": runs, "choice": tried}
+    runs = rivals.compare_all(sweep, "leaves-18", [n_train], ALL, methods, chosen, seeds, data=leaves)
+    tables = {"": rivals.with_ratios(runs, ["n_train"]), "runs": runs, "choice": tried}
     note = (
         f"100 species, {n_train // 100} leaves of each learnt, the others tested; 18 kernels, {len(seeds)} "
         "splits; error_sd: standard deviation over splits; all but OM-2 and the average stop at a certified "
-        f"gap of 5%{experiments.edges(tried)}"
+        f"gap of 5%{rivals.edges(tried)}"
     )
     shows = "accuracy of all methods"
     run.save_table(tables, "thesis-fig-4.9", "leaves", provenance=[leaves], shows=shows, note=note)
@@ -288,13 +287,11 @@ def accuracy_on_scenes(run):
     chosen = trained_longest(run, chosen)
     seeds = seeds_of(run, "scene15")
     sweep = run.sweep("scene15")
-    runs = experiments.compare_all(
-        sweep, "scene15-18", [n_train], ALL, list(chosen), chosen, seeds, data=scenes
-    )
-    tables = {"": experiments.with_ratios(runs, ["n_train"]), "runs": runs, "choice": tried}
+    runs = rivals.compare_all(sweep, "scene15-18", [n_train], ALL, list(chosen), chosen, seeds, data=scenes)
+    tables = {"": rivals.with_ratios(runs, ["n_train"]), "runs": runs, "choice": tried}
     note = (
         f"{n_train} of 4,485 photographs learnt, the others tested; {len(seeds)} splits, error_sd: standard "
-        f"deviation over them; batch methods stop at a certified gap of 5%{experiments.edges(tried)}"
+        f"deviation over them; batch methods stop at a certified gap of 5%{rivals.edges(tried)}"
     )
     shows = "accuracy of all methods"
     run.save_table(tables, "thesis-fig-4.9", "scenes", provenance=[scenes], shows=shows, note=note)
@@ -314,7 +311,7 @@ def _on_objects(run):
     chosen, _ = chosen_for_objects(run)
     seeds = seeds_of(run, "tables")
     sweep = run.sweep("sizes")
-    slowest = experiments.compare_all(
+    slowest = rivals.compare_all(
         sweep, tasks.objects, [tasks.n_objects], ALL, slow, chosen, seeds, data=tasks.emoji
     )
     return pd.concat([table, slowest], ignore_index=True)
@@ -327,7 +324,7 @@ def _accuracy(run, task, table):
     three.index = [f"SVM, one cue: the {rank} of 39 in these tests" for rank in ("best", "median", "worst")]
     named = table.assign(method=[name_of(method) for method in table["method"]])
     more = named.groupby("method").agg(seconds=("seconds", "mean"), chosen=("chosen", "first"))
-    methods = experiments.with_intervals(named, "method").join(more)
+    methods = rivals.with_intervals(named, "method").join(more)
     return pd.concat([three, methods]).rename_axis("method")
 
 
@@ -336,7 +333,7 @@ def _save_accuracy(run, name, accuracy, what, n_splits, tried, paper=None):
         f"{what}; accuracy [%], mean and 95% interval over {n_splits} splits (one cue: {run.size['seeds']}); "
         "39 kernels, all parameters by the same cross-validation on the first split"
     )
-    note += experiments.edges(tried)
+    note += rivals.edges(tried)
     if "SimpleMKL" not in run.size["slow"]:
         note += "; SimpleMKL solves SILP's problem: profile full only"
     note += ". The paper's are of 102 categories of Caltech-101, 30 images of each, with 39 kernels"
@@ -384,7 +381,7 @@ def accuracy_on_categories(run):
     seeds = seeds_of(run, "categories")
     sweep = run.sweep("categories")
     n_train = [tasks.n_categories]
-    runs = experiments.compare_all(
+    runs = rivals.compare_all(
         sweep, tasks.categories, n_train, ALL, list(chosen), chosen, seeds, data=tasks.emoji
     )
     accuracy = _accuracy(run, tasks.categories, runs)
@@ -413,13 +410,13 @@ def errors_of_all_methods(run):
     seeds = range(run.seed + size["seeds"], run.seed + size["more_seeds"])
     sweep = run.sweep("sizes")
     chosen = compared_on_objects(run)
-    closer = experiments.compare_all(  # of the methods that claims compare closely
+    closer = rivals.compare_all(  # of the methods that claims compare closely
         sweep, tasks.objects, [tasks.n_objects], ALL, further, chosen, seeds, data=tasks.emoji
     )
     table = pd.concat([_on_objects(run), closer], ignore_index=True)
     drawing = draw.accuracies(_on_objects(run))
     note = f"{_stops(run)}n = {tasks.n_objects}; the table has {size['more_seeds']} splits of "
-    note += ", ".join(further) + experiments.edges(tried)
+    note += ", ".join(further) + rivals.edges(tried)
     shows = "accuracy of all methods"
     run.save_figure(
         drawing, "thesis-fig-4.9", table, "right", provenance=[tasks.emoji], shows=shows, note=note

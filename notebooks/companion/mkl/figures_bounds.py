@@ -1,8 +1,9 @@
 """Figures of the MKL chapter on simulated kernels, and on the theorems."""
 
-from companion import mkl as experiments
 from companion import protocol
+from companion.mkl import theorems
 from companion.mkl.figures_shared import seeds_of
+from companion.mkl.runs import three_class
 from companion.plots import mkl as draw
 from companion.run.registry import figure
 from cuelearn import datasets
@@ -15,7 +16,7 @@ def _three_classes(run, row, methods):
     """Four kernel matrices, and the weights of `methods`; the table has those of all."""
     points = [{"seed": seed, "noise": run.noise} for seed in seeds_of(run, "three_class")]
     data = datasets.make_three_class(noise=run.noise, random_state=run.seed)
-    weights = run.sweep("three-class").frame(experiments.three_class, points, data=data.provenance)
+    weights = run.sweep("three-class").frame(three_class, points, data=data.provenance)
     bank = KernelBank(data.triples(Linear()), data.X)
     drawing = draw.kernel_weights(bank, data.y, weights[weights["method"].isin(methods)])
     note = "thesis: SILP and OM-2, JMLR: SILP and OBSCURE; C = 10"
@@ -76,14 +77,14 @@ def mistakes_and_their_bound(run):
         for seed in three_seeds(run)
         for p in size["p_grid"]
     ]
-    bound = run.sweep("theorem-1").frame(experiments.mistake_bound, points, data=mfeat)
+    bound = run.sweep("theorem-1").frame(theorems.mistake_bound, points, data=mfeat)
     points = [
         {"n_kernels": n_kernels, "n_samples": n, "seed": seed, "p": p}
         for p in ("auto", 2.0)
         for n_kernels in size["counts"]
         for seed in range(run.seed, run.seed + size["streams"])
     ]
-    useless = run.sweep("corollary-1").frame(experiments.useless_kernels, points)
+    useless = run.sweep("corollary-1").frame(theorems.useless_kernels, points)
     streams = protocol.made_here("random streams", "companion.mkl.stream_problem")
     drawing = draw.mistake_bounds(bound, useless)
     tables = {"": bound, "useless": useless}
@@ -116,7 +117,7 @@ def updates_and_their_bound(run):
         for p in size["p_grid"]
         for eta in (0.1, 0.5, 1.0)
     ]
-    table = run.sweep("theorem-3").frame(experiments.update_bound, points, data=mfeat)
+    table = run.sweep("theorem-3").frame(theorems.update_bound, points, data=mfeat)
     run.save_figure(draw.update_bounds(table), "thesis-thm-4.3", table, provenance=[mfeat], note="C = 10")
 
 
@@ -146,7 +147,7 @@ def _suboptimality(run, row, method, cases):
         }
         for p, C in cases
     ]
-    table = run.sweep(f"{row}-bound").frame(experiments.suboptimality_bound, points, data=mfeat)
+    table = run.sweep(f"{row}-bound").frame(theorems.suboptimality_bound, points, data=mfeat)
     run.save_figure(draw.suboptimality_bounds(table, method), row, table, provenance=[mfeat])
 
 

@@ -5,9 +5,10 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from companion import mkl as experiments
+from companion.mkl import rivals
 from companion.mkl.claims_batch import reached
 from companion.mkl.figures_shared import ALL, choose, objects_or_flowers, seeds_of, tasks_of, times
+from companion.mkl.runs import against_alpha, all_of_mnist, online_run, optimum, suboptimality, training_curve
 from companion.plots import mkl as draw
 from companion.run.claims import judge
 from companion.run.registry import figure
@@ -33,11 +34,11 @@ def both_stages_by_kernels(run):
     more = {"method": "OBSCURE", **size["params"], "n_epochs": size["n_epochs"]}
     points = [{**point, **more} for point in _random_subsets(run)]
     sweep = run.sweep("kernels-batch")
-    return sweep.frame(experiments.training_curve, points, data=tasks_of(run).emoji)
+    return sweep.frame(training_curve, points, data=tasks_of(run).emoji)
 
 
 def _note_on_subsets(run):
-    return f"{tasks_of(run).things_are}; {experiments.in_words(run.size['n_kernels']['params'])}"
+    return f"{tasks_of(run).things_are}; {rivals.in_words(run.size['n_kernels']['params'])}"
 
 
 @figure("thesis-fig-4.6")
@@ -70,7 +71,7 @@ def updates_by_number_of_kernels(run):
     more = {"p": size["params"]["p"], "n_epochs": 1, "most_epochs": size["most_epochs"]}
     points = [{**point, **more} for point in _random_subsets(run)]
     emoji = tasks_of(run).emoji
-    online = run.sweep("kernels-online").frame(experiments.online_run, points, data=emoji)
+    online = run.sweep("kernels-online").frame(online_run, points, data=emoji)
     last = both_stages_by_kernels(run).sort_values("epoch").groupby(["n_kernels", "seed"]).last()
     table = online.set_index(["n_kernels", "seed"])
     table = table.assign(batch_error=last["test_error"], batch_seconds=last["seconds"]).reset_index()
@@ -113,12 +114,12 @@ def ufo_and_obscure_on_one_problem(run):
         for seed in seeds
         for method in ("OBSCURE", "UFOMKL")
     ]
-    table = run.sweep("ufo").frame(experiments.training_curve, points, data=tasks.emoji)
+    table = run.sweep("ufo").frame(training_curve, points, data=tasks.emoji)
     points = [{**problem, "seed": seed} for seed in seeds]
-    exact = run.sweep("ufo-optimum").frame(experiments.optimum, points, data=tasks.emoji)
+    exact = run.sweep("ufo-optimum").frame(optimum, points, data=tasks.emoji)
     exact = exact.set_index("seed")
     table["optimum"] = table["seed"].map(exact["objective"])
-    table["suboptimality"] = experiments.suboptimality(table, table["seed"].map(exact["lower"]))
+    table["suboptimality"] = suboptimality(table, table["seed"].map(exact["lower"]))
     note = f"{tasks.things_are}, n = {size['n_train']}, 39 kernels; C = 1000, q = 2 ln F"
     drawing = draw.equal_regulariser(table)
     run.save_figure(drawing, "thesis-fig-4.9", table, "left", provenance=[tasks.emoji], note=note)
@@ -153,7 +154,7 @@ def many_kernels_and_exact_zeros(run):
     C = "; ".join(f"{method} {params['C']:g}" for method, params in chosen.items())
     note = (
         f"{shown.are}, n = {size['n_train']}, {size['n_epochs']} epochs; C chosen with {fewest} kernels: {C}"
-        f"{experiments.edges(tried)}. SILP and MC-MKL up to {size['rivals_up_to']} kernels: beyond, a fit "
+        f"{rivals.edges(tried)}. SILP and MC-MKL up to {size['rivals_up_to']} kernels: beyond, a fit "
         f"takes too long for this profile. Below n = {size['alpha']['n_train']}; at the chosen C runs go on "
         "to a certified gap of 5%"
     )
@@ -193,7 +194,7 @@ def _by_number(run, chosen):
             {**place, "n_kernels": n, "seed": seed, "methods": methods} for seed in seeds_of(run, "many")
         ]
     sweep = run.sweep("many", shown.n_jobs)
-    return sweep.frame(experiments.many_compare, points, data=shown.data).drop(columns="methods")
+    return sweep.frame(rivals.many_compare, points, data=shown.data).drop(columns="methods")
 
 
 def _by_alpha(run, chosen):
@@ -215,7 +216,7 @@ def _by_alpha(run, chosen):
         for seed in range(run.seed, run.seed + size["alpha"]["seeds"])
     ]
     sweep = run.sweep("many-alpha", shown.n_jobs)
-    return sweep.frame(experiments.against_alpha, points, data=shown.data).drop(columns="runs")
+    return sweep.frame(against_alpha, points, data=shown.data).drop(columns="runs")
 
 
 @many_kernels_and_exact_zeros.see
@@ -277,18 +278,16 @@ def error_and_work_on_mnist(run):
         for n in size["n_train"]
         for seed in seeds_of(run, "mnist")
     ]
-    table = run.sweep("mnist").frame(experiments.training_curve, points, data=mnist)
+    table = run.sweep("mnist").frame(training_curve, points, data=mnist)
     sizes = [n for n in size["n_train"] if n <= size["svm_up_to"]]
     single = ["AverageKernelSVM", "BestKernelSVM"]
     sweep = run.sweep("mnist-svm")
-    svm = experiments.compare_all(
-        sweep, "mnist-12", sizes, size["n_test"], single, chosen, [run.seed], data=mnist
-    )
+    svm = rivals.compare_all(sweep, "mnist-12", sizes, size["n_test"], single, chosen, [run.seed], data=mnist)
     work = _work_to_the_end(table)
-    listed = "; ".join(f"{method} {experiments.in_words(chosen[method])}" for method in single)
+    listed = "; ".join(f"{method} {rivals.in_words(chosen[method])}" for method in single)
     note = (
         "kernels in memory up to 6,700 samples, beyond computed where needed; chosen by cross-validation: "
-        f"{experiments.in_words(chosen['OBSCURE'])}; {listed}{experiments.edges(tried)}"
+        f"{rivals.in_words(chosen['OBSCURE'])}; {listed}{rivals.edges(tried)}"
     )
     tables = {"": table, "svm": svm, "reached": work, "choice": tried}
     drawing = draw.training_sizes(table, svm, work, PRINTED)
@@ -335,7 +334,7 @@ def all_digits_of_mnist(run):
         for n, n_epochs, n_runs in zip(size["n_train"], size["n_epochs"], size["runs"], strict=True)
         for k in range(n_runs)
     ]
-    runs = run.sweep("mnist-all").frame(experiments.all_of_mnist, points, data=mnist)
+    runs = run.sweep("mnist-all").frame(all_of_mnist, points, data=mnist)
     ends = runs.groupby(["n_train", "seed"]).last().reset_index()
     first = ends[ends["seed"] == run.seed].set_index("n_train")["wrong"]
     digits = np.arange(size["n_test"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from companion import mkl as experiments
+from companion.mkl import rivals
 from companion.mkl.figures_shared import (
     ALL,
     as_judged,
@@ -15,6 +15,7 @@ from companion.mkl.figures_shared import (
     seeds_of,
     tasks_of,
 )
+from companion.mkl.runs import online_run, two_stages
 from companion.plots import mkl as draw
 from companion.run.registry import figure
 
@@ -64,7 +65,7 @@ def online_errors_and_work_against_p(run):
         for seed in seeds_of(run, "p_sweep")
         for p in size["p_grid"]
     ]
-    table = run.sweep("p").frame(experiments.online_run, points, data=tasks.emoji)
+    table = run.sweep("p").frame(online_run, points, data=tasks.emoji)
     paper = {f"best p, {SETS[name]} (other pictures)": p for name, p in BEST_P.items()}
     note = f"OM-2; {tasks.groups_are}. Work where all runs converge, in {size['most_epochs']} epochs at most"
     drawing = draw.p_sweep(table, best)
@@ -101,14 +102,14 @@ def both_stages_against_p(run):
     for task in (tasks.different, tasks.pyramid):
         params, tried = choose(run, task, task, ["OBSCURE"], n_train, data=tasks.emoji)
         C = params["OBSCURE"]["C"]
-        chosen.append(f"{SETS[task.split('-')[0]]} {C:g}{experiments.edges(tried)}")
+        chosen.append(f"{SETS[task.split('-')[0]]} {C:g}{rivals.edges(tried)}")
         place = {"task": task, "n_train": n_train, "n_test": ALL}
         points += [
             {**place, "p": p, "seed": seed, "C": C, **common, "eta": run.eta}
             for seed in seeds_of(run, "obscure_p")
             for p in size["p_grid"]
         ]
-    table = run.sweep("p-obscure").frame(experiments.two_stages, points, data=tasks.emoji)
+    table = run.sweep("p-obscure").frame(two_stages, points, data=tasks.emoji)
     note = (
         f"{tasks.groups_are}; C by cross-validation: {', '.join(chosen)}; online stage of at most "
         f"{size['n_epochs_online']} epochs, batch stage to a certified gap of {size['tol']:.0%} or "
@@ -139,7 +140,7 @@ def pass_by_pass(run, name, task, n_train, chosen, size, splits, with_all_epochs
     points = []
     for seed in splits:
         learners = []
-        for method in experiments.ONLINE:
+        for method in rivals.ONLINE:
             is_slow = method == "OMCL-PERC"
             if is_slow and seed not in splits[: size["omcl_seeds"]]:
                 continue
@@ -150,7 +151,7 @@ def pass_by_pass(run, name, task, n_train, chosen, size, splits, with_all_epochs
         place = {"task": task, "n_train": n_train, "n_test": ALL, "seed": seed}
         points.append({**place, "learners": learners})
     sweep = run.sweep(name)
-    table = sweep.frame(experiments.online_curves, points, data=tasks_of(run).emoji)
+    table = sweep.frame(rivals.online_curves, points, data=tasks_of(run).emoji)
     return table.drop(columns="learners")
 
 
@@ -177,7 +178,7 @@ def online_learning_of_objects(run):
         "minutes of OM-2's 150 epochs": 15,
         "minutes of SILP and of LP-beta, more than": 120,
     }
-    note = f"{tasks.things_are}, 39 kernels. {in_words(chosen, experiments.ONLINE)}{experiments.edges(tried)}"
+    note = f"{tasks.things_are}, 39 kernels. {in_words(chosen, rivals.ONLINE)}{rivals.edges(tried)}"
     drawing = draw.online_panels(online, batch, LEVEL)
     tables = {"": online, "batch": batch}
     run.save_figure(drawing, "thesis-fig-4.3", tables, provenance=[tasks.emoji], paper=paper, note=note)
@@ -212,7 +213,7 @@ def online_learning_of_categories(run):
     tasks = tasks_of(run)
     n_train = size["n_train"]
     splits = seeds_of(run, "online_different")
-    methods = [*experiments.ONLINE, *BATCH]
+    methods = [*rivals.ONLINE, *BATCH]
     chosen, tried = choose(
         run, "online-different", tasks.different, methods, n_train, options=as_judged(size), data=tasks.emoji
     )
@@ -220,13 +221,13 @@ def online_learning_of_categories(run):
     compared = []
     for method, seeds in (("SILPMKL", splits), ("LPBeta", splits[:4])):  # no claim is judged by LP-beta
         sweep = run.sweep("online-different-batch")
-        table = experiments.compare_all(
+        table = rivals.compare_all(
             sweep, tasks.different, [n_train], ALL, [method], chosen, seeds, data=tasks.emoji
         )
         compared.append(table)
     batch = pd.concat(compared)
     note = f"{tasks.groups_are}, six different cues. By cross-validation: {in_words(chosen, methods)}"
-    note += experiments.edges(tried)
+    note += rivals.edges(tried)
     tables = {"": online, "batch": batch, "choice": tried}
     drawing = draw.online_panels(online, batch)
     paper = {"best p": BEST_P["different"]}

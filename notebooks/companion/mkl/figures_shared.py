@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 
 from companion import flowers, pictures
-from companion import mkl as experiments
+from companion.mkl import rivals
+from companion.mkl.runs import optimum
+from companion.mkl.tasks import described_pictures
 from companion.run.figures import name_methods
 from cuelearn import datasets
 
@@ -15,7 +17,7 @@ ALL = 10_000  # test samples: as many as there are
 RIVALS = ("SILPMKL", "LpMKL", "MCMKL", "LPBeta")
 EVERYONE = ("OBSCURE", "OBSCURE online", "UFOMKL", *RIVALS, "AverageKernelSVM")
 
-name_methods(experiments.METHODS)  # a method that was added to the registry gets a style of its own
+name_methods(rivals.METHODS)  # a method that was added to the registry gets a style of its own
 
 
 def seeds_of(run, experiment):
@@ -32,8 +34,8 @@ def tasks_of(run):
     size = run.size
     n_things = size["objects"]["n_classes"]
     n_groups = size["categories"]["n_classes"]
-    experiments.described_pictures("objects", n_things, n_jobs=run.n_jobs)
-    experiments.described_pictures("categories", n_groups, n_jobs=run.n_jobs)
+    described_pictures("objects", n_things, n_jobs=run.n_jobs)
+    described_pictures("categories", n_groups, n_jobs=run.n_jobs)
     return SimpleNamespace(
         emoji=pictures.emoji().provenance,
         n_things=n_things,
@@ -87,12 +89,12 @@ def choose(run, name, task, methods, n_train, **options):
         n_train = min(n_train, size["n_train"])
     options = {"n_folds": size["n_folds"], "every": every, "grids": size["grids"]} | options
     sweep = run.sweep(f"choose-{name}", n_jobs)
-    return experiments.choose(sweep, task, n_train, methods, run.seed, **options)
+    return rivals.choose(sweep, task, n_train, methods, run.seed, **options)
 
 
 def as_judged(size):
     """Online learners are validated after as many epochs as they are judged after."""
-    epochs = {method: max(size["epochs"]) for method in experiments.ONLINE}
+    epochs = {method: max(size["epochs"]) for method in rivals.ONLINE}
     epochs["OMCL-PERC"] = max(size["omcl_epochs"])
     return {method: {"n_epochs": n} for method, n in epochs.items()}
 
@@ -105,7 +107,7 @@ def trained_longest(run, chosen):
 @cache
 def chosen_for_objects(run):
     tasks = tasks_of(run)
-    methods = [*EVERYONE, *run.size["slow"], *experiments.ONLINE]
+    methods = [*EVERYONE, *run.size["slow"], *rivals.ONLINE]
     options = as_judged(run.size["online"])
     return choose(run, "objects", tasks.objects, methods, tasks.n_objects, options=options, data=tasks.emoji)
 
@@ -119,7 +121,7 @@ def compared_on_objects(run):
 
 def in_words(chosen, methods):
     """Chosen parameters for a note."""
-    return "; ".join(f"{method}: {experiments.in_words(chosen[method])}" for method in methods)
+    return "; ".join(f"{method}: {rivals.in_words(chosen[method])}" for method in methods)
 
 
 # ---------------------------------------------------------------- all methods in one run
@@ -144,9 +146,7 @@ def against_sizes(run):
         if sizes:
             sweep = run.sweep("sizes")
             task = tasks.objects
-            table = experiments.compare_all(
-                sweep, task, sizes, ALL, methods, chosen, splits, data=tasks.emoji
-            )
+            table = rivals.compare_all(sweep, task, sizes, ALL, methods, chosen, splits, data=tasks.emoji)
             tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
@@ -169,14 +169,14 @@ def every_cue_alone(run):
         for task, n in n_train.items()
     ]
     sweep = run.sweep("alone-parameters")
-    chosen = sweep.run(experiments.choose_alone, points, data=tasks.emoji)
+    chosen = sweep.run(rivals.choose_alone, points, data=tasks.emoji)
     chosen = dict(zip(n_train, chosen, strict=True))
     points = [
         {"task": task, "n_train": n, "n_test": ALL, "chosen": chosen[task], "seed": seed}
         for task, n in n_train.items()
         for seed in range(run.seed, run.seed + run.size["seeds"])
     ]
-    return run.sweep("alone").frame(experiments.each_alone, points, data=tasks.emoji)
+    return run.sweep("alone").frame(rivals.each_alone, points, data=tasks.emoji)
 
 
 # ---------------------------------------------------------------- curves against the optimum
@@ -186,16 +186,16 @@ def against_optimum(run, name, task, n_train, n_test, methods, chosen, seeds, n_
     """Curves of the methods, with how far they are from the certified optimum of their own problem."""
     until = {"n_epochs": n_epochs, "tol": 0.008, "data": data}  # below 1%, where work is compared
     sweep = run.sweep(name, n_jobs)
-    curves = experiments.curves_of(sweep, task, n_train, n_test, methods, chosen, seeds, **until)
+    curves = rivals.curves_of(sweep, task, n_train, n_test, methods, chosen, seeds, **until)
     points = [{"task": task, "n_train": n_train, "seed": seed, **chosen["OBSCURE"]} for seed in seeds]
-    exact = run.sweep(f"{name}-optimum", n_jobs).frame(experiments.optimum, points, data=data)
-    return experiments.against_bounds(curves, exact)
+    exact = run.sweep(f"{name}-optimum", n_jobs).frame(optimum, points, data=data)
+    return rivals.against_bounds(curves, exact)
 
 
 def svm_on_the_average(run, name, task, n_train, n_test, chosen, seeds, data, n_jobs=None):
     sweep = run.sweep(f"{name}-svm", n_jobs)
     methods = ["AverageKernelSVM"]
-    return experiments.compare_all(sweep, task, [n_train], n_test, methods, chosen, seeds, data=data)
+    return rivals.compare_all(sweep, task, [n_train], n_test, methods, chosen, seeds, data=data)
 
 
 def percent(errors):

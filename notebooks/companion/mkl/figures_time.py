@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from companion import mkl as experiments
+from companion.mkl import rivals
 from companion.mkl.figures_shared import (
     against_optimum,
     choose,
@@ -54,7 +54,7 @@ def time_on_objects(run):
         what += f", {shown.n_train // tasks_of(run).n_things} drawings of each, 39 kernels"
     note = f"{what}. Chosen by cross-validation: "
     note += in_words(chosen, ["OBSCURE", "SILPMKL", "LpMKL", "MCMKL"])
-    note += f". Batch methods end at a certified gap of 5%{experiments.edges(tried)}"
+    note += f". Batch methods end at a certified gap of 5%{rivals.edges(tried)}"
     tables = {"": curves, "svm": svm, "choice": tried}
     drawing = draw.convergence(curves, svm)
     run.save_figure(drawing, "thesis-fig-4.5", tables, provenance=[shown.data], note=note)
@@ -117,7 +117,7 @@ def _save_panel(run, suffix, curves, chosen, tried, tables):
     case = _case(run, name)
     svm = svm_on_the_average(run, name, *case.place, case.chosen, case.seeds, case.data)
     methods = [method for method in curves["method"].unique() if method != "PegasosMKL"]
-    edges = experiments.edges(tried[tried["method"].isin(methods)])
+    edges = rivals.edges(tried[tried["method"].isin(methods)])
     note = f"{case.are}, n = {case.size['n_train']}. {in_words(chosen, methods)}{edges}"
     drawing = draw.convergence(curves, svm)
     tables = {**tables, "svm": svm}
@@ -219,7 +219,7 @@ def _at_every_p(run, name, experiment, chosen, suffix=None):
             sweep = run.sweep("by-p")
             place = case.task, size["n_train"], size["n_test"]
             until = {"n_epochs": n_epochs, "tol": 0.05, "data": case.data}
-            table = experiments.curves_of(sweep, *place, [method], params, seeds, **until)
+            table = rivals.curves_of(sweep, *place, [method], params, seeds, **until)
             curves.append(table.assign(p=p))
     table = pd.concat(curves, ignore_index=True)
     note = (

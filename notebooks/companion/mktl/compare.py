@@ -69,8 +69,8 @@ METHODS_OF_PRIORS = ("PriorFeatures", "AverageTL", "MKTL")
 def candidates(method, grids):
     """All parameters of a method: C, p ("" where it has none), class_weight where there is a choice.
 
-    In the order in which ties are decided: the C nearest to 10, the middle of the thesis's range, comes
-    first, so that one at the end of a grid is really better than those before it; then the largest p.
+    In the order in which ties are decided: the C nearest to 10, the middle of the thesis's range, so that one
+    at the end of a grid is really better; then the largest p.
     """
     C = sorted(map(float, grids["C"]), key=lambda C: (abs(np.log10(C / 10.0)), C))
     p = sorted(map(float, grids["p"]), reverse=True) if METHODS[method].has_p else [""]
@@ -81,8 +81,8 @@ def candidates(method, grids):
 class Trial:
     """One training set with the kernel that all methods share, and the samples that they are judged on.
 
-    `train` and `judged` are rows of the task; `n_priors` takes the first score columns; `replaced` are scores
-    in place of the task's.
+    `train` and `judged` are rows of the task; `n_priors` takes the first score columns, `replaced` other
+    scores.
     """
 
     def __init__(self, task, train, judged, n_priors=None, replaced=None):
@@ -149,9 +149,9 @@ def _tried(method, trials, grids, effort):
 
 
 def validated(method, name, n_per_class, n_priors, useless, grids, effort, draws, seed):
-    """What a method's `candidates` get right on draws of the other classes' task, with the same priors.
+    """What a method's `candidates` get right on draws of the other classes' task: no picture of a new class.
 
-    No picture of a new class is used. A dict: tried, of a list for each candidate.
+    A dict: tried, of a list for each candidate.
     """
     seeds = [FIRST_VALIDATION_SEED + 100 * seed + k for k in range(draws)]
     trials = [multiclass_trial(name, n_per_class, n_priors, useless, s, others=True) for s in seeds]
@@ -170,7 +170,6 @@ def picked(validation, method, grids, seed):
 
     The best on as many of the validation's draws as there are, drawn with replacement by the seed, the same
     for all methods: so the spread over runs has that of the choice in it. Ties: the first of `candidates`.
-    With its `validation` accuracy.
     """
     tried = np.array(validation["tried"])
     points = candidates(method, grids)
@@ -215,8 +214,7 @@ def _curves(sweep, label, places, seeds, grids, effort, draws):
 def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
     """All points of figure 6.3: each number of priors that `TASKS` has for a task.
 
-    `sweep` makes a Sweep of a name; `o` is `multiclass` of `settings`. Columns name, n_per_class, n_priors,
-    useless (empty), seed, method, accuracy, gap, C, p, class_weight.
+    `sweep` makes a Sweep of a name; `o` is `multiclass` of `settings`.
     """
     places = []
     for name in names:
@@ -244,7 +242,7 @@ def along_priors(sweep, name, seeds, o, grids, effort):
 def useless_scores(task, kind, seed):
     """Scores, (n, K), that say nothing of a sample, in place of a task's; None where `kind` is "".
 
-    "shuffled" deals the task's own out at random; "noise K" is K normal columns; "none" no columns.
+    "shuffled": the task's own, dealt out at random; "noise K": K normal columns; "none": no columns.
     """
     if not kind:
         return None
@@ -272,10 +270,7 @@ def negative(sweep, name, seeds, o, grids, effort):
 
 
 def lost(table):
-    """What each method of `negative`'s table loses to No-Transfer on the same samples, in points.
-
-    Columns useless, method, n_per_class, difference, low, high: the mean over draws and its interval.
-    """
+    """What each method of `negative`'s table loses to No-Transfer on the same samples, in points."""
     runs = 100.0 * table.pivot(index="seed", columns=["useless", "method", "n_per_class"], values="accuracy")
     runs = runs.sort_index(axis=1)
     alone = runs["none", "NoTransfer"]
@@ -290,9 +285,8 @@ def lost(table):
 def binary(sweep, seeds, o, grids, effort, methods=BINARY):
     """All points of figure 6.2; `sweep` makes a Sweep of a name, `o` is `binary` of `settings`.
 
-    Every target has seeds of its own, so that targets share neither samples of the background nor a choice
-    of parameters: the draws are nested in the targets. `seeds` are those of the first target; columns
-    target, seed, n_positive, method, accuracy, gap, C, p, class_weight.
+    Every target has seeds of its own (`seeds` are those of the first), so that targets share neither samples
+    of the background nor a choice of parameters: the draws are nested in the targets.
     """
     targets = binary_targets()[: o["targets"]]
     common = {"grids": grids, "effort": effort, "draws": o["draws"], "seed": seeds[0]}
@@ -310,10 +304,7 @@ def binary(sweep, seeds, o, grids, effort, methods=BINARY):
 
 
 def transfer_weights(name, seed, n_per_class, chosen, effort, n_priors=None):
-    """From where MKTL transfers to which class, and how much.
-
-    Columns new, prior, weight (for the scaled scores), kernel (norm of its block).
-    """
+    """From where MKTL transfers to which class: weight, for scaled scores; kernel, the norm of its block."""
     trial = multiclass_trial(name, n_per_class, n_priors, "", seed)
     model = trial.fitted("MKTL", chosen, effort, seed)
     pairs = grid_points(new=model.classes_.tolist(), prior=load_task(name).prior_names[:n_priors])
@@ -322,10 +313,9 @@ def transfer_weights(name, seed, n_per_class, chosen, effort, n_priors=None):
 
 
 def along_p(name, seed, n_per_class, p, C, effort):
-    """Accuracy, certified gap and number of priors in use for one p, "auto" or a number.
+    """Accuracy, certified gap and number of priors in use for one p, "auto" or a number (dict).
 
-    Returns a dict: accuracy, used (mean number of priors per new class whose weight is at least a hundredth
-    of the largest), gap, objective, p_found.
+    used: mean number of priors per new class whose weight is at least a hundredth of the largest.
     """
     trial = multiclass_trial(name, n_per_class, None, "", seed)
     model = trial.fitted("MKTL", {"C": C, "p": p}, {**effort, "tol": min(effort["tol"], 1e-3)}, seed)

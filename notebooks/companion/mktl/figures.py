@@ -5,8 +5,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from companion import mktl as experiments
-from companion.mktl import claims  # noqa: F401  the verdicts
+from companion.mktl import claims, compare, settings, tasks, timing  # noqa: F401  claims: the verdicts
 from companion.plots import mktl as draw
 from companion.run.figures import name_methods
 from companion.run.registry import figure
@@ -14,7 +13,7 @@ from cuelearn.datasets import DataFileError, load_original
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL
 
-name_methods(experiments.METHODS)
+name_methods(compare.METHODS)
 
 # ---------------------------------------------------------------- what several figures share
 
@@ -22,8 +21,8 @@ name_methods(experiments.METHODS)
 @cache
 def names_of(run):
     """The tasks of figure 6.3: the bundled ones, before them AwA where it is requested and present."""
-    names = list(experiments.BUNDLED)
-    experiments.describe(names, run.n_jobs)
+    names = list(settings.BUNDLED)
+    tasks.describe(names, run.n_jobs)
     if run.data_tier == "original":
         try:
             load_original("awa")
@@ -34,7 +33,7 @@ def names_of(run):
 
 
 def data_of(names):
-    return [experiments.load_task(name).data for name in names]
+    return [tasks.load_task(name).data for name in names]
 
 
 def seeds_of(run, part):
@@ -55,16 +54,16 @@ def curves(run):
     names = names_of(run)
     seeds = seeds_of(run, "multiclass")
     size = run.size["multiclass"]
-    return experiments.multiclass(run.sweep, names, seeds, size, grids_of(run), run.size["effort"])
+    return compare.multiclass(run.sweep, names, seeds, size, grids_of(run), run.size["effort"])
 
 
 @cache
 def binary_runs(run):
     """The same of figure 6.2."""
-    experiments.describe(["binary"], run.n_jobs)
+    tasks.describe(["binary"], run.n_jobs)
     seeds = seeds_of(run, "binary")
     size = run.size["binary"]
-    return experiments.binary(run.sweep, seeds, size, binary_grids(run), run.size["effort"])
+    return compare.binary(run.sweep, seeds, size, binary_grids(run), run.size["effort"])
 
 
 def percent_right(table, by):
@@ -82,18 +81,18 @@ def listed(values, form="+.1f"):
 @figure("thesis-fig-6.1-things")
 def new_animals_and_what_they_are_taken_for(run):
     """Which of ten new animals is taken for which, without and with what a model of forty others says?"""
-    animals = experiments.load_task("animals")
+    animals = tasks.load_task("animals")
     compared = ("NoTransfer", "PriorFeatures", "MKTL")
-    confused = experiments.confusion(curves(run), "animals", 5, compared, run.size["effort"])
+    confused = compare.confusion(curves(run), "animals", 5, compared, run.size["effort"])
     new = np.unique(animals.y).tolist()
-    known = experiments.faces(animals.prior_names)[:, 0]
+    known = tasks.faces(animals.prior_names)[:, 0]
     pictures = {
         "40 known animals: a model on colours and words": known.reshape(4, 10, *known.shape[1:]),
-        "ten new ones by shape: five of eight drawings": experiments.faces(new, 5).swapaxes(0, 1),
+        "ten new ones by shape: five of eight drawings": tasks.faces(new, 5).swapaxes(0, 1),
     }
-    drawing = draw.things(pictures, confused, dict(zip(new, experiments.faces(new)[:, 0], strict=True)))
+    drawing = draw.things(pictures, confused, dict(zip(new, tasks.faces(new)[:, 0], strict=True)))
     n_draws = len(seeds_of(run, "multiclass"))
-    note = f"{experiments.DRAWN}; five drawings per class, {n_draws} draws; {experiments.VALIDATED}"
+    note = f"{settings.DRAWN}; five drawings per class, {n_draws} draws; {settings.VALIDATED}"
     shows = "new animals, and what they are taken for without and with transfer"
     run.save_figure(
         drawing, "thesis-fig-6.1", confused, "things", provenance=[animals.data], note=note, shows=shows
@@ -123,11 +122,11 @@ among them.)"""
 @figure("thesis-fig-6.1")
 def scores_of_priors_as_features(run):
     """How do the scores of the priors become features when one new class is scored?"""
-    task = experiments.load_task("objects")
+    task = tasks.load_task("objects")
     X = task.data.X[task.rows]
     models = task.priors[:3]  # plants, animals and vehicles
     priors = [(f"prior {k}", prior.model, prior.columns) for k, prior in enumerate(models, 1)]
-    train, test = experiments.draw(task, 5, run.seed)
+    train, test = tasks.draw(task, 5, run.seed)
     model = MKTL([("PHOG", RBF(), task.columns)], priors, C=10.0, random_state=run.seed)
     model.fit(X[train], task.y[train])
 
@@ -169,27 +168,27 @@ def weights_of_the_priors(run):
     table = curves(run)
     for name in names_of(run):
         n = max(run.size["multiclass"][name])
-        n_priors = max(experiments.TASKS[name].sizes)
+        n_priors = max(tasks.TASKS[name].sizes)
         runs = table[(table["name"] == name) & (table["method"] == "MKTL")]
         runs = runs[(runs["n_per_class"] == n) & (runs["n_priors"] == n_priors)]
         C, p = runs[["C", "p"]].value_counts().index[0]  # the most frequent choice
         chosen = {"C": C, "p": p}
-        weights = experiments.transfer_weights(name, run.seed, n, chosen, run.size["effort"], n_priors)
-        task = experiments.load_task(name)
+        weights = compare.transfer_weights(name, run.seed, n, chosen, run.size["effort"], n_priors)
+        task = tasks.load_task(name)
         drawing = draw.weights(weights, [(prior.name, prior.classes) for prior in task.priors])
         note = f"{draw.TITLES[name]}: {n} samples per class, C = {C:g}, p = {p:g}, as most runs chose; "
         note += f"the kernel's block has norm {weights['kernel'].iloc[0]:.2f}; "
         note += "weights of scores of mean square 1"
-        about = {"note": note, "shows": "transfer weights: from which prior, how much, for each new class"}
-        suffix = f"weights-{name}"
-        run.save_figure(drawing, "thesis-sec-6.2", weights, suffix, provenance=[task.data], **about)
+        shows = "transfer weights: from which prior, how much, for each new class"
+        more = {"provenance": [task.data], "note": note, "shows": shows}
+        run.save_figure(drawing, "thesis-sec-6.2", weights, f"weights-{name}", **more)
 
 
 @weights_of_the_priors.see
 def _(results):
     tables = {
         name: results.table(f"thesis-sec-6.2-weights-{name}")
-        for name in experiments.TASKS
+        for name in tasks.TASKS
         if results.has(f"thesis-sec-6.2-weights-{name}")
     }
     largest = []
@@ -215,10 +214,10 @@ the weight over them."""
 def _save_binary(run, drawing, suffix):
     table = binary_runs(run)
     n_targets = table["target"].nunique()
-    note = f"{experiments.DRAWN}; {experiments.N_NEGATIVE} background samples, of as many other things; "
-    note += f"{n_targets} targets, {len(seeds_of(run, 'binary'))} draws of each; {experiments.VALIDATED}; "
-    note += experiments.edges(table, binary_grids(run))
-    data = experiments.binary_task(experiments.binary_targets()[0]).data
+    note = f"{settings.DRAWN}; {settings.N_NEGATIVE} background samples, of as many other things; "
+    note += f"{n_targets} targets, {len(seeds_of(run, 'binary'))} draws of each; {settings.VALIDATED}; "
+    note += compare.edges(table, binary_grids(run))
+    data = tasks.binary_task(tasks.binary_targets()[0]).data
     run.save_figure(drawing, "thesis-fig-6.2", table, suffix, provenance=[data], note=note)
 
 
@@ -242,7 +241,7 @@ def _(results):
     scores_only = percent.loc["PriorFeatures weighted"]
     equal = weighted - np.maximum(scores_only, percent.loc["AverageTL weighted"])
     return f"""
-With {few} positive sample among {experiments.N_NEGATIVE} of the background No-Transfer gets {alone[few]:.0f}%
+With {few} positive sample among {settings.N_NEGATIVE} of the background No-Transfer gets {alone[few]:.0f}%
 right, hardly better than guessing, with {many} it gets {alone[many]:.0f}%. Up to five positives Multi-KT is
 {gain["MultiKT"]:.0f} points above it, weighted MKTL {gain["MKTL weighted"]:.0f}, MKTL without weights
 {gain["MKTL"]:.0f}. MKTL minus Prior-Features, both without weights, is {listed(unweighted)} points with
@@ -282,12 +281,12 @@ def several_new_classes(run):
     """How much do priors help when several new classes are told apart?"""
     size = run.size["multiclass"]
     n_draws = len(seeds_of(run, "multiclass"))
-    note = f"{experiments.DRAWN}; {n_draws} draws; {experiments.VALIDATED}; "
+    note = f"{settings.DRAWN}; {n_draws} draws; {settings.VALIDATED}; "
     note += "Multi-KT has priors of its own kind, on the new task's features; "
-    note += experiments.edges(curves(run), grids_of(run))
+    note += compare.edges(curves(run), grids_of(run))
     seeds = range(run.seed, run.seed + size["more_seeds"])
     # MKTL alone, to tell 14 from 23 priors
-    draws = experiments.number_of_priors(run.sweep, seeds, size, grids_of(run), run.size["effort"])
+    draws = compare.number_of_priors(run.sweep, seeds, size, grids_of(run), run.size["effort"])
     tables = {"": curves(run), "draws": draws[["n_priors", "n_per_class", "seed", "accuracy"]]}
     data = data_of(names_of(run))
     run.save_figure(draw.multiclass(curves(run)), "thesis-fig-6.3", tables, provenance=data, note=note)
@@ -323,12 +322,11 @@ def more_and_more_priors(run):
     """How does the accuracy on the objects go on with more priors?"""
     size = run.size["priors"]
     seeds = seeds_of(run, "priors")
-    table = experiments.along_priors(run.sweep, "objects", seeds, size, grids_of(run), run.size["effort"])
+    table = compare.along_priors(run.sweep, "objects", seeds, size, grids_of(run), run.size["effort"])
     note = f"emoji, objects, {size['n_per_class']} samples per class; {len(seeds)} draws; "
-    note += f"{experiments.VALIDATED}; {experiments.edges(table, grids_of(run))}"
-    about = {"note": note, "shows": "accuracy against the number of priors"}
-    data = data_of(["objects"])
-    run.save_figure(draw.along_priors(table), "thesis-fig-6.3", table, "priors", provenance=data, **about)
+    note += f"{settings.VALIDATED}; {compare.edges(table, grids_of(run))}"
+    more = {"provenance": data_of(["objects"]), "shows": "accuracy against the number of priors"}
+    run.save_figure(draw.along_priors(table), "thesis-fig-6.3", table, "priors", note=note, **more)
 
 
 @more_and_more_priors.see
@@ -353,12 +351,12 @@ much less, and those that do not help do little harm."""
 def accuracy_and_priors_in_use(run):
     """How many priors does each exponent p use, and what does that do to the accuracy?"""
     size = run.size["path"]
-    animals = experiments.load_task("animals")
+    animals = tasks.load_task("animals")
     common = {"name": "animals", "n_per_class": size["n_per_class"], "C": 10.0, "effort": run.size["effort"]}
     points = [
         {**common, "seed": seed, "p": p} for p in (*size["p"], "auto") for seed in seeds_of(run, "path")
     ]
-    table = run.sweep("path").frame(experiments.along_p, points, data=animals.data).drop(columns="effort")
+    table = run.sweep("path").frame(compare.along_p, points, data=animals.data).drop(columns="effort")
     note = f"emoji, animals: {size['n_per_class']} samples per class, C = 10, {size['seeds']} draws"
     drawing = draw.along_p(table, n_priors=len(animals.prior_names))
     run.save_figure(drawing, "thesis-sec-6.3", table, provenance=[animals.data], note=note)
@@ -377,7 +375,7 @@ def _(results):
     best = chosen.loc[chosen["accuracy"].idxmax()]
     return f"""
 The number of priors in use grows from {least["used"]:.0f} to {most["used"]:.0f} of
-{max(experiments.TASKS["animals"].sizes)}. The accuracy is {least["accuracy"]:.0f}% where next to none is in
+{max(tasks.TASKS["animals"].sizes)}. The accuracy is {least["accuracy"]:.0f}% where next to none is in
 use, highest at $p$ = {best["p_found"]:g} ({best["accuracy"]:.0f}%, {best["used"]:.0f} in use), and
 {most["accuracy"]:.0f}% at $p$ = {most["p_found"]:g}: there the norm no longer protects from what does not
 help. p auto is {auto["p_found"]:.2f}, with {auto["used"]:.0f} in use and {auto["accuracy"]:.0f}%. At $p$ =
@@ -394,16 +392,16 @@ def useless_priors(run):
     """What do priors that say nothing cost against No-Transfer?"""
     seeds = seeds_of(run, "negative")
     size = run.size["negative"]
-    table = experiments.negative(run.sweep, "animals", seeds, size, grids_of(run), run.size["effort"])
-    data = [*data_of(["animals"]), experiments.USELESS]
+    table = compare.negative(run.sweep, "animals", seeds, size, grids_of(run), run.size["effort"])
+    data = [*data_of(["animals"]), settings.USELESS]
     shows = "what useless priors cost against No-Transfer"
     note = f"emoji, animals with useless scores (shuffled, or simulated noise); {len(seeds)} draws; "
-    note += f"{experiments.VALIDATED}; {experiments.edges(table, grids_of(run))}"
-    about = {"provenance": data, "shows": shows}
-    run.save_figure(draw.negative(table), "thesis-sec-6.2", table, "negative", note=note, **about)
+    note += f"{settings.VALIDATED}; {compare.edges(table, grids_of(run))}"
+    more = {"provenance": data, "shows": shows}
+    run.save_figure(draw.negative(table), "thesis-sec-6.2", table, "negative", note=note, **more)
     note = "difference: accuracy minus No-Transfer's on the same samples, in points, mean and "
     note += "95% interval over draws; none: no scores at all"
-    run.save_table(experiments.lost(table), "thesis-sec-6.2", "negative-table", note=note, **about)
+    run.save_table(compare.lost(table), "thesis-sec-6.2", "negative-table", note=note, **more)
 
 
 @useless_priors.see
@@ -433,19 +431,19 @@ def training_time(run):
     """How long does training take at the thesis's size, and how much memory?"""
     size = run.size["timing"]
     kinds = ["random", *(["awa"] if "awa" in names_of(run) else [])]
-    data = [experiments.SIMULATED, *data_of(kinds[1:])]
-    settings = [("MKTL", C, p) for C in experiments.C_RANGE for p in ("auto", 1.5)]
-    settings += [("MKTL", C, 1.01) for C in size["sparse"]]
-    settings += [(method, 1.0, "") for method in ("MultiKT", "AverageTL", "PriorFeatures", "NoTransfer")]
+    data = [settings.SIMULATED, *data_of(kinds[1:])]
+    cases = [("MKTL", C, p) for C in settings.C_RANGE for p in ("auto", 1.5)]
+    cases += [("MKTL", C, 1.01) for C in size["sparse"]]
+    cases += [(method, 1.0, "") for method in ("MultiKT", "AverageTL", "PriorFeatures", "NoTransfer")]
     effort = {"n_epochs": 20, "tol": 1e-3}
     fixed = {"effort": effort, "repeats": size["repeats"], "seed": run.seed}
     points = [
         {**fixed, "kind": kind, "method": method, "n_per_class": n, "C": C, "p": p, "memory": C == 1.0}
         for kind in kinds
         for n in size["n_per_class"]
-        for method, C, p in settings
+        for method, C, p in cases
     ]
-    times = run.sweep("timing", 1).frame(experiments.training_time, points, data=data)
+    times = run.sweep("timing", 1).frame(timing.training_time, points, data=data)
     times = times.drop(columns=list(fixed))
     note = (
         "10 new classes, 40 priors; seconds: best of several trainings, one thread, kernel matrix included; "

@@ -79,8 +79,7 @@ TASKS = {
 class Prior(NamedTuple):
     """A fitted model of known classes, one per column of its scores; a binary one has a single class.
 
-    `columns` of the data set's X are what `model` takes, `train` the rows that it was trained on; `accuracy`
-    is on other drawings of its own classes.
+    `columns` of the data's X are what `model` takes; `accuracy` is on other drawings of its own classes.
     """
 
     name: str
@@ -287,7 +286,7 @@ def load_task(name, others=False):
     and vehicles on PHOG; models of plants, animals, vehicles, mixed things know 4, 6, 4, 9, one more knows
     77. awa: the ten test classes of Animals with Attributes on PHOG; a model on rgsift and SURF knows the 40
     others. `others`: the task that parameters are chosen on, of as many other classes with the same priors;
-    of awa the same classes, without the test samples. DataFileError if the data is not there.
+    of awa the same classes, without the test samples.
     """
     if name not in TASKS:
         raise ValueError(f"name must be one of {sorted(TASKS)}, got {name!r}")
@@ -359,8 +358,7 @@ def binary_task(target):
     """A thing against a background of other things (figure 6.2), with 29 priors for other things.
 
     Priors and new task use the same four cues one behind the other and the same kernel. The background has a
-    drawing of each of its things; those behind the priors, the targets and the others are different things.
-    The same object each time, not to be changed.
+    drawing of each of its things, which are others than those behind the priors. Not to be changed.
     """
     among = binary_targets(), binary_targets(others=True)
     if target not in sum(among, []):
@@ -391,9 +389,9 @@ def _ordered(task, label, rng):
 def draw(task, n, seed):
     """Rows of a task's X to train on, `n` of each class (or a dict by class), and rows for tests.
 
-    Of each class's drawings five in eight, drawn by the seed, are for training, all views of the others for
-    tests. One picture of every drawing comes before a second view of any, and one of each class before the
-    next. A smaller draw of the same seed is a part of a larger one. ValueError if there are fewer of a class.
+    Five in eight of a class's drawings are for training, all views of the others for tests. One picture of
+    every drawing comes before a second view of any, and one of each class before the next. A smaller draw of
+    the same seed is a part of a larger one. ValueError if there are fewer of a class.
     """
     rng = np.random.default_rng([_DRAW, seed])
     train, test = [], []
