@@ -34,9 +34,8 @@ class Method(NamedTuple):
     """A method of the comparisons.
 
     `grid` are parameters chosen by cross-validation, with the papers' values; `options` are fixed. `like`
-    names another method that solves the same problem (or is its first stage), whose choice is taken over.
-    `own` is a parameter that the estimator chooses itself by default; it is fixed when the others have been
-    chosen.
+    names another method with the same problem, whose choice is taken over. `own` is a parameter that the
+    estimator chooses itself, fixed when the others have been chosen.
     """
 
     estimator: type
@@ -75,10 +74,7 @@ NATURAL = {"p": (2.0,), "alpha": (0.0,)}
 
 
 def build(method, params, seed, labels=None, groups=None, **more):
-    """The estimator of a method on precomputed kernels, with its own random state where it has one.
-
-    Where samples form groups, as of a `Task`, folds of its own keep these together.
-    """
+    """The estimator of a method on precomputed kernels; its own folds keep `groups` of samples together."""
     entry = METHODS[method]
     takes = inspect.signature(entry.estimator).parameters
     settings = {"random_state": seed, **entry.options, **params, **more}
@@ -169,8 +165,8 @@ def choose(
 
     With `every` = 2 on the samples of every second class. `grids` replaces some of the papers' values; where
     the best of these is the first or last, the papers' next value is tried too, until none is better.
-    `options` are further fixed parameters by method. Returns what was chosen, a dict by method, and a table
-    of all points with their accuracy; its column "edge" says what still lies at an end.
+    `options` are further fixed parameters by method. Returns a dict by method, and a table of all points
+    tried; its column "edge" says what still lies at an end.
     """
     where = {"task": task, "n_train": n_train, "seed": seed, "n_kernels": n_kernels, "every": every}
     source = {m: METHODS[m].like or m for m in methods}  # whose choice it takes over
@@ -182,27 +178,27 @@ def choose(
     wanted = {m: grid_points(**grid) for m, grid in grid_of.items()}
     rows, chosen = {m: [] for m in grid_of}, {}
     while any(wanted.values()):
-        asked = [
+        points = [
             {**where, "n_folds": n_folds, "method": m, "options": (options or {}).get(m), "params": params}
-            for m, some in wanted.items()
-            for params in some
+            for m, further in wanted.items()
+            for params in further
         ]
-        for point, f in zip(asked, sweep.run(validation_accuracy, asked, data=data), strict=True):
-            rows[point["method"]].append({**point["params"], "accuracy": f["accuracy"]})
-        for m in [m for m, some in wanted.items() if some]:
+        for point, result in zip(points, sweep.run(validation_accuracy, points, data=data), strict=True):
+            rows[point["method"]].append({**point["params"], **result})
+        for m in [m for m, further in wanted.items() if further]:
             best = best_of(rows[m], [r["accuracy"] for r in rows[m]], smaller=["C"], larger=["p", "alpha"])
             chosen[m] = {name: rows[m][best][name] for name in grid_of[m]}
             wanted[m] = next_to(chosen[m], rows[m], grid_of[m], METHODS[m].grid)
-    for m, mine in rows.items():
-        tried = {name: {r[name] for r in mine} for name in grid_of[m]}
+    for m in rows:
+        tried = {name: {row[name] for row in rows[m]} for name in grid_of[m]}
         edge = at_edges(tried, chosen[m], NATURAL)
-        for row in mine:
+        for row in rows[m]:
             is_chosen = chosen[m].items() <= row.items()
             row |= {"chosen": is_chosen, "edge": edge if is_chosen else ""}
-    table = pd.DataFrame([{"method": m, **row} for m, mine in rows.items() for row in mine])
+    table = pd.DataFrame([{"method": m, **row} for m in rows for row in rows[m]])
     chosen |= {m: chosen.get(source[m], {}) for m in methods}
-    asked = [{**where, "method": m, "params": chosen[m]} for m in methods if METHODS[m].own]
-    for point, own in zip(asked, sweep.run(own_choice, asked, data=data), strict=True):
+    points = [{**where, "method": m, "params": chosen[m]} for m in methods if METHODS[m].own]
+    for point, own in zip(points, sweep.run(own_choice, points, data=data), strict=True):
         chosen[point["method"]] = point["params"] | own
     return {m: chosen[m] for m in methods}, table
 
@@ -210,25 +206,24 @@ def choose(
 def next_to(best, tried, begun, whole):
     """Neighbours of the best point, one step on in each parameter, that were not tried.
 
-    They are among the values that the grid began with and those of the whole grid beyond its ends; one value
-    alone is fixed.
+    They are among the first values and those of the whole grid beyond their ends; one value alone is fixed.
     """
-    found = []
+    neighbours = []
     for name, value in best.items():
         ends = min(begun[name]), max(begun[name])
         further = [] if len(begun[name]) == 1 else [v for v in whole[name] if not ends[0] <= v <= ends[1]]
         line = sorted({*begun[name], *further})
         at = line.index(value)
-        found += [{**best, name: v} for v in (*line[max(0, at - 1) : at], *line[at + 1 : at + 2])]
+        neighbours += [{**best, name: v} for v in (*line[max(0, at - 1) : at], *line[at + 1 : at + 2])]
     known = [{name: point[name] for name in best} for point in tried]
-    return [point for point in found if point not in known]
+    return [point for point in neighbours if point not in known]
 
 
 def edges(table):
     """What `choose` found at the edges of its grids, in words for the note of a figure."""
-    lying = table[table["edge"] != ""]
-    words = [f"{method}: {edge}" for method, edge in zip(lying["method"], lying["edge"], strict=True)]
-    return f"; at the edge of the grid: {'; '.join(words)}" if words else ""
+    at_edge = table[table["edge"] != ""]
+    listed = "; ".join(at_edge["method"] + ": " + at_edge["edge"])
+    return f"; at the edge of the grid: {listed}" if listed else ""
 
 
 def choose_alone(C, n_folds, seed, **where):
@@ -281,9 +276,8 @@ def in_words(params):
 def compare(methods, seed, **where):
     """Several methods, a list of [name, parameters], on the same kernels, one after the other in one run.
 
-    Returns a DataFrame: `seconds` are of a whole fit, kernels at hand, warmed up; `n_used` kernels have
-    weight; objective and dual_gap are of the method's own problem; `rows`: kernel rows read, of SILP and its
-    like.
+    `seconds` are of a whole fit, kernels in memory, warmed up; `n_used` kernels have weight; objective and
+    dual_gap are of the method's own problem; `rows`: kernel rows read, of SILP and its like.
     """
     task = get_task(seed=seed, **where)
     rows, test = [], held_kernels(task)
@@ -309,32 +303,29 @@ def compare(methods, seed, **where):
 def many_compare(n_epochs, methods, seed, **where):
     """Several methods on up to 1,400 kernels, one after the other in one run (thesis figure 4.10).
 
-    A method is a dict with name, method, and the parameters C and, for the stochastic solvers, p and alpha.
+    A method is a dict with name, method, and its parameters.
     """
     rows = []
     for entry in methods:
         params = {k: v for k, v in entry.items() if k not in ("name", "method")}
         if entry["method"] in SOLVERS:
-            found = many_kernels(entry["method"], n_epochs=n_epochs, seed=seed, **params, **where)
+            result = many_kernels(entry["method"], n_epochs=n_epochs, seed=seed, **params, **where)
         else:
-            found = compare([[entry["method"], params]], seed, **where).iloc[0]
-        told = ("seconds", "rows", "test_error", "n_used", "objective", "dual_gap")
-        rows.append({"method": entry["name"], **{k: float(found.get(k, np.nan)) for k in told}})
+            result = compare([[entry["method"], params]], seed, **where).iloc[0]
+        columns = ("seconds", "rows", "test_error", "n_used", "objective", "dual_gap")
+        rows.append({"method": entry["name"], **{k: float(result.get(k, np.nan)) for k in columns}})
     return pd.DataFrame(rows)
 
 
 def compare_all(sweep, task, sizes, n_test, methods, chosen, seeds, data=()):
     """`compare` over training sizes and seeds, `chosen` as by `choose`."""
-    asked = {"task": task, "n_test": n_test, "methods": [[m, chosen[m]] for m in methods]}
-    points = [{**asked, "n_train": n, "seed": s} for s in seeds for n in sizes]
+    place = {"task": task, "n_test": n_test, "methods": [[m, chosen[m]] for m in methods]}
+    points = [{**place, "n_train": n, "seed": s} for s in seeds for n in sizes]
     return gathered(sweep, compare, points, "n_train", "seed", data=data)
 
 
 def with_ratios(table, by):
-    """Means and deviations over seeds of a `compare`, with the ratio of times to OBSCURE's, run by run.
-
-    The columns `by` make a row of the result together with the method.
-    """
+    """Means and deviations over seeds of a `compare`, with the ratio of times to OBSCURE's, run by run."""
     base = table[table["method"] == "OBSCURE"].rename(columns={"seconds": "base"})
     table = table.merge(base[[*by, "seed", "base"]], how="left", on=[*by, "seed"])
     table = table.assign(
@@ -367,8 +358,7 @@ def rival_curve(method, params, seed, n_epochs=None, tol=None, **where):
 
     The stochastic solvers run `n_epochs` epochs, or to a certified gap of `tol`; batch methods end by their
     own stopping rule. The clock stops while the test error is measured. `lower` is the last certified lower
-    bound of the method's own problem. `rows` counts the kernel rows read, see `rows_read` and
-    `rows_of_rounds`.
+    bound of the method's own problem, `rows` are the kernel rows read.
     """
     if method in SOLVERS:
         frame = training_curve(method, n_epochs, seed, tol=tol, **params, **where)
@@ -398,8 +388,7 @@ def rows_of_rounds(model, solved, bank):
 
     A round reads all rows for the norms. Before an SVM those of the kernels with weight are combined: their
     mean over the classes when the round began; at first weights are equal, combined once for all classes.
-    Each of its iterations reads two rows of what was combined. MC-MKL: one SVM a round, whose updates read
-    one.
+    Each of its iterations reads two combined rows. MC-MKL: one SVM a round, whose updates read one.
     """
     n, updates = bank.n_samples, model.history_["n_updates"].to_numpy()
     norms = n * bank.n_kernels * np.arange(1, updates.size + 1)
@@ -413,8 +402,8 @@ def rows_of_rounds(model, solved, bank):
 
 def curves_of(sweep, task, n_train, n_test, methods, chosen, seeds, *, n_epochs, tol=None, data=()):
     """`rival_curve` of several methods over seeds: its columns, method, seed, chosen."""
-    asked = {"task": task, "n_train": n_train, "n_test": n_test, "n_epochs": n_epochs, "tol": tol}
-    points = [{**asked, "method": m, "params": chosen[m], "seed": s} for s in seeds for m in methods]
+    place = {"task": task, "n_train": n_train, "n_test": n_test, "n_epochs": n_epochs, "tol": tol}
+    points = [{**place, "method": m, "params": chosen[m], "seed": s} for s in seeds for m in methods]
     curves = gathered(sweep, rival_curve, points, "method", "seed", data=data)
     return curves.assign(chosen=curves["method"].map({m: in_words(chosen[m]) for m in methods}))
 
@@ -430,12 +419,12 @@ def against_bounds(curves, exact):
 def online_curves(learners, seed, **where):
     """Online learners, a list of [method, parameters, epochs], on one split (thesis figures 4.3, 4.4).
 
-    Of each the error over the first pass, which keeps the order of the task, and on new samples after some
-    epochs, later ones permuted: a fit for each.
+    Of each the error over the first pass, in the order of the task, and on new samples after some epochs,
+    later ones permuted: a fit for each.
     """
     task = get_task(seed=seed, **where)
     test = held_kernels(task)
-    return pd.concat([learner_curve(task, test, seed, *one) for one in learners], ignore_index=True)
+    return pd.concat([learner_curve(task, test, seed, *entry) for entry in learners], ignore_index=True)
 
 
 def learner_curve(task, test, seed, method, params, epochs):

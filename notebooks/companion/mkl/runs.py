@@ -48,10 +48,7 @@ def outcome(task, result):
 
 
 def rows_read(task, history):
-    """Rows of single kernels that a stochastic run has read: a visit those of all kernels, an update again.
-
-    Work without a clock: a row has as many values as there are training samples.
-    """
+    """Rows of single kernels that a stochastic run has read: a visit those of all, an update again."""
     return task.bank.n_kernels * (history["step"] + history["n_updates"])
 
 
@@ -92,8 +89,7 @@ def training_curve(
 ):
     """Test error, objective and gap over time and work of one solver, the clock stopped meanwhile.
 
-    `rows` are those of `rows_read`; `hold_test` keeps the test kernels in memory; the run ends at a certified
-    gap of `tol`.
+    `hold_test` keeps the test kernels in memory; the run ends at a certified gap of `tol`.
     """
     task, problem = loaded(seed, p, C, alpha, **where)
     blocks = list(task.cross.blocks(memory=2e8)) if hold_test else None
@@ -130,9 +126,8 @@ def alike(bank, labels):
 def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
     """OM-2 (with `eta`: OBSCURE's online stage) after some epochs, and until it has converged.
 
-    It has in the first epoch that updates on no more visits than there are samples `alike`; `epochs`,
-    `visits`, `updates`, `rows` (of `rows_read`) and `seconds` are those until then, `final_error` is that of
-    the end.
+    It has in the first epoch that updates on no more visits than there are samples `alike`; the work is that
+    until then, `final_error` that of the end.
     """
     task, problem = loaded(seed, p, **where)
     n, n_alike = task.labels.size, alike(task.bank, task.labels)
@@ -168,11 +163,10 @@ def two_stages(p, C, eta, n_epochs, tol, seed, n_epochs_online=300, **where):
     online = solve("OBSCURE", problem, n_epochs=0, **options)
     both = solve("OBSCURE", problem, n_epochs=n_epochs, tol=tol, **options)
     columns = ("test_error", "updates", "rows", "seconds")
-    early = dict(
-        zip(("online_error", *(f"online_{c}" for c in columns[1:])), outcome(task, online), strict=True)
-    )
-    found = early | dict(zip(columns, outcome(task, both), strict=True))
-    return found | {"relative_gap": both.dual_gap / both.objective, "converged": bool(both.converged)}
+    early = ("online_error", *(f"online_{column}" for column in columns[1:]))
+    row = dict(zip(early, outcome(task, online), strict=True))
+    row |= dict(zip(columns, outcome(task, both), strict=True))
+    return row | {"relative_gap": both.dual_gap / both.objective, "converged": bool(both.converged)}
 
 
 def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, tol=None, **where):
@@ -210,8 +204,8 @@ def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, tol=None, **where):
 
 def against_alpha(runs, seed, **where):
     """`many_kernels` of UFO-MKL at several C, alpha and tol, a list of dicts, on one split."""
-    found = [many_kernels("UFOMKL", p="auto", seed=seed, **run, **where) for run in runs]
-    return pd.DataFrame([run | one for run, one in zip(runs, found, strict=True)])
+    rows = [run | many_kernels("UFOMKL", p="auto", seed=seed, **run, **where) for run in runs]
+    return pd.DataFrame(rows)
 
 
 def all_of_mnist(n_train, n_test, C, p, n_epochs, seed):

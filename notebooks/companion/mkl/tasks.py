@@ -40,7 +40,7 @@ CATEGORY_THINGS, THING_DRAWINGS = 8, 5
 
 
 class Pictures(NamedTuple):
-    """Emoji described: distances by cue, (n_cues, n, n), the class of every row and the names of the classes.
+    """Emoji described: distances by cue, (n_cues, n, n), each row's class, the names of the classes.
 
     `group` is what a split keeps on one side: the drawing of an object, the thing of a category; `view` 0 is
     the drawing itself, `drawing` its row among all.
@@ -58,7 +58,7 @@ def category_things(n_categories):
     """The subgroups of most things, and eight things of each, drawn once, no two of a family."""
     groups = pictures.categories(n_categories, least=THING_DRAWINGS)
     rng = np.random.default_rng([pictures.SEED, 3])
-    return list(groups), np.array([rng.permutation(some)[:CATEGORY_THINGS] for some in groups.values()])
+    return list(groups), np.array([rng.permutation(group)[:CATEGORY_THINGS] for group in groups.values()])
 
 
 def described_pictures(kind, n_classes, n_views=1, n_jobs=1):
@@ -111,16 +111,16 @@ def picture_split(shown, kind, per_class, seed):
     """
     rng, parts = np.random.default_rng([seed, 6]), []
     for c in range(len(shown.names)):
-        mine = np.flatnonzero(shown.labels == c)
-        groups = rng.permutation(np.unique(shown.group[mine]))
-        test = ~np.isin(shown.group[mine], groups[: LEARN[kind]]) & (shown.view[mine] == 0)
+        rows = np.flatnonzero(shown.labels == c)
+        group, view = shown.group[rows], shown.view[rows]
+        groups = rng.permutation(np.unique(group))
+        train = np.isin(group, groups[: LEARN[kind]])
         if kind == "objects":
             drawings = groups[: min(per_class, LEARN[kind])]
-            of_these = np.isin(shown.group[mine], drawings)
-            learn = mine[of_these & (shown.view[mine] < per_class // drawings.size)]
+            chosen = rows[np.isin(group, drawings) & (view < per_class // drawings.size)]
         else:
-            learn = rng.permutation(mine[np.isin(shown.group[mine], groups[: LEARN[kind]])])[:per_class]
-        parts.append((mine[test], learn))
+            chosen = rng.permutation(rows[train])[:per_class]
+        parts.append((rows[~train & (view == 0)], chosen))
     test, train = (rng.permutation(np.concatenate(rows)) for rows in zip(*parts, strict=True))
     return train, test
 
@@ -131,26 +131,27 @@ def kernels_among(cues, kind, n_classes, n_shown):
     rows = np.argsort(shown.labels, kind="stable")
     rows = rows[shown.labels[rows] < n_shown]
     picked = zip(EMOJI_CUES, _distances(data, rows), strict=True)
-    found = {cue: np.exp(-distance / mean_rule(distance)) for cue, distance in picked}
-    return {c: found[c] if c in found else sum(found.values()) / len(found) for c in cues}
+    kernels = {cue: np.exp(-distance / mean_rule(distance)) for cue, distance in picked}
+    kernels["average"] = sum(kernels.values()) / len(kernels)
+    return {cue: kernels[cue] for cue in cues}
 
 
 def mistaken(predicted, cues, kind, n_classes, per_class, seed, most):
     """Test drawings that the average kernel names right and the cues mostly do not, worst first.
 
-    `predicted` has for every cue, and for "average", the classes of the test samples. A column of the table
-    is the row among all drawings of what is shown (`drawing`), or of one of what it is taken for (cues).
+    `predicted` has the classes of the test samples by cue and for "average". Columns: the row among all
+    drawings of what is shown (`drawing`), and of one of what each cue takes it for.
     """
     _, shown = cues_and_pictures(kind, n_classes)
     train, test = picture_split(shown, kind, per_class, seed)
-    found = {cue: np.asarray(predicted[cue]) for cue in (*cues, "average")}
-    right = {cue: classes == shown.labels[test] for cue, classes in found.items()}
-    wrong = sum(~right[cue] for cue in cues)
-    some = np.flatnonzero(right["average"])
-    some = some[np.argsort(-wrong[some], kind="stable")][:most]
+    classes = {cue: np.asarray(predicted[cue]) for cue in (*cues, "average")}
+    wrong = {cue: named != shown.labels[test] for cue, named in classes.items()}
+    n_wrong = sum(wrong[cue] for cue in cues)
+    worst = np.flatnonzero(~wrong["average"])
+    worst = worst[np.argsort(-n_wrong[worst], kind="stable")][:most]
     example = np.array([shown.drawing[train[shown.labels[train] == c]].min() for c in range(n_classes)])
-    table = {"drawing": shown.drawing[test[some]]}
-    return pd.DataFrame(table | {cue: example[classes[some]] for cue, classes in found.items()})
+    table = {"drawing": shown.drawing[test[worst]]}
+    return pd.DataFrame(table | {cue: example[named[worst]] for cue, named in classes.items()})
 
 
 @lru_cache(maxsize=1)  # with four views of a drawing 1 GB
@@ -168,8 +169,8 @@ def load_picture_task(name, n_train, n_test, seed, n_kernels=None):
     train, test = picture_split(shown, kind, per_class, seed)
     test = test[:n_test]
     if n_kernels is not None and not many:
-        some = np.random.default_rng([seed, 7]).choice(len(cues), n_kernels, replace=False)
-        cues = [cues[j] for j in np.sort(some)]
+        subset = np.random.default_rng([seed, 7]).choice(len(cues), n_kernels, replace=False)
+        cues = [cues[j] for j in np.sort(subset)]
     places = [EMOJI_CUES.index(cue) for cue in cues]
     inside, across = (
         np.concatenate([shown.distances[j][np.ix_(rows, train)] for j in places], axis=1)
@@ -212,9 +213,8 @@ def load_data(name):
 def load_task(name, n_train, n_test, seed):
     """A `Task` of `kernel_set`, split by the seed.
 
-    Sets without a published split are split stratified; multiple features are scaled to mean 0 and deviation
-    1 of the training part. Pendigits and MNIST keep their parts; a random subset of the training part is
-    taken, and the first test samples.
+    Sets without a published split are split stratified; multiple features are scaled by the training part.
+    Pendigits and MNIST keep their parts: a random subset to train, and the first test samples.
     """
     data = load_data(name)
     rng = np.random.default_rng([seed, 1])

@@ -28,14 +28,14 @@ def ones_norm(problem):
 
 def comparators(problem):
     """Batch optima for several C, at several lengths, as comparators u: norm, and loss on every sample."""
-    found = []
+    pairs = []
     for C in (0.1, 1.0, 10.0, 100.0):
         batch = MKLProblem(problem.bank, problem.labels, problem.n_classes, p=problem.p, C=C)
         result = reference(batch, time_limit=10.0)
         norm = norm_of(batch, result)
         own = margins(batch.training_scores(result.dual_coef, result.kernel_weights), batch.labels)
-        found += [(s * norm, np.maximum(0.0, 1.0 - s * own)) for s in (0.25, 0.5, 1.0, 2.0, 4.0)]
-    return found
+        pairs += [(s * norm, np.maximum(0.0, 1.0 - s * own)) for s in (0.25, 0.5, 1.0, 2.0, 4.0)]
+    return pairs
 
 
 def stream_problem(kind, n_samples, seed, n_kernels=6, p="auto", C=1.0):
