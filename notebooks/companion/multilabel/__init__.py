@@ -1,8 +1,7 @@
 """Multi-label MKL (NIPS 2010): methods on genes and emoji, weights over time, cost against classes.
 
-A further method takes one line in `METHODS`, a further set one in `SETS` (`CLASS_SETS`, where a sample has a
-single class; `ORIGINAL_SETS`). ``**where``
-are name, n_train and, where wanted, n_test and n_classes of `multilabel_task`.
+A further method takes one line in `METHODS`, a further set one in `SETS`, `CLASS_SETS` or `ORIGINAL_SETS`.
+``**where`` are name, n_train and, where wanted, n_test and n_classes of `multilabel_task`.
 """
 
 import functools
@@ -43,7 +42,7 @@ KINDS = {
 class LabelSet(NamedTuple):
     """A `CueData` whose y are indicators (n, n_classes), its kernels as (name, kernel, columns).
 
-    `groups` has a number for each kernel. Rows of one family stay on one side of every split.
+    `groups` has a number for each kernel; rows of one family stay on one side of every split.
     """
 
     data: datasets.CueData
@@ -93,9 +92,9 @@ def _emoji():
     cues = [cue for kind in KINDS.values() for cue in kind]
     data, thing = pictures.described(rows, cues, n_jobs=-1), emoji.thing[rows]
     names = emoji.keyword_names[keywords].tolist()
-    told = f"{len(things)} things in up to four styles, {len(names)} keywords, split by thing"
+    description = f"{len(things)} things in up to four styles, {len(names)} keywords, split by thing"
     y = emoji.keywords[np.ix_(thing, keywords)]
-    data = data._replace(y=y, target_names=names, description=told)
+    data = data._replace(y=y, target_names=names, description=description)
     kernels = [(cue, RBF() if cue in pictures.PLAIN else Chi2(), data.cues[cue]) for cue in cues]
     groups = tuple(group for group, kind in enumerate(KINDS.values()) for _ in kind)
     return LabelSet(data, kernels, groups, emoji.family[thing])
@@ -139,14 +138,14 @@ def load_multilabel(name):
 
 def sets_at_hand(original):
     """The bundled sets and, on demand, those of `ORIGINAL_SETS` that are there; the others are told of."""
-    found = list(SETS)
+    names = list(SETS)
     for name in ORIGINAL_SETS if original else ():
         try:
             load_multilabel(name)
-            found.append(name)
+            names.append(name)
         except datasets.DataFileError as error:
             print(f"without {name}: {error}")
-    return found
+    return names
 
 
 def covering_rows(Y, rng, least=2):
@@ -163,9 +162,9 @@ def covering_rows(Y, rng, least=2):
 def multilabel_task(name, seed, n_train, n_test=1, n_classes=None):
     """At most so many samples of a set, from the published parts where there are any: a `MultiLabelTask`.
 
-    Two positives of every class learn (if there are as many): of every class of the set, or, where that
-    takes more than `n_train`, of every class that is taken. Of `n_classes`, drawn by the seed, fewer are
-    the first of more.
+    Two positives of every class of the set are in the training part (if there are as many), or, where that
+    takes more than `n_train`, of every class that is taken. Of `n_classes`, drawn by the seed, fewer are the
+    first of more.
     """
     data, kernels, groups, families = load_multilabel(name)
     Y, train, test = data.y, data.train, data.test
@@ -192,13 +191,13 @@ def multilabel_task(name, seed, n_train, n_test=1, n_classes=None):
 
 def halves(Y, families, rng):
     """Rows of half of the families, and of the others: the first half has every class."""
-    found, of = np.unique(families, return_inverse=True)
-    held = np.zeros((found.size, Y.shape[1]), dtype=Y.dtype)
-    np.maximum.at(held, of, Y)
+    names, family = np.unique(families, return_inverse=True)
+    held = np.zeros((names.size, Y.shape[1]), dtype=Y.dtype)
+    np.maximum.at(held, family, Y)
     first = covering_rows(held, rng, least=1)
-    order = np.concatenate([first, rng.permutation(np.setdiff1d(np.arange(found.size), first))])
-    learns = np.isin(of, order[: max(first.size, found.size // 2)])
-    return np.flatnonzero(learns), np.flatnonzero(~learns)
+    order = np.concatenate([first, rng.permutation(np.setdiff1d(np.arange(names.size), first))])
+    train = np.isin(family, order[: max(first.size, names.size // 2)])
+    return np.flatnonzero(train), np.flatnonzero(~train)
 
 
 def held_back(families):
@@ -254,9 +253,9 @@ def chosen_C(name, method, seed, n_train, grid, n_classes=None):
     bank = KernelBank(task.kernels, task.X_train[learn])
     cross = rows_against(bank, task.X_train[held])
     models = (fitted_method(method, C, seed, task.groups, bank, task.Y_train[learn]) for C in grid)
-    found = [auc_of(model, cross, task.Y_train[held]).mean for model in models]
-    best = int(np.nanargmax(found))
-    return {"C": float(grid[best]), "validation": float(found[best])}
+    aucs = [auc_of(model, cross, task.Y_train[held]).mean for model in models]
+    best = int(np.nanargmax(aucs))
+    return {"C": float(grid[best]), "validation": float(aucs[best])}
 
 
 def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
@@ -269,14 +268,14 @@ def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
     cross = rows_against(bank, task.X_test)
     warm_up(method)
     model, seconds = timed(fitted_method, method, C, seed, task.groups, bank, task.Y_train)
-    found = auc_of(model, cross, task.Y_test)
+    auc = auc_of(model, cross, task.Y_test)
     weights = np.atleast_2d(model.kernel_weights_).mean(axis=0)
     largest = [f"{bank.names[a]} {weights[a] / weights.sum():.2f}" for a in np.argsort(-weights)[:3]]
     return {
-        "auc": found.mean,
+        "auc": auc.mean,
         "seconds": seconds,
         **work_of(model),
-        "skipped": len(found.skipped),
+        "skipped": len(auc.skipped),
         "kernels": ", ".join(largest),
     }
 
@@ -284,8 +283,8 @@ def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
 def work_of(model):
     """SVMs that a fitted method has solved, `n_solved`, and its combinations of all kernels, `n_combined`.
 
-    Methods that share combine once an iteration, and at the end solve the SVMs of all classes once more; the
-    average kernel is combined once. A method with weights for each class combines anew for every SVM.
+    Methods that share combine once an iteration, and at the end solve the SVMs of all classes once more; a
+    method with weights for each class combines anew for every SVM.
     """
     n_classes = len(model.classes_) - len(model.skipped_classes_)
     if model.kernel_weights_.ndim == 2:
@@ -326,26 +325,23 @@ def cost_to_gap(method, seed, C, wanted, most, **where):
     """SVMs and seconds until the certified saddle-point gap (Sum: distance from the least sum) is small.
 
     SA is measured from a quarter as many iterations as there are classes on, at every 1.5 times as many, Sum
-    at each; the clock stands meanwhile. Runs end at the relative gap `wanted` or after at most `most` SVMs.
-    `start` is the gap at equal weights, at least. Kernels are combined once an iteration.
+    at each; the clock stops meanwhile. Runs end at the relative gap `wanted` or after at most `most` SVMs.
+    `start` is the gap at equal weights, at least.
     """
     _, problem = shared_problem(C, seed=seed, **where)
-    judge, m, F, is_sum = (
-        more_exact(problem),
-        problem.n_problems,
-        problem.bank.n_kernels,
-        method == "MLMKLSum",
-    )
+    judge = more_exact(problem)
+    m, F = problem.n_problems, problem.bank.n_kernels
+    is_sum = method == "MLMKLSum"
     even, tol = np.full(F, 1.0 / F), 0.05 * wanted
     begin = saddle_gap(judge, even, np.full(m, 1.0 / m), tol=tol, threshold=None if is_sum else wanted)
 
     def of_sum(weights):  # its own problem: mean of the classes, at these weights and at the best ones
-        found = [judge.solve(k, weights) for k in range(m)]
-        return float(np.mean([f.value + f.gap for f in found])) / begin.least - 1.0
+        svms = [judge.solve(k, weights) for k in range(m)]
+        return float(np.mean([svm.value + svm.gap for svm in svms])) / begin.least - 1.0
 
     def of_saddle(run, **more):
-        found = saddle_gap(judge, run.kernel_weights, run.gamma, tol=tol, **more)
-        return found.gap / found.worst
+        saddle = saddle_gap(judge, run.kernel_weights, run.gamma, tol=tol, **more)
+        return saddle.gap / saddle.worst
 
     gaps, at_looks = [], {t for t in looks(1.5) if 4 * t >= m}
 
@@ -374,17 +370,15 @@ def cost_to_gap(method, seed, C, wanted, most, **where):
 def powers(table, column, against):
     """Powers of `against` that `column` follows, fitted to each draw of a set and method (DataFrame).
 
-    Columns name (if there), method, seed, exponent, factor. A run that did not reach its gap cost more than
-    is known and is left out, a draw with fewer than three runs left with them.
+    A run that did not reach its gap is left out, a draw with fewer than three runs left with them.
     """
     if "reached" in table:
         table = table[table["reached"]]
     names, rows = [name for name in ("name", "method", "seed") if name in table], []
-    for values, mine in table.groupby(names, sort=False):
-        if mine[against].nunique() > 2:
-            exponent, log_factor = np.polyfit(np.log(mine[against]), np.log(mine[column]), 1)
-            found = {"exponent": exponent, "factor": np.exp(log_factor)}
-            rows.append(dict(zip(names, values, strict=True)) | found)
+    for values, runs in table.groupby(names, sort=False):
+        if runs[against].nunique() > 2:
+            exponent, log_factor = np.polyfit(np.log(runs[against]), np.log(runs[column]), 1)
+            rows.append([*values, exponent, np.exp(log_factor)])
     return pd.DataFrame(rows, columns=[*names, "exponent", "factor"])
 
 
@@ -395,8 +389,9 @@ def gap_after(seed, C, at, corrected=True, **where):
 
     def look(run, step):
         if step in at:
-            found = saddle_gap(judge, run.kernel_weights, run.gamma, tol=2e-4)
-            rows.append({"n_iter": step, "gap": found.gap / found.worst, "slack": found.slack / found.worst})
+            saddle = saddle_gap(judge, run.kernel_weights, run.gamma, tol=2e-4)
+            relative = {"gap": saddle.gap / saddle.worst, "slack": saddle.slack / saddle.worst}
+            rows.append({"n_iter": step, **relative})
 
     solve_shared(problem, "MLMKLSA" if corrected else "", seed, max(at), callback=look)
     return pd.DataFrame(rows)
@@ -418,9 +413,9 @@ def weight_paths(name, method, seed, n_train, C, n_classes=None):
 def over_time(method, seed, C, n_iter, at, *, factor=None, delta=0.2, **where):
     """AUC over training time of ML-MKL-SA (averaged kernel weights) or -Sum (present), no stopping rule.
 
-    With a `factor` both steps of SA are constant, `factor` / (n C); the paper's 0.01, 0.001 and 0.0001, at
-    its 3,060 samples and C = 1, are the factors 30, 3 and 0.3. `moved` and `swing` are how far the kernel
-    weights, and those of the iterations, not averaged, went since the row before.
+    With a `factor` both steps of SA are constant, `factor` / (n C); the paper's 0.01, 0.001 and 0.0001 are
+    the factors 30, 3 and 0.3. `moved` and `swing` are how far the kernel weights, and those of the
+    iterations, not averaged, went since the row before.
     """
     task, problem = shared_problem(C, seed=seed, **where)
     cross = rows_against(problem.bank, task.X_test)
@@ -434,8 +429,8 @@ def over_time(method, seed, C, n_iter, at, *, factor=None, delta=0.2, **where):
     moved, swung = (np.r_[0.0, np.abs(np.diff(path, axis=0)).sum(axis=1)] for path in paths)
     for t in (t for t in sorted(at) if t <= result.n_iter):
         weights, since, last = result.path[t], slice(last + 1, t + 1), t
-        found = [problem.solve(k, weights).alpha * problem.signs[k] for k in range(problem.n_problems)]
-        scores = np.tensordot(weights.astype(cross.dtype), cross, axes=1) @ np.stack(found, axis=1)
+        coef = [problem.solve(k, weights).alpha * problem.signs[k] for k in range(problem.n_problems)]
+        scores = np.tensordot(weights.astype(cross.dtype), cross, axes=1) @ np.stack(coef, axis=1)
         row = {"iteration": t, "seconds": 0.0 if t == 0 else float(result.history["seconds"].iloc[t - 1])}
         row["auc"] = mean_auc(scores, task.Y_test).mean
         row |= {"moved": float(moved[since].sum()), "swing": float(swung[since].sum())}
@@ -475,8 +470,8 @@ def keywords_together():
     things = [emoji.names.tolist().index(name) for name in SHOWN_THINGS]
     columns = pd.Series(np.arange(emoji.keyword_names.size), index=emoji.keyword_names)
     rows = [np.flatnonzero((emoji.thing == k) & (emoji.style == STYLES[0]))[0] for k in things]
-    held = emoji.keywords[:, columns[named]] > 0
-    told = [(emoji.names[k], np.array(named)[held[k]].tolist()) for k in things]
-    some = emoji.keywords[np.ix_(pictures.things(), columns[list(SHOWN_KEYWORDS)])].astype(int)
-    share = pd.DataFrame(some.T @ some / some.sum(axis=0)[:, None], SHOWN_KEYWORDS, SHOWN_KEYWORDS)
-    return emoji.on_backgrounds(rows=rows).images, told, share
+    has = emoji.keywords[:, columns[named]] > 0
+    keywords = [(emoji.names[k], np.array(named)[has[k]].tolist()) for k in things]
+    shown = emoji.keywords[np.ix_(pictures.things(), columns[list(SHOWN_KEYWORDS)])].astype(int)
+    share = pd.DataFrame(shown.T @ shown / shown.sum(axis=0)[:, None], SHOWN_KEYWORDS, SHOWN_KEYWORDS)
+    return emoji.on_backgrounds(rows=rows).images, keywords, share

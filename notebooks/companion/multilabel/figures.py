@@ -204,14 +204,14 @@ def choices_of_all_methods(run):
 @figure("mlmkl-fig-1")
 def weights_over_time(run):
     """Where do the kernel weights go over the training time?"""
-    where = sample(run, "emoji")
+    place = sample(run, "emoji")
     C = {method: chosen_C(run)["emoji", method] for method in LEARNING}
-    points = [{**where, "method": method, "seed": run.seed, "C": C[method]} for method in LEARNING]
+    points = [{**place, "method": method, "seed": run.seed, "C": C[method]} for method in LEARNING]
     data = emoji().data
     paths = run.sweep("paths").frame(experiments.weight_paths, points, data=data)
     chosen = ", ".join(f"{label(method)} {C[method]:g}" for method in LEARNING)
     note = (
-        f"{description()}; {where['n_train']} training samples, the first draw, one run each with its own "
+        f"{description()}; {place['n_train']} training samples, the first draw, one run each with its own "
         f"stopping rule (dotted: its end); C: {chosen}; colours: what cues see"
     )
     drawing = draw.weights_over_time(paths, list(data.cues), emoji().groups)
@@ -292,10 +292,10 @@ def step_runs(run):
     """AUC over the iterations for every pair of delta and step of `STEPS`, with the paper's estimates."""
     size = run.size
     at = sorted({0, 5, 10, 20, *np.linspace(40, size["n_iter"], 6).astype(int).tolist()})
-    where = {**sample(run, "emoji"), "method": PRINTED, "n_test": size["n_test"]}
-    where |= {"C": chosen_C(run)["emoji", PRINTED], "n_iter": size["n_iter"], "at": at}
+    place = {**sample(run, "emoji"), "method": PRINTED, "n_test": size["n_test"]}
+    place |= {"C": chosen_C(run)["emoji", PRINTED], "n_iter": size["n_iter"], "at": at}
     points = [
-        {**where, "seed": seed, "delta": delta, "factor": factor}
+        {**place, "seed": seed, "delta": delta, "factor": factor}
         for delta, factor in STEPS
         for seed in seeds_of(run, size["steps"])
     ]

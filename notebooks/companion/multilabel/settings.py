@@ -57,8 +57,7 @@ def settings(profile):
 
     `n_train` and `n_classes` (None: all) are by set. Each experiment has `seeds` draws of its own, as many as
     its claims need by the spread of an earlier run; the table's stand outside. At C = 0.001 every coefficient
-    is at C: smaller ones give the same ranking. `cost` begins at four classes, since for two of them the gap
-    of equal weights is there almost at once; at C = 1 equal weights are within 2% of Sum's optimum already.
-    150 drawings of emoji and 200 leaves suffice for two of every class.
+    is at C: smaller ones give the same ranking. `cost` begins at four classes: for two the gap of equal
+    weights is there almost at once. 150 drawings of emoji and 200 leaves suffice for two of every class.
     """
     return settings_of(TABLE, profile)
