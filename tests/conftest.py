@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import json
 import os
 from pathlib import Path
 
@@ -8,6 +9,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "notebooks")])  # of the processes of tests
 
 import numba
+import pandas as pd
 import pytest
 from hypothesis import settings
 
@@ -37,3 +39,21 @@ def _few_threads():
 def sweep(tmp_path):
     """Makes a sweep by its name that keeps its points for this test only."""
     return lambda name="sweep": Sweep(tmp_path, name)
+
+
+@pytest.fixture
+def save_results(tmp_path):
+    """Writes tables of a figure and its record as a run does, on data of these names and tiers."""
+
+    def save(figure, table=None, data=None, **parts):
+        tables = {figure: table} if table is not None else {}
+        tables |= {f"{figure}.{key}": part for key, part in parts.items()}
+        for name, rows in tables.items():
+            pd.DataFrame(rows).to_csv(tmp_path / f"{name}.csv", index=False)
+        data = data or {"emoji": "bundled"}
+        record = {"data": [{"name": name, "tier": tier} for name, tier in data.items()]}
+        record["our_data"] = ", ".join(data)
+        (tmp_path / f"{figure}.json").write_text(json.dumps(record))
+        return tmp_path
+
+    return save

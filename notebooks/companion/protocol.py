@@ -88,9 +88,9 @@ def looks(growth, most=10**7):
 
 def timed(work, *arguments):
     """What a call returns, and its seconds."""
-    begun = time.perf_counter()
-    found = work(*arguments)
-    return found, time.perf_counter() - begun
+    start = time.perf_counter()
+    result = work(*arguments)
+    return result, time.perf_counter() - start
 
 
 # ---------------------------------------------------------------- choice of parameters
@@ -98,7 +98,7 @@ def timed(work, *arguments):
 
 def grid_points(**values):
     """All combinations of some parameters' values, the last parameter's going round fastest."""
-    return [dict(zip(values, some, strict=True)) for some in itertools.product(*values.values())]
+    return [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
 
 
 def best_of(points, scores, smaller=(), larger=(), digits=None):
@@ -123,55 +123,41 @@ class GridEdgeWarning(UserWarning):
 
 
 def at_edges(grid, chosen, natural=None):
-    """What lies at the edge of its grid among chosen parameters, in words for a note; warns of it.
+    """A text for a note on what lies at the edge of its grid among chosen parameters; warns of it.
 
-    Parameters
-    ----------
-    grid : dict of name -> values tried
-    chosen : dict of name -> value
-        Names that are not in `grid`, and grids of one value, say nothing.
-    natural : dict of name -> values, optional
-        Ends that nothing can lie beyond, such as 2 for p.
+    `grid` has the values tried by name, of which one alone says nothing; `natural` ends that nothing can lie
+    beyond, such as 2 for p.
     """
-    found = []
+    notes = []
     for name, value in chosen.items():
         tried = sorted(grid.get(name, ()))
         if len(tried) > 1 and value in (tried[0], tried[-1]) and value not in (natural or {}).get(name, ()):
-            found.append(f"{name} = {value:g} is the {'smallest' if value == tried[0] else 'largest'} tried")
-    if found:
-        warnings.warn(f"{', '.join(found)}: a better value may lie beyond", GridEdgeWarning, stacklevel=2)
-    return ", ".join(found)
+            notes.append(f"{name} = {value:g} is the {'smallest' if value == tried[0] else 'largest'} tried")
+    if notes:
+        warnings.warn(f"{', '.join(notes)}: a better value may lie beyond", GridEdgeWarning, stacklevel=2)
+    return ", ".join(notes)
 
 
 def edges(chosen, grids, natural=None, by=()):
-    """What of a table of choices lies at the ends of their grids, by method and how often, in words; warns.
+    """A text on a table of choices that lie at the ends of their grids, by method and how often; warns.
 
-    Parameters
-    ----------
-    chosen : DataFrame
-        A row for each choice. Of the grid "C" are the columns "C" and "C ...", such as "C colour"; blank or
-        missing values are no choices.
-    grids, natural : dict of name -> values
-        As in `at_edges`.
-    by : list of str
-        Columns that say whose choice it is, told apart.
-
-    Returns
-    -------
-    str
-        "OMCL: C = 10 is the largest tried (2 of 8)" and so on, or "" where no choice lies at an end.
+    `chosen` has a row for each choice. Of the grid "C" are the columns "C" and "C ...", such as "C colour";
+    blank or missing values are no choices. The columns `by` say whose choice it is. The text is
+    "OMCL: C = 10 is the largest tried (2 of 8)" and so on, or "" where no choice lies at an end.
     """
-    by, said = [by] if isinstance(by, str) else list(by), []
-    for who, rows in chosen.groupby(by, sort=False) if by else [((), chosen)]:
+    by = [by] if isinstance(by, str) else list(by)
+    notes = []
+    for owner, rows in chosen.groupby(by, sort=False) if by else [((), chosen)]:
+        prefix = f"{', '.join(map(str, owner))}: " if owner else ""
         for name, grid in grids.items():
-            mine = [column for column in chosen if column.split()[0] == name]
-            values = pd.to_numeric(pd.Series(rows[mine].to_numpy().ravel()), errors="coerce").dropna()
+            columns = [column for column in chosen if column.split()[0] == name]
+            values = pd.to_numeric(pd.Series(rows[columns].to_numpy().ravel()), errors="coerce").dropna()
             for end in sorted({min(grid), max(grid)}):
                 n = int((values == end).sum())
-                words = at_edges({name: grid}, {name: end}, natural) if n else ""
-                whose = f"{', '.join(map(str, who))}: " if who else ""
-                said += [f"{whose}{words} ({n} of {len(values)})"] if words else []
-    return "; ".join(said)
+                note = at_edges({name: grid}, {name: end}, natural) if n else ""
+                if note:
+                    notes.append(f"{prefix}{note} ({n} of {len(values)})")
+    return "; ".join(notes)
 
 
 # ---------------------------------------------------------------- sweeps
@@ -184,26 +170,26 @@ def gathered(sweep, function, points, *names, **data):
     return pd.concat(named, ignore_index=True)
 
 
-def compared(sweep, label, choose, asked, run, points, by, columns, data=(), plain=str, pick=None):
-    """Parameters chosen at the points `asked`, then `run` at `points` with what was chosen; one table.
+def compared(sweep, label, choose, choices, run, points, by, columns, data=(), plain=str, pick=None):
+    """Parameters chosen at the points `choices`, then `run` at `points` with what was chosen; one table.
 
     `sweep` makes a Sweep of a name. `points` are pairs of a point and its methods. What is chosen for a
     method depends on the point's values of the names `by`, and on `plain` of the method's name; the table's
-    last columns are `columns` of it, "" where nothing was. `pick` of what `choose` found, the method and the
-    point gives the parameters where these differ by point.
+    last columns are `columns` of it, "" where nothing was. `pick` of what `choose` returned, the method and
+    the point gives the parameters where these differ by point.
     """
-    found = sweep(f"{label}-parameters").run(choose, asked, data=data)
-    found = {(*(p[name] for name in by), p["method"]): r for p, r in zip(asked, found, strict=True)}
-    pick = pick or (lambda found, method, point: found)
+    results = sweep(f"{label}-parameters").run(choose, choices, data=data)
+    chosen = {(*(p[name] for name in by), p["method"]): r for p, r in zip(choices, results, strict=True)}
 
-    def picked(method, point):
-        return pick(found[(*(point[name] for name in by), plain(method))], method, point)
+    def parameters(method, point):
+        result = chosen[(*(point[name] for name in by), plain(method))]
+        return result if pick is None else pick(result, method, point)
 
-    points = [{**point, "chosen": {m: picked(m, point) for m in methods}} for point, methods in points]
+    points = [{**point, "chosen": {m: parameters(m, point) for m in methods}} for point, methods in points]
     frame = sweep(label).frame(run, points, data=data)
-    chosen = [every[method] for every, method in zip(frame["chosen"], frame["method"], strict=True)]
-    own = {column: [one.get(column, "") for one in chosen] for column in columns}
-    return frame.drop(columns=["chosen", "effort"]).assign(**own)
+    own = [every[method] for every, method in zip(frame["chosen"], frame["method"], strict=True)]
+    last = {column: [params.get(column, "") for params in own] for column in columns}
+    return frame.drop(columns=["chosen", "effort"]).assign(**last)
 
 
 def where(table, **values):

@@ -1,31 +1,11 @@
 """Verdicts of the MKL chapter on tables whose truth is known."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from companion.mkl.claims import clearest
 from companion.run.claims import judge, judge_mean
-
-EMOJI = {"name": "emoji", "tier": "bundled"}
-
-
-@pytest.fixture
-def written(tmp_path):
-    """Writes tables of a figure as a run does, and judges."""
-
-    def judged(claim, figure, data=(EMOJI,), **tables):
-        for key, table in tables.items():
-            table.to_csv(
-                tmp_path / (f"{figure}.csv" if key == "main" else f"{figure}.{key}.csv"), index=False
-            )
-        record = {"data": list(data), "our_data": ", ".join(one["name"] for one in data)}
-        (tmp_path / f"{figure}.json").write_text(json.dumps(record))
-        return judge(claim, tmp_path)
-
-    return judged
 
 
 def test_some_of_several_counts_how_many_were_tried():
@@ -40,7 +20,7 @@ def test_some_of_several_counts_how_many_were_tried():
 
 
 @pytest.mark.parametrize(("below", "verdict"), [(0.05, "holds"), (-0.05, "mixed")])
-def test_the_best_p_is_sought_over_all_splits(written, below, verdict):
+def test_the_best_p_is_sought_over_all_splits(save_results, below, verdict):
     """An error at 2 that is higher on the pyramid, and lower or higher without redundant cues."""
     rng = np.random.default_rng(0)
     rows = [
@@ -49,13 +29,12 @@ def test_the_best_p_is_sought_over_all_splits(written, below, verdict):
         for p in (1.05, 1.5, 2.0)
         for seed in range(6)
     ]
-    found = written(
-        "om2-2", "thesis-fig-4.2", main=pd.DataFrame(rows, columns=["task", "p", "seed", "test_error"])
-    )
+    table = pd.DataFrame(rows, columns=["task", "p", "seed", "test_error"])
+    found = judge("om2-2", save_results("thesis-fig-4.2", table))
     assert found.verdict == verdict and len(found.parts) == 3 and found.n == 6
 
 
-def test_runs_that_did_not_converge_are_left_out_and_said(written):
+def test_runs_that_did_not_converge_are_left_out_and_said(save_results):
     grid = [
         (t, p, s) for t in ("different-30", "pyramid-30") for p in (1.01, 1.25, 1.5, 2.0) for s in range(3)
     ]
@@ -64,15 +43,15 @@ def test_runs_that_did_not_converge_are_left_out_and_said(written):
     table["visits"] = 1000 / (table["p"] - 1)
     table["converged"] = table["p"] > 1.01
     table.loc[~table["converged"], ["updates", "visits"]] = 1  # cut off early, they would look fast
-    found = written("om2-3", "thesis-fig-4.2", main=table)
+    found = judge("om2-3", save_results("thesis-fig-4.2", table))
     assert found.verdict == "holds" and found.n == 3 and found.number == pytest.approx(-1, abs=0.05)
     assert "no redundant cue: 3 of 12 runs left out" in found.text
     alone = table.assign(converged=table["converged"] & (table["seed"] == 0))
-    assert written("om2-3", "thesis-fig-4.2", main=alone).verdict == "not testable here"
+    assert judge("om2-3", save_results("thesis-fig-4.2", alone)).verdict == "not testable here"
 
 
 @pytest.mark.parametrize(("power", "verdict"), [(0.5, "holds"), (0.0, "fails")])
-def test_the_corollary_needs_a_control_that_pays(written, power, verdict):
+def test_the_corollary_needs_a_control_that_pays(save_results, power, verdict):
     rng = np.random.default_rng(1)
     rows = [
         (n, seed, p, 30 * n ** (power if p == "2.0" else 0.0) * np.exp(0.05 * rng.normal()))
@@ -81,7 +60,7 @@ def test_the_corollary_needs_a_control_that_pays(written, power, verdict):
         for p in ("auto", "2.0")
     ]
     useless = pd.DataFrame(rows, columns=["n_kernels", "seed", "p", "mistakes"])
-    streams = {"name": "random streams", "tier": "generated"}
-    found = written("om2-8", "thesis-thm-4.1", (EMOJI, streams), useless=useless)
+    data = {"emoji": "bundled", "random streams": "generated"}
+    found = judge("om2-8", save_results("thesis-thm-4.1", data=data, useless=useless))
     assert found.tier == "simulated" and (found.verdict == "holds") == (verdict == "holds")
     assert found.parts[0][1].verdict == "holds"

@@ -1,7 +1,6 @@
 """What follows for the chapter's claims from tables whose truth is known."""
 
 import itertools
-import json
 
 import numpy as np
 import pandas as pd
@@ -11,20 +10,6 @@ from companion.mktl.compare import BINARY, MULTICLASS
 from companion.run.claims import judge
 
 TARGETS = [f"target {k}" for k in range(8)]
-
-
-@pytest.fixture
-def place(tmp_path):
-    """Puts a table beside what made it, on real data or data of these names and tiers."""
-
-    def put(figure, table, **data):
-        data = [{"name": n, "tier": t} for n, t in (data or {"emoji": "bundled"}).items()]
-        record = {"data": data, "our_data": ", ".join(one["name"] for one in data)}
-        (tmp_path / f"{figure}.json").write_text(json.dumps(record))
-        table.to_csv(tmp_path / f"{figure}.csv", index=False)
-        return tmp_path
-
-    return put
 
 
 def binary(accuracy, noise=0.002, draws=6):
@@ -38,37 +23,37 @@ def binary(accuracy, noise=0.002, draws=6):
     return pd.DataFrame(rows)
 
 
-def test_multikt_is_beaten_except_at_three(place):
+def test_multikt_is_beaten_except_at_three(save_results):
     def accuracy(method, n, k):
         own = {"NoTransfer": 0.5, "MultiKT": 0.6, "MKTL weighted": 0.58 if n == 3 else 0.7}
         return own.get(method, 0.55) + 0.01 * k
 
-    found = judge("mktl-1", place("thesis-fig-6.2-mean", binary(accuracy)))
+    found = judge("mktl-1", save_results("thesis-fig-6.2-mean", binary(accuracy)))
     assert (found.verdict, found.n, found.unit, found.tier) == ("holds", 8, "target", "real")
     assert len(found.parts) == 5 + 3 and not any("with 3" in what for what, _ in found.parts)
 
     def late(method, n, k):  # not with many
         return accuracy(method, n, k) - 0.2 * (method == "MKTL weighted" and n == 10)
 
-    found = judge("mktl-1", place("thesis-fig-6.2-mean", binary(late)))
+    found = judge("mktl-1", save_results("thesis-fig-6.2-mean", binary(late)))
     assert found.verdict == "mixed" and found.number == pytest.approx(-0.1, abs=0.01)
 
 
-def test_not_clearly_worse_has_to_be_shown(place):
+def test_not_clearly_worse_has_to_be_shown(save_results):
     """In every class and at every number; not being shown worse is not enough."""
 
     def level(method, n, k):
         return 0.6
 
-    found = judge("mktl-2", place("thesis-fig-6.2-mean", binary(level)))
+    found = judge("mktl-2", save_results("thesis-fig-6.2-mean", binary(level)))
     assert found.verdict == "holds" and len(found.parts) == 2 * (4 + 1)
-    found = judge("mktl-2", place("thesis-fig-6.2-mean", binary(level, noise=0.2)))
+    found = judge("mktl-2", save_results("thesis-fig-6.2-mean", binary(level, noise=0.2)))
     assert found.verdict == "undecided"
 
     def one_class(method, n, k):
         return 0.6 - 0.06 * (method == "MKTL" and k == 2)
 
-    found = judge("mktl-2", place("thesis-fig-6.2-mean", binary(one_class)))
+    found = judge("mktl-2", save_results("thesis-fig-6.2-mean", binary(one_class)))
     parts = {what: part for what, part in found.parts if "every class" in what}
     said = "at most a test picture below in every class, over numbers of positives (shown in {} of 8)"
     assert parts["MKTL " + said.format(7)].verdict == "fails"
@@ -79,7 +64,7 @@ def test_not_clearly_worse_has_to_be_shown(place):
     def one_number(method, n, k):
         return 0.6 - 0.02 * (method == "MKTL weighted" and n == 3)
 
-    found = judge("mktl-2", place("thesis-fig-6.2-mean", binary(one_number)))
+    found = judge("mktl-2", save_results("thesis-fig-6.2-mean", binary(one_number)))
     assert found.verdict == "mixed" and found.number == pytest.approx(-0.02, abs=0.002)
 
 
@@ -95,48 +80,48 @@ def multiclass(accuracy, noise=0.002):
 
 
 @pytest.mark.parametrize("gain, verdict", [(0.02, "holds"), (0.002, "fails"), (-0.02, "fails")])
-def test_more_priors_help_by_what_counts(place, gain, verdict):
+def test_more_priors_help_by_what_counts(save_results, gain, verdict):
     table = multiclass(lambda name, m, n, k: 0.6 + gain * (k == 23), noise=0.001)
-    place("thesis-fig-6.3.draws", table.query("name == 'objects' and method == 'MKTL'"))
-    found = judge("mktl-4", place("thesis-fig-6.3", table.query("seed < 2")))  # whose draws are fewer
+    save_results("thesis-fig-6.3.draws", table.query("name == 'objects' and method == 'MKTL'"))
+    found = judge("mktl-4", save_results("thesis-fig-6.3", table.query("seed < 2")))  # whose draws are fewer
     assert (found.verdict, found.n, found.unit) == (verdict, 6, "draw")
     assert found.number == pytest.approx(gain, abs=0.002)
 
 
 @pytest.mark.parametrize("loss, verdict", [(0.0, "holds"), (0.03, "fails")])
-def test_p_auto_does_as_well(place, loss, verdict):
+def test_p_auto_does_as_well(save_results, loss, verdict):
     table = multiclass(lambda name, m, n, k: 0.6 - loss * (m == "MKTL auto"))
-    assert judge("mktl-5", place("thesis-fig-6.3", table)).verdict == verdict
+    assert judge("mktl-5", save_results("thesis-fig-6.3", table)).verdict == verdict
 
 
-def test_gains_with_enough_samples(place):
+def test_gains_with_enough_samples(save_results):
     """Losses with one sample do not count; a gain that is gone at the largest number does."""
 
     def accuracy(name, m, n, k, left=0.05):
         return 0.5 + (m in ("MKTL", "MKTL auto")) * (-0.2 if n == 1 else left if n == 20 else 0.1)
 
-    found = judge("mktl-3", place("thesis-fig-6.3", multiclass(accuracy)))
+    found = judge("mktl-3", save_results("thesis-fig-6.3", multiclass(accuracy)))
     assert found.verdict == "holds" and len(found.parts) == 2 * 5
     table = multiclass(lambda *a: accuracy(*a, left=-0.02))
-    found = judge("mktl-3", place("thesis-fig-6.3", table))
+    found = judge("mktl-3", save_results("thesis-fig-6.3", table))
     assert found.verdict == "mixed" and "largest" not in found.measure and "20 samples" in found.measure
 
 
-def test_original_data_stands_beside(place):
+def test_original_data_stands_beside(save_results):
     """AwA's parts rest on AwA, the others on the bundled pictures, which decide."""
     table = multiclass(lambda name, m, n, k: 0.6 - 0.03 * (name == "awa" and m == "MKTL auto"))
     more = multiclass(lambda name, m, n, k: 0.6 - 0.03 * (m == "MKTL auto")).query("name == 'animals'")
     table = pd.concat([more.assign(name="awa"), table])
-    found = judge("mktl-5", place("thesis-fig-6.3", table, awa="original", emoji="bundled"))
+    found = judge("mktl-5", save_results("thesis-fig-6.3", table, {"awa": "original", "emoji": "bundled"}))
     assert (found.verdict, found.real, found.original) == ("holds", "holds", "fails")
 
 
 @pytest.mark.parametrize("seconds, verdict", [(3.0, "holds"), (70.0, "fails")])
-def test_seconds(place, seconds, verdict):
+def test_seconds(save_results, seconds, verdict):
     rows = [
         ("random", m, n, n * s, 1e-5, 1.0) for m, s in (("MKTL", 0.01), ("MultiKT", 9.0)) for n in (50, 100)
     ]
     table = pd.DataFrame(rows, columns=["kind", "method", "n_per_class", "seconds", "gap", "objective"])
     table.loc[1, "seconds"] = seconds
-    found = judge("mktl-6", place("thesis-sec-6.5", table, **{"random samples and scores": "generated"}))
+    found = judge("mktl-6", save_results("thesis-sec-6.5", table, {"random samples and scores": "generated"}))
     assert (found.verdict, found.number, found.simulated) == (verdict, seconds, verdict)

@@ -371,7 +371,7 @@ def test_test_samples_reach_no_model(monkeypatch):
                 {"few": (change(made["few"][0], few), made["few"][1])},
                 {**binary, "C": change(binary["C"], pair)},
             )
-            kinds = itertools.product(compare.MULTICLASS, ("", "noise 3"))
+            kinds = [*((m, "") for m in compare.MULTICLASS), ("MKTL", "noise 3")]
             found = {(m, u): validated(m, useless=u, draws=1) for m, u in kinds}
             found |= {m: compare.validated_binary(m, 2, GRIDS, EFFORT, 1, 0) for m in compare.BINARY}
             of_all = {m: compare.picked(found[m, ""], m, GRIDS, 1) for m in compare.MULTICLASS}
