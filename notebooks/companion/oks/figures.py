@@ -193,6 +193,12 @@ def _accuracies(results, name):
     return {pair: np.sort(part["accuracy"])[::-1] for pair, part in first.groupby("name", sort=False)}
 
 
+def _levels(results, name):
+    """Of the first split in per cent, means over pairs: the best kernel, the mean one, the five worst."""
+    accuracies = 100 * np.stack(list(_accuracies(results, name).values()))
+    return accuracies[:, 0].mean(), accuracies.mean(), accuracies[:, -5:].mean()
+
+
 @figure("oks-fig-1")
 def best_and_worst_on_keywords(run):
     """Does it matter which kernel is used for pairs of keywords?"""
@@ -202,17 +208,15 @@ def best_and_worst_on_keywords(run):
 @best_and_worst_on_keywords.see
 def _(results):
     accuracies = _accuracies(results, "oks-fig-1").values()
-    best = np.mean([a[0] for a in accuracies])
-    mean = np.mean([a.mean() for a in accuracies])
-    worst = np.mean([a[-5:].mean() for a in accuracies])
+    best, mean, worst = _levels(results, "oks-fig-1")
     good = np.median([(a > a[0] - 0.02).sum() for a in accuracies])
     table = results.table("oks-fig-1")
     first = table[table["seed"] == table["seed"].min()]
     by_kernel = first.groupby(first["kernel_name"].str.split().str[-1])["accuracy"].mean()
     return f"""
 The choice matters. On the mean of {len(accuracies)} pairs of keywords the best kernel is right on
-{100 * best:.0f}% of the drawings of unseen things, the mean one on {100 * mean:.0f}%, the five worst on
-{100 * worst:.0f}%. These are ranked on the test itself, so the distances are in part luck; the verdict does
+{best:.0f}% of the drawings of unseen things, the mean one on {mean:.0f}%, the five worst on
+{worst:.0f}%. These are ranked on the test itself, so the distances are in part luck; the verdict does
 not rest on them. Good kernels are few: {good:.0f} of the sixty (median over pairs, the best counted) are
 within two points of the best.
 Over all kinds of features {by_kernel.idxmax()} is the best of the four kernels
@@ -227,13 +231,11 @@ def best_and_worst_on_categories(run):
 
 @best_and_worst_on_categories.see
 def _(results):
-    accuracies = _accuracies(results, "oks-fig-2").values()
-    best = np.mean([a[0] for a in accuracies])
-    mean = np.mean([a.mean() for a in accuracies])
-    worst = np.mean([a[-5:].mean() for a in accuracies])
+    best, mean, worst = _levels(results, "oks-fig-2")
+    n_pairs = len(_accuracies(results, "oks-fig-2"))
     return f"""
-It matters as much: on the mean of {len(accuracies)} pairs of categories the best kernel is right on
-{100 * best:.0f}%, the mean one on {100 * mean:.0f}%, the five worst on {100 * worst:.0f}%."""
+It matters as much: on the mean of {n_pairs} pairs of categories the best kernel is right on
+{best:.0f}%, the mean one on {mean:.0f}%, the five worst on {worst:.0f}%."""
 
 
 @figure("oks-fig-1-leaves", claims="oks-5")
@@ -244,12 +246,10 @@ def best_and_worst_on_leaves(run):
 
 @best_and_worst_on_leaves.see
 def _(results):
-    accuracies = _accuracies(results, "oks-fig-1-leaves").values()
-    best = np.mean([a[0] for a in accuracies])
-    worst = np.mean([a[-5:].mean() for a in accuracies])
+    best, _, worst = _levels(results, "oks-fig-1-leaves")
     return f"""
-On pairs of leaves the best of twelve kernels reaches {100 * best:.0f}% and the five worst
-{100 * worst:.0f}%."""
+On pairs of leaves the best of twelve kernels reaches {best:.0f}% and the five worst
+{worst:.0f}%."""
 
 
 # ---------------------------------------------------------------- all methods
@@ -307,8 +307,7 @@ def _(results):
     }
     sizes = pairs.drop_duplicates("name")
     visits = (2 * sizes["n_train"] / sizes["n_kernels"]).median()
-    best = np.mean([a[0] for a in _accuracies(results, "oks-fig-1").values()])
-    behind = 100 * best - accuracy["MuSVM"]
+    behind = _levels(results, "oks-fig-1")[0] - accuracy["MuSVM"]
     return f"""
 On pairs of keywords the kernel that MuSVM finds by trying all reaches {accuracy["MuSVM"]:.1f}%, OKS-SVM
 {accuracy["OKS"]:.1f} and SOM-SVM {accuracy["SOM"]:.1f}. Combinations of kernels reach
