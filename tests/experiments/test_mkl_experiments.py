@@ -16,14 +16,6 @@ from cuelearn.kernels import RBF, KernelBank, distance_matrix
 from cuelearn.mkl.problem import MKLProblem
 
 
-@pytest.mark.parametrize(
-    ("name", "n_kernels"), [("mfeat-6", 6), ("pendigits-4", 4), ("mnist-12", 12), ("leaves-18", 18)]
-)
-def test_kernel_sets(name, n_kernels):
-    triples = tasks.kernel_set(name, tasks.load_data(name))
-    assert len(triples) == n_kernels and len({t[0] for t in triples}) == n_kernels
-
-
 def test_objects_split_by_drawing_and_smaller_parts_are_nested():
     n = np.arange(3 * 8 * 2)
     shown = tasks.Pictures(None, n // 16, list("abc"), n // 2, n // 2, n % 2)
