@@ -1,13 +1,14 @@
 """What the kernel estimators of the package share: input forms, prediction, saving."""
 
+import functools
 from dataclasses import field
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cuelearn.core import docs
 from cuelearn.core.checks import FLOATS, as_generator, classes_and_labels, labels_of
-from cuelearn.core.docs import documented
 from cuelearn.core.estimator import NON_NEGATIVE, Estimator, load, parameters, validated
 from cuelearn.core.samples import given_kernels, validate_samples
 from cuelearn.core.weights import check_sample_weight, check_weights_by_class
@@ -18,7 +19,7 @@ from cuelearn.kernels.stack import checked_cross, new_kernels, refuse_kernels, t
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import MKLProblem, block_scores, quadratic_forms, weights_of
 
-__all__ = ["FINISH", "BatchMKL", "KernelClassifier", "StochasticMKL", "load"]
+__all__ = ["BatchMKL", "KernelClassifier", "StochasticMKL", "documented", "load"]
 
 
 def two_columns(values, axis=-1):
@@ -65,7 +66,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         check_weights_by_class(sample_weight, labels)
         return labels
 
-    @documented
+    @docs.documented
     @validated
     def fit(self, X, y, sample_weight=None):
         """Train.
@@ -106,7 +107,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         self.n_seen_ = len(dual_coef)
 
     def _watch(self, show=None):
-        """The user's callback as that of a solver: the estimator shows the present point meanwhile."""
+        """The user's callback as that of a solver: the estimator is at the present point meanwhile."""
 
         def call(run, step):
             (show or self._show_training)(run)
@@ -123,7 +124,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         self._keep(problem.factor * coef, weights)
 
     def _take_run(self, result):
-        """Set the attributes that tell how a solver ran."""
+        """Set the attributes of a solver's run."""
         self.history_ = result.history
         if result.online_errors is not None:
             self.online_errors_, self.visits_ = result.online_errors, result.extra["visits"]
@@ -276,8 +277,7 @@ class StochasticMKL(KernelClassifier):
         self._take_run(result)
 
 
-#: Texts of the parameters that `BatchMKL` adds, for `documented`.
-FINISH = {
+TEXTS = {
     "tol": (
         "float or None",
         "Relative duality gap to reach: objective minus a certified bound of the optimum, as a share of the "
@@ -289,6 +289,8 @@ FINISH = {
         "algorithm and no more; with ``tol=None`` all of its epochs.",
     ),
 }
+#: Of `BatchMKL`.
+documented = functools.partial(docs.documented, texts=TEXTS)
 
 
 @parameters

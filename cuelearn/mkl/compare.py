@@ -62,7 +62,7 @@ def common_objective(
     Raises
     ------
     ValueError
-        If y does not have one class of training per row of X, or the training kernels are not at hand.
+        If y does not have one class of training per row of X, or a loaded model has no training kernels.
 
     Notes
     -----

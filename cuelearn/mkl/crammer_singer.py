@@ -39,20 +39,12 @@ class Machine(NamedTuple):
 @njit(cache=True)
 def best_response(gradient, upper, curvature, order, out):
     r"""Solve :math:`\max_b -\sum_c b_c g_c - \frac12 \sum_c \kappa_c b_c^2` over :math:`b_c \le u_c`,
-    :math:`\sum_c b_c = 0`.
+    :math:`\sum_c b_c = 0`, into `out`; `order` is work space.
 
-    The solution is :math:`b_c = \min(u_c, (\beta - g_c)/\kappa_c)`, with beta found by sorting the
-    breakpoints :math:`g_c + \kappa_c u_c` (Crammer and Singer 2002, section 5). Without curvature all of the
-    label's mass goes to the largest gradient.
-
-    Parameters
-    ----------
-    gradient, upper, curvature : ndarray, shape (n_classes,)
-        u is positive for the label, 0 for the others; curvatures are all positive or all 0.
-    order : ndarray of int, shape (n_classes,)
-        Work space.
-    out : ndarray, shape (n_classes,)
-        Receives b.
+    u is positive for the label, 0 for the others; curvatures are all positive or all 0. The solution is
+    :math:`b_c = \min(u_c, (\beta - g_c)/\kappa_c)`, with beta found by sorting the breakpoints :math:`g_c +
+    \kappa_c u_c` (Crammer and Singer 2002, section 5). Without curvature all of the label's mass goes to the
+    largest gradient.
     """
     n_classes = gradient.shape[0]
     if curvature[0] <= 0.0:
@@ -287,28 +279,11 @@ def ascend(machine, coef, scores, theta, tolerance, max_sweeps, max_updates, gap
               (K + S D_c S^\top) B_c, \qquad
               B_{ic} \le c_i [c = y_i], \quad \sum_c B_{ic} = 0
 
-    Parameters
-    ----------
-    machine : Machine
-    coef : ndarray of float64, shape (m, n_classes)
-        B, changed in place.
-    scores : ndarray of float64, shape (n_classes, m)
-        Kernel part of the class scores, :math:`B^\top K / n`, kept up to date.
-    theta : ndarray of float64, shape (n_classes, K)
-        :math:`B^\top S / n`, kept up to date.
-    tolerance : float
-        Largest violation of the optimality conditions, in units of a score.
-    max_sweeps, max_updates : int
-    gap : float
-        A gap between primal and dual value that is small enough whatever the violations.
-
-    Returns
-    -------
-    sweeps : int
-    solved : bool
-        Whether tolerance or gap was reached.
-    updates : int
-        Visits that changed coefficients; each costs O(m) for every class whose coefficient changes.
+    Changed in place, in float64: `coef`, B (m, n_classes); `scores`, :math:`B^\top K / n` (n_classes, m);
+    `theta`, :math:`B^\top S / n` (n_classes, K). It ends where no optimality condition is violated by more
+    than `tolerance`, in units of a score, or where primal and dual value are within `gap`. Returns the
+    sweeps, whether it ended so, and the updates: visits that changed coefficients, at O(m) for every class
+    that does.
     """
     sweeps = updates = 0
     work, order = np.zeros((4, coef.shape[1])), np.empty(coef.shape[1], dtype=np.int64)
@@ -326,7 +301,7 @@ def ascend(machine, coef, scores, theta, tolerance, max_sweeps, max_updates, gap
         face_step(machine, coef, scores, theta)
 
 
-def solve_crammer_singer(kernel, labels, n_classes, *, C=1.0, tol=1e-6, max_sweeps=10_000, coef=None):
+def solve_crammer_singer(kernel, labels, n_classes, *, C=1.0, tol=1e-6):
     r"""Crammer-Singer SVM without bias on one kernel matrix.
 
     Parameters
@@ -337,10 +312,7 @@ def solve_crammer_singer(kernel, labels, n_classes, *, C=1.0, tol=1e-6, max_swee
     C : float > 0
         The objective is :math:`\frac{1}{2Cn}\|w\|^2 + \frac1n\sum_i\ell_i`.
     tol : float
-        Largest violation of the optimality conditions.
-    max_sweeps : int
-    coef : ndarray, shape (n, n_classes), optional
-        Warm start: B of an earlier solution.
+        Largest violation of the optimality conditions, reached in 10,000 sweeps or not.
 
     Returns
     -------
@@ -358,11 +330,10 @@ def solve_crammer_singer(kernel, labels, n_classes, *, C=1.0, tol=1e-6, max_swee
     True
     """
     n = kernel.shape[0]
-    B = np.zeros((n, n_classes)) if coef is None else np.array(coef, dtype=np.float64)
+    B, scores, no_theta = np.zeros((n, n_classes)), np.zeros((n_classes, n)), np.zeros((n_classes, 0))
     # lambda = 1/(C n): dividing the objective by it puts C n in front of the kernel
     machine = plain_machine(np.ascontiguousarray(kernel) * kernel.dtype.type(C * n), labels, n_classes)
-    scores = np.ascontiguousarray((machine.kernel @ B / n).T, dtype=np.float64)
-    sweeps, _, _ = ascend(machine, B, scores, np.zeros((n_classes, 0)), tol, max_sweeps, np.iinfo(int).max)
+    sweeps, _, _ = ascend(machine, B, scores, no_theta, tol, 10_000, np.iinfo(int).max)
     return C * B, sweeps
 
 

@@ -2,7 +2,7 @@ r"""Cutting planes over the simplex of kernel weights: the master problem of SIL
 
 For a fixed dual point of an SVM the dual value is affine in the kernel weights *d*, so the MKL problem with
 :math:`\|\bar w\|_{2,1}` is :math:`\min_{d \ge 0, \sum_j d_j = 1} \max_t s_t - \sum_j d_j g_{tj}`. Every
-solved SVM adds one function (a *cut*); the linear programme over those so far bounds the optimum and says
+solved SVM adds one function (a *cut*); the linear program over those so far bounds the optimum and says
 where to try next.
 """
 
@@ -13,7 +13,7 @@ __all__ = ["CuttingPlanes"]
 
 
 class CuttingPlanes:
-    """The linear programme over the cuts so far; no weights have a smaller value than `bound`, its optimum.
+    """The linear program over the cuts so far; no weights have a smaller value than `bound`, its optimum.
 
     Sonnenburg, Raetsch, Schaefer, Schoelkopf, JMLR 7 (2006), equation 11 and algorithm 1; Zien and Ong, ICML
     2007, section 4. Solved by HiGHS through SciPy.
@@ -46,10 +46,10 @@ class CuttingPlanes:
         cost = np.r_[np.zeros(self.n_kernels), 1.0]
         found = linprog(cost, **at_most, **of_sum, bounds=bounds, method="highs-ds")
         if found.status != 0:
-            raise RuntimeError(f"the linear programme over the kernel weights failed: {found.message}")
+            raise RuntimeError(f"the linear program over the kernel weights failed: {found.message}")
         d = np.maximum(0.0, found.x[:-1])
         d /= d.sum()
-        # the optimum of the dual programme, from its multipliers made feasible: a true bound, whatever the
+        # the optimum of the dual program, from its multipliers made feasible: a true bound, whatever the
         # tolerances
         share = np.maximum(0.0, -np.asarray(found.ineqlin.marginals)) * unit / size
         if share.sum() > 0.0:

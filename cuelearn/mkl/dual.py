@@ -60,25 +60,13 @@ SLACK = 0.5
 
 
 class DualSolution(NamedTuple):
-    """Where the ascent ended.
+    """Where the ascent ended: the best points met, blocks ``group_weights[g] * theta^g`` with theta of
+    `dual_coef`."""
 
-    Attributes
-    ----------
-    dual_coef : ndarray, shape (n_samples, n_classes)
-    group_weights : ndarray, shape (n_groups,)
-        The best primal point met: blocks ``group_weights[g] * theta^g`` with theta of `dual_coef`.
-    dual_point : ndarray, shape (n_samples, n_classes)
-        B of the best dual point, feasible.
-    norms_sq : ndarray, shape (n_groups,)
-        Squared norms of the blocks theta.
-    objective, gap : float
-    n_rounds, n_updates : int
-    """
-
-    dual_coef: np.ndarray
-    group_weights: np.ndarray
-    dual_point: np.ndarray
-    norms_sq: np.ndarray
+    dual_coef: np.ndarray  # (n_samples, n_classes)
+    group_weights: np.ndarray  # (n_groups,)
+    dual_point: np.ndarray  # (n_samples, n_classes): B of the best dual point, feasible
+    norms_sq: np.ndarray  # (n_groups,), of the blocks theta
     objective: float
     gap: float
     n_rounds: int

@@ -125,15 +125,11 @@ def solve_gmkl(problem, *, tol=1e-2, max_iter=200, callback=None, verbose=False)
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.datasets import load_iris
     >>> from cuelearn.kernels import KernelBank
     >>> from cuelearn.mkl import SharedProblem, solve_gmkl
-    >>> X, y = load_iris(return_X_y=True)
-    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
-    >>> problem = SharedProblem(bank, np.where(y == [[0], [1], [2]], 1.0, -1.0), C=10)
-    >>> found = solve_gmkl(problem)
-    >>> found.converged
-    array([ True,  True,  True])
+    >>> problem = SharedProblem(KernelBank.from_stack(np.eye(4)[None]), [[1, 1, -1, -1]], C=10)
+    >>> solve_gmkl(problem).converged
+    array([ True])
     """
     tol = check_positive("tol", tol)
     machines = [GradientMachine(problem, k, tol) for k in range(problem.n_problems)]
@@ -162,19 +158,18 @@ class GMKL(PerClassMKL):
     Notes
     -----
     A step costs for each class an SVM or two, from the class's last solution, each with a read of the kernels
-    to combine them (into the one combined matrix), and one read of all kernels for all classes together.
+    to combine them, and one read of all kernels for all classes together.
 
     Kernels of features are kept in float32. At large C on kernels of low rank (linear ones, C = 1000) that is
-    too coarse for :math:`q_a`, and the gap stays open: give the kernels as float64 matrices there.
+    too coarse, and the gap stays open: give the kernels as float64 matrices there.
 
     With :math:`D = \sum_a d_a` at the optimum, d / D solves :math:`\ell_1` MKL (`VSKL` with one group) at C D
     in place of C: the same C means less regularisation here than elsewhere.
 
     References
     ----------
-    Varma and Babu, "More generality in efficient multiple kernel learning", ICML 2009. It allows any
-    differentiable K(d) and regulariser of d; here K is linear, the weights are summed, the SVM has no bias,
-    and a certified gap ends the run.
+    Varma and Babu, ICML 2009. They allow any differentiable K(d) and regulariser of d; here K is linear, the
+    weights are summed, the SVM has no bias, and a certified gap ends the run.
 
     Examples
     --------

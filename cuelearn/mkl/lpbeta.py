@@ -1,4 +1,4 @@
-r"""LP-beta and LP-B: an SVM for every kernel, a linear programme for what each of them counts.
+r"""LP-beta and LP-B: an SVM for every kernel, a linear program for what each of them counts.
 
 With decision values :math:`f_{m,c}(x)` of kernel *m* for class *c*, and weights of the kernels, or of each
 class's,
@@ -28,7 +28,7 @@ from cuelearn.mkl.single import FOLDS, kernel_alone, stratified_folds
 from cuelearn.mkl.svm import one_versus_rest, problem_weights, targets_of
 from cuelearn.mkl.training import Rounds
 
-__all__ = ["LPBeta", "LPSolution", "MarginProgramme", "solve_lp_beta"]
+__all__ = ["LPBeta", "LPSolution", "MarginProgram", "solve_lp_beta"]
 
 NU_GRID = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SHARE = Number(Real, 0, 1, closed="neither")
@@ -50,7 +50,7 @@ class LPSolution(NamedTuple):
     margin: float  # rho: at most the share nu of the samples has a smaller margin
     objective: float  # at the weights, over all samples and classes
     dual_gap: float  # its certified distance from the optimum
-    n_rounds: int  # linear programmes solved
+    n_rounds: int  # linear programs solved
     n_rows: int  # pairs of a sample and a wrong class in the last of them
 
 
@@ -62,12 +62,11 @@ def weighted(outputs, weights):
     return scores
 
 
-class MarginProgramme:
-    r"""The linear programme for any nu; rows (`used`) that were needed once are kept for the next.
+class MarginProgram:
+    r"""The linear program for any nu; rows (`used`) that were needed once are kept for the next.
 
     For fixed weights the best :math:`\xi, \rho` are known: the objective is minus the mean of the :math:`\nu
-    W` smallest margins over the best wrong class. The dual is solved, because it is small where the primal is
-    not:
+    W` smallest margins over the best wrong class. The dual is solved, which is small where the primal is not:
 
     .. math:: \min_{a \ge 0,\, \gamma} \sum_c \gamma_c \quad\text{with}\quad \sum_{i,c} a_{ic} = 1, \quad
               \sum_c a_{ic} \le \frac{s_i}{\nu W} \;\;\forall i, \quad
@@ -75,10 +74,9 @@ class MarginProgramme:
               \forall m, c
 
     (LP-beta: one :math:`\gamma`, the third summed over c). The weights are the multipliers of the last
-    constraints. It starts with one wrong class per sample: as long as a sample has but one, its second
-    constraint is a bound of a variable, and a basis of the simplex method has only as many rows as there are
-    weights. Wrong classes that turn out to be violated are added until none is, so the result is that of the
-    whole programme.
+    constraints. It starts with one wrong class per sample, whose second constraint is then a bound of a
+    variable; wrong classes that turn out to be violated are added until none is, so the result is that of the
+    whole program.
     """
 
     def __init__(self, outputs, labels, per_class, sample_weight=None):
@@ -108,7 +106,7 @@ class MarginProgramme:
         return float((self.caps * np.maximum(0.0, rho - margins)).sum() / (nu * self.total)) - rho, rho
 
     def solve(self, nu):
-        """The optimum of the whole programme; returns a `LPSolution`."""
+        """The optimum of the whole program; returns a `LPSolution`."""
         if self.n_kernels == 1:
             weights = np.ones((self.n_classes, 1) if self.per_class else 1)
             objective, rho = self.value(self.margins(weights).min(axis=1), nu)
@@ -145,7 +143,7 @@ class MarginProgramme:
         caps = every[several]
         # the variables are a times nu W, so that they and the products are numbers around 1: HiGHS's
         # tolerances are absolute
-        programme = {
+        program = {
             "c": np.r_[np.zeros(n_rows), np.ones(n_sums)],
             "A_ub": sparse.vstack([sparse.hstack([products, -sums]), caps]).tocsc(),
             "b_ub": np.r_[np.zeros(n_weights), self.caps[several]],
@@ -155,11 +153,11 @@ class MarginProgramme:
         }
         methods = ["highs-ds", "highs-ipm"]
         for method in methods[::-1] if n_weights > MANY_WEIGHTS else methods:
-            found = linprog(method=method, **programme)
+            found = linprog(method=method, **program)
             if found.status == 0:
                 break
         else:
-            raise RuntimeError(f"the linear programme over the kernel weights failed: {found.message}")
+            raise RuntimeError(f"the linear program over the kernel weights failed: {found.message}")
         weights = -np.asarray(found.ineqlin.marginals)[:n_weights].reshape(n_sums, self.n_kernels)
         weights[weights < SMALLEST_WEIGHT] = 0.0
         weights /= weights.sum(axis=1, keepdims=True)
@@ -191,7 +189,7 @@ class MarginProgramme:
 
 
 def solve_lp_beta(outputs, labels, nu, per_class=False, sample_weight=None):
-    """Solve the linear programme of LP-beta, or of LP-B with `per_class`, exactly.
+    """Solve the linear program of LP-beta, or of LP-B with `per_class`, exactly.
 
     Parameters
     ----------
@@ -200,7 +198,7 @@ def solve_lp_beta(outputs, labels, nu, per_class=False, sample_weight=None):
     labels : ndarray of int, shape (n_samples,)
         From 0 to n_classes - 1.
     nu : float in (0, 1)
-        Share of the samples whose margins count; below 1/n it is the programme without slack.
+        Share of the samples whose margins count; below 1/n it is the program without slack.
     per_class : bool, default False
     sample_weight : array-like of float >= 0, shape (n_samples,), or None
         Samples count, and their slacks cost, by it.
@@ -208,8 +206,7 @@ def solve_lp_beta(outputs, labels, nu, per_class=False, sample_weight=None):
     Returns
     -------
     LPSolution
-        Of LP-B it need not be unique: at small nu any weights may do for a class none of whose constraints is
-        active.
+        Of LP-B not always unique: at small nu any weights may do for a class without an active constraint.
 
     Raises
     ------
@@ -224,7 +221,7 @@ def solve_lp_beta(outputs, labels, nu, per_class=False, sample_weight=None):
     References
     ----------
     Gehler and Nowozin, On feature combination for multiclass object classification, ICCV 2009. The binary
-    programme is that of Demiriz, Bennett and Shawe-Taylor, Machine Learning 46 (2002).
+    program is that of Demiriz, Bennett and Shawe-Taylor, Machine Learning 46 (2002).
 
     Examples
     --------
@@ -256,7 +253,7 @@ def solve_lp_beta(outputs, labels, nu, per_class=False, sample_weight=None):
     if weights is not None:
         kept = weights > 0.0
         outputs, labels, weights = outputs[:, kept], labels[kept], weights[kept]
-    return MarginProgramme(outputs, labels, bool(per_class), weights).solve(float(nu))
+    return MarginProgram(outputs, labels, bool(per_class), weights).solve(float(nu))
 
 
 def fold_outputs(kernel, labels, n_classes, C, weights, train, test):
@@ -276,14 +273,13 @@ def weight_right(scores, labels, weights):
 @documented
 @parameters
 class LPBeta(KernelClassifier):
-    r"""LP-beta and LP-B: SVMs on single kernels, their decision values weighted by a linear programme.
+    r"""LP-beta and LP-B: SVMs on single kernels, their decision values weighted by a linear program.
 
     A sample is scored by :math:`\sum_m \beta_m f_{m,c}(x)`, with :math:`f_{m,c}` the decision value, bias
     included, of an SVM of class *c* against the rest on kernel *m*. The weights maximise the mean of the
-    smallest margins (`solve_lp_beta`), on decision values from SVMs that were trained without the sample
-    (five stratified folds, fewer where a class has fewer samples); then the SVMs of the kernels with weight
-    are trained on all samples. Weight 2 is not exactly the sample twice here: folds may part the two copies,
-    and each is then judged by SVMs that have seen the other.
+    smallest margins (`solve_lp_beta`), on decision values of SVMs trained without the sample; then the SVMs
+    of the kernels with weight are trained on all samples. Weight 2 is not exactly the sample twice: folds may
+    part the two copies, and each is then judged by SVMs that have seen the other.
 
     Parameters
     ----------
@@ -293,14 +289,14 @@ class LPBeta(KernelClassifier):
     $class_weight
     nu : float in (0, 1) or "cv", default "cv"
         Share of the samples, those with the smallest margins, whose mean margin is maximised. "cv": of 0.05,
-        0.1, 0.2, ..., 0.9 the one whose programme, trained on all folds but one, classifies that one best;
-        the larger one on ties. Where the worst share has negative margins under every good kernel, the
-        programme prefers kernels with decision values near 0, which are good for nothing: nu must not be
-        small then.
+        0.1, 0.2, ..., 0.9 the one whose program, trained on all folds but one, classifies that one best; the
+        larger one on ties. Where the worst share has negative margins under every good kernel, a small nu
+        prefers kernels with decision values near 0, which are good for nothing.
     per_class : bool, default False
         LP-B: kernel weights for each class (of two classes the same).
     folds : list of (train, test), optional
-        Positions of samples, where related ones must stay on one side; by default five stratified folds.
+        Positions of samples, where related ones must stay on one side; by default five stratified folds,
+        fewer where a class has fewer samples.
     $normalize $memory $n_jobs
     random_state : int, default 0
         Of the folds that are drawn.
@@ -320,27 +316,25 @@ class LPBeta(KernelClassifier):
     nu_, nu_accuracy_ : float, and ndarray, shape (10,), with ``nu="cv"``
         The share, and the cross-validated accuracy of the second stage for all values.
     margin_, objective_, dual_gap_ : float
-        Of the linear programme: :math:`\rho`, its value at the weights, its certified distance from the
+        Of the linear program: :math:`\rho`, its value at the weights, its certified distance from the
         optimum.
     history_ : DataFrame
         A row for each stage ("outputs" of the folds, "programme" with the choice of nu, "machines" on all
         samples): seconds, n_updates (SVMs so far, one class each), n_support, objective, dual_gap.
     n_iter_, n_updates_ : int
-        Linear programmes solved for the weights; SVMs trained.
+        Linear programs solved for the weights; SVMs trained.
     converged_ : bool
         Whether the gap is below a millionth of the largest decision value.
 
     Notes
     -----
     A fit trains ``5 * n_kernels * n_classes`` SVMs on a share of the samples, then ``n_classes`` for every
-    kernel with weight; and solves 51 linear programmes where nu is chosen, else one. Memory: one (n, n)
-    matrix and a part of it for each thread besides the bank, and the decision values, ``8 * n_kernels * n *
-    n_classes`` bytes.
+    kernel with weight; and solves 51 linear programs where nu is chosen, else one. Memory besides the bank:
+    one (n, n) matrix and a part of it for each thread, and ``8 * n_kernels * n * n_classes`` bytes.
 
     References
     ----------
-    Gehler and Nowozin, On feature combination for multiclass object classification, ICCV 2009. "LP-beta" of
-    the thesis's section 4.4.5 and JMLR 13 (2012); the grid of nu is ours.
+    Gehler and Nowozin, ICCV 2009. "LP-beta" of thesis 4.4.5 and JMLR 13 (2012); the grid of nu is ours.
 
     Examples
     --------
@@ -411,9 +405,9 @@ class LPBeta(KernelClassifier):
         """The second stage: choose nu, then the weights. Samples of no weight have no margins."""
         costs = loss_weights(counts, self.class_weight, self.classes_, labels)
 
-        def programme(rows):
+        def program(rows):
             rows = np.asarray(rows)[counts[rows] > 0.0]
-            return MarginProgramme(outputs[:, rows], labels[rows], per_class, costs[rows])
+            return MarginProgram(outputs[:, rows], labels[rows], per_class, costs[rows])
 
         # two classes have one decision value and its negative: weights of their own could not be told apart
         per_class = bool(self.per_class) and self.classes_.size > 2
@@ -421,13 +415,13 @@ class LPBeta(KernelClassifier):
         if self.nu == "cv":
             right = np.zeros(len(NU_GRID))
             for train, test in progress(folds, name="choosing nu", verbose=self.verbose):
-                of_fold = programme(train)
+                of_fold = program(train)
                 for k, nu in enumerate(NU_GRID):
                     scores = weighted(outputs[:, test], of_fold.solve(nu).weights)
                     right[k] += weight_right(scores, labels[test], counts[test])
             self.nu_accuracy_ = right / counts.sum()
             self.nu_ = NU_GRID[int(np.flatnonzero(right == right.max())[-1])]
-        solution = programme(np.arange(labels.size)).solve(float(self.nu_))
+        solution = program(np.arange(labels.size)).solve(float(self.nu_))
         if self.per_class and not per_class:
             solution = solution._replace(weights=np.tile(solution.weights, (2, 1)))
         return solution

@@ -49,7 +49,7 @@ class LpMKL(OneVersusAllMKL):
     Notes
     -----
     :math:`\sum_j d_j^{p'} = 1` for the weights of each class, none of them exactly 0. Cost as of `SILPMKL`,
-    without the linear programme; tens of rounds, more the nearer p is to 1.
+    without the linear program; tens of rounds, more the nearer p is to 1.
 
     References
     ----------

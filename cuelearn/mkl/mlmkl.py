@@ -23,7 +23,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cuelearn.core.checks import as_generator, check_positive
+from cuelearn.core.checks import as_generator, check_positive, warn_user
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, Number, parameters
 from cuelearn.mkl.multilabel import MultiLabelMKL
@@ -64,7 +64,7 @@ TEXTS = {
 documented = functools.partial(documented, texts=TEXTS)
 # ML-MKL-SA asks its stopping rule after so many iterations
 MIN_ITER = 100
-# rounds of cutting planes at most: an SVM for every class with a positive gamma, and a linear programme
+# rounds of cutting planes at most: an SVM for every class with a positive gamma, and a linear program
 MOST_PLANES = 500
 
 # ------------------------------------------------------------------ steps
@@ -76,8 +76,7 @@ class Entropic:
     The step size eta is constant, :math:`w_i \propto \exp(-\eta \sum_\tau g_{\tau i})`, or "auto", AdaHedge:
     :math:`\ln n` by what the steps cost so far, :math:`\sum_{\tau < t} ( w_\tau \cdot g_\tau +
     \tfrac{1}{\eta_\tau} \ln \sum_i w_{\tau i} \, e^{-\eta_\tau g_{\tau i}} )`, which needs neither the scale
-    of the gradients nor the number of steps (de Rooij, van Erven, Grünwald, Koolen, Follow the leader if you
-    can, hedge if you must, JMLR 2014).
+    of the gradients nor the number of steps (de Rooij, van Erven, Grünwald, Koolen, JMLR 2014).
     """
 
     def __init__(self, size, eta="auto"):
@@ -211,15 +210,13 @@ def solve_mlmkl_sa(
     C), or "auto". `callback(run, step)` gets the `SharedRun` after each iteration, the clock stopped; a true
     result ends the run.
 
-    Equation 9 is divided by the smoothed weight :math:`\gamma'_k = (1 - \delta) \gamma_k + \delta / m`: the
-    class was drawn with it, and only then is the estimate without bias, at :math:`\gamma'`. Equation 7 prints
-    both updates as descents; gamma ascends. `corrected`, which is not in the paper, mends three things. The
-    estimate for p is right at :math:`\gamma'` and not at :math:`\gamma`, which keeps the pair away from the
-    saddle point: it is multiplied by :math:`\gamma_k / \gamma'_k`. What all losses have in common moves no
-    :math:`\gamma` but makes most of the noise of equation 9: the mean, weighted by :math:`\gamma'`, of what
-    each class met when it was last drawn is taken off (the first draw only sets it). And the change since the
-    last iteration, which the paper asks for, is some 1/t wherever an average of t stands; that since half as
-    many iterations can fail.
+    Equation 9 is divided by the smoothed weight :math:`\gamma'_k = (1 - \delta) \gamma_k + \delta / m`, with
+    which the class was drawn: the estimate is without bias, at :math:`\gamma'`. Equation 7 prints both
+    updates as descents; gamma ascends. `corrected`, which is not in the paper, multiplies the estimate for p
+    by :math:`\gamma_k / \gamma'_k`, as it is right at :math:`\gamma'` and not at :math:`\gamma`; takes off
+    equation 9 the mean, weighted by :math:`\gamma'`, of what each class met when it was last drawn (the first
+    draw only sets it), which moves no :math:`\gamma` but makes most of the noise; and stops by the change
+    since half as many iterations: that since the last one is some 1/t whatever the average.
 
     Examples
     --------
@@ -274,15 +271,11 @@ def solve_mlmkl_sum(problem, *, n_iter=200, tol=0.01, callback=None, verbose=Fal
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.datasets import load_iris
     >>> from cuelearn.kernels import KernelBank
     >>> from cuelearn.mkl import SharedProblem, solve_mlmkl_sum
-    >>> X, y = load_iris(return_X_y=True)
-    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
-    >>> problem = SharedProblem(bank, np.where(y == [[0], [1], [2]], 1.0, -1.0), C=10)
-    >>> found = solve_mlmkl_sum(problem, n_iter=50)
-    >>> int(found.kernel_weights.argmax()), found.gamma.round(3)
-    (1, array([0.333, 0.333, 0.333]))
+    >>> problem = SharedProblem(KernelBank.from_stack(np.eye(4)[None]), [[1, 1, -1, -1]], C=10)
+    >>> solve_mlmkl_sum(problem, n_iter=50).kernel_weights
+    array([1.])
     """
     m, for_p, least = problem.n_problems, Entropic(problem.bank.n_kernels), np.inf
     run = SharedRun(problem, "ML-MKL-Sum", n_iter, tol, callback, verbose)
@@ -380,7 +373,7 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, samp
     slack = inner + max(0.0, upper - lower)
     if not (decided or slack <= tol * worst):
         words = f"saddle_gap is known to {slack / worst:.2g} of the worst class only, tol={tol:g}"
-        warnings.warn(words, ConvergenceWarning, stacklevel=2)
+        warn_user(words, ConvergenceWarning)
     lower = np.nan if problem.bank.indefinite else lower
     return SaddleGap(worst - lower, worst, lower, slack)
 
@@ -430,17 +423,19 @@ class SharedMKL(MultiLabelMKL):
         result = self._solve(problem, callback=self._watch(show), **options)
         self._take(problem, result)
         name = type(self).__name__
-        said = []
         if not (result.converged or result.stopped):
-            changed = f"{result.history['change'].iloc[-1]:.2g} after {result.n_iter} iterations"
-            said.append(
-                f"the kernel weights still changed by {changed}, tol={self.tol:g}; raise n_iter or tol"
+            change = result.history["change"].iloc[-1]
+            warn_user(
+                f"{name}: the kernel weights still changed by {change:.2g} after {result.n_iter} iterations, "
+                f"tol={self.tol:g}; raise n_iter or tol",
+                ConvergenceWarning,
             )
         if problem.n_missed:
-            wanted = f"a relative gap of {problem.svm_tol:g} in {problem.max_sweeps} sweeps"
-            said.append(f"{problem.n_missed} of {problem.n_solved} SVMs did not come to {wanted}; lower C")
-        for words in said:
-            warnings.warn(f"{name}: {words}", ConvergenceWarning, stacklevel=4)
+            warn_user(
+                f"{name}: {problem.n_missed} of {problem.n_solved} SVMs did not come to a relative gap of "
+                f"{problem.svm_tol:g} in {problem.max_sweeps} sweeps; lower C",
+                ConvergenceWarning,
+            )
 
     def _problem(self, bank, signs, sample_weight):
         return SharedProblem(bank, signs, self.C, weights=self._problem_weights(signs, sample_weight))

@@ -6,7 +6,6 @@ the constant -1 or 1, its kernel weights are 0, it is named in `skipped_classes_
 leave it out.
 """
 
-import warnings
 from dataclasses import field
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cuelearn.core.checks import warn_user
 from cuelearn.core.estimator import parameters
 from cuelearn.core.weights import class_weights
 from cuelearn.mkl.base import KernelClassifier, two_columns
@@ -210,7 +210,7 @@ class MultiLabelMKL(KernelClassifier):
         self.classes_ = self.coding_.copy() if self.n_outputs_ == 1 else np.arange(self.n_outputs_)
         if not usable.all():
             words = "classes without positive or without negative samples are not trained"
-            warnings.warn(f"{words}: {self.skipped_classes_.tolist()}", stacklevel=6)
+            warn_user(f"{words}: {self.skipped_classes_.tolist()}")
         self._signs_of_skipped = with_weight[self.skipped_classes_, 0]
         return signs[usable]
 

@@ -1,15 +1,13 @@
 r"""OBSCURE: online-batch strongly convex multi-kernel learning (thesis Algorithm 5, JMLR 1 and 2)."""
 
 import math
-from functools import partial
 from numbers import Integral
 
 from numba import njit
 
 from cuelearn.core.checks import check_count, check_positive
-from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, Number, parameters
-from cuelearn.mkl.base import FINISH, BatchMKL
+from cuelearn.mkl.base import BatchMKL, documented
 from cuelearn.mkl.state import add_update, loop, predict, project, refresh_link, shrink
 from cuelearn.mkl.training import Training
 
@@ -18,20 +16,11 @@ __all__ = ["OBSCURE", "proximal_strength", "solve_obscure", "visit_obscure"]
 
 @njit(cache=True)
 def proximal_strength(strength, t, regularization, q, dual_norm, gradient_norm, radius):
-    r"""Next :math:`s_t` of the batch stage, thesis Algorithm 5 lines 6 and 7.
+    r"""Next :math:`s_t` of the batch stage from :math:`s_{t-1}`, thesis Algorithm 5 lines 6 and 7.
 
-    Parameters
-    ----------
-    strength : float
-        :math:`s_{t-1}`.
-    t : float
-        Step, counted from 1 at the start of the batch stage.
-    regularization, q : float
-        :math:`\lambda` and q.
-    dual_norm, gradient_norm : float
-        :math:`\|\bar\theta_t\|_{2,q}` and :math:`\|\bar z_t\|_{2,q}`.
-    radius : float
-        Upper bound R of the optimum's norm; infinity gives 0, the steps of Pegasos-MKL.
+    `t` counts from 1 at the start of the batch stage; the norms are :math:`\|\bar\theta_t\|_{2,q}` and
+    :math:`\|\bar z_t\|_{2,q}`; `radius` is an upper bound R of the optimum's norm: infinity gives 0, the
+    steps of Pegasos-MKL.
     """
     d = regularization * t + strength
     bound = (regularization / q * dual_norm + gradient_norm) / radius
@@ -100,12 +89,11 @@ def solve_obscure(
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
+    >>> import numpy as np
     >>> from cuelearn.kernels import KernelBank
     >>> from cuelearn.mkl import MKLProblem, solve_obscure
-    >>> X, y = load_iris(return_X_y=True)
-    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
-    >>> found = solve_obscure(MKLProblem(bank, y, 3, C=10), tol=0.01, finish=True)
+    >>> problem = MKLProblem(KernelBank.from_stack(np.eye(4)[None]), [0, 0, 1, 1], 2, C=10)
+    >>> found = solve_obscure(problem, tol=0.01, finish=True)
     >>> bool(found.dual_gap <= 0.01 * found.objective)
     True
     """
@@ -133,7 +121,7 @@ def solve_obscure(
     return training.finish(certify=n_epochs > 0)
 
 
-@partial(documented, texts=FINISH)
+@documented
 @parameters
 class OBSCURE(BatchMKL):
     r"""OBSCURE, batch multi-kernel learning with a (2,p) group norm.

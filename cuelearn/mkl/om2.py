@@ -52,11 +52,10 @@ class Batch:
 @njit(cache=True)
 def om2_step_size(margin, gradient_norm_sq):
     r"""Step size of OM-2, thesis equation 4.5, with :math:`\bar w_t \cdot \bar z_t = -` margin, which is
-    below 1.
+    below 1: 1 on a mistake, 0 for a sample that every kernel maps to 0.
 
-    A mistake (margin <= 0) gives 1. With kernels of unit diagonal the value lies in (0, 1]; without, it can
-    turn negative and is clipped at 0: such a visit does not update, nor does a sample that every kernel maps
-    to 0.
+    With kernels of unit diagonal it lies in (0, 1]; without, it can turn negative and is clipped at 0: such a
+    visit does not update.
     """
     if gradient_norm_sq <= 0.0:
         return 0.0

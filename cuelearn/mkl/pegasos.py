@@ -1,12 +1,10 @@
 r"""Pegasos extended to many kernels (JMLR 5.3): OBSCURE's problem by plain stochastic subgradient steps."""
 
 import math
-from functools import partial
 
 from cuelearn.core.checks import check_count
-from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
-from cuelearn.mkl.base import FINISH, BatchMKL
+from cuelearn.mkl.base import BatchMKL, documented
 from cuelearn.mkl.obscure import visit_obscure
 from cuelearn.mkl.training import Training
 
@@ -28,13 +26,11 @@ def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
+    >>> import numpy as np
     >>> from cuelearn.kernels import KernelBank
     >>> from cuelearn.mkl import MKLProblem, solve_pegasos_mkl
-    >>> X, y = load_iris(return_X_y=True)
-    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
-    >>> found = solve_pegasos_mkl(MKLProblem(bank, y, 3, C=10), tol=0.01, finish=True)
-    >>> bool(found.dual_gap <= 0.01 * found.objective)
+    >>> problem = MKLProblem(KernelBank.from_stack(np.eye(4)[None]), [0, 0, 1, 1], 2, C=10)
+    >>> solve_pegasos_mkl(problem, tol=0.01, finish=True).converged
     True
     """
     if problem.alpha != 0.0:
@@ -44,7 +40,7 @@ def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
     return training.finish()
 
 
-@partial(documented, texts=FINISH)
+@documented
 @parameters
 class PegasosMKL(BatchMKL):
     r"""Pegasos extended to MKL: the same problem as OBSCURE, step size :math:`q/(\lambda t)`, no online stage

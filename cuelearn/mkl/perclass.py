@@ -8,13 +8,13 @@ them, and the run computes those of all classes that wait, in one read of the ke
 """
 
 import functools
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
+from cuelearn.core.checks import warn_user
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.mkl.multilabel import MultiLabelMKL
@@ -198,7 +198,7 @@ class PerClassMKL(MultiLabelMKL):
             which = f"tol={self.tol:g} for {missed.sum()} of {missed.size} classes"
             words = f"the largest relative duality gap is {worst:.2g} after {result.n_iter} rounds; {advice}"
             name = type(self).__name__
-            warnings.warn(f"{name} did not reach {which}: {words}", ConvergenceWarning, stacklevel=4)
+            warn_user(f"{name} did not reach {which}: {words}", ConvergenceWarning)
 
     def _exhausted(self):
         """What to do where rounds do not help."""

@@ -1,12 +1,12 @@
 """The reference: a certified optimum of the MKL problem from nothing but ascent in its dual."""
 
 import time
-import warnings
 
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
+from cuelearn.core.checks import warn_user
 from cuelearn.core.progress import progress
 from cuelearn.mkl.dual import ROUNDS, finish_dual
 from cuelearn.mkl.training import Result
@@ -24,18 +24,14 @@ def solve_reference(
 
     Parameters
     ----------
-    problem : MKLProblem
-    tol : float
-        Stop when objective - bound is at most `tol` times the objective.
-    max_rounds : int
-        Most alternations of SVM and kernel weights.
-    time_limit : float, optional
-        Seconds.
+    problem, tol, max_rounds, time_limit
+        As of `finish_dual`.
     callback : callable(round, objective, gap), optional
+        As its `record`.
     start : ndarray, shape (n_samples, n_classes), optional
-        B of a dual point to start from.
+        Its `dual_point`; 0 by default.
     verbose : bool
-        Show the relative gap in a progress line once the run takes more than two seconds.
+        Show progress once the run takes more than two seconds.
 
     Returns
     -------
@@ -47,10 +43,6 @@ def solve_reference(
     -----
     ConvergenceWarning
         If the tolerance was not reached.
-
-    Notes
-    -----
-    See `finish_dual`, which this is from a start at 0.
 
     References
     ----------
@@ -70,7 +62,6 @@ def solve_reference(
     """
     n, labels = problem.bank.n_samples, problem.labels
     began, rows, certifiable = time.perf_counter(), [], not problem.bank.indefinite
-    bar = progress(name="reference", unit="look", total=None, verbose=verbose)
 
     def record(number, value, gap):
         gap = gap if certifiable else np.nan
@@ -80,18 +71,16 @@ def solve_reference(
             callback(number, value, gap)
 
     start = np.zeros((n, problem.n_classes)) if start is None else start
-    with bar:
-        found = finish_dual(
-            problem, start, tol=tol, max_rounds=max_rounds, time_limit=time_limit, record=record
-        )
+    options = {"tol": tol, "max_rounds": max_rounds, "time_limit": time_limit}
+    with progress(name="reference", unit="look", verbose=verbose) as bar:
+        found = finish_dual(problem, start, record=record, **options)
     gap = found.gap if certifiable else np.nan
     relative = gap / max(found.objective, np.finfo(float).tiny)
     if relative > tol:
-        warnings.warn(
+        warn_user(
             f"solve_reference stopped at a relative duality gap of {relative:.2g} > tol={tol:g} "
             f"after {found.n_rounds} rounds",
             ConvergenceWarning,
-            stacklevel=2,
         )
     a = np.maximum(0.0, -found.dual_point)
     a[np.arange(n), labels] = 0.0

@@ -1,4 +1,4 @@
-r"""SILP: multiple kernel learning as a semi-infinite linear programme, one class against the rest."""
+r"""SILP: multiple kernel learning as a semi-infinite linear program, one class against the rest."""
 
 from cuelearn.core.estimator import parameters
 from cuelearn.mkl.cutting import CuttingPlanes
@@ -33,7 +33,7 @@ class SILPMKL(OneVersusAllMKL):
               + C \sum_i \big[1 - y_i (\bar w\cdot\bar\phi(x_i) + b)\big]_+
 
     is solved in its form :math:`\min_{d} \max_a \sum_i a_i - \frac12 \sum_j d_j\, a^\top Y K_j Y a` with *d*
-    on the simplex: an SVM for the present weights gives a dual point, the linear programme over all points so
+    on the simplex: an SVM for the present weights gives a dual point, the linear program over all points so
     far (HiGHS) the next weights and a lower bound.
 
     Parameters
@@ -49,8 +49,8 @@ class SILPMKL(OneVersusAllMKL):
     -----
     Weights are on the simplex, most exactly 0. Coefficients are libsvm's times a factor near 1 that makes up
     for its float32 kernel: one may exceed C by as much. A round costs for each class one SVM, two reads of
-    the kernels with weight and a linear programme of F variables and one row per round so far; and one read
-    of all kernels for all classes together. Memory: one (n, n) matrix per thread besides the bank.
+    the kernels with weight and a linear program with a row per round so far; and one read of all kernels for
+    all classes together. Memory: one (n, n) matrix per thread besides the bank.
 
     References
     ----------

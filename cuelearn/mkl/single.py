@@ -204,14 +204,10 @@ class BestKernelSVM(AverageKernelSVM):
 def passive_aggressive(kernel, labels, order, aggressiveness, coef, scores, mistakes):
     r"""One pass of multiclass PA-I on one kernel; returns the number of updates.
 
-    On a visit with loss, :math:`\tau = \min\{C_i, \ell / (2 k(x_i, x_i))\}` is added to the label's
-    coefficient and taken from the rival's; a sample with :math:`k(x_i, x_i) = 0` or :math:`C_i = 0` cannot
-    change anything and is passed over. `aggressiveness` holds :math:`C_i`, (n,). `coef` and
-    ``scores = coef @ kernel``, (n_classes, n), change in place, `mistakes` receives the 0/1 sequence.
-
-    References
-    ----------
-    Crammer, Dekel, Keshet, Shalev-Shwartz, Singer (2006), sections 3 and 8.
+    On a visit with loss, :math:`\tau = \min\{C_i, \ell / (2 k(x_i, x_i))\}`, with the C_i of
+    `aggressiveness`, is added to the label's coefficient and taken from the rival's. `coef` and ``scores =
+    coef @ kernel``, (n_classes, n), change in place, `mistakes` receives the 0/1 sequence. Crammer, Dekel,
+    Keshet, Shalev-Shwartz, Singer (2006), sections 3 and 8.
     """
     n_updates = 0
     here = np.empty(coef.shape[0])

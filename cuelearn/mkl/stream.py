@@ -38,9 +38,9 @@ class Stream:
     `scores` is the route to class scores: "recompute", "maintain", or "auto". That maintains once few visits
     update, samples are many against classes and memory allows; and from the start if all scores fit a core's
     cache (in a `long_run` of several epochs) or kernels are computed on demand. `start`, to go on from, are
-    coefficients (m, n_classes) of the first samples and squared block norms; `rows` are those of all samples
-    to visit, where the bank cannot give them. `cost`, (n_samples,), are factors on the updates: by default
-    the weights of the losses over the visited samples, those with weight.
+    coefficients (m, n_classes) of the first samples and squared block norms; `rows` those of all samples to
+    visit, where the bank cannot give them; `cost`, (n_samples,), factors on the updates, by default the
+    weights of the losses over the samples with weight.
     """
 
     def __init__(self, problem, *, scores="auto", long_run=True, start=None, rows=None, cost=None):

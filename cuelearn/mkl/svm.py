@@ -15,7 +15,7 @@ from numba import njit
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.checks import check_count, check_positive
+from cuelearn.core.checks import check_count, check_positive, warn_user
 from cuelearn.core.weights import loss_weights
 from cuelearn.kernels import KernelBank
 from cuelearn.kernels.definite import warn_indefinite
@@ -53,28 +53,22 @@ TIGHTER = 0.5
 
 
 class BinarySVM(NamedTuple):
-    """A trained binary SVM: support samples, signed coefficients, bias, steps of libsvm, whether these were
-    enough."""
+    """A trained binary SVM."""
 
     support: np.ndarray
-    coef: np.ndarray
+    coef: np.ndarray  # signed
     intercept: float
-    n_iter: int
-    converged: bool
+    n_iter: int  # steps of libsvm
+    converged: bool  # whether these were enough
 
 
 def fit_svc(kernel, target, C, tol=1e-3, weights=None, max_iter=None):
     """libsvm on a kernel matrix that was checked before; same bits as scikit-learn's `SVC`, a `BinarySVM`.
 
     The larger value of `target` is the positive class; `weights` are factors on C. Around a small SVM the
-    checks of `SVC` take ten times as long as libsvm itself, which would time methods that train hundreds of
-    them. So the routine below `SVC` is called, and `SVC` where that routine has changed.
-
-    Warns
-    -----
-    ConvergenceWarning
-        After `MOST_STEPS`, or `FEW_STEPS` where C times the mean diagonal is above `HARD`. With fewer steps
-        by `max_iter` it is for the caller to look at `converged`.
+    checks of `SVC` take ten times as long as libsvm itself, so the routine below it is called, and `SVC`
+    where that has changed. A ConvergenceWarning after `MOST_STEPS`, or `FEW_STEPS` where C times the mean
+    diagonal is above `HARD`; with `max_iter` the caller looks at `converged`.
     """
     from sklearn import svm  # not with the package: half of scikit-learn comes with it
 
@@ -90,7 +84,13 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None, max_iter=None):
 
     def checked(*result):
         machine = BinarySVM(*result, converged=result[-1] < most)
-        return machine if max_iter is not None else told(machine, hardness)
+        if max_iter is None and not machine.converged:
+            warn_user(
+                f"an SVM did not converge in {machine.n_iter} steps: C times the mean diagonal of the kernel "
+                f"is {hardness:.2g}; lower C, or divide the kernels by their mean diagonal",
+                ConvergenceWarning,
+            )
+        return machine
 
     if libsvm is not None and low < high:
         with contextlib.suppress(AttributeError, TypeError, ValueError):
@@ -109,18 +109,6 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None, max_iter=None):
         machine.fit(kernel, target, sample_weight=weights)
     bias, n_iter = float(machine.intercept_[0]), int(machine.n_iter_[0])
     return checked(machine.support_, machine.dual_coef_[0], bias, n_iter)
-
-
-def told(machine, hardness):
-    """An SVM, and a warning where its steps did not suffice."""
-    if not machine.converged:
-        warnings.warn(
-            f"an SVM did not converge in {machine.n_iter} steps: C times the mean diagonal of the kernel is "
-            f"{hardness:.2g}; lower C, or divide the kernels by their mean diagonal",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-    return machine
 
 
 def balance_weights(target, sample_weight=None):
@@ -305,20 +293,17 @@ class SharedProblem:
     alphas : ndarray, shape (n_problems, n)
         The last solution of each class, from which the next starts.
     n_solved, n_missed : int
-        SVMs solved, and those among them that did not come to `svm_tol` within `max_sweeps`.
+        SVMs solved, and those that did not reach `svm_tol` within `max_sweeps`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.datasets import load_iris
     >>> from cuelearn.kernels import KernelBank
     >>> from cuelearn.mkl import SharedProblem
-    >>> X, y = load_iris(return_X_y=True)
-    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
-    >>> problem = SharedProblem(bank, np.where(y == [[0], [1], [2]], 1.0, -1.0), C=10)
-    >>> found = problem.solve(0, np.array([0.5, 0.5]))
-    >>> bool(found.gap <= problem.svm_tol * (found.value + found.gap)), problem.n_solved
-    (True, 1)
+    >>> problem = SharedProblem(KernelBank.from_stack(np.eye(4)[None]), [[1, 1, -1, -1]], C=10)
+    >>> solution = problem.solve(0, np.ones(1))
+    >>> solution.alpha, problem.n_solved
+    (array([1., 1., 1., 1.]), 1)
     """
 
     def __init__(self, bank, signs, C, svm_tol=1e-3, max_sweeps=10_000, *, weights=None):

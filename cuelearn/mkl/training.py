@@ -6,14 +6,13 @@ stopped.
 """
 
 import time
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.checks import check_non_negative
+from cuelearn.core.checks import check_non_negative, warn_user
 from cuelearn.core.progress import progress
 from cuelearn.mkl.dual import finish_dual
 from cuelearn.mkl.stream import Stream
@@ -32,14 +31,12 @@ class Result(NamedTuple):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
+    >>> import numpy as np
     >>> from cuelearn.kernels import KernelBank
     >>> from cuelearn.mkl import MKLProblem, Result, solve_om2
-    >>> X, y = load_iris(return_X_y=True)
-    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
-    >>> found = solve_om2(MKLProblem(bank, y, 3), n_epochs=2)
+    >>> found = solve_om2(MKLProblem(KernelBank.from_stack(np.eye(4)[None]), [0, 0, 1, 1], 2), n_epochs=2)
     >>> isinstance(found, Result), found.n_iter, found.dual_coef.shape
-    (True, 2, (150, 3))
+    (True, 2, (4, 2))
     """
 
     dual_coef: np.ndarray  # (n_samples, n_classes): coefficients A shared by all kernels
@@ -252,11 +249,10 @@ class Training:
         if self.tol is not None and self.certifiable and not self.converged:
             raised = "tol" if self.ascends else "tol, or set finish=True"
             raised = "tol or memory" if self.ascends and not self.problem.bank.resident else raised
-            warnings.warn(
+            warn_user(
                 f"{self.name or 'the solver'} did not reach tol={self.tol:g}: the relative duality gap is "
                 f"{gap / max(value, SMALLEST):.2g} after {effort}; raise n_epochs or {raised}",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return Result(
             coef,

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl.lpbeta import NU_GRID, LPBeta, MarginProgramme, solve_lp_beta
+from cuelearn.mkl.lpbeta import NU_GRID, LPBeta, MarginProgram, solve_lp_beta
 from cuelearn.mkl.training import History
 
 
@@ -98,9 +98,9 @@ def test_added_rows_give_the_whole_programme(seed, per_class):
     """From one wrong class per sample and from all of them at once: the same optimum, and far fewer rows."""
     outputs, labels = make_outputs(seed, n=150, n_kernels=8, n_classes=10)
     for nu in (0.05, 0.3, 0.8):
-        whole = MarginProgramme(outputs, labels, per_class)
+        whole = MarginProgram(outputs, labels, per_class)
         whole.used[:] = np.arange(10) != labels[:, None]
-        every, few = whole.solve(nu), MarginProgramme(outputs, labels, per_class).solve(nu)
+        every, few = whole.solve(nu), MarginProgram(outputs, labels, per_class).solve(nu)
         assert every.n_rounds == 1 and every.n_rows == 150 * 9
         assert few.n_rounds > 1 and few.n_rows < 0.5 * every.n_rows
         assert few.objective == pytest.approx(every.objective, abs=1e-9)
@@ -111,9 +111,9 @@ def test_added_rows_give_the_whole_programme(seed, per_class):
 @pytest.mark.parametrize("per_class", [False, True])
 def test_rows_kept_for_the_next_nu_change_nothing(per_class):
     outputs, labels = make_outputs(1, n=100, n_classes=6)
-    programme = MarginProgramme(outputs, labels, per_class)
+    programme = MarginProgram(outputs, labels, per_class)
     for nu in (0.1, 0.5, 0.9, 0.2):
-        again, fresh = programme.solve(nu), MarginProgramme(outputs, labels, per_class).solve(nu)
+        again, fresh = programme.solve(nu), MarginProgram(outputs, labels, per_class).solve(nu)
         assert again.objective == pytest.approx(fresh.objective, abs=1e-10)
         assert_allclose(again.weights, fresh.weights, atol=1e-7)
 
