@@ -21,8 +21,9 @@ def block_norms(model):
         raise ValueError("model must be fitted here: one of precomputed kernels is saved without them")
     coef, support = model.dual_coef_, model.bank_support_
     if coef.ndim == 3:  # kernels have coefficients of their own
-        alone = (bank.select(np.array([j])) for j in range(bank.n_kernels))
-        forms = np.concatenate([quadratic_forms(one, coef[:, j], support) for j, one in enumerate(alone)])
+        kernels = range(bank.n_kernels)
+        forms = [quadratic_forms(bank.select(np.array([j])), coef[:, j], support) for j in kernels]
+        forms = np.concatenate(forms)
     else:
         forms = quadratic_forms(bank, coef, support)
     return np.sqrt((np.atleast_2d(model.kernel_weights_).T ** 2 * forms).sum(axis=1))

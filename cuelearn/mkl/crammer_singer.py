@@ -13,7 +13,7 @@ from numba import njit
 from cuelearn.core.losses import margins
 from cuelearn.mkl.state import full_dot, loop
 
-__all__ = ["Machine", "ascend", "best_response", "best_stretch", "plain_machine", "solve_crammer_singer"]
+__all__ = ["Machine", "ascend", "best_response", "optimal_scaling", "plain_machine", "solve_crammer_singer"]
 
 # a coefficient this near to its bound, as a share of the sample's limit, is at it
 ROUNDING = 1e-14
@@ -106,9 +106,9 @@ def balance(b, label, limit):
 @njit(cache=True)
 def class_values(i, machine, effective, scores, value):
     """Class scores of a sample, the wrong ones raised by 1."""
-    mine = machine.priors[i]
+    priors = machine.priors[i]
     for c in range(value.shape[0]):
-        value[c] = scores[c, i] + full_dot(effective[c], mine) + (0.0 if c == machine.labels[i] else 1.0)
+        value[c] = scores[c, i] + full_dot(effective[c], priors) + (0.0 if c == machine.labels[i] else 1.0)
 
 
 @njit(cache=True)
@@ -236,7 +236,7 @@ def face_step(machine, coef, scores, theta):
         step *= 0.5
 
 
-def best_stretch(margin, limits, quadratic, linear):
+def optimal_scaling(margin, limits, quadratic, linear):
     r"""The factor s on the weights for which
     :math:`s^2 quadratic + s\,linear + \frac1n \sum_i c_i [1 - s m_i]_+` is least; returns s and the value.
 
@@ -267,7 +267,7 @@ def own_gap(machine, coef, scores, theta):
     n, values = machine.n, np.ascontiguousarray(scores.T + machine.priors @ (machine.of_priors * theta).T)
     quadratic = 0.5 * float(np.sum(coef * values)) / n
     limits = machine.limits * (len(coef) / n)
-    primal = best_stretch(margins(values, machine.labels), limits, quadratic, 0.0)[1]
+    primal = optimal_scaling(margins(values, machine.labels), limits, quadratic, 0.0)[1]
     return primal + quadratic - float(coef[np.arange(len(coef)), machine.labels].sum()) / n
 
 

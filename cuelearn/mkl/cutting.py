@@ -44,14 +44,14 @@ class CuttingPlanes:
         of_sum = {"A_eq": np.r_[np.ones(self.n_kernels), 0.0][None], "b_eq": [1.0]}
         bounds = [(0.0, None)] * self.n_kernels + [(None, None)]
         cost = np.r_[np.zeros(self.n_kernels), 1.0]
-        found = linprog(cost, **at_most, **of_sum, bounds=bounds, method="highs-ds")
-        if found.status != 0:
-            raise RuntimeError(f"the linear program over the kernel weights failed: {found.message}")
-        d = np.maximum(0.0, found.x[:-1])
+        solution = linprog(cost, **at_most, **of_sum, bounds=bounds, method="highs-ds")
+        if solution.status != 0:
+            raise RuntimeError(f"the linear program over the kernel weights failed: {solution.message}")
+        d = np.maximum(0.0, solution.x[:-1])
         d /= d.sum()
         # the optimum of the dual program, from its multipliers made feasible: a true bound, whatever the
         # tolerances
-        share = np.maximum(0.0, -np.asarray(found.ineqlin.marginals)) * unit / size
+        share = np.maximum(0.0, -np.asarray(solution.ineqlin.marginals)) * unit / size
         if share.sum() > 0.0:
             share /= share.sum()
             self.bound = max(self.bound, float(share @ constants - (share @ slopes).max()))

@@ -25,7 +25,7 @@ import numpy as np
 
 from cuelearn.core.groupnorm import group_norm
 from cuelearn.core.losses import margins
-from cuelearn.mkl.crammer_singer import Machine, ascend, best_stretch
+from cuelearn.mkl.crammer_singer import Machine, ascend, optimal_scaling
 from cuelearn.mkl.problem import BLOCK_ROWS, combined_kernel, kernel_norms_sq, support_rows
 from cuelearn.mkl.state import combine_block
 
@@ -78,8 +78,8 @@ def kernel_scores(bank, coef, weights):
     coefficient."""
     scores, active = np.zeros((bank.n_samples, coef.shape[1])), np.flatnonzero(weights)
     combined = np.empty((BLOCK_ROWS, bank.n_samples))
-    for rows, *where in support_rows(bank, coef):
-        combine_block(*where, weights, active, combined[: rows.size])
+    for rows, *places in support_rows(bank, coef):
+        combine_block(*places, weights, active, combined[: rows.size])
         scores += combined[: rows.size].T @ coef[rows]
     return scores
 
@@ -173,7 +173,7 @@ class Ascent:
     def _primal(self, weights, margin, limits):
         norms = weights * self.norms
         linear = self.problem.alpha * float(norms.sum())
-        return best_stretch(margin, limits, self.problem.regularizer(norms) - linear, linear)
+        return optimal_scaling(margin, limits, self.problem.regularizer(norms) - linear, linear)
 
     def _bound(self):
         """The value of the present dual point; the best is kept."""

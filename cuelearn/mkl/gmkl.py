@@ -55,10 +55,10 @@ class BoxMachine(ClassMachine):
         """The SVM at some kernel weights, to an accuracy relative to its objective."""
         self.problem.svm_tol = min(max(accuracy, SMALLEST_TOL), self.limit)
         self.n_solved = self.n_updates = self.n_solved + 1
-        before, found = self.problem.n_missed, self.problem.solve(self.k, weights)
+        before, solution = self.problem.n_missed, self.problem.solve(self.k, weights)
         if self.problem.hard and self.problem.n_missed > before:
             self.stalled = True
-        return found
+        return solution
 
     def signed(self, alpha):
         """Coefficients of the primal point that belongs to alpha."""
@@ -72,13 +72,13 @@ class GradientMachine(BoxMachine):
         super().__init__(problem, k, tol)
         self.length = None
 
-    def arrive(self, weights, found):
+    def arrive(self, weights, solution):
         """Take over a solved point."""
-        self.weights, self.solution, self.present = weights, found, value(found, weights)
-        coef = self.signed(found.alpha)
+        self.weights, self.solution, self.present = weights, solution, value(solution, weights)
+        coef = self.signed(solution.alpha)
         quadratics = yield coef
         self.slope = 1.0 - 0.5 * quadratics
-        self.measure(weights, coef, self.present, dual_bound(found.alpha, quadratics, self.limits))
+        self.measure(weights, coef, self.present, dual_bound(solution.alpha, quadratics, self.limits))
 
     def start(self):
         """Measure the first point."""
@@ -93,9 +93,9 @@ class GradientMachine(BoxMachine):
             descent = float(slope @ (d - new))
             if descent <= SMALLEST_TOL * abs(present):
                 break
-            found = self.svm(new, FINER * descent / abs(present))
-            if value(found, new) <= present - ARMIJO * descent:
-                yield from self.arrive(new, found)
+            solution = self.svm(new, FINER * descent / abs(present))
+            if value(solution, new) <= present - ARMIJO * descent:
+                yield from self.arrive(new, solution)
                 moved = new - d
                 bend = float(moved @ (self.slope - slope))
                 self.length = float(moved @ moved) / bend if bend > 0.0 else 10.0 * length
@@ -110,9 +110,9 @@ class GradientMachine(BoxMachine):
         yield from self.arrive(d, self.svm(d, self.limit))
 
 
-def value(found, weights):
+def value(solution, weights):
     """T at some weights, its upper end."""
-    return found.value + found.gap + float(weights.sum())
+    return solution.value + solution.gap + float(weights.sum())
 
 
 def solve_gmkl(problem, *, tol=1e-2, max_iter=200, callback=None, verbose=False):

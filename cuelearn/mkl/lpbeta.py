@@ -153,15 +153,15 @@ class MarginProgram:
         }
         methods = ["highs-ds", "highs-ipm"]
         for method in methods[::-1] if n_weights > MANY_WEIGHTS else methods:
-            found = linprog(method=method, **program)
-            if found.status == 0:
+            solution = linprog(method=method, **program)
+            if solution.status == 0:
                 break
         else:
-            raise RuntimeError(f"the linear program over the kernel weights failed: {found.message}")
-        weights = -np.asarray(found.ineqlin.marginals)[:n_weights].reshape(n_sums, self.n_kernels)
+            raise RuntimeError(f"the linear program over the kernel weights failed: {solution.message}")
+        weights = -np.asarray(solution.ineqlin.marginals)[:n_weights].reshape(n_sums, self.n_kernels)
         weights[weights < SMALLEST_WEIGHT] = 0.0
         weights /= weights.sum(axis=1, keepdims=True)
-        point = self.feasible(np.asarray(found.x)[:n_rows], i, share) / share
+        point = self.feasible(np.asarray(solution.x)[:n_rows], i, share) / share
         largest = (products @ point).reshape(n_sums, self.n_kernels).max(axis=1)
         return weights if self.per_class else weights[0], -self.scale * float(largest.sum())
 
@@ -231,10 +231,10 @@ def solve_lp_beta(outputs, labels, nu, per_class=False, sample_weight=None):
     >>> import numpy as np
     >>> labels = np.array([0, 1, 0, 1])
     >>> right = np.where(labels[:, None] == [0, 1], 1.0, -1.0)
-    >>> found = solve_lp_beta(np.stack([right, right * [[1], [1], [-1], [-1]]]), labels, nu=0.5)
-    >>> found.weights
+    >>> result = solve_lp_beta(np.stack([right, right * [[1], [1], [-1], [-1]]]), labels, nu=0.5)
+    >>> result.weights
     array([1., 0.])
-    >>> found.margin, found.objective
+    >>> result.margin, result.objective
     (2.0, -2.0)
     """
     outputs, labels = np.asarray(outputs, dtype=np.float64), np.asarray(labels)
@@ -376,9 +376,10 @@ class LPBeta(KernelClassifier):
         stages.end(1, stage="outputs", n_updates=self.n_updates_)
         counts = np.ones(labels.size) if sample_weight is None else sample_weight
         self.kernel_accuracy_ = np.array([weight_right(f, labels, counts) / counts.sum() for f in outputs])
-        found = self._weigh(outputs, labels, folds, counts)
-        self.kernel_weights_, self.margin_, self.n_iter_ = found.weights, found.margin, found.n_rounds
-        self.objective_, self.dual_gap_ = found.objective, found.dual_gap
+        solution = self._weigh(outputs, labels, folds, counts)
+        self.kernel_weights_, self.margin_ = solution.weights, solution.margin
+        self.objective_, self.dual_gap_ = solution.objective, solution.dual_gap
+        self.n_iter_ = solution.n_rounds
         if self.bank_.indefinite:
             self.dual_gap_ = np.nan
         self.converged_ = bool(self.dual_gap_ <= CLOSED * np.abs(outputs).max())
@@ -395,9 +396,9 @@ class LPBeta(KernelClassifier):
         outputs = np.zeros((n_kernels, labels.size, n_classes))
         with Parallel(n_jobs=self.n_jobs, prefer="threads") as parallel:
             for j in progress(range(n_kernels), name="SVMs of the folds", verbose=self.verbose):
-                what = kernel_alone(self.bank_, j), labels, n_classes, self.C, weights
-                found = parallel(delayed(fold_outputs)(*what, *fold) for fold in folds)
-                for (_, test), part in zip(folds, found, strict=True):
+                arguments = kernel_alone(self.bank_, j), labels, n_classes, self.C, weights
+                parts = parallel(delayed(fold_outputs)(*arguments, *fold) for fold in folds)
+                for (_, test), part in zip(folds, parts, strict=True):
                     outputs[j, test] = part
         return outputs
 

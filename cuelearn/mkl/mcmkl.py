@@ -10,7 +10,7 @@ from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.core.losses import margins
 from cuelearn.mkl.base import KernelClassifier
-from cuelearn.mkl.crammer_singer import ascend, best_stretch, plain_machine
+from cuelearn.mkl.crammer_singer import ascend, optimal_scaling, plain_machine
 from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.problem import MKLProblem, combined_kernel, weights_of
 from cuelearn.mkl.svm import is_hard
@@ -71,9 +71,9 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
         norms = np.sqrt(problem.block_norms_sq(B)) / n
         # w^j = d_j theta^j / lambda
         margin = margins(np.ascontiguousarray(scores.T), labels)
-        stretch, objective = best_stretch(margin, machine.limits, 0.5 * (d @ norms) ** 2 / lam, 0.0)
+        scale, objective = optimal_scaling(margin, machine.limits, 0.5 * (d @ norms) ** 2 / lam, 0.0)
         if objective < best[0]:
-            best = (objective, stretch * B, d)
+            best = (objective, scale * B, d)
         total = float(B[np.arange(n), labels].sum()) / n
         planes.add(total, norms**2 / (2.0 * lam))
         following = planes.solve()

@@ -176,9 +176,10 @@ def sa_gradients(problem, k, weights, smoothed, gamma=None, level=0.0):
     given times :math:`\gamma_k / \gamma'_k`; :math:`(H_k(p) - level) / \gamma'_k`, entry k for gamma;
     :math:`H_k(p)`.
     """
-    found = problem.solve(k, weights)
+    solution = problem.solve(k, weights)
     share = 1.0 if gamma is None else gamma[k] / smoothed[k]
-    return -0.5 * share * problem.quadratics([k])[:, 0], (found.value - level) / smoothed[k], found.value
+    of_p = -0.5 * share * problem.quadratics([k])[:, 0]
+    return of_p, (solution.value - level) / smoothed[k], solution.value
 
 
 def loss_level(last, smoothed):
@@ -227,8 +228,8 @@ def solve_mlmkl_sa(
     >>> X, y = load_iris(return_X_y=True)
     >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
     >>> problem = SharedProblem(bank, np.where(y == [[0], [1], [2]], 1.0, -1.0), C=10)
-    >>> found = solve_mlmkl_sa(problem, n_iter=100, tol=None, rng=np.random.default_rng(0))
-    >>> int(found.kernel_weights.argmax()), found.drawn.shape
+    >>> result = solve_mlmkl_sa(problem, n_iter=100, tol=None, rng=np.random.default_rng(0))
+    >>> int(result.kernel_weights.argmax()), result.drawn.shape
     (1, (100,))
     """
     rng = np.random.default_rng() if rng is None else rng
@@ -339,8 +340,8 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, samp
     >>> X, y = load_iris(return_X_y=True)
     >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
     >>> problem = SharedProblem(bank, np.where(y == [[0], [1], [2]], 1.0, -1.0), C=10)
-    >>> found = saddle_gap(problem, [0.5, 0.5], np.full(3, 1 / 3), tol=0.01)
-    >>> bool(found.gap > 0), bool(found.slack <= 0.01 * found.worst)
+    >>> result = saddle_gap(problem, [0.5, 0.5], np.full(3, 1 / 3), tol=0.01)
+    >>> bool(result.gap > 0), bool(result.slack <= 0.01 * result.worst)
     (True, True)
     """
     if isinstance(problem, SharedMKL):
@@ -351,8 +352,8 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, samp
     active = np.flatnonzero(gamma > 0.0)
     planes, totals, upper, lower, decided = [], [], np.inf, -np.inf, False
     with problem.uncounted(0.1 * tol, solutions=True):
-        found = [problem.solve(k, p) for k in range(problem.n_problems)]
-        worst, inner = max(f.value + f.gap for f in found), max(f.gap for f in found)
+        solutions = [problem.solve(k, p) for k in range(problem.n_problems)]
+        worst, inner = max(f.value + f.gap for f in solutions), max(f.gap for f in solutions)
         for _ in range(MOST_PLANES):
             solved = [problem.solve(k, p) for k in active]
             cost = sum(gamma[k] * (f.value + f.gap) for k, f in zip(active, solved, strict=True))
@@ -372,8 +373,8 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, samp
                 break
     slack = inner + max(0.0, upper - lower)
     if not (decided or slack <= tol * worst):
-        words = f"saddle_gap is known to {slack / worst:.2g} of the worst class only, tol={tol:g}"
-        warn_user(words, ConvergenceWarning)
+        message = f"saddle_gap is known to {slack / worst:.2g} of the worst class only, tol={tol:g}"
+        warn_user(message, ConvergenceWarning)
     lower = np.nan if problem.bank.indefinite else lower
     return SaddleGap(worst - lower, worst, lower, slack)
 
@@ -454,9 +455,9 @@ class SharedMKL(MultiLabelMKL):
 
     def _take(self, problem, result):
         """Fitted attributes of a result: the SVMs of all classes at its kernel weights."""
-        found = [problem.solve(k, result.kernel_weights) for k in range(problem.n_problems)]
+        solutions = [problem.solve(k, result.kernel_weights) for k in range(problem.n_problems)]
         self._keep_problems((problem.alphas * problem.signs).T, result.kernel_weights)
-        self.class_objectives_ = self._fill([f.value + f.gap for f in found], np.nan)
+        self.class_objectives_ = self._fill([f.value + f.gap for f in solutions], np.nan)
         self.gamma_ = self._fill(result.gamma, 0.0)
         self.path_, self.iterates_, self.history_ = result.path, result.iterates, result.history
         if result.drawn.size:

@@ -54,8 +54,8 @@ def mean_auc(scores, targets, skip=()):
     Examples
     --------
     >>> from cuelearn.mkl import mean_auc
-    >>> found = mean_auc([[0.9, 0.1], [0.5, 0.8], [0.2, 0.3]], [[1, 0], [0, 0], [1, 0]])
-    >>> round(found.mean, 3), found.skipped  # the second class has no positive sample
+    >>> result = mean_auc([[0.9, 0.1], [0.5, 0.8], [0.2, 0.3]], [[1, 0], [0, 0], [1, 0]])
+    >>> round(result.mean, 3), result.skipped  # the second class has no positive sample
     (0.833, [1])
     """
     scores = as_array("scores", scores)
@@ -77,10 +77,10 @@ def mean_auc(scores, targets, skip=()):
     if not whole or not all(0 <= k < n_classes for k in chosen):
         raise ValueError(f"skip must hold numbers of classes, 0 to {n_classes - 1}, got {skip!r:.60}")
     usable[chosen] = False
-    found = np.full(n_classes, np.nan)
-    found[usable] = _average_precision(scores[:, usable], signs[usable].T > 0.0)
-    mean = float(found[usable].mean()) if usable.any() else np.nan
-    return MeanAUC(mean, found, np.flatnonzero(~usable).tolist())
+    areas = np.full(n_classes, np.nan)
+    areas[usable] = _average_precision(scores[:, usable], signs[usable].T > 0.0)
+    mean = float(areas[usable].mean()) if usable.any() else np.nan
+    return MeanAUC(mean, areas, np.flatnonzero(~usable).tolist())
 
 
 def _average_precision(scores, positive):
@@ -140,9 +140,9 @@ def signs_of(y, n_samples, name="y"):
         wanted = f"one row per sample, {n_samples}, and a column per class"
         raise ValueError(f"{name} must have {wanted}, got shape {values.shape}")
     numeric = holds_numbers(values)
-    found = np.unique(values) if numeric else values.ravel()
-    if not numeric or not (np.isin(found, (0, 1)).all() or np.isin(found, (-1, 1)).all()):
-        wanted, got = "0 and 1 (or -1 and 1) where it is an indicator matrix", found[:5].tolist()
+    levels = np.unique(values) if numeric else values.ravel()
+    if not numeric or not (np.isin(levels, (0, 1)).all() or np.isin(levels, (-1, 1)).all()):
+        wanted, got = "0 and 1 (or -1 and 1) where it is an indicator matrix", levels[:5].tolist()
         raise ValueError(f"{name} must hold {wanted}, got {got!r:.60}")
     return np.ascontiguousarray(np.where(values > 0, 1.0, -1.0).T)
 
@@ -209,8 +209,8 @@ class MultiLabelMKL(KernelClassifier):
         self.coding_ = np.array([int(as_array("y", y).min()), 1])  # some class has both values
         self.classes_ = self.coding_.copy() if self.n_outputs_ == 1 else np.arange(self.n_outputs_)
         if not usable.all():
-            words = "classes without positive or without negative samples are not trained"
-            warn_user(f"{words}: {self.skipped_classes_.tolist()}")
+            message = "classes without positive or without negative samples are not trained"
+            warn_user(f"{message}: {self.skipped_classes_.tolist()}")
         self._signs_of_skipped = with_weight[self.skipped_classes_, 0]
         return signs[usable]
 

@@ -93,8 +93,8 @@ def solve_obscure(
     >>> from cuelearn.kernels import KernelBank
     >>> from cuelearn.mkl import MKLProblem, solve_obscure
     >>> problem = MKLProblem(KernelBank.from_stack(np.eye(4)[None]), [0, 0, 1, 1], 2, C=10)
-    >>> found = solve_obscure(problem, tol=0.01, finish=True)
-    >>> bool(found.dual_gap <= 0.01 * found.objective)
+    >>> result = solve_obscure(problem, tol=0.01, finish=True)
+    >>> bool(result.dual_gap <= 0.01 * result.objective)
     True
     """
     if problem.alpha != 0.0:

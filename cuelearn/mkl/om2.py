@@ -103,8 +103,8 @@ def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
     >>> from cuelearn.mkl import MKLProblem, solve_om2
     >>> X, y = load_iris(return_X_y=True)
     >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
-    >>> found = solve_om2(MKLProblem(bank, y, 3, p=1.1), n_epochs=5, rng=np.random.default_rng(0))
-    >>> int(found.kernel_weights.argmax())  # the petals
+    >>> result = solve_om2(MKLProblem(bank, y, 3, p=1.1), n_epochs=5, rng=np.random.default_rng(0))
+    >>> int(result.kernel_weights.argmax())  # the petals
     1
     """
     n_epochs = check_count("n_epochs", n_epochs)

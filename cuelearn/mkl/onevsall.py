@@ -120,26 +120,26 @@ class Machine(ClassMachine):
         self.stalled = self.stalled or not machine.converged  # libsvm cannot do it
         return self.solution
 
-    def value(self, found, norms_sq):
+    def value(self, solution, norms_sq):
         """Objective at the primal point: of the norms of its blocks, not of the weights that led there."""
-        norms = found.multiple * found.weights * np.sqrt(norms_sq)
-        return 0.5 * group_norm(norms, self.problem.p) ** 2 + self.problem.C * found.hinge
+        norms = solution.multiple * solution.weights * np.sqrt(norms_sq)
+        return 0.5 * group_norm(norms, self.problem.p) ** 2 + self.problem.C * solution.hinge
 
-    def bound(self, found, norms_sq):
+    def bound(self, solution, norms_sq):
         """Value of the dual point for the problem over all kernels: never above the optimum."""
         p = self.problem.p
         if p == 1.0:
-            return found.total - 0.5 * norms_sq.max()
-        return found.total - 0.5 * (group_norm(np.sqrt(norms_sq), p / (p - 1.0)) ** 2)
+            return solution.total - 0.5 * norms_sq.max()
+        return solution.total - 0.5 * (group_norm(np.sqrt(norms_sq), p / (p - 1.0)) ** 2)
 
     def solve(self):
         """SVM for the present weights, accurate enough for the gap that is wanted."""
         while True:
-            found = self.svm(self.weights)
-            own = found.primal(self.problem.C) - found.dual
-            limit = OWN_SHARE * max(self.tol * abs(found.dual), 0.1 * min(self.gap, abs(found.dual)))
+            solution = self.svm(self.weights)
+            own = solution.primal(self.problem.C) - solution.dual
+            limit = OWN_SHARE * max(self.tol * abs(solution.dual), 0.1 * min(self.gap, abs(solution.dual)))
             if own <= limit or self.tolerance <= SMALLEST_TOLERANCE or self.stalled:
-                return found
+                return solution
             self.refine()
 
     def refine(self):
@@ -152,10 +152,10 @@ class Machine(ClassMachine):
 
     def step(self):
         """An SVM; its objective and its bound; a move unless that is enough."""
-        found = self.solve()
-        norms_sq = yield found.coef
-        value, bound = self.value(found, norms_sq), self.bound(found, norms_sq)
-        self.measure(found.weights, found.multiple * found.coef, value, bound, found.bias)
+        solution = self.solve()
+        norms_sq = yield solution.coef
+        value, bound = self.value(solution, norms_sq), self.bound(solution, norms_sq)
+        self.measure(solution.weights, solution.multiple * solution.coef, value, bound, solution.bias)
         if not self.converged:
             before = self.weights
             self.move(norms_sq)

@@ -92,11 +92,11 @@ def advance(bank, generators, parallel):
     """Run generators to their ends, with the quadratic forms that they ask for computed together."""
     answers = [None] * len(generators)
     while generators:
-        asked = parallel(delayed(resume)(*each) for each in zip(generators, answers, strict=True))
-        waiting = [k for k, coef in enumerate(asked) if coef is not None]
+        requests = parallel(delayed(resume)(*each) for each in zip(generators, answers, strict=True))
+        waiting = [k for k, coef in enumerate(requests) if coef is not None]
         generators = [generators[k] for k in waiting]
         if waiting:
-            forms = quadratic_forms(bank, np.stack([asked[k] for k in waiting], axis=1))
+            forms = quadratic_forms(bank, np.stack([requests[k] for k in waiting], axis=1))
             answers = [forms[:, i] for i in range(len(waiting))]
 
 
@@ -164,8 +164,8 @@ def run_classes(machines, max_iter, *, name, scale=1.0, n_jobs=None, callback=No
             row["n_support"] = int(np.count_nonzero(np.any([m.best.coef != 0.0 for m in machines], axis=0)))
             row["objective"] = float(np.sum([m.objective for m in machines])) / scale
             row["dual_gap"] = float(np.sum([m.gap for m in machines])) * known
-            words = f"{sum(not m.converged for m in machines)} classes to go"
-            stop = rounds.end(step, result, words, stage="batch", **row)
+            note = f"{sum(not m.converged for m in machines)} classes to go"
+            stop = rounds.end(step, result, note, stage="batch", **row)
             if stop or not active:
                 break
     return result()
@@ -195,10 +195,12 @@ class PerClassMKL(MultiLabelMKL):
         if missed.any() and not result.stopped:
             worst = float((result.dual_gaps / result.objectives)[missed].max())
             advice = "raise max_iter or tol" if result.n_iter == self.max_iter else self._exhausted()
-            which = f"tol={self.tol:g} for {missed.sum()} of {missed.size} classes"
-            words = f"the largest relative duality gap is {worst:.2g} after {result.n_iter} rounds; {advice}"
-            name = type(self).__name__
-            warn_user(f"{name} did not reach {which}: {words}", ConvergenceWarning)
+            warn_user(
+                f"{type(self).__name__} did not reach tol={self.tol:g} for {missed.sum()} of {missed.size} "
+                f"classes: the largest relative duality gap is {worst:.2g} after {result.n_iter} rounds; "
+                f"{advice}",
+                ConvergenceWarning,
+            )
 
     def _exhausted(self):
         """What to do where rounds do not help."""

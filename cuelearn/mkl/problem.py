@@ -45,8 +45,8 @@ class Certificate(NamedTuple):
     --------
     >>> import numpy as np
     >>> from cuelearn.mkl import Certificate, duality_gap
-    >>> found = duality_gap(np.eye(4)[None], [0, 0, 1, 1], np.zeros((4, 2)))
-    >>> found == Certificate(objective=1.0, dual_value=0.0, gap=1.0)  # at zero nothing is known yet
+    >>> result = duality_gap(np.eye(4)[None], [0, 0, 1, 1], np.zeros((4, 2)))
+    >>> result == Certificate(objective=1.0, dual_value=0.0, gap=1.0)  # at zero nothing is known yet
     True
     """
 
@@ -194,12 +194,12 @@ class MKLProblem:
             if np.count_nonzero(coef) < SPARSE * coef.size:
                 lists = csr_array(coef.T)
                 lists = lists.indptr, lists.indices.astype(np.uint32), lists.data
-                for _, *where in row_blocks(bank, np.arange(n), n):
-                    sparse_scores(*where, weights, active, lists, np.empty(n, bank.dtype), scores)
+                for _, *places in row_blocks(bank, np.arange(n), n):
+                    sparse_scores(*places, weights, active, lists, np.empty(n, bank.dtype), scores)
                 return scores
             block = np.empty((BLOCK_ROWS, n), dtype=bank.dtype)
-            for rows, *where in row_blocks(bank, np.arange(n), BLOCK_ROWS):
-                combine_block(*where, weights, active, block[: rows.size])
+            for rows, *places in row_blocks(bank, np.arange(n), BLOCK_ROWS):
+                combine_block(*places, weights, active, block[: rows.size])
                 scores[rows] = block[: rows.size] @ cast
             return scores
         chosen, cast = bank.select(active), cast[support]
@@ -269,8 +269,8 @@ class MKLProblem:
             scale = limit if curvature <= total / limit else total / curvature
         else:
             options = {"bounds": (0.0, limit), "method": "bounded", "options": {"xatol": 1e-10 * limit}}
-            found = minimize_scalar(lambda s: -self.dual_value(s * total, s * norms), **options)
-            scale = max((float(found.x), limit), key=lambda s: self.dual_value(s * total, s * norms))
+            minimum = minimize_scalar(lambda s: -self.dual_value(s * total, s * norms), **options)
+            scale = max((float(minimum.x), limit), key=lambda s: self.dual_value(s * total, s * norms))
         return max(0.0, self.dual_value(scale * total, scale * norms)), scale, dual_coef
 
     def primal_weights(self, norms):
@@ -386,12 +386,12 @@ def quadratic_forms(bank, coefs, support=None):
     for rows, flat, starts, kernel_stride in row_blocks(bank, support, step):
         part, chosen = block[: rows.size], coefs[rows]
         for j in range(bank.n_kernels):
-            where = flat, starts + j * kernel_stride, n, unsigned
+            places = flat, starts + j * kernel_stride, n, unsigned
             if n_vectors == 1:
-                dots(*where, cast[:, 0], part[:, 0])
+                dots(*places, cast[:, 0], part[:, 0])
                 out[j] += chosen[:, 0] @ part[:, 0]
             else:
-                gather(*where, part)
+                gather(*places, part)
                 out[j] += np.einsum("ic,ic->c", chosen, part @ cast)
     return np.maximum(0.0, out)
 
@@ -419,8 +419,8 @@ def kernel_norms_sq(bank, coef):
     whatever the number of classes.
     """
     out = np.zeros(bank.n_kernels)
-    for rows, *where in support_rows(bank, coef):
-        add_products(*where, coef[rows] @ coef.T, out)
+    for rows, *places in support_rows(bank, coef):
+        add_products(*places, coef[rows] @ coef.T, out)
     return np.maximum(0.0, out)
 
 
@@ -448,8 +448,8 @@ def combined_kernel(bank, kernel_weights, factor, out=None):
         announce_matrix(bank)
         out = np.empty((n, n))
     step = n if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows()))
-    for rows, *where in row_blocks(bank, np.arange(n), step):
-        combine_block(*where, factor * kernel_weights, active, out[rows[0] : rows[-1] + 1])
+    for rows, *places in row_blocks(bank, np.arange(n), step):
+        combine_block(*places, factor * kernel_weights, active, out[rows[0] : rows[-1] + 1])
     return out
 
 
@@ -529,8 +529,8 @@ def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, 
     --------
     >>> import numpy as np
     >>> from cuelearn.mkl import duality_gap
-    >>> found = duality_gap(np.eye(4)[None], [0, 0, 1, 1], np.ones((4, 2)))
-    >>> round(found.objective, 3), abs(round(found.gap, 6))  # the samples are alike: an optimum
+    >>> result = duality_gap(np.eye(4)[None], [0, 0, 1, 1], np.ones((4, 2)))
+    >>> round(result.objective, 3), abs(round(result.gap, 6))  # the samples are alike: an optimum
     (0.25, 0.0)
     """
     problem = _problem(kernels, y, options)

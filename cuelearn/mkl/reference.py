@@ -56,8 +56,8 @@ def solve_reference(
     >>> from cuelearn.mkl import MKLProblem, solve_reference
     >>> X, y = load_iris(return_X_y=True)
     >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
-    >>> found = solve_reference(MKLProblem(bank, y, 3, C=10), tol=1e-3)
-    >>> found.converged, bool(found.dual_gap <= 1e-3 * found.objective)
+    >>> result = solve_reference(MKLProblem(bank, y, 3, C=10), tol=1e-3)
+    >>> result.converged, bool(result.dual_gap <= 1e-3 * result.objective)
     (True, True)
     """
     n, labels = problem.bank.n_samples, problem.labels
@@ -73,27 +73,27 @@ def solve_reference(
     start = np.zeros((n, problem.n_classes)) if start is None else start
     options = {"tol": tol, "max_rounds": max_rounds, "time_limit": time_limit}
     with progress(name="reference", unit="look", verbose=verbose) as bar:
-        found = finish_dual(problem, start, record=record, **options)
-    gap = found.gap if certifiable else np.nan
-    relative = gap / max(found.objective, np.finfo(float).tiny)
+        solution = finish_dual(problem, start, record=record, **options)
+    gap = solution.gap if certifiable else np.nan
+    relative = gap / max(solution.objective, np.finfo(float).tiny)
     if relative > tol:
         warn_user(
             f"solve_reference stopped at a relative duality gap of {relative:.2g} > tol={tol:g} "
-            f"after {found.n_rounds} rounds",
+            f"after {solution.n_rounds} rounds",
             ConvergenceWarning,
         )
-    a = np.maximum(0.0, -found.dual_point)
+    a = np.maximum(0.0, -solution.dual_point)
     a[np.arange(n), labels] = 0.0
     return Result(
-        dual_coef=found.dual_coef,
-        kernel_weights=found.group_weights,
+        dual_coef=solution.dual_coef,
+        kernel_weights=solution.group_weights,
         history=pd.DataFrame(rows, columns=["epoch", "seconds", "objective", "dual_gap"]),
-        objective=found.objective,
+        objective=solution.objective,
         dual_gap=gap,
-        n_iter=found.n_rounds,
-        n_updates=found.n_updates,
+        n_iter=solution.n_rounds,
+        n_updates=solution.n_updates,
         converged=relative <= tol,
         online_errors=np.zeros(0, dtype=np.bool_),
-        block_norms_sq=found.norms_sq,
+        block_norms_sq=solution.norms_sq,
         extra={"dual_point": a},
     )

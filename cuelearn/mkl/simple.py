@@ -50,9 +50,9 @@ class ReducedGradientMachine(Machine):
             direction = without(direction, out, d)
             limit, leaving = to_boundary(d, direction)
         if limit > 0.0:
-            moved, found = self.search(d, direction, limit)
-            if found.dual < best.dual:
-                d, best = moved, found
+            moved, there = self.search(d, direction, limit)
+            if there.dual < best.dual:
+                d, best = moved, there
         if not best.dual < start:
             self.precision = max(LAST_PRECISION, 0.1 * self.precision)
         self.weights, self.solution = d, best

@@ -184,11 +184,11 @@ def add_update(i, rival, step, run):
 @inlined
 def move_priors(i, label, rival, step, run):
     """The blocks of two classes after an update, and their squared norms."""
-    theta, norms_sq, mine = run.dual.theta, run.dual.norms_sq, run.samples.priors
+    theta, norms_sq, priors = run.dual.theta, run.dual.norms_sq, run.samples.priors
     n_scores, first = theta.shape[1], run.work.products.shape[0]
     for z in range(n_scores):
-        theta[label, z] += step * mine[i, z]
-        theta[rival, z] -= step * mine[i, z]
+        theta[label, z] += step * priors[i, z]
+        theta[rival, z] -= step * priors[i, z]
         if run.setting.shared:
             norms_sq[first + z] = run.setting.factor * (theta[label, z] ** 2 + theta[rival, z] ** 2)
         else:

@@ -212,8 +212,8 @@ class Stream:
         near = self.bank.restrict(window, resident=True)
         _, sample = np.unique(window, return_inverse=True)
         if sample.max() < size - 1:  # a sample drawn twice meets itself: by the diagonal, free of rounding
-            one, other = np.nonzero(sample[:, None] == sample)
-            near.stack[:, one, other] = near.diagonal[:, one]
+            first, second = np.nonzero(sample[:, None] == sample)
+            near.stack[:, first, second] = near.diagonal[:, first]
         flat, *strides = flat_view(near.stack)
         places = np.arange(size)
         # one entry more, a 1, shows by what factor the coefficients were rescaled on the way

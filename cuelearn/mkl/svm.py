@@ -154,14 +154,14 @@ def svms_of(kernel, targets, C, n_jobs=None, weights=None):
     """
     coef, bias = np.zeros((kernel.shape[0], len(targets))), np.empty(len(targets))
 
-    def one(target, of_target):
+    def fit(target, of_target):
         return fit_svc(kernel, target, C, weights=of_target)
 
     problems = list(zip(targets, [None] * len(targets) if weights is None else weights, strict=True))
-    fits = itertools.starmap(one, problems)  # starting a pool takes longer than a small SVM
+    fits = itertools.starmap(fit, problems)  # starting a pool takes longer than a small SVM
     if n_jobs not in (None, 1):
         pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-        fits = pool(delayed(one)(*problem) for problem in problems)
+        fits = pool(delayed(fit)(*problem) for problem in problems)
     for k, svm in enumerate(fits):
         coef[svm.support, k], bias[k] = svm.coef, svm.intercept
     return coef, bias
@@ -335,11 +335,11 @@ class SharedProblem:
         """The SVM of class k at some kernel weights, from its last solution; returns a `BoxSolution`."""
         options = {"tol": self.svm_tol, "alpha": self.alphas[k], "max_sweeps": self.max_sweeps}
         options["weights"] = self.weights[k]
-        found = solve_box_svm(self.kernel(weights), self.signs[k], self.C, **options)
-        self.alphas[k] = found.alpha
+        solution = solve_box_svm(self.kernel(weights), self.signs[k], self.C, **options)
+        self.alphas[k] = solution.alpha
         self.n_solved += 1
-        self.n_missed += found.gap > self.svm_tol * (found.value + found.gap)
-        return found
+        self.n_missed += solution.gap > self.svm_tol * (solution.value + solution.gap)
+        return solution
 
     def quadratics(self, problems):
         """``(alpha o y) K_a (alpha o y)`` of the last solutions of some classes, (n_kernels, n_classes)."""

@@ -34,8 +34,8 @@ class Result(NamedTuple):
     >>> import numpy as np
     >>> from cuelearn.kernels import KernelBank
     >>> from cuelearn.mkl import MKLProblem, Result, solve_om2
-    >>> found = solve_om2(MKLProblem(KernelBank.from_stack(np.eye(4)[None]), [0, 0, 1, 1], 2), n_epochs=2)
-    >>> isinstance(found, Result), found.n_iter, found.dual_coef.shape
+    >>> result = solve_om2(MKLProblem(KernelBank.from_stack(np.eye(4)[None]), [0, 0, 1, 1], 2), n_epochs=2)
+    >>> isinstance(result, Result), result.n_iter, result.dual_coef.shape
     (True, 2, (4, 2))
     """
 
@@ -94,12 +94,12 @@ class Rounds:
         with self.bar:
             yield from range(1, self.max_iter + 1)
 
-    def end(self, step, show=None, words="", **row):
+    def end(self, step, show=None, note="", **row):
         """Write a round down and call back; whether the run is to end."""
         self.history.pause()
         self.history.add(step=step, epoch=step, **row)
         self.bar.update()
-        self.bar.set_postfix_str(words, refresh=False)
+        self.bar.set_postfix_str(note, refresh=False)
         self.stopped = self.callback is not None and bool(self.callback(show(), step))
         self.history.go()
         return self.stopped
@@ -238,14 +238,14 @@ class Training:
         coef, weights = stream.point()
         norms_sq, effort = np.maximum(0.0, stream.dual.norms_sq * stream.scale**2), f"{self.epoch} epochs"
         if self.ascends and self.certifiable and not self.converged and not self.stopped:
-            found = self._ascend()
-            bound = max(value - gap, found.objective - found.gap)
-            if found.objective < value:  # not so where the samples with a coefficient did not fit the budget
-                value, norms_sq = found.objective, found.norms_sq
-                coef, weights = found.dual_coef, found.group_weights
+            ascent = self._ascend()
+            bound = max(value - gap, ascent.objective - ascent.gap)
+            if ascent.objective < value:  # not so where the samples with a coefficient did not fit the budget
+                value, norms_sq = ascent.objective, ascent.norms_sq
+                coef, weights = ascent.dual_coef, ascent.group_weights
             gap = max(0.0, value - bound)
             self.converged = gap <= self.tol * max(value, SMALLEST)
-            effort += f" and {found.n_rounds} rounds of dual ascent"
+            effort += f" and {ascent.n_rounds} rounds of dual ascent"
         if self.tol is not None and self.certifiable and not self.converged:
             raised = "tol" if self.ascends else "tol, or set finish=True"
             raised = "tol or memory" if self.ascends and not self.problem.bank.resident else raised
@@ -283,6 +283,6 @@ class Training:
             history.go()
 
         with bar:
-            found = finish_dual(self.problem, self.stream.dual_point()[0], tol=self.tol, record=record)
-        self.extra.update(n_steps_dual=found.n_updates, n_rounds_dual=found.n_rounds)
-        return found
+            solution = finish_dual(self.problem, self.stream.dual_point()[0], tol=self.tol, record=record)
+        self.extra.update(n_steps_dual=solution.n_updates, n_rounds_dual=solution.n_rounds)
+        return solution

@@ -126,15 +126,15 @@ class MirrorMachine(BoxMachine):
             weights = used / gamma[group]
             known = math.isfinite(self.objective)
             accuracy = self.wanted() / self.objective if known else self.share * self.tol
-            found = self.svm(weights, SVM_SHARE * accuracy)
-            missed = found.gap > 1.5 * self.problem.svm_tol * (found.value + found.gap)
-            quadratics = yield self.signed(found.alpha)
-            total = float(found.alpha.sum())
-            losses = max(0.0, 2.0 * found.value + found.gap - total)  # C times the hinge losses
+            solution = self.svm(weights, SVM_SHARE * accuracy)
+            missed = solution.gap > 1.5 * self.problem.svm_tol * (solution.value + solution.gap)
+            quadratics = yield self.signed(solution.alpha)
+            total = float(solution.alpha.sum())
+            losses = max(0.0, 2.0 * solution.value + solution.gap - total)  # C times the hinge losses
             inner = np.bincount(group, used * quadratics)
             value = total - 0.5 * group_norm(np.sqrt(inner), dual_exponent(s)) ** 2
             above = 0.5 * group_norm(np.sqrt(inner) / gamma, s) ** 2 + losses
-            self.certify(found.alpha, weights, simplex, quadratics, losses)
+            self.certify(solution.alpha, weights, simplex, quadratics, losses)
             best = group_scales(inner, s, self.least())
             if above - value <= self.wanted() or self.converged or self.stalled:
                 break
@@ -180,16 +180,16 @@ class MirrorMachine(BoxMachine):
         for trial in range(MOST_TRIALS):
             logs = self.moved(length, slope)
             new = np.exp(logs)
-            found = yield from self.evaluate(new, self.gamma)
+            evaluated = yield from self.evaluate(new, self.gamma)
             if length == 0.0 or self.converged or self.stalled or trial == MOST_TRIALS - 1:
                 break
             divergence = float(new @ np.maximum(logs - self.logs, -700.0))
             promised = self.value + float(self.slope @ (new - old)) + divergence / length
-            if found[0] <= promised + self.wanted():
+            if evaluated[0] <= promised + self.wanted():
                 break
             length *= SHRINK
         self.logs, self.length = logs, GROW * length if length > 0.0 else None
-        self.value, self.slope, self.gamma, self.weights = found
+        self.value, self.slope, self.gamma, self.weights = evaluated
         if self.gap > 0.99 * gap:  # slow: let the inner values not be the reason
             self.idle += self.share <= LEAST_INNER_SHARE
             self.stalled = self.stalled or self.idle >= PATIENCE

@@ -20,7 +20,7 @@ from cuelearn.mkl import (
     solve_reference,
     solve_ufo,
 )
-from cuelearn.mkl.crammer_singer import best_stretch
+from cuelearn.mkl.crammer_singer import optimal_scaling
 from cuelearn.mkl.dual import finish_dual, kernel_scores
 from cuelearn.mkl.problem import kernel_norms_sq
 
@@ -146,7 +146,7 @@ def test_the_best_stretch_is_the_least_on_a_fine_grid(seed):
     rng = np.random.default_rng(seed)
     margin, limits = rng.normal(1.0, 0.5, size=30), rng.uniform(0.5, 2.0, size=30)
     quadratic, linear = rng.uniform(0.01, 1.0), rng.choice([0.0, 0.3])
-    stretch, value = best_stretch(margin, limits, quadratic, linear)
+    stretch, value = optimal_scaling(margin, limits, quadratic, linear)
     grid = np.linspace(0.0, 5.0, 100_001)[1:, None]
     losses = (limits * np.maximum(0.0, 1.0 - grid * margin)).mean(axis=1)
     values = grid[:, 0] ** 2 * quadratic + grid[:, 0] * linear + losses

@@ -40,7 +40,7 @@ from cuelearn.mkl import (
     solve_reference,
     svm,
 )
-from cuelearn.mkl.crammer_singer import ascend, best_stretch, plain_machine
+from cuelearn.mkl.crammer_singer import ascend, optimal_scaling, plain_machine
 from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.problem import combined_kernel
 
@@ -298,7 +298,7 @@ def test_the_multiclass_svm_may_end_at_its_own_gap():
         B, scores = np.zeros((50, 4)), np.zeros((4, 50))
         _, solved, updates = ascend(machine, B, scores, np.zeros((4, 0)), 1e-6, 1000, 10**6, gap)
         quadratic, margin = 0.5 * np.sum(B * scores.T) / 50.0, margins(scores.T.copy(), y)
-        multiple = best_stretch(margin, np.ones(50), quadratic, 0.0)[0]
+        multiple = optimal_scaling(margin, np.ones(50), quadratic, 0.0)[0]
         primal = plain_objective(K, y, multiple * B, np.ones(1), 1.0, 1.0)
         dual = B[np.arange(50), y].mean() - quadratic
         assert solved and -1e-9 <= primal - dual <= max(gap, 1e-5)
