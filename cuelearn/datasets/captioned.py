@@ -347,16 +347,15 @@ def make_captioned(
     cues are ``"PHOG 2"``, ``"derivatives 2x2"`` (256) and ``"gist"`` (288). Everybody has two usual verbs,
     taken in 60 of 100 cases.
 
-    **Pictures and captions.** Some faces are of people who are not mentioned, some names of people who are
-    not pictured. A name occurs at most once in an image and in a caption. Captions come from some 70
-    templates. Items with spatial indicators say "(L)", "(C)", "(R)", ", left,", "(left)", "(top)" or "from
-    left to right", in agreement with the boxes. With poses a caption says of most people what they do, and
-    also what people did who are not in the picture.
+    **Captions**, from some 70 templates. Some faces are of people who are not mentioned, some names of people
+    who are not pictured; a name occurs once in an image and in a caption. Spatial indicators, as "(L)", ",
+    left," or "from left to right", agree with the boxes. With poses a caption says of most people what they
+    do, also of some who are not in the picture.
 
-    **Shares.** Number of items, faces and items with spatial indicators, most faces of an image and most
+    **Shares.** Numbers of items, faces and items with spatial indicators, most faces of an image and most
     names of a caption are those of Labeled Yahoo! News (or Faces+Poses); other shares were set so that
     RANDOM, which draws one of the candidate labelings and sees no face, is as often right as in tables 5.1
-    and 5.3. No learner had a part in it. ``statistics`` has all of it beside the printed numbers.
+    and 5.3 (see ``statistics``). No learner had a part in it.
 
     Parameters
     ----------

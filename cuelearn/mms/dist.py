@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import POSITIVE, StrOptions, parameters
-from cuelearn.mms.em import NO_MASS, EMNaming, evenly_spaced, once_or_each
+from cuelearn.mms.em import NO_MASS, EMNaming, documented_naming, evenly_spaced, once_or_each
 
 __all__ = ["DistNaming"]
 
@@ -206,6 +206,7 @@ def calibrate(scores, responsibilities, prior, null):
     return minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=bounds).x
 
 
+@documented_naming
 @parameters
 class DistNaming(EMNaming):
     r"""DIST: a label looks like the instances that have it, by distances to them; EM over the candidate
@@ -228,29 +229,17 @@ class DistNaming(EMNaming):
     scale : {"spread", "mean"}, float > 0, or a sequence with one per attribute
         Divisor of the distances: by rule half their standard deviation, or their mean, over pairs of
         different training instances (of 2,000 evenly spaced ones if there are more).
-    assignment : {"soft", "hard"}
-        Exemplars by the probabilities of the candidates, or by the best candidate of each bag alone.
-    columns : slice or sequence of int, or a sequence with one per attribute; optional
-        Columns of X that show each attribute; all of them by default.
+    $assignment $columns
     memory : float > 0, default 2e9
         Bytes for the distances among the exemplars of all labels; more are computed anew in every iteration.
-    max_iter : int >= 1, default 100
-    tol : float >= 0, default 1e-6
-        Stops when the objective rises by at most this part of itself.
+    $max_iter $tol
 
     Attributes
     ----------
-    classes_ : ndarray, or list of ndarray for several attributes
-    assignment_ : ndarray, shape (n_instances,), or (n_instances, n_attributes)
-        Labels of the training instances: the best candidate of each bag.
-    responsibilities_ : ndarray, shape (n_instances, n_labels), or list of one per attribute
-        Probability of each label of each training instance given the candidates.
-    label_weights_ : ndarray, shape (n_labels,), or list
-        Share of the instances that take each label: their prior where there is no caption.
+    $classes_ $assignment_ $responsibilities_ $label_weights_
     history_ : DataFrame
         iteration, log_likelihood (over null's), objective (the same), seconds. The objective never falls.
-    converged_ : bool
-    n_iter_ : int
+    $converged_ $n_iter_
     scale_ : ndarray, shape (n_attributes,)
     calibration_ : ndarray, shape (n_attributes, 2)
         Without a caption a label's score, times a slope and with an offset for null, is the logarithm of its

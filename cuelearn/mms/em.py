@@ -9,6 +9,7 @@ Both hold that a bag's labeling is drawn from its candidates and that the labels
 
 import math
 import time
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -16,13 +17,45 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import check_array
 
 from cuelearn.core.checks import FLOATS
+from cuelearn.core.docs import documented
 from cuelearn.core.estimator import NON_NEGATIVE, Estimator, StrOptions, parameters, validated
 from cuelearn.mms.base import BagClassifier
 from cuelearn.mms.candidates import check_bag_weights, check_candidates
 from cuelearn.mms.inference import best_candidates, mean_candidates
 
-__all__ = ["EMNaming", "evenly_spaced", "once_or_each"]
+__all__ = ["EMNaming", "documented_naming", "evenly_spaced", "once_or_each"]
 
+#: What the docstrings of both share.
+documented_naming = partial(
+    documented,
+    texts={
+        "assignment": (
+            '{"soft", "hard"}',
+            "Appearances by the probabilities of the candidates, or by the best candidate of each bag alone.",
+        ),
+        "columns": (
+            "slice or sequence of int, or a sequence with one per attribute; optional",
+            "Columns of X that show each attribute; all of them by default.",
+        ),
+        "max_iter": ("int >= 1", ""),
+        "tol": ("float >= 0", "Stops when the objective rises by at most this part of itself."),
+        "classes_": ("ndarray, or list of ndarray for several attributes", ""),
+        "assignment_": (
+            "ndarray, shape (n_instances,), or (n_instances, n_attributes)",
+            "Labels of the training instances: the best candidate of each bag.",
+        ),
+        "responsibilities_": (
+            "ndarray, shape (n_instances, n_labels), or list of one per attribute",
+            "Probability of each label of each training instance given the candidates.",
+        ),
+        "label_weights_": (
+            "ndarray, shape (n_labels,), or list",
+            "Share of the instances that take each label: their prior where there is no caption.",
+        ),
+        "converged_": ("bool", ""),
+        "n_iter_": ("int", ""),
+    },
+)
 #: Responsibilities that add up to less leave a label's appearance as it was.
 NO_MASS = 1e-12
 

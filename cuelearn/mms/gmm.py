@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 
 from cuelearn.core.checks import check_count
 from cuelearn.core.estimator import COUNT, POSITIVE, Number, parameters
-from cuelearn.mms.em import NO_MASS, EMNaming, once_or_each
+from cuelearn.mms.em import NO_MASS, EMNaming, documented_naming, once_or_each
 
 __all__ = ["GMMNaming"]
 
@@ -62,6 +62,7 @@ class GaussianModel:
         return -0.5 * self.strength * (2.0 * np.log(np.diag(root)).sum() + np.sum(inverse**2))
 
 
+@documented_naming
 @parameters
 class GMMNaming(EMNaming):
     r"""GMM: a Gaussian for every label, null among them, and EM over the candidate labelings.
@@ -72,6 +73,7 @@ class GMMNaming(EMNaming):
 
     The E-step gives the probability of every candidate of a bag, the M-step means and a covariance that all
     labels share. It starts from all candidates by their priors, equal ones by default; nothing is random.
+    `decision_function` is the logarithm of a label's probability, -inf where no instance took it.
 
     Parameters
     ----------
@@ -79,31 +81,17 @@ class GMMNaming(EMNaming):
         Project on principal components first: which share of the variance they keep, or how many they are.
     regularization : float > 0, default 1
         The covariance's prior counts as that many instances with the variances of the whole data.
-    assignment : {"soft", "hard"}
-        Appearances by the probabilities of the candidates, or by the best candidate of each bag alone.
-    columns : slice or sequence of int, or a sequence with one per attribute; optional
-        Columns of X that show each attribute; all of them by default.
-    max_iter : int >= 1, default 100
-    tol : float >= 0, default 1e-6
-        Stops when the objective rises by at most this part of itself.
+    $assignment $columns $max_iter $tol
 
     Attributes
     ----------
-    classes_ : ndarray, or list of ndarray for several attributes
-    assignment_ : ndarray, shape (n_instances,), or (n_instances, n_attributes)
-        Labels of the training instances: the best candidate of each bag.
-    responsibilities_ : ndarray, shape (n_instances, n_labels), or list of one per attribute
-        Probability of each label of each training instance given the candidates.
-    label_weights_ : ndarray, shape (n_labels,), or list
-        Share of the instances that take each label: their prior where there is no caption.
-        `decision_function` is the logarithm of a label's probability, -inf where no instance took it.
+    $classes_ $assignment_ $responsibilities_ $label_weights_
     means_, covariances_ : list with one per attribute
         Shapes (n_labels, d) and (1, d, d), after the projection. A label that no instance takes keeps its
         mean, the mean of all if no candidate has it.
     history_ : DataFrame
         iteration, log_likelihood, objective (with the prior's logarithm), seconds. The objective never falls.
-    converged_ : bool
-    n_iter_ : int
+    $converged_ $n_iter_
 
     Notes
     -----

@@ -6,7 +6,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numba import njit
 
-from cuelearn.core.checks import as_generator, check_count
+from cuelearn.core.checks import as_generator
 from cuelearn.core.estimator import COUNT, Number, parameters
 from cuelearn.core.threads import linear_algebra
 from cuelearn.mms.candidates import batches, starts_of_bags
@@ -43,24 +43,19 @@ def reduce_pairs(squares, rows, columns, out):
 
 
 def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
-    r"""Hausdorff distances between bags of instances, or between those of X and those of Y.
+    r"""Hausdorff distances between bags of instances, or between those of X and those of Y: float32, shape
+    (n_bags, n_bags of Y), the same for any number of threads.
 
-    .. math:: d_H(A, B) = \max\Big\{\max_{a \in A} \min_{b \in B} \|a - b\|,\ \max_{b \in B} \min_{a \in A}
-        \|b - a\|\Big\}
+    .. math:: d_H(A, B) = \max\Big\{\max_{a \in A} \min_{b \in B} \|a - b\|,\ \max_{b \in B} \min_{a \in
+    A} \|b - a\|\Big\}
 
-    X holds the instances, bag after bag, `starts` the first row of each bag, and the end. Returns float32 of
-    shape (n_bags, n_bags of Y), the same for any number of threads, `n_jobs`.
-
-    Squared distances come from products in float32, a block of 64 MB at a time, after the mean of `Y` is
-    taken off; a distance below about 3e-4 of the norms that are left is rounding. Time O(n n_Y n_features),
-    for the bags of `X` themselves half of it.
+    `starts` hold the first row of each bag, and the end. Squared distances come from products in float32,
+    a block of 64 MB at a time, after the mean of `Y` is taken off; a distance below about 3e-4 of the
+    norms that are left is rounding.
     """
     same = Y is None
     Y, Y_starts = (X, starts) if same else (Y, Y_starts)
     starts, Y_starts = np.asarray(starts, dtype=np.int64), np.asarray(Y_starts, dtype=np.int64)
-    for name, part, ends in (("starts", X, starts), ("Y_starts", Y, Y_starts)):
-        if ends[0] != 0 or ends[-1] != len(part) or np.any(np.diff(ends) < 1):
-            raise ValueError(f"{name} must ascend from 0 to the number of instances, {len(part)}")
     mean = np.mean(Y, axis=0, dtype=np.float64)
     right = np.ascontiguousarray(Y - mean, dtype=np.float32)
     left = right if same else np.ascontiguousarray(X - mean, dtype=np.float32)
@@ -99,35 +94,12 @@ def nearest_medoids(distances, medoids):
 
 
 def k_medoids(distances, n_clusters, random_state=None):
-    r"""k-medoids by alternation: every item goes to its nearest medoid, every cluster takes the item with the
+    """k-medoids by alternation: every item goes to its nearest medoid, every cluster takes the item with the
     least total distance (Zhou and Zhang, NIPS 2006, table 2, steps 2 and 3).
 
-    .. math:: \min_{M \subset \{1..N\},\ |M| = k} \sum_i \min_{m \in M} d(i, m)
-
-    Parameters
-    ----------
-    distances : ndarray, shape (n, n)
-        Symmetric, zeros on the diagonal.
-    n_clusters : int
-        k, at most n.
-    random_state : None, int or Generator
-        Of the first medoids, drawn without replacement.
-
-    Returns
-    -------
-    medoids : ndarray of int, shape (n_clusters,)
-        Ascending; a local optimum of the alternation.
-    labels : ndarray of int, shape (n,)
-        Number of the medoid that each item belongs to; the first of equally near ones, a medoid's own for
-        itself.
+    Returns medoids, ascending, and the number of the medoid that each item belongs to.
     """
-    n = len(distances)
-    if distances.shape != (n, n):
-        raise ValueError(f"distances must be a square matrix, got shape {distances.shape}")
-    n_clusters = check_count("n_clusters", n_clusters)
-    if n_clusters > n:
-        raise ValueError(f"n_clusters must be at most the number of items, {n}, got {n_clusters}")
-    medoids = np.sort(as_generator(random_state).choice(n, n_clusters, replace=False))
+    medoids = np.sort(as_generator(random_state).choice(len(distances), n_clusters, replace=False))
     for _ in range(MOST_ROUNDS):
         labels = nearest_medoids(distances, medoids)
         updated = medoids.copy()

@@ -92,24 +92,11 @@ REGULARS, REGULARS_MOST = 246, 18
 
 
 class Recipe(NamedTuple):
-    """How a corpus is put together; shares unless said otherwise.
-
-    Attributes
-    ----------
-    unnamed : (float, float, float)
-        Faces that are no face or not mentioned, in images with one face, with two or three, with more.
-    unnamed_position : float
-        The same in items with spatial indicators, apart from one face of each.
-    false : float
-        Of these: false detections. The others are people, all identities alike.
-    others, others_position : float
-        Items whose people are all of the long tail, without and with spatial indicators.
-    stranger, stranger_position : float
-        People of the long tail beside an identity.
-    extra, extra_position, extra_others : tuple of float
-        0, 1, 2, ... identities that the caption names and the image does not show; the last for `others`.
-    tail : tuple of float
-        0, 1, ... names of the long tail that the caption adds.
+    """How a corpus is put together, in shares: faces that are no face or not mentioned, in images with
+    one face, with two or three, with more (`unnamed`); of these the false detections (`false`); items
+    whose people are all of the long tail (`others`), people of it beside an identity (`stranger`), in
+    items with spatial indicators `_position`; 0, 1, 2, ... identities that the caption names and the
+    image does not show (`extra`), and names of the long tail that it adds (`tail`).
     """
 
     unnamed: tuple
@@ -538,9 +525,8 @@ def ordinal(k, n):
 def compose(streams, n, poses, protocol, n_names, exponent, p_correlated, test_share):
     """Compose n items with captions; a stream of random numbers each for plan, people, words and boxes.
 
-    Faces are a list of `Face`, item after item, in the order of the regions; mentions are (item, name, face,
-    verb, place); ``forms(name)`` gives the ways in which captions may call a person; of each rank below
-    `n_names`, `identity` says who of all it is; names from `first_stranger` on are of the long tail.
+    Mentions are (item, name, face, verb, place); ``forms(name)`` gives the ways in which captions may call a
+    person; names from `first_stranger` on are of the long tail.
     """
     plan_rng, people_rng, word_rng, box_rng = streams
     n_faces, has_position, is_test = plan(plan_rng, n, poses, protocol, test_share)
@@ -613,11 +599,8 @@ def _labelings(n_faces, n_names):
 
 @cache
 def expected_right(n_faces, n_names, n_named, n_pinned, n_pinned_null):
-    """Expected number of faces that a random candidate labeling has right.
-
-    Of the faces, `n_named` have one of the `n_names` names and the others none; `n_pinned` of the former and
-    `n_pinned_null` of the latter are told by their place. Without any of the former the labeling that names
-    nobody is no candidate, unless there is no name.
+    """Expected number of faces that a random candidate labeling has right: `n_named` of them have one of the
+    `n_names` names; `n_pinned` of these and `n_pinned_null` of the others are told by their place.
     """
     if n_names == 0:
         return float(n_faces)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from cuelearn.kernels import RBF, KernelBank, Linear
-from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, MMS, CandidateSet, DistNaming, GMMNaming, Matching, load
+from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, MMS, CandidateSet, DistNaming, GMMNaming, load
 from cuelearn.mms.frank_wolfe import frank_wolfe
 from cuelearn.mms.pegasos import pegasos
 from cuelearn.mms.solver import ConvexProblem
@@ -156,22 +156,6 @@ def test_a_model_of_given_distances_is_saved_without_them(tmp_path):
     again = load(tmp_path / "m.npz")
     assert_array_equal(again.decision_function(D), model.decision_function(D))
     assert_array_equal(again.predict(D, sets), model.predict(D, sets))
-
-
-def test_predicting_within_a_matching_and_other_sets():
-    rng = np.random.default_rng(8)
-    X, y, lists = bags(rng)
-    model = MMS(n_rounds=1, n_epochs=2, random_state=0).fit(
-        X, CandidateSet(lists, classes=["none", "a", "b", "c"])
-    )
-    matching = CandidateSet(
-        [Matching(np.array([1, 3]), np.ones((3, 3), dtype=bool))] * 2, classes=["none", "a", "b", "c"], null=0
-    )
-    given = model.predict(X[:6], matching)
-    assert set(given) <= {"none", "a", "c"}
-    for bag in (given[:3], given[3:]):
-        named = [name for name in bag if name != "none"]
-        assert 0 < len(named) == len(set(named))
 
 
 @pytest.mark.parametrize("solver", ["pegasos", "frank-wolfe"])

@@ -300,27 +300,6 @@ def test_a_set_too_large_to_list():
     assert 0 <= ambiguous_loss(sets.packed, sets.packed.matchings, 0, labels.astype(np.int32)) <= 15
 
 
-def test_the_same_numbers_twice_and_precomputed(digits):
-    rng = np.random.default_rng(12)
-    X, _, sets = ambiguous(*digits, rng)
-    options = {"solver": "pegasos", "n_rounds": 2, "n_epochs": 4, "random_state": 3}
-    kernel = [("rbf", RBF(scale=2.0), slice(None))]
-    a, b = (MMS(kernel, **options).fit(X, sets) for _ in range(2))
-    assert_array_equal(a.dual_coef_, b.dual_coef_)
-    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 2.0)
-    given = MMS("precomputed", **options).fit(K[None], sets)
-    assert_allclose(given.decision_function(K[None, :7]), a.decision_function(X[:7]), atol=1e-3)
-    with pytest.raises(ValueError, match="stack"):
-        given.decision_function(K[:, :5])
-
-
-def test_callback_ends_training(digits):
-    X, _, sets = ambiguous(*digits, np.random.default_rng(13))
-    seen = []
-    model = MMS(callback=lambda m, r: seen.append(m.predict(X).size) or r == 2, tol=0.0, n_epochs=2)
-    assert model.fit(X, sets).n_iter_ == len(seen) == 2
-
-
 def test_a_second_fit_leaves_nothing_of_the_first(digits):
     X, _, sets = ambiguous(*digits, np.random.default_rng(14), n_bags=20)
     model = MMS(n_rounds=1, n_epochs=2).fit(X, sets)
@@ -341,18 +320,6 @@ def test_a_step_takes_whole_batches_however_many_fit_a_block(digits):
     work.fresh_target()
     _, state = pegasos(work, 1, 20, progress(name=""))
     assert state.step - 1 - 60 == 3
-
-
-def test_columns_of_a_frame_and_names_of_labels_must_be_those_of_training(digits):
-    X, _, sets = ambiguous(*digits, np.random.default_rng(17), n_bags=20)
-    frame = pd.DataFrame(X[:, :4], columns=list("abcd"))
-    model = MMS(n_rounds=1, n_epochs=2).fit(frame, sets)
-    assert model.coef_.shape == (10, 4)
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(frame[list("dcba")])
-    names = CandidateSet([[[0]]], classes=[f"n{k}" for k in range(10)])
-    with pytest.raises(ValueError, match="labels of training"):
-        model.predict(frame[:1], names)
 
 
 def told(model, X, sets):

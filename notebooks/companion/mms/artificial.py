@@ -68,10 +68,8 @@ def validated(name, method, seed, n_bags, grid, effort):
 
 
 def accuracies(seed, chosen, effort, **made):
-    """Test accuracy of methods, `chosen` by name, trained on the same bags, `made` by `bags_of`.
-
-    Columns method, accuracy, assignment (share of the training instances whose label within the candidates is
-    right; 1 where the truth is given).
+    """Test accuracy, and share of training instances whose label within the candidates is right, of methods
+    trained on the same bags, `made` by `bags_of`.
     """
     bags, X_test, y_test = bags_of(seed=seed, **made)
     train = bags.X, bags.candidates, bags.labels()
@@ -82,13 +80,7 @@ def accuracies(seed, chosen, effort, **made):
 
 
 def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS), further=()):
-    """All points of figure 5.3; `sweep` makes a Sweep of a name, `o` is `artificial` of `settings`.
-
-    `further` are draws of MMS and the multiclass SVM alone.
-
-    Columns name, seed, n_candidates, p_correlated, p_ambiguous, method, accuracy, assignment, C,
-    class_weight.
-    """
+    """All points of figure 5.3; `further` are draws of MMS and the multiclass SVM alone."""
     data = [load_set(n) for n in names]
     common = {"n_bags": o["n_bags"], "grid": list(grid), "effort": effort}
     taking = dict.fromkeys(seeds, methods) | dict.fromkeys(further, ("MMS", "MC-SVM"))

@@ -78,10 +78,9 @@ def assigned(model, X, candidates):
 
 
 def shares_right(name, chosen, seed, effort, train, new):
-    """A trained method's shares of right labels: assignment (NaN where it is given the truth), and
-    recognition.
-
-    `train` holds X, candidates and true labels of training instances, `new` X and true labels of new ones.
+    """A trained method's shares of right labels, assignment (NaN where it is given the truth) and
+    recognition, from X, candidates and true labels of training instances, X and true labels of new
+    ones.
     """
     X, candidates, labels = train
     given = truth_set(labels, candidates) if name in SUPERVISED else candidates
@@ -91,10 +90,8 @@ def shares_right(name, chosen, seed, effort, train, new):
 
 
 def each_search(X, candidates, new, C, seed, effort, step=1):
-    """`MMS` with Algorithm 10 and with the exact search, tested on `new` X and label numbers.
-
-    Columns inference, accuracy, same (share of every `step`-th bag where both find the same value at the
-    trained scores), compared (their number).
+    """`MMS` with Algorithm 10 and with the exact search, tested on `new` X and label numbers; same: share
+    of every `step`-th bag where both find the same value at the trained scores.
     """
     rows = []
     for inference in ("heap", "exact"):
@@ -132,10 +129,8 @@ def share_consistent(labels, candidates):
 
 
 def best_on_held(tried, fit, predict, candidates, order):
-    """Of the parameters `tried`, those whose predictions of held-back bags agree best with the candidates.
-
-    The first third of the bags in `order` is held back; nothing of the truth is used; on ties the first.
-    `fit` is called with parameters, rows and candidates, `predict` with model and rows.
+    """Of the parameters `tried`, those whose predictions of held-back bags, the first third of `order`,
+    agree best with the candidates; nothing of the truth is used; on ties the first.
     """
     held, train = (np.sort(part) for part in np.split(order, [max(1, int(VALIDATION * order.size))]))
     rows, rows_held = candidates.rows(train), candidates.rows(held)

@@ -40,10 +40,8 @@ def provenance_of(**made):
 
 
 def labelled_sets(data, occurrences, constraints, attributes=("name",)):
-    """Candidate sets of a composed corpus from its captions, and the true labels (n, n_attributes).
-
-    Names that fewer than `occurrences` training captions hold count as null; constraints "ABCD" take spatial
-    indicators, "ABC" do not.
+    """Candidate sets of a composed corpus, and the true labels (n, n_attributes); names that fewer than
+    `occurrences` training captions hold count as null.
     """
     names = data.names_with(occurrences)
     sets = candidate_set(data.items, data.vocabulary.only(names=names), attributes, constraints=constraints)
@@ -84,11 +82,8 @@ def naming_parameters(method, seed, grid, effort, **made):
 
 
 def naming_run(seed, chosen, effort, **made):
-    """Name assignment on the training items of a `problem` and recognition on the test items, by method.
-
-    Columns method, assignment (share of the training faces whose name within the caption is right),
-    recognition (share of the test faces named right without a caption; RANDOM is given it), n_names, n_train,
-    n_test (faces), null (share of test faces).
+    """By method, the share of training faces whose name within the caption is right (assignment), and of test
+    faces named right without a caption (recognition; RANDOM is given it).
     """
     data, every, truth = problem(seed=seed, **made, constraints="ABC")
     test, rows = np.flatnonzero(data.is_test), []
@@ -109,9 +104,8 @@ def naming_run(seed, chosen, effort, **made):
 
 
 def protocols(sweep, o, seeds, grid, effort):
-    """Both protocols over the seeds, each of which composes a corpus; `o` is `naming` of `settings`.
-
-    Columns protocol, seed, those of `naming_run`, C and class_weight.
+    """`naming_run` of both protocols over the seeds, each of which composes a corpus, with C and
+    class_weight.
     """
     choices = []
     points = []
@@ -128,10 +122,7 @@ def protocols(sweep, o, seeds, grid, effort):
 
 
 def naming_with_each_search(seed, effort, most_items=400, most_faces=4, most_candidates=500, C=1.0, **made):
-    """`MMS` with Algorithm 10 and with the exact search, on the training items that the latter can manage.
-
-    Columns as in `each_search`.
-    """
+    """`each_search` on the training items that the exact search can manage."""
     data, sets, labels = problem(seed=seed, **made, constraints="ABC")
     sizes = zip(sets.bag_sizes, sets.n_candidates, strict=True)
     few = np.array([faces <= most_faces and n <= most_candidates for faces, n in sizes])
@@ -141,10 +132,7 @@ def naming_with_each_search(seed, effort, most_items=400, most_faces=4, most_can
 
 
 def searches(sweep, o, naming, seed, effort):
-    """`each_search` on bags made ambiguous and on captions; `o` and `naming` are of `settings`.
-
-    Columns sets (the data set's name, or "names"), seed, inference, accuracy, same, compared.
-    """
+    """`each_search` on bags made ambiguous and on captions."""
     seeds, common = range(seed, seed + o["seeds"]), {"effort": effort}
     made = {**MIDDLE, "n_candidates": 10, "n_bags": o["n_bags"], "n_test": 2000, **common}
     points = [{"name": name, "seed": s, **made} for name in o["names"] for s in seeds]
@@ -158,10 +146,8 @@ def searches(sweep, o, naming, seed, effort):
 
 
 def objective_at_truth(seed, C=10.0, n_epochs=50, **made):
-    """Does the criterion prefer what `MMS` finds, or hyperplanes trained with the true labels?
-
-    Objectives found and truth on the same candidate sets; assignment_found, assignment_truth (of training
-    faces).
+    """Does the criterion prefer what `MMS` finds, or hyperplanes trained with the true labels? Objectives
+    on the same candidate sets, and assignments.
     """
     X, part, labels = training("MMS", seed, **made)
     out = {}
@@ -173,10 +159,7 @@ def objective_at_truth(seed, C=10.0, n_epochs=50, **made):
 
 
 def partial_labels(name, fold, methods, grid, effort):
-    """Real ambiguous labels (Lost, MSRCv2; tier original): bags of one instance, one of the published folds.
-
-    Columns method, assignment (training instances within their candidates), recognition (test instances), C.
-    """
+    """Real ambiguous labels (tier original): bags of one instance, one of the published folds."""
     data = load_original(name)
     train, test = data.folds[fold]
     X = StandardScaler().fit(data.X[train]).transform(data.X) / np.sqrt(data.X.shape[1])

@@ -36,10 +36,9 @@ ATTRIBUTES = {"name": ("name",), "verb": ("verb",), "both": ("name", "verb")}
 
 @lru_cache(maxsize=1)  # a point has one corpus
 def table_of(seed, n_items, n_test, n_names):
-    """The composed corpus with poses (CaptionedData), its features in float32, the columns of their parts.
-
-    Parts are face (of unit length, so squared distances are twice the cosine distance), the cues of bodies,
-    and pose: these side by side, each over its mean distance among training persons.
+    """The composed corpus with poses, its features in float32, the columns of their parts: face (of unit
+    length), the cues of bodies, and pose, these side by side, each over its mean distance among
+    training persons.
     """
     share = n_test / n_items
     shape = {"n_names": n_names, "test_share": share, "n_items": n_items}
@@ -116,9 +115,8 @@ def pose_parameters(method, modelled, seed, widths, grid, effort, **size):
 
 
 def pose_run(modelled, seed, chosen, effort, **size):
-    """Assignment on training items, recognition on test items without and with their captions, by method.
-
-    Columns method, attribute ("name", "verb"), assignment, recognition, with_caption.
+    """Assignment on training items, recognition on test items without and with their captions, by method and
+    attribute.
     """
     tables = [_shares(method, own, modelled, seed, effort, **size) for method, own in chosen.items()]
     return pd.concat(tables, ignore_index=True)
@@ -154,7 +152,7 @@ def _shares(method, chosen, modelled, seed, effort, **size):
 
 
 def all_models(sweep, o, seeds, effort):
-    """Figure 5.6 over all seeds: method, modelled, seed, columns of `pose_run`, C, width, components."""
+    """Figure 5.6 over all seeds."""
     common = {**{key: o[key] for key in ("n_items", "n_test", "n_names")}, "effort": effort}
     grids = {"widths": list(o["widths"]), "grid": list(o["C"])}
     models = [*reversed(MODELS), ("RANDOM", "both")]  # the dearest first

@@ -43,9 +43,8 @@ def instances(task, n_train, n_fresh, seed):
 def predictions(name, train, fresh, shares, seed, mms):
     """What a classifier says of the training instances and of the fresh ones.
 
-    "MC-SVM" is given the truth; "adversary" answers the label that co-occurs most with the true one, where
-    the bound is attained; "memoriser" is a nearest neighbour of training instances with one of their
-    candidates at random.
+    "adversary" answers the label that co-occurs most with the true one, where the bound is attained;
+    "memoriser" is a nearest neighbour of training instances with one of their candidates at random.
     """
     rng = np.random.default_rng([seed, 22])
     classes, parts = train.candidates.classes[0], (train, fresh)
@@ -74,10 +73,8 @@ def _answers(predicted, data):
 
 
 def losses_of(predicted, data):
-    """Losses of every bag, from predicted classes for the rows of `data`, an AmbiguousData.
-
-    Columns true, the number of wrong labels; slots, of labels that are no candidate for their instance;
-    joint, the ambiguous loss of the bag. slots <= joint <= true.
+    """Of every bag: true, the number of wrong labels; slots, of labels that are no candidate for their
+    instance; joint, the ambiguous loss. slots <= joint <= true.
     """
     sets, (answer, wrong, outside) = data.candidates, _answers(predicted, data)
     true, slots = (np.add.reduceat(v.astype(np.int64), sets.bag_starts[:-1]) for v in (wrong, outside))
@@ -97,17 +94,12 @@ def _over(top, bottom):
 
 
 def bound_of(predicted, data, shares, n_bootstrap=500, seed=0):
-    """The two sides of proposition 5.2 for predicted classes of the rows of `data`.
+    """The two sides of proposition 5.2 for predicted classes of the rows of `data`, means over bags.
 
-    `shares`, a DataFrame (n_classes, n_classes), tell how often labels co-occur, which gives the ambiguity
-    degree; those of few bags exaggerate it. Bags are drawn anew `n_bootstrap` times, the degree held fixed.
-
-    Means over bags: true, slots and joint (see `losses_of`); expected_slots, the true losses times 1 - (share
-    with which the answered label co-occurs), equal to slots in expectation if the candidates were not seen;
-    bound, joint / (1 - eta); slots_bound, slots / (1 - eta), tighter; label_bound, the sum of slots of class
-    y / (1 - eta_y), of remark 5.2, the tightest. eta and eta_least: the largest and the least degree of a
-    class. ratio, slots_ratio, label_ratio: true over each (0 where both are 0), with the ends of 95%
-    intervals (ratio_low, ...). out_of_order: bags where slots <= joint <= true fails. n_bags.
+    `shares` tell how often labels co-occur, which gives the ambiguity degree. expected_slots equals slots
+    in expectation if the candidates were not seen; bound is joint / (1 - eta), slots_bound, slots / (1 -
+    eta), and label_bound, the sum of slots of class y / (1 - eta_y), of remark 5.2, are tighter. Ratios
+    are true over each, with the ends of intervals from bags drawn anew, the degree held fixed.
     """
     labels, losses, shares = data.labels(), losses_of(predicted, data), shares.to_numpy()
     degrees = np.where(np.eye(len(shares), dtype=bool), 0.0, shares).max(axis=1)
@@ -137,8 +129,7 @@ def bound_of(predicted, data, shares, n_bootstrap=500, seed=0):
 def proposition_5_2(task, n_train, n_fresh, seed, n_bootstrap=500, mms=None, **made):
     """Proposition 5.2 for classifiers good and bad, on the bags they were trained on and on fresh ones.
 
-    `mms` holds parameters of `MMS`, `made` what differs from `MADE` in `make_ambiguous`. A row per classifier
-    and part ("training"; "fresh", of which the proposition speaks), with the columns of `bound_of`.
+    A row per classifier and part ("fresh" is of what the proposition speaks), with the columns of `bound_of`.
     """
     made = {**MADE, **made}
     X_train, y_train, X_fresh, y_fresh = instances(task, n_train, n_fresh, seed)
@@ -161,11 +152,8 @@ def proposition_5_2(task, n_train, n_fresh, seed, n_bootstrap=500, mms=None, **m
 
 
 def surrogates(scores, candidates):
-    """Both sides of proposition 5.3 in every bag, by either search.
-
-    `scores` are of one attribute, (n_instances, n_labels); `candidates` are listed. A row per bag: joint and
-    slots, the ambiguous losses of the prediction without candidates; exact and heap, the surrogate loss (5.2)
-    with the exact most violating labeling and with Algorithm 10's; near, what rounding may do.
+    """Both sides of proposition 5.3 in every bag: joint and slots, the ambiguous losses of the
+    prediction; exact and heap, the surrogate loss by either search; near, what rounding may do.
     """
     scores = np.asarray(scores, dtype=np.float64)
     answer, rows = scores.argmax(axis=1), np.arange(len(scores))
@@ -184,14 +172,9 @@ def surrogates(scores, candidates):
 
 
 def proposition_5_3(task, n_train, seed, n_bags=1000, mms=None, **made):
-    """Proposition 5.3 on the first `n_bags` bags of a training set, for several hyperplanes.
-
-    They are zero, random (normal entries) or trained (by `MMS` with parameters `mms`), the latter two times
-    `SCALES`.
-
-    Columns weights, scale, n_bags; below_exact and below_heap, the number of bags whose surrogate loss is
-    below their ambiguous loss, with the exact search and with Algorithm 10; below_slots, those where
-    Algorithm 10's is below the slots' losses.
+    """Proposition 5.3 for hyperplanes that are zero, random or trained, the latter two times `SCALES`: in
+    how many bags the surrogate loss is below the ambiguous loss (exact search, Algorithm 10) and below
+    the slots' losses.
     """
     X, y, _, _ = instances(task, n_train, 1, seed)
     data = make_ambiguous(X, y, random_state=seed, **{**MADE, **made})
@@ -216,10 +199,8 @@ def proposition_5_3(task, n_train, seed, n_bags=1000, mms=None, **made):
 
 
 def random_bag(rng, kind, n_instances, n_labels, n_candidates):
-    """A bag's candidates at random, (n, n_instances), at most `n_candidates`.
-
-    "vectors": independent labels, distinct vectors. "names": ways to give faces at most one of `n_labels` - 1
-    names each, no name twice, not all null (label 0).
+    """A bag's candidates at random, (n, n_instances): distinct vectors of independent labels, or ways to give
+    faces at most one of `n_labels` - 1 names each, no name twice, not all null (label 0).
     """
     if kind == "names":
         words = np.arange(1, n_labels)[:, None]
@@ -237,13 +218,9 @@ def search_shares(
 ):
     """How often, and by how much, Algorithm 10 misses the most violating labeling in bags of `random_bag`.
 
-    Candidates are made of `n_known` of all labels, null included, drawn anew for every bag. Scores are
-    normal; `lead` is added to those of one candidate's labels, as training does for the true one.
-
-    Returns a dict: n_bags, those with a labeling outside the candidates; same, the share of them where
-    Algorithm 10's U equals the exact one; largest and mean, its shortfall; lost, the share of the surrogate
-    losses' sum that it does not see; above, the number of bags where its value exceeds the exact one, which
-    is 0.
+    Candidates are made of `n_known` labels, null included, drawn anew for every bag; `lead` is added to the
+    normal scores of one candidate's labels. largest and mean are of the shortfall, lost is the share of the
+    surrogate losses that it does not see, above counts bags where its value exceeds the exact one.
     """
     rng = np.random.default_rng([seed, 25])
     n_known = n_labels if n_known is None else n_known
@@ -276,13 +253,9 @@ def search_shares(
 
 
 def counts(most=6):
-    r"""Number of candidate vectors for faces and names: printed (section 5.6.1), corrected, and listed.
+    """Number of candidate vectors for faces and names: printed (section 5.6.1), corrected, and listed.
 
-    .. math:: \sum_{j=0}^{\min(f,w)} \binom fj \binom wj \quad\text{(printed)}, \qquad
-              \sum_{j=1}^{\min(f,w)} \binom fj \binom wj j!
-
-    The printed sum lacks the j! ways in which j names go to j faces, and counts the all-null vector, which is
-    no candidate. The two mistakes cancel for two faces and two names, figure 5.4.
+    The printed sum lacks the j! ways in which j names go to j faces, and counts the all-null vector.
     """
     rows = []
     for f, w in itertools.product(range(1, most + 1), repeat=2):

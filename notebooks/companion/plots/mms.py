@@ -80,10 +80,8 @@ def runs(ax, grid, style):
 
 
 def accuracy_curves(table):
-    """Figure 5.3: accuracy over ambiguous vectors, a row per difficulty, a column per data set.
-
-    Last row: by how much those who know all labels are above MMS, over all difficulties. `table` is that of
-    `companion.mms.curves`.
+    """Figure 5.3: accuracy over ambiguous vectors, a row per difficulty, a column per data set; last row:
+    by how much those who know all labels are above MMS.
     """
     names = distinct(table["name"])
     hardness = distinct(zip(table["p_correlated"], table["p_ambiguous"], strict=True))
@@ -115,10 +113,7 @@ def accuracy_curves(table):
 
 
 def rounds(table):
-    """The concave-convex procedure: objective over the first round's, and accuracy, after every round.
-
-    `table` is that of `companion.mms.by_round`, with columns name, seed, solver.
-    """
+    """The concave-convex procedure: objective over the first round's, and accuracy, after every round."""
     names = distinct(table["name"])
     fig, axes = panels(len(names), 2, size=(1.85 * len(names) + 0.6, 4.2), sharex=True)
     for (upper, lower), name in zip(axes.T, names, strict=True):
@@ -143,10 +138,7 @@ def rounds(table):
 
 
 def bound(table):
-    """Proposition 5.2: true loss of classifiers on fresh bags against the bound by their ambiguous loss.
-
-    `table` has the columns task, classifier, true, bound.
-    """
+    """Proposition 5.2: true loss of classifiers on fresh bags against the bound by their ambiguous loss."""
     fig, ((ax,),) = panels(1, size=(5.4, 4.2))
     most = 1.3 * table["bound"].replace(np.inf, np.nan).max()  # what is infinite stands at the upper end
     markers = dict(zip(distinct(table["classifier"]), "osD^vPX", strict=False))
@@ -171,11 +163,9 @@ def bound(table):
 
 
 def joint_models(table):
-    """Figure 5.6: assignment on training items, recognition on test items, for names and for verbs.
-
-    Small dots are corpora, large ones their means: hollow where the other attribute is not modelled, squares
-    where a test caption is given. Last row: what the claims compare, corpus by corpus. `table` is that of
-    `companion.mms.all_models`.
+    """Figure 5.6: assignment on training items, recognition on test items, for names and for verbs;
+    hollow where the other attribute is not modelled, squares where a test caption is given. Last row:
+    what the claims compare.
     """
     fig, axes = panels(2, 3, size=(8.0, 8.2), sharex="row", height_ratios=(8, 7, 8.5))
     fig.get_layout_engine().set(hspace=0.06)

@@ -234,10 +234,7 @@ def page(mosaic, heights):
 
 
 def draw_items(items, key, tables):
-    """Pictures above captions, tables of candidates, and how to read them.
-
-    `key` has the lines after the last caption, `tables` the item, title, vectors and look of each table.
-    """
+    """Pictures above captions, tables of candidates (item, title, vectors and look), and how to read them."""
     width = WIDTH / len(items) - 0.1
     sizes = [item.data.sizes[item.number] for item in items]
     high = max(min(2.2, width * tall / wide) for wide, tall in sizes)
@@ -278,8 +275,8 @@ def items(data, numbers):
 
 
 def people(data, n=5):
-    """Figure 5.1: a row for each of the `n` people most often pictured, with faces of training and of test
-    items, and, for each cue, the face of somebody else that is most like the first one.
+    """Figure 5.1: a row for each of the `n` people most often pictured, with faces of training and of
+    test items, and, for each cue, the face of somebody else that is most like the first one.
     """
     in_test, known = data.is_test[data.bag_of], data.kinds == "identity"
     names, counts = np.unique(data.names[known], return_counts=True)
@@ -374,15 +371,12 @@ def counted(n, word):
 
 
 def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=False):
-    """A good example among the items, the same one every time.
+    """A good example among the items, the same one every time; a ValueError if there is none.
 
-    Of the items that meet the conditions, those come first whose faces are all of people whom the caption
-    names, then those without strangers, then those with short captions. An item whose true vector is no
-    candidate is not picked; if no item is left, that is a ValueError.
-
-    `n_faces` are in the picture, `n_names` are known names of the caption, `n_pairs` those with a known verb
-    (of two or more, not all verbs are the same; only for data with poses). With `indicators` spatial
-    indicators must rule out candidates; items of which more than one is left come first.
+    `n_names` are known names of the caption, `n_pairs` those with a known verb (of two or more, not all verbs
+    are the same). With `indicators` these must rule out candidates, and items of which more than one is left
+    come first; then items without unnamed faces, without strangers, with short captions. The true vector is a
+    candidate.
     """
     requested = {"n_faces": n_faces, "n_names": n_names, "n_pairs": n_pairs}
     requested = {name: check_count(name, n) for name, n in requested.items() if n is not None}
