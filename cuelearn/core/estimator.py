@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -31,6 +31,7 @@ __all__ = [
     "HasMethods",
     "KernelLike",
     "Number",
+    "ScoreClassifier",
     "StrOptions",
     "load",
     "parameters",
@@ -291,6 +292,30 @@ class Estimator(BaseEstimator):
         if state["fitted"] is not None:
             model._set_fitted_state(state["fitted"])
         return model
+
+
+class ScoreClassifier(ClassifierMixin, Estimator):
+    """Base of classifiers by class scores; ``_class_scores(X)`` gives them, shape (n, n_classes)."""
+
+    def decision_function(self, X):
+        """Class scores, (n, n_classes); for two classes (n,), the second's minus the first's.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features), or precomputed kernels of these samples with the training
+            samples, in a form that `fit` takes
+
+        Returns
+        -------
+        ndarray
+        """
+        scores = self._class_scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict(self, X):
+        """Class with the largest score, the first on ties; X as in `decision_function`."""
+        scores = self._class_scores(X)
+        return self.classes_[np.argmax(scores, axis=1)]
 
 
 def load(path, *, memory=4e9):

@@ -1,8 +1,12 @@
-"""The one progress bar of the package."""
+"""What a run shows and writes down: the one progress bar of the package, and the rows of a history."""
 
 import sys
+import time
 
-__all__ = ["BAR_AFTER", "progress"]
+import numpy as np
+import pandas as pd
+
+__all__ = ["BAR_AFTER", "History", "progress"]
 
 # a bar appears on runs that take longer than this many seconds
 BAR_AFTER = 2.0
@@ -28,6 +32,30 @@ def progress(items=None, *, name, total=None, unit="it", verbose=False):
     if verbose:
         tell_of_compilation(bar)
     return bar
+
+
+class History:
+    """Rows of the training history; the clock stops while the history itself is measured."""
+
+    def __init__(self, columns):
+        self.columns, self.rows, self.seconds = columns, [], 0.0
+        self.go()
+
+    def go(self):
+        """Let the clock run."""
+        self._started = time.perf_counter()
+
+    def pause(self):
+        """Stop the clock: `seconds` are those of training so far."""
+        self.seconds += time.perf_counter() - self._started
+
+    def add(self, **values):
+        """Append a row; columns not given are NaN, the seconds the present ones."""
+        self.rows.append({**dict.fromkeys(self.columns, np.nan), "seconds": self.seconds, **values})
+
+    def frame(self):
+        """The history as a DataFrame."""
+        return pd.DataFrame(self.rows, columns=self.columns)
 
 
 def tell_of_compilation(bar):

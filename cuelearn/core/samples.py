@@ -3,7 +3,9 @@
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from cuelearn.core.checks import FLOATS
 from cuelearn.kernels.specifications import (
+    as_frame,
     check_kernels,
     check_samples,
     extract_columns,
@@ -11,8 +13,9 @@ from cuelearn.kernels.specifications import (
     is_frame,
     resolve_columns,
 )
+from cuelearn.kernels.stack import refuse_kernels
 
-__all__ = ["given_kernels", "validate_samples"]
+__all__ = ["given_kernels", "new_samples", "training_samples", "validate_samples"]
 
 
 def given_kernels(kernels):
@@ -44,6 +47,26 @@ def validate_samples(estimator, X, *y, used, **options):
         if usable is None:
             raise
     return validate_data(estimator, usable, *y, **options)
+
+
+def training_samples(estimator, X, y, *, used, **options):
+    """Checked samples, an array or the DataFrame that they are, and y; ValueError for kernels.
+
+    `used` and options as of `validate_samples`.
+    """
+    refuse_kernels(X)
+    X = as_frame(X)
+    checked, y = validate_samples(estimator, X, y, used=used, dtype=FLOATS, **options)
+    return X if hasattr(X, "iloc") else checked, y
+
+
+def new_samples(estimator, X, *, used):
+    """Samples to predict, an array or the DataFrame that they are, whose kernels check their columns."""
+    X = as_frame(X)
+    if hasattr(X, "iloc"):
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+        return X
+    return validate_samples(estimator, X, used=used, dtype=FLOATS, reset=False)
 
 
 def _without_unused(X, used, width=None):

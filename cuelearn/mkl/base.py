@@ -4,18 +4,16 @@ import functools
 from dataclasses import field
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core import docs
-from cuelearn.core.checks import FLOATS, as_generator, classes_and_labels, labels_of
-from cuelearn.core.estimator import NON_NEGATIVE, Estimator, load, parameters, validated
-from cuelearn.core.samples import given_kernels, validate_samples
+from cuelearn.core.checks import as_generator, classes_and_labels, labels_of
+from cuelearn.core.estimator import NON_NEGATIVE, ScoreClassifier, load, parameters, validated
+from cuelearn.core.samples import given_kernels, new_samples, training_samples
 from cuelearn.core.weights import check_sample_weight, check_weights_by_class
 from cuelearn.kernels import CrossBank, KernelBank, KernelStack
 from cuelearn.kernels.definite import one_warning
-from cuelearn.kernels.specifications import as_frame
-from cuelearn.kernels.stack import checked_cross, new_kernels, refuse_kernels, training_bank
+from cuelearn.kernels.stack import checked_cross, new_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import MKLProblem, block_scores, quadratic_forms, weights_of
 
@@ -28,7 +26,7 @@ def two_columns(values, axis=-1):
     return np.concatenate([-0.5 * values, 0.5 * values], axis=axis)
 
 
-class KernelClassifier(ClassifierMixin, Estimator):
+class KernelClassifier(ScoreClassifier):
     """Base of classifiers on many kernels.
 
     Subclasses have the parameters `kernels`, `normalize` and `memory`, and set `dual_coef_`, `support_` and
@@ -49,11 +47,8 @@ class KernelClassifier(ClassifierMixin, Estimator):
             weights = check_sample_weight(sample_weight, bank.n_samples)
             labels = self._labels(y, bank.n_samples, weights)
         else:
-            refuse_kernels(X)
-            X = as_frame(X)
-            options = {"dtype": FLOATS, "ensure_min_samples": 2, "multi_output": self._multi_output}
-            checked, y = validate_samples(self, X, y, used=lambda: given_kernels(self.kernels), **options)
-            samples = X if hasattr(X, "iloc") else checked
+            options = {"ensure_min_samples": 2, "multi_output": self._multi_output}
+            samples, y = training_samples(self, X, y, used=lambda: given_kernels(self.kernels), **options)
             weights = check_sample_weight(sample_weight, len(samples))
             labels = self._labels(y, len(samples), weights)
             bank = KernelBank(self.kernels, samples, normalize=self.normalize, memory=self.memory)
@@ -139,11 +134,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
             return checked_cross(X, n_kernels, self.n_seen_)
         if self._is_precomputed():
             return new_kernels(X, n_kernels, self.n_features_in_)
-        X = as_frame(X)
-        if hasattr(X, "iloc"):
-            validate_data(self, X, reset=False, skip_check_array=True)
-            return X
-        return validate_samples(self, X, used=lambda: self.bank_.triples, dtype=FLOATS, reset=False)
+        return new_samples(self, X, used=lambda: self.bank_.triples)
 
     def _blocks(self, X):
         """Number of new samples, kernels with weight, and blocks (rows, these kernels with the support)."""
@@ -167,26 +158,6 @@ class KernelClassifier(ClassifierMixin, Estimator):
         for rows, block in blocks:
             scores[rows] = block_scores(block, self.dual_coef_, self.kernel_weights_[..., active])
         return scores
-
-    def decision_function(self, X):
-        """Class scores, (n, n_classes); for two classes (n,), the second's minus the first's.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, n_features), or (n_kernels, n, n_train) if precomputed, a CrossBank or
-            KernelStack
-
-        Returns
-        -------
-        ndarray
-        """
-        scores = self._class_scores(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def predict(self, X):
-        """Class with the largest score, the first on ties; X as in `decision_function`."""
-        scores = self._class_scores(X)
-        return self.classes_[np.argmax(scores, axis=1)]
 
     def summary(self):
         """What each kernel is worth in the fitted model.

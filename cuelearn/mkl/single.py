@@ -12,11 +12,12 @@ from cuelearn.core.checks import as_generator, warn_if_sorted
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
 from cuelearn.core.losses import competitor
+from cuelearn.core.progress import History
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.multilabel import MultiLabelMKL, is_indicator, numbers_of
 from cuelearn.mkl.problem import announce_matrix, combined_kernel
 from cuelearn.mkl.svm import one_versus_rest, svms_of
-from cuelearn.mkl.training import History, draw_order
+from cuelearn.mkl.training import COLUMNS, draw_order
 
 __all__ = ["FOLDS", "AverageKernelSVM", "BestKernelSVM", "KernelPA", "kernel_alone", "stratified_folds"]
 
@@ -118,7 +119,7 @@ class AverageKernelSVM(MultiLabelMKL):
     n_jobs: int | None = None
 
     def _train(self, signs, sample_weight):
-        history, loss_weights = History(), self._problem_weights(signs, sample_weight)
+        history, loss_weights = History(COLUMNS), self._problem_weights(signs, sample_weight)
         weights = self._choose_weights(signs, loss_weights, sample_weight)
         kernel = combined_kernel(self.bank_, weights, 1.0)
         coef, bias = svms_of(kernel, (signs > 0.0).astype(int), self.C, self.n_jobs, loss_weights)

@@ -5,7 +5,6 @@ row of the history and the callback, and at chosen ones a measurement of objecti
 stopped.
 """
 
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.checks import check_non_negative, warn_user
-from cuelearn.core.progress import progress
+from cuelearn.core.progress import History, progress
 from cuelearn.mkl.dual import finish_dual
 from cuelearn.mkl.stream import Stream
 
@@ -41,7 +40,7 @@ class Result(NamedTuple):
 
     dual_coef: np.ndarray  # (n_samples, n_classes): coefficients A shared by all kernels
     kernel_weights: np.ndarray  # decision values are sum_j kernel_weights[j] * K_j @ dual_coef
-    history: pd.DataFrame  # one row per epoch, with the columns of `History`
+    history: pd.DataFrame  # one row per epoch, with the columns `COLUMNS`
     objective: float  # of the returned point
     dual_gap: float  # objective - dual_gap never exceeds the optimum; NaN on indefinite kernels
     n_iter: int  # epochs
@@ -52,30 +51,8 @@ class Result(NamedTuple):
     extra: dict = {}
 
 
-class History:
-    """Rows of the training history; the clock stops while the history itself is measured."""
-
-    COLUMNS = "stage step epoch seconds n_updates n_support online_error objective dual_gap".split()
-
-    def __init__(self):
-        self.rows, self.seconds = [], 0.0
-        self.go()
-
-    def go(self):
-        """Let the clock run."""
-        self._started = time.perf_counter()
-
-    def pause(self):
-        """Stop the clock: `seconds` are those of training so far."""
-        self.seconds += time.perf_counter() - self._started
-
-    def add(self, **values):
-        """Append a row; columns not given are NaN, the seconds the present ones."""
-        self.rows.append({**dict.fromkeys(self.COLUMNS, np.nan), "seconds": self.seconds, **values})
-
-    def frame(self):
-        """The history as a DataFrame."""
-        return pd.DataFrame(self.rows, columns=self.COLUMNS)
+#: Columns of the history of a run.
+COLUMNS = "stage step epoch seconds n_updates n_support online_error objective dual_gap".split()
 
 
 class Rounds:
@@ -88,7 +65,7 @@ class Rounds:
     def __init__(self, name, max_iter, callback, verbose, unit="round"):
         self.max_iter, self.callback, self.stopped = max_iter, callback, False
         self.bar = progress(name=name, total=max_iter, unit=unit, verbose=verbose)
-        self.history = History()
+        self.history = History(COLUMNS)
 
     def __iter__(self):
         with self.bar:
@@ -166,7 +143,7 @@ class Training:
         self.measure = ("end" if tol is None else "geometric") if measure == "auto" else measure
         self.rng = np.random.default_rng() if rng is None else rng
         self.shuffle, self.sampling, self.callback, self.verbose = shuffle, sampling, callback, verbose
-        self.history, self.stream = History(), Stream(problem, **route)
+        self.history, self.stream = History(COLUMNS), Stream(problem, **route)
         self.step, self.epoch, self.visits, self.errors, self.extra = 0, 0, [], [], {}
         self.certifiable = not problem.bank.indefinite
         self.converged = tol is None and self.certifiable

@@ -2,7 +2,6 @@
 
 import functools
 import math
-import time
 from dataclasses import field
 from numbers import Real
 from typing import NamedTuple
@@ -10,26 +9,19 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from sklearn.base import ClassifierMixin
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core import docs
-from cuelearn.core.checks import (
-    FLOATS,
-    as_generator,
-    classes_of_stream,
-    labels_of,
-    labels_within,
-    warn_if_sorted,
-)
-from cuelearn.core.estimator import SEQUENCE, Estimator, Number, load, parameters, validated
-from cuelearn.core.progress import progress
-from cuelearn.core.samples import given_kernels, validate_samples
+from cuelearn.core.checks import as_generator, classes_of_stream, labels_of, labels_within, warn_if_sorted
+from cuelearn.core.estimator import SEQUENCE, Number, ScoreClassifier, load, parameters, validated
+from cuelearn.core.progress import History, progress
+from cuelearn.core.samples import given_kernels, new_samples, training_samples
 from cuelearn.core.weights import visit_weights
 from cuelearn.kernels import RBF
-from cuelearn.kernels.specifications import as_frame, check_kernels
-from cuelearn.kernels.stack import refuse_kernels, training_bank
+from cuelearn.kernels.specifications import check_kernels
+from cuelearn.kernels.stack import training_bank
+from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.oks.predictors import Predictors, Samples, Weights, outputs, set_probabilities
 from cuelearn.oks.sources import Columns, Given, bank_of, has_functions
@@ -127,13 +119,10 @@ TEXTS = {
     ),
     "dual_coef_": ("list of ndarray", "The coefficients that go with `support_`."),
     "drawn_": ("ndarray, shape (n_visits,)", "The kernel drawn at each visit."),
-    "visits_": ("ndarray, shape (n_visits,)", "The sample of each visit; with one_vs_rest one per class."),
-    "online_errors_": ("ndarray of bool, shape (n_visits,)", "Whether the prediction was a mistake."),
     "mistakes_per_kernel_": (
         "ndarray of int, shape (n_kernels,), or (n_classes, n_kernels)",
         "Of each kernel's Perceptron while learning.",
     ),
-    "n_updates_": ("int", "Updates of predictors."),
     "n_evaluations_": ("int", "Kernel values computed in training."),
     "history_": ("DataFrame", "step, epoch, seconds, n_updates, n_support, online_error, n_evaluations."),
     "probability_history_": ("ndarray, shape (n_rows of the history, n_kernels)", "q along the run."),
@@ -142,28 +131,24 @@ documented = functools.partial(docs.documented, texts=TEXTS)
 
 
 class Result(NamedTuple):
-    """Outcome of a solver of the chapter.
-
-    `support` and `dual_coef` hold one array for each kernel's predictor; `probability_history` has a row for
-    each of `history`; `learner` is the state itself, ready to go on.
-    """
+    """Outcome of a solver of the chapter."""
 
     kernel_probabilities: np.ndarray
     sampling_probabilities: np.ndarray
-    support: list
+    support: list  # an array for each kernel's predictor
     dual_coef: list
     history: pd.DataFrame
-    probability_history: np.ndarray
+    probability_history: np.ndarray  # a row for each of `history`
     n_updates: int
     n_evaluations: int
-    learner: object
+    learner: object  # the state itself, ready to go on
 
 
 class Learner:
     """The state of one binary problem: a predictor and a weight for every kernel.
 
     Subclasses implement ``visit(samples, order, targets, sample_weights, uniforms)``, which learns from some
-    samples in order; targets and weights are by sample, uniform numbers by visit.
+    samples in order and notes what happened; targets and weights are by sample, uniform numbers by visit.
     """
 
     #: What a saved model holds besides the predictors.
@@ -187,10 +172,14 @@ class Learner:
         self.n_evaluations += int(n_evaluations)
         self.n_mistakes += n_mistakes
         for name, values in arrays.items():
-            self._records.setdefault(name, []).append(values)
+            self.keep(name, values)
+
+    def keep(self, name, values):
+        """Append to the record of this name."""
+        self._records.setdefault(name, []).append(values)
 
     def record(self, name):
-        """Everything noted under a name, in the order of the visits."""
+        """Everything kept under a name, in the order of the visits."""
         return np.concatenate(self._records.get(name) or [RECORDED[name]])
 
     # ------------------------------------------------------------ storage of the predictors
@@ -226,7 +215,7 @@ class Learner:
         self.predictors = Predictors(support, coef, count, slot)
 
     def outputs(self, here, held, kernels=None):
-        """Predictions of some kernels (all by default), shape (n, number of them)."""
+        """Predictions of the kernels of these numbers, or of all, shape (n, number of them)."""
         members = np.arange(self.q.size) if kernels is None else np.atleast_1d(kernels)
         n = here.stack.shape[1] if here.stack.size else here.data.shape[0]
         out = np.empty((n, members.size))
@@ -247,10 +236,6 @@ class Learner:
         """Called before each pass."""
         set_probabilities(self.weights, 0.0)
 
-    def history(self):
-        """What `run` noted after each chunk."""
-        return pd.DataFrame(self.table, columns=COLUMNS)
-
     # ------------------------------------------------------------ passes
 
     def run(
@@ -266,37 +251,39 @@ class Learner:
         watch=None,
         bar=None,
     ):
-        """Passes over `samples`, or over some `rows` of them; returns the `Result`.
+        """Passes over `samples`, or over these `rows` of them; returns the `Result`.
 
-        `sample_weights`, shape (n,), multiply the updates.
-
-        `chunk` is the number of visits between two rows of the history, after which `bar` moves and
-        ``watch(learner, step)`` is called with the clock stopped; a true value of it ends the run.
+        `sample_weights`, shape (n,), multiply the updates. `chunk` is the number of visits between two rows
+        of the history, after which `bar` moves and ``watch(learner, step)`` is called with the clock stopped;
+        a true value of it ends the run.
         """
         visited = np.arange(targets.size) if rows is None else rows
         sample_weights = np.ones(targets.size) if sample_weights is None else sample_weights
-        self.table, self.trail = [], []
         chunk = chunk or max(CHUNK, visited.size * n_epochs // 200)
-        begun = time.perf_counter()
+        self.history, self.trail = History(COLUMNS), []
         for epoch, part, uniforms in self._chunks(visited, n_epochs, shuffle, chunk):
             self.reserve(targets.size, part.size)
             self.visit(samples, part, targets, sample_weights, uniforms)
-            self.note(0, 0, 0, 0, visits=part.astype(np.min_scalar_type(targets.size)))
-            support = int(self.predictors.count.sum())
-            seconds, errors = time.perf_counter() - begun, self.n_mistakes / self.n_seen
-            counts = (self.n_updates, support, errors, self.n_evaluations)
-            self.table.append((self.n_seen, epoch, seconds, *counts))
+            self.keep("visits", part.astype(np.min_scalar_type(targets.size)))
+            self.history.pause()
+            self.history.add(
+                step=self.n_seen,
+                epoch=epoch,
+                n_updates=self.n_updates,
+                n_support=int(self.predictors.count.sum()),
+                online_error=self.n_mistakes / self.n_seen,
+                n_evaluations=self.n_evaluations,
+            )
             self.trail.append(self.q.copy())
             if bar is not None:
                 bar.update(part.size)
-            if watch is not None:
-                paused = time.perf_counter()
-                if watch(self, self.n_seen):
-                    break
-                begun += time.perf_counter() - paused
+            if watch is not None and watch(self, self.n_seen):
+                break
+            self.history.go()
         support, coef = (self.cut(rows) for rows in (self.predictors.support, self.predictors.coef))
-        trail, counts = np.array(self.trail), (self.n_updates, self.n_evaluations)
-        return Result(self.q.copy(), self.p.copy(), support, coef, self.history(), trail, *counts, self)
+        history = self.history.frame(), np.array(self.trail)
+        counts = self.n_updates, self.n_evaluations
+        return Result(self.q.copy(), self.p.copy(), support, coef, *history, *counts, self)
 
     def _chunks(self, visited, n_epochs, shuffle, chunk):
         """Epoch, samples and random numbers of every chunk; later passes are always permuted."""
@@ -398,7 +385,7 @@ def of_learners(get, doc, several=np.asarray):
 
 
 @parameters
-class OnlineKernels(ClassifierMixin, Estimator):
+class OnlineKernels(ScoreClassifier):
     """Base of the online learners of the chapter.
 
     Subclasses have the parameters kernels, normalize, n_epochs, shuffle, one_vs_rest, n_jobs, random_state,
@@ -431,12 +418,10 @@ class OnlineKernels(ClassifierMixin, Estimator):
 
     def _checked(self, X, y, reset):
         if not self._is_precomputed():
-            refuse_kernels(X)
-            X = as_frame(X)
-            checked, y = validate_samples(self, X, y, used=self._used(reset), dtype=FLOATS, reset=reset)
+            samples, y = training_samples(self, X, y, used=self._used(reset), reset=reset)
             if reset:  # later on, `labels_within` knows which labels there are
                 labels_of(self, y, len(y))
-            return X if hasattr(X, "iloc") else checked, y
+            return samples, y
         bank = training_bank(X)
         self.n_features_in_ = bank.n_samples
         return bank, labels_of(self, y, bank.n_samples)
@@ -474,7 +459,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
         with progress(name=name, total=total, unit="sample", verbose=self.verbose) as bar:
 
             def watch(learner, step):
-                self.history_, self.probability_history_ = learner.history(), np.array(learner.trail)
+                self.history_, self.probability_history_ = learner.history.frame(), np.array(learner.trail)
                 return self.callback(self, step)
 
             looked_at = self.callback is not None
@@ -515,49 +500,15 @@ class OnlineKernels(ClassifierMixin, Estimator):
 
     # ------------------------------------------------------------ prediction
 
-    def _new_samples(self, X):
+    def _class_scores(self, X):
         check_is_fitted(self, "classes_")
-        if self._source.given:
-            return self._source.pack(X)
-        X = as_frame(X)
-        if hasattr(X, "iloc"):
-            validate_data(self, X, reset=False, skip_check_array=True)
-            return self._source.pack(X)
-        options = {"dtype": FLOATS, "reset": False}
-        return self._source.pack(validate_samples(self, X, used=self._used(), **options))
-
-    def decision_function(self, X):
-        """Decision values.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, n_features), or for precomputed kernels (n_kernels, n, n_train)
-
-        Returns
-        -------
-        ndarray
-            Shape (n,), positive for ``classes_[1]``; with several problems (n, n_classes).
-        """
-        here = self._new_samples(X)
-        columns = [self._decide(learner, here, self._held) for learner in self._learners]
-        return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
+        samples = X if self._source.given else new_samples(self, X, used=self._used())
+        here = self._source.pack(samples)
+        values = np.stack([self._decide(learner, here, self._held) for learner in self._learners], axis=1)
+        return two_columns(values) if values.shape[1] == 1 else values
 
     def _decide(self, learner, here, held):
         return learner.outputs(here, held, learner.best)[:, 0]
-
-    def predict(self, X):
-        """Class by the sign of the decision value (the first class at 0), or the class with the largest.
-
-        Parameters
-        ----------
-        X : as in `decision_function`
-
-        Returns
-        -------
-        ndarray, shape (n,)
-        """
-        values = self.decision_function(X)
-        return self.classes_[(values > 0.0).astype(int) if values.ndim == 1 else np.argmax(values, axis=1)]
 
     # ------------------------------------------------------------ fitted attributes
 
@@ -582,8 +533,9 @@ class OnlineKernels(ClassifierMixin, Estimator):
     def support_(self):
         """For every kernel the samples in its predictor, as they joined; after `partial_fit` visits."""
         check_is_fitted(self, "classes_")
-        found = [[self._numbers[s] for s in one.cut(one.predictors.support)] for one in self._learners]
-        return found[0] if len(found) == 1 else found
+        supports = [learner.cut(learner.predictors.support) for learner in self._learners]
+        joined = [[self._numbers[members] for members in support] for support in supports]
+        return joined[0] if len(joined) == 1 else joined
 
     def summary(self):
         """What each kernel is worth in the fitted model.
@@ -592,11 +544,11 @@ class OnlineKernels(ClassifierMixin, Estimator):
         -------
         DataFrame
             One row per kernel, and per class where each is a problem (column class): name; weight and share,
-            of its probability; norm and support of its own predictor (norm NaN for precomputed kernels).
+            of its probability; norm and support of its own predictor (norm NaN for given matrices).
         """
         check_is_fitted(self, "classes_")
         norms = np.full((len(self._learners), len(self._source)), np.nan)
-        if not self._source.given:
+        if self._source.width:
             for row, learner in zip(norms, self._learners, strict=True):
                 values = learner.outputs(self._held, self._held)
                 pairs = zip(learner.cut(learner.predictors.support), learner.cut(learner.predictors.coef))
@@ -702,7 +654,7 @@ class StreamingKernels(OnlineKernels):
             learner.reserve(held + n, n)
             order, uniforms = np.arange(held, held + n), learner.rng.random(n)
             learner.visit(together, order, targets, sample_weights, uniforms)
-            learner.note(0, 0, 0, 0, visits=seen + np.arange(n))
+            learner.keep("visits", seen + np.arange(n))
         if sum(learner.n_updates for learner in self._learners) > before:
             self._keep(together)
         else:  # an update takes its sample in: nobody joined

@@ -1,15 +1,13 @@
 """What the estimators of the chapter share: input forms, the loop over batches, records, prediction."""
 
 import functools
-import time
 
 import numpy as np
-import pandas as pd
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core import docs
 from cuelearn.core.checks import (
+    FLOATS,
     as_generator,
     classes_and_labels,
     classes_of_stream,
@@ -17,9 +15,9 @@ from cuelearn.core.checks import (
     labels_within,
     warn_if_sorted,
 )
-from cuelearn.core.estimator import Estimator, StrOptions, load, parameters, validated
+from cuelearn.core.estimator import ScoreClassifier, StrOptions, load, parameters, validated
 from cuelearn.core.losses import margins
-from cuelearn.core.progress import progress
+from cuelearn.core.progress import History, progress
 from cuelearn.core.samples import validate_samples
 from cuelearn.core.weights import visit_weights
 from cuelearn.kernels.bank import check_batch, indefinite_batch
@@ -38,6 +36,8 @@ from cuelearn.omcl.visits import N_UPDATES
 __all__ = ["CueLearner", "OnlineClassifier", "StrOptions", "documented", "load"]
 
 CHUNK = 256  # samples visited between two looks at the outside world: history, callback, progress
+
+COLUMNS = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error"]
 
 documented = functools.partial(
     docs.documented,
@@ -131,7 +131,7 @@ class Record:
 
 
 @parameters
-class OnlineClassifier(ClassifierMixin, Estimator):
+class OnlineClassifier(ScoreClassifier):
     """Base of the online learners.
 
     Subclasses implement ``_open(X, n_classes)`` (start anew; X is the first batch, checked), ``_observe(X,
@@ -179,23 +179,22 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         X, labels, weights = self._admit_all(X, y, sample_weight)
         warn_if_sorted(self, labels)
         rng = as_generator(self.random_state)
-        rows, begun = [], time.perf_counter()
-        total = labels.size * self.n_epochs
+        history, total = History(COLUMNS), labels.size * self.n_epochs
         name = type(self).__name__
         with progress(name=name, total=total, unit="sample", verbose=self.verbose) as bar:
             for epoch, part in self._batches(labels.size, rng):
                 self._learn(self._rows_of(X, part), labels[part], weights[part])
                 bar.update(labels[part].size)
-                seconds, error = time.perf_counter() - begun, self.n_mistakes_ / self.n_seen_
-                counts = (self.n_updates_, self._n_support())
-                rows.append((self.n_seen_, epoch, seconds, *counts, error))
+                history.pause()
+                counts = {"n_updates": self.n_updates_, "n_support": self._n_support()}
+                error = self.n_mistakes_ / self.n_seen_
+                history.add(step=self.n_seen_, epoch=epoch, online_error=error, **counts)
                 if self.callback is not None:
-                    paused = time.perf_counter()
-                    self._publish(rows)
+                    self.history_ = history.frame()
                     if self.callback(self, self.n_seen_):
                         break
-                    begun += time.perf_counter() - paused  # the clock of the history stops meanwhile
-        self._publish(rows)
+                history.go()
+        self.history_ = history.frame()
         return self
 
     @validated
@@ -227,10 +226,6 @@ class OnlineClassifier(ClassifierMixin, Estimator):
     def _rows_of(self, X, part, seen=0):
         """Part of X as `_observe` takes it; of precomputed kernels those with samples up to its own end."""
         return X[..., part, : seen + part.stop] if self._is_precomputed() else X[part]
-
-    def _publish(self, rows):
-        columns = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error"]
-        self.history_ = pd.DataFrame(rows, columns=columns)
 
     @documented
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -278,7 +273,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
     def _check_samples(self, X, y, first):
         """X and y as arrays: floating point, finite, of matching lengths."""
         if not self._is_precomputed():
-            options = {"dtype": [np.float64, np.float32], "reset": first, "order": "C"}
+            options = {"dtype": FLOATS, "reset": first, "order": "C"}
             X, y = validate_samples(self, X, y, used=lambda: self._used(first), **options)
             if first:  # later on, `labels_within` knows which labels there are
                 labels_of(self, y, len(y))
@@ -376,31 +371,12 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         check_is_fitted(self, "classes_")
         if self._is_precomputed():
             return self._check_precomputed(X)
-        options = {"dtype": [np.float64, np.float32], "reset": False, "order": "C"}
+        options = {"dtype": FLOATS, "reset": False, "order": "C"}
         X = validate_samples(self, as_frame(X), used=lambda: self._used(False), **options)
         return check_size(X, np.float64)
 
     def _class_scores(self, X):
         return self._scores(self._check_new(X))
-
-    def decision_function(self, X):
-        """Class scores of the averaged hypothesis, or of the last one with ``average=False``.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, n_features), or kernels with all samples seen in training
-
-        Returns
-        -------
-        ndarray, shape (n, n_classes); for two classes (n,), the second class's score minus the first's
-        """
-        scores = self._class_scores(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def predict(self, X):
-        """Class with the largest score, the first on ties; X as in `decision_function`."""
-        scores = self._class_scores(X)  # says so where there was no fit
-        return self.classes_[np.argmax(scores, axis=1)]
 
     # ------------------------------------------------------------ saving
 

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.lpbeta import NU_GRID, LPBeta, MarginProgram, solve_lp_beta
-from cuelearn.mkl.training import History
+from cuelearn.mkl.training import COLUMNS
 
 
 @pytest.fixture(scope="module")
@@ -339,7 +339,7 @@ def test_fitted_attributes(per_class, data):
     assert not model.dual_coefs_[unused].any() and not model.intercepts_[unused].any()
     assert 0.0 <= model.dual_gap_ < 1e-9 and model.converged_ is True and model.n_iter_ >= 1
     history = model.history_
-    assert list(history.columns) == list(History.COLUMNS)
+    assert list(history.columns) == COLUMNS
     assert history.stage.tolist() == ["outputs", "programme", "machines"]
     assert history.seconds.is_monotonic_increasing and history.seconds.min() > 0.0
     assert history.n_updates.tolist() == [45, 45, 45 + 3 * np.count_nonzero(~unused)]
