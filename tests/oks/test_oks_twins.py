@@ -1,12 +1,12 @@
 """The estimators and the compiled passes against their plain twins."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from oks_engine import State
+from oks_problems import signs
 from oks_twins import (
     Selection,
     make_data,
@@ -26,7 +26,6 @@ from sklearn.model_selection import train_test_split
 from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly
 from cuelearn.oks import OKS, OM1, SOM, MuTron, OKSRegret
 
-QUIET = {"verbose": False}
 LEFT, RIGHT, MIXED = slice(0, 3), [3, 4, 5], [5, 0, 2]
 # (name, kernel of the package, the plain one's name and arguments, columns)
 KERNELS = [
@@ -54,10 +53,6 @@ def triples():
 
 def recipes():
     return [(*plain, columns) for _, _, plain, columns in KERNELS]
-
-
-def signs(y):
-    return np.where(y == np.max(y), 1.0, -1.0)
 
 
 def same_predictors(model, predictors, tolerance=1e-9):
@@ -116,7 +111,7 @@ def test_oks_computed_and_precomputed(options, normalize):
     K, new_K = plain_stack(recipes(), X, X, normalize), plain_stack(recipes(), new, X, normalize)
     twin_options = {"delta": (0.5, 0.2), **options}
     twin = run_selection("oks", K, signs(y), seed=7, **twin_options)
-    common = dict(random_state=7, **QUIET, **options)
+    common = dict(random_state=7, **options)
     model = OKS(triples(), normalize=normalize, **common).fit(X, y)
     check(model, twin, new, new_K)
     assert model.best_kernel_ == KERNELS[model.best_index_][0]
@@ -140,7 +135,7 @@ def test_regret(loss, options):
     X, y = make_data(80, seed=5)
     new = make_data(25, seed=4)[0]
     K, new_K = plain_stack(recipes(), X, X), plain_stack(recipes(), new, X)
-    common = {"random_state": 11, "step": 0.05, **QUIET, **options}
+    common = {"random_state": 11, "step": 0.05, **options}
     run = {"seed": 11, "loss": loss, "delta": (0.5, 0.2), "step": 0.05, **options}
     weights = weights_of(80)
     twin = run_selection("regret", K, signs(y), weights=weights, **run)
@@ -157,10 +152,10 @@ def test_som(beta, delta):
     new = make_data(25, seed=4)[0]
     K, new_K = plain_stack(recipes(), X, X), plain_stack(recipes(), new, X)
     twin = run_selection("som", K, signs(y), seed=1, beta=beta, delta=delta)
-    model = SOM(triples(), beta=beta, delta=delta, random_state=1, **QUIET).fit(X, y)
+    model = SOM(triples(), beta=beta, delta=delta, random_state=1).fit(X, y)
     check(model, twin, new, new_K)
     assert {abs(c) for coef in model.dual_coef_ for c in coef} <= {0.0, 1.0, 2.0}  # no division by p
-    model = SOM("precomputed", beta=beta, delta=delta, random_state=1, **QUIET)
+    model = SOM("precomputed", beta=beta, delta=delta, random_state=1)
     check(model.fit(K, y), twin, new_K, new_K)
     weights = weights_of(90)
     twin = run_selection("som", K, signs(y), seed=1, beta=beta, delta=delta, weights=weights)
@@ -174,7 +169,7 @@ def test_om1(beta, options):
     new = make_data(40, seed=9)[0]
     K, new_K = plain_stack(recipes(), X, X), plain_stack(recipes(), new, X)
     orders, _ = plan(90, options.get("n_epochs", 1), options.get("shuffle", False), np.random.default_rng(2))
-    settings = {"beta": beta, "random_state": 2, **QUIET, **options}
+    settings = {"beta": beta, "random_state": 2, **options}
     plain = run_om1(K, signs(y), beta=beta, order=orders.ravel())
     weighted = run_om1(K, signs(y), beta=beta, order=orders.ravel(), factors=weights_of(90))
     for model, there, twin in (
@@ -196,34 +191,17 @@ def test_the_vote_is_not_its_members():
     """The vote of OM-1 errs at other visits than the best of its kernels, and no more often than the worst
     of them."""
     X, y = make_data(200, seed=8)
-    model = OM1(triples(), random_state=0, **QUIET).fit(X, y)
+    model = OM1(triples(), random_state=0).fit(X, y)
     own = model.mistakes_per_kernel_
     assert model.online_errors_.sum() < own.max()
     assert np.argmin(own) == np.argmax(model.kernel_probabilities_) == model.best_index_
     assert_allclose(model.kernel_probabilities_, normalized(np.log(0.8) * own), atol=1e-12)
 
 
-def test_columns_of_a_data_frame():
-    X, y = make_data(60, seed=3)
-    names = list("abcdef")
-    frame = pd.DataFrame(X, columns=names)
-    index = np.arange(6)
-    named = [(n, k, [names[c] for c in index[columns]]) for n, k, columns in triples()]
-    by_name, by_number = (
-        OKS(t, random_state=0, **QUIET).fit(data, y) for t, data in ((named, frame), (triples(), X))
-    )
-    assert_array_equal(by_name.decision_function(frame), by_number.decision_function(X))
-    assert_array_equal(by_name.drawn_, by_number.drawn_)
-    with pytest.raises(ValueError, match="feature names should match"):
-        by_name.predict(frame[names[::-1]])
-    single = OKS(triples(), random_state=0, **QUIET).fit(X.astype(np.float32), y)
-    assert np.mean(single.drawn_ == by_number.drawn_) > 0.95
-
-
 @pytest.mark.parametrize("cls, rule", [(OKS, "oks"), (OKSRegret, "regret")])
 def test_a_fit_is_replayed_from_its_visits_and_draws(cls, rule):
     X, y = make_data(60, seed=3)
-    model = cls(triples(), eta=0.05, delta=0.3, random_state=np.random.default_rng(), verbose=False).fit(X, y)
+    model = cls(triples(), eta=0.05, delta=0.3, random_state=np.random.default_rng()).fit(X, y)
     step = 1.0 if rule == "oks" else np.sqrt(0.3 / (len(KERNELS) * 120))
     twin = Selection(rule, plain_stack(recipes(), X, X), signs(y))
     for i, j in zip(model.visits_, model.drawn_, strict=True):
@@ -244,13 +222,13 @@ def test_scale_by_the_rule_of_the_mean():
         ("b", Chi2(factor=0.5), [3, 4, 5], "chi2"),
         ("c", ExpDistance("cityblock"), slice(None), "cityblock"),
     ]
-    model = OKS([c[:3] for c in chosen], random_state=0, **QUIET).fit(X, y)
+    model = OKS([c[:3] for c in chosen], random_state=0).fit(X, y)
     plain = [(metric, {"factor": getattr(k, "factor", 1.0)}, columns) for _, k, columns, metric in chosen]
     twin = run_selection("oks", plain_stack(plain, X, X), signs(y), seed=0, delta=(0.5, 0.2))
     assert_array_equal(model.drawn_, twin.drawn)
     wanted = outputs(plain_stack(plain, new, X), twin.predictors)[model.best_index_]
     assert_allclose(model.decision_function(new), wanted, atol=1e-5 * np.abs(wanted).max())
-    default = OKS(random_state=0, **QUIET).fit(X, y)
+    default = OKS(random_state=0).fit(X, y)
     K = plain_kernel("sqeuclidean", X, X, X)
     twin = perceptron(K, signs(y), run_selection("oks", K[None], signs(y), seed=0, eta=1.0).order)
     assert_array_equal(default.online_errors_, twin.mistakes)
@@ -281,7 +259,7 @@ def test_mutron(options, weights):
     accuracy = [np.average((s > 0.0) == (y[held] == 1), weights=counts[held]) for s in scores]
     best = int(np.argmax(accuracy))
     wanted = outputs(new_K[[best]], [twins[best].predictor])[0]
-    common = {"random_state": 3, **QUIET, **options}
+    common = {"random_state": 3, **options}
     for n_jobs in (None, 2):
         for model, there in (
             (MuTron(triples(), n_jobs=n_jobs, **common).fit(X, y, weights), new),
@@ -298,31 +276,9 @@ def test_mutron(options, weights):
             assert_allclose(model.decision_function(there), wanted, atol=1e-9)
 
 
-@pytest.mark.parametrize("cls", [OKS, OKSRegret, SOM, OM1])
-def test_streams_with_weights(cls):
-    """Batches as one pass, weights of 1 as none, and a batch that is refused leaves no trace."""
-    X, y = make_data(60, seed=3)
-    options = {"random_state": 0, "one_vs_rest": False, **QUIET}
-    given = weights_of(60)
-    whole, parts, ones, plain = (cls(triples(), **options) for _ in range(4))
-    whole.partial_fit(X, y, [0, 1], given)
-    for rows in (slice(0, 7), slice(7, 40), slice(40, 60)):
-        parts.partial_fit(X[rows], y[rows], classes=[0, 1], sample_weight=given[rows])
-    assert_array_equal(parts.decision_function(X), whole.decision_function(X))
-    plain.partial_fit(X, y, [0, 1])
-    ones.partial_fit(X, y, [0, 1], np.ones(60))
-    assert_array_equal(ones.decision_function(X), plain.decision_function(X))
-    assert np.any(plain.decision_function(X) != whole.decision_function(X))
-    for bad in (np.ones(59), -given):
-        with pytest.raises(ValueError, match="(?i)sample.weight"):
-            ones.partial_fit(X, y, sample_weight=bad)
-    assert_array_equal(ones.decision_function(X), plain.decision_function(X))
-    assert all(given[i] > 0.0 for support in whole.support_ for i in support)
-
-
 def test_mutron_needs_weight_among_what_it_holds_back():
     X, y = make_data(60, seed=3)
-    model = MuTron(triples(), validation=np.arange(5), **QUIET)
+    model = MuTron(triples(), validation=np.arange(5))
     with pytest.raises(ValueError, match="validation must have a sample with sample_weight > 0"):
         model.fit(X, y, np.arange(60) >= 5)
 
@@ -333,12 +289,12 @@ def test_an_output_of_0_is_the_first_class():
     K, y = make_stack(60, 2, seed=1)
     K[0] = 0.0
     y = np.where(np.arange(60) % 3 == 0, 1, 0)
-    model = MuTron("precomputed", random_state=0, **QUIET).fit(K, y)
+    model = MuTron("precomputed", random_state=0).fit(K, y)
     seed = int(np.random.default_rng(0).integers(2**31 - 1))
     held = train_test_split(np.arange(60), test_size=6, stratify=y, random_state=seed)[1]
     assert model.validation_accuracy_[0] == np.mean(y[held] == 0) == pytest.approx(4 / 6)
     for cls in (OKS, SOM, OM1, MuTron):
-        model = cls("precomputed", random_state=0, **QUIET).fit(K[:1], np.array(["yes", "zero"])[y])
+        model = cls("precomputed", random_state=0).fit(K[:1], np.array(["yes", "zero"])[y])
         assert_array_equal(model.decision_function(K[:1]), np.zeros(60))
         assert set(model.predict(K[:1])) == {"yes"}
 
@@ -346,7 +302,7 @@ def test_an_output_of_0_is_the_first_class():
 def test_mutron_takes_the_first_of_equals():
     X, y = make_data(80, seed=10)
     copies = [(str(c), RBF(scale=2.0), slice(None)) for c in range(4)]
-    model = MuTron([("none", Linear(), [0]), *copies], random_state=0, **QUIET).fit(X, y)
+    model = MuTron([("none", Linear(), [0]), *copies], random_state=0).fit(X, y)
     assert model.validation_accuracy_[1:].min() == model.validation_accuracy_.max()
     assert model.best_index_ == int(np.argmax(model.validation_accuracy_)) <= 1
 

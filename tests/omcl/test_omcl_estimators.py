@@ -1,11 +1,9 @@
 """The estimators as scikit-learn's users meet them."""
 
-import copy
 import re
-import warnings
+import tracemalloc
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from omcl_twins import make_stream
@@ -34,13 +32,11 @@ LINEAR = [PassiveAggressive, OnlineGradientDescent]
 MULTI = [OMCL, Vote]
 ALL = [*KERNEL, *LINEAR, *MULTI, Flat]
 
-COLUMNS = ["height", "width", "red", "green", "fine", "coarse"]
 CUES = [
     ("shape", ProjectronPlusPlus(RBF(scale=1.0), eta=0.3), [0, 1]),
     ("colour", KernelPerceptron(Chi2(scale=0.5)), slice(2, 4)),
     ("texture", PassiveAggressive(0.5), [4, 5]),
 ]
-NAMED = [(name, learner, COLUMNS[2 * j : 2 * j + 2]) for j, (name, learner, _) in enumerate(CUES)]
 
 
 def data(n=150, seed=0, n_classes=3):
@@ -55,7 +51,7 @@ def make(cls, **options):
         options.setdefault("kernel", RBF(scale=1.0))
     if cls is Flat:
         options.setdefault("learner", ProjectronPlusPlus(RBF(scale=1.0)))
-    return cls(verbose=False, **options)
+    return cls(**options)
 
 
 # ------------------------------------------------------------------ scikit-learn
@@ -89,78 +85,24 @@ def test_parameters_of_a_cue():
 
 def test_grid_search():
     X, y = data(240)
-    search = GridSearchCV(
-        make(OMCL),
-        {"integrator": [PassiveAggressive()], "integrator__C": [1e-3, 0.1, 1.0], "shape__eta": [0.1, 1.4]},
-        cv=3,
-    )
-    search.fit(X, y)
+    grid = {"integrator": [PassiveAggressive()], "integrator__C": [1e-3, 1.0], "shape__eta": [0.1, 1.4]}
+    search = GridSearchCV(make(OMCL), grid, cv=3).fit(X, y)
     assert search.best_score_ > 0.8
     assert search.best_estimator_.cues[0][1].eta == search.best_params_["shape__eta"]
     assert len(set(np.round(search.cv_results_["mean_test_score"], 6))) > 1
-    search = GridSearchCV(
-        make_pipeline(MinMaxScaler(clip=True), make(Vote)), {"vote__shape__eta": [0.1, 0.5]}, cv=3
-    ).fit(X, y)
-    assert search.best_score_ > 0.6
-    search = GridSearchCV(make(Flat), {"learner__eta": [0.1, 1.4], "scale": ["none", "deviation"]}, cv=3)
-    search.fit(X, y)
+    pipeline = make_pipeline(MinMaxScaler(clip=True), make(Vote))
+    assert GridSearchCV(pipeline, {"vote__shape__eta": [0.1, 0.5]}, cv=3).fit(X, y).best_score_ > 0.6
+    grid = {"learner__eta": [0.1, 1.4], "scale": ["none", "deviation"]}
+    search = GridSearchCV(make(Flat), grid, cv=3).fit(X, y)
     assert search.best_params_["learner__eta"] == 0.1 and search.best_score_ > 0.8
 
 
-@pytest.mark.parametrize("cls", [OMCL, Vote])
-def test_data_frames_with_named_columns(cls):
-    X, y = data()
-    frame = pd.DataFrame(X, columns=COLUMNS)
-    by_name, by_number = make(cls, cues=NAMED).fit(frame, y), make(cls).fit(X, y)
-    assert list(by_name.feature_names_in_) == COLUMNS
-    assert_array_equal(by_name.decision_function(frame), by_number.decision_function(X))
-    with pytest.raises(ValueError, match="feature names should match"):
-        by_name.predict(frame[COLUMNS[::-1]])
-    parts = make(cls, cues=NAMED)
-    for start in range(0, 150, 50):
-        parts.partial_fit(frame[start : start + 50], y[start : start + 50], classes=[0, 1, 2])
-    assert_array_equal(parts.online_errors_, by_number.online_errors_)
-    mask = [True, True, False, False, False, False]
-    forms = [
-        ("shape", CUES[0][1], mask),
-        ("colour", CUES[1][1], lambda X: [2, 3]),
-        ("texture", CUES[2][1], [-2, -1]),
-    ]
-    assert_array_equal(make(cls, cues=forms).fit(X, y).decision_function(X), by_number.decision_function(X))
+# ------------------------------------------------------------------ passes and records
 
 
-# ------------------------------------------------------------------ learning in parts
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        np.array([3, 5, 9]),
-        np.array(["ant", "bee", "cat"]),
-        np.array(["x", "y", "z"], dtype=object),
-        np.array([False, True]),
-    ],
-)
-@pytest.mark.parametrize("cls", ALL)
-def test_one_by_one_is_fit(cls, labels):
-    X, y = data(300, n_classes=len(labels))
-    whole, parts = make(cls).fit(X, labels[y]), make(cls)
-    for t in range(300):
-        assert parts.partial_fit(X[t : t + 1], labels[y[t : t + 1]], classes=labels) is parts
-    assert_array_equal(parts.online_errors_, whole.online_errors_)
-    assert_array_equal(parts.support_sizes_, whole.support_sizes_)
-    assert_allclose(parts.online_losses_, whole.online_losses_, atol=1e-12)
-    assert_array_equal(parts.predict(X), whole.predict(X))
-    assert_allclose(parts.decision_function(X), whole.decision_function(X), atol=1e-12)
-    assert parts.predict(X).dtype == labels.dtype and not hasattr(parts, "history_")
-    assert whole.decision_function(X).shape == ((300,) if len(labels) == 2 else (300, len(labels)))
-
-
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", [ProjectronPlusPlus, OMCL])
 def test_large_batches_cost_no_more_memory(cls):
     """A batch is visited in parts: no matrix of its length squared appears."""
-    import tracemalloc
-
     X, y = data(6000)
     make(cls).partial_fit(X[:300], y[:300], classes=[0, 1, 2])
     model = make(cls)
@@ -172,16 +114,7 @@ def test_large_batches_cost_no_more_memory(cls):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("cls", ALL)
-def test_fit_forgets(cls):
-    X, y = data()
-    model = make(cls).fit(*data(seed=5)).fit(X, y)
-    assert_array_equal(model.decision_function(X), make(cls).fit(X, y).decision_function(X))
-    model.partial_fit(X, y)
-    assert model.n_seen_ == 300 and model.online_errors_.size == 300
-
-
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", [Projectron, OMCL])
 def test_epochs_and_permutations(cls):
     X, y = data()
     ordered = make(cls).fit(X, y)
@@ -199,12 +132,11 @@ def test_epochs_and_permutations(cls):
 def test_records(cls):
     X, y = data(600)
     seen = []
-    model = make(
-        cls,
-        callback=lambda estimator, step: (
-            seen.append((step, estimator.n_seen_, len(estimator.history_))) and None
-        ),
-    ).fit(X, y)
+
+    def watch(estimator, step):
+        seen.append((step, estimator.n_seen_, len(estimator.history_)))
+
+    model = make(cls, callback=watch).fit(X, y)
     assert seen == [(256, 256, 1), (512, 512, 2), (600, 600, 3)]
     history = model.history_
     assert list(history.columns) == ["step", "epoch", "seconds", "n_updates", "n_support", "online_error"]
@@ -216,9 +148,7 @@ def test_records(cls):
     assert history.n_updates.iloc[-1] == model.n_updates_
     assert model.n_mistakes_ == model.online_errors_.sum()
     assert model.cumulative_loss_ == pytest.approx(model.online_losses_.sum())
-    assert np.all(model.online_losses_[model.online_errors_] >= 1.0)
-    assert np.all(model.online_losses_[~model.online_errors_] < 1.0)
-
+    assert_array_equal(model.online_losses_ >= 1.0, model.online_errors_)
     stopped = make(cls, callback=lambda estimator, step: step >= 512, n_epochs=3).fit(X, y)
     assert stopped.n_seen_ == 512 and len(stopped.history_) == 2
     silent = make(cls, record=False).fit(X, y)
@@ -274,27 +204,19 @@ def test_the_mean_rule_takes_the_first_batch():
 # ------------------------------------------------------------------ bad input: one clear sentence each
 
 
-def refused(call, error, match):
-    with pytest.raises(error, match=match):
-        call()
-
-
 FACES = r"cues must be a non-empty list of \(name, learner, columns\)"
 MAPS = r"cues must be None or a non-empty list of \(name, kernel, columns\)"
+ONE_BATCH = "from the first batch, which must hold at least 2 samples .* give gamma or scale as a number"
 PERCEPTRON, GIVEN = KernelPerceptron(), KernelPerceptron("precomputed")
 REFUSED = [
     (Projectron(RBF(scale=1.0), eta=-0.1), "'eta' parameter of Projectron must be a float .* Got -0.1"),
-    (ProjectronPlusPlus(eta="big"), "'eta' parameter of ProjectronPlusPlus must be .* Got 'big'"),
-    (ProjectronPlusPlus(eta=np.nan), "'eta' parameter of ProjectronPlusPlus must be .* Got nan"),
-    (KernelPerceptron("gaus"), "'kernel' parameter of KernelPerceptron must be a kernel .* Got 'gaus'"),
     (KernelPerceptron(Precomputed()), "kernel must be computed from X here"),
     (KernelPerceptron(ExpDistance("precomputed")), "kernel must be computed from X here"),
+    (KernelPerceptron(RBF), "'kernel' parameter of KernelPerceptron must be .* Got <class"),
     (PassiveAggressive(0.0), "'C' parameter of PassiveAggressive must be .* Got 0.0"),
     (PassiveAggressive(-np.inf), "'C' parameter of PassiveAggressive must be .* Got -inf"),
-    (PassiveAggressive("1"), "'C' parameter of PassiveAggressive must be .* Got '1'"),
     (OnlineGradientDescent(-1), "'step' parameter of OnlineGradientDescent must be .* Got -1"),
     (OMCL([]), FACES),
-    (OMCL(CUES[0]), "'cues' parameter of OMCL must be an instance of 'list' or None"),
     (OMCL([("a", PERCEPTRON)]), FACES),
     (OMCL([*CUES[:2], CUES[0]]), r"cues must have different names, got \['shape', 'colour', 'shape'\]"),
     (OMCL([("average", PERCEPTRON, [0])]), "other than this estimator's parameters, got 'average'"),
@@ -305,7 +227,9 @@ REFUSED = [
     (OMCL([("a", Projectron(eta=-1), [0])]), "'eta' parameter of Projectron must be"),
     (OMCL(CUES, GIVEN, average=False), "integrator must compute its kernel from the scores"),
     (OMCL([("a", GIVEN, 0), CUES[1]]), "either all learners or none may have kernel='precomputed'"),
-    (Flat(scale="mean"), "'scale' parameter of Flat must be a str among .* Got 'mean'"),
+    (OMCL([("a", RBF(), [0])]), "cues: the learner of 'a' must have partial_fit, RBF has not"),
+    (OMCL([("a", MinMaxScaler(), [0])]), "must have decision_function or predict_proba, MinMaxScaler has"),
+    (OMCL(CUES, SVC()), "'integrator' parameter of OMCL must be .*'partial_fit'"),
     (Flat(cues=[("a", RBF(), [0])], scale="deviation"), "cues must be None where scale is set"),
     (Flat(PassiveAggressive(), cues=[("a", RBF(), [0])]), "cues must be None where scale is set"),
     (Flat(cues=[]), MAPS),
@@ -313,147 +237,51 @@ REFUSED = [
     (Flat(cues=[("a", RBF(), [0]), ("a", RBF(), [1])]), "cues must have different names"),
     (Flat(cues=[("a", "gaus", [0])]), "a kernel's name must be one of"),
     (Flat(cues=[("a", RBF(), [7])]), "cue 'a': column 7 is not in X"),
-]
-REFUSED_TYPES = [
-    (KernelPerceptron(3), "'kernel' parameter of KernelPerceptron must be .* Got 3"),
-    (KernelPerceptron(RBF), "'kernel' parameter of KernelPerceptron must be .* Got <class"),
-    (OMCL([("a", RBF(), [0])]), "cues: the learner of 'a' must have partial_fit, RBF has not"),
-    (OMCL([("a", SVC(), [0])]), "cues: the learner of 'a' must have partial_fit, SVC has not"),
-    (
-        OMCL([("a", MinMaxScaler(), [0])]),
-        "'a' must have decision_function or predict_proba, MinMaxScaler has",
-    ),
-    (OMCL(CUES, SVC()), "'integrator' parameter of OMCL must be .*'partial_fit'"),
     (Flat(SGDClassifier()), "'learner' parameter of Flat must be .*CueLearner"),
-    (Flat(OMCL()), "'learner' parameter of Flat must be .*CueLearner"),
 ]
 
 
-@pytest.mark.parametrize("model, match", REFUSED + REFUSED_TYPES)
+@pytest.mark.parametrize("model, match", REFUSED)
 def test_bad_parameters(model, match):
     X, y = data()
-    error = TypeError if (model, match) in REFUSED_TYPES else ValueError
-    refused(lambda: model.fit(X, y), error, match)
-    refused(lambda: model.partial_fit(X, y, classes=[0, 1, 2]), error, match)
+    for call in (lambda: model.fit(X, y), lambda: model.partial_fit(X, y, classes=[0, 1, 2])):
+        with pytest.raises((ValueError, TypeError), match=match):
+            call()
     assert not hasattr(model, "classes_")
 
 
-def test_negative_entries_and_single_samples():
+ONE_CUE = [("a", KernelPerceptron(RBF(scale=1.0)), [0])]
+FROM_THE_FIRST = [
+    PERCEPTRON,
+    OMCL([("a", PERCEPTRON, [0])]),
+    Flat(),
+    Flat(cues=[("a", RBF(), [0])]),
+    OMCL(),
+    Vote(),
+]
+
+
+@pytest.mark.parametrize("model", [*FROM_THE_FIRST, OMCL(ONE_CUE, KernelPerceptron(), average=False)])
+def test_a_scale_of_one_sample_is_refused(model):
+    X, y = data()
+    with pytest.raises(ValueError, match=ONE_BATCH):
+        model.partial_fit(X[:1], y[:1], classes=[0, 1, 2])
+    assert not hasattr(model, "classes_")
+
+
+@pytest.mark.parametrize("kernel", [Chi2(), ExpDistance("chi2", scale=1.0)])
+def test_negative_entries(kernel):
     X, y = data()
     bad = X.copy()
     bad[3, 2] = -0.1
-    for kernel in (Chi2(), Chi2(scale=1.0), ExpDistance("chi2", scale=1.0)):
-        models = [
-            KernelPerceptron(kernel),
-            OMCL([("a", KernelPerceptron(RBF(scale=1.0)), [0]), ("b", KernelPerceptron(kernel), [2])]),
-        ]
-        for model in (*models, Flat(KernelPerceptron(kernel)), Flat(cues=[("a", kernel, [2])])):
-            model.set_params(verbose=False)
-            refused(lambda model=model: model.fit(bad, y), ValueError, "negative")
-            assert not hasattr(model, "classes_")
-            model.fit(X, y)
-            for call in (model.predict, model.decision_function):
-                match = "X must not be negative for a chi-squared kernel"
-                refused(lambda call=call: call(bad), ValueError, match)
-    models = [
-        KernelPerceptron(RBF()),
-        OMCL([("a", KernelPerceptron(), [0])]),
-        Flat(),
-        Flat(cues=[("a", RBF(), [0])]),
-        OMCL(),
-        Vote(),
-    ]
-    for model in models:
-        refused(
-            lambda model=model: model.partial_fit(X[:1], y[:1], classes=[0, 1, 2]),
-            ValueError,
-            "takes its scale from the first batch, which must hold at least 2 samples .* give gamma or scale "
-            "as a number",
-        )
+    cues = [*ONE_CUE, ("b", KernelPerceptron(kernel), [2])]
+    learner = KernelPerceptron(kernel)
+    for model in (learner, OMCL(cues), Flat(learner), Flat(cues=[("a", kernel, [2])])):
+        with pytest.raises(ValueError, match="negative"):
+            model.fit(bad, y)
         assert not hasattr(model, "classes_")
-    second = OMCL([("a", KernelPerceptron(RBF(scale=1.0)), [0])], KernelPerceptron(), average=False)
-    match = "takes its scale from the first batch"
-    refused(lambda: second.partial_fit(X[:1], y[:1], classes=[0, 1, 2]), ValueError, match)
-    assert not hasattr(second, "classes_")
-
-
-@pytest.mark.parametrize("cls", ALL)
-def test_bad_classes(cls):
-    X, y = data()
-    for classes, match in (
-        (None, "classes must be given at the first call of partial_fit"),
-        ([1], "classes must hold at least 2 classes, got 1"),
-        ([0, 1], r"y holds labels outside classes: \[2\]"),
-        (["a", "b"], "y holds labels outside classes: .*0, 1, 2"),
-    ):
-        refused(lambda c=classes: make(cls).partial_fit(X, y, classes=c), ValueError, match)
-    model = make(cls).partial_fit(X, y, classes=[0, 1, 2])
-    match = "classes must not change between calls of partial_fit"
-    refused(lambda: model.partial_fit(X, y, classes=[0, 1, 3]), ValueError, match)
-    refused(lambda: model.partial_fit(X, y + 1), ValueError, r"y holds labels outside classes: \[3\]")
-
-
-#: Longer than what they hold.
-BUFFERS = tuple(
-    "_held.mistake _held.loss _held.n_support ._held ._samples .coef .root .gram .delayed".split()
-)
-
-
-def frozen(model):
-    """All that has been learnt, to be compared."""
-    return copy.deepcopy(dict(vars(model).items()))
-
-
-def assert_same(one, other, path=""):
-    assert type(one) is type(other), path
-    if isinstance(one, dict):
-        assert one.keys() == other.keys(), path
-        for name in one:
-            assert_same(one[name], other[name], f"{path}.{name}")
-    elif isinstance(one, (list, tuple)):
-        assert len(one) == len(other), path
-        for number, (a, b) in enumerate(zip(one, other, strict=True)):
-            assert_same(a, b, f"{path}[{number}]")
-    elif isinstance(one, np.ndarray):
-        if not path.endswith(BUFFERS):
-            assert_array_equal(one, other, err_msg=path)
-    elif hasattr(one, "__dict__") and type(one).__module__.startswith("cuelearn"):
-        assert_same(vars(one), vars(other), path)
-
-
-@pytest.mark.parametrize("cls", ALL)
-def test_a_failed_partial_fit_changes_nothing(cls):
-    """Neither the model nor what it learns afterwards."""
-    X, y = data(300)
-    if cls is Flat:
-        options = {"learner": KernelPerceptron(Chi2(scale=1.0))}
-    else:
-        options = {} if cls not in KERNEL else {"kernel": Chi2(scale=1.0)}
-    model, sound = make(cls, **options), make(cls, **options)
-    for each in (model, sound):
-        each.partial_fit(X[:100], y[:100], classes=[0, 1, 2])
-    before = frozen(model)
-    scores = model.decision_function(X)
-    negative, missing = X[100:150].copy(), X[100:150].copy()
-    negative[40, 2], missing[40, 2] = -1.0, np.nan
-    attempts = [
-        lambda: model.partial_fit(missing, y[100:150]),
-        lambda: model.partial_fit(X[100:150], y[100:149]),
-        lambda: model.partial_fit(X[100:150], np.full(50, 7)),
-        lambda: model.partial_fit(X[100:150, :4], y[100:150]),
-        lambda: model.partial_fit(X[100:150], y[100:150], classes=[0, 1]),
-    ]
-    if cls not in LINEAR:
-        attempts.append(lambda: model.partial_fit(negative, y[100:150]))
-    for attempt in attempts:
-        with pytest.raises(ValueError):
-            attempt()
-        assert_same(frozen(model), before)
-        assert_array_equal(model.decision_function(X), scores)
-    for each in (model, sound):
-        each.partial_fit(X[100:], y[100:])
-    assert_array_equal(model.online_errors_, sound.online_errors_)
-    assert_array_equal(model.decision_function(X), sound.decision_function(X))
+        with pytest.raises(ValueError, match="X must not be negative for a chi-squared kernel"):
+            model.fit(X, y).predict(bad)
 
 
 # ------------------------------------------------------------------ precomputed kernels
@@ -463,42 +291,35 @@ def gram(X, Z):
     return np.exp(-((X[:, None] - Z[None]) ** 2).sum(axis=2))
 
 
-@pytest.mark.parametrize("cls", KERNEL)
-def test_precomputed_shapes(cls):
+def test_precomputed_shapes():
     X, y = data()
     K = gram(X, X)
-    model = make(cls, kernel="precomputed")
-    assert model.__sklearn_tags__().input_tags.pairwise
+    model = Projectron("precomputed")
     for bad, match in (
         (K[:, :149], r"X must have shape \(n, 0 \+ n\).*got \(150, 149\)"),
-        (np.hstack([K, K]), r"X must have shape \(n, 0 \+ n\).*got \(150, 300\)"),
         (np.stack([K, K]), r"X must have shape \(n, n_seen\) for precomputed .* \(2, 150, 150\)"),
-        (np.where(K == 1.0, np.nan, K), "X holds NaN"),
         (K[:149], "y must have one label per sample, 149, got 150"),
     ):
-        refused(lambda bad=bad: model.fit(bad, y), ValueError, match)
-        refused(lambda bad=bad: model.partial_fit(bad, y, classes=[0, 1, 2]), ValueError, match)
+        with pytest.raises(ValueError, match=match):
+            model.fit(bad, y)
+        with pytest.raises(ValueError, match=match):
+            model.partial_fit(bad, y, classes=[0, 1, 2])
         assert not hasattr(model, "classes_")
     for options in ({"n_epochs": 2}, {"shuffle": True}):
-        match = "n_epochs must be 1 and shuffle False with precomputed"
-        refused(lambda o=options: make(cls, kernel="precomputed", **o).fit(K, y), ValueError, match)
+        with pytest.raises(ValueError, match="n_epochs must be 1 and shuffle False with precomputed"):
+            Projectron("precomputed", **options).fit(K, y)
     model.partial_fit(K[:100, :100], y[:100], classes=[0, 1, 2])
-    refused(
-        lambda: model.partial_fit(K[100:, 100:], y[100:]),
-        ValueError,
-        r"X must have shape \(n, 100 \+ n\).*got \(50, 50\)",
-    )
-    refused(
-        lambda: model.predict(K[100:]),
-        ValueError,
-        r"X must have shape \(n, 100\), the kernel with all samples seen in training, got",
-    )
+    with pytest.raises(ValueError, match=r"X must have shape \(n, 100 \+ n\).*got \(50, 50\)"):
+        model.partial_fit(K[100:, 100:], y[100:])
+    with pytest.raises(ValueError, match=r"X must have shape \(n, 100\), the kernel with all samples seen"):
+        model.predict(K[100:])
     assert model.n_seen_ == 100
     model.partial_fit(K[100:], y[100:])
-    assert_array_equal(model.online_errors_, make(cls, kernel=RBF(scale=1.0)).fit(X, y).online_errors_)
-    refused(lambda: model.support_vectors_, AttributeError, "precomputed kernels have no support vectors")
+    assert_array_equal(model.online_errors_, Projectron(RBF(scale=1.0)).fit(X, y).online_errors_)
+    with pytest.raises(AttributeError, match="precomputed kernels have no support vectors"):
+        model.support_vectors_  # noqa: B018
     assert model.kernel_ == "precomputed"
-    lists = make(cls, kernel="precomputed").fit(K.tolist(), y.tolist())
+    lists = Projectron("precomputed").fit(K.tolist(), y.tolist())
     assert_array_equal(lists.online_errors_, model.online_errors_)
 
 
@@ -507,7 +328,6 @@ def test_precomputed_stacks():
     K = np.stack([gram(X[:, :3], X[:, :3]), gram(X[:, 3:], X[:, 3:])])
     cues = [("a", Projectron("precomputed"), 0), ("b", KernelPerceptron("precomputed"), 1)]
     for model in (OMCL(cues), Vote(cues), Flat(Projectron("precomputed"))):
-        model.set_params(verbose=False)
         tags = model.__sklearn_tags__().input_tags
         assert tags.three_d_array and not tags.two_d_array
         for bad, match in (
@@ -515,46 +335,50 @@ def test_precomputed_stacks():
             (K[:, :, :149], r"X must have shape \(.*n, 0 \+ n\)"),
             (K[:, :149], "y must have one label per sample, 149, got 150"),
         ):
-            refused(lambda m=model: m.fit(bad, y), ValueError, match)
+            with pytest.raises(ValueError, match=match):
+                model.fit(bad, y)
         assert not hasattr(model, "classes_")
         model.partial_fit(K[:, :100, :100], y[:100], classes=[0, 1, 2])
-        match = r"X must have shape \(.*n, 100 \+ n\)"
-        refused(lambda m=model: m.partial_fit(K[:, 100:, 100:], y[100:]), ValueError, match)
-        refused(lambda m=model: m.predict(K), ValueError, r"X must have shape \(n, 100\)")
+        with pytest.raises(ValueError, match=r"X must have shape \(.*n, 100 \+ n\)"):
+            model.partial_fit(K[:, 100:, 100:], y[100:])
+        with pytest.raises(ValueError, match=r"X must have shape \(n, 100\)"):
+            model.predict(K)
         model.partial_fit(K[:, 100:], y[100:])
         assert model.n_seen_ == 150 and model.score(K, y) > 0.8
-    match = "columns must be the number of a kernel below 2"
-    for bad, found in (([*cues[:1], (*cues[1][:2], 2)], r", got \[0, 2\]"), ([(*cues[0][:2], [0, 1])], "")):
-        refused(lambda: OMCL(bad).fit(K, y), ValueError, match + found)
+    for columns, given in ((2, r", got \[0, 2\]"), ([0, 1], "")):
+        with pytest.raises(ValueError, match="columns must be the number of a kernel below 2" + given):
+            OMCL([cues[0], ("b", GIVEN, columns)]).fit(K, y)
 
 
 # ------------------------------------------------------------------ degenerate streams
 
 
 @pytest.mark.parametrize("cls", ALL)
-@pytest.mark.parametrize("largest", [1e4, 1e14, 1e37, 1e150, 1e200, 1e300])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_sizes_of_X(cls, largest, dtype):
+def test_sizes_of_X(cls, dtype):
     """Scores are finite, or X is refused in words; whatever its type."""
-    X, y = data(30)
-    with np.errstate(over="ignore"):
-        X = (X * largest / X.max()).astype(dtype)
-    model = make(cls)
-    if np.isfinite(X).all():
+    unit, y = data(30)
+    for largest in (1e4, 1e14, 1e37, 1e150, 1e200, 1e300):
+        with np.errstate(over="ignore"):
+            X = (unit * largest / unit.max()).astype(dtype)
+        if not np.isfinite(X).all():
+            continue
+        model = make(cls)
         try:
             model.fit(X, y)
         except ValueError as error:
             assert largest > 1e15 and re.search("X must (hold no values beyond|be scaled)", str(error))
-        else:
-            assert np.isfinite(model.decision_function(X)).all()
-            if cls not in LINEAR and dtype == np.float32:  # what was learnt in single precision stays there
-                refused(lambda: model.decision_function(X * np.float64(1e140)), ValueError, "X must")
+            continue
+        assert np.isfinite(model.decision_function(X)).all()
+        if cls not in LINEAR and dtype == np.float32:  # what was learnt in single precision stays there
+            with pytest.raises(ValueError, match="X must"):
+                model.decision_function(X * np.float64(1e140))
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("cls", ALL)
 def test_degenerate_streams(cls):
-    """All samples equal, or all zero, or one of them again and again."""
+    """All samples equal, or all zero, or one of them again and again; two samples."""
     y = np.arange(60) % 3
     for X in (np.zeros((60, 6)), np.ones((60, 6)), np.tile([[0.0] * 6, [1.0] * 6], (30, 1))):
         model = make(cls).fit(X, y)
@@ -565,11 +389,4 @@ def test_degenerate_streams(cls):
             for kernel in (Linear(), Poly(degree=3), Chi2(scale=1.0), RBF()):
                 fitted = make(cls, kernel=kernel).fit(X, y)
                 assert np.isfinite(fitted.decision_function(X)).all()
-
-
-def test_two_samples():
-    for cls in ALL:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            model = make(cls).fit(np.eye(2, 6), [4, 2])
-            assert model.predict(np.eye(2, 6)).shape == (2,)
+    assert make(cls).fit(np.eye(2, 6), [4, 2]).predict(np.eye(2, 6)).shape == (2,)

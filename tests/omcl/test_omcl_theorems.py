@@ -16,7 +16,6 @@ from cuelearn.omcl import (
     ProjectronPlusPlus,
 )
 
-QUIET = {"verbose": False}
 FEW = settings(max_examples=12)
 SEEDS = st.integers(0, 10_000)
 STEPS = st.floats(1e-3, 10.0)
@@ -52,7 +51,7 @@ def test_theorem_3_1(seed, n_classes, step):
         ("c", PassiveAggressive(), [4, 5]),
         ("useless", KernelPerceptron(Linear()), [0]),
     ]
-    model = OMCL(cues, OnlineGradientDescent(step), average=False, **QUIET)
+    model = OMCL(cues, OnlineGradientDescent(step), average=False)
     S = []
     for t in range(y.size):
         S.append(recorded_scores(model, X[t : t + 1]) if t else np.zeros(4 * n_classes))
@@ -83,7 +82,7 @@ def test_regret_of_gradient_descent(seed, n_classes, step):
     """Against any u: here zero, random ones, and the hypothesis that it arrives at."""
     X, y = stream(seed, n_classes)
     rng = np.random.default_rng(seed)
-    model = OnlineGradientDescent(step, average=False, **QUIET).fit(X, y)
+    model = OnlineGradientDescent(step, average=False).fit(X, y)
     lossy = model.online_losses_ > 0.0
     for u in (
         np.zeros((n_classes, 6)),
@@ -99,7 +98,7 @@ def test_regret_of_gradient_descent(seed, n_classes, step):
 def test_bounds_of_passive_aggressive(seed, n_classes, C):
     """Crammer et al. (2006), lemma 1 and theorem 4, for the multiclass loss."""
     X, y = stream(seed, n_classes)
-    model = PassiveAggressive(C, average=False, **QUIET).fit(X, y)
+    model = PassiveAggressive(C, average=False).fit(X, y)
     losses, length_sq = model.online_losses_, (X**2).sum(axis=1)
     steps = np.minimum(C, np.divide(losses, 2.0 * length_sq, out=np.zeros(y.size), where=length_sq > 0.0))
     rng = np.random.default_rng(seed)
@@ -120,7 +119,7 @@ def test_bound_of_the_perceptron(seed, n_classes):
     (unit diagonal)."""
     X, y = stream(seed, n_classes)
     K = plain_kernel("rbf", X, X, scale=0.5)
-    model = KernelPerceptron("precomputed", average=False, **QUIET).fit(K, y)
+    model = KernelPerceptron("precomputed", average=False).fit(K, y)
     rng = np.random.default_rng(seed)
     wrong = np.flatnonzero(model.online_errors_)
     for u in (
@@ -143,7 +142,7 @@ def test_support_is_spread_out(seed, eta, plus):
     rng = np.random.default_rng(seed)
     X, y = rng.random((600, 1)), rng.integers(0, 3, 600)
     cls = ProjectronPlusPlus if plus else Projectron
-    model = cls(RBF(scale=0.05), eta=eta, **QUIET).fit(X, y)
+    model = cls(RBF(scale=0.05), eta=eta).fit(X, y)
     members = model.support_vectors_
     K = plain_kernel("rbf", members, members, scale=0.05)
     pivots = np.diag(np.linalg.cholesky(K)) ** 2  # squared distances from the span of the earlier members
@@ -157,5 +156,5 @@ def test_support_is_spread_out(seed, eta, plus):
 def test_an_eta_beyond_the_diameter_keeps_one_sample():
     X, y = make_stream(300, 6, 3, noise=1.0)
     for cls in (Projectron, ProjectronPlusPlus):
-        model = cls(RBF(scale=0.5), eta=np.sqrt(2.0) + 1e-9, **QUIET).fit(X, y)
+        model = cls(RBF(scale=0.5), eta=np.sqrt(2.0) + 1e-9).fit(X, y)
         assert model.support_.tolist() == [0]

@@ -16,7 +16,6 @@ from cuelearn.omcl import (
     ProjectronPlusPlus,
 )
 
-QUIET = {"verbose": False}
 CLASSES = {"perceptron": KernelPerceptron, "projectron": Projectron, "projectron++": ProjectronPlusPlus}
 # name -> (kernel of the package, arguments of the plain one, normalise)
 KERNELS = {
@@ -38,7 +37,7 @@ KERNELS = {
 
 def make(rule, kernel, eta=None, **options):
     eta = {} if rule == "perceptron" else {"eta": eta}
-    return CLASSES[rule](kernel, **eta, **QUIET, **options)
+    return CLASSES[rule](kernel, **eta, **options)
 
 
 def check(model, twin, tolerance=1e-9):
@@ -228,8 +227,8 @@ def test_an_inexact_inverse_is_computed_afresh():
 
 
 LINEAR = {
-    "pa": lambda C, **o: PassiveAggressive(C, **QUIET, **o),
-    "gradient": lambda C, **o: OnlineGradientDescent(C, **QUIET, **o),
+    "pa": lambda C, **o: PassiveAggressive(C, **o),
+    "gradient": lambda C, **o: OnlineGradientDescent(C, **o),
 }
 
 
@@ -261,7 +260,7 @@ def test_linear_learners(rule, C, n_classes, weights):
 
 def test_no_aggressiveness_is_infinite():
     X, y = make_stream(100, 4, 3)
-    models = [PassiveAggressive(C, **QUIET).fit(X, y) for C in (None, np.inf, 1e12)]
+    models = [PassiveAggressive(C).fit(X, y) for C in (None, np.inf, 1e12)]
     for model in models[1:]:
         assert_array_equal(model.coef_, models[0].coef_)
 
@@ -270,7 +269,7 @@ def test_no_aggressiveness_is_infinite():
 @pytest.mark.parametrize("C", [None, 1.0])
 def test_samples_of_zeros_change_nothing(C):
     X, y = np.zeros((5, 3)), [0, 1, 2, 0, 1]
-    model = PassiveAggressive(C, **QUIET).fit(X, y)
+    model = PassiveAggressive(C).fit(X, y)
     assert model.n_mistakes_ == 5 and model.n_updates_ == 0
     assert_array_equal(model.coef_, 0.0)
     model.partial_fit(np.full((2, 3), 1e-161), [1, 2])  # its square is not a normal number
@@ -284,7 +283,7 @@ def test_steps_of_pa():
     otherwise."""
     x = np.array([[0.6, 0.8]])
     for C, step in ((None, 0.5), (10.0, 0.5), (0.2, 0.2)):
-        model = PassiveAggressive(C, average=False, **QUIET).partial_fit(x, [1], classes=[0, 1, 2])
+        model = PassiveAggressive(C, average=False).partial_fit(x, [1], classes=[0, 1, 2])
         assert_allclose(model.coef_, np.outer([-step, step, 0.0], x[0]), atol=1e-15)
         margin = np.diff(model.coef_[[0, 1]] @ x[0])[0]
         assert margin == pytest.approx(min(1.0, 2 * step))
@@ -294,8 +293,7 @@ def test_steps_of_pa():
 
 
 @pytest.mark.parametrize(
-    "model",
-    [*(cls(**QUIET) for cls in CLASSES.values()), PassiveAggressive(**QUIET), OnlineGradientDescent(**QUIET)],
+    "model", [*(cls() for cls in CLASSES.values()), PassiveAggressive(), OnlineGradientDescent()]
 )
 def test_a_tie_is_a_mistake_against_the_first_wrong_class(model):
     """Before the first sample all scores are 0."""
@@ -325,11 +323,9 @@ def test_margin_errors_whose_gain_is_too_small_are_skipped():
     k = np.exp(-1.0)
     loss, delta = 1.0 - 2.0 * k, np.sqrt(2.0 * (1.0 - k * k))
     for eta, updates in ((0.99 * delta / loss, 1), (1.01 * delta / loss, 2), (0.0, 1)):
-        model = ProjectronPlusPlus(RBF(scale=1.0), eta=eta, average=False, **QUIET).partial_fit(
-            X, y, classes=[0, 1]
-        )
+        model = ProjectronPlusPlus(RBF(scale=1.0), eta=eta, average=False).partial_fit(X, y, classes=[0, 1])
         assert model.n_updates_ == updates
-    twice = ProjectronPlusPlus(Linear(), eta=0.0, normalize=False, average=False, **QUIET)
+    twice = ProjectronPlusPlus(Linear(), eta=0.0, normalize=False, average=False)
     twice.partial_fit([[1.0], [0.3]], y, classes=[0, 1])
     loss = 1.0 - 2.0 * 0.3
     step = min(loss / (2.0 * 0.09), 2.0 * loss / (2.0 * 0.09), 1.0)

@@ -1,0 +1,141 @@
+"""Learners with `partial_fit`: batches of any size, batches that are refused, models that learn on."""
+
+import numpy as np
+import pytest
+from estimators import ESTIMATORS, OF_SAMPLES, data, make
+from sklearn.exceptions import NotFittedError
+
+from cuelearn.core.estimator import load
+from cuelearn.kernels import RBF, Chi2
+from cuelearn.omcl import KernelPerceptron, PassiveAggressive, ProjectronPlusPlus
+
+#: All but OM2, whose batches bring kernels with all samples before: see test_mkl_partial_fit.py.
+ONLINE = [name for name in OF_SAMPLES if hasattr(ESTIMATORS[name], "partial_fit") and name != "OM2"]
+LINEAR = ("OnlineGradientDescent", "PassiveAggressive")  # which take negative entries
+DRAWING = ("OKS", "OKSRegret", "SOM")
+#: Scales in numbers: the mean of the first batch would depend on its size.
+SHAPE, COLOUR = RBF(scale=1.0), Chi2(scale=0.5)
+CUES = [("shape", SHAPE, [0, 1]), ("colour", COLOUR, slice(2, 4))]
+LEARNERS = [
+    ("shape", ProjectronPlusPlus(SHAPE, eta=0.3), [0, 1]),
+    ("colour", KernelPerceptron(COLOUR), slice(2, 4)),
+    ("texture", PassiveAggressive(0.5), [4, 5]),
+]
+OPTIONS = {
+    "OMCL": {"cues": LEARNERS},
+    "Vote": {"cues": LEARNERS},
+    "Flat": {"learner": ProjectronPlusPlus(COLOUR)},
+    **{name: {"kernel": COLOUR} for name in ("KernelPerceptron", "Projectron", "ProjectronPlusPlus")},
+    **{name: {} for name in LINEAR},
+    "OKS": {"kernels": CUES, "eta": 0.03},
+    "OKSRegret": {"kernels": CUES, "eta": 0.03, "step": 0.02},
+}
+CLASSES = {"classes": [0, 1, 2]}
+
+
+def learner(name):
+    """An instance of one pass in the given order, without defaults that depend on the number of visits."""
+    return make(name, n_epochs=1, shuffle=False, **OPTIONS.get(name, {"kernels": CUES}))
+
+
+def stream(n=150):
+    X, y = data("OMCL", n)
+    return X, np.where(np.arange(n) % 20 == 0, 0, y)
+
+
+def same(found, wanted, X):
+    np.testing.assert_allclose(
+        found.decision_function(X), wanted.decision_function(X), rtol=1e-12, atol=1e-12
+    )
+    np.testing.assert_array_equal(found.predict(X), wanted.predict(X))
+    np.testing.assert_array_equal(found.n_updates_, wanted.n_updates_)
+
+
+@pytest.mark.parametrize("labels", [["ant", "bee", "cat"], [False, True, True]], ids=["words", "two classes"])
+@pytest.mark.parametrize("size", [1, 7, 64])
+@pytest.mark.parametrize("name", ONLINE)
+def test_batches_of_any_size_are_one_pass(name, size, labels):
+    X, y = stream()
+    labels = np.array(labels)
+    y = labels[y]
+    weights = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 2.0], len(y))
+    for given in (None, weights):
+        whole = learner(name).fit(X, y, sample_weight=given)
+        parts = learner(name)
+        for start in range(0, len(y), size):
+            rows = slice(start, start + size)
+            part = None if given is None else given[rows]
+            assert parts.partial_fit(X[rows], y[rows], classes=labels, sample_weight=part) is parts
+        same(parts, whole, X)
+        np.testing.assert_array_equal(parts.online_errors_, whole.online_errors_)
+    ones = learner(name).fit(X, y, sample_weight=np.ones(len(y)))
+    same(ones, learner(name).fit(X, y), X)
+    assert np.any(ones.decision_function(X) != whole.decision_function(X))
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_fit_forgets_and_learning_goes_on(name):
+    X, y = stream()
+    whole = learner(name).fit(X, y)
+    parts = learner(name).fit(X[:90], y[:90]).partial_fit(X[90:], y[90:])
+    same(parts, whole, X)
+    same(parts.fit(X, y), whole, X)
+    np.testing.assert_array_equal(parts.online_errors_, whole.online_errors_)
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_a_refused_batch_leaves_no_trace(name):
+    """A new model stays unfitted; another learns afterwards what it would have learnt."""
+    X, y = stream()
+    for classes, match in (
+        (None, "classes must be given at the first call of partial_fit"),
+        ([1], "classes must hold at least 2 classes, got 1"),
+        ([0, 1], r"y holds labels outside classes: \[2\]"),
+        (["a", "b", "c"], "y holds labels outside classes: .*0, 1, 2"),
+    ):
+        model = learner(name)
+        with pytest.raises(ValueError, match=match):
+            model.partial_fit(X, y, classes=classes)
+        with pytest.raises(NotFittedError):
+            model.predict(X)
+    model, sound = (learner(name).partial_fit(X[:50], y[:50], **CLASSES) for _ in range(2))
+    X_new, y_new = X[50:100], y[50:100]
+    negative, missing = X_new.copy(), X_new.copy()
+    negative[40, 2] = -1.0
+    missing[40, 2] = np.nan
+    refused = [
+        (missing, y_new, {}, "NaN"),
+        (X_new, y_new[:49], {}, "inconsistent numbers"),
+        (X_new, y_new + 1, {}, r"y holds labels outside classes: \[3\]"),
+        (X_new[:, :4], y_new, {}, "features"),
+        (X_new, y_new, {"classes": [0, 1]}, "classes must not change between calls of partial_fit"),
+        (X_new, y_new, {"sample_weight": np.ones(49)}, "must hold 50 weights"),
+        (X_new, y_new, {"sample_weight": -np.ones(50)}, "[Nn]egative"),
+    ]
+    if name not in LINEAR:
+        refused.append((negative, y_new, {}, "negative"))
+    for bad, labels, options, match in refused:
+        with pytest.raises(ValueError, match=match):
+            model.partial_fit(bad, labels, **options)
+        same(model, sound, X)
+    for each in (model, sound):
+        each.partial_fit(X[50:], y[50:])
+    same(model, sound, X)
+    np.testing.assert_array_equal(model.online_errors_, sound.online_errors_)
+
+
+@pytest.mark.parametrize("labels", [[10, 20, 30], [False, True, True]], ids=["several", "two classes"])
+@pytest.mark.parametrize("name", ONLINE)
+def test_a_loaded_model_learns_on(name, labels, tmp_path):
+    """As another copy of it does, and where nothing is drawn as the saved one."""
+    X, y = stream()
+    y = np.array(labels)[y]
+    model = learner(name).fit(X[:90], y[:90])
+    model.save(tmp_path / "model")
+    copies = [load(tmp_path / "model") for _ in range(2)]
+    same(copies[0], model, X)
+    for each in (model, *copies):
+        each.partial_fit(X[90:], y[90:])
+    same(copies[1], copies[0], X)
+    if name not in DRAWING:
+        same(copies[0], model, X)
