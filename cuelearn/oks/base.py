@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, classes_of_stream, labels_of, labels_within, warn_if_sorted
-from cuelearn.core.estimator import SEQUENCE, Number, ScoreClassifier, load, parameters, validated
+from cuelearn.core.estimator import SEQUENCE, Number, ScoreClassifier, parameters, validated
 from cuelearn.core.progress import History, progress
 from cuelearn.core.samples import given_kernels, new_samples, training_samples
 from cuelearn.core.weights import visit_weights
@@ -34,7 +34,6 @@ __all__ = [
     "check_two_classes",
     "documented",
     "held_back",
-    "load",
     "of_learners",
     "signs_of",
 ]
@@ -147,8 +146,8 @@ class Result(NamedTuple):
 class Learner:
     """The state of one binary problem: a predictor and a weight for every kernel.
 
-    Subclasses implement ``visit(samples, order, targets, sample_weights, uniforms)``, which learns from some
-    samples in order and notes what happened; targets and weights are by sample, uniform numbers by visit.
+    Subclasses implement ``visit(samples, order, targets, sample_weights, uniforms)``, which learns from
+    samples in order; targets and weights are by sample, uniform numbers by visit.
     """
 
     #: What a saved model holds besides the predictors.
@@ -158,8 +157,8 @@ class Learner:
         m = kernels.kind.shape[0]
         self.kernels, self.rng = kernels, rng
         self.log_weights, self.q, self.p = np.zeros(m), np.full(m, 1.0 / m), np.full(m, 1.0 / m)
-        support, slot = np.zeros((m, 16), dtype=np.int64), np.full((m, 0), -1, dtype=np.int32)
-        self.predictors = Predictors(support, np.zeros((m, 16)), np.zeros(m, dtype=np.int64), slot)
+        support, count = np.zeros((m, 16), dtype=np.int64), np.zeros(m, dtype=np.int64)
+        self.predictors = Predictors(support, np.zeros((m, 16)), count)
         self.n_seen = self.n_updates = self.n_evaluations = self.n_mistakes = 0
         self._records = {}
 
@@ -184,18 +183,14 @@ class Learner:
 
     # ------------------------------------------------------------ storage of the predictors
 
-    def reserve(self, n_samples, n_visits):
-        """Room for samples numbered below `n_samples`, and for a new member at each visit."""
-        support, coef, count, slot = self.predictors
-        need = int(count.max()) + n_visits
-        if need > support.shape[1]:
-            more = max(need, 2 * support.shape[1]) - support.shape[1]
-            support, coef = np.pad(support, ((0, 0), (0, more))), np.pad(coef, ((0, 0), (0, more)))
-        if n_samples > slot.shape[1]:
-            grown = np.full((slot.shape[0], max(n_samples, 2 * slot.shape[1])), -1, dtype=np.int32)
-            grown[:, : slot.shape[1]] = slot
-            slot = grown
-        self.predictors = Predictors(support, coef, count, slot)
+    def reserve(self, n_visits):
+        """Room for a new member at each visit."""
+        support, coef, count = self.predictors
+        capacity = support.shape[1]
+        missing = int(count.max()) + n_visits - capacity
+        if missing > 0:
+            room = ((0, 0), (0, max(missing, capacity)))
+            self.predictors = Predictors(np.pad(support, room), np.pad(coef, room), count)
 
     def cut(self, rows):
         """Copies of what counts of `support` or `coef`, one array per kernel."""
@@ -205,14 +200,11 @@ class Learner:
         """Sorted numbers of all samples in any support."""
         return np.unique(np.concatenate(self.cut(self.predictors.support)))
 
-    def renumber(self, places, n_samples):
+    def renumber(self, places):
         """Samples get new numbers: `places[old]`."""
-        support, coef, count, _ = self.predictors
-        slot = np.full((support.shape[0], n_samples), -1, dtype=np.int32)
-        for j, c in enumerate(count):
-            support[j, :c] = places[support[j, :c]]
-            slot[j, support[j, :c]] = np.arange(c)
-        self.predictors = Predictors(support, coef, count, slot)
+        support, _, count = self.predictors
+        for row, c in zip(support, count, strict=True):
+            row[:c] = places[row[:c]]
 
     def outputs(self, here, held, kernels=None):
         """Predictions of the kernels of these numbers, or of all, shape (n, number of them)."""
@@ -262,7 +254,7 @@ class Learner:
         chunk = chunk or max(CHUNK, visited.size * n_epochs // 200)
         self.history, self.trail = History(COLUMNS), []
         for epoch, part, uniforms in self._chunks(visited, n_epochs, shuffle, chunk):
-            self.reserve(targets.size, part.size)
+            self.reserve(part.size)
             self.visit(samples, part, targets, sample_weights, uniforms)
             self.keep("visits", part.astype(np.min_scalar_type(targets.size)))
             self.history.pause()
@@ -299,23 +291,23 @@ class Learner:
 
     def state(self):
         """What has to be stored to go on from here."""
-        support, coef, count, _ = self.predictors
+        support, coef, count = self.predictors
         width = int(count.max(initial=0))
         predictors = {"support": support[:, :width], "coef": coef[:, :width], "count": count}
         return predictors | {name: getattr(self, name) for name in self.SAVED}
 
     def restore(self, state, n_samples):
-        """The inverse of `state`; ValueError for arrays of other shapes than its."""
+        """The inverse of `state`; ValueError for arrays of other shapes, or numbers of no sample."""
         m, width = self.q.size, state["support"].shape[-1]
         shapes = dict.fromkeys(("support", "coef"), (m, width))
         shapes |= dict.fromkeys(("count", "q", "p", "log_weights"), (m,))
-        counts = np.isin(state["count"], np.arange(width + 1)).all()
-        if not counts or any(state[name].shape != shape for name, shape in shapes.items()):
+        sound = np.isin(state["count"], np.arange(width + 1)).all()
+        sound = sound and np.isin(state["support"], np.arange(n_samples)).all()
+        if not sound or any(state[name].shape != shape for name, shape in shapes.items()):
             raise ValueError("predictors of different sizes")
         for name in self.SAVED:
             setattr(self, name, state[name])
-        self.predictors = Predictors(state["support"], state["coef"], state["count"], None)
-        self.renumber(np.arange(n_samples), n_samples)
+        self.predictors = Predictors(state["support"], state["coef"], state["count"])
 
 
 def check_two_classes(estimator, y):
@@ -342,8 +334,7 @@ def signs_of(labels, n_classes):
 def held_back(labels, share, rng, sample_weight=None):
     """Numbers of training and held-back samples, sorted, with every class in both; of those with weight.
 
-    `share` may also be the numbers of those held back. ValueError if it is neither in (0, 1) nor that, or
-    would leave a class without a training sample.
+    `share` may also be the numbers of those held back.
     """
     if np.ndim(share) == 1:
         kept = np.ones(len(labels), dtype=bool)
@@ -376,21 +367,20 @@ def held_back(labels, share, rng, sample_weight=None):
 def of_learners(get, doc, several=np.asarray):
     """A fitted attribute: what `get` gives of the learner of the one problem, or of every class's."""
 
-    def found(self):
+    def values_of(self):
         check_is_fitted(self, "classes_")
         values = [get(learner) for learner in self._learners]
         return values[0] if len(values) == 1 else several(values)
 
-    return property(found, doc=doc)
+    return property(values_of, doc=doc)
 
 
 @parameters
 class OnlineKernels(ScoreClassifier):
     """Base of the online learners of the chapter.
 
-    Subclasses have the parameters kernels, normalize, n_epochs, shuffle, one_vs_rest, n_jobs, random_state,
-    callback, verbose, and implement ``_learner(kernels, rng, n_rounds)`` (a fresh `Learner`) and
-    ``_decide(learner, here, held)`` (decision values of one binary problem).
+    Subclasses have the parameters n_epochs and shuffle too, and implement ``_learner(kernels, rng,
+    n_rounds)``, a fresh `Learner`, and ``_decide(learner, here, held)``, decision values of one problem.
     """
 
     _parameter_constraints = {
@@ -494,7 +484,7 @@ class OnlineKernels(ScoreClassifier):
         places = np.full(len(samples.data), -1)
         places[members] = np.arange(members.size)
         for learner in self._learners:
-            learner.renumber(places, members.size)
+            learner.renumber(places)
         self._held = Samples(samples.data[members], samples.scale[members], samples.stack)
         self._numbers = self._numbers[members]
 
@@ -651,7 +641,7 @@ class StreamingKernels(OnlineKernels):
         sample_weights = np.concatenate([np.zeros(held), sample_weights])
         for learner, targets in zip(self._learners, signs_of(labels, known.size), strict=True):
             targets = np.concatenate([np.zeros(held), targets])
-            learner.reserve(held + n, n)
+            learner.reserve(n)
             order, uniforms = np.arange(held, held + n), learner.rng.random(n)
             learner.visit(together, order, targets, sample_weights, uniforms)
             learner.keep("visits", seen + np.arange(n))

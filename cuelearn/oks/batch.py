@@ -36,8 +36,7 @@ C_GRID = tuple(2.0**k for k in range(-10, 11))
 documented = functools.partial(
     docs.documented,
     texts={
-        **TEXTS,
-        **{name: docs.TEXTS[name] for name in ("kernels", "dual_coef_", "support_", "sample_weight")},
+        **{name: TEXTS[name] for name in ("best_kernel_", "one_vs_rest")},
         "n_jobs": ("int or None", "Threads over the kernels; the bits do not depend on it."),
         "random_state": ("int, Generator or None", "Of the samples that are held back."),
         "validation": (
@@ -60,7 +59,6 @@ documented = functools.partial(
             "int",
             "Kernel values computed in training, n (n + 1) / 2 for a matrix; a selector's among them.",
         ),
-        "n_solved_": docs.TEXTS["n_solved_"],
         "seconds_": (
             "dict",
             "selection (`SelectedSVM`), kernels, tuning, training (sums over threads), total.",
@@ -146,10 +144,7 @@ SVM_STEPS, CHOICE_STEPS = 50_000, 300_000
 
 
 def draws_held_back(labels, share, rng, sample_weight=None):
-    """Splits (train, test) until enough samples were held back: of few, a single draw says little.
-
-    Only samples with weight are drawn.
-    """
+    """Splits (train, test) until enough samples were held back: of few, a single draw says little."""
     splits = [held_back(labels, share, rng, sample_weight)]
     if np.ndim(share) == 1:
         return splits
@@ -168,7 +163,7 @@ class CScores(NamedTuple):
 def scores_of_C(kernel, signs, C_values, splits, loss_weights=None, sample_weight=None):
     """`CScores` of SVMs with ascending C; NaN from the C on that libsvm cannot solve in the steps allowed.
 
-    The smallest C has scores in every case, if need be of the first splits. Weights have shape (n,).
+    The smallest C has scores in every case, if need be of the first splits.
     """
     accuracy, hinge = np.full((2, len(splits), len(C_values)), np.nan)
     squares = [np.ascontiguousarray(kernel[np.ix_(train, train)]) for train, _ in splits]
@@ -182,8 +177,7 @@ def scores_of_C(kernel, signs, C_values, splits, loss_weights=None, sample_weigh
             steps -= svm.n_iter
             n_solved += 1
             if not svm.converged and c > 0:
-                accuracy[:, c] = np.nan
-                hinge[:, c] = np.nan
+                accuracy[:, c] = hinge[:, c] = np.nan
                 break
             values = crosses[s][:, svm.support] @ svm.coef + svm.intercept
             counts = None if sample_weight is None else sample_weight[test]
@@ -276,14 +270,16 @@ class OneKernelSVM(KernelClassifier):
                 svm = fit_svc(kernel, targets[k], C, weights=problems[k][1], max_iter=most)
             converged = converged and svm.converged
             coef[svm.support, k], intercept[k] = svm.coef, svm.intercept
-        index, C = np.array([j for j, _ in chosen]), np.array([C for _, C in chosen])
-        weights, names = np.eye(self.bank_.n_kernels)[index], [self.bank_.names[j] for j in index]
-        self.best_index_, self.best_kernel_, self.C_ = index, names, C
+        index = np.array([j for j, _ in chosen])
+        weights = np.eye(self.bank_.n_kernels)[index]
+        self.best_index_ = index
+        self.best_kernel_ = [self.bank_.names[j] for j in index]
+        self.C_ = np.array([C for _, C in chosen])
         self.validation_accuracy_ = np.asarray(tables)
         if len(targets) == 1:  # the difference of both columns is the decision value
             coef, intercept, weights = two_columns(coef), two_columns(intercept), weights[0]
-            self.best_index_, self.best_kernel_, self.C_ = int(index[0]), names[0], float(C[0])
-            self.validation_accuracy_ = tables[0]
+            self.best_index_, self.best_kernel_ = int(index[0]), self.best_kernel_[0]
+            self.C_, self.validation_accuracy_ = float(self.C_[0]), tables[0]
         self._keep(coef, weights)
         self.intercept_ = intercept
         self.n_evaluations_, self.n_solved_ = spent.pop("values"), spent.pop("solved")
@@ -312,17 +308,17 @@ class OneKernelSVM(KernelClassifier):
     def _of_each_kernel(self, judge, spent):
         """``judge(kernel)`` of every kernel, in threads."""
 
-        def one(j):
-            mine = Counter()
-            kernel = self._kernel(j, mine)
-            with timed(mine, "tuning"):
-                return judge(kernel), mine
+        def judge_kernel(j):
+            own = Counter()
+            kernel = self._kernel(j, own)
+            with timed(own, "tuning"):
+                return judge(kernel), own
 
-        tasks = (delayed(one)(j) for j in range(self.bank_.n_kernels))
-        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
-        for _, mine in found:
-            spent.update(mine)
-        return [judged for judged, _ in found]
+        tasks = (delayed(judge_kernel)(j) for j in range(self.bank_.n_kernels))
+        results = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
+        for _, own in results:
+            spent.update(own)
+        return [judged for judged, _ in results]
 
     def _tune(self, best, problems, score, spent):
         """C for the kernel of each problem."""
@@ -366,7 +362,7 @@ class MuSVM(OneKernelSVM):
     ----------
     $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_
     validation_accuracy_ : ndarray, shape (n_kernels, number of C), or (n_classes, n_kernels, number of C)
-        Of equally accurate ones the smaller hinge loss on the held-back samples decides.
+        Of equally accurate ones the smaller hinge loss decides.
     $n_evaluations_ $n_solved_ $seconds_
 
     Notes

@@ -89,10 +89,10 @@ class MuTron(OnlineKernels):
     def _run(self, learner, samples, targets, sample_weights, watch, bar):
         train, test = held_back(targets, self.validation, learner.rng, sample_weights)
         stack = samples.stack[:, test] if not self._source.width else samples.stack
-        theirs = Samples(samples.data[test], samples.scale[test], stack)
+        tested = Samples(samples.data[test], samples.scale[test], stack)
         options = {"rows": train, "shuffle": self.shuffle, "watch": watch, "bar": bar}
         result = learner.run(samples, targets, self.n_epochs, sample_weights=sample_weights, **options)
-        right = np.where(learner.outputs(theirs, samples) > 0.0, 1.0, -1.0) == targets[test][:, None]
+        right = np.where(learner.outputs(tested, samples) > 0.0, 1.0, -1.0) == targets[test][:, None]
         learner.accuracy = np.average(right, axis=0, weights=sample_weights[test])
         return result
 

@@ -26,12 +26,11 @@ def committee_pass(
     mistakes,
     own_mistakes,
 ):
-    """Some kernels' Perceptrons learn from their own mistakes; a kernel that errs is discounted, the vote
-    predicts.
+    """The Perceptrons `members` learn from their own mistakes; a kernel that errs is discounted, the vote
+    predicts. Returns the numbers of updates and of kernel values.
 
-    `discount` is -log(beta). With 0 the weights stay: Perceptrons side by side. A sample of weight 0 changes
-    nothing. Written: `mistakes` of the vote at each visit, `own_mistakes` of each kernel. Returns the numbers
-    of updates and of kernel values.
+    `discount` is -log(beta). With 0 the weights stay: Perceptrons side by side. Written: `mistakes` of the
+    vote at each visit, `own_mistakes` of each kernel.
     """
     n_updates, n_evaluations = 0, 0
     for t in range(order.shape[0]):

@@ -27,30 +27,20 @@ class Kernels(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """What the kernels see of samples.
+    """What the kernels see of samples; what is not used is empty."""
 
-    `data` has shape (n, total width), each kernel's columns side by side; `scale` (n, n_kernels) holds
-    1/sqrt(k(x, x)) for kernels that are normalised, else 1; `stack` (n_kernels, n, n_train) holds given
-    kernel values. What is not used is empty.
-    """
-
-    data: np.ndarray
-    scale: np.ndarray
-    stack: np.ndarray
+    data: np.ndarray  # (n, total width): each kernel's columns side by side
+    scale: np.ndarray  # (n, n_kernels): 1/sqrt(k(x, x)) for kernels that are normalised, else 1
+    stack: np.ndarray  # (n_kernels, n, n_train): given kernel values
 
 
 class Predictors(NamedTuple):
     """One predictor per kernel: `support` and `coef` of shape (n_kernels, capacity), of which the first
-    `count[j]` count.
-
-    `slot` (n_kernels, n) says where a sample stands in a support, or -1: a sample that is updated twice keeps
-    one place.
-    """
+    `count[j]` count."""
 
     support: np.ndarray
     coef: np.ndarray
     count: np.ndarray
-    slot: np.ndarray
 
 
 class Weights(NamedTuple):
@@ -62,25 +52,18 @@ class Weights(NamedTuple):
 
 
 class Visits(NamedTuple):
-    """Samples in the order of the visits, with their targets and weights (by sample) and a random number in
-    [0, 1) for each visit. A sample of weight 0 changes nothing.
-
-    Written at each visit: the kernel drawn, whether the prediction was a mistake, and its loss.
-    """
+    """Samples in the order of the visits, and what is noted at each. A sample of weight 0 changes nothing."""
 
     order: np.ndarray
-    targets: np.ndarray
-    sample_weights: np.ndarray
-    uniforms: np.ndarray
-    drawn: np.ndarray
-    mistakes: np.ndarray
-    losses: np.ndarray
+    targets: np.ndarray  # by sample
+    sample_weights: np.ndarray  # by sample
+    uniforms: np.ndarray  # random numbers in [0, 1) by visit
+    drawn: np.ndarray  # written: the kernel drawn
+    mistakes: np.ndarray  # written: whether its prediction was one
+    losses: np.ndarray  # written: its loss
 
 
-SUMS = {"reassoc", "contract"}
-
-
-@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
 def kernel_value(kernels, j, x, z):
     """k_j(x, z), not normalised."""
     kind, divisor = kernels.kind[j], kernels.divisor[j]
@@ -146,14 +129,14 @@ def outputs(kernels, predictors, members, here, held, out):
 
 @njit(cache=True, nogil=True)
 def add(predictors, j, i, amount):
-    """Add to the coefficient of sample i in predictor j."""
-    place = predictors.slot[j, i]
-    if place < 0:
-        place = predictors.count[j]
-        predictors.slot[j, i] = place
-        predictors.support[j, place] = i
+    """Add to the coefficient of sample i in predictor j: one place in it, however often it is visited."""
+    support, count, place = predictors.support[j], predictors.count[j], 0
+    while place < count and support[place] != i:
+        place += 1
+    if place == count:
+        support[place] = i
         predictors.coef[j, place] = 0.0
-        predictors.count[j] = place + 1
+        predictors.count[j] = count + 1
     predictors.coef[j, place] += amount
 
 

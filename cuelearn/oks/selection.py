@@ -102,11 +102,9 @@ class Selector(Learner):
             done = part.stop
 
     def _double(self):
-        r"""Double T, for steps that depend on it.
+        """Double T: steps that depend on it, and with them log-weights and predictors, shrink by sqrt(1/2).
 
-        Such steps shrink by :math:`\sqrt{1/2}`, and with them the logarithms of the weights and the
-        predictors: both stay a step times a sum over all visits (dual averaging), for which the regret bounds
-        hold with any steps that do not grow.
+        Both stay a step times a sum over all visits (dual averaging), for which the regret bounds hold.
         """
         self.n_rounds *= 2
         if self.eta == "auto":
@@ -143,19 +141,16 @@ def solve_selection(
 
     Parameters
     ----------
-    source : sources.Columns or sources.Given
-    samples : predictors.Samples
-        Of ``source.pack``.
+    source, samples
+        A `Columns` or `Given` of `cuelearn.oks.sources`, and what its `pack` makes of samples.
     targets : ndarray, shape (n,)
         -1 or 1; real numbers for the square loss.
     rule : `oks.oks_pass`, `regret.regret_pass` or `som.som_pass`
-    delta : float or sequence
-        As of `OKS`.
-    chunk, watch, n_epochs, shuffle, sample_weights
-        As of `Learner.run`; ``chunk=1`` with a `watch` sees every visit.
-    rng : Generator, int or None
-    eta, step, loss
+    delta, eta, step, loss
         As of `OKSRegret`; for SOM `eta` is -log(beta).
+    chunk, watch, n_epochs, shuffle, sample_weights
+        ``watch(learner, step)`` is called after every `chunk` visits; a true value of it ends the run.
+    rng : Generator, int or None
 
     Returns
     -------
@@ -169,8 +164,8 @@ def solve_selection(
     >>> from cuelearn.oks.sources import Given
     >>> y = np.tile([1.0, -1.0], 50)
     >>> source, kernels = Given(2, 100), np.stack([np.eye(100), np.outer(y, y)])
-    >>> found = solve_selection(source, source.pack(kernels), y, rule=oks_pass, rng=0)
-    >>> int(found.kernel_probabilities.argmax())
+    >>> result = solve_selection(source, source.pack(kernels), y, rule=oks_pass, rng=0)
+    >>> int(result.kernel_probabilities.argmax())
     1
     """
     rates |= {"delta": shares(delta), "n_rounds": n_epochs * len(targets)}

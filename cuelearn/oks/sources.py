@@ -40,15 +40,7 @@ def kind_of(name, kernel):
 
 
 class Columns:
-    """Kernels computed from columns of X.
-
-    Parameters
-    ----------
-    triples : list of (name, kernel, columns)
-        With numbers for scale and column numbers, as `KernelBank.triples` gives them.
-    normalize : bool
-        Divide linear and polynomial kernels by the square roots of k(x, x).
-    """
+    """Kernels computed from columns of X; `triples` with numbers, as `KernelBank.triples` gives them."""
 
     given = False
 

@@ -15,7 +15,7 @@ from cuelearn.core.checks import (
     labels_within,
     warn_if_sorted,
 )
-from cuelearn.core.estimator import ScoreClassifier, StrOptions, load, parameters, validated
+from cuelearn.core.estimator import ScoreClassifier, parameters, validated
 from cuelearn.core.losses import margins
 from cuelearn.core.progress import History, progress
 from cuelearn.core.samples import validate_samples
@@ -33,7 +33,7 @@ from cuelearn.kernels.specifications import (
 )
 from cuelearn.omcl.visits import N_UPDATES
 
-__all__ = ["CueLearner", "OnlineClassifier", "StrOptions", "documented", "load"]
+__all__ = ["CueLearner", "OnlineClassifier", "documented"]
 
 CHUNK = 256  # samples visited between two looks at the outside world: history, callback, progress
 
@@ -134,11 +134,10 @@ class Record:
 class OnlineClassifier(ScoreClassifier):
     """Base of the online learners.
 
-    Subclasses implement ``_open(X, n_classes)`` (start anew; X is the first batch, checked), ``_observe(X,
-    labels, weights)`` (visit a batch in order and learn; returns a `Trace`), ``_scores(X, average=None)``
-    (class scores of new samples, by default as the parameter `average` says), ``_check_batch(X)`` (raise what
-    `_observe` would, before anything has been learnt from X), and the counters ``_n_support()`` and
-    ``_count_updates()``.
+    Subclasses implement ``_open(X, n_classes)``, which starts anew with the first batch, checked;
+    ``_observe(X, labels, weights)``, which visits a batch and returns its `Trace`; ``_scores(X,
+    average=None)``, by default as the parameter `average` says; ``_check_batch(X)``, which raises what
+    `_observe` would; ``_n_support()`` and ``_count_updates()``.
     """
 
     _parameter_constraints = {"average": ["boolean"], "record": ["boolean"]}

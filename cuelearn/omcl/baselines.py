@@ -5,11 +5,11 @@ from dataclasses import field
 import numpy as np
 from sklearn.base import clone
 
-from cuelearn.core.estimator import parameters
+from cuelearn.core.estimator import StrOptions, parameters
 from cuelearn.kernels import RBF
 from cuelearn.kernels.growing import SupportSet
 from cuelearn.kernels.specifications import as_frame
-from cuelearn.omcl.base import CueLearner, OnlineClassifier, StrOptions, documented
+from cuelearn.omcl.base import CueLearner, OnlineClassifier, documented
 from cuelearn.omcl.omcl import MultiCueClassifier
 from cuelearn.omcl.perceptron import KernelLearner
 from cuelearn.omcl.projectron import ProjectronPlusPlus
@@ -42,8 +42,8 @@ class SumSupport:
 
     def doubt(self, X):
         """How far the first indefinite one of the kernels is from a kernel, or None."""
-        found = (support.doubt(part) for support, part in zip(self.parts, self._split(X), strict=True))
-        return next((how for how in found if how is not None), None)
+        doubts = (support.doubt(part) for support, part in zip(self.parts, self._split(X), strict=True))
+        return next((how for how in doubts if how is not None), None)
 
     def batch(self, X):
         """Kernel rows of a batch, their diagonal, and where members and batch stand in them."""

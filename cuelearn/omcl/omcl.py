@@ -248,11 +248,11 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
             learner._check_batch(self._part(X, j))
 
     def _doubts(self, X):
-        found = {}
+        doubts = {}
         for j, (name, learner) in enumerate(zip(self.cue_names_, self.learners_, strict=True)):
-            doubts = learner._doubts(self._part(X, j)) if isinstance(learner, CueLearner) else {}
-            found |= {name: how for how in doubts.values()}
-        return found
+            if isinstance(learner, CueLearner):
+                doubts |= {name: how for how in learner._doubts(self._part(X, j)).values()}
+        return doubts
 
     def _observe_cue(self, X, labels, weights, j, log=False):
         return self.learners_[j]._learn(self._part(X, j), labels, weights, log=log)

@@ -59,9 +59,6 @@ class LinearHypothesis(Hypothesis):
         super().__init__(n_classes, n_features)
         self.sums = np.zeros((n_classes, n_features))
 
-    def _state(self):  # for `core.storage`
-        return dict(vars(self))
-
 
 class LinearLearner(CueLearner):
     """Base of the linear learners; `_step()` gives C, or the step, and whether it is shortened."""
@@ -73,12 +70,12 @@ class LinearLearner(CueLearner):
 
     def _observe(self, X, labels, weights, log=False, sums=False):
         X, n = np.ascontiguousarray(X, dtype=np.float64), labels.size
-        held = self._hypothesis
-        n_classes, d = held.coef.shape
+        hypothesis = self._hypothesis
+        n_classes, d = hypothesis.coef.shape
         scores, before = np.empty((n, n_classes)), np.empty((n if sums else 0, n_classes, d))
-        updates = open_log(held.counts, n, d, log)
-        planes = Hyperplanes(held.counts, held.coef, held.delayed, held.sums)
-        earlier = held.weigh(weights)
+        updates = open_log(hypothesis.counts, n, d, log)
+        planes = Hyperplanes(hypothesis.counts, hypothesis.coef, hypothesis.delayed, hypothesis.sums)
+        earlier = hypothesis.weigh(weights)
         linear_pass(X, labels, weights, earlier, planes, *self._step(), scores, before, updates)
         return Trace(scores, np.zeros(n, dtype=np.int64), updates, before)
 

@@ -32,37 +32,27 @@ __all__ = ["Expansion", "KernelLearner", "KernelPerceptron", "Visits", "join", "
 
 
 class Visits(NamedTuple):
-    """A batch, and what is noted at its visits.
+    """A batch, and what is noted at its visits."""
 
-    `rows` (n, n_columns): kernel rows; `diagonal` (n,): k(x, x); `labels` (n,); `places` (n,): the column
-    that each sample gets if it joins the support set; `weights` (n,), and `earlier` (n,): the weight of all
-    visits before. Written: `scores` (n, n_classes), `sizes` (n,).
-    """
-
-    rows: np.ndarray
-    diagonal: np.ndarray
+    rows: np.ndarray  # (n, n_columns): kernel rows
+    diagonal: np.ndarray  # (n,): k(x, x)
     labels: np.ndarray
-    places: np.ndarray
+    places: np.ndarray  # (n,): the column that a sample gets if it joins the support set
     weights: np.ndarray
-    earlier: np.ndarray
-    scores: np.ndarray
-    sizes: np.ndarray
+    earlier: np.ndarray  # (n,): the weight of all visits before
+    scores: np.ndarray  # written, (n, n_classes)
+    sizes: np.ndarray  # written, (n,): of the support set
 
 
 class Expansion(NamedTuple):
-    """Coefficients over a support set, with room for more.
-
-    `coef`, `delayed` (n_classes, capacity); `columns` (capacity,): where support samples stand in the rows;
-    `gram`, `root` (capacity, capacity): their kernel matrix K and the lower triangular R of :math:`K^{-1} =
-    R^T R`, empty for the Perceptron.
-    """
+    """Coefficients over a support set, with room for more."""
 
     counts: np.ndarray
-    coef: np.ndarray
-    delayed: np.ndarray
-    columns: np.ndarray
-    gram: np.ndarray
-    root: np.ndarray
+    coef: np.ndarray  # (n_classes, capacity)
+    delayed: np.ndarray  # (n_classes, capacity)
+    columns: np.ndarray  # (capacity,): the support samples' columns of the rows
+    gram: np.ndarray  # (capacity, capacity): their kernel matrix K; empty for the Perceptron
+    root: np.ndarray  # (capacity, capacity): the lower triangular R of K^-1 = R'R
 
 
 @njit(cache=True)
@@ -134,8 +124,8 @@ class KernelHypothesis(Hypothesis):
         gram, root = (nothing, nothing) if self.gram is None else (self.gram, self.root)
         return Expansion(self.counts, self.coef, self.delayed, held, gram, root)
 
-    def _state(self):  # for `core.storage`
-        size, state = self.size, dict(vars(self))
+    def _state(self):
+        size, state = self.size, super()._state()
         for name in ("coef", "delayed"):
             state[name] = state[name][:, :size].copy()
         if self.gram is not None:
@@ -169,11 +159,11 @@ class KernelLearner(CueLearner):
         self._support.check(X)
 
     def _doubts(self, X):
-        found, seen = super()._doubts(X), self.n_seen_
+        doubts, seen = super()._doubts(X), self.n_seen_
         # a function is not called for every sample
         doubled = (seen + len(X)).bit_length() > seen.bit_length()
-        if found or not (doubled or self._is_precomputed()):
-            return found
+        if doubts or not (doubled or self._is_precomputed()):
+            return doubts
         how = self._support.doubt(X)
         return {} if how is None else {"kernel": how}
 
@@ -182,16 +172,16 @@ class KernelLearner(CueLearner):
         hypothesis, n, size = self._hypothesis, rows.shape[0], self._hypothesis.size
         hypothesis.reserve(size + n)
         expansion, before = hypothesis.expansion(columns), int(hypothesis.counts[SEEN])
-        scores = np.empty((n, hypothesis.coef.shape[0]))
-        weighed = (weights, hypothesis.weigh(weights))
-        visits = Visits(rows, diagonal, labels, places, *weighed, scores, np.empty(n, dtype=np.int64))
+        earlier = hypothesis.weigh(weights)
+        scores, sizes = np.empty((n, hypothesis.coef.shape[0])), np.empty(n, dtype=np.int64)
+        visits = Visits(rows, diagonal, labels, places, weights, earlier, scores, sizes)
         updates = open_log(hypothesis.counts, n, size + n, log)
         self._pass(visits, expansion, updates)
         chosen = expansion.columns[size : hypothesis.size] - places[0]
         self._support.add(X, chosen)
         if chosen.size:
             self._joined = np.concatenate([self._joined, before + chosen])
-        return Trace(scores, visits.sizes, updates)
+        return Trace(scores, sizes, updates)
 
     def _inputs(self, X):
         return self._support.cross(X)

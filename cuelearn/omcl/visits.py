@@ -25,7 +25,7 @@ SIZE, SEEN, N_UPDATES, N_PROJECTED, N_LOG, N_LOG_VALUES, INEXACT, REFACTOR_FROM,
 class Log(NamedTuple):
     """The updates of one batch, if they are wanted; else empty.
 
-    `entries` has rows (visit, label, rival, start, length, slot): coefficients 0 .. length - 1 of `label`
+    In a row (visit, label, rival, start, length, slot) of `entries` coefficients 0 .. length - 1 of `label`
     grew by ``values[start : start + length]``, or, where length is 0, that at `slot` by the sample's weight;
     those of `rival` fell.
     """
@@ -35,15 +35,12 @@ class Log(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What happened at the visits of one batch: `scores` (n, n_classes) before each update, `sizes` (n,) of
-    the support set after each visit, the `log`; and of linear learners, if wanted, `sums_before` (n,
-    n_classes, d): the sum of all hyperplanes before each visit.
-    """
+    """What happened at the visits of one batch."""
 
-    scores: np.ndarray
-    sizes: np.ndarray
+    scores: np.ndarray  # (n, n_classes), before each update
+    sizes: np.ndarray  # (n,), of the support set after each visit
     log: Log | None = None
-    sums_before: np.ndarray | None = None
+    sums_before: np.ndarray | None = None  # (n, n_classes, d): hyperplanes before each visit, added up
 
 
 def open_log(counts, n_visits, width, wanted):
@@ -127,8 +124,11 @@ class Hypothesis:
         last = self.coef[:, : self.width]
         return last - self.delayed[:, : self.width] / self.weight if average and self.weight else last.copy()
 
+    def _state(self):  # for `core.storage`
+        return dict(vars(self))
+
     @classmethod
-    def _from_state(cls, state):  # for `core.storage`
+    def _from_state(cls, state):
         new = cls.__new__(cls)
         vars(new).update(state)
         return new

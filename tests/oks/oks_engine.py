@@ -22,12 +22,8 @@ class State:
         zeros = np.zeros(m, dtype=np.int64)
         self.kernels = Kernels(np.full(m, GIVEN), np.ones(m), np.zeros(m), zeros, zeros, zeros)
         self.samples = Samples(np.empty((0, 0)), np.empty((0, 0)), K)
-        self.predictors = Predictors(
-            np.zeros((m, n), dtype=np.int64),
-            np.zeros((m, n)),
-            np.zeros(m, dtype=np.int64),
-            np.full((m, n), -1, dtype=np.int64),
-        )
+        support, count = np.zeros((m, n), dtype=np.int64), np.zeros(m, dtype=np.int64)
+        self.predictors = Predictors(support, np.zeros((m, n)), count)
         self.rule, self.loss = RULES[rule], LOSSES[loss]
         self.log_weights, self.q, self.p = np.zeros(m), np.full(m, 1.0 / m), np.full(m, 1.0 / m)
         self.n_updates = self.n_evaluations = 0
