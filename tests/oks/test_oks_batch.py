@@ -437,8 +437,6 @@ def test_a_choice_is_bounded_on_kernels_of_any_scale(cls, monkeypatch):
         return machine
 
     monkeypatch.setattr(batch, "fit_svc", counting)
-    monkeypatch.setattr(batch, "SVM_STEPS", 1_000)
-    monkeypatch.setattr(batch, "CHOICE_STEPS", 6_000)
     plain = cls("precomputed", C=(0.1, 1.0), random_state=0).fit(K, y)
     assert not np.isnan(plain.validation_accuracy_).any()
     for scale in (1e3, 1e9):

@@ -14,7 +14,6 @@ from oks_twins import (
     normalized,
     outputs,
     perceptron,
-    plain_kernel,
     plain_stack,
     plan,
     run_om1,
@@ -210,28 +209,6 @@ def test_a_fit_is_replayed_from_its_visits_and_draws(cls, rule):
     assert_array_equal(model.online_errors_, twin.mistakes)
     assert_allclose(model.kernel_probabilities_, twin.q, atol=1e-9)
     same_predictors(model, twin.predictors)
-
-
-def test_scale_by_the_rule_of_the_mean():
-    """Set once from the training samples; the kernels have the values of the formula to the precision in
-    which the mean is taken."""
-    X, y = make_data(60, seed=3)
-    new = make_data(25, seed=4)[0]
-    chosen = [
-        ("a", RBF(), [0, 1, 2], "sqeuclidean"),
-        ("b", Chi2(factor=0.5), [3, 4, 5], "chi2"),
-        ("c", ExpDistance("cityblock"), slice(None), "cityblock"),
-    ]
-    model = OKS([c[:3] for c in chosen], random_state=0).fit(X, y)
-    plain = [(metric, {"factor": getattr(k, "factor", 1.0)}, columns) for _, k, columns, metric in chosen]
-    twin = run_selection("oks", plain_stack(plain, X, X), signs(y), seed=0, delta=(0.5, 0.2))
-    assert_array_equal(model.drawn_, twin.drawn)
-    wanted = outputs(plain_stack(plain, new, X), twin.predictors)[model.best_index_]
-    assert_allclose(model.decision_function(new), wanted, atol=1e-5 * np.abs(wanted).max())
-    default = OKS(random_state=0).fit(X, y)
-    K = plain_kernel("sqeuclidean", X, X, X)
-    twin = perceptron(K, signs(y), run_selection("oks", K[None], signs(y), seed=0, eta=1.0).order)
-    assert_array_equal(default.online_errors_, twin.mistakes)
 
 
 @pytest.mark.parametrize(

@@ -136,75 +136,7 @@ def test_two_layers_against_the_twin(mix, n_classes):
         )
 
 
-def test_the_second_layer_sees_cue_after_cue_class_after_class():
-    """S = [s1(1), ..., s1(M), s2(1), ...]: what a linear learner makes of the recorded scores is the
-    integrator."""
-    names = ["rbf", "chi2", "linear"]
-    X, y = data()
-    model, S = OMCL(cues(names), average=False), []
-    for t in range(len(X)):
-        S.append(
-            np.zeros(9)
-            if t == 0
-            else np.concatenate(
-                [
-                    learner.set_params(average=False)._scores(model._part(X[t : t + 1], j))[0]
-                    for j, learner in enumerate(model.learners_)
-                ]
-            )
-        )
-        model.partial_fit(X[t : t + 1], y[t : t + 1], classes=range(M))
-    second = PassiveAggressive(average=False).fit(np.array(S), y)
-    assert_array_equal(model.online_errors_, second.online_errors_)
-    assert_allclose(model.weights_, second.coef_, atol=1e-9)
-    twin = run_twin(names, X, y)
-    assert_allclose(np.array(S), twin.S, atol=1e-8)
-
-
-def test_weights_combine_the_last_scores():
-    X, y = data()
-    model = OMCL(cues(["rbf", "poly"]), average=False).fit(X, y)
-    for learner in model.learners_:
-        learner.set_params(average=False)
-    S = np.concatenate(list(model.cue_scores(X)), axis=1)
-    assert_allclose(model.decision_function(X), S @ model.weights_.T, atol=1e-10)
-
-
-def test_the_product_is_averaged_not_the_layers():
-    X, y = data()
-    model = OMCL(cues(["rbf", "poly"])).fit(X, y)
-    S = np.concatenate(list(model.cue_scores(X)), axis=1)  # of averaged cues
-    layer_by_layer = S @ model.integrator_.coef_.T  # and averaged weights
-    assert np.abs(layer_by_layer - model.decision_function(X)).max() > 0.01
-
-
 # ------------------------------------------------------------------ all ways through the same stream
-
-
-def same(one, other, new, tolerance=0.0):
-    assert_array_equal(one.online_errors_, other.online_errors_)
-    for average in (True, False):
-        found, wanted = (plain_scores(m.set_params(average=average), new) for m in (one, other))
-        assert_allclose(found, wanted, rtol=0.0, atol=tolerance * max(1.0, np.abs(wanted).max()))
-    for name in ("n_seen_", "n_mistakes_", "n_updates_"):
-        assert getattr(one, name) == getattr(other, name)
-    assert one.cumulative_loss_ == pytest.approx(other.cumulative_loss_, rel=1e-12)
-
-
-@pytest.mark.parametrize("size", [1, 7])
-@pytest.mark.parametrize("mix", MIXES)
-def test_batches_of_any_size(mix, size):
-    """The same bits, however the stream is cut."""
-    X, y = data(700)
-    new = data(60, seed=9)[0]
-    whole = OMCL(cues(MIXES[mix])).fit(X, y)
-    parts = OMCL(cues(MIXES[mix]))
-    for start in range(0, 700, size):
-        parts.partial_fit(X[start : start + size], y[start : start + size], classes=range(M))
-    same(parts, whole, new, 1e-13)
-    for one, other in zip(parts.learners_, whole.learners_, strict=True):
-        assert_array_equal(one.online_errors_, other.online_errors_)
-        assert_array_equal(one._hypothesis.coefficients(False), other._hypothesis.coefficients(False))
 
 
 def stack_of(names, X, Z):
