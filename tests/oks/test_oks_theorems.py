@@ -81,7 +81,7 @@ def zero_one(outputs, y):
 
 
 @given(streams(longest=4, most=4))
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_theorem_3_exactly(stream):
     """The expectation over all m^T draws against the bound; the importance-weighted mistakes are unbiased on
     the way."""
@@ -96,7 +96,7 @@ def test_theorem_3_exactly(stream):
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
 @given(stream=streams(longest=4, most=3))
-@settings(max_examples=50)
+@settings(max_examples=30)
 def test_theorem_1_exactly(loss, stream):
     """L and G are the largest loss and slope that any predictor meets on any path."""
     K, y, delta, eta, step, rng = stream

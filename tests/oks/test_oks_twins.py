@@ -296,7 +296,7 @@ def test_mutron_takes_the_first_of_equals():
     st.sampled_from([1e-3, 0.1, 2.0]),
     st.sampled_from([1e-3, 0.1, 1.0]),
 )
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_any_stream(seed, m, rule, loss, delta, eta, step):
     """Random kernels and orders with repeated visits; the parameters change on the way."""
     rng = np.random.default_rng(seed)

@@ -89,10 +89,10 @@ def test_kernel_values(name, dtype, tolerance):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
-@pytest.mark.parametrize("eta", [0.0, 0.05, 0.1, 0.3, 0.7, 1.2])
+@pytest.mark.parametrize("eta", [0.0, 0.1, 0.3, 1.2])
 @pytest.mark.parametrize("rule", ["projectron", "projectron++"])
 def test_projections_are_exact(rule, eta, n_classes):
-    """RBF and chi-squared kernels over six eta; the stream repeats samples, holds zero vectors and wrong
+    """RBF and chi-squared kernels over four eta; the stream repeats samples, holds zero vectors and wrong
     labels."""
     for name in ("rbf", "chi2"):
         kernel, (plain, options), _ = KERNELS[name]
