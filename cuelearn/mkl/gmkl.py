@@ -12,10 +12,10 @@ import numpy as np
 
 from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import parameters
-from cuelearn.mkl.perclass import ClassMachine, PerClassMKL, documented, run_classes
+from cuelearn.mkl.perclass import ClassSubproblem, PerClassMKL, documented, run_classes
 from cuelearn.mkl.svm import SharedProblem
 
-__all__ = ["GMKL", "BoxMachine", "GradientMachine", "dual_bound", "largest_multiple", "solve_gmkl"]
+__all__ = ["GMKL", "BoxSubproblem", "GradientSubproblem", "dual_bound", "largest_multiple", "solve_gmkl"]
 
 # share of the wanted gap that an SVM's own gap may take, and the least accuracy, relative to the objective
 OWN_SHARE = 0.1
@@ -43,7 +43,7 @@ def dual_bound(alpha, quadratics, limits):
     return total * (min(limit, np.sqrt(2.0 / largest)) if largest > 0.0 else limit)
 
 
-class BoxMachine(ClassMachine):
+class BoxSubproblem(ClassSubproblem):
     """One class of a `SharedProblem`: SVMs without bias, each from the last solution."""
 
     def __init__(self, problem, k, tol):
@@ -65,7 +65,7 @@ class BoxMachine(ClassMachine):
         return alpha * self.problem.signs[self.k]
 
 
-class GradientMachine(BoxMachine):
+class GradientSubproblem(BoxSubproblem):
     """Projected gradient descent with Armijo's rule on d >= 0."""
 
     def __init__(self, problem, k, tol):
@@ -132,8 +132,8 @@ def solve_gmkl(problem, *, tol=1e-2, max_iter=200, callback=None, verbose=False)
     array([ True])
     """
     tol = check_positive("tol", tol)
-    machines = [GradientMachine(problem, k, tol) for k in range(problem.n_problems)]
-    return run_classes(machines, max_iter, name="GMKL", callback=callback, verbose=verbose)
+    subproblems = [GradientSubproblem(problem, k, tol) for k in range(problem.n_problems)]
+    return run_classes(subproblems, max_iter, name="GMKL", callback=callback, verbose=verbose)
 
 
 @documented

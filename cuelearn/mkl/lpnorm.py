@@ -4,13 +4,13 @@ import numpy as np
 
 from cuelearn.core.estimator import parameters
 from cuelearn.core.groupnorm import group_norm, resolve_p
-from cuelearn.mkl.onevsall import Machine, OneVersusAllMKL
+from cuelearn.mkl.onevsall import BinarySubproblem, OneVersusAllMKL
 from cuelearn.mkl.perclass import documented
 
 __all__ = ["LpMKL"]
 
 
-class ClosedFormMachine(Machine):
+class ClosedFormSubproblem(BinarySubproblem):
     """Kernel weights in closed form from the norms of the blocks."""
 
     def move(self, norms_sq):
@@ -68,7 +68,7 @@ class LpMKL(OneVersusAllMKL):
 
     p: float | str = 1.25
 
-    machine = ClosedFormMachine
+    subproblem = ClosedFormSubproblem
 
     def _exponent(self, n_kernels):
         self.p_, _ = resolve_p(self.p, n_kernels)

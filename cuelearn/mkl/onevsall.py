@@ -8,7 +8,7 @@ b)\big]_+
 with the dual :math:`\max_a \sum_i a_i - \frac12 \|(a^\top Y K_j Y a)_j^{1/2}\|_q^2` over
 :math:`0 \le a_i \le C`, :math:`a^\top y = 0` (p = 1: the largest :math:`a^\top Y K_j Y a` in place of the
 norm). For fixed kernel weights *d* it is an SVM on :math:`\sum_j d_j K_j`, which libsvm solves; a method says
-how *d* moves (`Machine.move`), and that is all that one file holds.
+how *d* moves (`BinarySubproblem.move`), and that is all that one file holds.
 """
 
 from typing import NamedTuple
@@ -17,11 +17,11 @@ import numpy as np
 
 from cuelearn.core.estimator import parameters
 from cuelearn.core.groupnorm import group_norm
-from cuelearn.mkl.perclass import ClassMachine, PerClassMKL, run_classes
+from cuelearn.mkl.perclass import ClassSubproblem, PerClassMKL, run_classes
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.svm import fit_svc
 
-__all__ = ["BinaryMKL", "Machine", "OneVersusAllMKL", "Solution", "best_multiple"]
+__all__ = ["BinaryMKL", "BinarySubproblem", "OneVersusAllMKL", "Solution", "best_multiple"]
 
 # libsvm's own tolerance at first, and the least; it is tightened only when the SVM's own gap is what is left
 SVM_TOLERANCE = 1e-3
@@ -86,7 +86,7 @@ class BinaryMKL(NamedTuple):
     weights: np.ndarray | None = None
 
 
-class Machine(ClassMachine):
+class BinarySubproblem(ClassSubproblem):
     """One class: an SVM, then a move of the kernel weights. A method is a subclass with `move`."""
 
     better = 1e-12  # by more than rounding
@@ -105,19 +105,19 @@ class Machine(ClassMachine):
             return self.solution
         signs, C = self.problem.signs[self.k], self.problem.C
         kernel = combined_kernel(self.problem.bank, weights, 1.0)
-        machine = fit_svc(kernel, signs, C, self.tolerance, self.loss_weights)
+        svm = fit_svc(kernel, signs, C, self.tolerance, self.loss_weights)
         coef = np.zeros(signs.size)
-        coef[machine.support] = machine.coef
-        scores = kernel[:, machine.support] @ machine.coef
-        margins, quadratic = signs * (scores + machine.intercept), float(coef @ scores)
+        coef[svm.support] = svm.coef
+        scores = kernel[:, svm.support] @ svm.coef
+        margins, quadratic = signs * (scores + svm.intercept), float(coef @ scores)
         multiple = best_multiple(margins, quadratic, C, self.loss_weights)
         losses = np.maximum(0.0, 1.0 - multiple * margins)
         hinge = float(losses.sum() if self.loss_weights is None else self.loss_weights @ losses)
-        total, bias = float(np.abs(coef).sum()), multiple * machine.intercept
+        total, bias = float(np.abs(coef).sum()), multiple * svm.intercept
         self.solution = Solution(weights, coef, total, quadratic, multiple, bias, hinge)
         self.n_solved += 1
-        self.n_updates += machine.n_iter
-        self.stalled = self.stalled or not machine.converged  # libsvm cannot do it
+        self.n_updates += svm.n_iter
+        self.stalled = self.stalled or not svm.converged  # libsvm cannot do it
         return self.solution
 
     def value(self, solution, norms_sq):
@@ -170,7 +170,7 @@ class Machine(ClassMachine):
 
 @parameters
 class OneVersusAllMKL(PerClassMKL):
-    """Base of SILP, SimpleMKL and p-norm MKL: a subclass names its `machine` and the exponent of its group
+    """Base of SILP, SimpleMKL and p-norm MKL: a subclass names its `subproblem` and the exponent of its group
     norm.
 
     Objectives and gaps are in the scaling of `objective`: divided by ``C * n_samples``, or C times the sum of
@@ -181,16 +181,16 @@ class OneVersusAllMKL(PerClassMKL):
     max_iter: int = 500
     n_jobs: int | None = None
 
-    machine = Machine
+    subproblem = BinarySubproblem
 
     def _exponent(self, n_kernels):
         return 1.0
 
     def _solve(self, signs, weights, total, **options):
         problem = BinaryMKL(self.bank_, signs, self.C, self._exponent(self.bank_.n_kernels), weights)
-        machines = [self.machine(problem, k, self.tol) for k in range(len(signs))]
+        subproblems = [self.subproblem(problem, k, self.tol) for k in range(len(signs))]
         options |= {"name": type(self).__name__, "n_jobs": self.n_jobs}
-        return run_classes(machines, scale=self.C * total, **options)
+        return run_classes(subproblems, scale=self.C * total, **options)
 
     def _exhausted(self):
         return "libsvm's accuracy is exhausted, raise tol"

@@ -3,7 +3,7 @@ estimators.
 
 The classes, each a binary problem, run in lock step: a *round* is one step of every class that has not
 converged, so that a classifier of all exists after each. A method is a generator of one step
-(`ClassMachine.step`): where it needs the quadratic forms :math:`c^\top K_j c` of coefficients c it yields
+(`ClassSubproblem.step`): where it needs the quadratic forms :math:`c^\top K_j c` of coefficients c it yields
 them, and the run computes those of all classes that wait, in one read of the kernels.
 """
 
@@ -21,7 +21,7 @@ from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.problem import quadratic_forms
 from cuelearn.mkl.training import Rounds
 
-__all__ = ["ClassMachine", "ClassPoint", "ClassesResult", "PerClassMKL", "documented", "run_classes"]
+__all__ = ["ClassSubproblem", "ClassPoint", "ClassesResult", "PerClassMKL", "documented", "run_classes"]
 
 TEXTS = {
     "C": ("float > 0", "Of the SVMs (no division by n)."),
@@ -51,7 +51,7 @@ class ClassPoint(NamedTuple):
     extra: dict  # a method's own
 
 
-class ClassMachine:
+class ClassSubproblem:
     """Class k of a problem, whose `bank` holds the kernels. A method is a subclass with the generator `step`.
 
     `weights` are the present kernel weights; `measure` keeps the `best` `ClassPoint`, its `objective`, and
@@ -126,45 +126,47 @@ class ClassesResult(NamedTuple):
     extra: list  # of dict: what a method knows besides, for each class
 
 
-def run_classes(machines, max_iter, *, name, scale=1.0, n_jobs=None, callback=None, verbose=False):
-    """Rounds over all classes, a list of `ClassMachine`, until each has converged; returns a `ClassesResult`.
+def run_classes(subproblems, max_iter, *, name, scale=1.0, n_jobs=None, callback=None, verbose=False):
+    """Rounds over all classes, a list of `ClassSubproblem`, until each has converged; a `ClassesResult`.
 
     `callback(result, step)` is called after each round. Objectives and gaps are divided by `scale`.
     """
-    rounds, bank = Rounds(name, max_iter, callback, verbose), machines[0].problem.bank
-    path = [np.stack([m.weights for m in machines])]
+    rounds, bank = Rounds(name, max_iter, callback, verbose), subproblems[0].problem.bank
+    path = [np.stack([m.weights for m in subproblems])]
     known = np.nan if bank.indefinite else 1.0 / scale
 
     def result():
-        weights, coefs, bias, extra = zip(*(m.best for m in machines), strict=True)
+        weights, coefs, bias, extra = zip(*(m.best for m in subproblems), strict=True)
         return ClassesResult(
             kernel_weights=np.stack(weights),
             dual_coef=np.stack(coefs, axis=1),
             intercept=None if None in bias else np.array(bias),
-            objectives=np.array([m.objective for m in machines]) / scale,
-            dual_gaps=np.array([m.gap for m in machines]) * known,
+            objectives=np.array([m.objective for m in subproblems]) / scale,
+            dual_gaps=np.array([m.gap for m in subproblems]) * known,
             path=np.array(path),
             history=rounds.history.frame(),
             n_iter=len(path) - 1,
-            n_solved=sum(m.n_solved for m in machines),
-            n_updates=sum(m.n_updates for m in machines),
-            converged=np.array([m.converged and not bank.indefinite for m in machines]),
+            n_solved=sum(m.n_solved for m in subproblems),
+            n_updates=sum(m.n_updates for m in subproblems),
+            converged=np.array([m.converged and not bank.indefinite for m in subproblems]),
             stopped=rounds.stopped,
             extra=list(extra),
         )
 
     with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
-        advance(bank, [m.start() for m in machines], parallel)
-        active = machines
+        advance(bank, [m.start() for m in subproblems], parallel)
+        active = subproblems
         for step in rounds:
             advance(bank, [m.step() for m in active], parallel)
-            path.append(np.stack([m.weights for m in machines]))
-            active = [m for m in machines if not (m.converged or m.stalled)]
-            row = {"n_updates": sum(m.n_updates for m in machines)}
-            row["n_support"] = int(np.count_nonzero(np.any([m.best.coef != 0.0 for m in machines], axis=0)))
-            row["objective"] = float(np.sum([m.objective for m in machines])) / scale
-            row["dual_gap"] = float(np.sum([m.gap for m in machines])) * known
-            note = f"{sum(not m.converged for m in machines)} classes to go"
+            path.append(np.stack([m.weights for m in subproblems]))
+            active = [m for m in subproblems if not (m.converged or m.stalled)]
+            row = {"n_updates": sum(m.n_updates for m in subproblems)}
+            row["n_support"] = int(
+                np.count_nonzero(np.any([m.best.coef != 0.0 for m in subproblems], axis=0))
+            )
+            row["objective"] = float(np.sum([m.objective for m in subproblems])) / scale
+            row["dual_gap"] = float(np.sum([m.gap for m in subproblems])) * known
+            note = f"{sum(not m.converged for m in subproblems)} classes to go"
             stop = rounds.end(step, result, note, stage="batch", **row)
             if stop or not active:
                 break

@@ -2,13 +2,13 @@ r"""SILP: multiple kernel learning as a semi-infinite linear program, one class 
 
 from cuelearn.core.estimator import parameters
 from cuelearn.mkl.cutting import CuttingPlanes
-from cuelearn.mkl.onevsall import Machine, OneVersusAllMKL
+from cuelearn.mkl.onevsall import BinarySubproblem, OneVersusAllMKL
 from cuelearn.mkl.perclass import documented
 
 __all__ = ["SILPMKL"]
 
 
-class CuttingMachine(Machine):
+class CuttingSubproblem(BinarySubproblem):
     """Kernel weights by cutting planes."""
 
     def __init__(self, problem, k, tol):
@@ -68,4 +68,4 @@ class SILPMKL(OneVersusAllMKL):
     (array([1., 1., 1.]), True)
     """
 
-    machine = CuttingMachine
+    subproblem = CuttingSubproblem

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from cuelearn.core.estimator import parameters
-from cuelearn.mkl.onevsall import Machine, OneVersusAllMKL
+from cuelearn.mkl.onevsall import BinarySubproblem, OneVersusAllMKL
 from cuelearn.mkl.perclass import documented
 
 __all__ = ["SimpleMKL"]
@@ -19,7 +19,7 @@ LAST_PRECISION = 1e-8
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
-class ReducedGradientMachine(Machine):
+class ReducedGradientSubproblem(BinarySubproblem):
     """Kernel weights by reduced gradient descent with an exact line search."""
 
     def __init__(self, problem, k, tol):
@@ -151,4 +151,4 @@ class SimpleMKL(OneVersusAllMKL):
 
     tol: float = 1e-2
 
-    machine = ReducedGradientMachine
+    subproblem = ReducedGradientSubproblem

@@ -22,11 +22,11 @@ import numpy as np
 from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import SEQUENCE, Number, parameters
 from cuelearn.core.groupnorm import group_norm
-from cuelearn.mkl.gmkl import BoxMachine, largest_multiple
+from cuelearn.mkl.gmkl import BoxSubproblem, largest_multiple
 from cuelearn.mkl.perclass import PerClassMKL, documented, run_classes
 from cuelearn.mkl.svm import SharedProblem
 
-__all__ = ["VSKL", "MirrorMachine", "dual_exponent", "group_scales", "resolve_groups", "solve_vskl"]
+__all__ = ["VSKL", "MirrorSubproblem", "dual_exponent", "group_scales", "resolve_groups", "solve_vskl"]
 
 # most SVMs for one value of G
 MOST_INNER = 20
@@ -77,7 +77,7 @@ def dual_exponent(s):
     return 1.0 if math.isinf(s) else s / (s - 1.0)
 
 
-class MirrorMachine(BoxMachine):
+class MirrorSubproblem(BoxSubproblem):
     """Mirror descent with the entropy of each simplex; SVM and gamma in alternation for each value of G."""
 
     def __init__(self, problem, k, tol, groups, s):
@@ -218,8 +218,8 @@ def solve_vskl(problem, *, groups=None, s=np.inf, tol=1e-2, max_iter=500, callba
         raise ValueError(f"s must be a number in [2, inf], got {s!r}")
     how = resolve_groups(groups, problem.bank.n_kernels), float(s)
     tol = check_positive("tol", tol)
-    machines = [MirrorMachine(problem, k, tol, *how) for k in range(problem.n_problems)]
-    return run_classes(machines, max_iter, name="VSKL", callback=callback, verbose=verbose)
+    subproblems = [MirrorSubproblem(problem, k, tol, *how) for k in range(problem.n_problems)]
+    return run_classes(subproblems, max_iter, name="VSKL", callback=callback, verbose=verbose)
 
 
 @documented
