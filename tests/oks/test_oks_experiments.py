@@ -17,7 +17,6 @@ from companion.oks import claims, compare, settings, tasks
 from companion.oks import theorems as th
 from companion.plots import oks as draw
 from companion.run.claims import judge
-from companion.run.figures import FigureStore
 from companion.run.sweep import Sweep
 from cuelearn.datasets.grids import KIND_CUES
 from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Poly
@@ -442,46 +441,32 @@ def test_ranks_of_one_half_are_judged_on_the_other():
 
 
 @pytest.mark.parametrize("worse, verdict", [(0.01, "holds"), (0.06, "mixed")])
-def test_accuracy_and_work_of_the_selected_kernel(tmp_path, worse, verdict):
+def test_accuracy_and_work_of_the_selected_kernel(save_results, worse, verdict):
     """Up to three points less are a few; work is counted, and the time decides nothing."""
-    store = FigureStore("quick", tmp_path, chapter="oks", parameters={"seed": 0})
-    for name, suffix, data in (
-        ("oks-tab-1", "pairs", pictures.emoji()),
-        ("oks-tab-1", "leaves", protocol.load_set("leaves")),
-    ):
-        table = pd.DataFrame(
-            {"name": [f"{suffix} {k}" for k in range(4)] * 2, "method": ["OKS"] * 4 + ["MuSVM"] * 4}
-        )
-        table["accuracy"] = 0.8 + 0.001 * (table.index % 3) - worse * (table["method"] == "OKS")
-        table = table.assign(n_kernels=60 if suffix == "pairs" else 12, seconds=1.0)
-        table["kernel_values"] = np.where(table["method"] == "OKS", 1.0, 50.0)
-        store.save_table(table.assign(svms=table["kernel_values"]), name, suffix=suffix, provenance=[data])
-    store.save_table(table.iloc[:0], "oks-tab-2", suffix="pairs", provenance=[protocol.load_set("leaves")])
-    found = judge("oks-1", tmp_path)
+    for suffix, n_kernels, data in (("pairs", 60, "emoji"), ("leaves", 12, "leaves")):
+        names = [f"{suffix} {k}" for k in range(4)]
+        table = pd.DataFrame({"name": names * 2, "method": ["OKS"] * 4 + ["MuSVM"] * 4})
+        of_oks = table["method"] == "OKS"
+        table["accuracy"] = 0.8 + 0.001 * (table.index % 3) - worse * of_oks
+        table = table.assign(n_kernels=n_kernels, seconds=1.0, kernel_values=np.where(of_oks, 1.0, 50.0))
+        save_results(f"oks-tab-1-{suffix}", table.assign(svms=table["kernel_values"]), {data: "bundled"})
+    place = save_results("oks-tab-2-pairs", table.iloc[:0], {"leaves": "bundled"})
+    found = judge("oks-1", place)
     assert (found.verdict, found.tier, len(found.parts)) == (verdict, "real", 4)
     assert found.number == pytest.approx(-worse, abs=0.001) or verdict == "holds"
 
 
-def test_growth_is_judged_stream_by_stream(tmp_path):
+def test_growth_is_judged_stream_by_stream(save_results):
     """Excess that grows like the root of T is at the edge; each stream gives one slope."""
-    store = FigureStore("quick", tmp_path, chapter="oks", parameters={"seed": 0})
     rows = [
-        {
-            "kind": kind,
-            "n_samples": T,
-            "seed": s,
-            "delta": 0.2,
-            "mean": T**power * (1.0 + 0.01 * s),
-            "loss": 0.0,
-        }
+        {"kind": kind, "n_samples": T, "seed": s, "mean": T**power * (1.0 + 0.01 * s)}
         for kind, power in (("pendigits", 0.4), ("one useful", 0.6))
         for s in range(4)
         for T in (100, 200, 400)
     ]
-    table = pd.DataFrame(rows).assign(bound=100.0, allowed=100.0, high=lambda t: t["mean"])
-    data = [protocol.load_set("pendigits"), th.STREAMS]
-    store.save_figure(plt.figure(), "oks-thm-3", table, provenance=data)
-    verdict = judge("oks-3", tmp_path)
+    table = pd.DataFrame(rows).assign(delta=0.2, loss=0.0, bound=100.0, allowed=100.0)
+    data = {"pendigits": "bundled", "random streams": "generated"}
+    verdict = judge("oks-3", save_results("oks-thm-3", table.assign(high=table["mean"]), data))
     assert (verdict.real, verdict.simulated, verdict.verdict) == ("holds", "mixed", "holds")
     slope = dict(verdict.parts)["excess over sqrt T not rising (pendigits, delta = 0.2)"]
     assert (slope.n, slope.tier, slope.unit) == (4, "real", "stream") and slope.high < 0.0
