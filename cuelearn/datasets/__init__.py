@@ -26,7 +26,6 @@ _NAMES = {
         *("AWA_TEST_CLASSES", "PartialData", "known_originals", "load_original", "load_partial_labels"),
     ),
     "words": ("BagOfWords",),
-    "robot": ("make_robot", "robot_floor"),
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 

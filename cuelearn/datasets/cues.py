@@ -236,9 +236,8 @@ def image_cues(
     Parameters
     ----------
     data : ImageData
-        From `load_image_folder`, `load_original`, `make_robot`, or `load_emoji` by its method
-        `on_backgrounds`;
-        ``ImageData(images, y, names_of_classes)`` takes images at hand.
+        From `load_image_folder`, `load_original`, or `load_emoji` by its method `on_backgrounds`;
+        ``ImageData(images, y, names_of_classes)`` takes images in memory.
     cues : sequence of str, default=PHOTO_CUES
         In the order wanted. The thesis's choices are `ROBOT_CUES` and `OBJECT_CUES`.
     train : array of int or of bool, optional
@@ -280,9 +279,10 @@ def image_cues(
 
     Examples
     --------
-    >>> from cuelearn.datasets import image_cues, make_robot
-    >>> image_cues(make_robot(5, 32, 32), ["colour", "DirC"])
-    <robot, generated: X (60, 801) float32, cues colour (512), DirC (289)>
+    >>> from cuelearn.datasets import image_cues, load_emoji
+    >>> pictures = load_emoji(["noto"]).on_backgrounds(rows=range(60))
+    >>> image_cues(pictures, ["colour", "DirC"])
+    <emoji, bundled: X (60, 801) float32, cues colour (512), DirC (289)>
     """
     cues = _check_cues(data, cues)
     if size is not None:

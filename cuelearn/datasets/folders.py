@@ -390,8 +390,9 @@ def load_idol2(path):
     of scans.
 
     Images come by sequence (first session, cloudy 1 and 2, sunny 1 and 2, night 1 and 2, then the second) and
-    time, the rooms in the order of table 3.1; ``frames`` as `make_robot` has them, ``time`` since the
-    sequence's first image. Sequences that are not there are left out.
+    time, the rooms in the order of table 3.1. ``frames`` has ``sequence`` (0 to 11), ``session`` and
+    ``repeat`` (1 or 2), ``weather``, ``time`` since the sequence's first image, ``x``, ``y``, ``heading`` and
+    ``name``. Sequences that are not there are left out.
     """
     path = _IDOL2.open(path)
     paths, rows, parts = [], [], []

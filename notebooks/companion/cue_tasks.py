@@ -32,7 +32,7 @@ from cuelearn.kernels import distance_matrix, mean_rule
 from cuelearn.omcl import KernelPerceptron
 
 # widths, times the mean distance; the smallest were added, for every method alike, when first runs chose 1/8,
-# then 1/32, for most cues of the robot. At 1/512 kernels of single precision vanish.
+# then 1/32, for most cues. At 1/512 kernels of single precision vanish.
 FACTORS = (1 / 256, 1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 WEATHERS = ("cloudy", "sunny", "night")
 N_SUBSEQUENCES = 5
@@ -77,29 +77,31 @@ def even_rounds(n):
     return np.linspace(0, n, N_ROUNDS + 1)[1:].astype(int)
 
 
-def robot_permutation(permutation):
+def idol2_permutation(permutation):
     """Order of the weathers, and the repeat (1 or 2) that learns: twelve, alternating between the repeats."""
     order = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)][permutation % 6]
     return order, 1 + (permutation + permutation // 6) % 2
 
 
-def robot_split(frames, permutation):
-    """One of twelve permutations of the robot's drives (thesis 3.4.1): six learn, their counterparts test.
+def idol2_split(frames, permutation):
+    """One of twelve permutations of a robot's drives (thesis 3.4.1): six learn, their counterparts test.
 
     The first session comes before the second. Predictors are tested after each fifth of a drive; the last
     drive validates. `frames` are those of an `ImageData`.
     """
-    order, learns = robot_permutation(permutation)
-    mine = frames["repeat"] == learns
-    parts, sizes = [], []
+    order, learns = idol2_permutation(permutation)
+    of_repeat = frames["repeat"] == learns
+    parts = []
+    sizes = []
     for session in (1, 2):
+        of_session = of_repeat & (frames["session"] == session)
         for w in order:
-            rows = np.flatnonzero(mine & (frames["weather"] == WEATHERS[w]) & (frames["session"] == session))
+            rows = np.flatnonzero(of_session & (frames["weather"] == WEATHERS[w]))
             parts.append(rows[np.argsort(frames["time"][rows], kind="stable")])
             sizes += [part.size for part in np.array_split(rows, N_SUBSEQUENCES)]
     train = np.concatenate(parts)
     inner, held = np.split(np.arange(train.size), [train.size - parts[-1].size])
-    return Split(train, np.flatnonzero(~mine), inner, held, np.cumsum(sizes))
+    return Split(train, np.flatnonzero(~of_repeat), inner, held, np.cumsum(sizes))
 
 
 def object_split(y, objects, permutation, seed, *, n_learn=None, things=None):
@@ -169,23 +171,17 @@ class CueTask(NamedTuple):
     splits: dict
 
 
-@lru_cache(maxsize=4)
-def load_images(name, tier, seed, n_jobs=1, **size):
-    """Images of the "robot", simulated in the given size, or of "objects", emoji: an `ImageData`.
-
-    Tier "original" takes KTH-IDOL2 or ETH-80 from the directory CUELEARN_DATA, where present.
-    """
-    if tier == "original":
-        original, place = {"robot": "idol2", "objects": "eth80"}[name], os.environ.get("CUELEARN_DATA")
-        # what is there must be whole: a damaged copy is an error, not a reason to take others
-        if place and (Path(place) / original).is_dir():
-            return datasets.load_original(original)
-        other = "simulated" if name == "robot" else "emoji"
-        print(f"{name}: {other}, since CUELEARN_DATA names no directory with {original}/ in it")
-    if name == "objects":
-        return emoji_objects(size["n_views"], seed)
-    wanted = [size[k] for k in ("frames", "height", "width")]
-    return pictures.kept(datasets.make_robot, *wanted, random_state=seed, n_jobs=n_jobs)
+@lru_cache(maxsize=2)
+def original_images(name, tier):
+    """KTH-IDOL2 ("idol2") or ETH-80 ("eth80"), an `ImageData`; None if not "original" or not there."""
+    if tier != "original":
+        return None
+    place = os.environ.get("CUELEARN_DATA")
+    # what is there must be whole: a damaged copy is an error, not a reason to take others
+    if place and (Path(place) / name).is_dir():
+        return datasets.load_original(name)
+    print(f"bundled data in place of {name}, since CUELEARN_DATA names no directory with {name}/ in it")
+    return None
 
 
 def emoji_objects(n_views, seed):
@@ -199,7 +195,7 @@ def emoji_objects(n_views, seed):
     return images._replace(y=y, target_names=list(OBJECTS), frames=frames)
 
 
-def robot_tasks(images, permutations, n_jobs=1):
+def idol2_tasks(images, permutations, n_jobs=1):
     """Place recognition: a `CueTask` for each of the two training sets among the permutations.
 
     The visual vocabulary and the scale of the laser features are learnt on the training drives only.
@@ -209,7 +205,7 @@ def robot_tasks(images, permutations, n_jobs=1):
     shared = chi2_distances(fixed, plain, n_jobs)
     tasks = []
     for learns in (1, 2):
-        splits = {k: robot_split(images.frames, k) for k in permutations if robot_permutation(k)[1] == learns}
+        splits = {k: idol2_split(images.frames, k) for k in permutations if idol2_permutation(k)[1] == learns}
         if splits:
             train = np.sort(next(iter(splits.values())).train)
             rest = pictures.kept(image_cues, images, ["bow", "laser"], train=train, n_jobs=n_jobs)

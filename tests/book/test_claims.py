@@ -234,16 +234,16 @@ def test_parts_are_corrected_by_holm():
 
 
 def test_real_data_decides():
-    robot = judge_bound("omcl-1", [3], [2], data="robot", tier="simulated")
+    made = judge_bound("omcl-1", [3], [2], data="bags", tier="simulated")
     emoji = judge_bound("omcl-1", [1], [2], data="emoji")
-    verdict = combine("omcl-1", {"robot": robot, "emoji": emoji})
+    verdict = combine("omcl-1", {"bags": made, "emoji": emoji})
     assert (verdict.verdict, verdict.real, verdict.simulated, verdict.original) == (
         "holds",
         "holds",
         "fails",
         "",
     )
-    assert verdict.number == 0.5 and combine("omcl-1", {"robot": robot}).verdict == "fails"
+    assert verdict.number == 0.5 and combine("omcl-1", {"bags": made}).verdict == "fails"
 
 
 def test_book_lists_every_claim_of_the_chapter(tmp_path):

@@ -16,7 +16,7 @@ from cuelearn import datasets
 from cuelearn.omcl import KernelPerceptron
 
 
-def robot_frames(per_sequence=10):
+def drives(per_sequence=10):
     rows = [
         (4 * w + 2 * (session - 1) + repeat - 1, weather, session, repeat, t)
         for w, weather in enumerate(cue_tasks.WEATHERS)
@@ -28,16 +28,16 @@ def robot_frames(per_sequence=10):
     return {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
 
 
-def test_robot_permutations_are_the_twelve_of_the_thesis():
-    found = {cue_tasks.robot_permutation(k) for k in range(12)}
+def test_permutations_of_drives_are_the_twelve_of_the_thesis():
+    found = {cue_tasks.idol2_permutation(k) for k in range(12)}
     assert found == set(itertools.product(itertools.permutations(range(3)), (1, 2)))
-    assert {cue_tasks.robot_permutation(k)[1] for k in range(2)} == {1, 2}  # a short run has both
+    assert {cue_tasks.idol2_permutation(k)[1] for k in range(2)} == {1, 2}  # a short run has both
 
 
 @pytest.mark.parametrize("k", range(12))
-def test_robot_split_is_chronological_and_tests_the_counterparts(k):
-    frames = robot_frames()
-    split = cue_tasks.robot_split(frames, k)
+def test_split_of_drives_is_chronological_and_tests_the_counterparts(k):
+    frames = drives()
+    split = cue_tasks.idol2_split(frames, k)
     assert split.train.size == split.test.size == 60 and not set(split.train) & set(split.test)
     assert (np.diff(frames["session"][split.train]) >= 0).all()
     sequences = frames["sequence"][split.train]
@@ -84,7 +84,7 @@ def test_things_that_test_are_never_shown():
 
 
 def test_emoji_stand_for_the_objects_of_eth80():
-    images = cue_tasks.load_images("objects", "bundled", 0, n_views=2)
+    images = cue_tasks.emoji_objects(2, 0)
     assert images.target_names == list(cue_tasks.OBJECTS) and images.masks is not None
     named = {name.rpartition(",")[0] for name in images.frames["name"]}
     assert named == {thing for things in cue_tasks.OBJECTS.values() for thing in things}
@@ -235,8 +235,7 @@ def test_differences_are_drawn_run_by_run_and_the_papers_end_points_beside(resul
         line.get_ydata()[0] for line in test.lines if line.get_marker() == "D" and len(line.get_ydata()) == 1
     ]
     assert marks == [6.4, 17.4]
-    fig = draw.support_sizes({"digits": (table, "real"), "made": (table, "simulated")})
-    assert [ax.cuelearn_stamp.get_text() for ax in fig.axes] == ["real", "simulated"]
+    assert [ax.get_title() for ax in draw.support_sizes({"a": table, "b": table}).axes] == ["a", "b"]
 
 
 def test_distances_are_made_once_and_where_they_are_used(monkeypatch):

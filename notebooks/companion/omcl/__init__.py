@@ -6,9 +6,9 @@ whose error is within one standard error of the best ("sparser": two); Flat's li
 written down before any learner had been run.
 
 Emoji, as `cue_tasks` says: claims are judged on objects split by drawing (the thesis's split) and on
-categories; objects split by thing are reported beside them. Table 2.1 is measured on the categories. HTAD is
-the real counterpart of the simulated robot; mfeat only that of a stream with a low online error, for the size
-of support sets, and of one more sequence for theorem 3.1.
+categories; objects split by thing are reported beside them. Table 2.1 is measured on the categories. HTAD
+takes the place of KTH-IDOL2, where that is not present; mfeat is a stream with a low online error, for the
+size of support sets, and one more sequence for theorem 3.1.
 """
 
 from functools import cache
@@ -19,16 +19,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.svm import SVC, LinearSVC
 
 from companion import protocol
-from companion.cue_tasks import (
-    FACTORS,
-    WEATHERS,
-    Distances,
-    Permutation,
-    Split,
-    class_errors,
-    handed,
-    mean_error,
-)
+from companion.cue_tasks import FACTORS, Distances, Permutation, class_errors, handed, mean_error
 from companion.omcl.settings import C_GRID, ETAS, LEVELS, NATURAL, STANDARD_ERRORS
 from companion.protocol import choose, grid_points
 from cuelearn.mkl import OBSCURE, OM2
@@ -329,27 +320,6 @@ def sheet(images, n):
     rows = unchanged(images.frames)
     by_class = [rows[images.y[rows] == c] for c in range(len(images.target_names))]
     return np.array([part[np.linspace(0, part.size - 1, n).round().astype(int)] for part in by_class])
-
-
-def light_run(learnt, task, frames):
-    """Errors of each cue under a change of light: trained on one weather's drive, tested in its session.
-
-    An SVM (C = 10) replaces the online learners, so that the order of the frames plays no part.
-    """
-    weather = frames["weather"]
-    first = frames["session"] == 1
-    train = first & (weather == learnt) & (frames["repeat"] == 1)
-    tests = first & (frames["repeat"] == 2)
-    run = Permutation(task, Split(np.flatnonzero(train), np.flatnonzero(tests)))
-    rows = []
-    for cue in run.cues:
-        (inside,), (across,) = run.kernels([cue], {cue: 1.0})
-        wrong = SVC(C=10.0, kernel="precomputed").fit(inside, run.labels).predict(across) != run.truth
-        for tested in WEATHERS:
-            part = weather[tests] == tested
-            error = mean_error(wrong[part], run.truth[part], run.n_classes)
-            rows.append({"cue": cue, "learnt": learnt, "tested": tested, "error": error})
-    return pd.DataFrame(rows)
 
 
 # ------------------------------------------------------------------ collecting

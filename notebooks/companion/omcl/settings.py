@@ -22,12 +22,7 @@ STANDARD_ERRORS = {"OMCL-BM": 1.0, "OMCL-BM sparser": 2.0}
 
 # smoke, quick, full
 TABLE = {
-    "robot": {
-        "frames": (10, 150, 900),
-        "height": (48, 96, 96),
-        "width": (64, 128, 128),
-        "permutations": (2, 6, 12),
-    },
+    "idol2": {"permutations": (2, 6, 12)},
     "objects": {"n_views": (3, 20, 41), "permutations": (2, 24, 160)},
     "categories": {"n_categories": (5, 30, 30), "n_learn": (6, 30, 30), "permutations": (2, 6, 24)},
     "things": {"permutations": (2, 6, 20)},

@@ -5,26 +5,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.patches import Patch
-from matplotlib.patheffects import withStroke
 
 from companion.plots.common import curve, legend, paired, panels, where
-from companion.run.figures import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RED,
-    SKY,
-    band,
-    method_style,
-    stamp,
-)
+from companion.run.figures import BLACK, BLUE, GREEN, GREY, ORANGE, RED, band, method_style
 from cuelearn.core.intervals import interval
 from cuelearn.omcl import PassiveAggressive, Projectron, ProjectronPlusPlus
 
-ROOM_COLOURS = {"OO": SKY, "CR": "#BBBBBB", "TO": GREEN, "KT": ORANGE, "PA": PURPLE}
 # lines of the single cues: muted colours, thin and unmarked, so that the methods stand out
 CUE_COLOURS = ("#555555", "#A6761D", "#7B9E6B", "#8C86C7", "#B5838D", "#5F9EA0")
 CUE_LINES = ("-", "--", "-.", ":", "-", (0, (4, 1, 1, 1, 1, 1)))
@@ -188,48 +174,6 @@ def contact_sheet(images, rows, columns, cells, size=0.9):
     return fig
 
 
-def floor_map(floors, data, sequences=(0, 1), scan_at=()):
-    """The robot's floor in both sessions, with its path coloured by room and some laser scans.
-
-    Parameters
-    ----------
-    floors : dict of str to floor
-        Title -> what `robot_floor` returns.
-    data : ImageData
-    sequences : sequence of int
-        The path drawn in each panel.
-    scan_at : sequence of int
-        Frames whose scan is drawn, in the first panel.
-    """
-    fig, axes = panels(len(floors), size=(4.2 * len(floors), 2.9))
-    of = data.frames
-    for ax, (title, floor), sequence in zip(axes[0], floors.items(), sequences, strict=True):
-        _floor(ax, floor)
-        rows = np.flatnonzero(of["sequence"] == sequence)
-        colors = [ROOM_COLOURS.get(data.target_names[c], GREY) for c in data.y[rows]]
-        dots = {"s": 7, "edgecolors": "black", "linewidths": 0.2, "zorder": 3}
-        ax.scatter(of["x"][rows], of["y"][rows], c=colors, **dots)
-        ax.set(title=title, xlabel="x [m]", ylabel="y [m]", aspect="equal")
-        ax.grid(False)
-    for i in scan_at:
-        angle, x, y = of["heading"][i] + data.laser_angles, of["x"][i], of["y"][i]
-        outline = np.r_[x, x + data.laser[i] * np.cos(angle)], np.r_[y, y + data.laser[i] * np.sin(angle)]
-        axes[0, 0].fill(*outline, color=RED, alpha=0.15, lw=0.5)
-    return fig
-
-
-def _floor(ax, floor):
-    """Walls, furniture and room names of a floor."""
-    for x0, y0, x1, y1 in floor.walls:
-        ax.fill([x0, x1, x1, x0], [y0, y0, y1, y1], color="#333333", lw=0)
-    for outline in floor.outlines:
-        ax.fill(*np.asarray(outline).T, color="#C8A97E", ec="#7A5C36", lw=0.5)
-    for name, (x0, y0, x1, y1) in zip(floor.labels, floor.rooms, strict=True):
-        look = {"fontsize": 10, "color": ROOM_COLOURS.get(name, GREY), "weight": "bold", "zorder": 5}
-        look["path_effects"] = [withStroke(linewidth=3, foreground="white")]  # above the path
-        ax.text((x0 + x1) / 2, (y0 + y1) / 2, name, ha="center", va="center", **look)
-
-
 def _method(ax, table, method, value, **style):
     """Mean and band over permutations of `value` against samples seen."""
     rows = where(table, method=method)
@@ -308,16 +252,15 @@ def _end_points(ax, paper, cues):
 def support_sizes(tables, methods=("OMCL-PERC", "OMCL-BM", "OMCL-BM sparser", "Flat")):
     """Size of the support set (sum over the cues) against samples seen (thesis figures 3.2 and 3.5).
 
-    `tables` has for each panel's title its table and how its data is called, "real" or "simulated".
+    `tables` has for each panel's title its table.
     """
     fig, axes = panels(len(tables), size=(4.2 * len(tables), 3.4))
-    for ax, (title, (table, kind)) in zip(axes[0], tables.items(), strict=True):
+    for ax, (title, table) in zip(axes[0], tables.items(), strict=True):
         for method in methods:
             _method(ax, _aligned(table), method, "support")
         ax.set(
             title=title, xlabel="training samples seen", ylabel="support vectors, all cues", ylim=(0, None)
         )
-        stamp(ax, kind)
     axes[0, 0].legend()
     return fig
 
@@ -356,14 +299,14 @@ def weight_table(weights, cues, classes):
     return pd.Series(_normalised(weights).ravel(), places, name="weight").reset_index()
 
 
-def regret(runs, cues, kinds):
+def regret(runs, cues):
     """Mean loss so far of the second layer, of every cue, and the bound of theorem 3.1, divided alike.
 
     `runs` has the cumulative losses of one run for each title, as from `omcl.regret`,
-    `cues` the names of its cues, `kinds` whether its data is "real" or "simulated".
+    `cues` the names of its cues.
     """
-    rows = len(runs) // 2 + 1
-    fig, axes = panels(2, rows, size=(8.4, 2.7 * rows))
+    rows = -(-len(runs) // 2)
+    fig, axes = panels(2, rows, size=(8.4, 2.7 * rows + 0.3))
     for ax in axes.ravel()[len(runs) :]:
         ax.axis("off")
     for ax, (title, run) in zip(axes.ravel(), runs.items(), strict=False):
@@ -376,20 +319,18 @@ def regret(runs, cues, kinds):
         ax.set_ylim(0, 1.3 * max(line.get_ydata()[-1] for line in ax.lines))
         alone = ax.lines[: len(cues[title])]
         ax.legend(handles=alone, fontsize=7.5, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        stamp(ax, kinds[title])
-    axes[-1, -1].legend(handles=ax.lines[len(alone) :], loc="center left", handlelength=3.5)
+    fig.legend(handles=ax.lines[len(alone) :], loc="outside upper center", ncols=3, handlelength=3.5)
     return fig
 
 
-def last_against_average(table, kinds):
+def last_against_average(table):
     """Test error of the last hypothesis and of the averaged one, for every run (thesis 3.3).
 
-    `table` has the columns data, method, permutation, average, last; `kinds` whether each set of data is
-    "real" or "simulated", in order.
+    `table` has the columns data, method, permutation, average, last.
     """
-    fig, axes = panels(len(kinds), size=(2.1 * len(kinds), 2.7))
-    for ax, (name, kind) in zip(axes[0], kinds.items(), strict=True):
-        rows = where(table, data=name)
+    sets = dict(list(table.groupby("data", sort=False)))
+    fig, axes = panels(len(sets), size=(2.8 * len(sets), 3.2))
+    for ax, (name, rows) in zip(axes[0], sets.items(), strict=True):
         errors = 100 * rows[["last", "average"]].to_numpy()
         ends = (0 if errors.min() < 0.6 * errors.max() else 0.95 * errors.min(), 1.05 * errors.max())
         ax.plot(ends, ends, color="black", lw=0.8)
@@ -397,7 +338,6 @@ def last_against_average(table, kinds):
             style = method_style(method, linestyle="", markersize=3, alpha=0.6)
             ax.plot(100 * group["last"], 100 * group["average"], **style)
         ax.set(title=name, xlabel="last hypothesis [%]", xlim=ends, ylim=ends, aspect="equal")
-        stamp(ax, kind)
     axes[0, 0].set_ylabel("test error, averaged [%]")
     legend(fig, axes[0, 0], 5)
     return fig

@@ -13,7 +13,7 @@ import os
 __all__ = ["MODULES", "compile_ahead"]
 
 #: What is slow to compile, as the chapters come to it.
-MODULES = (*("datasets.robot", "mkl.obscure", "mkl.om2", "mkl.ufo", "mms.mms"), *("mktl.mktl", "oks.oks"))
+MODULES = ("mkl.obscure", "mkl.om2", "mkl.ufo", "mms.mms", "mktl.mktl", "oks.oks")
 
 
 def compile_ahead(modules=MODULES):
