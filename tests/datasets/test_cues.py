@@ -571,13 +571,6 @@ def test_bars_only_where_they_are_asked_for(capsys, monkeypatch):
         assert ("words" in said and "cues" in said) is verbose
 
 
-def test_images_of_different_sizes():
-    images = [texture(i, 40 + 4 * i, 60 - 3 * i) for i in range(4)]
-    data = image_data(4, images=images, masks=None, laser=None, y=np.array([0, 1, 2, 0]))
-    made = c.image_cues(data, ["colour", "LxLy", "bow"], train=[0, 1, 2], n_words=5)
-    assert made.X.shape == (4, 512 + 675 + 5)
-
-
 def test_the_thesis_kernels():
     made = c.image_cues(image_data(), c.ROBOT_CUES, train=np.arange(12), n_words=20)
     triples = c.cue_kernels(made)

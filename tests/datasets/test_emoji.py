@@ -74,11 +74,6 @@ def test_what_is_known_of_an_apple():
     assert set(emoji.group) == {"animals-nature", "food-drink", "travel-places", "activities", "objects"}
 
 
-def test_eth80_has_its_categories():
-    names = ["red apple", "tomato", "pear", "cow", "dog", "horse", "teacup without handle", "automobile"]
-    assert set(names) <= set(load().names)
-
-
 def test_no_drawing_is_there_twice():
     assert build.new_drawings(edges(), load().thing).all()
 
@@ -329,13 +324,3 @@ def test_other_sizes_are_the_same_drawings():
     assert_array_equal(large.thing, small.thing)
     halved = large.pictures[..., 3].reshape(366, 64, 2, 64, 2).mean(axis=(2, 4))
     assert np.abs(halved - small.pictures[..., 3]).mean() < 2
-
-
-@pytest.mark.long
-def test_rebuild_from_archives():
-    """Needs resvg-py and the archives in CUELEARN_DATA; test_data_build.py fetches them."""
-    pytest.importorskip("resvg_py")
-    place = os.environ.get("CUELEARN_DATA", "nowhere")
-    if not list(Path(place).glob("emojibase-data-*.tgz")):
-        pytest.skip("the packages are not at hand")
-    assert build.main(["emoji", "emoji-sharealike", "--check", "--packages", place]) == 0

@@ -11,7 +11,7 @@ from PIL import Image
 
 from cuelearn.datasets import DataFileError, load_original
 from cuelearn.datasets import folders as f
-from cuelearn.datasets.cues import OBJECT_CUES, ROBOT_CUES, cue_kernels, image_cues
+from cuelearn.datasets.cues import cue_kernels, image_cues
 from cuelearn.kernels import KernelBank
 
 
@@ -249,9 +249,6 @@ def test_eth80(tmp_path, maps):
     for i in range(3):
         assert data.masks[i].sum() == 50 * (50 + 5 * [0, 2, 1][i])
     assert data.provenance.tier == "original" and ("segmented" in data.description) is not maps
-    made = image_cues(data, OBJECT_CUES)
-    assert made.X.shape == (15, 675 + 289 + 512 + 576)
-    assert KernelBank(cue_kernels(made), made.X).rows(np.arange(15)).shape == (4, 15, 15)
 
 
 def test_errors_of_eth80(tmp_path):
@@ -284,8 +281,6 @@ def test_idol2(tmp_path):
     assert_array_equal(data.laser[:, 0], [2, 3, 4, 5, 6] * 3)
     assert_allclose(data.laser_angles, np.deg2rad(np.arange(-90, 91)))
     assert_array_equal(data.images[6], picture(201))  # written third, driven second
-    made = image_cues(data, ROBOT_CUES, train=np.arange(10), n_words=10)
-    assert KernelBank(cue_kernels(made), made.X[:10]).rows(np.arange(10)).shape == (4, 10, 10)
 
 
 def test_idol2_without_laser_and_with_other_places_of_the_files(tmp_path):
