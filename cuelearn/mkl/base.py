@@ -85,8 +85,8 @@ class KernelClassifier(ScoreClassifier):
         Warns
         -----
         ConvergenceWarning, IndefiniteKernelWarning, UserWarning
-            Where a method that iterates did not come to its `tol`; where a kernel is not positive
-            semidefinite; where a class of an indicator matrix cannot be learnt.
+            Where a method that iterates did not reach its `tol`; where a kernel is not positive
+            semidefinite; where a class of an indicator matrix cannot be trained.
         """
         labels, weights = self._start(X, y, sample_weight)
         with one_warning(self.bank_.indefinite):

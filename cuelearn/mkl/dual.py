@@ -247,7 +247,7 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None,
     problem : MKLProblem
     dual_point : ndarray, shape (n_samples, n_classes)
         B with rows that sum to 0, the label's entry not negative, the others not positive; scaled back where
-        it is too large. Zeros will do.
+        it is too large. Zeros are allowed.
     tol : float
         Stop when objective - bound is at most `tol` times the objective.
     max_rounds : int

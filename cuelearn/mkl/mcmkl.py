@@ -22,7 +22,7 @@ __all__ = ["MCMKL", "solve_mc_mkl"]
 SWEEPS = 1000
 # the SVM's own gap is kept below this share of the gap that is wanted, or of a part of the gap that remains
 OWN_SHARE = 0.5
-# rounds without a gap that is a tenth smaller, after which a hard problem is given up
+# rounds without a gap that is a tenth smaller, after which a hard problem is abandoned
 PATIENCE = 10
 
 

@@ -50,7 +50,7 @@ TEXTS = {
         "Called after every iteration, with SVMs of all classes, the clock stopped; a true result ends it.",
     ),
     "class_objectives_": (
-        "ndarray, shape as of `gamma_`",
+        "ndarray, of the shape of `gamma_`",
         "H of every class at the end; NaN for skipped ones.",
     ),
     "history_": (
@@ -433,7 +433,7 @@ class SharedMKL(MultiLabelMKL):
             )
         if problem.n_missed:
             warn_user(
-                f"{name}: {problem.n_missed} of {problem.n_solved} SVMs did not come to a relative gap of "
+                f"{name}: {problem.n_missed} of {problem.n_solved} SVMs did not reach a relative gap of "
                 f"{problem.svm_tol:g} in {problem.max_sweeps} sweeps; lower C",
                 ConvergenceWarning,
             )

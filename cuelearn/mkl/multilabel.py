@@ -1,7 +1,7 @@
 r"""Several labels per sample: what the multi-label methods share (NIPS 2010).
 
 Every class k is a binary problem with signs :math:`y^k`, and all use the same kernels. A class without
-positive or without negative training samples (with weight) cannot be learnt: it is not trained, its score is
+positive or without negative training samples (with weight) cannot be trained: it is not trained, its score is
 the constant -1 or 1, its kernel weights are 0, it is named in `skipped_classes_`, and means over classes
 leave it out.
 """

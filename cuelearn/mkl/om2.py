@@ -238,7 +238,7 @@ class OM2(StochasticMKL):
         cost[kept:] = loss_weights(weights, self.class_weight, self.classes_, labels[kept:])
         visited = np.flatnonzero(cost[kept:] > 0.0)
         doubted = bool(batch.indefinite)
-        if self._doubted:  # it was said
+        if self._doubted:  # one warning for a stream
             batch.indefinite = {}
         self._doubted = self._doubted or doubted
         problem = MKLProblem(batch, labels, self.classes_.size, p=self.p)

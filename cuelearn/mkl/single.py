@@ -244,7 +244,7 @@ class KernelPA(KernelClassifier):
         itself.
     C : float > 0, default 1.0
         Aggressiveness: the largest step; a sample's weight multiplies it. Weight 2 is not the sample twice
-        here: a second visit sees what the first has learnt. Samples of weight 0 are visited and recorded.
+        here: a second visit sees what the first has changed. Samples of weight 0 are visited and recorded.
     folds : list of (train, test), optional
         As of `BestKernelSVM`.
     $n_epochs $shuffle $normalize $memory $random_state

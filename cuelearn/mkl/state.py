@@ -31,10 +31,10 @@ inlined = njit(cache=True, inline="always")
 
 
 class Rows(NamedTuple):
-    """Kernel rows at hand: of kernel j at sample i ``flat[place[i] * row_stride + j * kernel_stride :][:n]``.
+    """Kernel rows: of kernel j at sample i ``flat[place[i] * row_stride + j * kernel_stride :][:n]``.
 
-    ``place[i] < 0``: not at hand. Sample-major, a pass runs at memory speed, kernel-major at about two thirds
-    of it.
+    ``place[i] < 0``: not in memory. Sample-major, a pass runs at memory speed, kernel-major at about two
+    thirds of it.
     """
 
     flat: np.ndarray

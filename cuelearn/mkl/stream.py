@@ -1,8 +1,7 @@
 """A stochastic run over one problem: its state, the route to class scores, the supply of kernel rows.
 
-Compiled loops (`visit_om2`, `visit_obscure`, `visit_ufo`) change the state;
-`Stream` hands it to them, chooses between the two routes of `state.py`, and fetches rows that are computed on
-demand.
+Compiled loops (`visit_om2`, `visit_obscure`, `visit_ufo`) change the state; `Stream` passes it to them,
+chooses between the two routes of `state.py`, and fetches rows that are computed on demand.
 """
 
 import numpy as np
@@ -102,7 +101,7 @@ class Stream:
         self.bank.rows_into(samples, self.buffer[: samples.size].transpose(1, 0, 2))
 
     def _fetch_coming(self, order, position):
-        """Bring the rows of the coming visits to hand, where every visit needs its row."""
+        """Fetch the rows of the coming visits, where every visit needs its row."""
         coming = order[position : position + len(self.buffer)]
         coming = coming[np.sort(np.unique(coming, return_index=True)[1])]
         self.rows.place[:] = -1

@@ -72,7 +72,7 @@ class Rounds:
             yield from range(1, self.max_iter + 1)
 
     def end(self, step, show=None, note="", **row):
-        """Write a round down and call back; whether the run is to end."""
+        """Write a round down and call back; whether the run shall end."""
         self.history.pause()
         self.history.add(step=step, epoch=step, **row)
         self.bar.update()

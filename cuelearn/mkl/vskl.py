@@ -36,7 +36,7 @@ SVM_SHARE = 0.3
 LEAST_INNER_SHARE = 1e-3
 # gamma goes at most this power of the way to its best value for the present alpha
 LONGEST = 4.0
-# a class that does not gain for so many steps, its inner values as exact as they get, is given up
+# a class that does not gain for so many steps, its inner values as exact as they get, is abandoned
 PATIENCE = 20
 # weights in a simplex below this are 0 in the combined kernel
 ZERO_WEIGHT = 1e-12
@@ -46,7 +46,7 @@ MOST_TRIALS = 8
 
 
 def resolve_groups(groups, n_kernels):
-    """The number of each kernel's group, in the order of first appearance, for `groups` as of `VSKL`."""
+    """The number of each kernel's group, in the order of first appearance, for the `groups` of `VSKL`."""
     if groups is None:
         return np.zeros(n_kernels, dtype=np.int64)
     try:
