@@ -249,24 +249,28 @@ def free_labelings(n, capacities):
     many copies are left out, then which.
     """
     copies = [w for w, most in enumerate(capacities, 1) for _ in range(min(most, n))]
-    # places of the copies so far, n where a copy is left out; those of one word ascend
-    places, free = np.zeros((1, 0), dtype=np.int16), np.ones((1, n + 1), dtype=bool)
+    ways = [()]  # places of the copies so far, n where one is left out; those of one word ascend
     for c, w in enumerate(copies):
-        may = free.copy()
-        if c and copies[c - 1] == w:
-            may[:, :n] &= np.arange(n) > places[:, -1:]
-        rows, at = np.nonzero(may)
-        places, free = np.column_stack([places[rows], at.astype(np.int16)]), free[rows]
-        free[np.arange(len(at)), at] = at == n
-    out, whole = places == n, places.copy()
-    for c in range(len(copies)):
-        left = np.flatnonzero(out[:, c])
-        whole[left, c] = first = free[left].argmax(axis=1)
-        free[left, first] = first == n
-    labelings = np.zeros((len(places), n + 1), dtype=np.int16)
-    labelings[np.arange(len(places))[:, None], places] = copies
-    order = np.lexsort([*out.T[::-1], out.sum(axis=1, dtype=np.int16), *whole.T[::-1], out.all(axis=1)])
-    return labelings[order][:, :n]
+        alike = c > 0 and copies[c - 1] == w
+        ways = [
+            (*way, place)
+            for way in ways
+            for place in range(n + 1)
+            if place == n or (place not in way and not (alike and place <= way[-1]))
+        ]
+
+    def rank(way):
+        whole = list(way)
+        for c, place in enumerate(way):
+            if place == n:
+                whole[c] = next(free for free in range(n + 1) if free == n or free not in whole)
+        out = [place == n for place in way]
+        return all(out), whole, sum(out), out
+
+    labelings = np.zeros((len(ways), n + 1), dtype=np.int16)
+    for row, way in zip(labelings, sorted(ways, key=rank), strict=True):
+        row[list(way)] = copies
+    return labelings[:, :n]
 
 
 def list_labelings(n, fixed, free):

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from companion.plots.mms_items import THESIS
 from cuelearn.mms import (
     CandidateSet,
     ItemCandidates,
@@ -22,28 +23,9 @@ from cuelearn.mms import (
 )
 from cuelearn.mms import candidates_from_caption as read
 
-FIGURE_5_1_LEFT = (
-    "US Democratic presidential candidate Senator Barack Obama waves to supporters together with his "
-    "wife Michelle Obama standing beside him at his North Carolina and Indiana primary election night rally "
-    "in Raleigh."
-)
-FIGURE_5_1_MIDDLE = (
-    "Four sets ... Roger Federer prepares to hit a backhand in a quarter-final match with Andy Roddick at "
-    "the US Open."
-)
-FIGURE_5_2 = (
-    "Australia's gold medalist Grant Hackett (C), Ukraine's silver medalist Igor Chervynsky and USA's "
-    "bronze medalist Erik Vendt show their medals following the 1500 metres freestyle race at the 10th World "
-    "Swimming Championships in Barcelona July 27, 2003. Hackett clocked fourteen minutes 43.14 seconds."
-)
-FIGURE_5_4 = (
-    "President Barack Obama and first lady Michelle Obama wave from the steps of Air Force One as they "
-    "arrive in Prague, Czech Republic."
-)
-
+FIGURE_5_2, FIGURE_5_4 = (kept["caption"] for kept in THESIS[2:])
 # Labels 1, 2, ...; 0 is null.
 THE_OBAMAS = Vocabulary(["Barack Obama", "Michelle Obama"], {"wave": [], "stand": ["stood"]})
-PLAYERS = Vocabulary(["Andy Roddick", "Roger Federer"], {"backhand": ["hit a backhand"], "serve": []})
 SWIMMERS = Vocabulary(["Grant Hackett", "Igor Chervynsky", "Erik Vendt"], ["show"])
 PEOPLE = ["Ann Archer", "Bob Baker", "Carl Crane", "Dora Dean", "Eve Eaton"]
 LETTERS = "ABCDE"
@@ -91,21 +73,6 @@ def reading(caption, vocabulary):
     return [" ".join(filter(None, (m.name[0], *m[1:]))) for m in mentions(named(caption), vocabulary)]
 
 
-def test_figure_5_1_left_and_5_5_pair_barack_with_waving_and_michelle_with_standing():
-    item = read(FIGURE_5_1_LEFT, persons(2), THE_OBAMAS, attributes=PAIR)
-    a, b, o = [1, 1], [2, 2], [0, 0]
-    assert item.candidates.tolist() == [[a, b], [a, o], [o, b], [b, a], [o, a], [b, o]]
-    assert item.words == [(1, 1), (2, 2)] and item.instances == [(0, 2), (1, 3)] and item.positions == {}
-    assert item.note == ""
-    assert item.candidates.dtype == np.int32
-
-
-def test_figure_5_1_middle_has_federer_with_the_backhand_and_roddick_with_null():
-    item = read(FIGURE_5_1_MIDDLE, persons(1), PLAYERS, attributes=PAIR)
-    assert item.candidates.tolist() == [[[2, 1]], [[1, 0]]]  # never [Roddick, backhand]
-    assert item.words == [(2, 1), (1, 0)]  # in the order of the text
-
-
 def test_figure_5_2_has_hackett_always_and_only_in_the_middle():
     item = read(FIGURE_5_2, faces(3), SWIMMERS)
     # two persons and two faces, and nobody else
@@ -117,8 +84,7 @@ def test_figure_5_2_has_hackett_always_and_only_in_the_middle():
     assert found == {(z[2], z[0], z[1]) for z in listed(item)}
 
 
-def test_figure_5_4_has_its_six_vectors_in_their_order_and_its_caption_makes_both_wave():
-    assert listed(read(FIGURE_5_4, faces(2), THE_OBAMAS)) == [[1, 2], [1, 0], [0, 2], [2, 1], [0, 1], [2, 0]]
+def test_the_caption_of_figure_5_4_makes_both_wave():
     item = read(FIGURE_5_4, persons(2), THE_OBAMAS, attributes=PAIR)
     assert item.words == [(1, 1), (2, 1)] and len(item.candidates) == 6
     alone = read(FIGURE_5_4, bodies(2), THE_OBAMAS, attributes=("verb",))
