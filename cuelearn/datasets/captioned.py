@@ -115,12 +115,12 @@ def _looks(samples, angles, seeds, body=False):
 
 def _described(looks, cues):
     """Square roots of what each cue counts, scaled to norm 1; the columns of each."""
-    found = {cue: [] for cue in cues}
+    described = {cue: [] for cue in cues}
     for look in looks:
         picture = Picture(look)
-        for cue, rows in found.items():
+        for cue, rows in described.items():
             rows.append(CUES[cue].describe(picture))
-    return side_by_side({cue: normalize(np.sqrt(rows)) for cue, rows in found.items()}, np.float32)
+    return side_by_side({cue: normalize(np.sqrt(rows)) for cue, rows in described.items()}, np.float32)
 
 
 class CaptionedData(NamedTuple):
@@ -273,8 +273,9 @@ class CaptionedData(NamedTuple):
         out[pictured["face"], 0] = self.labels[pictured["name"]]
         if verbs is None:
             return out[:, 0]
-        said, known = pictured["verb"].to_numpy(dtype=str), _known("verbs", verbs, np.array(VERBS))
-        out[pictured["face"], 1] = np.where(np.isin(said, known), said, NULL)
+        stated = pictured["verb"].to_numpy(dtype=str)
+        known = _known("verbs", verbs, np.array(VERBS))
+        out[pictured["face"], 1] = np.where(np.isin(stated, known), stated, NULL)
         return out
 
     def looks(self, rows, body=False):
@@ -445,7 +446,7 @@ def make_captioned(
     named = {str(made.labels[k]): made.forms(k) for k in np.unique(mentions["name"]).tolist()}
     data = CaptionedData(
         captions=made.captions,
-        regions=[[Region(what, box) for what, box in found] for found in made.regions],
+        regions=[[Region(*region) for region in regions] for regions in made.regions],
         faces=faces,
         poses=bodies,
         bag_sizes=made.n_faces,

@@ -2,7 +2,7 @@ r"""Candidate labeling sets: for every bag of instances, the labelings that are 
 
 A bag of M instances with P attributes each has M * P *slots*, slot ``m * P + p`` for attribute p of instance
 m. A candidate labeling vector gives every slot a label. Sets that can be listed are; a set of all ways to
-hand at most one word to each region, too large to list, is kept as its words and constraints (`Matching`).
+assign at most one word to each region, too large to list, is kept as its words and constraints (`Matching`).
 """
 
 import copy
@@ -176,8 +176,8 @@ def listed_bag(what, given):
         raise ValueError(f"{what} {wanted}, got shape {array.shape}")
     whole = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.all(array == np.floor(array)))
     if not whole or array.max() >= 2**31:
-        told = f"{array.dtype} up to {array.max()}" if array.dtype.kind in "iuf" else f"{array.flat[0]}"
-        raise ValueError(f"{what} hold labels as integers below 2^31 (names go to classes=), got {told}")
+        given = f"{array.dtype} up to {array.max()}" if array.dtype.kind in "iuf" else f"{array.flat[0]}"
+        raise ValueError(f"{what} hold labels as integers below 2^31 (names go to classes=), got {given}")
     return np.atleast_3d(array).astype(np.int32)
 
 

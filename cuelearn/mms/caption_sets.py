@@ -53,7 +53,7 @@ class ItemCandidates(NamedTuple):
     Attributes
     ----------
     candidates : ndarray of int32, shape (n_candidates, n_instances, n_attributes), or Matching
-        In the order of figure 5.4: the first way to hand out as many words as possible, then its parts, those
+        In the order of figure 5.4: the first way to assign as many words as possible, then its parts, those
         with more words first, then the second way, and so on.
     words : list of tuple of int
         Labels that come with each word, one per attribute, in the order of the text.
@@ -457,8 +457,8 @@ def candidate_set(items, vocabulary, attributes=("name",), *, constraints="ABCD"
     >>> from cuelearn.mms import Region, Vocabulary, candidate_set
     >>> words = Vocabulary(["Ann Lee", "Bo Ray"])
     >>> faces = [Region("face", (10, 10, 30, 30)), Region("face", (50, 10, 70, 30))]
-    >>> found = candidate_set([("Ann Lee and Bo Ray meet.", faces), ("Bo Ray waves.", faces[:1])], words)
-    >>> found.n_candidates, found.classes[0].tolist()
+    >>> sets = candidate_set([("Ann Lee and Bo Ray meet.", faces), ("Bo Ray waves.", faces[:1])], words)
+    >>> sets.n_candidates, sets.classes[0].tolist()
     ([6, 1], ['null', 'Ann Lee', 'Bo Ray'])
     """
     check_vocabulary(vocabulary)

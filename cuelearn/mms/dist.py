@@ -144,19 +144,19 @@ class Exemplars:
         """Exemplars weigh as their responsibilities, as far as that raises the expected log-likelihood
         (generalised M-step)."""
         for k, rows in enumerate(self.rows):
-            mine = responsibilities[rows, k]
-            mass = mine.sum()
+            own = responsibilities[rows, k]
+            mass = own.sum()
             if mass <= NO_MASS:
                 continue
-            weights = mine / mass
+            weights = own / mass
             values = (self.blocks[k] if self.blocks is not None else self._block(rows)) @ weights
             if k in self.weights:
                 old_weights, old_values = self.weights[k], self.values[k]
-                before = mine @ log_ratio(old_values)
+                before = own @ log_ratio(old_values)
                 for halving in range(HALVINGS):
                     share = 0.5**halving
                     mixed = (1.0 - share) * old_values + share * values
-                    if mine @ log_ratio(mixed) >= before:
+                    if own @ log_ratio(mixed) >= before:
                         break
                 else:
                     continue

@@ -178,8 +178,8 @@ class EMNaming(BagClassifier):
         P = self.n_attributes_
         matrices = isinstance(X, (list, tuple)) and {getattr(part, "ndim", 0) for part in X} == {2}
         if matrices and len(X) != P:
-            one = f"X must be one array or a list of {P}, one for each attribute"
-            raise ValueError(f"{one}, got a list of {len(X)}")
+            wanted = f"X must be one array or a list of {P}, one for each attribute"
+            raise ValueError(f"{wanted}, got a list of {len(X)}")
         arrays = []
         for p, part in enumerate(X if matrices else [X]):
             name = f"X[{p}]" if matrices else "X"

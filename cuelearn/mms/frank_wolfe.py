@@ -65,8 +65,8 @@ class Dual(NamedTuple):
         instance = np.repeat(np.arange(candidates.n_instances), candidates.n_attributes)
         for v, labels in enumerate(self.labels):
             share = self.share[candidates.bag_of[instance], v]
-            some = share > 0.0
-            np.subtract.at(coef, (instance[some], labels[some]), share[some])
+            used = share > 0.0
+            np.subtract.at(coef, (instance[used], labels[used]), share[used])
         return coef
 
 

@@ -26,7 +26,7 @@ from cuelearn.mms.matching import (
 __all__ = ["best_labelings", "most_violating"]
 
 METHODS = ("heap", "exact")
-#: The exact search gives up after that many partial labelings.
+#: The exact search is abandoned after that many partial labelings.
 MOST_NODES = 50_000_000
 
 
@@ -302,8 +302,8 @@ def exact_violator(packed, i, scores, labels, most_nodes, best, best_loss):
     """Write the labeling with the largest U into `labels`: branch and bound over the slots, depth first, from
     Algorithm 10's answer, which `labels` hold, its U and loss.
 
-    A partial labeling is given up when its score, the best scores of the slots to come, and the most that its
-    distance to the candidates can still become do not exceed the best U so far. Returns U and loss as
+    A partial labeling is abandoned when its score, the best scores of the slots to come, and the most that
+    its distance to the candidates can still become do not exceed the best U so far. Returns U and loss as
     `violator`; U is NaN where the search took more than `most_nodes` partial labelings.
     """
     first, label, value = slot_lists(packed, i, scores, 0.0)

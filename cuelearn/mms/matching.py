@@ -1,4 +1,4 @@
-"""Sets of labelings too large to list: all ways to hand at most one word to each region (thesis 5.6.1).
+"""Sets of labelings too large to list: all ways to assign at most one word to each region (thesis 5.6.1).
 
 Best candidates, counts and posteriors come from recursions over the regions and the subsets of the words that
 are used, in O(n_regions n_words 2^n_words) time and memory. ``packed`` is a `PackedCandidates`, i a bag.

@@ -122,7 +122,7 @@ class MMS(BagClassifier):
     O(n b d) for blocks of b instances, and a search per bag. Memory: X, 16 n K bytes, the kernel matrices,
     and for "frank-wolfe" 4 bytes for each slot of each labeling that a bag was found to violate.
 
-    **Ties and starts.** Which minimum the rounds find hangs on which candidates count as best. For
+    **Ties and starts.** Which minimum the rounds find depends on which candidates count as best. For
     "frank-wolfe" listed candidates whose scores differ by no more than the round's gap are equally good, and
     averaged: which of them is ahead is rounding. (For "pegasos" and matchings those within 1e-9.) Problems of
     a few bags still have many minima, and the mean of all candidates leads to one of them; `n_init` looks at

@@ -93,8 +93,7 @@ class ConvexProblem:
         for first, last in batches(starts, ROWS):
             rows = slice(int(starts[first]), int(starts[last]))
             scores, target = self.space.scores(rows), self.target[rows]
-            found = losses_of_bags(packed, first, last, scores, target, self.most_nodes)
-            losses[:, first:last] = found
+            losses[:, first:last] = losses_of_bags(packed, first, last, scores, target, self.most_nodes)
         relaxed, losses = self.weights * losses
         ridge = 0.5 * self.lam * self.space.squared_norm()
         self.refuse_unfinished(ridge + relaxed.sum())
@@ -145,8 +144,8 @@ def solver_of(problem, solver, n_epochs, batch_size, tol, bar):
 
     def dual_steps(best):
         nonlocal dual
-        *found, dual = frank_wolfe(problem, dual, n_epochs, tol, bar, best)
-        return *found, 0
+        *result, dual = frank_wolfe(problem, dual, n_epochs, tol, bar, best)
+        return *result, 0
 
     def subgradient_steps(_):
         try:

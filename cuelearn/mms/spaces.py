@@ -46,7 +46,7 @@ class Space:
         self._taken = None, None
 
     def at(self, rows):
-        """What `read` gives for rows; that of the block just scored is at hand when it is moved."""
+        """What `read` gives for rows; that of the block just scored is kept until it is moved."""
         if rows is not self._taken[0]:
             self._taken = rows, self.read(rows)
         return self._taken[1]
@@ -156,15 +156,17 @@ class KernelSpace(Space):
     `memory` bytes; beyond, its rows are computed whenever they are needed.
     """
 
-    width = 1  # inner products are at hand
+    width = 1  # inner products are known
 
     def __init__(self, banks, n_labels, memory):
         super().__init__(banks[0].n_samples, n_labels)
         kernels = {id(bank): MeanKernel(bank, memory) for bank in banks}
         self.kernels = [kernels[id(bank)] for bank in banks]
         for p, bank in enumerate(banks):
-            where = f" of attribute {p}" if len(kernels) > 1 else ""
-            self.indefinite = self.indefinite | {name + where: how for name, how in bank.indefinite.items()}
+            of_attribute = f" of attribute {p}" if len(kernels) > 1 else ""
+            self.indefinite = self.indefinite | {
+                name + of_attribute: how for name, how in bank.indefinite.items()
+            }
         warn_indefinite(self.indefinite)
         self.weights = np.zeros((self.n_rows, self.n_columns))
 

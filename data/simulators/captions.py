@@ -52,11 +52,12 @@ _OFFICE_EVERY = 10  # every tenth person holds an office and is also called by i
 @lru_cache(maxsize=1)
 def name_pieces():
     """Surnames and first names in a fixed random order."""
-    rng, found = np.random.default_rng(_NAME_SEED), []
+    rng = np.random.default_rng(_NAME_SEED)
+    pieces = []
     for part in ("surname", "first"):
         names = [a + b for a in WORDS[f"{part}_starts"].split() for b in WORDS[f"{part}_ends"].split()]
-        found.append([names[k] for k in rng.permutation(len(names))])
-    return found
+        pieces.append([names[k] for k in rng.permutation(len(names))])
+    return pieces
 
 
 def person_name(k):
@@ -316,10 +317,11 @@ class Composer:
         if n == k and n >= 3 and chance < (0.3 if n == 3 else 0.95):
             return Item(named, [self._mention(named, m, "order") for m in range(n)], others, in_order=True)
         places = self._told_places(n, k, chance, stacked)
-        # Whoever has a place told is named; the rest fill the other places in any order.
+        # Whoever has a place is named; the rest fill the other places in any order.
         rest = named[len(places) :] + unnamed
-        free, told = iter([rest[j] for j in rng.permutation(len(rest))]), iter(named)
-        faces = [next(told) if at in places else next(free) for at in range(n)]
+        free = iter([rest[j] for j in rng.permutation(len(rest))])
+        placed = iter(named)
+        faces = [next(placed) if at in places else next(free) for at in range(n)]
         at = [j for j, face in enumerate(faces) if face.mentioned]
         order = at if rng.random() < 0.5 else [at[j] for j in rng.permutation(len(at))]
         mentions = [self._mention(faces, j, places.get(j, "")) for j in order]
@@ -418,21 +420,21 @@ class Writer:
     def caption(self, item):
         chance = self.rng.random()
         style = "letter" if chance < 0.6 else "comma" if chance < 0.85 else "word"
-        told = [self.tagged(mention, style) for mention in item.pictured]
+        names = [self.tagged(mention, style) for mention in item.pictured]
         others = [self.call(mention) for mention in item.others]
         fields, taken = self.fields(), 0
         if item.in_order:
-            sentences = [self.say("in_order", fields, a=_listed(told))]
-        elif not told:
+            sentences = [self.say("in_order", fields, a=_listed(names))]
+        elif not names:
             taken = int(bool(others) and self.rng.random() < 0.7)
             kind = "nobody_but_other" if taken else "nobody"
             sentences = [self.say(kind, fields, x="".join(others[:taken]))]
-        elif len(told) == 2 and self.rng.random() < 0.5:
-            sentences = [self.say("two", fields, a=told[0], b=told[1])]
+        elif len(names) == 2 and self.rng.random() < 0.5:
+            sentences = [self.say("two", fields, a=names[0], b=names[1])]
         else:
             taken = int(bool(others) and self.rng.random() < 0.5)
-            kind = ("one" if len(told) == 1 else "many") + ("_with_other" if taken else "")
-            sentences = [self.say(kind, fields, a=_listed(told), x="".join(others[:taken]))]
+            kind = ("one" if len(names) == 1 else "many") + ("_with_other" if taken else "")
+            sentences = [self.say(kind, fields, a=_listed(names), x="".join(others[:taken]))]
         while taken < len(others):
             n = int(self.rng.integers(1, 4))
             sentences.append(self.say("others", fields, again=True, x=_listed(others[taken : taken + n])))
@@ -562,12 +564,12 @@ def compose(streams, n, poses, protocol, n_names, exponent, p_correlated, test_s
             place = ordinal(m.face, len(item.faces)) if item.in_order else m.place.replace("centre", "middle")
             mentions.append((i, m.name, row.get(m.face, -1), m.verb, place if m.place else ""))
         faces += [item.faces[at] for at in order]
-        found = []
+        own = []
         for at in order:
-            found.append(("face", tuple(boxes[at].tolist())))
+            own.append(("face", tuple(boxes[at].tolist())))
             if poses:
-                found.append(("body", tuple(bodies[at].tolist())))
-        regions.append(found)
+                own.append(("body", tuple(bodies[at].tolist())))
+        regions.append(own)
     return SimpleNamespace(
         n_faces=n_faces,
         has_position=has_position,
@@ -600,7 +602,7 @@ def _labelings(n_faces, n_names):
 @cache
 def expected_right(n_faces, n_names, n_named, n_pinned, n_pinned_null):
     """Expected number of faces that a random candidate labeling has right: `n_named` of them have one of the
-    `n_names` names; `n_pinned` of these and `n_pinned_null` of the others are told by their place.
+    `n_names` names; `n_pinned` of these and `n_pinned_null` of the others are known by their place.
     """
     if n_names == 0:
         return float(n_faces)
@@ -630,9 +632,9 @@ def random_accuracy(data, names, items, positions):
     kept = np.isin(data.labels, names)[mentions["name"].to_numpy()]
     item, pictured = mentions["item"].to_numpy(), mentions["face"].to_numpy() >= 0
     placed = mentions["place"].to_numpy() != ""
-    told = pictured & placed & positions
+    given = pictured & placed & positions
     counts = [
-        np.bincount(item[rows], minlength=n) for rows in (kept, kept & pictured, kept & told, ~kept & told)
+        np.bincount(item[rows], minlength=n) for rows in (kept, kept & pictured, kept & given, ~kept & given)
     ]
     chosen = np.flatnonzero(item_mask(items, n))
     right = sum(expected_right(*row) for row in np.column_stack([data.bag_sizes, *counts])[chosen].tolist())
