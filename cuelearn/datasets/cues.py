@@ -343,11 +343,10 @@ def image_cues(
 def _check_cues(data, cues):
     """The cues as a tuple, each known, given once, and with what it needs in the data."""
     if not isinstance(data, ImageData):
-        found = (
-            f"the path {os.fspath(data)!r}" if isinstance(data, str | os.PathLike) else type(data).__name__
-        )
+        is_path = isinstance(data, str | os.PathLike)
+        given = f"the path {os.fspath(data)!r}" if is_path else type(data).__name__
         raise TypeError(
-            f"data must be an ImageData, got {found}: load_image_folder(path) opens a folder of images, "
+            f"data must be an ImageData, got {given}: load_image_folder(path) opens a folder of images, "
             "ImageData(images, y, names_of_classes) takes arrays."
         )
     cues = (cues,) if isinstance(cues, str) else tuple(cues)
@@ -357,8 +356,9 @@ def _check_cues(data, cues):
         raise ValueError("The cue 'laser' needs laser scans with their angles, but data has none.")
     silhouettes = [cue for cue in cues if cue in ("shape", "moments")]
     if silhouettes and data.masks is None:
-        said = f"The cue {silhouettes[0]!r} needs masks, but data has none"
-        raise ValueError(f"{said}; foreground_mask can make them.")
+        raise ValueError(
+            f"The cue {silhouettes[0]!r} needs masks, but data has none; foreground_mask can make them."
+        )
     for name in ("images", "masks", "laser"):
         held = getattr(data, name)
         if held is not None and len(held) != len(data.y):

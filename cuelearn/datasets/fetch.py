@@ -77,10 +77,11 @@ def verify_original(name, path=None):
     DataFileError
         If the set is not there, or not whole.
     """
-    entry, path = _entry(name), original_directory(name) if path is None else Path(path)
+    entry = _entry(name)
+    path = original_directory(name) if path is None else Path(path)
     files = [path / file for file in {**entry.sums, **entry.urls} if (path / file).is_file()]
-    differs = {file: _sum_differs(file) for file in files}
-    wrong = [file for file, is_other in differs.items() if is_other]
+    differs = [_sum_differs(file) for file in files]
+    wrong = [file for file, is_other in zip(files, differs, strict=True) if is_other]
     if wrong:
         raise DataFileError(
             f"{wrong[0]} is damaged or another edition: its sum is not {known_sum(wrong[0].name)}."
@@ -91,8 +92,8 @@ def verify_original(name, path=None):
             load_original(name, path)
     if not entry.reading and not files:
         raise DataFileError(f"{path} holds none of the files of {name}: {entry.layout}.")
-    known = bool(differs) and None not in differs.values()
-    return "whole, sums as known" if known else "of the right form, sums not known"
+    all_known = bool(files) and None not in differs
+    return "whole, sums as known" if all_known else "of the right form, sums not known"
 
 
 # -------------------------------------------------------------------------------------------------- fetching
@@ -119,8 +120,8 @@ def _in_one_sentence(entry, url, place):
         raise DataFileError(f"What {url} sends is no whole archive: try again, or {page}.") from None
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        said = f"the disk of {place} is full" if full else f"{place}: {error.strerror or error}"
-        raise DataFileError(f"{entry.name} was not fetched, nothing of it is kept: {said}.") from None
+        reason = f"the disk of {place} is full" if full else f"{place}: {error.strerror or error}"
+        raise DataFileError(f"{entry.name} was not fetched, nothing of it is kept: {reason}.") from None
 
 
 def _download(url, file):
@@ -148,8 +149,10 @@ def _unpack(archive, directory):
     if archive.name.endswith(".rar"):
         tool = next((tool for tool in UNPACKERS if shutil.which(tool)), None)
         if tool is None:
-            said = f"{archive.name} needs one of {', '.join(UNPACKERS)} to be unpacked"
-            raise DataFileError(f"{said}: install one, or unpack it by hand.")
+            tools = ", ".join(UNPACKERS)
+            raise DataFileError(
+                f"{archive.name} needs one of {tools} to be unpacked: install one, or unpack it by hand."
+            )
         done = subprocess.run(
             [tool, *UNPACKERS[tool], archive], cwd=directory, capture_output=True, text=True
         )
@@ -197,10 +200,12 @@ def fetch_original(name, place=None):
     >>> fetch_original("emotions", "originals")  # doctest: +SKIP
     PosixPath('originals/emotions')
     """
-    entry, place = _entry(name), place or os.environ.get("CUELEARN_DATA")
+    entry = _entry(name)
+    place = place or os.environ.get("CUELEARN_DATA")
     if not place:
         raise DataFileError("Set CUELEARN_DATA to the directory in which original data is to be put.")
-    target, work = Path(place) / name, Path(place) / f".{name}.part"
+    target = Path(place) / name
+    work = Path(place) / f".{name}.part"
     if target.exists():
         raise DataFileError(f"{target} is there already: remove it to fetch {name} anew.")
     if not entry.urls:
@@ -248,22 +253,22 @@ def _bundled():
 
 def _list():
     """All originals, with what is there of them; exit status 1 if something there is not whole."""
-    place, failed = os.environ.get("CUELEARN_DATA"), _bundled()
-    where = (
-        f"in {place} (CUELEARN_DATA)" if place else "of which none is looked for: CUELEARN_DATA is not set"
-    )
-    print(f"originals, {where}:")
+    failed = _bundled()
+    place = os.environ.get("CUELEARN_DATA")
+    place = f"in {place} (CUELEARN_DATA)" if place else "none looked for, CUELEARN_DATA is not set"
+    print(f"originals, {place}:")
     for name, entry in known_originals().items():
         try:
             original_directory(name)
         except DataFileError:
-            said = "absent" if entry.urls else "absent, by hand"
+            state = "absent" if entry.urls else "absent, by hand"
         else:
             try:
-                said = verify_original(name)
+                state = verify_original(name)
             except (DataFileError, ImportError) as error:
-                said, failed = f"NOT WHOLE: {error}", True
-        print(f"  {name:11s} {said:34s} {entry.serves}")
+                state = f"NOT WHOLE: {error}"
+                failed = True
+        print(f"  {name:11s} {state:34s} {entry.serves}")
     print('\nmake data FETCH="usps eth80" fetches; python -m cuelearn.datasets.fetch usps tells more')
     return int(failed)
 
@@ -271,12 +276,19 @@ def _list():
 def _tell(entry):
     """All that is known of a set."""
     sums = [f"{file} {known}" for file, known in entry.sums.items() if known]
-    told = {"cite": entry.citation, "terms": entry.terms, "size": entry.size, "page": entry.page}
-    told |= {"address": "\n".join(entry.urls.values()) or "none: by hand, from its page"}
-    told |= {"sums": "\n".join(sums) or "none known", "layout": entry.layout, "serves": entry.serves}
+    facts = {
+        "cite": entry.citation,
+        "terms": entry.terms,
+        "size": entry.size,
+        "page": entry.page,
+        "address": "\n".join(entry.urls.values()) or "none: by hand, from its page",
+        "sums": "\n".join(sums) or "none known",
+        "layout": entry.layout,
+        "serves": entry.serves,
+    }
     print(f"{entry.name}: {entry.title}")
-    for what, text in told.items():
-        print(f"  {what:8s} " + text.replace("\n", "\n" + 11 * " "))
+    for fact, text in facts.items():
+        print(f"  {fact:8s} " + text.replace("\n", "\n" + 11 * " "))
 
 
 def main(argv=None):
@@ -286,13 +298,14 @@ def main(argv=None):
     )
     parser.add_argument("names", nargs="*", help="sets to tell about; default: list all")
     parser.add_argument("--fetch", nargs="+", default=[], metavar="NAME", help="sets to download")
-    options, failed = parser.parse_args(argv), 0
+    options = parser.parse_args(argv)
+    failed = 0
     try:
-        told = [_entry(name) for name in (*options.names, *options.fetch)]
+        entries = [_entry(name) for name in (*options.names, *options.fetch)]
     except DataFileError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    for entry in told[: len(options.names)]:
+    for entry in entries[: len(options.names)]:
         _tell(entry)
     for name in options.fetch:
         try:
@@ -300,7 +313,7 @@ def main(argv=None):
         except (DataFileError, ImportError) as error:
             print(f"error: {error}", file=sys.stderr)
             failed = 1
-    return failed if told else _list()
+    return failed if entries else _list()
 
 
 if __name__ == "__main__":

@@ -116,13 +116,13 @@ def object_split(y, objects, permutation, seed, *, n_learn=None, things=None):
     n_learn = max(2, round(LEARNS * least)) if n_learn is None else n_learn
     train, test, validates = np.zeros((3, y.size), bool)
     for c in np.unique(y):
-        mine = y == c
-        known = mine if things is None else mine & chosen(things, mine, LEARNS, rng)
+        of_class = y == c
+        known = of_class if things is None else of_class & chosen(things, of_class, LEARNS, rng)
         numbers = rng.permutation(np.unique(objects[known]))[:n_learn]
-        learns = mine & np.isin(objects, numbers)
+        learns = of_class & np.isin(objects, numbers)
         by = objects if things is None or np.unique(things[learns]).size == 1 else things
         train |= learns
-        test |= mine & ~(known if np.any(mine & ~known) else learns)
+        test |= of_class & ~(known if np.any(of_class & ~known) else learns)
         validates |= learns & ~chosen(by, learns, 1 - VALIDATES, rng)
     rows = rng.permutation(np.flatnonzero(train))
     inner, held = np.flatnonzero(~validates[rows]), np.flatnonzero(validates[rows])
@@ -152,7 +152,8 @@ class Distances:
     """Chi-squared distances among samples: `matrix`, (n, n) float32, computed when first asked for."""
 
     def __init__(self, X, n_jobs=1):
-        self.X, self.n_jobs = X, n_jobs
+        self.X = X
+        self.n_jobs = n_jobs
 
     @cached_property
     def matrix(self):
@@ -282,35 +283,36 @@ class Permutation:
     """One split of a `CueTask`: its labels (`truth`: of the test part), cues, distances and kernels."""
 
     def __init__(self, task, split):
-        self.task, self.data, self.split, self.y = task, task.data, split, task.data.y
-        self.cues, self.n_classes = list(task.data.cues), len(task.data.target_names)
-        self.labels, self.truth = self.y[split.train], self.y[split.test]
+        self.task = task
+        self.data = task.data
+        self.split = split
+        self.cues = list(task.data.cues)
+        self.n_classes = len(task.data.target_names)
+        self.labels = task.data.y[split.train]
+        self.truth = task.data.y[split.test]
+        self.computed = {}  # distances: by name, and whether of the test samples
 
     @property
     def columns(self):
         """Numbers of the columns of every cue."""
         everything = np.arange(self.data.X.shape[1])
-        return {cue: everything[where] for cue, where in self.data.cues.items()}
-
-    @cached_property
-    def found(self):
-        """Distances that were asked for: by name, and whether of the test samples."""
-        return {}
+        return {cue: everything[part] for cue, part in self.data.cues.items()}
 
     def distances(self, name, test=False):
         """Among the training samples, or of the test samples to them: of a cue or one of Flat's vectors."""
-        if (name, test) not in self.found:
-            train, rows = self.split.train, self.split.test if test else self.split.train
+        if (name, test) not in self.computed:
+            train = self.split.train
+            rows = self.split.test if test else train
             if name in self.task.distances:
-                self.found[name, test] = self.task.distances[name].matrix[np.ix_(rows, train)]
+                self.computed[name, test] = self.task.distances[name].matrix[np.ix_(rows, train)]
             else:
                 used = [self.columns[name]] if name in self.columns else list(self.columns.values())
                 vectors = self.data.X[np.ix_(np.concatenate([train, rows]), np.concatenate(used))]
                 vectors = vectors.astype(np.float64)
                 if name != "vectors":
                     vectors = standardised(vectors, slice(train.size))
-                self.found[name, test] = squared_distances(vectors[train.size :], vectors[: train.size])
-        return self.found[name, test]
+                self.computed[name, test] = squared_distances(vectors[train.size :], vectors[: train.size])
+        return self.computed[name, test]
 
     def apart(self, name, learn, rows):
         """Distances among training samples `learn`, of `rows` (or the test) to them; the former's mean."""
@@ -346,12 +348,14 @@ class Permutation:
 
         Widths are factors, of `FACTORS`; ties go to the one nearest to 1.
         """
-        factors, least = {}, {}
+        factors = {}
+        least = {}
         for name in names:
-            errors, (*apart, mean) = {}, self.apart(name, self.split.inner, self.split.held)
+            *apart, mean = self.apart(name, self.split.inner, self.split.held)
+            errors = {}
             for f in FACTORS:
-                learner, kernels = KernelPerceptron("precomputed"), [gaussian(d, f * mean) for d in apart]
-                errors[f] = self.validation_error(learner, *kernels)
+                kernels = [gaussian(distances, f * mean) for distances in apart]
+                errors[f] = self.validation_error(KernelPerceptron("precomputed"), *kernels)
             factors[name] = min(errors, key=lambda f: (errors[f], abs(np.log(f))))
             least[name] = min(errors.values())
         return factors, least

@@ -111,7 +111,7 @@ def permutation_run(permutation, step, task):
     etas = chosen["eta"]
     stacks = run.kernels(cues, chosen["factors"])
     flat = run.kernels([chosen["flat"]], chosen["factors"])
-    run.found.clear()  # the kernels are all that is needed of the distances
+    run.computed.clear()  # the kernels are all that is needed of the distances
     models = {method: (two_layers(C, etas=etas[method]), stacks) for method in STANDARD_ERRORS}
     models["OMCL-PERC"] = two_layers(C, len(cues)), stacks
     models["Flat"] = Flat(bounded(etas["Flat"])), flat
