@@ -2,7 +2,6 @@
 
 import math
 import numbers
-import sys
 import warnings
 
 import numpy as np
@@ -20,13 +19,10 @@ __all__ = [
     "labels_of",
     "labels_within",
     "warn_if_sorted",
-    "warn_user",
 ]
 
 #: Kinds of floating-point numbers that samples may have; others are converted to the first.
 FLOATS = [np.float64, np.float32]
-# Packages whose lines a warning does not point to.
-INNER = ("contextlib", "cuelearn", "joblib", "sklearn")
 
 
 def _is_number(value):
@@ -128,13 +124,3 @@ def warn_if_sorted(estimator, labels):
             "first classes. Set shuffle=True, or permute the samples.",
             stacklevel=4,
         )
-
-
-def warn_user(message, category=UserWarning):
-    """Warn at the user's line, however deep in the package the fault was seen."""
-    level = 1
-    frame = sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INNER:
-        level += 1
-        frame = frame.f_back
-    warnings.warn(message, category, stacklevel=level)

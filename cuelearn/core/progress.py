@@ -62,19 +62,19 @@ def tell_of_compilation(bar):
     """Let a bar say "compiling, once" during each compilation until it is closed."""
     from numba.core import event
 
-    class Teller(event.Listener):
+    class Notice(event.Listener):
         def on_start(self, event):
             bar.set_postfix_str("compiling, once")
 
         def on_end(self, event):
             bar.set_postfix_str("", refresh=False)
 
-    teller, close = Teller(), bar.close
-    event.register("numba:compile", teller)
+    notice, close = Notice(), bar.close
+    event.register("numba:compile", notice)
 
     def close_once():
         if bar.close is close_once:
-            event.unregister("numba:compile", teller)
+            event.unregister("numba:compile", notice)
             bar.close = close
         close()
 

@@ -1,7 +1,7 @@
-"""Kernels on cues, the bank that hands out their rows, and sets that grow for online learners."""
+"""Kernels on cues, the bank that provides their rows, and sets that grow for online learners."""
 
-from cuelearn.core.compiling import tell_of_compiling
 from cuelearn.kernels.bank import CrossBank, KernelBank
+from cuelearn.kernels.compiling import tell_of_compiling
 from cuelearn.kernels.definite import IndefiniteKernelWarning, nearest_psd
 from cuelearn.kernels.growing import distance_matrix, kernel_values, mean_rule
 from cuelearn.kernels.specifications import (

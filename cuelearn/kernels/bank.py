@@ -187,7 +187,7 @@ class KernelBank:
                 uneven.append(name)
             fitted.append(_fit_cue(Cue(name, index, function=function), values, wanted, self.dtype))
         if uneven:
-            warn_of_spread(f"cue {', '.join(map(repr, uneven))}")
+            warn_of_spread(uneven)
         self._cues = [cue for cue, _, _ in fitted]
         self._train = Side(self.n_samples, [arrays for _, arrays, _ in fitted])
 

@@ -14,8 +14,7 @@ from scipy.linalg import eigh, eigvalsh
 from scipy.linalg.lapack import dpotrf, spotrf
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.checks import warn_user
-from cuelearn.kernels.specifications import real_values
+from cuelearn.kernels.specifications import real_values, warn_user
 from cuelearn.kernels.tiles import LARGEST_RATIO, count_excess, planes_of
 
 __all__ = ["IndefiniteKernelWarning", "nearest_psd"]

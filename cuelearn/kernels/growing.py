@@ -6,7 +6,6 @@ members at no cost.
 """
 
 import math
-import warnings
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -16,7 +15,6 @@ from cuelearn.kernels.bank import KernelBank
 from cuelearn.kernels.definite import indefinite_matrix, indefinite_rows, sample_of
 from cuelearn.kernels.specifications import (
     OF_SCALE,
-    FeatureScaleWarning,
     Function,
     Linear,
     as_kernel,
@@ -47,13 +45,11 @@ def resolve_kernel(kernel, X):
             f"kernel {kernel!r} takes its scale from the first batch, which must hold at least 2 samples "
             "(better some dozens), got 1: give gamma or scale as a number"
         )
+    if kernel.unresolved:  # the bank warns of columns of different spread
+        return KernelBank([("kernel", kernel, slice(None))], X, memory=0.0).kernels_[0]
     if kernel.quantity in OF_SCALE and uneven_spread(X):
-        warn_of_spread("the kernel")
-    if not kernel.unresolved:
-        return kernel
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FeatureScaleWarning)  # the bank's own, of a cue that has no name here
-        return KernelBank([("cue", kernel, slice(None))], X, memory=0.0).kernels_[0]
+        warn_of_spread(["kernel"])
+    return kernel
 
 
 # Loops rather than matrix products: the bits of a pair are the same in a batch of any size, for any number of

@@ -9,7 +9,7 @@ one BLAS thread, dealt to as many threads as BLAS would have used: the same bits
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -233,6 +233,13 @@ def gather_square(matrix, index, out):
 # ------------------------------------------------------------ threads
 
 
+@cache
+def linear_algebra():
+    """The BLAS libraries in use, whose threads a method may limit: a new search for them would take longer
+    than a small fit."""
+    return ThreadpoolController().select(user_api="blas")
+
+
 class _OneBlasThread:
     """Holds BLAS at one thread while anyone is inside; entering gives the number of threads to use instead.
 
@@ -243,17 +250,14 @@ class _OneBlasThread:
     def __init__(self):
         self.lock, self.inside, self.limit = threading.Lock(), 0, None
 
-    @cached_property
-    def blas(self):
-        return ThreadpoolController().select(user_api="blas")
-
     def __enter__(self):
         with self.lock:
             self.inside += 1
             if self.inside > 1:
                 return 1
-            n_threads = max((library.num_threads or 1 for library in self.blas.lib_controllers), default=1)
-            self.limit = self.blas.limit(limits=1) if n_threads > 1 else None
+            libraries = linear_algebra()
+            n_threads = max((library.num_threads or 1 for library in libraries.lib_controllers), default=1)
+            self.limit = libraries.limit(limits=1) if n_threads > 1 else None
             return min(n_threads, CORES)
 
     def __exit__(self, *error):

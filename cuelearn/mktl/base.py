@@ -20,7 +20,7 @@ from cuelearn.core import docs
 from cuelearn.core.estimator import StrOptions, parameters, validated
 from cuelearn.kernels import CrossBank
 from cuelearn.kernels.definite import one_warning
-from cuelearn.mkl.base import KernelClassifier
+from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mktl.priors import PriorScores, given_scores
 
 __all__ = ["TransferClassifier", "documented"]
@@ -87,23 +87,23 @@ class TransferClassifier(KernelClassifier):
                 raise ValueError(
                     "priors need X: with kernels='precomputed' hand their scores over by scores="
                 )
-            mine, names, self._priors = np.zeros((labels.size, 0)), [], None
+            of_priors, names, self._priors = np.zeros((labels.size, 0)), [], None
         else:
-            self._priors = PriorScores(
-                self.priors, self.n_features_in_, getattr(self, "feature_names_in_", None)
-            )
-            mine = self._priors.columns(X if hasattr(X, "iloc") else np.asarray(X))
+            self._priors = self._prior_scores(self.priors)
+            of_priors = self._priors.columns(X if hasattr(X, "iloc") else np.asarray(X))
             names = self._priors.names
-        given, of = given_scores(scores, labels.size)
-        repeated = sorted(set(of) & set(names)) + sorted({name for name in of if of.count(name) > 1})
-        if repeated:
-            raise ValueError(f"scores must have names of their own, got {repeated[0]!r} again")
-        self._n_given = given.shape[1]
-        self.prior_names_ = [*names, *of]
-        values = np.concatenate([mine, given], axis=1)
+        given, given_names = given_scores(scores, labels.size)
+        self._n_given, self.prior_names_ = given.shape[1], [*names, *given_names]
+        for i, name in enumerate(given_names):
+            if name in self.prior_names_[: len(names) + i]:
+                raise ValueError(f"scores must have names of their own, got {name!r} again")
+        values = np.concatenate([of_priors, given], axis=1)
         self.score_scale_ = self._scale_of(values, sample_weight)
         vars(self).pop("intercept_", None)
         return labels, np.ascontiguousarray(values / self.score_scale_), sample_weight
+
+    def _prior_scores(self, priors):
+        return PriorScores(priors, self.n_features_in_, getattr(self, "feature_names_in_", None))
 
     def _scale_of(self, values, sample_weight):
         """Divisors of the score columns; 1 for columns of zeros."""
@@ -120,7 +120,11 @@ class TransferClassifier(KernelClassifier):
         return usable * np.sqrt(np.where(largest > 0.0, mean_square, 1.0))
 
     def _set(self, dual_coef, kernel_weights, transfer_weights, intercept=None):
-        """Take what a subclass found: shapes (n, n_classes), (n_kernels,), (n_classes, K), (n_classes,)."""
+        """Take what a subclass found: shapes (n, n_classes), (n_kernels,), (n_classes, K), (n_classes,); or,
+        for two classes, the one decision value, half of which is for one class and half against the other."""
+        if dual_coef.shape[1] < self.classes_.size:
+            dual_coef, intercept = two_columns(dual_coef), two_columns(intercept)
+            transfer_weights = two_columns(transfer_weights, axis=0)
         self._keep(dual_coef, kernel_weights)
         self.transfer_weights_ = transfer_weights
         if intercept is not None:
@@ -164,7 +168,7 @@ class TransferClassifier(KernelClassifier):
             raise ValueError(
                 "priors need X, and this model has precomputed kernels: hand their scores over by scores="
             )
-        attached = PriorScores(priors, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        attached = self._prior_scores(priors)
         attached.expect(self.prior_names_[: len(self.prior_names_) - self._n_given])
         self.priors, self._priors = priors, attached
         return self
@@ -190,13 +194,12 @@ class TransferClassifier(KernelClassifier):
         ndarray
             Shape (n, n_classes); for two classes shape (n,), the second class's score minus the first's.
         """
-        found = self._class_scores(X, scores)
-        return found[:, 1] - found[:, 0] if found.shape[1] == 2 else found
+        values = self._class_scores(X, scores)
+        return values[:, 1] - values[:, 0] if values.shape[1] == 2 else values
 
     def predict(self, X, scores=None):
         """Class with the largest score, the first on ties; arguments as of `decision_function`."""
-        found = self._class_scores(X, scores)
-        return self.classes_[np.argmax(found, axis=1)]
+        return self.classes_[np.argmax(self._class_scores(X, scores), axis=1)]
 
     def score(self, X, y, sample_weight=None, scores=None):
         """Accuracy; `sample_weight` has shape (n,), other arguments are those of `decision_function`."""

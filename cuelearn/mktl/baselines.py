@@ -7,7 +7,6 @@ import numpy as np
 
 from cuelearn.core.estimator import parameters
 from cuelearn.core.linear_svm import linear_svm
-from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.svm import one_versus_rest, problem_weights, targets_of
 from cuelearn.mktl.base import TransferClassifier, documented
@@ -132,25 +131,23 @@ class PriorFeatures(TransferClassifier):
     _uses_kernels = False
 
     def _train(self, labels, S, sample_weight):
-        n_classes, found, coefs = self.classes_.size, [], []
+        machines, coefs = [], []
         if S.shape[1] == 0:
             raise ValueError(
                 "PriorFeatures needs one column of scores at least: give priors, or scores to fit"
             )
-        targets = targets_of(labels, n_classes)
+        targets = targets_of(labels, self.classes_.size)
         losses = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
         for k, target in enumerate(targets):
             signs = np.where(target, 1.0, -1.0)
             weights = np.ones(labels.size) if losses is None else losses[k]
             kept = np.flatnonzero(weights)
-            found.append(linear_svm(S[kept], signs[kept], self.C, weights=weights[kept], tol=1e-8))
+            machines.append(linear_svm(S[kept], signs[kept], self.C, weights=weights[kept], tol=1e-8))
             coefs.append(np.zeros(labels.size))
-            coefs[k][kept] = signs[kept] * found[k].dual_coef
-        coef, transfer = np.array(coefs).T, np.array([svm.coef for svm in found])
-        bias = np.array([svm.intercept for svm in found])
-        if n_classes == 2:  # one decision value: half of it for one class, half against the other
-            coef, transfer, bias = two_columns(coef), two_columns(transfer, axis=0), two_columns(bias)
-        self._set(coef, np.zeros(self.bank_.n_kernels), transfer, bias)
+            coefs[k][kept] = signs[kept] * machines[k].dual_coef
+        transfer = np.array([machine.coef for machine in machines])
+        bias = np.array([machine.intercept for machine in machines])
+        self._set(np.array(coefs).T, np.zeros(self.bank_.n_kernels), transfer, bias)
 
 
 @documented

@@ -15,9 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import POSITIVE, parameters
-from cuelearn.core.threads import linear_algebra
 from cuelearn.core.weights import check_sample_weight, loss_weights
-from cuelearn.mkl.base import two_columns
+from cuelearn.kernels.tiles import linear_algebra
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.svm import balance_weights
 from cuelearn.mktl.ball import hinge_in_ball
@@ -172,7 +171,7 @@ def solve_multikt(
         raise ValueError("sample_weight must be positive here: leave samples without weight out")
     S = np.zeros((n, 0)) if scores is None else np.asarray(scores, dtype=np.float64)
     classes = [1] if n_classes == 2 else range(n_classes)
-    found, machine = [], None
+    coefs, biases, balls, left_out, machine = [], [], [], [], None
     with linear_algebra().limit(limits=1):  # the same sums for any number of threads
         signs = np.where(labels[:, None] == np.array(classes), 1.0, -1.0)
         for k in range(len(classes)):
@@ -182,19 +181,19 @@ def solve_multikt(
                     zeta = balance_weights(signs[:, k], sample_weight)
                 zeta = zeta * (1.0 if sample_weight is None else sample_weight)
                 machine = least_squares_svm(kernel, np.concatenate([signs, S], axis=1), 1.0 / (C * zeta))
-            mine, theirs = machine.dual_coef[:, k], machine.dual_coef[:, len(classes) :]
+            own, of_scores = machine.dual_coef[:, k], machine.dual_coef[:, len(classes) :]
             # 1 - y_i yhat_i(beta) = c_i - g_i . beta
             turn = signs[:, k] / machine.diagonal
             try:
-                ball = hinge_in_ball(turn * mine, turn[:, None] * theirs, zeta, radius, tol)
+                ball = hinge_in_ball(turn * own, turn[:, None] * of_scores, zeta, radius, tol)
             except OverflowError:
                 raise ValueError(
                     "scores are too large: they overflow in the leave-one-out predictions"
                 ) from None
-            coef = mine - theirs @ ball.beta
-            bias = machine.intercept[k] - machine.intercept[len(classes) :] @ ball.beta
-            found.append((coef, bias, ball, signs[:, k] - coef / machine.diagonal))
-    balls = [ball for _, _, ball, _ in found]
+            balls.append(ball)
+            coefs.append(own - of_scores @ ball.beta)
+            biases.append(machine.intercept[k] - machine.intercept[len(classes) :] @ ball.beta)
+            left_out.append(signs[:, k] - coefs[k] / machine.diagonal)
     objective, gap = np.array([ball.objective for ball in balls]), np.array([ball.gap for ball in balls])
     missed = gap > tol * np.maximum(1.0, objective)
     if missed.any():
@@ -206,13 +205,13 @@ def solve_multikt(
             stacklevel=2,
         )
     return MultiKTSolution(
-        np.stack([coef for coef, *_ in found], axis=1),
-        np.array([bias for _, bias, *_ in found]),
-        np.stack([b.beta for b in balls]),
-        np.stack([left for *_, left in found], axis=1),
+        np.stack(coefs, axis=1),
+        np.array(biases),
+        np.stack([ball.beta for ball in balls]),
+        np.stack(left_out, axis=1),
         objective,
         gap,
-        np.array([b.n_iter for b in balls]),
+        np.array([ball.n_iter for ball in balls]),
         not missed.any(),
     )
 
@@ -310,7 +309,7 @@ class MultiKT(TransferClassifier):
     _parameter_constraints = {"max_radius": POSITIVE, "tol": POSITIVE}
 
     def _train(self, labels, S, sample_weight):
-        bank, n_classes, zeta = self.bank_, self.classes_.size, self.class_weight
+        bank, zeta = self.bank_, self.class_weight
         if isinstance(zeta, dict):
             zeta = loss_weights(None, zeta, self.classes_, labels)
         weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
@@ -320,7 +319,7 @@ class MultiKT(TransferClassifier):
         within = kernel if kept.size == labels.size else kernel[np.ix_(kept, kept)]
         options["weights"] = zeta[kept] if isinstance(zeta, np.ndarray) else zeta
         options["sample_weight"] = None if sample_weight is None else sample_weight[kept]
-        found = solve_multikt(within, labels[kept], n_classes, S[kept], **options)
+        found = solve_multikt(within, labels[kept], self.classes_.size, S[kept], **options)
         beta, bias = found.beta, found.intercept
         coef = np.zeros((labels.size, beta.shape[0]))
         coef[kept] = found.dual_coef
@@ -328,8 +327,6 @@ class MultiKT(TransferClassifier):
         if kept.size < labels.size:
             left_out = kernel @ coef + S @ beta.T + bias
             left_out[kept] = found.leave_one_out
-        if n_classes == 2:  # one problem, whose decision value is the difference of the two columns
-            coef, beta, bias = two_columns(coef), two_columns(beta, axis=0), two_columns(bias)
         self.beta_, self.leave_one_out_ = found.beta, left_out
         self.loo_objective_, self.loo_gap_ = found.objective, found.gap
         self.n_iter_, self.converged_ = int(found.n_iter.max()), bool(found.converged)

@@ -8,7 +8,7 @@ from numba import njit
 
 from cuelearn.core.checks import as_generator
 from cuelearn.core.estimator import COUNT, Number, parameters
-from cuelearn.core.threads import linear_algebra
+from cuelearn.kernels.tiles import linear_algebra
 from cuelearn.mms.candidates import batches, starts_of_bags
 from cuelearn.mms.rivals import BagRival, documented_rival
 

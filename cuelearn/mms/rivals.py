@@ -15,7 +15,7 @@ from cuelearn.core.checks import FLOATS
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, Estimator, StrOptions, parameters, validated
 from cuelearn.core.linear_svm import linear_svm
-from cuelearn.core.threads import linear_algebra
+from cuelearn.kernels.tiles import linear_algebra
 from cuelearn.mms.base import BagClassifier
 from cuelearn.mms.candidates import check_bag_weights, check_candidates, starts_of_bags
 

@@ -24,15 +24,14 @@ CUES = [("sepal", RBF(), [0, 1]), ("petal", RBF(), [2, 3])]
 X, Y = load_iris(return_X_y=True)
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 MODELS = [
-    *(mkl.OBSCURE(random_state=0), mkl.OM2(shuffle=True, random_state=0), mkl.SILPMKL(), mkl.LPBeta()),
-    *(
-        mkl.AverageKernelSVM(),
-        mkl.MCMKL(),
-        mkl.MLMKLSum(n_iter=20),
-        mktl.MKTL(random_state=0),
-        mktl.NoTransfer(),
-    ),
-    *(oks.OKS(one_vs_rest=True, random_state=0), oks.MuSVM(one_vs_rest=True, random_state=0)),
+    mkl.OBSCURE(random_state=0),
+    mkl.OM2(shuffle=True, random_state=0),
+    mkl.LPBeta(),
+    mkl.AverageKernelSVM(),
+    mkl.MLMKLSum(n_iter=20),
+    mktl.MKTL(random_state=0),
+    oks.OKS(one_vs_rest=True, random_state=0),
+    oks.MuSVM(one_vs_rest=True, random_state=0),
 ]
 
 
@@ -112,12 +111,6 @@ def test_no_matrix_but_samples_by_number(bank, tool):
             kernels.append((name, look, [0]))
         numbers = np.arange(150)[:, None]
         assert tool(mkl.AverageKernelSVM(kernels, normalize=False)).fit(numbers, Y).score(numbers, Y) > 0.9
-
-
-def test_one_kernel_may_come_without_its_axis():
-    K = X @ X.T
-    flat, deep = (mkl.OBSCURE("precomputed", random_state=0).fit(k, Y) for k in (K, K[None]))
-    assert_array_equal(flat.decision_function(K), deep.decision_function(K[None]))
 
 
 def test_a_stack_needs_the_word_precomputed(bank):

@@ -6,12 +6,12 @@ import sys
 
 from numba.core.event import Listener, register
 
-__all__ = ["TEXT", "Teller", "tell_of_compiling"]
+__all__ = ["TEXT", "CompilationNotice", "tell_of_compiling"]
 
 TEXT = "cuelearn: compiling, once on this machine; the next start is quick"
 
 
-class Teller(Listener):
+class CompilationNotice(Listener):
     """Writes `TEXT` when the first function of this package is compiled, which a load from the cache is not.
 
     It stays registered: numba goes through its list of listeners while it tells them.
@@ -31,6 +31,6 @@ class Teller(Listener):
 
 
 def tell_of_compiling():
-    """Register a `Teller`, but not in workers and in notebooks that `make figures` runs."""
+    """Register a `CompilationNotice`, but not in workers and in notebooks that `make figures` runs."""
     if multiprocessing.parent_process() is None and "CUELEARN_RUN" not in os.environ:
-        register("numba:compile", Teller())
+        register("numba:compile", CompilationNotice())
