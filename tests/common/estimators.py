@@ -121,3 +121,8 @@ def outputs(model, name, X, given):
     if hasattr(model, "decision_function"):
         found.append(np.asarray(model.decision_function(X)))
     return found
+
+
+def attached(loaded, model):
+    """A loaded model with the priors of `model`, which files do not hold."""
+    return loaded.attach(model.priors) if getattr(model, "priors", None) else loaded

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from estimators import ESTIMATORS, data, make, outputs
+from estimators import ESTIMATORS, attached, data, make, outputs
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core import storage
@@ -32,10 +32,6 @@ def altered(array):
 def arrays_of(path):
     with np.load(path) as archive:
         return {name: archive[name] for name in archive.files}
-
-
-def attached(model, like):
-    return model.attach(like.priors) if getattr(like, "priors", None) else model
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from estimators import CUES, ESTIMATORS, OF_SAMPLES, data, make
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.kernels import IndefiniteKernelWarning, KernelBank, KernelStack, nearest_psd
@@ -159,6 +160,19 @@ def test_the_scale_is_that_of_C(name):
         model = given_kernels(name)[0].set_params(C=2.0 ** (1 - power), **certified)
         found = model.fit(2.0**power * K, y).decision_function(2.0**power * K)
         np.testing.assert_allclose(found, wanted, rtol=0, atol=5e-3 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "PriorFeatures"])
+def test_one_kernel_is_a_matrix_or_a_stack(name):
+    X, given = data(name, 30)
+    K = np.exp(-cdist(X, X, "sqeuclidean"))
+    model = given_kernels(name)[0]
+    if "cues" in GIVEN.get(name, ()):
+        model.set_params(cues=THREE[:1])
+    models = [clone(model).fit(form, given) for form in (K, K[None])]
+    found = [fitted.predict(form) for fitted in models for form in (K, K[None])]
+    for predictions in found[1:]:
+        np.testing.assert_array_equal(predictions, found[0])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from estimators import CHAPTERS, ESTIMATORS, OF_SAMPLES, data, make, outputs
+from estimators import CHAPTERS, ESTIMATORS, OF_SAMPLES, attached, data, make, outputs
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
@@ -43,11 +43,6 @@ def equal(found, wanted, path):
         assert found == wanted or (np.isnan(found) and np.isnan(wanted)), path
     elif not type(wanted).__module__.startswith("cuelearn"):
         assert found == wanted, path
-
-
-def attached(found, model):
-    """A loaded model with the priors of `model`, which files do not hold."""
-    return found.attach(model.priors) if getattr(model, "priors", None) else found
 
 
 def attributes(model):

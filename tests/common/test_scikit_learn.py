@@ -1,17 +1,11 @@
 """scikit-learn's own checks, over all estimators that take samples and labels."""
 
-import inspect
 import warnings
 
-import numpy as np
 import pytest
-from estimators import ESTIMATORS, OF_SAMPLES, OPTIONS, VARIANTS, data, make, public
-from sklearn.base import clone
+from estimators import ESTIMATORS, OF_SAMPLES, OPTIONS, VARIANTS, public
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
-
-from cuelearn.oks import OKS
-from cuelearn.omcl import KernelPerceptron
 
 #: The checks' data have other columns than our cues.
 DEFAULTS = [
@@ -38,33 +32,6 @@ def test_scikit_learn_checks(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         check(estimator)
-
-
-def precomputed(name):
-    """An instance on given kernels, or None."""
-    parameters = inspect.signature(ESTIMATORS[name]).parameters
-    online, given = KernelPerceptron("precomputed"), "precomputed"
-    special = {
-        "Flat": {"learner": online},
-        "OMCL": {"cues": [("k", online, 0)]},
-        "Vote": {"cues": [("k", online, 0)]},
-        "SelectedSVM": {"selector": OKS(given, one_vs_rest=True, random_state=0)},
-        "PriorFeatures": None,  # is its priors
-    }
-    known = next(({key: given} for key in ("kernels", "kernel") if key in parameters), None)
-    options = special.get(name, known)
-    return options and make(name, **options)
-
-
-@pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
-@pytest.mark.parametrize("name", [name for name in ESTIMATORS if precomputed(name)])
-def test_one_kernel_is_a_matrix_or_a_stack(name):
-    X, given = data(name, 30)
-    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
-    models = [clone(precomputed(name)).fit(form, given) for form in (K, K[None])]
-    found = [model.predict(form) for model in models for form in (K, K[None])]
-    for one in found[1:]:
-        np.testing.assert_array_equal(one, found[0])
 
 
 def test_none_is_left_out():

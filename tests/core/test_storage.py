@@ -11,7 +11,7 @@ import pytest
 
 from cuelearn.core import storage
 from cuelearn.core.storage import atomic_write, pack, read_model, unpack, write_model
-from cuelearn.kernels import RBF, KernelBank
+from cuelearn.kernels import RBF
 from cuelearn.mkl import OBSCURE
 
 X = np.random.default_rng(0).normal(size=(40, 3)) + np.eye(3)[np.arange(40) % 3]
@@ -39,12 +39,6 @@ def test_values_come_back(name):
     plain, arrays = pack(VALUES[name])
     found = unpack(json.loads(json.dumps(plain)), arrays)
     assert repr(found) == repr(VALUES[name]) and type(found) is type(VALUES[name])
-
-
-def test_a_bank_comes_back():
-    bank = KernelBank([("a", RBF(), [0, 1]), ("b", RBF(scale=1.0), [2])], X)
-    again = unpack(*pack(bank))
-    np.testing.assert_array_equal(again.rows([0, 7]), bank.rows([0, 7]))
 
 
 @pytest.mark.parametrize(

@@ -231,12 +231,6 @@ class Twin:
             [[w[y * n_scores + z][y] for z in range(n_scores)] for y in range(n_classes)]
         ).reshape(n_classes, n_scores)
 
-    def kernel_scores(self, n_kernels):
-        """What the kernel groups add to the training scores, shape (n, M)."""
-        return (
-            class_scores(self.maps[:n_kernels], self.w()[:n_kernels]) if n_kernels else np.zeros_like(self.A)
-        )
-
 
 # ------------------------------------------------------------------ exact optima
 

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from mktl_data import NAMES as COLUMNS
+from mktl_data import draw
 from mktl_twins import make_task
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone
@@ -19,26 +21,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC, OneClassSVM
 
-from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.kernels import RBF
 from cuelearn.mkl import UFOMKL
 from cuelearn.mktl import MKTL, MultiKT, load
 
-COLUMNS = ["height", "width", "red", "green", "fine", "coarse"]
 CUES = [("shape", RBF(), [0, 1])]
 NAMED = [("shape", RBF(), ["height", "width"])]
 QUIET = {"random_state": 0}
 
 
 def make_data(n, seed=0, n_classes=3):
-    """Two columns for the new task, four for priors; the classes lie on a circle in every pair of columns."""
-    rng = np.random.default_rng(seed)
-    y = np.arange(n) % n_classes
-    rng.shuffle(y)
-    angle = 2.0 * np.pi * y / n_classes
-    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    return rng.normal(size=(n, 6)) + np.concatenate(
-        [0.8 * circle, 2.0 * circle, 1.5 * circle[:, ::-1]], axis=1
-    ), y
+    """Two columns for the new task, four for priors."""
+    return draw(n, n_classes, seed, strengths=(0.8, 2.0, 1.5))
 
 
 @pytest.fixture(scope="module")
@@ -99,35 +93,8 @@ def test_columns_of_priors(priors, data, new):
     assert_allclose(model.score_scale_, np.sqrt((columns(X) ** 2).mean(axis=0)))
     plain = model_of(None, C=10.0).fit(X, y, scores=columns(X))
     assert_array_equal(plain.transfer_weights_, model.transfer_weights_)
-    f = model.decision_function(new[0])
-    assert_array_equal(plain.decision_function(new[0], scores=columns(new[0])), f)
-    cross = np.concatenate([block for _, block in model.bank_.cross(new[0]).blocks()], axis=1)[
-        :, :, model.support_
-    ]
-    by_hand = np.tensordot(model.kernel_weights_, cross, 1) @ model.dual_coef_
-    by_hand += columns(new[0]) / model.score_scale_ @ model.transfer_weights_.T
-    assert_allclose(f, by_hand, atol=1e-5 * np.abs(f).max())
-    assert_array_equal(model.predict(new[0]), model.classes_[f.argmax(axis=1)])
-    assert model.score(*new) == np.mean(model.predict(new[0]) == new[1])
-    weight = np.random.default_rng(0).uniform(size=60)
-    assert model.score(*new, sample_weight=weight) == pytest.approx(
-        np.average(model.predict(new[0]) == new[1], weights=weight)
-    )
-
-
-def test_two_new_classes(priors, data, new):
-    X, y = data
-    names = np.array(["cow", "goat"])
-    model = model_of(priors, class_weight="positive").fit(X, names[(y > 0).astype(int)])
-    f = model.decision_function(new[0])
-    assert f.shape == (60,) and model.transfer_weights_.shape == (2, 14)
-    assert_array_equal(model.transfer_weights_[0], -model.transfer_weights_[1])
-    assert_array_equal(model.predict(new[0]), names[(f > 0).astype(int)])
-
-
-def test_priors_that_help_do(priors, data, new):
-    with_priors, without = (model_of(given, C=10.0).fit(*data).score(*new) for given in (priors, None))
-    assert with_priors > without + 0.1
+    found = plain.decision_function(new[0], scores=columns(new[0]))
+    assert_array_equal(found, model.decision_function(new[0]))
 
 
 def test_priors_of_every_make(old, data):
@@ -152,9 +119,8 @@ def test_priors_of_every_make(old, data):
         assert all(found.startswith(name) for found in model.prior_names_[start:stop])
     assert np.isfinite(model.decision_function(data[0])).all()
     assert {"neighbours", "novelty"} <= set(model.prior_names_)  # one column each: the prior's own name
-    chance = makes[3][1].predict_proba(data[0][:, 2:])[
-        :, 1
-    ]  # of two classes the second, whose sign a decision function has
+    # of two classes the second, whose sign a decision function has
+    chance = makes[3][1].predict_proba(data[0][:, 2:])[:, 1]
     plain = model_of(None).fit(*data, scores=chance)
     assert_array_equal(model_of(makes[3:4]).fit(*data).transfer_weights_, plain.transfer_weights_)
 
@@ -257,18 +223,11 @@ def bad_priors():
 BAD = bad_priors()
 
 
-NAMES_MATTER = ("other feature names", "same names in another order")
-
-
-@pytest.mark.parametrize(
-    "kind, frame",
-    [(kind, frame) for kind in BAD for frame in (False, True) if frame or kind not in NAMES_MATTER],
-)
-def test_a_bad_prior_is_one_error_that_names_it(kind, frame, data):
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_prior_is_one_error_that_names_it(kind, data):
     """One sentence; and a model fitted before stays as it was."""
     X, y = data
-    if frame:
-        X = pd.DataFrame(X, columns=COLUMNS)
+    X = pd.DataFrame(X, columns=COLUMNS) if "name" in kind else X
     entry = BAD[kind] if isinstance(BAD[kind], tuple) else (BAD[kind],)
     model = model_of([("fine", "passthrough", [2])], n_epochs=2, tol=None).fit(X, y)
     before = {name: value for name, value in vars(model).items() if name.endswith("_")}
@@ -382,21 +341,17 @@ def test_priors_need_features():
     "name, values",
     [
         ("p", [1.0, 2.5, 0, "car", None, True, np.nan, [], [3.0], [1.2, "a"], [1.2, 1.2, 0.5]]),
-        ("C", [True, "1", [1.0]]),
         ("class_weight", ["negative", "positive", 3, {7: 2.0}, [1.0, 1.0, 1.0]]),
         ("class_weight", [{0: 1.0, 1: value, 2: 1.0} for value in (-1.0, np.nan, np.inf, "a", None)]),
         ("scaling", ["unit", 3, True, ["rms"]]),
         ("n_epochs", [-1, 0.5, None, "1"]),
         ("tol", [-1e-3, np.nan, "small", True]),
-        ("kernels", ["rbf", []]),
     ],
 )
 def test_a_bad_parameter_is_one_error_that_names_it(name, values, data):
     for value in values:
         model = model_of([("raw", "passthrough", [2, 3])]).set_params(**{name: value})
-        with pytest.raises(
-            (ValueError, TypeError), match={"kernels": "kernel"}.get(name, rf"\b{name}\b")
-        ) as caught:
+        with pytest.raises((ValueError, TypeError), match=rf"\b{name}\b") as caught:
             model.fit(*data)
         assert "\n" not in str(caught.value)
 
@@ -425,37 +380,21 @@ def test_a_clone_keeps_its_priors_fitted(priors, data):
     assert not hasattr(copy, "transfer_weights_") and copy.get_params().keys() == model.get_params().keys()
     again = copy.fit(X, y)
     assert_array_equal(again.transfer_weights_, model.transfer_weights_)
-    twice = clone(clone(make_pipeline(StandardScaler(with_mean=False, with_std=False), model))).fit(X, y)
-    assert_allclose(twice[-1].transfer_weights_, model.transfer_weights_, rtol=1e-9)
     for _, prior, *_ in priors:
         assert prior.classes_.size  # still fitted, ours or not
 
 
-def test_refitting_starts_anew(priors, data):
-    X, y = data
-    model = model_of(priors)
-    first = clone(model).fit(X, y)
-    again = model.fit(X[:50], (y[:50] > 0).astype(int)).fit(X, y)
-    assert_array_equal(again.transfer_weights_, first.transfer_weights_)
-    assert_array_equal(again.dual_coef_, first.dual_coef_)
-
-
 def test_grid_search_with_priors(priors, data, new):
     X, y = data
-    frozen = [
-        (name, FrozenEstimator(prior), *columns) for name, prior, *columns in priors
-    ]  # a search clones the values of its grid
-    grid = {"C": [0.01, 10.0], "priors": [None, frozen], "p": ["auto", 1.5]}
-    search = GridSearchCV(model_of(priors), grid, cv=3).fit(X, y)
+    # a search clones the values of its grid
+    frozen = [(name, FrozenEstimator(prior), *columns) for name, prior, *columns in priors]
+    grid = {"C": [0.01, 10.0], "priors": [None, frozen]}
+    search = GridSearchCV(model_of(priors), grid, cv=2).fit(X, y)
     assert search.best_params_["priors"] is not None
     assert search.score(*new) > 0.6
     assert not np.isnan(search.cv_results_["mean_test_score"]).any()
-    direct = model_of(priors, C=search.best_params_["C"], p=search.best_params_["p"]).fit(X, y)
+    direct = model_of(priors, C=search.best_params_["C"]).fit(X, y)
     assert_array_equal(search.best_estimator_.predict(new[0]), direct.predict(new[0]))
-    parallel = GridSearchCV(model_of(priors), {"C": [0.01, 10.0]}, cv=3, n_jobs=2).fit(X, y)
-    serial = GridSearchCV(model_of(priors), {"C": [0.01, 10.0]}, cv=3).fit(X, y)
-    assert_array_equal(parallel.cv_results_["mean_test_score"], serial.cv_results_["mean_test_score"])
-    assert cross_val_score(model_of(priors), X, y, cv=3).mean() > 0.6
 
 
 def test_grid_search_with_scores_through_metadata_routing(data):
@@ -466,10 +405,8 @@ def test_grid_search_with_scores_through_metadata_routing(data):
         model = model_of(None).set_fit_request(scores=True).set_score_request(scores=True)
         search = GridSearchCV(model, {"C": [0.1, 10.0]}, cv=3).fit(X, y, scores=S)
         assert search.best_score_ > 0.95
-        piped = GridSearchCV(
-            make_pipeline(StandardScaler(), clone(model)), {"mktl__C": [0.1, 10.0]}, cv=3
-        ).fit(X, y, scores=S)
-        assert piped.best_score_ > 0.95
+        piped = make_pipeline(StandardScaler(), clone(model)).fit(X, y, scores=S)
+        assert piped.score(X, y, scores=S) > 0.95
     without = GridSearchCV(model_of(None), {"C": [0.1, 10.0]}, cv=3).fit(X, y)
     assert without.best_score_ < 0.9
     by_hand = []
@@ -509,56 +446,15 @@ def test_data_frames_with_named_columns(old, data, new):
     # rows of a frame may come in any order, with any index
     order = np.random.default_rng(0).permutation(60)
     assert_allclose(named.decision_function(new_frame.iloc[order]), wanted[order], rtol=1e-6, atol=1e-6)
-    with pytest.raises(ValueError, match="zebra finch"):
-        model_of([("zebra finch", on_frames, ["red", "fine"])], NAMED).fit(frame, y)
-    with pytest.raises(ValueError, match="zebra finch"):
-        model_of([("zebra finch", on_frames, ["green", "red"])], NAMED).fit(frame, y)
-
-
-def test_passthrough_by_names(data):
-    frame = pd.DataFrame(data[0], columns=COLUMNS)
-    model = model_of([("raw", "passthrough", ["fine", "red"])], NAMED).fit(frame, data[1])
-    plain = model_of(None).fit(*data, scores=data[0][:, [4, 2]])
-    assert_array_equal(model.transfer_weights_, plain.transfer_weights_)
-    assert len(set(model.prior_names_)) == 2 and all("raw" in name for name in model.prior_names_)
-    one = model_of([("raw", "passthrough", ["fine"])], NAMED).fit(frame, data[1])
-    assert one.prior_names_ == ["raw"]
-    for column in ("fine", 4, slice("fine", "fine")):
-        same = model_of([("raw", "passthrough", column)], NAMED).fit(frame, data[1])
-        assert_array_equal(same.transfer_weights_, one.transfer_weights_)
-
-
-def test_a_boolean_mask_chooses_columns(data):
-    masked, listed = (
-        model_of([("raw", "passthrough", columns)]).fit(*data)
-        for columns in (np.array([False, False, True, False, True, False]), [2, 4])
-    )
-    assert_array_equal(masked.transfer_weights_, listed.transfer_weights_)
+    for wrong in (["red", "fine"], ["green", "red"]):
+        with pytest.raises(ValueError, match="zebra finch"):
+            model_of([("zebra finch", on_frames, wrong)], NAMED).fit(frame, y)
+    raw = model_of([("raw", "passthrough", ["fine", "red"])], NAMED).fit(frame, y)
+    assert_array_equal(raw.transfer_weights_, model_of(None).fit(X, y, scores=X[:, [4, 2]]).transfer_weights_)
+    assert raw.prior_names_ == ["raw: fine", "raw: red"]
 
 
 # ------------------------------------------------------------------ precomputed kernels
-
-
-def test_precomputed_kernels(data, new):
-    """From features, from matrices, from a bank: one model, one prediction."""
-    X, y = data
-    rng = np.random.default_rng(0)
-    S, T = rng.normal(size=(90, 3)) + np.eye(3)[y], rng.normal(size=(60, 3))
-    cues = [("a", RBF(), [0, 1]), ("b", Linear(), [2, 3, 4, 5])]
-    bank = KernelBank(cues, X)
-    cross = bank.cross(new[0])
-    rows = np.concatenate([block for _, block in cross.blocks()], axis=1)
-    features = MKTL(cues, **QUIET).fit(X, y, scores=S)
-    wanted = features.decision_function(new[0], scores=T)
-    for given in (bank, bank.stack):
-        model = MKTL("precomputed", **QUIET).fit(given, y, scores=S)
-        assert_array_equal(model.transfer_weights_, features.transfer_weights_)
-        for form in (rows, cross):
-            assert_allclose(model.decision_function(form, scores=T), wanted, atol=1e-5 * np.abs(wanted).max())
-    assert_allclose(features.decision_function(cross, scores=T), wanted, atol=1e-5 * np.abs(wanted).max())
-    for bad in (rows[:, :, :89], rows[:1], rows[0], "K"):
-        with pytest.raises(ValueError, match=r"X must have shape \(2, n, 90\)|X must hold real numbers"):
-            model.predict(bad, scores=T)
 
 
 def test_a_cross_bank_has_no_features_for_priors(data):
@@ -569,37 +465,7 @@ def test_a_cross_bank_has_no_features_for_priors(data):
     assert "\n" not in str(caught.value)
 
 
-def test_p_by_cross_validation_with_every_form_of_input(priors, data):
-    X, y = data
-    bank = KernelBank(CUES, X)
-    S = X[:, 2:4]
-    found = [model_of([("raw", "passthrough", [2, 3])], p=(1.05, 1.5)).fit(X, y)]
-    for kernels, given in ((CUES, X), ("precomputed", bank), ("precomputed", bank.stack)):
-        found.append(model_of(None, kernels, p=(1.05, 1.5)).fit(given, y, scores=S))
-    assert len({model.p_ for model in found}) == 1
-    assert all(model.p_scores_ == found[0].p_scores_ for model in found[1:])
-    with_priors = model_of(priors, p="cv", tol=1e-2).fit(X, y)
-    assert len(with_priors.p_scores_) == 9
-
-
 # ------------------------------------------------------------------ saving
-
-
-@pytest.mark.parametrize("form", ["features", "precomputed"])
-def test_saved_with_plain_scores(form, data, new, tmp_path):
-    S, T = np.eye(3)[data[1]], np.eye(3)[new[1]]
-    bank = KernelBank(CUES, data[0])
-    kernels, X, X_new = (
-        (CUES, data[0], new[0]) if form == "features" else ("precomputed", bank.stack, bank.cross(new[0]))
-    )
-    model = MKTL(kernels, class_weight="balanced", p=(1.1, 1.5), **QUIET).fit(X, 10 * data[1], scores=S)
-    model.save(tmp_path / "model.npz")
-    loaded = load(tmp_path / "model.npz")
-    wanted = model.decision_function(X_new, scores=T)
-    assert_array_equal(loaded.decision_function(X_new, scores=T), wanted)
-    assert_array_equal(loaded.predict(X_new, scores=T), model.predict(X_new, scores=T))
-    again = loaded.fit(X, 10 * data[1], scores=S)
-    assert_allclose(again.transfer_weights_, model.transfer_weights_, rtol=1e-6, atol=1e-8)
 
 
 def test_saved_without_its_priors(priors, data, new, tmp_path):
@@ -618,27 +484,15 @@ def test_saved_without_its_priors(priors, data, new, tmp_path):
     assert "\n" not in str(caught.value)
     with pytest.raises(ValueError, match="prior"):
         load(tmp_path / "model.npz").attach(priors[::-1]).predict(new[0])
-    # a frame's names are kept
-    frame = pd.DataFrame(X, columns=COLUMNS)
-    model = model_of([("raw", "passthrough", ["red", "fine"])], NAMED).fit(frame, y)
+    # of plain scores nothing is missing, and a frame's names are kept
+    frame, new_frame = (pd.DataFrame(values, columns=COLUMNS) for values in (X, new[0]))
+    model = model_of(None, NAMED, class_weight="balanced", p=(1.1, 1.5)).fit(frame, y, scores=X[:, 2:])
     model.save(tmp_path / "named.npz")
-    loaded = load(tmp_path / "named.npz").attach([("raw", "passthrough", ["red", "fine"])])
-    frame = pd.DataFrame(new[0], columns=COLUMNS)
-    assert_array_equal(loaded.predict(frame), model.predict(frame))
-
-
-def test_saved_class_weights_keep_their_classes(data, tmp_path):
-    """A dict with numbers or words as keys survives the file."""
-    X, y = data
-    for labels, weights in (
-        (y, {0: 1.0, 1: 2.0, 2: 0.5}),
-        (np.array(list("abc"))[y], {"a": 1.0, "b": 2.0, "c": 0.5}),
-    ):
-        model = model_of(None, class_weight=weights).fit(X, labels)
-        model.save(tmp_path / "model.npz")
-        loaded = load(tmp_path / "model.npz")
-        assert loaded.class_weight_ == model.class_weight_
-        assert_array_equal(loaded.fit(X, labels).dual_coef_, model.dual_coef_)
+    loaded = load(tmp_path / "named.npz")
+    wanted = model.decision_function(new_frame, scores=new[0][:, 2:])
+    assert_array_equal(loaded.decision_function(new_frame, scores=new[0][:, 2:]), wanted)
+    again = loaded.fit(frame, y, scores=X[:, 2:])
+    assert_allclose(again.transfer_weights_, model.transfer_weights_, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("cls", [MKTL, MultiKT])

@@ -4,7 +4,6 @@ import warnings
 
 import cvxpy as cp
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -102,9 +101,8 @@ def test_two_samples_and_a_kernel_of_zeros():
     machine = least_squares_svm(np.zeros((2, 2)), np.array([[1.0], [-1.0]]), np.full(2, 0.5))
     assert_allclose(machine.dual_coef[:, 0], [2.0, -2.0])
     assert_allclose(machine.intercept, 0.0, atol=1e-15)
-    assert_allclose(
-        np.array([1.0, -1.0]) - machine.dual_coef[:, 0] / machine.diagonal, [-1.0, 1.0]
-    )  # the other's label
+    left_out = np.array([1.0, -1.0]) - machine.dual_coef[:, 0] / machine.diagonal
+    assert_allclose(left_out, [-1.0, 1.0])  # the other's label
 
 
 def test_kernels_that_are_positive_where_it_matters():
@@ -262,9 +260,9 @@ def test_the_ball_against_a_conic_solver(seed):
 def test_few_steps():
     """Of the size of a real task: predictor and corrector need fewer than 20."""
     rng = np.random.default_rng(0)
-    for seed in range(5):
+    for radius in (0.01, 0.1, 1.0, 10.0, 100.0):
         slopes, offsets = rng.normal(size=(300, 24)), rng.normal(size=300) + 0.5
-        found = hinge_in_ball(offsets, slopes, np.ones(300), radius=[0.01, 0.1, 1.0, 10.0, 100.0][seed])
+        found = hinge_in_ball(offsets, slopes, np.ones(300), radius)
         assert found.gap <= 1e-6 and found.n_iter < 20
 
 
@@ -351,11 +349,6 @@ def test_a_perfect_prior_is_taken(C):
     model = MultiKT(C=C).fit(X, labels, scores=scores)
     assert_allclose(model.beta_, [[0, 0, 0, 1, 0, 0, 0]], atol=2e-3)
     assert model.loo_objective_[0] <= 1e-6
-    new = rng.normal(size=(40, 5)), np.arange(40) % 2
-    given_scores = np.column_stack(
-        [rng.normal(size=(40, 3)), np.where(new[1] == 1, 1.0, -1.0), rng.normal(size=(40, 3))]
-    )
-    assert model.score(*new, scores=given_scores) == 1.0
     # the opposite of the truth is as good
     other = MultiKT(C=C).fit(X, labels, scores=-perfect)
     assert_allclose(other.beta_, [[-1.0]], atol=1e-4)
@@ -374,17 +367,6 @@ def test_perfect_priors_of_many_classes():
     assert_array_equal(model.transfer_weights_, model.beta_)
     assert model.loo_objective_.max() <= 1e-5
     assert model.score(X, labels, scores=scores) == 1.0
-
-
-def test_balanced_weights_help_the_rare_class():
-    """9 of 100 samples positive, hard to tell: without weights few of them are found."""
-    rng = np.random.default_rng(2)
-    labels = (np.arange(100) < 9).astype(int)
-    X = rng.normal(size=(100, 2)) + labels[:, None]
-    found = {
-        w: MultiKT(C=1.0, class_weight=w).fit(X, labels).predict(X)[:9].mean() for w in ("balanced", None)
-    }
-    assert found["balanced"] >= 0.6 and found[None] <= 0.4
 
 
 def test_a_tolerance_that_is_missed_warns():
@@ -428,36 +410,16 @@ def test_predictions_from_nothing_but_the_definition(task):
     assert_allclose(model.kernel_weights_, 0.5)
     if task.n_classes == 2:
         assert_array_equal(model.transfer_weights_, [-0.5 * model.beta_[0], 0.5 * model.beta_[0]])
-    named = MultiKT(CUES).fit(task.X, task.y, scores=pd.DataFrame(task.S, columns=list("abcde")))
-    assert named.prior_names_ == list("abcde")
 
 
-def test_scaling(task):
-    """Scaled columns: their unit does not matter. Unscaled it does, and the radius has to follow."""
-    X, y, new, S, S_new = task.X, task.y, task.new, task.S, task.S_new
-    units = np.array([1e-3, 2.0, 1e3, 0.5, 7.0])
-    for scaling in ("rms", "max"):
-        one, other = (MultiKT(CUES, scaling=scaling).fit(X, y, scores=S * unit) for unit in (1.0, units))
-        assert_allclose(
-            one.decision_function(new, S_new), other.decision_function(new, S_new * units), atol=1e-4
-        )
-        assert_allclose(other.score_scale_, one.score_scale_ * units)
-    plain = MultiKT(CUES, scaling=None).fit(X, y, scores=S)
-    assert_array_equal(plain.score_scale_, np.ones(5))
-    other = MultiKT(CUES, scaling=None, max_radius=0.01).fit(X, y, scores=100.0 * S)
+def test_without_scaling_the_radius_has_to_follow(task):
+    plain = MultiKT(CUES, scaling=None).fit(task.X, task.y, scores=task.S)
+    other = MultiKT(CUES, scaling=None, max_radius=0.01).fit(task.X, task.y, scores=100.0 * task.S)
     assert_allclose(plain.beta_, 100.0 * other.beta_, atol=1e-4)
-    # the largest scores are 1 with "max"
-    shown = MultiKT(CUES, scaling="max").fit(X, y, scores=S)
-    assert_allclose(shown.score_scale_, np.abs(S).max(axis=0))
 
 
 @pytest.mark.parametrize(
-    "name, values",
-    [
-        ("max_radius", [0.0, -1.0, np.inf, None]),
-        ("tol", [0.0, -1e-3, np.nan, None]),
-        ("class_weight", ["even", 1.0, {2: 1.0}, {0: -1.0}, {0: "a"}, True, np.array(["balanced"])]),
-    ],
+    "name, values", [("max_radius", [0.0, -1.0, np.inf, None]), ("tol", [0.0, -1e-3, np.nan, None])]
 )
 def test_a_bad_parameter_is_one_error_that_names_it(name, values):
     X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2

@@ -140,23 +140,6 @@ def test_the_mean_of_kernels_is_what_the_svm_priors_use():
     assert_allclose(model.decision_function(X[:50]), prior.scores(data.X[:50]), atol=1e-3)
 
 
-def test_the_same_numbers_again():
-    places = [
-        (load_task, ("animals",)),
-        (load_task, ("animals", True)),
-        (binary_task, (binary_targets()[3],)),
-    ]
-    before = [function(*given) for function, given in places]
-    assert load_task("animals") is before[0] is not before[1]
-    for function in CACHED:
-        function.cache_clear()
-    for one, (function, given) in zip(before, places, strict=True):
-        two = function(*given)
-        assert one is not two and one.width == two.width
-        for field in ("X", "y", "scores", "same", "rows", "drawing"):
-            assert_array_equal(getattr(one, field), getattr(two, field))
-
-
 def test_faces():
     found = faces(["red apple", "tiger"], 3)
     assert found.shape == (2, 3, 64, 64, 4)
@@ -207,14 +190,6 @@ def test_binary_tasks(others, k):
         own = task.data.y[prior.train] == thing_of(prior.classes)[0]
         assert own.sum() == 7 * tasks.N_VIEWS
         assert prior.scores(task.data.X[prior.train[own]]).mean() > 0.0  # its own thing is the positive one
-
-
-def test_cues_of_a_binary_task_weigh_the_same():
-    data, _, priors, _ = tasks._shared()
-    train = np.unique(np.concatenate([prior.train for prior in priors.values()]))
-    spread = [2.0 * data.X[train, part].var(axis=0).sum() for part in data.cues.values()]
-    assert len(priors) == 30
-    assert_allclose(spread, 1.0, rtol=1e-3)
 
 
 def test_backgrounds():
