@@ -1,8 +1,8 @@
-"""F kernels on the same samples, whose rows are handed out block by block.
+"""F kernels on the same samples, whose rows come block by block.
 
 The work of every solver in this package is to stream rows of the matrices :math:`K_j[i, i'] = k_j(x_i,
-x_{i'})`. A :class:`KernelBank` keeps them all in memory when they fit a stated budget and computes the rows
-asked for when they do not, so that a solver is written once, against blocks of shape (F, rows, n).
+x_{i'})`. A :class:`KernelBank` keeps them all in memory when they fit a stated budget and computes the
+requested rows when they do not, so that a solver is written once, against blocks of shape (F, rows, n).
 """
 
 import contextlib
@@ -70,7 +70,7 @@ ZERO_NORM = 1e-15
 # Of the symmetry of a batch in a stream.
 BATCH_TOLERANCE = 1e-3
 
-# Blocks handed out by iteration, unless the caller says otherwise (bytes).
+# Bytes of the blocks of an iteration, unless the caller gives another number.
 DEFAULT_BLOCK_BYTES = 2**27
 
 # What kernels are computed from that may not be positive semidefinite; all others are by construction.
@@ -78,7 +78,7 @@ DOUBTFUL = ("kernel matrix", "distance matrix", "function")
 
 
 class KernelBank:
-    r"""F kernels on n training samples, handed out in blocks of rows.
+    r"""F kernels on n training samples, in blocks of rows.
 
     .. math:: K_j[i, i'] = \frac{k_j(x_i, x_{i'})}{\sqrt{k_j(x_i, x_i)\, k_j(x_{i'}, x_{i'})}}
 
@@ -172,36 +172,39 @@ class KernelBank:
         self.names = [name for name, _, _ in triples]
 
         # 1. Cues: one per distinct set of columns, in order of appearance, and what each must provide.
-        found, cue_of, places = {}, [], feature_places(feature_names)
+        cues, wanted, cue_of, numbers = [], [], [], {}
+        places = feature_places(feature_names)
         for name, kernel, columns in triples:
             index = resolve_columns(name, columns, X, self._n_features, places)
             function = kernel if isinstance(kernel, Function) else None
             key = *index.tolist(), function
-            number, *_, wanted = found.setdefault(key, (len(found), name, index, function, set()))
-            wanted.add(kernel.quantity)
-            cue_of.append((number, wanted))
-        fitted, uneven = [], []
-        for _, name, index, function, wanted in found.values():
-            values = extract_columns(X, index, name)
-            if wanted & OF_SCALE and uneven_spread(values):
-                uneven.append(name)
-            fitted.append(_fit_cue(Cue(name, index, function=function), values, wanted, self.dtype))
+            if key not in numbers:
+                numbers[key] = len(cues)
+                cues.append(Cue(name, index, function=function))
+                wanted.append(set())
+            wanted[numbers[key]].add(kernel.quantity)
+            cue_of.append(numbers[key])
+        self._cues, arrays, mean_squares, uneven = [], [], [], []
+        for cue, quantities in zip(cues, wanted, strict=True):
+            values = extract_columns(X, cue.index, cue.name)
+            if quantities & OF_SCALE and uneven_spread(values):
+                uneven.append(cue.name)
+            fitted, held, mean_square = _fit_cue(cue, values, quantities, self.dtype)
+            self._cues.append(fitted)
+            arrays.append(held)
+            mean_squares.append(mean_square)
         if uneven:
             warn_of_spread(uneven)
-        self._cues = [cue for cue, _, _ in fitted]
-        self._train = Side(self.n_samples, [arrays for _, arrays, _ in fitted])
+        self._train = Side(self.n_samples, arrays)
 
         # 2. What kernels are computed from, the numbers for their scales, and how they follow.
         self._roots, self.kernels_, self._forms, means = [], [], [], {}
-        roots = [
-            self._root_of(kernel.quantity, c, wanted)
-            for (_, kernel, _), (c, wanted) in zip(triples, cue_of, strict=True)
-        ]
-        for (_, kernel, _), (c, _), root in zip(triples, cue_of, roots, strict=True):
+        for (_, kernel, _), c in zip(triples, cue_of, strict=True):
+            root = self._root_of(kernel.quantity, c, wanted[c])
             if kernel.unresolved:
                 key = root, kernel.quantity
                 if key not in means:
-                    means[key] = self._mean_distance(*key, fitted[c][2])
+                    means[key] = self._mean_distance(*key, mean_squares[c])
                 scale = kernel.factor * means[key]  # 0: all samples agree, and any scale gives k = 1
                 kernel = replace(kernel, scale=scale if scale > 0 else 1.0, factor=1.0)
             self.kernels_.append(kernel)
@@ -215,11 +218,11 @@ class KernelBank:
                 raise ValueError(problem)
 
         # 3. What fits the budget: the stack, or the quantities it is made from.
-        one = self.n_samples**2 * self.dtype.itemsize
+        matrix_bytes = self.n_samples**2 * self.dtype.itemsize
         kept = [r for r, root in enumerate(self._roots) if root.kind != "matrix"]
-        if self.n_kernels * one <= self.memory:
+        if self.n_kernels * matrix_bytes <= self.memory:
             self._build_stack()
-        elif len(kept) < self.n_kernels and len(kept) * one <= self.memory / 2:
+        elif len(kept) < self.n_kernels and len(kept) * matrix_bytes <= self.memory / 2:
             self._keep(kept)
 
     # ---------------------------------------------------------------- set-up
@@ -329,12 +332,12 @@ class KernelBank:
         """Call ``work(r, tile, base, pair)`` for the tiles of the upper triangles of some roots."""
         pair = Pair(side, side)
 
-        def one(task):
+        def compute(task):
             r, tile = task
             work(r, tile, pair.base(self._roots[r], tile), pair)
 
         tasks = [(r, tile) for r in roots for tile in tiles.upper_tiles(side.n)]
-        tiles.run(one, tasks, len(roots) * side.n**2)
+        tiles.run(compute, tasks, len(roots) * side.n**2)
 
     def _build_stack(self):
         groups, out = self._groups(), _empty_stack(self.n_kernels, self.n_samples, self.dtype)
@@ -415,10 +418,10 @@ class KernelBank:
         if _flag("validate", validate):
             looks = [None] * F
 
-            def one(f):
+            def look(f):
                 looks[f] = look_at(K[f], f"kernel {self.names[f]!r} of the stack")
 
-            tiles.run(one, range(F), K.size)
+            tiles.run(look, range(F), K.size)
             for problem, _ in looks:
                 if problem:
                     raise ValueError(problem)
@@ -461,16 +464,16 @@ class KernelBank:
         doubtful = [f for f, kernel in enumerate(self.kernels_) if kernel.quantity in DOUBTFUL]
         if not doubtful:
             return {}
-        chosen, found = sample_of(self.n_samples, len(doubtful)), {}
+        chosen, results = sample_of(self.n_samples, len(doubtful)), {}
         near = None if self.resident else self.select(doubtful).restrict(chosen, resident=True).stack
 
-        def one(task):
+        def look(task):
             place, f = task
             part = part_of(self.stack[f], chosen) if near is None else near[place]
-            found[f] = indefinite(part, self._ratio(f), self._rounding)
+            results[f] = indefinite(part, self._ratio(f), self._rounding)
 
-        tiles.run(one, list(enumerate(doubtful)), len(doubtful) * self.n_samples**2)
-        return {self.names[f]: found[f] for f in doubtful if found[f] is not None}
+        tiles.run(look, list(enumerate(doubtful)), len(doubtful) * self.n_samples**2)
+        return {self.names[f]: results[f] for f in doubtful if results[f] is not None}
 
     def _ratio(self, f):
         """As of `ratio_of`; NaN also for exponentials, and without the matrix in memory."""
@@ -572,7 +575,7 @@ class KernelBank:
             return
         pair = Pair(left, right)
 
-        def one(task):
+        def compute(task):
             r, tile = task
             if stored_rows is not None and r in self._stored:
                 base = self._stored[r][stored_rows[tile.r0 : tile.r1], tile.c0 : tile.c1]
@@ -581,7 +584,7 @@ class KernelBank:
             pair.write(self._roots[r], groups[r], tile, base, planes)
 
         strips = tiles.block_tiles(*out.shape[1:])
-        tiles.run(one, [(r, tile) for strip in strips for r in groups for tile in strip], out.size)
+        tiles.run(compute, [(r, tile) for strip in strips for r in groups for tile in strip], out.size)
 
     def cross(self, X_new, kernels=None, support=None):
         """Prepare the kernels between new samples and the training samples.
@@ -762,7 +765,7 @@ class RowsOf:
 
 
 class CrossBank:
-    """Kernels between `n_rows` new samples and training samples, handed out in blocks; by `KernelBank.cross`.
+    """Kernels between `n_rows` new samples and training samples, in blocks; by `KernelBank.cross`.
 
     `n_kernels` and `n_columns` count what was selected (F' kernels, training samples); `dtype` is the bank's.
 
@@ -793,10 +796,12 @@ class CrossBank:
         support = np.asarray(support) if self._support is None else self._support[np.asarray(support)]
         return CrossBank(self._bank, self._new, self._kernels[np.asarray(kernels)], support)
 
+    def _block_bytes(self, memory):
+        return min(DEFAULT_BLOCK_BYTES, self._bank.memory) if memory is None else memory
+
     def block_rows(self, memory=None):
         """How many rows, from 1 to `n_rows`, fit into `memory` bytes (default: as for `blocks`)."""
-        if memory is None:
-            memory = min(DEFAULT_BLOCK_BYTES, self._bank.memory)
+        memory = self._block_bytes(memory)
         return _rows_that_fit(memory, self.n_kernels * self.n_columns * self.dtype.itemsize, self.n_rows)
 
     def rows_into(self, rows, out):
@@ -832,8 +837,7 @@ class CrossBank:
         block : ndarray of shape (F', b, n_columns)
             For precomputed stacks a view of X_new where that is possible; do not write to it.
         """
-        if memory is None:
-            memory = min(DEFAULT_BLOCK_BYTES, self._bank.memory)
+        memory = self._block_bytes(memory)
         given = not isinstance(self._new, Side) and self._support is None and self._new.dtype == self.dtype
         run = as_range(self._kernels) if given else None
         # the caller still holds one block while the next is made
@@ -1015,8 +1019,8 @@ def own_blocks(X, seen):
 
 def indefinite_batch(X, seen):
     """{name: how} of what is not positive semidefinite among the kernels of a batch with itself."""
-    found = {f"k{j}": indefinite_matrix(own, HALF_ROUNDING) for j, own in enumerate(own_blocks(X, seen))}
-    return {name: how for name, how in found.items() if how is not None}
+    results = {f"k{j}": indefinite_matrix(own, HALF_ROUNDING) for j, own in enumerate(own_blocks(X, seen))}
+    return {name: how for name, how in results.items() if how is not None}
 
 
 # ------------------------------------------------------------ small helpers

@@ -354,17 +354,18 @@ class Function(Kernel):
 
     def own(self, A):
         """k(x, x) of each row; a ValueError where the matrix of some of them is not that of a kernel."""
-        parts, found = [A[start : start + OWN_ROWS] for start in range(0, len(A), OWN_ROWS)], [np.zeros(0)]
-        for part in parts:
+        diagonals = [np.zeros(0)]
+        for start in range(0, len(A), OWN_ROWS):
+            part = A[start : start + OWN_ROWS]
             values = self(part, part)
             rounding = SYMMETRY_TOLERANCE * np.abs(values).max()
             if np.abs(values - values.T).max() > rounding:
                 raise ValueError(f"kernel {self.function!r} must be symmetric.")
-            found.append(np.diagonal(values))
-            if np.abs(values[found[-1] == 0.0]).max(initial=0.0) > rounding:
+            diagonals.append(np.diagonal(values))
+            if np.abs(values[diagonals[-1] == 0.0]).max(initial=0.0) > rounding:
                 zero = "must not have k(x, x) = 0 where k(x, z) is not 0, as a distance d does: exp(-d)?"
                 raise ValueError(f"kernel {self.function!r} {zero}")
-        own = np.concatenate(found)
+        own = np.concatenate(diagonals)
         if own.min(initial=0.0) < 0.0:
             raise ValueError(f"kernel {self.function!r} must have a non-negative diagonal.")
         check_entries(own, f"kernel {self.function!r}")
@@ -415,7 +416,7 @@ def check_kernels(kernels):
         raise ValueError(
             f"kernels must be a non-empty list of (name, kernel, columns) triples, got {kernels!r}."
         )
-    found = []
+    checked = []
     for triple in triples:
         if not isinstance(triple, Sequence) or len(triple) != 3:
             raise ValueError(f"kernels must hold (name, kernel, columns) triples, got {triple!r}.")
@@ -423,11 +424,11 @@ def check_kernels(kernels):
         if not isinstance(name, str):
             raise TypeError(f"kernels: a name must be a string, got {name!r}.")
         try:
-            found.append((name, as_kernel(kernel), columns))
+            checked.append((name, as_kernel(kernel), columns))
         except (TypeError, ValueError) as error:
             raise type(error)(f"kernels: {name!r} must come with a kernel: {error}") from None
-    check_names([name for name, _, _ in triples], "kernels: ")
-    return found
+    check_names([name for name, _, _ in checked], "kernels: ")
+    return checked
 
 
 def check_names(names, where=""):
@@ -443,15 +444,7 @@ def is_frame(X):
 
 
 def as_frame(X):
-    """X; as pandas' where it is another data frame, as of polars, whose columns go by name.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.kernels.specifications import as_frame
-    >>> as_frame(np.eye(2)).shape
-    (2, 2)
-    """
+    """X; as pandas' where it is another data frame, as of polars, whose columns go by name."""
     names = None if hasattr(X, "iloc") else getattr(X, "columns", None)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return X
@@ -515,7 +508,7 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
     def refuse(problem, error=ValueError):
         raise error(f"{kind} {name!r}: {problem}.")
 
-    def one(item):
+    def number_of(item):
         if isinstance(item, str):
             return place_of(name, item, places, kind)
         if isinstance(item, (bool, np.bool_)) or not isinstance(item, numbers.Integral):
@@ -536,11 +529,11 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
             stop = None if stop is None else place_of(name, stop, places, kind) + 1
         index = np.arange(n_features)[slice(start, stop, columns.step)]
     elif isinstance(columns, (str, numbers.Integral)):
-        index = np.array([one(columns)])
+        index = np.array([number_of(columns)])
     elif plain_integers(columns):
         index = columns.astype(np.int64) if isinstance(columns, np.ndarray) else np.array(columns)
         for item in index[(index < -n_features) | (index >= n_features)][:1]:
-            one(item)
+            number_of(item)
         index %= n_features
     else:
         items = list(columns)
@@ -548,7 +541,7 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
             if len(items) != n_features:
                 refuse(f"the boolean mask has length {len(items)}, but X has {n_features} columns")
             items = np.flatnonzero(items)
-        index = np.array([one(item) for item in items])
+        index = np.array([number_of(item) for item in items])
     if len(index) == 0:
         refuse("no columns are selected")
     return index.astype(np.intp)

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from estimators import ESTIMATORS, OF_SAMPLES, data, make
+from estimators import ESTIMATORS, OF_SAMPLES, data, make, outputs
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
@@ -103,21 +103,38 @@ NUMBERS = {
 NO_BATCH_STAGE = {("OBSCURE", "n_epochs"), ("MKTL", "n_epochs")}
 #: Of which these mean something else, or more than a number.
 OTHERWISE = {("PassiveAggressive", "C"), ("MKTL", "p"), ("LPBeta", "C"), *NO_BATCH_STAGE}
-WRONG = [
-    (name, key, value)
-    for name in ALL
-    for key, values in NUMBERS.items()
-    if key in inspect.signature(ESTIMATORS[name]).parameters and (name, key) not in OTHERWISE
-    for value in values
-    if value is not inspect.signature(ESTIMATORS[name]).parameters[key].default
-]
 
 
-@pytest.mark.parametrize("name, key, value", WRONG, ids=str)
-def test_values_out_of_range_are_refused_by_name(name, key, value):
+@pytest.mark.parametrize("name", ALL)
+def test_values_out_of_range_are_refused_by_name(name):
     X, given = data(name, 24)
-    with pytest.raises((ValueError, TypeError), match=f"\\b{key}\\b"):
-        make(name, **{key: value}).fit(X, given)
+    known = inspect.signature(ESTIMATORS[name]).parameters
+    for key, values in NUMBERS.items():
+        for value in values if key in known and (name, key) not in OTHERWISE else ():
+            if value is not known[key].default:
+                with pytest.raises((ValueError, TypeError), match=f"\\b{key}\\b"):
+                    make(name, **{key: value}).fit(X, given)
+
+
+@pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
+@pytest.mark.parametrize("name", CALLED_BACK)
+def test_a_callback_sees_a_model_changes_nothing_and_can_stop_the_run(name, fitted):
+    plain, X, given = fitted(name)
+    steps = []
+
+    def look(model, step):
+        steps.append(step)
+        assert all(len(values) for values in outputs(model, name, X, given))
+        return stop
+
+    stop = False
+    watched = make(name, callback=look).fit(X, given)
+    for found, wanted in zip(outputs(watched, name, X, given), outputs(plain, name, X, given), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert steps and steps == sorted(steps)
+    stop, steps = True, []
+    make(name, callback=look).fit(X, given)
+    assert len(steps) == 1
 
 
 @pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")

@@ -41,10 +41,11 @@ MULTICLASS = {
     "UFOMKL": {**TIGHT, "p": 1.25, "alpha": 0.05, "random_state": 0},
     "PegasosMKL": {**TIGHT, "p": 2.0, "n_epochs": 3, "random_state": 0},
     "MCMKL": TIGHT,
+    "MultiKT": {"C": 2.0},  # without scores: of these a sample is left out with all of its weight
 }
 TRANSFER = {
     "MKTL": {"tol": 1e-7, "C": 2.0, "p": 1.25, "random_state": 0},
-    **{name: {"C": 2.0} for name in ("MultiKT", "NoTransfer", "AverageTL", "PriorFeatures")},
+    **{name: {"C": 2.0} for name in ("NoTransfer", "AverageTL", "PriorFeatures")},
 }
 WEIGHTED = {**BINARY_SVMS, **MULTICLASS, **TRANSFER}
 #: Estimators whose stopping rule is not a gap of the objective: (relative) difference of decision values.
