@@ -149,13 +149,13 @@ def test_faces():
 
 def test_describe(monkeypatch):
     """All pictures that tasks take, by so many processes."""
-    seen = []
+    animals, pair, seen = load_task("animals"), binary_task(binary_targets()[0]), []
     monkeypatch.setattr(pictures, "described", lambda rows, cues, **how: seen.append((rows, list(cues), how)))
     describe(["animals", "binary"], 3)
     assert [how for _, _, how in seen] == [{"n_views": tasks.N_VIEWS, "n_jobs": 3}] * 2
     assert [cues for _, cues, _ in seen] == [["PHOG 2", "HSV 1x1", "words 1x1"], list(tasks.BINARY_CUES)]
-    assert set(load_task("animals").drawing) < set(seen[0][0])
-    assert set(binary_task(binary_targets()[0]).drawing) < set(seen[1][0])
+    assert set(animals.drawing) < set(seen[0][0])
+    assert set(pair.drawing) < set(seen[1][0])
 
 
 # --- binary ----------------------------------------
