@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from cuelearn.warn import warn_user
+
 __all__ = [
     "FLOATS",
     "as_generator",
@@ -19,6 +21,7 @@ __all__ = [
     "labels_of",
     "labels_within",
     "warn_if_sorted",
+    "warn_user",
 ]
 
 #: Kinds of floating-point numbers that samples may have; others are converted to the first.

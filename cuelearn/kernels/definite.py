@@ -14,8 +14,9 @@ from scipy.linalg import eigh, eigvalsh
 from scipy.linalg.lapack import dpotrf, spotrf
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.kernels.specifications import real_values, warn_user
+from cuelearn.kernels.specifications import real_values
 from cuelearn.kernels.tiles import LARGEST_RATIO, count_excess, planes_of
+from cuelearn.warn import warn_user
 
 __all__ = ["IndefiniteKernelWarning", "nearest_psd"]
 

@@ -8,13 +8,13 @@ that same *d* over the training pairs (thesis appendix A; Gehler and Nowozin 200
 
 import math
 import numbers
-import sys
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 
 import numpy as np
+
+from cuelearn.warn import warn_user
 
 METRICS = ("euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed")
 
@@ -38,9 +38,6 @@ SPREAD_SAMPLES = 20, 1000
 
 # The largest spread of a cue's columns, in medians of them; histograms of photographs have up to 80.
 LARGEST_SPREAD = 200
-
-# Packages whose lines a warning does not point to.
-INNER = ("contextlib", "cuelearn", "joblib", "sklearn")
 
 # Rows at a time for the k(x, x) of a function.
 OWN_ROWS = 64
@@ -627,16 +624,6 @@ def warn_of_spread(names):
         "make_pipeline(StandardScaler(), model)",
         FeatureScaleWarning,
     )
-
-
-def warn_user(message, category=UserWarning):
-    """Warn at the user's line, however deep in the package the fault was seen."""
-    level = 1
-    frame = sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INNER:
-        level += 1
-        frame = frame.f_back
-    warnings.warn(message, category, stacklevel=level)
 
 
 def check_nonnegative(values, name):

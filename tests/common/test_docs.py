@@ -61,6 +61,15 @@ def test_no_control_characters(file):
     ]
 
 
+@pytest.mark.parametrize("package, allowed", [("kernels", "kernels|warn"), ("core", "core|kernels|warn")])
+def test_imports_run_downward(package, allowed):
+    for file in (Path(cuelearn.__file__).parent / package).glob("*.py"):
+        used = re.findall(
+            r"^ *(?:from|import) cuelearn\.(\w+)", file.read_text(encoding="utf-8"), re.MULTILINE
+        )
+        assert all(re.fullmatch(allowed, name) for name in used), file.name
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_public_names_have_docstrings(name):
     module = importlib.import_module(name)
