@@ -319,17 +319,17 @@ class MultiKT(TransferClassifier):
         within = kernel if kept.size == labels.size else kernel[np.ix_(kept, kept)]
         options["weights"] = zeta[kept] if isinstance(zeta, np.ndarray) else zeta
         options["sample_weight"] = None if sample_weight is None else sample_weight[kept]
-        found = solve_multikt(within, labels[kept], self.classes_.size, S[kept], **options)
-        beta, bias = found.beta, found.intercept
+        solution = solve_multikt(within, labels[kept], self.classes_.size, S[kept], **options)
+        beta, bias = solution.beta, solution.intercept
         coef = np.zeros((labels.size, beta.shape[0]))
-        coef[kept] = found.dual_coef
-        left_out = found.leave_one_out
+        coef[kept] = solution.dual_coef
+        left_out = solution.leave_one_out
         if kept.size < labels.size:
             left_out = kernel @ coef + S @ beta.T + bias
-            left_out[kept] = found.leave_one_out
-        self.beta_, self.leave_one_out_ = found.beta, left_out
-        self.loo_objective_, self.loo_gap_ = found.objective, found.gap
-        self.n_iter_, self.converged_ = int(found.n_iter.max()), bool(found.converged)
+            left_out[kept] = solution.leave_one_out
+        self.beta_, self.leave_one_out_ = beta, left_out
+        self.loo_objective_, self.loo_gap_ = solution.objective, solution.gap
+        self.n_iter_, self.converged_ = int(solution.n_iter.max()), bool(solution.converged)
         if bank.indefinite:
-            self.loo_gap_, self.converged_ = np.full_like(found.gap, np.nan), False
+            self.loo_gap_, self.converged_ = np.full_like(solution.gap, np.nan), False
         self._set(coef, weights, beta, bias)

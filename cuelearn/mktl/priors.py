@@ -42,20 +42,19 @@ class PriorScores:
     def columns(self, X):
         """Scores of all priors on samples, (n, K) in float64; ValueError if a prior fails, or gives NaN, too
         few rows, or another number of columns than its classes (or than before)."""
-        found, names = [], []
-        for name, prior, index in self.entries:
-            values, of = scores_of(name, prior, index, X)
-            before = values.shape[1] if self._widths is None else self._widths[len(found)]
-            if values.shape[1] != before:
+        parts, names = [np.zeros((len(X), 0))], []
+        for k, (name, prior, index) in enumerate(self.entries):
+            values, own_names = scores_of(name, prior, index, X)
+            if self._widths is not None and values.shape[1] != self._widths[k]:
                 raise ValueError(
-                    f"prior {name!r} gave {values.shape[1]} columns of scores, but {before} when the model "
-                    "was fitted"
+                    f"prior {name!r} gave {values.shape[1]} columns of scores, but {self._widths[k]} when "
+                    "the model was fitted"
                 )
-            found.append(values)
-            names += of
+            parts.append(values)
+            names += own_names
         if self._widths is None:
-            self._widths, self.names = [values.shape[1] for values in found], names
-        return np.concatenate(found, axis=1) if found else np.zeros((len(X), 0))
+            self._widths, self.names = [values.shape[1] for values in parts[1:]], names
+        return np.concatenate(parts, axis=1)
 
     def expect(self, names):
         """Take the columns of a fit as those to come; raises ValueError if they are not of these priors."""
@@ -184,21 +183,8 @@ def checked_scores(name, prior, values, n_samples):
 
 
 def given_scores(scores, n_samples, n_columns=None):
-    """Columns of scores that the caller hands over, and their names.
-
-    Parameters
-    ----------
-    scores : None or array-like or DataFrame, shape (n,) or (n, k)
-    n_samples : int
-    n_columns : int, optional
-        The k of the fitted model.
-
-    Returns
-    -------
-    values : ndarray of float64, shape (n, k)
-        k = 0 for None.
-    names : list of str
-    """
+    """The caller's columns of scores, (n, k) in float64, none for None, and their names; `n_columns` is the k
+    of a fitted model."""
     values, names = np.zeros((n_samples, 0)), []
     if scores is not None:
         try:
@@ -227,8 +213,6 @@ def given_scores(scores, n_samples, n_columns=None):
             "sklearn.set_config(enable_metadata_routing=True), and "
             ".set_fit_request(scores=True).set_score_request(scores=True) of the estimator"
         )
-        raise ValueError(
-            f"scores must have {n_columns} columns, as when the model was fitted, got {values.shape[1]}"
-            + (routed if scores is None else "")
-        )
+        message = f"scores must have {n_columns} columns, as when the model was fitted, got {values.shape[1]}"
+        raise ValueError(message + (routed if scores is None else ""))
     return values, names

@@ -26,9 +26,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
-from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import MKLProblem, solve_crammer_singer, solve_obscure, solve_reference
-from cuelearn.mkl.crammer_singer import Machine, ascend, face_step
 from cuelearn.mkl.training import draw_order
 from cuelearn.mktl import MKTL, P_RANGE
 from cuelearn.mktl.mktl import solve_mktl
@@ -573,61 +572,6 @@ def test_finishing():
     assert_array_equal(untold.transfer_weights_, rough.transfer_weights_)
 
 
-class Pairs:
-    """A dual point of the SVM with scores that are much alike, feasible and random."""
-
-    def __init__(self, seed, n=12, n_classes=4, n_scores=5):
-        rng = np.random.default_rng(seed)
-        self.kernel = np.ascontiguousarray(make_task(seed, n, 1, n_classes, 0)[0][0])
-        self.prior = -1.0 + 0.05 * rng.normal(size=(n, n_scores))
-        self.weights = rng.uniform(0.0, 3.0, size=(n_classes, n_scores))
-        self.labels = rng.integers(n_classes, size=n)
-        self.limits = rng.uniform(0.5, 2.0, size=n)
-        taken = rng.random((n, n_classes)) * (rng.random((n, n_classes)) < 0.6)
-        taken[np.arange(n), self.labels] = 0.0
-        total = taken.sum(axis=1, keepdims=True)
-        share = np.where(rng.random(n) < 0.3, 1.0, rng.random(n))[:, None]  # some are at their limit
-        self.coef = -taken / np.maximum(total, 1e-300) * share * self.limits[:, None]
-        self.coef[np.arange(n), self.labels] = np.minimum(
-            self.limits, -self.coef.sum(axis=1)
-        )  # not above it by rounding
-        self.wrong = 1.0 - np.eye(n_classes)[self.labels]
-        self.most = self.limits[:, None] * np.eye(n_classes)[self.labels]
-
-    def given(self):
-        return Machine(self.kernel, self.labels, self.limits, len(self.labels), self.prior, self.weights)
-
-    def state(self, coef):
-        """Class scores of the kernel, theta, and the weighted theta."""
-        theta = coef.T @ self.prior / len(coef)
-        return np.ascontiguousarray(coef.T @ self.kernel / len(coef)), theta, self.weights * theta
-
-    def value(self, coef):
-        n = len(coef)
-        curved = sum(
-            B @ (self.kernel + (self.prior * d) @ self.prior.T) @ B
-            for B, d in zip(coef.T, self.weights, strict=True)
-        )
-        return -np.sum(coef * self.wrong) / n - curved / (2.0 * n**2)
-
-
-def test_sweeps_never_lower_the_dual_value():
-    """Whatever steps they are made of; the longer the higher, up to a point where nothing is left to gain."""
-    for seed in range(4):
-        pairs = Pairs(seed, n=30)
-        values = [pairs.value(pairs.coef)]
-        for _ in range(40):
-            coef, (scores, theta, _) = pairs.coef.copy(), pairs.state(pairs.coef)
-            for step in (lambda *state: ascend(*state, 1e-9, 1, 10**6), face_step):
-                step(pairs.given(), coef, scores, theta)
-                assert (coef <= pairs.most).all() and np.abs(coef.sum(axis=1)).max() < 1e-12
-                for kept, wanted in zip((scores, theta), pairs.state(coef), strict=False):
-                    assert_allclose(kept, wanted, rtol=0, atol=1e-10)
-                values.append(pairs.value(coef))
-            pairs.coef = coef
-        assert (np.diff(values) >= -1e-14).all() and values[-1] > values[0]
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_scores_that_are_much_alike_are_soon_done(seed):
     """What all scores have in common does not hold the ascent up."""
@@ -713,23 +657,6 @@ def test_same_bits_again_and_for_any_number_of_threads(loss, n_classes):
         for other in found[1:]:
             same(found[0], other)
             assert_array_equal(found[0].scores_on_new, other.scores_on_new)
-
-
-def test_kernels_on_demand_give_the_same_model():
-    rng = np.random.default_rng(0)
-    y = np.arange(150) % 3
-    X = rng.normal(size=(150, 6)) + 0.7 * rng.normal(size=(3, 6))[y]
-    S = rng.normal(size=(150, 8)) + 0.5 * rng.normal(size=(3, 8))[y]
-    cues = [("a", RBF(), slice(0, 3)), ("b", Linear(), slice(3, 6))]
-    options = {"C": 1.0, "random_state": 0}
-    for end in ({"tol": None}, {"tol": 1e-3}):
-        whole, demand = (
-            transfer(cues, memory=memory)(**options, **end).fit(X, y, scores=S) for memory in (2e9, 1e5)
-        )
-        assert demand.objective_ == pytest.approx(whole.objective_, rel=2e-3)
-        f = whole.decision_function(X, scores=S)
-        near = 1e-3 if end["tol"] is None else 0.1
-        assert_allclose(demand.decision_function(X, scores=S), f, atol=near * np.abs(f).max())
 
 
 # ------------------------------------------------------------------ theorems
