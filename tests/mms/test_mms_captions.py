@@ -345,20 +345,6 @@ def test_a_set_too_large_to_list_is_a_matching_of_the_same_content(caption, attr
     assert item_of(max_candidates=number).note == ""
 
 
-def test_a_large_set_is_counted_without_being_listed():
-    names = [f"Person{k} Number{k}" for k in range(9)]
-    caption = (
-        "Here are "
-        + and_list([name.translate(str.maketrans("012345678", "abcdefghi")) for name in names])
-        + "."
-    )
-    vocabulary = Vocabulary([name.translate(str.maketrans("012345678", "abcdefghi")) for name in names])
-    item = read(caption, faces(15), vocabulary)
-    count = sum(math.comb(15, j) * math.comb(9, j) * math.factorial(j) for j in range(1, 10))
-    assert isinstance(item.candidates, Matching) and item.note.startswith(f"{count} labelings")
-    assert candidate_set([item], vocabulary).n_candidates == [count]
-
-
 def test_words_that_may_repeat_cannot_be_a_matching():
     for options in ({"constraints": "AC"}, {"attributes": ("verb",)}):
         with pytest.raises(ValueError, match=r"caption must leave at most max_candidates = 2 .* got \d+"):
