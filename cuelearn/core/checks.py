@@ -68,9 +68,7 @@ def as_generator(random_state):
 
 
 def classes_of_stream(estimator, classes, fitted="classes_"):
-    """Classes of an online learner, given at the first call of `partial_fit` and the same ever after; and
-    whether this is the first call, before which there is no attribute `fitted`.
-    """
+    """Classes of an online learner, given at the first call of `partial_fit`, and whether this is it."""
     if hasattr(estimator, fitted):
         if classes is not None and not np.array_equal(np.unique(classes), estimator.classes_):
             raise ValueError("classes must not change between calls of partial_fit")

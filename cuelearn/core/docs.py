@@ -137,30 +137,8 @@ MARKS = re.compile(r"^( *)\$(\w+(?: \$\w+)*)$", re.MULTILINE)
 def documented(cls, texts=None):
     """Decorator of classes and methods: a docstring's lines ``$C $alpha`` become the entries of `TEXTS`.
 
-    Parameters get their defaults from the constructor's signature. A class whose text is its own writes it
-    out; `texts` are those of a chapter, ``documented = functools.partial(documented, texts={...})``. An
-    unknown name raises KeyError at import.
-
-    Examples
-    --------
-    >>> import inspect
-    >>> from cuelearn.core.docs import documented
-    >>> @documented
-    ... class Demo:
-    ...     '''Parameters
-    ...     ----------
-    ...     $C $shuffle
-    ...     '''
-    ...
-    ...     def __init__(self, C=1.0, shuffle=False):
-    ...         self.C, self.shuffle = C, shuffle
-    >>> print(inspect.getdoc(Demo))
-    Parameters
-    ----------
-    C : float > 0, default 1.0
-        Weight of the losses: lambda = 1/(C n).
-    shuffle : bool, default False
-        Permute the first pass too.
+    Parameters get their defaults from the constructor's signature; `texts` are those of a chapter. An unknown
+    name raises KeyError at import.
     """
     if cls.__doc__ is None:  # python -OO
         return cls

@@ -105,11 +105,9 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
     -----
     Mehrotra's predictor and corrector on the optimality conditions, with v, xi the excess and the lack of
     each margin: :math:`s_i (w \cdot x_i + b) = 1 + v_i - \xi_i`,
-    :math:`a_i v_i = (C c_i - a_i)\, \xi_i = \mu \to 0`. A step solves one system of n_features + 1 equations;
-    its matrix costs n n_features^2 operations, and 10 to 40 steps are usual, for any C. The dual value is
-    taken at a feasible point (the heavier side of :math:`\sum a_i s_i` scaled down), so the gap holds at
-    every step. With labels of one sign and a free bias the solution is w = 0, b = the sign. Where w = 0 is
-    best the answer tends to it from the middle of the near-optimal ones, so its direction stays informative.
+    :math:`a_i v_i = (C c_i - a_i)\, \xi_i = \mu \to 0`. A step costs n n_features^2 operations; 10 to 40 are
+    usual, for any C. The dual value is taken at a feasible point (the heavier side of :math:`\sum a_i s_i`
+    scaled down), so the gap holds at every step. Labels of one sign and a free bias give w = 0, b = the sign.
 
     References
     ----------

@@ -27,17 +27,9 @@ def validate_samples(estimator, X, *y, used, **options):
     """scikit-learn's `validate_data`, to which columns of X that no cue uses are zeros where they are no
     finite numbers.
 
-    Parameters
-    ----------
-    estimator, X, y, options
-        As of `validate_data`.
-    used : callable
-        Gives the (name, kernel, columns) of all cues, or None for all columns; called where X is refused.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `validate_data` does; where a cue uses what is no finite number, with its name and the column's.
+    `used` gives the (name, kernel, columns) of all cues, or None for all columns; it is called where X is
+    refused. TypeError and ValueError as of `validate_data`; where a cue uses what is no finite number, with
+    its name and the column's.
     """
     try:
         return validate_data(estimator, X, *y, **options)

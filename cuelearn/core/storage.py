@@ -20,17 +20,10 @@ KIND = "__kind__"
 
 
 def atomic_write(path, content):
-    r"""Write a file so that no reader ever sees half of it, also where the process is killed; returns the
-    path.
+    """Write text (as UTF-8), bytes, or what a function writes to a binary file, so that no reader ever sees
+    half of it; returns the path. Missing directories are made.
 
     The content goes to a temporary file in the same directory, which then takes the name in one step.
-
-    Parameters
-    ----------
-    path : str or Path
-        Where to write. Missing directories are made.
-    content : str or bytes or callable
-        Text (written as UTF-8 with ``\\n``), bytes, or a function that is called with a binary file object.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,15 +48,10 @@ def atomic_write(path, content):
 def pack(value, where="the value"):
     """Split a value into a part for JSON and the arrays in it (by name); `unpack` is the inverse.
 
-    Parameters
-    ----------
-    value : object
-        None, bool, int, float, str, NumPy scalars and arrays, slices, DataFrames with the index 0, 1, ...,
-        lists, tuples and dicts of these; of this package also named tuples, frozen dataclasses, and objects
-        with a method ``_state()`` that returns a dict and a class method ``_from_state(dict)``. TypeError if
-        something in it cannot be written without pickle.
-    where : str
-        What to call the value in an error.
+    It may be None, bool, int, float, str, NumPy scalars and arrays, slices, DataFrames with the index 0, 1,
+    ..., lists, tuples and dicts of these; of this package also named tuples, frozen dataclasses, and objects
+    with a method ``_state()`` that returns a dict and a class method ``_from_state(dict)``. TypeError, with
+    `where` as its name, if something in it cannot be written without pickle.
     """
     arrays = {}
     return _pack(value, arrays, where), arrays

@@ -79,19 +79,11 @@ def visit_weights(sample_weight, n_samples, stream=False):
 
 
 def class_weights(class_weight, classes, labels, sample_weight=None):
-    """Weight of every class's losses, as a dict class -> weight.
+    """Weight of every class's losses, as a dict class -> weight; `labels` are indices into `classes`.
 
-    Parameters
-    ----------
-    class_weight : None, "balanced", "positive" or dict
-        "balanced" gives all classes the same total weight, n / (n_classes * n_class) as in scikit-learn;
-        "positive" the second of two classes the weight n_first / n_second and the first 1; classes that a
-        dict does not name have weight 1.
-    classes : ndarray, shape (n_classes,)
-    labels : ndarray of int, shape (n_samples,)
-        Indices into `classes`.
-    sample_weight : ndarray of float64, shape (n_samples,), optional
-        Samples are counted by it.
+    "balanced" gives all classes the same total weight, n / (n_classes * n_class) as in scikit-learn;
+    "positive" the second of two classes the weight n_first / n_second and the first 1, samples counted by
+    `sample_weight`; classes that a dict does not name have weight 1.
     """
     keys = classes.tolist()
     if class_weight is None:

@@ -29,11 +29,8 @@ LARGEST_SQUARE = 1e30
 
 
 def resolve_kernel(kernel, X):
-    """The kernel with a number for scale: what "mean" is on the samples X of shape (n, d).
-
-    `kernel` as of `as_kernel`, which raises where it is none; ValueError if ``scale="mean"`` meets a single
-    sample.
-    """
+    """The kernel with a number for scale: what "mean" is on the samples X, (n, d), of which there must be
+    two."""
     kernel = as_kernel(kernel)
     if kernel.quantity.endswith("matrix"):
         raise ValueError(
@@ -138,17 +135,8 @@ def inverse_root(values):
 
 
 class SupportSet:
-    """Samples kept of one cue.
-
-    Parameters
-    ----------
-    kernel : Kernel, name or function
-        The attribute of this name is a `Kernel` with a number for scale.
-    normalize : bool
-        Divide by the square roots of k(x, x).
-    first : ndarray, shape (n, d)
-        The first batch, which sets the scale where the kernel leaves it open, and the floating type.
-    """
+    """Samples kept of one cue; the first batch, (n, d), sets the scale where the kernel leaves it open, and
+    the floating type. `normalize` divides by the square roots of k(x, x)."""
 
     precomputed = False
 
@@ -191,15 +179,8 @@ class SupportSet:
         return indefinite_matrix(self.kernel(samples, samples))
 
     def batch(self, X):
-        """Kernel rows of a batch X (n, d) against the set and then the batch itself.
-
-        Returns
-        -------
-        rows : ndarray, shape (n, size + n)
-        diagonal : ndarray of float64, shape (n,)
-        columns, places : ndarray of int, shapes (size,), (n,)
-            Where the members of the set and the samples of the batch stand in `rows`.
-        """
+        """Kernel rows (n, size + n) of a batch X (n, d) against the set and then the batch itself, their
+        diagonal, and the columns of the members of the set and of the samples of the batch."""
         X = self.check(X)
         n, size = X.shape[0], self.size
         diagonal = _self_values(self.kernel, X)

@@ -66,21 +66,10 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
     :math:`f(\beta) + \frac{tol}{2} \|\beta\|^2 / R^2`), so what no sample asks for stays 0 and equal columns
     share.
 
-    Parameters
-    ----------
-    offsets, weights : ndarray of float64, shape (n,)
-        c, and :math:`\omega > 0`.
-    slopes : ndarray of float64, shape (n, K)
-        Rows :math:`g_i`; K may be 0. OverflowError above 1e100.
-    radius : float > 0
-        R.
-    tol : float > 0
-        Largest gap between the two values, as share of the objective where that is above 1.
-
-    Returns
-    -------
-    BallSolution
-        The gap may be larger than `tol` where double precision ends; it is certified nevertheless.
+    `offsets` c and `weights` :math:`\omega > 0` have shape (n,), `slopes` with the rows :math:`g_i` (n, K); K
+    may be 0, and slopes above 1e100 are an OverflowError. `tol` is the largest gap between the two values, as
+    share of the objective where that is above 1; where double precision ends the gap of the `BallSolution`
+    may be larger, but is certified.
 
     Notes
     -----
@@ -94,16 +83,6 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
     ----------
     Mehrotra, SIAM J. Optimization 2 (1992); quadratic models in a ball: Moré, Sorensen, SIAM J. Scientific
     and Statistical Computing 4 (1983).
-
-    Examples
-    --------
-    Both columns lower the loss alike: they share what is needed.
-
-    >>> from cuelearn.mktl.ball import hinge_in_ball
-    >>> import numpy as np
-    >>> found = hinge_in_ball(np.ones(4), np.full((4, 2), 2.0), np.ones(4))
-    >>> found.beta.round(3), found.gap <= 1e-6
-    (array([0.25, 0.25]), True)
     """
     n, K = slopes.shape
     omega = weights / weights.mean()

@@ -49,18 +49,8 @@ def least_squares_svm(kernel, targets, ridge):
     With P the upper left block of the inverse, :math:`a = P t`, and the SVM trained on all samples but i
     predicts :math:`t_i - a_i / P_{ii}` for sample i.
 
-    Parameters
-    ----------
-    kernel : ndarray of float64, shape (n, n)
-        Positive semidefinite, at least on vectors that sum to 0 (ValueError if it is too far from it); n >=
-        2.
-    targets : ndarray of float64, shape (n, k)
-    ridge : ndarray of float > 0, shape (n,)
-        :math:`r_i`.
-
-    Returns
-    -------
-    LeastSquares
+    The kernel, (n, n) in float64 with n >= 2, is positive semidefinite at least on vectors that sum to 0
+    (ValueError if it is too far from it); targets have shape (n, k), the ridge r > 0 (n,).
 
     Notes
     -----
@@ -145,16 +135,8 @@ def solve_multikt(
     Returns
     -------
     MultiKTSolution
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, the kernel too far from positive semidefinite, or scores overflow.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If a gap is above `tol`.
+        ValueError if a parameter is out of range, the kernel too far from positive semidefinite, or scores
+        overflow; ConvergenceWarning if a gap is above `tol`.
     """
     C, radius = check_positive("C", C), check_positive("max_radius", max_radius)
     tol = check_positive("tol", tol)

@@ -18,21 +18,9 @@ PASSTHROUGH = "passthrough"
 class PriorScores:
     """Priors, and where in X each finds its features; errors name the prior that is wrong.
 
-    Parameters
-    ----------
-    priors : None or list of (name, prior) or (name, prior, columns)
-        A prior is a fitted estimator with `decision_function` or `predict_proba`, or the word "passthrough".
-        Columns as in `KernelBank`, but for callables; without them a prior gets all columns of X.
-    n_features : int
-        Columns of X.
-    feature_names : sequence of str or None
-        Their names, where X is a DataFrame.
-
-    Attributes
-    ----------
-    names : list of str
-        One for every column of scores, set by the first `columns`: the prior's name, with ": class" behind it
-        where the prior knows more than two classes.
+    Columns as in `KernelBank`, but for callables; without them a prior gets all columns of X. `names`, set by
+    the first `columns`, has one name for every column of scores: the prior's, with ": class" behind it where
+    the prior knows more than two classes.
     """
 
     def __init__(self, priors, n_features, feature_names=None):

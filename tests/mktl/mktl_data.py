@@ -27,6 +27,7 @@ class Task:
     def __init__(self, n_classes):
         self.n_classes = n_classes
         self.X, self.y = draw(60, n_classes, 0)
+        self.targets = targets_of(self.y, n_classes)
         self.new, self.y_new = draw(40, n_classes, 1)
         old, y_old = draw(100, 4, 2)
         self.svm = SVC(C=10.0).fit(old[:, 2:], y_old > 1)
@@ -47,13 +48,19 @@ class Task:
     def fit(self, cls, **options):
         return cls(CUES, self.priors, **options).fit(self.X, self.y)
 
-    def svc(self, kernel, kernel_of_new, C):
-        """scikit-learn's SVC, one class against the rest; for two classes one."""
-        found = []
-        for c in [1] if self.n_classes == 2 else range(self.n_classes):
-            machine = SVC(C=C, kernel="precomputed").fit(kernel, (self.y == c).astype(int))
-            found.append(machine.decision_function(kernel_of_new))
-        return found[0] if self.n_classes == 2 else np.stack(found, axis=1)
+
+def targets_of(y, n_classes):
+    """Of every binary problem: for two classes one, else each class against the rest."""
+    return [(y == c).astype(int) for c in ([1] if n_classes == 2 else range(n_classes))]
+
+
+def svc(targets, kernel, of_new, sample_weight=None, **options):
+    """Decision values of scikit-learn's SVC for new samples, a column for each problem."""
+    columns = []
+    for target in targets:
+        machine = SVC(kernel="precomputed", **options).fit(kernel, target, sample_weight=sample_weight)
+        columns.append(machine.decision_function(of_new))
+    return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
 
 def scale_of(S, scaling):

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from mktl_data import CUES, Task, scale_of
+from mktl_data import CUES, Task, scale_of, svc, targets_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.svm import SVC
 
@@ -30,7 +30,7 @@ def task(request):
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_no_transfer_is_libsvm_on_the_mean_kernel(C, task):
     model = task.fit(NoTransfer, C=C)
-    wanted = task.svc(task.stack.mean(axis=0), task.cross.mean(axis=0), C)
+    wanted = svc(task.targets, task.stack.mean(axis=0), task.cross.mean(axis=0), C=C)
     assert_allclose(model.decision_function(task.new), wanted, atol=1e-5 * np.abs(wanted).max())
     assert_array_equal(model.kernel_weights_, [0.5, 0.5])
     assert_array_equal(model.transfer_weights_, np.zeros((task.n_classes, 5)))
@@ -59,10 +59,8 @@ def test_prior_features_is_a_linear_svm_on_the_scores(C, scaling, task):
     def objective(v, b):
         return 0.5 * v @ v + C * np.maximum(0.0, 1.0 - signs * (S @ v + b)).sum()
 
-    for c, v, b, column in zip(
-        [1] if task.n_classes == 2 else range(task.n_classes), hyperplanes, biases, columns, strict=True
-    ):
-        signs = np.where(task.y == c, 1.0, -1.0)
+    for target, v, b, column in zip(task.targets, hyperplanes, biases, columns, strict=True):
+        signs = 2.0 * target - 1.0
         machine = SVC(C=C, kernel="linear", tol=1e-9).fit(S, signs)
         assert_allclose(v, machine.coef_[0], atol=1e-3 * np.abs(machine.coef_).max())
         assert objective(v, b) <= objective(machine.coef_[0], machine.intercept_[0]) * (1.0 + 1e-7)
@@ -91,7 +89,7 @@ def test_average_tl_is_libsvm_on_the_mean_of_all_kernels(C, scaling, task):
     kernels = [*task.stack, *(np.outer(column, column) for column in S.T)]
     of_new = [*task.cross, *(np.outer(new, old) for new, old in zip(S_new.T, S.T, strict=True))]
     assert len(kernels) == 7
-    wanted = task.svc(np.mean(kernels, axis=0), np.mean(of_new, axis=0), C)
+    wanted = svc(task.targets, np.mean(kernels, axis=0), np.mean(of_new, axis=0), C=C)
     assert_allclose(model.decision_function(task.new), wanted, atol=1e-5 * np.abs(wanted).max())
     precise = AverageTL("precomputed", C=C, scaling=scaling).fit(task.stack, task.y, scores=task.S)
     assert_allclose(
@@ -123,9 +121,7 @@ class Few:
         self.scaled, self.scaled_new = self.S / scale, task.S_new / scale
         self.stack, self.cross = task.stack[:, self.rows][:, :, self.rows], task.cross[:, :, self.rows]
         self.S_new = task.S_new
-        self.targets = [
-            (self.y == c).astype(int) for c in ([1] if task.n_classes == 2 else range(task.n_classes))
-        ]
+        self.targets = targets_of(self.y, task.n_classes)
 
     def kernels(self, cls):
         """The kernel of a method, on the training samples and of the new ones."""
@@ -140,17 +136,9 @@ class Few:
     def fit(self, cls, **options):
         return cls("precomputed", **options).fit(self.stack, self.y, scores=self.S)
 
-    def decision(self, cls, class_weight=None, sample_weight=None, **options):
-        """Decision values of SVC for the new samples, one class against the rest; for two classes one."""
-        kernel, of_new = self.kernels(cls)
-        machines = [
-            SVC(kernel="precomputed", class_weight=class_weight, **options).fit(
-                kernel, target, sample_weight=sample_weight
-            )
-            for target in self.targets
-        ]
-        found = np.stack([machine.decision_function(of_new) for machine in machines], axis=1)
-        return found[:, 0] if len(machines) == 1 else found
+    def decision(self, cls, **options):
+        """Decision values of SVC for the new samples."""
+        return svc(self.targets, *self.kernels(cls), **options)
 
     def planes(self, C, class_weight=None, sample_weight=None):
         """Hyperplanes and biases of SVC on the scaled scores."""
@@ -174,7 +162,7 @@ def planes_of(model):
 def test_balanced_weights_are_those_of_libsvm(cls, C, task):
     """Both sides of every class's problem weigh the same."""
     few = Few(task)
-    wanted = few.decision(cls, "balanced", C=C)
+    wanted = few.decision(cls, class_weight="balanced", C=C)
     found = few.fit(cls, C=C, class_weight="balanced").decision_function(few.cross, few.S_new)
     assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
     plain = few.fit(cls, C=C).decision_function(few.cross, few.S_new)
