@@ -120,8 +120,7 @@ def warn_if_sorted(estimator, labels):
     blocks = np.count_nonzero(np.diff(labels)) + 1 == n_classes
     if blocks and labels.size >= 10 * n_classes:
         name = type(estimator).__name__
-        warnings.warn(
+        warn_user(
             f"y is sorted by class, and {name} visits the samples once in the given order: it forgets the "
-            "first classes. Set shuffle=True, or permute the samples.",
-            stacklevel=4,
+            "first classes. Set shuffle=True, or permute the samples."
         )

@@ -4,13 +4,14 @@ LIBLINEAR's coordinate ascent needs ever more passes as C grows: on 10,000 sampl
 1000 it stands 30% above the optimum after 5 seconds; this method needs 0.3 to 0.5 seconds to 1e-5 at any C.
 """
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 from sklearn.exceptions import ConvergenceWarning
+
+from cuelearn.warn import warn_user
 
 __all__ = ["LinearSolution", "linear_svm"]
 
@@ -190,10 +191,9 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
         beta, a, v, xi = beta + length * step, a + length * da, v + length * dv, xi + length * dxi
     (primal, beta), (dual, a) = best_primal, best_dual
     if primal - dual > tol * primal:
-        warnings.warn(
+        warn_user(
             f"the SVM stopped after {n_iter} steps with a relative duality gap of "
             f"{(primal - dual) / primal:.1e}, above tol = {tol:g}",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return LinearSolution(scale * beta[:d], float(column * beta[d]), C * a, C * primal, C * dual, n_iter)

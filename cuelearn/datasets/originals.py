@@ -11,7 +11,6 @@ import hashlib
 import io
 import json
 import os
-import warnings
 import xml.etree.ElementTree
 from contextlib import contextmanager
 from functools import cache
@@ -21,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cuelearn.core.optional import require
+from cuelearn.warn import warn_user
 
 from .base import CueData, DataFileError, Provenance, side_by_side
 from .folders import load_eth80, load_flowers17, load_idol2, load_image_folder
@@ -102,9 +102,7 @@ def _read(file, what, sha256=None):
     kind, _, known = (f"sha256:{sha256}" if sha256 else known_sum(file.name) or "sha256:").partition(":")
     actual = hashlib.new(kind, content).hexdigest()
     if known and actual != known.lower():
-        warnings.warn(
-            f"{file} is damaged or another edition: expected {kind} {known}, found {actual}.", stacklevel=4
-        )
+        warn_user(f"{file} is damaged or another edition: expected {kind} {known}, found {actual}.")
     return content
 
 

@@ -5,7 +5,6 @@ without that sample. These predictions are affine in the weights, so that the we
 problem: hinge losses in a ball, solved to a certified gap.
 """
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.svm import balance_weights
 from cuelearn.mktl.ball import hinge_in_ball
 from cuelearn.mktl.base import TransferClassifier, documented
+from cuelearn.warn import warn_user
 
 __all__ = ["LeastSquares", "MultiKT", "MultiKTSolution", "least_squares_svm", "solve_multikt"]
 
@@ -179,12 +179,11 @@ def solve_multikt(
     objective, gap = np.array([ball.objective for ball in balls]), np.array([ball.gap for ball in balls])
     missed = gap > tol * np.maximum(1.0, objective)
     if missed.any():
-        warnings.warn(
+        warn_user(
             f"Multi-KT did not reach tol={tol:g} for {missed.sum()} of {len(balls)} binary problems: the "
             f"largest gap of the leave-one-out loss is {gap.max():.2g}; scores of very different sizes may "
             "be the reason, see scaling, or raise tol",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return MultiKTSolution(
         np.stack(coefs, axis=1),

@@ -1,6 +1,5 @@
 r"""The Maximum Margin Set classifier (thesis section 5.4; Jie and Orabona, NIPS 2010)."""
 
-import warnings
 from dataclasses import field
 
 import numpy as np
@@ -23,6 +22,7 @@ from cuelearn.mms.frank_wolfe import FINEST
 from cuelearn.mms.inference import METHODS, refuse_unlisted
 from cuelearn.mms.solver import solve_mms
 from cuelearn.mms.spaces import KernelSpace, LinearSpace, mean_weights
+from cuelearn.warn import warn_user
 
 __all__ = ["MMS"]
 
@@ -229,7 +229,7 @@ class MMS(BagClassifier):
             self.visits_ = result.visits
         self.converged_ = result.converged and abs(self.dual_gap_) <= self._wanted_gap(result)
         for doubt in () if space.indefinite else self._doubts(result):
-            warnings.warn(doubt, ConvergenceWarning, stacklevel=3)
+            warn_user(doubt, ConvergenceWarning)
         return self
 
     def _wanted_gap(self, result):

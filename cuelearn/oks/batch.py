@@ -27,6 +27,7 @@ from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.single import kernel_alone
 from cuelearn.mkl.svm import fit_svc, problem_weights
 from cuelearn.oks.base import TEXTS, OnlineKernels, check_two_classes, held_back, signs_of
+from cuelearn.warn import warn_user
 
 __all__ = ["AlignmentSVM", "C_GRID", "MuSVM", "SelectedSVM", "alignment", "select_then_fit"]
 
@@ -286,11 +287,10 @@ class OneKernelSVM(KernelClassifier):
         self.seconds_ = {**spent, "total": time.perf_counter() - begun}
         if not converged:
             untried = ", so that larger C were not tried" if not tried_all else ""
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__}: libsvm did not solve an SVM in the steps allowed{untried}; lower C, "
                 "or divide the kernels by their mean diagonal",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         return self
 

@@ -1,7 +1,6 @@
 r"""OKS for any convex loss, with a regret bound (Yang et al., AAAI 2012, Algorithm 1)."""
 
 import math
-import warnings
 
 from numba import njit
 from sklearn.exceptions import ConvergenceWarning
@@ -10,6 +9,7 @@ from cuelearn.core.estimator import POSITIVE, StrOptions, parameters, validated
 from cuelearn.oks.base import documented, of_learners
 from cuelearn.oks.predictors import add, set_probabilities
 from cuelearn.oks.selection import LOSSES, SamplingKernels, Selector, ask, shares
+from cuelearn.warn import warn_user
 
 __all__ = ["OKSRegret", "loss_and_slope", "regret_pass"]
 
@@ -122,11 +122,10 @@ class OKSRegret(SamplingKernels):
         super().fit(X, y, sample_weight)
         largest = max(learner.record("losses").max() for learner in self._learners)
         if not largest < DIVERGED:
-            warnings.warn(
+            warn_user(
                 f"OKSRegret: losses grew to {largest:.3g}; step={self.step!r} is too long for the "
                 f"{self.loss} loss",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return self
 
