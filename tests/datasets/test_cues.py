@@ -441,9 +441,9 @@ def test_image_cues_form():
 
 
 def test_the_same_bits_for_any_number_of_jobs(monkeypatch):
-    monkeypatch.setattr(c, "IMAGES_PER_TASK", 5)
-    data = image_data()
-    options = {"train": np.arange(1, 12, 2), "n_words": 20, "size": 40}
+    monkeypatch.setattr(c, "IMAGES_PER_TASK", 3)
+    data = image_data(7)
+    options = {"train": np.arange(1, 7, 2), "n_words": 10, "size": 40}
     cues = [
         cue for cue in c.IMAGE_CUES if not cue.startswith("large words")
     ]  # whose patches are larger than these

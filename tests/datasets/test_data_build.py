@@ -96,7 +96,7 @@ def test_every_file_has_its_recorded_sum_size_and_arrays():
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = dict(archive)
         build.check_facts(name, arrays, entry)
-        if name not in ("mnist", "emoji"):  # seconds of bzip2; the others show the same
+        if entry["bytes"] < 700_000:  # of larger ones bzip2 takes seconds; these show the same
             assert build.npz_bytes(arrays) == content
 
 

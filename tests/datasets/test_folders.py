@@ -206,9 +206,8 @@ def test_from_a_folder_to_kernels(tmp_path):
     assert data.laser.shape == (9, 31) and data.laser.dtype == np.float32 and data.laser_angles.shape == (31,)
     assert data.masks[2].sum() == 22 * 21
     rows, cues = [0, 1, 3, 4, 6, 7], ["colour", "LxLy", "DirC", "bow", "laser", "shape"]
-    made, same = (image_cues(data, cues, train=rows, n_words=10, n_jobs=jobs) for jobs in (1, 2))
+    made = image_cues(data, cues, train=rows, n_words=10)
     assert made.provenance.tier == "original"
-    assert_array_equal(made.X, same.X)
     bank = KernelBank(cue_kernels(made), made.X[rows])
     assert bank.cross(made.X[[2, 5, 8]]) is not None
     K = bank.rows(np.arange(6))
