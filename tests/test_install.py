@@ -60,7 +60,7 @@ for model in (
     assert model.fit(X, y).score(X, y) > 0.5, model
 named = mms.MMS(triples, random_state=0).fit(X, mms.CandidateSet([[[label]] for label in y])).predict(X)
 assert (named == y).mean() > 0.5
-assert len(datasets.make_captioned(20).captions) == 20
+assert len(datasets.base.simulator("captions").VERBS) == 10
 """
 
 
