@@ -95,8 +95,7 @@ def random_weight(y, seed=0):
 # ------------------------------------------------------------------ against the twin
 
 
-@pytest.mark.parametrize("sampling", ["permutation", "iid"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted, sampling", [(False, "permutation"), (True, "iid")])
 @pytest.mark.parametrize("n_kernels, n_scores", [(1, 4), (2, 3), (1, 0)])
 @pytest.mark.parametrize("loss, n_classes", LOSSES)
 @pytest.mark.parametrize(
