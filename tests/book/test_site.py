@@ -11,7 +11,8 @@ import nbformat
 import pytest
 
 from companion.plots.explore import Control, explore
-from companion.run import runner, site
+from companion.run import site
+from companion.run.claims import read_verdicts
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -50,15 +51,16 @@ def executed_notebook():
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory):
-    """Directory of a book of which one chapter is executed, with the verdicts of the reference results."""
+    """Directory of a book of which one chapter is executed and judged: pages refer to all of them."""
     directory = tmp_path_factory.mktemp("figures")
-    for file in (ROOT / "figures" / "reference").glob("*"):
-        if file.name.startswith(("claims", "thesis-fig-4.1")):
-            shutil.copy(file, directory / file.name)
+    for file in (ROOT / "figures" / "reference").glob("thesis-fig-4.1*"):
+        shutil.copy(file, directory / file.name)
+    verdicts = read_verdicts(ROOT / "figures" / "reference")
+    verdicts[verdicts["chapter"] == "mkl"].to_csv(directory / "claims.csv", index=False)
     (directory / "notebooks").mkdir()
     nbformat.write(executed_notebook(), directory / "notebooks" / "mkl.ipynb")
     (directory / "notebooks" / "mkl.json").write_text('{"seconds": 12.3}')
-    return site.build(ROOT, directory, runner.CHAPTERS).parent
+    return site.build(ROOT, directory).parent
 
 
 def test_pages_are_whole_small_and_local(book):
@@ -95,7 +97,7 @@ def test_a_notebook_to_take_away_says_what_it_needs_and_writes_next_to_it(book):
 
 def test_nothing_to_build_is_said(tmp_path):
     with pytest.raises(FileNotFoundError, match="no executed chapter"):
-        site.build(ROOT, tmp_path, runner.CHAPTERS)
+        site.build(ROOT, tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -614,7 +614,7 @@ def _main(options):
         from companion.run.site import build
 
         for directory in dict.fromkeys(job.directory for job in plan):
-            page = build(root, directory, chapters)
+            page = build(root, directory)
             size = sum(file.stat().st_size for file in page.parent.rglob("*") if file.is_file())
             print(f"written: {os.path.relpath(page, root)} ({size / 1e6:.1f} MB)")
         return 0

@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from companion.run.claims import VERDICTS, in_lines, read_verdicts, with_original
+from companion.run.claims import VERDICTS, claims, in_lines, read_verdicts, with_original
 from companion.run.figures import PROFILES, markdown_table, packed
 from companion.run.gallery import times
-from companion.run.records import read_items
+from companion.run.records import DEFAULTS, read_items
 from cuelearn.core.optional import require
 from cuelearn.core.storage import atomic_write
 
@@ -56,8 +56,10 @@ COPY = (
 UNUSED = ("*.map", "*.ttf", "webpack-macros.html")
 
 
-def build(root, directory, chapters):
+def build(root, directory):
     """Write ``<directory>/book/`` from the chapters executed there. Returns its first page.
+
+    A chapter that was not executed has a page that says so, and its claims are open.
 
     Raises
     ------
@@ -67,6 +69,7 @@ def build(root, directory, chapters):
         If Sphinx warns of anything: a link, a name or a formula that is wrong.
     """
     require("book", "sphinx", "myst_nb")
+    chapters = list(DEFAULTS)
     executed = [c for c in chapters if (directory / "notebooks" / f"{c}.ipynb").is_file()]
     if not executed:
         raise FileNotFoundError(f"there is no executed chapter in {directory}: run make figures first")
@@ -80,11 +83,9 @@ def build(root, directory, chapters):
             nbformat.write(_chapter(notebook, records), source / f"{chapter}.ipynb")
             nbformat.write(_copy(root / "notebooks" / f"{chapter}.ipynb"), source / f"_{chapter}.ipynb")
         for chapter in set(chapters) - set(executed):
-            atomic_write(
-                source / f"{chapter}.md",
-                f"# {chapter}\n\nNot executed yet: make figures CHAPTER={chapter}.\n",
-            )
-        verdicts = read_verdicts(directory)
+            text = f"# {chapter}\n\nNot executed yet: make figures CHAPTER={chapter}.\n"
+            atomic_write(source / f"{chapter}.md", text)
+        verdicts = _all_claims(read_verdicts(directory))
         if (directory / "original").is_dir():
             verdicts = with_original(verdicts, directory / "original")
         verdicts.to_csv(source / "_claims.csv", index=False)
@@ -103,6 +104,16 @@ def build(root, directory, chapters):
         shutil.rmtree(book, ignore_errors=True)
         os.replace(out, book)
     return book / "index.html"
+
+
+def _all_claims(verdicts):
+    """Verdicts with those claims, as open ones, that were not judged: pages refer to all."""
+    rows = claims()
+    absent = rows.loc[rows.index.difference(verdicts["id"]), ["id", "chapter", "source", "claim"]]
+    table = pd.concat([verdicts, absent.assign(verdict="open", text="Not judged in this run.")])
+    table = table.set_index("id", drop=False).loc[rows.index]
+    numbers = ["number", "low", "high"]
+    return table.assign(**table.drop(columns=numbers).fillna(""), **table[numbers].astype(float))
 
 
 def _sphinx(source, out):
