@@ -119,7 +119,6 @@ lock: ## resolve requirements.lock from pyproject.toml anew (Python 3.11 to 3.14
 clean: ## remove caches (numba's too) and the figures of smoke and quick; keeps figures/full and its sweeps
 	rm -rf figures/smoke figures/quick build .pytest_cache .hypothesis
 	rm -rf $(CACHE)/numba $(CACHE)/matplotlib $(CACHE)/ipython $(CACHE)/jupyter $(CACHE)/sweeps/smoke $(CACHE)/sweeps/quick
-	rm -rf $(CACHE)/drawn/smoke $(CACHE)/drawn/quick
 	find . \( -path ./$(VENV) -o -path ./lab \) -prune -o -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -exec rm -rf {} +
 
 distclean: clean ## remove everything that was generated, the environment and figures/full too; keeps lab

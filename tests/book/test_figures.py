@@ -2,11 +2,6 @@
 
 import io
 import json
-import pickle
-import shutil
-import subprocess
-import sys
-import zlib
 from typing import NamedTuple
 
 import matplotlib.pyplot as plt
@@ -70,10 +65,9 @@ def test_figure_files_and_sidecar(store, fig):
     assert [item["name"] for item in saved_items(store.directory)] == ["jmlr-fig-3-p-1.1"]
 
 
-def test_same_drawing_same_bytes(store, fig, tmp_path):
+def test_same_drawing_same_bytes(store, fig):
     def content(**more):
         store.svg = True
-        shutil.rmtree(tmp_path / "cache", ignore_errors=True)  # drawn anew
         store.save_figure(fig, "jmlr-fig-3", TABLE, provenance=[PENDIGITS], **more)
         return [(store.directory / f"jmlr-fig-3.{kind}").read_bytes() for kind in ("svg", "png", "csv")]
 
@@ -98,64 +92,6 @@ def test_a_packed_picture_keeps_its_colours():
         for data in (png.getvalue(), figures.compressed(png.getvalue()))
     )
     assert np.abs(after - before).max() <= 8
-
-
-def test_what_did_not_change_is_not_drawn_again(store, tmp_path, monkeypatch):
-    drawn, real = [], FigureStore._files
-    monkeypatch.setattr(FigureStore, "_files", lambda *given: drawn.append(1) or real(*given))
-    kept = tmp_path / "cache" / "drawn" / "smoke" / "jmlr-fig-3.pkl"
-
-    def save(shift=0.0, **style):
-        """Whether the figure was drawn, and the picture."""
-        before = len(drawn)
-        with plt.rc_context():
-            use_style()
-            plt.rcParams.update(style)
-            figure, ax = plt.subplots(figsize=(2, 1.5))
-            band(ax, [0, 1, 2], np.arange(12).reshape(4, 3) + shift, "OM2")
-            if shift > 1.0:
-                ax.xaxis.set_major_formatter(lambda x, place: f"{x:g}")
-            store.save_figure(figure, "jmlr-fig-3", TABLE, provenance=[PENDIGITS])
-            plt.close(figure)
-        return len(drawn) - before, (store.directory / "jmlr-fig-3.png").read_bytes()
-
-    _, first = save()
-    (store.directory / "jmlr-fig-3.png").unlink()
-    assert save() == (0, first)
-    times, second = save(0.5)
-    assert times == 1 and second != first
-    assert save(0.5, **{"axes.formatter.limits": (-3, 3)})[0] == 1  # read when a figure is drawn
-    store.svg = True
-    assert save() == (1, first) and (store.directory / "jmlr-fig-3.svg").is_file()
-    for damage in (kept.read_bytes()[:-9], b"", zlib.compress(pickle.dumps("neither key nor files"))):
-        kept.write_bytes(damage)
-        assert save() == (1, first)
-    monkeypatch.setattr(store, "_draws", "another version")
-    assert save() == (1, first) and save() == (0, first)
-    assert save(2.0)[0] == 1 and save(2.0)[0] == 1  # one lambda cannot be told from another
-
-
-def test_the_same_figure_is_known_in_another_process(tmp_path):
-    code = """if True:
-        import sys
-        import matplotlib.pyplot as plt
-        import numpy as np
-        from companion.run.drawn import _key
-        from companion.run.figures import band, use_style
-        use_style()
-        figure, axes = plt.subplots(2, 2, layout="constrained", sharex=True)
-        for ax in axes.flat:
-            band(ax, [1, 10, 100], np.arange(12).reshape(4, 3) + 1.0, "OM2")
-            ax.set_xscale("log")
-            ax.set_title("$10^3$")
-        axes[0, 0].imshow(np.eye(5))
-        axes[1, 1].bar(["a", "b"], [1, 2])
-        axes[1, 0].legend()
-        print(_key(figure, sys.argv[1]))
-    """
-    salts = ("x", "x", "y")
-    found = [subprocess.check_output([sys.executable, "-c", code, salt], text=True) for salt in salts]
-    assert found[0] == found[1] != found[2] and len(found[0].strip()) == 64
 
 
 def test_made_data_is_named_in_the_picture(store, fig, monkeypatch):

@@ -7,7 +7,6 @@ import os
 import platform
 import re
 import subprocess
-import sys
 import textwrap
 import time
 from functools import lru_cache
@@ -16,13 +15,11 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
-import PIL
 from matplotlib.pyplot import close
 from PIL import Image
 
 import cuelearn
-from companion import CHECKOUT, source_hash
-from companion.run.drawn import drawn
+from companion import CHECKOUT
 from companion.run.records import catalogue, changed_parameters, near, results_directory, several, versions
 from cuelearn.core.intervals import CONFIDENCE, Interval, interval
 from cuelearn.core.storage import atomic_write
@@ -301,17 +298,6 @@ def css_width(png):
     return Image.open(io.BytesIO(png)).width * CSS_DPI // DPI
 
 
-def _show(fig, name, png):
-    """In a notebook, the picture as it was saved, at once: above the tables of the same cell."""
-    shell = sys.modules.get("IPython")
-    if shell and shell.get_ipython():
-        from IPython.display import Image as Shown
-        from IPython.display import display
-
-        display(Shown(png, width=css_width(png)), metadata={"cuelearn": name})
-        close(fig)
-
-
 # --- the store ----------------------------------------------------------------------------------------------
 
 
@@ -336,7 +322,7 @@ class FigureStore:
     svg : bool, optional
         Whether figures are drawn as SVG too; by default if ``CUELEARN_SVG`` is set.
     made_from : str, optional
-        Fingerprint of what the figures are made from, which their records hold; then the caller shows them.
+        Fingerprint of what the figures are made from, which their records hold.
 
     Attributes
     ----------
@@ -359,7 +345,6 @@ class FigureStore:
         self.parameters = {k: v for k, v in dict(parameters or {}).items() if k not in NOT_PARAMETERS}
         self.svg = bool(os.environ.get("CUELEARN_SVG")) if svg is None else svg
         self.made_from = made_from
-        self._draws = f"{source_hash()} {versions()} {PIL.__version__}"  # what draws
         self._tables = {}  # (id, text) -> the file that holds these numbers
         self._clock = time.perf_counter()
 
@@ -370,7 +355,7 @@ class FigureStore:
         ----------
         fig : matplotlib.figure.Figure
             Gets a footer that names the data and the bands, and the word for data that is not a recording;
-            the figure object is left as it was.
+            the figure object is left as it was, but closed.
         id : str
             Row of ``catalogue.csv``.
         data : DataFrame or dict of DataFrame
@@ -387,7 +372,7 @@ class FigureStore:
         Returns
         -------
         Path
-            The PNG file. In a notebook it is shown as well, where the call stands.
+            The PNG file.
 
         Raises
         ------
@@ -406,10 +391,7 @@ class FigureStore:
             file = f"{name}.{_checked(key, 'key of data')}.csv" if key else f"{name}.csv"
             contents[self._tables.setdefault((id, text), file)] = text
         self._write(name, "figure", row, suffix, records, contents, **about)
-        if self.made_from is None:
-            _show(fig, name, contents[f"{name}.png"])
-        else:
-            close(fig)
+        close(fig)
         return self.directory / f"{name}.png"
 
     def save_table(self, df, id, suffix=None, provenance=(), *, paper=None, digits=4, note="", **about):
@@ -469,8 +451,8 @@ class FigureStore:
         return f"{id}-{_checked(suffix, 'suffix')}" if suffix else id, row, _records(provenance)
 
     def _draw(self, fig, name, records):
-        """File -> bytes of the figure with its footer, from where they are kept if nothing changed."""
-        words = list(dict.fromkeys(filter(None, map(_made_word, records))))
+        """File -> bytes of the figure with its footer."""
+        kinds = list(dict.fromkeys(filter(None, map(_made_word, records))))
         footer = f"Data: {_data_line(records)}. Profile: {self.profile}."
         bands = "; ".join(dict.fromkeys(ax.cuelearn_band for ax in fig.axes if hasattr(ax, "cuelearn_band")))
         if bands:
@@ -478,13 +460,11 @@ class FigureStore:
         footer = textwrap.fill(footer, int(21 * fig.get_figwidth()))
         # Outside the canvas, which the tight bounding box then includes: nothing drawn can be covered.
         extra = [fig.text(0.0, -0.015, footer, fontsize=6, color="#555555", ha="left", va="top", wrap=False)]
-        if words and not any(hasattr(ax, "cuelearn_stamp") for ax in fig.axes):
+        if kinds and not any(hasattr(ax, "cuelearn_stamp") for ax in fig.axes):
             made = {"fontsize": 7, "color": RED, "ha": "right", "va": "bottom", "style": "italic"}
-            extra.append(fig.text(1.0, 1.005, f"{' and '.join(words)} data", **made))
+            extra.append(fig.text(1.0, 1.005, f"{' and '.join(kinds)} data", **made))
         try:
-            kept = self.cache_dir.parents[1] / "drawn" / self.profile / f"{name}.pkl"
-            how = f"{self._draws} {self.svg} {mpl.rcParams}"
-            return drawn(kept, fig, how, lambda: self._files(fig, name))
+            return self._files(fig, name)
         finally:
             for text in extra:
                 text.remove()
