@@ -12,19 +12,18 @@ not testable here    the data that could decide it is absent
 open                 not judged yet in this run
 ===================  ====================================================================================
 
-The helpers ``judge_...`` are mechanical: measurements in, verdict out, with no room for a favourable reading.
-Measurements are one for each unit of repetition; where several are of one unit, such as the names and verbs
-of one corpus, ``blocks`` says so and their mean counts. Where a claim has several parts, that one of them
-fails, or holds beside one that fails, is said only where it outlasts Holm's correction over all parts; that
-all hold needs none. That one method is better than another fails also where the interval lies below the
-smallest difference that matters, a point: no number of runs would part equal methods from zero. Real data
-decides: what simulated and original data say stands beside it.
+The helpers ``judge_...`` are mechanical: measurements in, verdict out. Measurements are one for each unit of
+repetition; where several are of one unit, such as the names and verbs of one corpus, ``blocks`` says so and
+their mean counts. Of a claim with several parts, one that fails, or holds beside one that fails, counts
+only if it outlasts Holm's correction over all parts. That one method is better than another fails also where
+the interval lies below the smallest difference that matters, a point: no number of runs would part equal
+methods from zero. Real data decides: what simulated and original data say stands beside it.
 
-``claims.csv`` fixes, before anything is run, each claim's unit of repetition, what is random in it, and of
-how many units the profiles quick and full have results. What is measured against which threshold stands in
-one function for each claim, in ``notebooks/companion/<chapter>/claims.py``, and reads nothing but the tables
-that stand beside the figures, so that `judge` finds every verdict again: ``judge("om2-1")`` that of
-figures/reference, ``judge("om2-1", "figures/quick")`` that of another run.
+``claims.csv`` fixes, before anything is run, each claim's unit of repetition, what is random in it, and the
+number of units in the profiles quick and full. Each claim is one function in
+``notebooks/companion/<chapter>/claims.py`` that reads nothing but the tables beside the figures, so that
+``judge("om2-1")`` finds the verdict of figures/reference again, ``judge("om2-1", "figures/quick")`` that of
+another run.
 """
 
 import importlib
@@ -86,8 +85,8 @@ class Verdict(NamedTuple):
     Examples
     --------
     >>> from companion.run.claims import Verdict, judge_mean
-    >>> found = judge_mean("omcl-6", [0.04, 0.05, 0.06], at_most=0.2, measure="ties", unit="run")
-    >>> isinstance(found, Verdict), found.n, round(found.low, 3), round(found.high, 3)
+    >>> verdict = judge_mean("omcl-6", [0.04, 0.05, 0.06], at_most=0.2, measure="ties", unit="run")
+    >>> isinstance(verdict, Verdict), verdict.n, round(verdict.low, 3), round(verdict.high, 3)
     (True, 3, 0.025, 0.075)
     """
 
@@ -113,21 +112,19 @@ class Verdict(NamedTuple):
 
     def _repr_markdown_(self):
         """How a notebook shows it."""
-        says = claims().loc[self.claim, "claim"]
-        number = ""
-        if self.number is not None:
-            number = f"{self.measure}: {self.number:.4g}"
-            number += "" if self.low is None else f" (95% interval {self.low:.4g} to {self.high:.4g})"
-        found = [number, f"Data: {self.data}" if self.data else ""]
+        number = self.number is not None and f"{self.measure}: {self.number:.4g}"
+        if self.low is not None:
+            number += f" (95% interval {self.low:.4g} to {self.high:.4g})"
         folded = len(self.text) > SHORT
-        said = ". ".join(filter(None, found if folded else [*found, self.text]))
+        shown = [number, self.data and f"Data: {self.data}", not folded and self.text]
+        line = ". ".join(filter(None, shown))
         if folded:
-            said += f"\n\n<details><summary>Part by part</summary>\n\n{in_lines(self.text)}\n\n</details>"
-        return f"**{self.claim}: {self.verdict}.** *{says}.* {said}"
+            line += f"\n\n<details><summary>Part by part</summary>\n\n{in_lines(self.text)}\n\n</details>"
+        return f"**{self.claim}: {self.verdict}.** *{claims().loc[self.claim, 'claim']}.* {line}"
 
 
 def in_lines(text):
-    """What the parts of a verdict say, each in a line of a list."""
+    """The parts in the text of a verdict, each in a line of a list."""
     return "\n".join(f"- {part}" for part in re.split(r"(?<=\))\. ", text))
 
 
@@ -154,107 +151,110 @@ def _joined(*texts):
 
 
 class _Estimate(NamedTuple):
-    """A mean, its standard error and degrees of freedom; `back` brings it to the unit it is told in."""
+    """A mean and its standard error, on the scale to which `forward` brings bounds; `back` undoes it."""
 
     mean: float
     error: float
-    freedom: int
+    n: int
+    forward: Callable = float
     back: Callable = float
 
-    @property
-    def n(self):
-        return self.freedom + 1
-
     def ends(self):
-        half = student.ppf((1 + CONFIDENCE) / 2, self.freedom) * self.error
+        half = student.ppf((1 + CONFIDENCE) / 2, self.n - 1) * self.error
         return [float(self.back(end)) for end in (self.mean, self.mean - half, self.mean + half)]
 
     def beyond(self, bound):
         """Probability of a mean so far above the bound, were it the true one."""
+        distance = self.mean - self.forward(bound)
         if self.error == 0:
-            return float(self.mean < bound)
-        return float(student.sf((self.mean - bound) / self.error, self.freedom))
+            return float(distance < 0)
+        return float(student.sf(distance / self.error, self.n - 1))
 
-    def units_that_decide(self, bound):
-        """Units of repetition with which the bound would be left with `POWER`, if the mean stays."""
-        if self.mean == bound:
-            return math.inf
+    def units_that_decide(self, *bounds):
+        """Units of repetition with which one of the bounds is left with `POWER`, if the mean stays."""
         reach = norm.ppf((1 + CONFIDENCE) / 2) + norm.ppf(POWER)
-        return self.n * (reach * self.error / (self.mean - bound)) ** 2
+        distances = [self.mean - self.forward(bound) for bound in bounds]
+        return min(self.n * (reach * self.error / d) ** 2 if d else math.inf for d in distances)
 
 
-def _estimate(values, blocks=None, back=float):
+class _Side(NamedTuple):
+    """An end of the claimed range: whether the interval is within or outside, with their probabilities."""
+
+    bound: float
+    within: bool
+    outside: bool
+    p_within: float
+    p_outside: float
+    units: float
+
+
+def _estimate(values, blocks=None, forward=float, back=float):
     """Of the mean of some values, or of blocks of them."""
     if blocks is not None:
         blocks = np.asarray(blocks).ravel()
         if blocks.size != values.size:
             raise ValueError(f"blocks must name the unit of each of {values.size} values, got {blocks.size}")
-        values = np.array([values[blocks == one].mean() for one in np.unique(blocks)])
+        values = np.array([values[blocks == block].mean() for block in np.unique(blocks)])
     error = values.std(ddof=1) / math.sqrt(values.size) if values.size > 1 else math.nan
-    return _Estimate(float(values.mean()), float(error), values.size - 1, back)
+    return _Estimate(float(values.mean()), float(error), values.size, forward, back)
 
 
-def _decide(claim, estimate, at_least=None, at_most=None, *, relevant=0.0, text="", **about):
+def _decide(claim, estimate, at_least=None, at_most=None, *, relevant=0.0, text="", **details):
     """Verdict from a mean and its interval: all within the claimed range, all outside, or neither.
 
     Outside is also what passes the end of the range by less than `relevant`.
     """
     if at_least is None and at_most is None:
         raise ValueError("give at_least, at_most, or both")
-    about["n"] = estimate.n
+    details["n"] = estimate.n
     if not math.isfinite(estimate.error):
-        text, number = _joined(text, "A single run has no interval."), float(estimate.back(estimate.mean))
-        return Verdict(claim, "undecided", number, text=text, p=1.0, **about)
+        text = _joined(text, "A single run has no interval.")
+        return Verdict(claim, "undecided", float(estimate.back(estimate.mean)), text=text, p=1.0, **details)
     number, low, high = estimate.ends()
-    ends, inside, outside = [], [], []
+    sides = []
     if at_least is not None:
-        beyond = at_least + relevant
-        ends.append((at_least, low >= at_least, high <= beyond, _units(estimate, at_least, beyond)))
-        inside.append(estimate.beyond(_forward(estimate, at_least)))
-        outside.append(1 - estimate.beyond(_forward(estimate, beyond)))
+        far = at_least + relevant
+        p_within = estimate.beyond(at_least)
+        p_outside = 1 - estimate.beyond(far)
+        units = estimate.units_that_decide(at_least, far)
+        sides.append(_Side(at_least, low >= at_least, high <= far, p_within, p_outside, units))
     if at_most is not None:
-        beyond = at_most - relevant
-        ends.append((at_most, high <= at_most, low >= beyond, _units(estimate, at_most, beyond)))
-        outside.append(estimate.beyond(_forward(estimate, beyond)))
-        inside.append(1 - estimate.beyond(_forward(estimate, at_most)))
-    about["needed"] = max(units for *_, units in ends)
-    crossed = [(end, units) for end, within, without, units in ends if not within and not without]
-    if any(without and not within for _, within, without, _ in ends):
-        verdict, p = "fails", min(outside)
+        far = at_most - relevant
+        p_within = 1 - estimate.beyond(at_most)
+        p_outside = estimate.beyond(far)
+        units = estimate.units_that_decide(at_most, far)
+        sides.append(_Side(at_most, high <= at_most, low >= far, p_within, p_outside, units))
+    details["needed"] = max(side.units for side in sides)
+    crossed = [side for side in sides if not side.within and not side.outside]
+    p_within = max(side.p_within for side in sides)
+    p_outside = min(side.p_outside for side in sides)
+    if any(side.outside and not side.within for side in sides):
+        verdict = "fails"
+        p = p_outside
     elif crossed:
-        verdict, p = "undecided", min(max(inside), min(outside))
-        end, units = crossed[0]
-        more = units - estimate.n
-        unit = about.get("unit") or "run"
-        some = f"{more:.0f} more {unit}s" if more < 10_000 else f"more than 10,000 {unit}s"
-        text = _joined(text, f"The interval contains {end + 0.0:.4g}; about {some} would decide.")
+        verdict = "undecided"
+        p = min(p_within, p_outside)
+        more = crossed[0].units - estimate.n
+        unit = details.get("unit") or "run"
+        needed = f"{more:.0f} more {unit}s" if more < 10_000 else f"more than 10,000 {unit}s"
+        end = crossed[0].bound + 0.0
+        text = _joined(text, f"The interval contains {end:.4g}; about {needed} would decide.")
     else:
-        verdict, p = "holds", max(inside)
-    return Verdict(claim, verdict, number, low, high, text=text, p=min(1.0, 2 * p), **about)
-
-
-def _units(estimate, *bounds):
-    """Units of repetition that decide against the bound that is easier to keep apart from."""
-    return min(estimate.units_that_decide(_forward(estimate, bound)) for bound in bounds)
-
-
-def _forward(estimate, bound):
-    """A bound in the unit in which the mean is taken."""
-    return math.log(bound) if estimate.back is math.exp else bound
+        verdict = "holds"
+        p = p_within
+    return Verdict(claim, verdict, number, low, high, text=text, p=min(1.0, 2 * p), **details)
 
 
 def _samples(**named):
     """Arrays of finite numbers, of one length."""
-    found = []
-    for name, values in named.items():
-        values = np.asarray(values, dtype=float).ravel()
+    arrays = [np.asarray(values, dtype=float).ravel() for values in named.values()]
+    for name, values in zip(named, arrays, strict=True):
         if values.size == 0 or not np.isfinite(values).all():
             raise ValueError(f"{name} must hold at least one number and only finite ones, got {values}")
-        found.append(values)
-    if len({len(values) for values in found}) > 1:
-        lengths = " and ".join(str(len(values)) for values in found)
+    if len({len(values) for values in arrays}) > 1:
+        lengths = " and ".join(str(len(values)) for values in arrays)
         raise ValueError(f"paired samples must have one length, got {lengths}")
-    return found
+    return arrays
 
 
 def judge_mean(
@@ -268,7 +268,7 @@ def judge_mean(
     relevant=None,
     blocks=None,
     text="",
-    **about,
+    **details,
 ):
     """Claim: the mean of `values`, or of their paired differences to `baseline`, lies in a stated range.
 
@@ -293,7 +293,7 @@ def judge_mean(
         point of error or accuracy, where a difference is to be above or below 0, and otherwise 0.
     blocks : array-like of shape (n_repetitions,), optional
         Each value's unit of repetition, where it has several.
-    **about
+    **details
         The verdict's ``measure``, ``data``, ``unit``, ``tier``, ``figure``; so in all functions here.
 
     Examples
@@ -317,8 +317,9 @@ def judge_mean(
         if ratio and min(values.min(), baseline.min()) <= 0:
             raise ValueError("values and baseline of a ratio must be positive")
         values = np.log(values) - np.log(baseline) if ratio else values - baseline
-    estimate = _estimate(values, blocks, math.exp if ratio else float)
-    verdict = _decide(claim, estimate, at_least, at_most, relevant=relevant, text=text, **about)
+    scale = (math.log, math.exp) if ratio else ()
+    estimate = _estimate(values, blocks, *scale)
+    verdict = _decide(claim, estimate, at_least, at_most, relevant=relevant, text=text, **details)
     if baseline is None or ratio or len(bounds) > 1 or verdict.low is None:
         return verdict
     if better and verdict.low == verdict.high == 0.0:
@@ -330,46 +331,41 @@ def judge_mean(
     return verdict
 
 
-def judge_slope(claim, x, y, at_least=None, at_most=None, *, log_y=True, runs=None, **about):
+def judge_slope(claim, x, y, at_least=None, at_most=None, *, runs, log_y=True, **details):
     """Claim: the least-squares slope of y on ln x, or of ln y on ln x (an exponent), lies in a stated range.
 
-    At least three points with different x are needed. With `runs`, which names the run of each point, a slope
-    is fitted to each run that has as many, and the interval is that of their mean; without, it is that of the
-    slope in the linear model, from the scatter about the line.
+    A slope is fitted to each of the `runs`, which names the run of each point, that has at least three
+    different x; the interval is that of the slopes' mean.
 
     Examples
     --------
     >>> from companion.run.claims import judge_slope
-    >>> seconds = [1.0, 2.1, 3.9, 8.0]
-    >>> found = judge_slope("obs-7", [1000, 2000, 4000, 8000], seconds, at_least=0.75, at_most=1.25)
-    >>> found.verdict, round(found.number, 2)
-    ('holds', 0.99)
+    >>> x, seconds = [1000, 2000, 4000] * 2, [1.0, 2.1, 3.9, 1.1, 2.2, 4.5]
+    >>> verdict = judge_slope("obs-7", x, seconds, at_least=0.5, at_most=1.5, runs=[0, 0, 0, 1, 1, 1])
+    >>> verdict.verdict, round(verdict.number, 2)
+    ('holds', 1.0)
     """
     from scipy.stats import linregress
 
     x, y = _samples(x=x, y=y)
     if x.min() <= 0 or (log_y and y.min() <= 0):
         raise ValueError("values on a logarithmic axis must be positive")
-    x, y = np.log(x), np.log(y) if log_y else y
-    all_parts = (
-        [np.ones(x.size, bool)] if runs is None else [np.asarray(runs) == one for one in np.unique(runs)]
-    )
-    parts = [part for part in all_parts if len(np.unique(x[part])) >= 3]
+    x = np.log(x)
+    y = np.log(y) if log_y else y
+    names = np.unique(runs)
+    parts = [np.asarray(runs) == name for name in names]
+    parts = [part for part in parts if len(np.unique(x[part])) >= 3]
     if not parts:
         raise ValueError("a slope with an interval needs at least three different x")
-    fits = [linregress(x[part], y[part]) for part in parts]
-    if runs is None:
-        estimate = _Estimate(float(fits[0].slope), float(fits[0].stderr), x.size - 2)
-    else:
-        estimate = _estimate(np.array([fit.slope for fit in fits]))
-    if len(parts) < len(all_parts):
-        dropped = f"{len(all_parts) - len(parts)} of {len(all_parts)} runs have fewer than three points."
-        about["text"] = _joined(about.get("text", ""), dropped)
-    return _decide(claim, estimate, at_least, at_most, **about)
+    if len(parts) < len(names):
+        dropped = f"{len(names) - len(parts)} of {len(names)} runs have fewer than three points."
+        details["text"] = _joined(details.get("text", ""), dropped)
+    slopes = np.array([linregress(x[part], y[part]).slope for part in parts])
+    return _decide(claim, _estimate(slopes), at_least, at_most, **details)
 
 
 def judge_bound(
-    claim, measured, bound, *, slack=1e-9, measure="measured over bound, largest", text="", **about
+    claim, measured, bound, *, measure="measured over bound, largest", text="", slack=1e-9, **details
 ):
     """Claim: a theorem's bound; every measured value is at most its bound, up to `slack` times it.
 
@@ -379,8 +375,8 @@ def judge_bound(
     Examples
     --------
     >>> from companion.run.claims import judge_bound
-    >>> found = judge_bound("om2-7", measured=[10, 14], bound=[20, 21])
-    >>> found.verdict, round(found.number, 3)
+    >>> verdict = judge_bound("om2-7", measured=[10, 14], bound=[20, 21])
+    >>> verdict.verdict, round(verdict.number, 3)
     ('holds', 0.667)
     """
     measured, bound = np.broadcast_arrays(measured, bound)
@@ -388,12 +384,11 @@ def judge_bound(
     violations = int((measured > bound + slack * np.abs(bound)).sum())
     infinite = np.where(measured > 0, np.inf, 0.0)
     ratio = float(np.max(np.divide(measured, bound, out=infinite, where=bound > 0)))
-    said = f"{violations} of {len(measured)} comparisons above the bound."
-    verdict = "fails" if violations else "holds"
-    return Verdict(claim, verdict, ratio, measure=measure, text=_joined(text, said), **about)
+    text = _joined(text, f"{violations} of {len(measured)} comparisons above the bound.")
+    return Verdict(claim, "fails" if violations else "holds", ratio, measure=measure, text=text, **details)
 
 
-def judge_exact(claim, true, *, number=None, **about):
+def judge_exact(claim, true, *, number=None, **details):
     """Claim that is decided by an exact finding (a count, an identity), not by an average: `true` or not.
 
     Examples
@@ -402,7 +397,7 @@ def judge_exact(claim, true, *, number=None, **about):
     >>> judge_exact("omcl-7", 3 <= 5, number=3).verdict
     'holds'
     """
-    return Verdict(claim, "holds" if true else "fails", None if number is None else float(number), **about)
+    return Verdict(claim, "holds" if true else "fails", None if number is None else float(number), **details)
 
 
 def not_testable(claim, why, *, data="", figure=""):
@@ -463,51 +458,57 @@ def combine(claim, parts, *, open_parts=(), text="", figure=""):
     """
     if not parts:
         raise ValueError("parts is empty: use not_testable for a claim of which nothing can be judged")
-    said, found, deciding = [], {}, {}
+    lines = []
+    verdicts = {}
+    deciding = None
     for tier in TIERS:
-        mine = {what: part for what, part in parts.items() if part.tier == tier}
-        if mine:
-            found[tier], deciding[tier], corrected = _of_one_tier(list(mine.values()), open_parts)
-            named = zip(mine.items(), corrected, strict=True)
-            said += [f"{what}: {verdict}{_told(part)}." for (what, part), verdict in named]
+        named = {what: part for what, part in parts.items() if part.tier == tier}
+        if named:
+            verdicts[tier], decides, corrected = _of_one_tier(list(named.values()), open_parts)
+            deciding = deciding or decides
+            for (what, part), verdict in zip(named.items(), corrected, strict=True):
+                lines.append(f"{what}: {verdict}{_details(part)}.")
     if open_parts:
-        said.append(f"Open: {'; '.join(open_parts)}.")
-    tier = next(iter(found))
-    data = "; ".join(dict.fromkeys(part.data for part in parts.values() if part.data))
-    first = deciding[tier]
-    about = {"data": data, "text": _joined(text, *said), "figure": figure or first.figure}
-    about |= {"tier": tier, "parts": tuple(parts.items())}
-    return first._replace(claim=claim, verdict=found[tier], **about, **found)
+        lines.append(f"Open: {'; '.join(open_parts)}.")
+    tier = next(iter(verdicts))
+    return deciding._replace(
+        claim=claim,
+        verdict=verdicts[tier],
+        data="; ".join(dict.fromkeys(part.data for part in parts.values() if part.data)),
+        text=_joined(text, *lines),
+        figure=figure or deciding.figure,
+        tier=tier,
+        parts=tuple(parts.items()),
+        **verdicts,
+    )
 
 
 def _of_one_tier(parts, open_parts):
-    """Verdict on a claim's parts, the part that decides, and what each part's verdict is once corrected."""
+    """Verdict on a claim's parts, the part that decides, and each part's verdict once corrected."""
     plain = [part.verdict for part in parts]
-    outlasts = holm([part.p for part in parts])
-    kept = [
+    corrected = [
         verdict if sure or verdict not in ("holds", "fails") else f"undecided over all parts, alone {verdict}"
-        for verdict, sure in zip(plain, outlasts, strict=True)
+        for verdict, sure in zip(plain, holm([part.p for part in parts]), strict=True)
     ]
-    clear = [part.p for part in parts]
-    failing = [i for i, verdict in enumerate(kept) if verdict == "fails"]
-    least = int(np.argmax(clear))
+    failing = [part for part, verdict in zip(parts, corrected, strict=True) if verdict == "fails"]
+    least_clear = max(parts, key=lambda part: part.p)
     if set(plain) == {"holds"} and not open_parts:
-        return "holds", parts[least], plain
+        return "holds", least_clear, plain
     if failing:
-        verdict = "mixed" if "holds" in kept else "fails"
-        return verdict, parts[min(failing, key=clear.__getitem__)], kept
+        verdict = "mixed" if "holds" in corrected else "fails"
+        return verdict, min(failing, key=lambda part: part.p), corrected
     if set(plain) == {"not testable here"}:
         return "not testable here", parts[0], plain
-    return "undecided", parts[least], kept
+    return "undecided", least_clear, corrected
 
 
-def _told(part):
-    """In parentheses: the number of a part, its interval, and what is said of it besides."""
-    told = [] if part.number is None else [f"{part.number:.4g}"]
+def _details(part):
+    """In parentheses: the number of a part, its interval, its text."""
+    number = "" if part.number is None else f"{part.number:.4g}"
     if part.low is not None:
-        told[0] += f", 95% interval {part.low:.4g} to {part.high:.4g}"
-    told += [part.text.rstrip(".")] if part.text else []
-    return f" ({'; '.join(told)})" if told else ""
+        number += f", 95% interval {part.low:.4g} to {part.high:.4g}"
+    shown = "; ".join(filter(None, [number, part.text.rstrip(".")]))
+    return f" ({shown})" if shown else ""
 
 
 # --- from the tables beside the figures ---------------------------------------------------------------------
@@ -536,11 +537,6 @@ def judges(claim):
 class Results:
     """What stands beside the figures in one directory, for the judging of one claim.
 
-    Parameters
-    ----------
-    directory : str or Path
-    claim : str
-
     Examples
     --------
     >>> from companion.run.claims import Results
@@ -560,8 +556,8 @@ class Results:
         try:
             return (self.directory / file).open(encoding="utf-8")
         except FileNotFoundError:
-            said = f"the claim {self.claim} is judged by {file}, which is not in {self.directory}"
-            raise FileNotFoundError(f"{said}: make figures writes it") from None
+            message = f"the claim {self.claim} is judged by {file}, which is not in {self.directory}"
+            raise FileNotFoundError(f"{message}: make figures writes it") from None
 
     def has(self, figure):
         """Whether a figure or table is there: some are made from original data only."""
@@ -594,15 +590,16 @@ class Results:
         some of the data is simulated (or composed), all of the part is.
         """
         record = self.record(figure)
-        mine = [one for one in record["data"] if of is None or one["name"].startswith(of)]
-        if not mine:
-            names = ", ".join(one["name"] for one in record["data"])
+        used = [item for item in record["data"] if of is None or item["name"].startswith(of)]
+        if not used:
+            names = ", ".join(item["name"] for item in record["data"])
             raise ValueError(f"no data set of {figure} begins with {of!r}; there are: {names}")
-        tiers = {{"generated": "simulated", "bundled": "real"}.get(one["tier"], one["tier"]) for one in mine}
+        names = {"generated": "simulated", "bundled": "real", "original": "original"}
+        tiers = {names[item["tier"]] for item in used}
         tier = next(tier for tier in ("simulated", "original", "real") if tier in tiers)
-        data = record["our_data"] if of is None else ", ".join(dict.fromkeys(one["name"] for one in mine))
-        found = {"figure": figure, "unit": claims().loc[self.claim, "unit"], "data": data, "tier": tier}
-        return found | more
+        data = record["our_data"] if of is None else ", ".join(dict.fromkeys(item["name"] for item in used))
+        unit = claims().loc[self.claim, "unit"]
+        return {"figure": figure, "unit": unit, "data": data, "tier": tier} | more
 
     def mean(self, figure, *values, of=None, **options):
         """`judge_mean` of the claim on the data of a figure; undecided where there is no run to judge by.
@@ -637,18 +634,7 @@ class Results:
 
 
 def judge(claim, directory=CHECKOUT / "figures" / "reference"):
-    """The verdict on one claim, computed from the tables beside the figures in `directory`.
-
-    Parameters
-    ----------
-    claim : str
-        An id of ``claims.csv``.
-    directory : str or Path
-        Where a run has put its results; by default those committed with the project.
-
-    Returns
-    -------
-    Verdict
+    """The verdict on one claim, from the tables beside the figures in `directory`, where a run has put them.
 
     Raises
     ------
@@ -691,7 +677,7 @@ def _in_its_column(verdict):
 
 
 #: Stands beneath the first verdict of a chapter.
-WORDS = (
+HOW_TO_READ = (
     "*How verdicts read.* Mixed: one part of the claim holds, another fails. Undecided: nothing fails, and "
     'an interval contains its threshold. "Undecided over all parts, alone holds": decided if this part were '
     "the only one, not once corrected for how many there are (Holm)."
@@ -701,24 +687,19 @@ WORDS = (
 class Verdicts(list):
     """Several verdicts, one below the other in a notebook, and a word on how to read them."""
 
-    words = ""
+    note = ""
 
     def _repr_markdown_(self):
-        said = [verdict._repr_markdown_() for verdict in self]
-        return "\n\n".join(filter(None, [*said, self.words]))
+        shown = [verdict._repr_markdown_() for verdict in self]
+        return "\n\n".join(filter(None, [*shown, self.note]))
 
 
 class ClaimBook:
     """The verdicts of a chapter, in ``claims.csv`` and ``claims.md`` beside its figures after every entry.
 
-    ``claims-parts.csv`` has the parts of each claim, with what they would need to be decided. The others list
-    every claim of the chapter. A new book starts with all of its chapter "open", so that no
-    verdict of an earlier run survives unless it is found again; rows of other chapters stay as they are.
-
-    Parameters
-    ----------
-    store : FigureStore
-        Gives directory, chapter and profile.
+    ``claims-parts.csv`` has the parts of each claim. A new book starts with all of its chapter "open", so
+    that no verdict of an earlier run survives unless it is reached again; rows of other chapters stay as
+    they are. Directory, chapter and profile are those of the `store`, a `FigureStore`.
 
     Examples
     --------
@@ -746,10 +727,10 @@ class ClaimBook:
 
     def judge(self, *names):
         """Judge these claims by the tables saved so far, and record what was found."""
-        words = "" if self.verdicts else WORDS
-        found = Verdicts(self.record(judge(name, self.store.directory)) for name in names)
-        found.words = words
-        return found
+        note = "" if self.verdicts else HOW_TO_READ
+        verdicts = Verdicts(self.record(judge(name, self.store.directory)) for name in names)
+        verdicts.note = note
+        return verdicts
 
     def record(self, verdict, **changes):
         """Enter a verdict (with fields replaced by `changes`) and write the files.
@@ -761,18 +742,16 @@ class ClaimBook:
             its data, or a text is missing that says what is open.
         """
         verdict = _in_its_column(verdict._replace(**{"profile": self.store.profile, **changes}))
-        mine = claims(self.store.chapter)
-        if verdict.claim not in mine.index:
-            said = f"claim {verdict.claim!r} is not among the claims of the chapter {self.store.chapter}"
-            raise ValueError(f"{said}{near(verdict.claim, mine.index)}")
+        known = claims(self.store.chapter).index
+        if verdict.claim not in known:
+            message = f"claim {verdict.claim!r} is not among the claims of the chapter {self.store.chapter}"
+            raise ValueError(f"{message}{near(verdict.claim, known)}")
         if verdict.verdict not in VERDICTS:
             raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {verdict.verdict!r}")
         if verdict.verdict in ("holds", "fails", "mixed", "undecided") and not verdict.data:
             raise ValueError(f"the verdict on {verdict.claim} does not name the data it was found on")
         if verdict.verdict in ("mixed", "undecided", "not testable here") and not verdict.text:
-            raise ValueError(
-                f"the verdict {verdict.verdict!r} on {verdict.claim} needs a text that says what is open"
-            )
+            raise ValueError(f"the verdict {verdict.verdict!r} on {verdict.claim} needs a text")
         self.verdicts[verdict.claim] = verdict
         self._write()
         return verdict
@@ -782,8 +761,8 @@ class ClaimBook:
         rows = []
         for row in claims(self.store.chapter).itertuples():
             verdict = self.verdicts.get(row.id, Verdict(row.id, "open", profile=self.store.profile))
-            told = {**verdict._asdict(), "claim": row.claim, "n": "" if verdict.n is None else str(verdict.n)}
-            rows.append({**row._asdict(), **told})
+            n = "" if verdict.n is None else str(verdict.n)
+            rows.append({**row._asdict(), **verdict._asdict(), "claim": row.claim, "n": n})
         return pd.DataFrame(rows)[self.COLUMNS]
 
     def parts(self):
@@ -822,21 +801,22 @@ def write_verdicts(directory, verdicts, parts, chapters=()):
 
 def read_verdicts(directory):
     """The verdicts written in `directory` (DataFrame with `ClaimBook.COLUMNS`; empty if there are none)."""
-    try:
-        table = pd.read_csv(Path(directory) / "claims.csv", dtype=str, keep_default_na=False)
-    except FileNotFoundError:
-        return pd.DataFrame(columns=ClaimBook.COLUMNS, dtype=object)
+    table = _read(directory, "claims.csv", ClaimBook.COLUMNS)
     for column in ("number", "low", "high"):
         table[column] = [float(value or "nan") for value in table[column]]
     return table.astype(object)
 
 
 def read_parts(directory):
-    """What ``claims-parts.csv`` in `directory` holds (DataFrame with `ClaimBook.PARTS`; empty without it)."""
+    """The parts written in `directory` (DataFrame with `ClaimBook.PARTS`; empty if there are none)."""
+    return _read(directory, "claims-parts.csv", ClaimBook.PARTS)
+
+
+def _read(directory, file, columns):
     try:
-        return pd.read_csv(Path(directory) / "claims-parts.csv", dtype=str, keep_default_na=False)
+        return pd.read_csv(Path(directory) / file, dtype=str, keep_default_na=False)
     except FileNotFoundError:
-        return pd.DataFrame(columns=ClaimBook.PARTS, dtype=object)
+        return pd.DataFrame(columns=columns, dtype=object)
 
 
 def with_original(table, directory):
@@ -844,19 +824,18 @@ def with_original(table, directory):
 
     It says the verdict and the data: "fails: flowers17". The verdicts themselves stay as they are.
     """
-    theirs, parts = read_verdicts(directory).set_index("id")["original"], read_parts(directory)
+    verdicts = read_verdicts(directory).set_index("id")["original"]
+    parts = read_parts(directory)
     data = parts[parts["tier"] == "original"].groupby("claim", sort=False)["data"].unique()
-    told = {
-        claim: f"{verdict}: {', '.join(data.get(claim, []))}" for claim, verdict in theirs.items() if verdict
-    }
-    found = [own or told.get(claim, "") for claim, own in zip(table["id"], table["original"], strict=True)]
-    return table.assign(original=found)
+    notes = {claim: f"{v}: {', '.join(data.get(claim, []))}" for claim, v in verdicts.items() if v}
+    original = [own or notes.get(id, "") for id, own in zip(table["id"], table["original"], strict=True)]
+    return table.assign(original=original)
 
 
 def verdict_table(table):
     """Verdicts as Markdown: a count, then one row for each claim."""
-    found = table["verdict"].value_counts()
-    counts = [f"{found[verdict]} {verdict}" for verdict in VERDICTS if verdict in found]
+    numbers = table["verdict"].value_counts()
+    counts = [f"{numbers[verdict]} {verdict}" for verdict in VERDICTS if verdict in numbers]
     shown = []
     for row in table.itertuples():
         number = "" if pd.isna(row.number) else f"{row.number:.4g}"
