@@ -15,7 +15,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from companion.run import records, runner, warm
+from companion.run import identity, records, runner, warm
 from companion.run.runner import CHAPTERS, DATA_TIERS, PROFILES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,12 +57,16 @@ def notebook(root, *codes, chapter="mkl", parameters=PARAMETERS):
 
 @pytest.fixture(scope="module", autouse=True)
 def package(tmp_path_factory):
-    """A copy of package and companion, so that nobody's editing during the tests makes results stale."""
+    """A copy of package and companion, so that nobody's editing during the tests makes results stale.
+
+    What this process knows of the sources it has read by then, too.
+    """
     global PACKAGE_ROOT
     PACKAGE_ROOT = tmp_path_factory.mktemp("package")
     skipped = shutil.ignore_patterns("__pycache__")
     for folder in ("cuelearn", "notebooks/companion"):
         shutil.copytree(ROOT / folder, PACKAGE_ROOT / folder, ignore=skipped)
+    identity._sources()
 
 
 def command(root, *arguments):
@@ -90,41 +94,51 @@ def refused(root, capsys, *arguments):
     return capsys.readouterr().err
 
 
-def test_wrong_calls_list_the_right_names(tmp_path, capsys):
+@pytest.mark.parametrize(
+    "arguments, messages",
+    [
+        (
+            "-p sed=3",
+            ["no parameter 'sed'", "did you mean seed?", "(default 0), p (default 1.1), label (def"],
+        ),
+        ("--profile quik", ["argument --profile: invalid choice: 'quik'", *PROFILES]),
+        ("--chapter mlk", ["argument --chapter: invalid choice: 'mlk'", *CHAPTERS]),
+        ("--data orig", ["argument --data: invalid choice: 'orig'", *DATA_TIERS]),
+        ("--chapter mkl oks", ["not there yet: oks. Chapters that exist: mkl"]),
+        ("-p profile=full", ["set by --profile"]),
+        ("-p seed", ["takes name=value"]),
+        ("-p seed=auto", ["seed must be a whole number like its default 0, got 'auto'"]),
+        ("-p p=[1]", ["p must be a number"]),
+        ("--jobs 0", ["--jobs must be at least 1"]),
+        ("--chaptr mkl", ["unrecognized arguments: --chaptr"]),
+        ("--figure thesis-fig-9.9", ["there is no figure 'thesis-fig-9.9'; did you mean"]),
+        ("--figure jmlr-fig-1 --profile reference", ["figures of the reference are committed"]),
+        ("--book", ["no executed chapter"]),
+        ("--reference", ["nothing to copy"]),
+        ("--gallery", ["no reference results"]),
+    ],
+)
+def test_a_wrong_call_starts_nothing_and_lists_the_right_names(tmp_path, capsys, arguments, messages):
     notebook(tmp_path)
-    message = refused(tmp_path, capsys, "-p", "sed=3")
-    assert "no parameter 'sed'" in message and "did you mean seed?" in message
-    assert "seed (default 0), p (default 1.1), label (default 'x')" in message and "n_jobs" not in message
-    wrong_words = (
-        ("--profile", "quik", PROFILES),
-        ("--chapter", "mlk", CHAPTERS),
-        ("--data", "orig", DATA_TIERS),
-    )
-    for option, wrong, right in wrong_words:
-        message = refused(tmp_path, capsys, option, wrong)
-        assert f"argument {option}: invalid choice: '{wrong}'" in message
-        assert all(name in message for name in right)
-    message = refused(tmp_path, capsys, "--chapter", "mkl", "oks")
-    assert "not there yet: oks. Chapters that exist: mkl" in message
-    assert "set by --profile" in refused(tmp_path, capsys, "-p", "profile=full")
-    assert "takes name=value" in refused(tmp_path, capsys, "-p", "seed")
-    message = refused(tmp_path, capsys, "-p", "seed=auto")
-    assert "seed must be a whole number like its default 0, got 'auto'" in message
-    assert "p must be a number" in refused(tmp_path, capsys, "-p", "p=[1]")
-    assert "--jobs must be at least 1" in refused(tmp_path, capsys, "--jobs", "0")
-    assert "unrecognized arguments: --chaptr" in refused(tmp_path, capsys, "--chaptr", "mkl")
+    printed = refused(tmp_path, capsys, *arguments.split())
+    assert all(message in printed for message in messages) and "n_jobs" not in printed
 
 
-def test_a_chapter_brings_its_second_notebook(tmp_path, capsys):
+def plan(root, *arguments):
+    """The jobs of a call."""
+    jobs = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "_make", lambda plan, options: jobs.extend(plan) or 0)
+        assert runner.main(["--root", str(root), *arguments]) == 0
+    return jobs
+
+
+def test_a_chapter_brings_its_second_notebook(tmp_path):
     """Unless it lacks a parameter that is given."""
     notebook(tmp_path)
     notebook(tmp_path, chapter="multilabel", parameters=PARAMETERS.replace("p = ", "q = "))
-    for given, made in ((["seed=3"], {"mkl", "multilabel"}), (["p=2"], {"mkl"})):
-        arguments = [word for one in given for word in ("-p", one)]
-        assert runner.main(["--root", str(tmp_path), "--chapter", "mkl", *arguments]) == 0
-        assert {
-            line.split(":")[0] for line in capsys.readouterr().out.split("\n") if ": made" in line
-        } == made
+    for given, made in (("seed=3", ["mkl", "multilabel"]), ("p=2", ["mkl"])):
+        assert [job.chapter for job in plan(tmp_path, "--chapter", "mkl", "-p", given)] == made
 
 
 def test_chapters_are_made_side_by_side(tmp_path, capsys):
@@ -175,29 +189,40 @@ def test_variant_names():
 
 
 def test_an_empty_cache_of_compiled_code_is_filled_meanwhile(tmp_path, monkeypatch):
-    for module in warm.MODULES:
-        assert ">>>" in importlib.import_module(f"cuelearn.{module}").__loader__.get_source(
-            f"cuelearn.{module}"
-        )
+    for name in warm.MODULES:
+        module = importlib.import_module(f"cuelearn.{name}")
+        assert ">>>" in Path(module.__file__).read_text()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    started, popen = [], subprocess.Popen
-    monkeypatch.setattr(
-        runner.subprocess, "Popen", lambda *a, **k: started.append(popen(*a, **k)) or started[-1]
-    )
+    started = []
+    popen = subprocess.Popen
+
+    def start(*arguments, **options):
+        started.append(popen(*arguments, **options))
+        return started[-1]
+
+    monkeypatch.setattr(runner.subprocess, "Popen", start)
     with runner.compiled_ahead():
-        (one,) = started
-        assert one.poll() is None and one.args[-1] == "companion.run.warm"
-    assert one.poll() is not None  # it does not outlive the run
+        (process,) = started
+        assert process.poll() is None and process.args[-1] == "companion.run.warm"
+    assert process.poll() is not None  # it does not outlive the run
     (tmp_path / "some.nbi").touch()
     with runner.compiled_ahead():
         assert len(started) == 1
 
 
-def test_a_whole_run(tmp_path):
-    """Figures and overviews are made; a second run does nothing; no home directory is needed."""
+def by_hand(root, **changed):
+    """Run the cells of `DRAW` as in JupyterLab, beside the companion: nobody says where figures go."""
+    values = {"profile": "quick", "seed": 0, "p": 1.1, "figures_dir": None, **changed}
+    code = "\n".join([*(f"{name} = {value!r}" for name, value in values.items()), DRAW])
+    env = environment(PYTHONPATH=str(PACKAGE_ROOT))
+    subprocess.run([sys.executable, "-c", code], cwd=root / "notebooks", env=env, check=True)
+
+
+def test_a_whole_run(tmp_path, capsys):
+    """Figures and overviews are made; no home directory is needed; only what is stale is made again."""
     notebook(tmp_path, DRAW)
-    home = "/dev/null/home"  # cannot be made, not even by root
-    first = execute(tmp_path, "--jobs", "2", HOME=home)
+    shutil.copytree(PACKAGE_ROOT / "notebooks" / "companion", tmp_path / "notebooks" / "companion")
+    first = execute(tmp_path, "--jobs", "2", HOME="/dev/null/home")  # cannot be made, not even by root
     assert first.returncode == 0, first.stderr
     out = tmp_path / "figures" / "quick"
     lines = "jmlr-fig-1", "three classes (simulated)", "obs-1 holds   1.5", "mkl: made in"
@@ -213,25 +238,35 @@ def test_a_whole_run(tmp_path):
     assert any("image/png" in output.get("data", {}) for output in outputs)
     assert not list(out.rglob("*running*"))
 
-    before = {file: file.stat().st_mtime_ns for file in out.rglob("*")}
-    second = execute(tmp_path, HOME=home)
-    said = f"up to date: mkl in {Path('figures/quick')}\n"
-    assert (second.returncode, second.stdout, second.stderr) == (0, said, "")
-    assert {file: file.stat().st_mtime_ns for file in out.rglob("*")} == before
+    # A second run does nothing; other parameters, by hand, have their own folder.
+    before = {file: file.stat().st_mtime_ns for file in out.rglob("*") if file.is_file()}
+    assert runner.main(["--root", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"up to date: mkl in {Path('figures/quick')}\n"
+    by_hand(tmp_path, seed=3)
+    assert {file: file.stat().st_mtime_ns for file in before} == before
+    assert json.loads((out / "params" / "seed=3" / "jmlr-fig-1.json").read_text())["seeds"] == 3
 
-    # A lost file is noticed, and a figure that the notebook no longer makes goes.
-    (out / "jmlr-fig-1.png").unlink()
-    time.sleep(2.1)
-    done = execute(tmp_path)
-    assert "missing: jmlr-fig-1.png" in done.stdout and (out / "jmlr-fig-1.png").is_file()
+    # A lost file and figures of another run are noticed; so is another default saved in the notebook.
+    (job,) = plan(tmp_path)
+    assert job.stale() == ""
+    (out / "jmlr-fig-1.png").rename(out / "kept.png")
+    assert job.stale() == "missing: jmlr-fig-1.png"
+    (out / "kept.png").rename(out / "jmlr-fig-1.png")
+    by_hand(tmp_path)
+    assert job.stale() == "made by another run: jmlr-fig-1, jmlr-fig-2, jmlr-fig-6"
+    notebook(tmp_path, DRAW, parameters=PARAMETERS.replace("seed = 0", "seed = 4"))
+    assert plan(tmp_path)[0].directory == out / "params" / "seed=4"
+
+    # A figure that the notebook no longer makes goes.
     time.sleep(2.1)
     notebook(tmp_path, DRAW.replace('("jmlr-fig-1", "jmlr-fig-2")', '("jmlr-fig-1",)'))
-    assert execute(tmp_path).returncode == 0
+    done = execute(tmp_path)
+    assert done.returncode == 0 and "changed: notebook" in done.stdout
     assert (out / "jmlr-fig-1.png").is_file() and not list(out.glob("jmlr-fig-2*"))
 
     # The full profile's results become the reference, with its gallery.
     (tmp_path / "figures" / "full").symlink_to(out)
-    assert execute(tmp_path, "--reference", "--profile", "full").returncode == 0
+    assert runner.main(["--root", str(tmp_path), "--reference", "--profile", "full"]) == 0
     assert (tmp_path / "figures" / "reference" / "jmlr-fig-1.png").is_file()
     assert "](reference/jmlr-fig-1.png)" in (tmp_path / "figures" / "README.md").read_text()
 
@@ -250,41 +285,12 @@ def test_changes_make_a_chapter_stale_and_parameters_have_their_own_place(tmp_pa
     assert execute(tmp_path, "--jobs", "2").returncode == 0
     assert trace(tmp_path, "quick") == ["quick 0 1.1 x 2"]
     (tmp_path / "data" / "new.csv").write_text("1")
-    done = execute(tmp_path)
-    assert "changed: data" in done.stdout and len(trace(tmp_path, "quick")) == 2
+    assert plan(tmp_path)[0].stale() == "changed: data"
     done = execute(tmp_path, "-p", "p=2", "-p", "seed=0")  # seed=0 is the default
     assert done.returncode == 0 and trace(tmp_path, "quick", "params", "p=2.0") == ["quick 0 2.0 x 1"]
-    assert len(trace(tmp_path, "quick")) == 2
-    assert execute(tmp_path, "-p", "p=2").stdout.startswith("up to date")
-    assert execute(tmp_path, "--force").returncode == 0 and len(trace(tmp_path, "quick")) == 3
-
-
-def by_hand(root, **changed):
-    """Run the cells of `DRAW` as in JupyterLab, beside the companion: nobody says where figures go."""
-    values = {"profile": "quick", "seed": 0, "p": 1.1, "figures_dir": None, **changed}
-    code = "\n".join([*(f"{name} = {value!r}" for name, value in values.items()), DRAW])
-    env = environment(PYTHONPATH=str(PACKAGE_ROOT))
-    subprocess.run([sys.executable, "-c", code], cwd=root / "notebooks", env=env, check=True)
-
-
-def test_a_notebook_run_by_hand_replaces_nothing_in_silence(tmp_path):
-    """Other parameters have their own folder; a file of another run is not up to date."""
-    path = notebook(tmp_path, DRAW)
-    shutil.copytree(PACKAGE_ROOT / "notebooks" / "companion", tmp_path / "notebooks" / "companion")
-    assert execute(tmp_path).returncode == 0
-    out = tmp_path / "figures" / "quick"
-    before = {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
-    by_hand(tmp_path, seed=3)
-    assert {file: file.read_bytes() for file in before} == before
-    assert json.loads((out / "params" / "seed=3" / "jmlr-fig-1.json").read_text())["seeds"] == 3
-    assert execute(tmp_path).stdout.startswith("up to date")
-    by_hand(tmp_path, profile="quick")
-    assert "made by another run: jmlr-fig-1, jmlr-fig-2, jmlr-fig-6" in execute(tmp_path).stdout
-    assert execute(tmp_path).stdout.startswith("up to date")
-    path.write_text(path.read_text().replace("seed = 0", "seed = 4"))  # saved with another default
-    execute(tmp_path)
-    assert (out / "params" / "seed=4" / "jmlr-fig-1.png").is_file()
-    assert json.loads((out / "jmlr-fig-1.json").read_text())["seeds"] == 0
+    assert len(trace(tmp_path, "quick")) == 1 and plan(tmp_path, "-p", "p=2")[0].stale() == ""
+    assert execute(tmp_path, "--force", "-p", "p=2").returncode == 0
+    assert len(trace(tmp_path, "quick", "params", "p=2.0")) == 2
 
 
 def test_failure_keeps_log_and_notebook_and_is_repeated(tmp_path):
@@ -352,10 +358,3 @@ def test_killed_run_leaves_nothing_half_done_and_goes_on(tmp_path, ending):
     result, cached = (out / "result.txt").read_text().rsplit(" ", 1)
     assert result == "[0, 1, 2, 3, 4, 5]" and int(cached) >= 2
     assert seen(out / "notebooks") == ["mkl.ipynb", "mkl.json"]
-
-
-def test_no_book_to_build_or_to_copy_is_said(tmp_path, capsys):
-    notebook(tmp_path)
-    assert "no executed chapter" in refused(tmp_path, capsys, "--book")
-    assert "nothing to copy" in refused(tmp_path, capsys, "--reference")
-    assert "no reference results" in refused(tmp_path, capsys, "--gallery")
