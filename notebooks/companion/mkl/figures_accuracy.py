@@ -18,7 +18,6 @@ from companion.mkl.figures_shared import (
     compared_on_objects,
     every_cue_alone,
     in_words,
-    seeds_of,
     tasks_of,
     trained_longest,
 )
@@ -178,7 +177,7 @@ def _stops(run):
 def _sizes(run):
     """All methods on growing sets, on the splits that all sizes have."""
     table = against_sizes(run)
-    return table[table["seed"].isin(seeds_of(run, "sizes"))].sort_values("n_train", kind="stable")
+    return table[table["seed"].isin(run.seeds(run.size["sizes"]))].sort_values("n_train", kind="stable")
 
 
 def _against_size(run, row, methods):
@@ -243,7 +242,7 @@ def accuracy_on_leaves(run):
     options = as_judged(run.size["online"])
     chosen, tried = choose(run, "leaves", "leaves-18", methods, n_train, options=options, data=leaves)
     chosen = trained_longest(run, chosen)
-    seeds = seeds_of(run, "leaves")
+    seeds = run.seeds(run.size["leaves"])
     sweep = run.sweep("leaves")
     runs = rivals.compare_all(sweep, "leaves-18", [n_train], ALL, methods, chosen, seeds, data=leaves)
     tables = {"": rivals.with_ratios(runs, ["n_train"]), "runs": runs, "choice": tried}
@@ -285,7 +284,7 @@ def accuracy_on_scenes(run):
     chosen, tried = choose(run, "scene15", "scene15-18", methods, n_train, options=options, data=scenes)
     chosen = chosen | {"LpMKL sparse": chosen["LpMKL"] | {"p": 1.01}}
     chosen = trained_longest(run, chosen)
-    seeds = seeds_of(run, "scene15")
+    seeds = run.seeds(run.size["scene15"])
     sweep = run.sweep("scene15")
     runs = rivals.compare_all(sweep, "scene15-18", [n_train], ALL, list(chosen), chosen, seeds, data=scenes)
     tables = {"": rivals.with_ratios(runs, ["n_train"]), "runs": runs, "choice": tried}
@@ -309,7 +308,7 @@ def _on_objects(run):
         return table.reset_index(drop=True)
     tasks = tasks_of(run)
     chosen, _ = chosen_for_objects(run)
-    seeds = seeds_of(run, "tables")
+    seeds = run.seeds(run.size["tables"])
     sweep = run.sweep("sizes")
     slowest = rivals.compare_all(
         sweep, tasks.objects, [tasks.n_objects], ALL, slow, chosen, seeds, data=tasks.emoji
@@ -349,7 +348,7 @@ def accuracy_on_objects(run):
     _, tried = chosen_for_objects(run)
     accuracy = _accuracy(run, tasks.objects, _on_objects(run))
     printed = pd.DataFrame({"accuracy": [69.4, 13.5]}, accuracy.index[[0, 2]])
-    n_splits = len(seeds_of(run, "tables"))
+    n_splits = len(run.seeds(run.size["tables"]))
     _save_accuracy(run, "objects", accuracy, tasks.things_are, n_splits, tried, printed)
 
 
@@ -378,7 +377,7 @@ def accuracy_on_categories(run):
         run, "categories", tasks.categories, methods, tasks.n_categories, options=options, data=tasks.emoji
     )
     chosen = trained_longest(run, chosen)
-    seeds = seeds_of(run, "categories")
+    seeds = run.seeds(run.size["categories"])
     sweep = run.sweep("categories")
     n_train = [tasks.n_categories]
     runs = rivals.compare_all(

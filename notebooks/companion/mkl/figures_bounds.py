@@ -2,7 +2,6 @@
 
 from companion import protocol
 from companion.mkl import theorems
-from companion.mkl.figures_shared import seeds_of
 from companion.mkl.runs import three_class
 from companion.plots import mkl as draw
 from companion.run.registry import figure
@@ -14,7 +13,7 @@ from cuelearn.kernels import KernelBank, Linear
 
 def _three_classes(run, row, methods):
     """Four kernel matrices, and the weights of `methods`; the table has those of all."""
-    points = [{"seed": seed, "noise": run.noise} for seed in seeds_of(run, "three_class")]
+    points = [{"seed": seed, "noise": run.noise} for seed in run.seeds(run.size["three_class"])]
     data = datasets.make_three_class(noise=run.noise, random_state=run.seed)
     weights = run.sweep("three-class").frame(three_class, points, data=data.provenance)
     bank = KernelBank(data.triples(Linear()), data.X)
@@ -61,10 +60,6 @@ OBSCURE, which is run to the optimum, agrees with OM-2: on kernel 4 it puts at l
 # ---------------------------------------------------------------- the theorems
 
 
-def three_seeds(run):
-    return list(range(run.seed, run.seed + min(3, run.size["seeds"])))
-
-
 @figure("thesis-thm-4.1", claims=["om2-7", "om2-8"])
 def mistakes_and_their_bound(run):
     """Do OM-2's mistakes stay under the bound of theorem 4.1, and what do useless kernels cost?"""
@@ -74,7 +69,7 @@ def mistakes_and_their_bound(run):
     points = [
         {"kind": kind, "n_samples": n, "seed": seed, "p": p}
         for kind in ("mfeat-6", "random")
-        for seed in three_seeds(run)
+        for seed in run.seeds(run.size)[:3]
         for p in size["p_grid"]
     ]
     bound = run.sweep("theorem-1").frame(theorems.mistake_bound, points, data=mfeat)
@@ -113,7 +108,7 @@ def updates_and_their_bound(run):
     mfeat = datasets.load_mfeat()
     points = [
         {"n_samples": size["n_train"], "seed": seed, "p": p, "eta": eta}
-        for seed in three_seeds(run)
+        for seed in run.seeds(run.size)[:3]
         for p in size["p_grid"]
         for eta in (0.1, 0.5, 1.0)
     ]

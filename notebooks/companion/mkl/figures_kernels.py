@@ -7,7 +7,7 @@ import pandas as pd
 
 from companion.mkl import rivals
 from companion.mkl.claims_batch import reached
-from companion.mkl.figures_shared import ALL, choose, objects_or_flowers, seeds_of, tasks_of, times
+from companion.mkl.figures_shared import ALL, choose, objects_or_flowers, tasks_of, times
 from companion.mkl.runs import against_alpha, all_of_mnist, online_run, optimum, suboptimality, training_curve
 from companion.plots import mkl as draw
 from companion.run.claims import judge
@@ -23,7 +23,7 @@ def _random_subsets(run):
     common = {"task": tasks_of(run).objects, "n_train": size["n_train"], "n_test": ALL, "eta": run.eta}
     return [
         {**common, "n_kernels": n, "seed": seed}
-        for seed in seeds_of(run, "n_kernels")
+        for seed in run.seeds(run.size["n_kernels"])
         for n in size["counts"]
     ]
 
@@ -107,7 +107,7 @@ def ufo_and_obscure_on_one_problem(run):
     """With the same regulariser, is OBSCURE ahead at first and does UFO-MKL converge sooner?"""
     size = run.size["ufo"]
     tasks = tasks_of(run)
-    seeds = seeds_of(run, "ufo")
+    seeds = run.seeds(run.size["ufo"])
     problem = {"task": tasks.objects, "n_train": size["n_train"], "C": 1000.0, "p": "auto"}
     points = [
         {**problem, "n_test": ALL, "method": method, "n_epochs": size["n_epochs"], "seed": seed}
@@ -191,7 +191,8 @@ def _by_number(run, chosen):
     for n in reversed(size["counts"]):
         methods = always + batch if n <= size["rivals_up_to"] else always
         points += [
-            {**place, "n_kernels": n, "seed": seed, "methods": methods} for seed in seeds_of(run, "many")
+            {**place, "n_kernels": n, "seed": seed, "methods": methods}
+            for seed in run.seeds(run.size["many"])
         ]
     sweep = run.sweep("many", shown.n_jobs)
     return sweep.frame(rivals.many_compare, points, data=shown.data).drop(columns="methods")
@@ -203,7 +204,7 @@ def _by_alpha(run, chosen):
     shown = objects_or_flowers(run)
     at_thesis = [{"C": 1000.0, "tol": None, "alpha": alpha} for alpha in size["alphas"]]
     at_chosen = [{"C": chosen["UFOMKL"]["C"], "tol": 0.05, "alpha": alpha} for alpha in size["alphas"]]
-    few = seeds_of(run, "many")
+    few = run.seeds(run.size["many"])
     place = {
         "task": shown.many,
         "n_test": ALL,
@@ -276,7 +277,7 @@ def error_and_work_on_mnist(run):
     points = [
         {**common, **chosen["OBSCURE"], "n_train": n, "seed": seed, "hold_test": n <= 5000}
         for n in size["n_train"]
-        for seed in seeds_of(run, "mnist")
+        for seed in run.seeds(run.size["mnist"])
     ]
     table = run.sweep("mnist").frame(training_curve, points, data=mnist)
     sizes = [n for n in size["n_train"] if n <= size["svm_up_to"]]

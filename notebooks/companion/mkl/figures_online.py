@@ -12,7 +12,6 @@ from companion.mkl.figures_shared import (
     chosen_for_objects,
     in_words,
     percent,
-    seeds_of,
     tasks_of,
 )
 from companion.mkl.runs import online_run, two_stages
@@ -62,7 +61,7 @@ def online_errors_and_work_against_p(run):
     points = [
         {"task": task, "n_train": n_train, "n_test": ALL, "p": p, "seed": seed, **epochs}
         for task in best
-        for seed in seeds_of(run, "p_sweep")
+        for seed in run.seeds(run.size["p_sweep"])
         for p in size["p_grid"]
     ]
     table = run.sweep("p").frame(online_run, points, data=tasks.emoji)
@@ -106,7 +105,7 @@ def both_stages_against_p(run):
         place = {"task": task, "n_train": n_train, "n_test": ALL}
         points += [
             {**place, "p": p, "seed": seed, "C": C, **common, "eta": run.eta}
-            for seed in seeds_of(run, "obscure_p")
+            for seed in run.seeds(run.size["obscure_p"])
             for p in size["p_grid"]
         ]
     table = run.sweep("p-obscure").frame(two_stages, points, data=tasks.emoji)
@@ -167,8 +166,8 @@ def online_learning_of_objects(run):
     size = run.size["online"]
     tasks = tasks_of(run)
     chosen, tried = chosen_for_objects(run)
-    splits = seeds_of(run, "online")
-    whole = seeds_of(run, "tables")
+    splits = run.seeds(run.size["online"])
+    whole = run.seeds(run.size["tables"])
     online = pass_by_pass(run, "online", tasks.objects, tasks.n_objects, chosen, size, splits, whole)
     batch = at_most_objects(run)
     batch = batch[batch["method"].isin(BATCH)]
@@ -212,7 +211,7 @@ def online_learning_of_categories(run):
     size = run.size["online_different"]
     tasks = tasks_of(run)
     n_train = size["n_train"]
-    splits = seeds_of(run, "online_different")
+    splits = run.seeds(run.size["online_different"])
     methods = [*rivals.ONLINE, *BATCH]
     chosen, tried = choose(
         run, "online-different", tasks.different, methods, n_train, options=as_judged(size), data=tasks.emoji

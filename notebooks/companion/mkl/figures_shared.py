@@ -20,11 +20,6 @@ EVERYONE = ("OBSCURE", "OBSCURE online", "UFOMKL", *RIVALS, "AverageKernelSVM")
 name_methods(rivals.METHODS)  # a method that was added to the registry gets a style of its own
 
 
-def seeds_of(run, experiment):
-    """The splits of an experiment."""
-    return list(range(run.seed, run.seed + run.size[experiment]["seeds"]))
-
-
 @cache
 def tasks_of(run):
     """Names of the tasks on emoji, their training samples, and in words what they are.
@@ -138,8 +133,8 @@ def against_sizes(run):
     quickest = ["OBSCURE", "OBSCURE online", "UFOMKL", "OM2", "AverageKernelSVM"]
     fewer = [n for n in size["n_train"] if n <= most and n != tasks.n_objects]
     beyond = [n for n in size["n_train"] if n > most]
-    few = seeds_of(run, "sizes")
-    parts = [([tasks.n_objects], together, seeds_of(run, "tables")), (fewer, together, few)]
+    few = run.seeds(run.size["sizes"])
+    parts = [([tasks.n_objects], together, run.seeds(run.size["tables"])), (fewer, together, few)]
     parts.append((beyond, quickest, few))
     tables = []
     for sizes, methods, splits in parts:
@@ -174,7 +169,7 @@ def every_cue_alone(run):
     points = [
         {"task": task, "n_train": n, "n_test": ALL, "chosen": chosen[task], "seed": seed}
         for task, n in n_train.items()
-        for seed in range(run.seed, run.seed + run.size["seeds"])
+        for seed in run.seeds(run.size)
     ]
     return run.sweep("alone").frame(rivals.each_alone, points, data=tasks.emoji)
 

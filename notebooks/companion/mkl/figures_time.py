@@ -12,7 +12,6 @@ from companion.mkl.figures_shared import (
     chosen_for_objects,
     in_words,
     objects_or_flowers,
-    seeds_of,
     svm_on_the_average,
     tasks_of,
     times,
@@ -42,7 +41,7 @@ def time_on_objects(run):
     size = run.size["flowers"]
     shown = objects_or_flowers(run)
     chosen, tried = chosen_for_time(run)
-    seeds = seeds_of(run, "flowers")
+    seeds = run.seeds(run.size["flowers"])
     methods = [method for method in chosen if method != "AverageKernelSVM"]
     place = shown.task, shown.n_train, size["n_test"]
     curves = against_optimum(
@@ -91,13 +90,13 @@ def _case(run, name):
     if name == "pendigits":
         size = run.size["pendigits"]
         case = SimpleNamespace(task="pendigits-4", data=datasets.load_pendigits(), are="Pendigits")
-        case.seeds = seeds_of(run, "pendigits")
+        case.seeds = run.seeds(run.size["pendigits"])
         case.chosen, _ = chosen_for_pendigits(run)
     else:
         size = run.size["flowers"]
         tasks = tasks_of(run)
         case = SimpleNamespace(task=tasks.objects, data=tasks.emoji, are=tasks.things_are)
-        case.seeds = seeds_of(run, "flowers")
+        case.seeds = run.seeds(run.size["flowers"])
         case.chosen, _ = chosen_for_objects(run)
     case.size = size
     case.place = (case.task, size["n_train"], size["n_test"])
@@ -210,7 +209,7 @@ def _at_every_p(run, name, experiment, chosen, suffix=None):
     """Curves of OBSCURE and p-norm MKL at every p, saved as a panel of JMLR figure 3."""
     case = _case(run, name)
     size = run.size[experiment]
-    seeds = seeds_of(run, experiment)
+    seeds = run.seeds(run.size[experiment])
     n_epochs = size["n_epochs"]
     curves = []
     for method in ("OBSCURE", "LpMKL"):

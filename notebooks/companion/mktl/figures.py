@@ -36,10 +36,6 @@ def data_of(names):
     return [tasks.load_task(name).data for name in names]
 
 
-def seeds_of(run, part):
-    return list(range(run.seed, run.seed + run.size[part]["seeds"]))
-
-
 def grids_of(run):
     return {"C": list(run.size["C"]), "p": list(run.size["p"])}
 
@@ -52,7 +48,7 @@ def binary_grids(run):
 def curves(run):
     """Every method of figure 6.3 on every draw, with the parameters that validation chose."""
     names = names_of(run)
-    seeds = seeds_of(run, "multiclass")
+    seeds = run.seeds(run.size["multiclass"])
     size = run.size["multiclass"]
     return compare.multiclass(run.sweep, names, seeds, size, grids_of(run), run.size["effort"])
 
@@ -61,7 +57,7 @@ def curves(run):
 def binary_runs(run):
     """The same of figure 6.2."""
     tasks.describe(["binary"], run.n_jobs)
-    seeds = seeds_of(run, "binary")
+    seeds = run.seeds(run.size["binary"])
     size = run.size["binary"]
     return compare.binary(run.sweep, seeds, size, binary_grids(run), run.size["effort"])
 
@@ -91,7 +87,7 @@ def new_animals_and_what_they_are_taken_for(run):
         "ten new ones by shape: five of eight drawings": tasks.faces(new, 5).swapaxes(0, 1),
     }
     drawing = draw.things(pictures, confused, dict(zip(new, tasks.faces(new)[:, 0], strict=True)))
-    n_draws = len(seeds_of(run, "multiclass"))
+    n_draws = len(run.seeds(run.size["multiclass"]))
     note = f"{settings.DRAWN}; five drawings per class, {n_draws} draws; {settings.VALIDATED}"
     shows = "new animals, and what they are taken for without and with transfer"
     run.save_figure(
@@ -215,7 +211,7 @@ def _save_binary(run, drawing, suffix):
     table = binary_runs(run)
     n_targets = table["target"].nunique()
     note = f"{settings.DRAWN}; {settings.N_NEGATIVE} background samples, of as many other things; "
-    note += f"{n_targets} targets, {len(seeds_of(run, 'binary'))} draws of each; {settings.VALIDATED}; "
+    note += f"{n_targets} targets, {len(run.seeds(run.size['binary']))} draws of each; {settings.VALIDATED}; "
     note += compare.edges(table, binary_grids(run))
     data = tasks.binary_task(tasks.binary_targets()[0]).data
     run.save_figure(drawing, "thesis-fig-6.2", table, suffix, provenance=[data], note=note)
@@ -280,7 +276,7 @@ weights) on {(above > 0).sum()} of {above.size} targets, by {above.iloc[0]:+.0f}
 def several_new_classes(run):
     """How much do priors help when several new classes are told apart?"""
     size = run.size["multiclass"]
-    n_draws = len(seeds_of(run, "multiclass"))
+    n_draws = len(run.seeds(run.size["multiclass"]))
     note = f"{settings.DRAWN}; {n_draws} draws; {settings.VALIDATED}; "
     note += "Multi-KT has priors of its own kind, on the new task's features; "
     note += compare.edges(curves(run), grids_of(run))
@@ -321,7 +317,7 @@ The largest certified gap of MKTL, relative to its objective, is {table["gap"].m
 def more_and_more_priors(run):
     """How does the accuracy on the objects go on with more priors?"""
     size = run.size["priors"]
-    seeds = seeds_of(run, "priors")
+    seeds = run.seeds(run.size["priors"])
     table = compare.along_priors(run.sweep, "objects", seeds, size, grids_of(run), run.size["effort"])
     note = f"emoji, objects, {size['n_per_class']} samples per class; {len(seeds)} draws; "
     note += f"{settings.VALIDATED}; {compare.edges(table, grids_of(run))}"
@@ -354,7 +350,7 @@ def accuracy_and_priors_in_use(run):
     animals = tasks.load_task("animals")
     common = {"name": "animals", "n_per_class": size["n_per_class"], "C": 10.0, "effort": run.size["effort"]}
     points = [
-        {**common, "seed": seed, "p": p} for p in (*size["p"], "auto") for seed in seeds_of(run, "path")
+        {**common, "seed": seed, "p": p} for p in (*size["p"], "auto") for seed in run.seeds(run.size["path"])
     ]
     table = run.sweep("path").frame(compare.along_p, points, data=animals.data).drop(columns="effort")
     note = f"emoji, animals: {size['n_per_class']} samples per class, C = 10, {size['seeds']} draws"
@@ -390,7 +386,7 @@ certified gap, relative to the objective, is {gap:.1e}."""
 @figure("thesis-sec-6.2-negative")
 def useless_priors(run):
     """What do priors that say nothing cost against No-Transfer?"""
-    seeds = seeds_of(run, "negative")
+    seeds = run.seeds(run.size["negative"])
     size = run.size["negative"]
     table = compare.negative(run.sweep, "animals", seeds, size, grids_of(run), run.size["effort"])
     data = [*data_of(["animals"]), settings.USELESS]

@@ -34,10 +34,6 @@ def sets_of(names):
     return [experiments.load_set(name) for name in names]
 
 
-def seeds_of(run, size):
-    return list(range(run.seed, run.seed + size["seeds"]))
-
-
 @cache
 def news(run):
     """The composed corpus of protocol I."""
@@ -230,7 +226,7 @@ def accuracy_as_ambiguity_grows(run):
     size = run.size["artificial"]
     grid = run.size["grid"]
     names = names_of(run)
-    seeds = seeds_of(run, size)
+    seeds = run.seeds(size)
     further = range(run.seed + size["seeds"], run.seed + size["more_seeds"])  # MMS and MC-SVM alone
     every_draw = experiments.curves(run.sweep, names, seeds, size, grid, run.size["effort"], further=further)
     table = claims.with_all(every_draw)
@@ -280,7 +276,7 @@ def round_by_round(run):
     """What do the rounds of the concave-convex procedure bring?"""
     size = run.size["rounds"]
     names = names_of(run)
-    seeds = seeds_of(run, size)
+    seeds = run.seeds(size)
     solvers = {"frank-wolfe": seeds, "pegasos": seeds[: size["beside"]]}
     made = {"n_test": 2000, "p_correlated": 0.25, "p_ambiguous": 0.25}
     many = {"n_bags": size["n_bags"], "n_candidates": size["L"], "n_epochs": size["n_epochs"]}
@@ -343,7 +339,7 @@ def bound_points(run, **more):
     size = run.size["bound"]
     options = {"solver": "frank-wolfe", "tol": 0.05, "inference": "heap", **run.size["effort"]}
     common = {"n_train": 5 * size["n_bags"], "mms": options, **more}
-    return [{"task": name, "seed": s, **common} for name in bound_tasks(run) for s in seeds_of(run, size)]
+    return [{"task": name, "seed": s, **common} for name in bound_tasks(run) for s in run.seeds(size)]
 
 
 @figure("thesis-prop-5.2", claims="mms-9")
@@ -359,7 +355,7 @@ def true_loss_and_its_bound(run):
         "bags; the degree is that of the sets' distribution"
     )
     drawing = draw.bound(table[table["part"] == "fresh"])
-    seeds = seeds_of(run, size)
+    seeds = run.seeds(size)
     run.save_figure(drawing, "thesis-prop-5.2", table, provenance=data, seeds=seeds, note=note)
 
 
@@ -388,7 +384,7 @@ def surrogate_and_ambiguous_loss(run):
         "with Algorithm 10; below_slots: Algorithm 10's loss below the sum of the slots' losses; summed "
         "over seeds and scales of the hyperplanes"
     )
-    run.save_table(table, "thesis-prop-5.3", provenance=data, seeds=seeds_of(run, size), note=note)
+    run.save_table(table, "thesis-prop-5.3", provenance=data, seeds=run.seeds(size), note=note)
 
 
 @surrogate_and_ambiguous_loss.see
@@ -427,7 +423,7 @@ def corpora_of(run):
 def naming(run):
     """All methods of both protocols, corpus by corpus."""
     size = run.size["naming"]
-    return experiments.protocols(run.sweep, size, seeds_of(run, size), run.size["grid"], run.size["effort"])
+    return experiments.protocols(run.sweep, size, run.seeds(size), run.size["grid"], run.size["effort"])
 
 
 def _naming_table(run, number, with_runs=False):
@@ -552,7 +548,7 @@ def objective_of_the_truth(run):
     points = [
         {"seed": seed, "protocol": protocol, "occurrences": size["occurrences"][protocol], **common}
         for protocol in ("I", "II")
-        for seed in seeds_of(run, size)[:2]
+        for seed in run.seeds(size)[:2]
     ]
     table = run.sweep("objective-at-truth").frame(experiments.objective_at_truth, points)
     note = (
@@ -582,7 +578,7 @@ separate than the right one."""
 def names_and_verbs(run):
     """Do names and verbs help each other if they are modelled jointly?"""
     size = run.size["poses"]
-    seeds = seeds_of(run, size)
+    seeds = run.seeds(size)
     table = experiments.all_models(run.sweep, size, seeds, run.size["effort"])
     by = ["method", "modelled"]
     rows = dict(iter(table.groupby("method")))

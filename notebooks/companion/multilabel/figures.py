@@ -21,10 +21,6 @@ def label(method):
     return method_style(method)["label"]
 
 
-def seeds_of(run, part):
-    return range(run.seed, run.seed + part["seeds"])
-
-
 # ---------------------------------------------------------------- what several figures share
 
 
@@ -83,7 +79,7 @@ def table_runs(run):
             "C": chosen_C(run)[name, method],
         }
         for name in names
-        for seed in seeds_of(run, size)
+        for seed in run.seeds(size)
         for method in experiments.METHODS
     ]
     return run.sweep("table").frame(experiments.compare_multilabel, points, data=data_of(names))
@@ -256,7 +252,7 @@ def accuracy_over_time(run):
         }
         for name in names
         for method, at in iterations.items()
-        for seed in seeds_of(run, size["over_time"])
+        for seed in run.seeds(size["over_time"])
     ]
     data = data_of(names)
     course = run.sweep("time").frame(experiments.over_time, points, data=data).drop(columns="at")
@@ -297,7 +293,7 @@ def step_runs(run):
     points = [
         {**place, "seed": seed, "delta": delta, "factor": factor}
         for delta, factor in STEPS
-        for seed in seeds_of(run, size["steps"])
+        for seed in run.seeds(size["steps"])
     ]
     table = run.sweep("steps").frame(experiments.over_time, points, data=emoji().data)
     return table.drop(columns=["at", "method"])
@@ -368,7 +364,7 @@ def cost_of_many_classes(run):
         for name in names
         for method in ("MLMKLSA", PRINTED, "MLMKLSum")
         for n in size["n_classes"][name]
-        for seed in seeds_of(run, size)
+        for seed in run.seeds(size)
         if method != PRINTED or name in (*size["printed"], "corel5k")
     ]
     data = data_of(names)
@@ -419,7 +415,7 @@ def gap_over_iterations(run):
         {"name": "emoji", "seed": seed, "at": list(size["at"]), "corrected": corrected}
         | {key: size[key] for key in ("n_train", "n_classes", "C")}
         for corrected in (True, False)
-        for seed in seeds_of(run, size)
+        for seed in run.seeds(size)
     ]
     data = emoji().data
     gaps = run.sweep("gap").frame(experiments.gap_after, points, data=data).drop(columns="at")

@@ -153,6 +153,10 @@ class Chapter:
         n_jobs = self.n_jobs if n_jobs is None else n_jobs
         return Sweep(self.store.cache_dir, f"{self.name}-{name}", n_jobs=n_jobs)
 
+    def seeds(self, sizes):
+        """The seeds of an experiment of these sizes: the parameter `seed` and those that follow."""
+        return list(range(self.seed, self.seed + sizes["seeds"]))
+
     def table(self, name):
         """The numbers of a figure or table as saved (DataFrame)."""
         return self._results(name).table(name)
