@@ -45,7 +45,8 @@ def short(made_from):
 def _sources():
     """Of the package and the companion, with the tables stored next to their modules."""
     folders = (Path(cuelearn.__file__).parent, FOLDER)
-    tables = sorted(f for folder in folders for kind in ("csv", "json") for f in folder.rglob(f"*.{kind}"))
+    kinds = ("*.csv", "*.json")
+    tables = [file for folder in folders for kind in kinds for file in sorted(folder.rglob(kind))]
     return fingerprint(source_hash(leave_out=RUNNER), [(file.name, file.read_bytes()) for file in tables])
 
 
