@@ -72,14 +72,14 @@ def kernel_weights(bank, labels, weights):
     upper.colorbar(image, ax=axes, shrink=0.9, label="kernel value")
     axes = lower.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
     for ax, (method, target) in zip(axes, drawn, strict=True):
-        mine = where(weights, method=method, target=target)
-        mean = interval(mine.pivot(index="seed", columns="kernel", values="weight")).mean
+        subset = where(weights, method=method, target=target)
+        mean = interval(subset.pivot(index="seed", columns="kernel", values="weight")).mean
         style = method_style(method)
         ax.bar(kernels, mean, color=style["color"], width=0.6)
         for k, value in zip(kernels, mean, strict=True):
             ax.text(k, value + 0.02, f"{value:.2f}", ha="center", fontsize=8)
-        ax.cuelearn_band = f"bars: mean of {mine['seed'].nunique()} draws"
-        title = f"{style['label']},\np = {mine['p'].iloc[0]:g}"
+        ax.cuelearn_band = f"bars: mean of {subset['seed'].nunique()} draws"
+        title = f"{style['label']},\np = {subset['p'].iloc[0]:g}"
         title = f"SILP, class {target}\nagainst the rest" if target else title
         ax.set(title=title, xlabel="kernel", ylim=(0, 1.12), xticks=kernels)
     axes[0].set_ylabel(r"weight $d_j / \sum d$")
@@ -161,8 +161,8 @@ def online_panels(table, lines, level=None):
     curves(online, first, "at", "error", factor=100, marker="")
     for method in distinct(table["method"]):  # OMCL is slow and has fewer splits
         splits = where(first, method=method)["seed"].unique()
-        mine = first[first["seed"].isin(splits)]
-        paired(apart, mine, "at", "error", "OM2", [method], factor=100, marker="")
+        subset = first[first["seed"].isin(splits)]
+        paired(apart, subset, "at", "error", "OM2", [method], factor=100, marker="")
     most = later.groupby(["method", "seed"])["at"].transform("max")
     later = later[most == later.groupby("method")["at"].transform("max")]  # others have the first pass alone
     curves(tests, later, "at", "error", factor=100)
@@ -175,9 +175,9 @@ def online_panels(table, lines, level=None):
     online.set(xlabel=seen, ylabel="mistakes so far [%]", title="first pass")
     apart.set(xlabel=seen, ylabel="minus OM-2's [points]", title="split by split")
     tests.set(xlabel="epochs", ylabel=ERROR, title="on new samples")
-    said = f"{first['seed'].nunique()} splits (bands: 95% intervals of the mean)"
-    said = f"first pass: {said}" + (f", {slow} of OMCL" if slow < first["seed"].nunique() else "")
-    online.cuelearn_band = apart.cuelearn_band = said
+    text = f"{first['seed'].nunique()} splits (bands: 95% intervals of the mean)"
+    text = f"first pass: {text}" + (f", {slow} of OMCL" if slow < first["seed"].nunique() else "")
+    online.cuelearn_band = apart.cuelearn_band = text
     tests.cuelearn_band = f"new samples: {tests.cuelearn_band}"
     return fig
 
@@ -244,23 +244,26 @@ def _mean(ax, at, samples, method=None, **style):
     ax.cuelearn_band = f"against time: means of {len(samples)} runs"
 
 
-def _at_equal_work(ax, table, value, ours, methods):
-    """Each method's `value` over that of `ours` after equally many kernel rows, split by split."""
+def _at_equal_work(ax, table, value, base, methods):
+    """Each method's `value` over that of `base` after equally many kernel rows, split by split."""
     ax.set_yscale("log")
-    ax.axhline(1.0, **method_style(ours, marker=""))
+    ax.axhline(1.0, **method_style(base, marker=""))
     for method in methods:
-        runs = [dict(list(where(table, method=m).groupby("seed"))) for m in (ours, method)]
-        logs = [{s: np.log(run[["rows", value]].to_numpy(float)) for s, run in some.items()} for some in runs]
-        ends = [(log[0, 0], log[-1, 0]) for some in logs for log in some.values()]
+        runs = [dict(list(where(table, method=m).groupby("seed"))) for m in (base, method)]
+        logs = [
+            {s: np.log(run[["rows", value]].to_numpy(float)) for s, run in by_seed.items()}
+            for by_seed in runs
+        ]
+        ends = [(log[0, 0], log[-1, 0]) for by_seed in logs for log in by_seed.values()]
         grid = np.linspace(max(a for a, _ in ends), min(b for _, b in ends), 60)
-        a, b = ([np.interp(grid, *log.T) for log in some.values()] for some in logs)
+        a, b = ([np.interp(grid, *log.T) for log in by_seed.values()] for by_seed in logs)
         width = 3.5 if method != methods[-1] else 1.6  # where curves coincide both are seen
         style = {"geometric": True, "marker": "", "linewidth": width}
         each_run(ax, np.exp(grid), np.exp(np.subtract(b, a)), method, **style)
     log_axis(ax.xaxis)
     low, high = ax.get_ylim()
     log_axis(ax.yaxis, plain=high < 1000 * low)
-    ax.set(xlabel=ROWS, ylabel=f"over {method_style(ours)['label']}'s, same split", title="after equal work")
+    ax.set(xlabel=ROWS, ylabel=f"over {method_style(base)['label']}'s, same split", title="after equal work")
 
 
 def convergence(table, lines):
@@ -302,13 +305,13 @@ def p_curves(table):
         if ax is not axes[0]:  # before anything is drawn, so that the limits hold all
             ax.sharex(axes[0])
             ax.sharey(axes[0])
-        mine = where(table, method=method)
+        subset = where(table, method=method)
         for p, color in _shades(table["p"].unique()):
             style = {"label": f"p = {p:g}", "color": color, "draw": _mean}
-            _over_time(ax, where(mine, p=p), "test_error", "seconds", factor=100, **style)
+            _over_time(ax, where(subset, p=p), "test_error", "seconds", factor=100, **style)
         log_axis(ax.xaxis)
         ax.set(xlabel=TIME, ylabel=ERROR, title=method_style(method)["label"])
-        last = mine.groupby(["p", "seed"]).last().reset_index()
+        last = subset.groupby(["p", "seed"]).last().reset_index()
         curve(end, last, "p", "test_error", method, factor=100)
     axes[0].set_ylim(bottom=0)
     end.set(xlabel="p", ylabel=ERROR, title="at the end")
@@ -333,9 +336,9 @@ def number_of_kernels(table):
                     linewidth=0.8,
                     label="mean of the others",
                 )
-            mine = where(table, n_kernels=n, stage=stage)
-            if len(mine):
-                curve(ax, mine, "epoch", "test_error", method, factor=100, marker="")
+            subset = where(table, n_kernels=n, stage=stage)
+            if len(subset):
+                curve(ax, subset, "epoch", "test_error", method, factor=100, marker="")
         ax.set_title(f"{n} kernel{'s' if n > 1 else ''}", fontsize=9)
     log_axis(grid[0, 0].xaxis)
     for ax in grid.flat[len(counts) :]:
@@ -392,8 +395,8 @@ def training_sizes(table, lines, reached, printed):
                 error.plot(*at, mark, color=color, markersize=9)
     for method, mark in svms.items():
         error.plot([], [], mark, color="grey", label=method_style(method)["label"])
-    for (said, value), line in zip(printed.items(), ("-.", ":"), strict=True):
-        error.axhline(100 * value, label=f"the paper: {said}", **{**PRINTED, "linestyle": line})
+    for (text, value), line in zip(printed.items(), ("-.", ":"), strict=True):
+        error.axhline(100 * value, label=f"the paper: {text}", **{**PRINTED, "linestyle": line})
     log_axis(error.xaxis, work.yaxis)
     log_axis(error.yaxis, work.xaxis, plain=True)
     first = table.iloc[0]
@@ -432,8 +435,8 @@ def many_kernels(counts, alphas):
     curves(error, counts, "n_kernels", "test_error", factor=100)
     curves(time, counts, "n_kernels", "seconds", geometric=True)
     base = where(counts, method="OBSCURE").groupby("n_kernels")["seconds"].mean()
-    said = "thesis: UFO-MKL, 3 to 5 times faster than OBSCURE"
-    time.fill_between(base.index, base / 5, base / 3, color=GREY, alpha=0.25, linewidth=0, label=said)
+    text = "thesis: UFO-MKL, 3 to 5 times faster than OBSCURE"
+    time.fill_between(base.index, base / 5, base / 3, color=GREY, alpha=0.25, linewidth=0, label=text)
     log_axis(error.xaxis, time.yaxis)
     error.set(xlabel="number of kernels", ylabel=ERROR, ylim=(0, None))
     time.set(xlabel="number of kernels", ylabel=TIME)
@@ -444,11 +447,11 @@ def many_kernels(counts, alphas):
         ax.set_title(f"n = {alphas['n_train'].iloc[0]}, {alphas['n_kernels'].iloc[0]:,} kernels", fontsize=9)
     legend(fig, time, 4, **SMALL)
     looks = ({}, {"linestyle": "--", "marker": "s", "markerfacecolor": "white"})
-    for (C, mine), look in zip(alphas.groupby("C", sort=False), looks, strict=False):
+    for (C, subset), look in zip(alphas.groupby("C", sort=False), looks, strict=False):
         style = {**look, "label": f"UFO-MKL, C = {C:g}"}
-        some = mine.assign(n_used=mine["n_used"].clip(lower=1))
-        curve(kept, some, "alpha", "n_used", "UFOMKL", geometric=True, **style)
-        curve(sparse, mine, "alpha", "test_error", "UFOMKL", factor=100, **style)
+        kept_rows = subset.assign(n_used=subset["n_used"].clip(lower=1))
+        curve(kept, kept_rows, "alpha", "n_used", "UFOMKL", geometric=True, **style)
+        curve(sparse, subset, "alpha", "test_error", "UFOMKL", factor=100, **style)
     log_axis(kept.xaxis)
     log_axis(kept.yaxis, plain=True)
     kept.set(xlabel=r"$\alpha$", ylabel="kernels with non-zero weight")
@@ -459,8 +462,8 @@ def many_kernels(counts, alphas):
 
 def _with_bound(ax, table, x, measured, title, **style):
     """What was measured, and dashed its bound."""
-    for column, said, line in ((measured, "measured", "-"), ("bound", "bound", "--")):
-        curve(ax, table, x, column, linestyle=line, label=f"{title}: {said}", **style)
+    for column, text, line in ((measured, "measured", "-"), ("bound", "bound", "--")):
+        curve(ax, table, x, column, linestyle=line, label=f"{title}: {text}", **style)
 
 
 def _below(ax, ncols=1):
@@ -471,18 +474,18 @@ def _below(ax, ncols=1):
 def mistake_bounds(table, useless):
     """Theorem 4.1: mistakes of OM-2 and their bound; corollary 4.1: mistakes against useless kernels."""
     fig, ((real, random, price),) = panels(3, size=(WIDTH, 3.9))
-    ours = method_style("OM2")["color"]
+    om2_color = method_style("OM2")["color"]
     for kind, ax, title in (("mfeat-6", real, "multiple features"), ("random", random, "random labels")):
-        _with_bound(ax, where(table, kind=kind), "p", "mistakes", "OM-2", color=ours, marker="o")
+        _with_bound(ax, where(table, kind=kind), "p", "mistakes", "OM-2", color=om2_color, marker="o")
         log_axis(ax.yaxis, plain=True)
         ax.set(xlabel="p", ylabel="mistakes in one pass")
         ax.set_title(f"theorem 4.1:\n{title}", loc="left", fontsize=9)
-    rules = {"auto": ("p of the corollary", ours), "2.0": ("p = 2", TONES["plum"])}
-    for p, (said, color) in rules.items():
-        mine = useless[useless["p"].astype(str) == p]
+    rules = {"auto": ("p of the corollary", om2_color), "2.0": ("p = 2", TONES["plum"])}
+    for p, (text, color) in rules.items():
+        subset = useless[useless["p"].astype(str) == p]
         look = {"color": color, "marker": "o"}
-        grid = curve(price, mine, "n_kernels", "mistakes", label=f"OM-2, {said}", **look)
-        slope, start = np.polyfit(np.log(mine["n_kernels"]), mine["mistakes"], 1)
+        grid = curve(price, subset, "n_kernels", "mistakes", label=f"OM-2, {text}", **look)
+        slope, start = np.polyfit(np.log(subset["n_kernels"]), subset["mistakes"], 1)
         fit = {"color": color, "linestyle": ":", "label": f"fit: {start:.0f} {slope:+.1f} ln F"}
         price.plot(grid.columns, start + slope * np.log(grid.columns), **fit)
     price.set(xscale="log", xlabel="number of kernels F", ylabel="mistakes in one pass", ylim=(0, None))
@@ -497,10 +500,10 @@ def update_bounds(table):
     """Theorem 4.3: updates of the online stage and their bound, and its radius against the optimum's norm."""
     fig, ((updates, radius),) = panels(2, size=(WIDTH, 4.0))
     for eta, color in _shades(table["eta"].unique(), "viridis", 0.85):
-        mine = where(table, eta=eta)
+        subset = where(table, eta=eta)
         style = {"color": color, "marker": "o", "markersize": 3}
-        _with_bound(updates, mine, "p", "updates", rf"$\eta$ = {eta:g}", **style)
-        curve(radius, mine, "p", "radius", color=color, marker="o", label=rf"R, $\eta$ = {eta:g}")
+        _with_bound(updates, subset, "p", "updates", rf"$\eta$ = {eta:g}", **style)
+        curve(radius, subset, "p", "radius", color=color, marker="o", label=rf"R, $\eta$ = {eta:g}")
     least = table[table["eta"] == table["eta"].min()]
     curve(radius, least, "p", "optimum_norm", "optimum", label="norm of the optimum")
     updates.set(xlabel="p", yscale="log", ylabel="updates of the online stage")
@@ -516,10 +519,10 @@ def suboptimality_bounds(table, method):
     fig, ((ax,),) = panels(1, size=(WIDTH, 3.6))
     cases = list(table.groupby([table["p"].astype(str), "C"], sort=False))
     for k, color in _shades(range(len(cases)), "viridis", 0.85):
-        (p, C), mine = cases[k]
+        (p, C), subset = cases[k]
         style = {"color": color, "marker": "o", "markersize": 3, "label": f"p = {p}, C = {C:g}: measured"}
-        curve(ax, mine, "step", "suboptimality", runs="stream", **style)
-        limit = mine.groupby("step")["bound"].mean()
+        curve(ax, subset, "step", "suboptimality", runs="stream", **style)
+        limit = subset.groupby("step")["bound"].mean()
         ax.plot(limit.index, limit, color=color, linestyle="--", label=f"p = {p}, C = {C:g}: bound")
     steps = "steps of the batch stage" if method == "OBSCURE" else "steps"
     ax.set(xscale="log", yscale="log", xlabel=steps, ylabel="objective - optimum")

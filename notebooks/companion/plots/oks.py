@@ -63,8 +63,8 @@ def bandit(stream):
             look = {"color": PALETTE[j // 2], "linestyle": "--" if j % 2 == 0 else "-"}
             left.plot([0, *model.history_["step"]], [1.0 / n_kernels, *path], **look)
             right.barh(j, shares[j], color=look["color"], hatch="" if j % 2 else "///", edgecolor="white")
-            said = f"{stream.names[j]}: errs at {errors[j]:.0%}"
-            right.text(1.02, j, said, va="center", fontsize=7)
+            text = f"{stream.names[j]}: errs at {errors[j]:.0%}"
+            right.text(1.02, j, text, va="center", fontsize=7)
         left.set(xlabel="visits, two passes", ylabel="kernel probability q", ylim=(0.0, 1.0))
         left.set_xlim(0, 2 * signs.size)
         right.axvline(delta / n_kernels, color="black", linestyle=":", linewidth=0.8)
@@ -98,21 +98,21 @@ def mistake_bound(table):
     kinds = _kinds(table)
     fig, axes = panels(len(kinds), size=(3.5 * len(kinds), 4.3), sharey=True)
     for ax, kind in zip(axes[0], kinds, strict=True):
-        mine = where(table, kind=kind)
-        for delta, style in _looks(sorted(mine["delta"].unique())):
-            part = where(mine, delta=delta)
-            said = rf"$\delta$ = {delta:g}"
-            curve(ax, part, "n_samples", "mean", label=f"mistakes, {said}", **style)
+        subset = where(table, kind=kind)
+        for delta, style in _looks(sorted(subset["delta"].unique())):
+            part = where(subset, delta=delta)
+            text = rf"$\delta$ = {delta:g}"
+            curve(ax, part, "n_samples", "mean", label=f"mistakes, {text}", **style)
             ax.cuelearn_band = STREAM_BAND
             limit = part.groupby("n_samples")["bound"].mean()
-            ax.plot(limit.index, limit, color=style["color"], linestyle="--", label=f"bound, {said}")
-        least, radius = mine.groupby("n_samples")["loss"].mean(), mine["radius"].iloc[0]
+            ax.plot(limit.index, limit, color=style["color"], linestyle="--", label=f"bound, {text}")
+        least, radius = subset.groupby("n_samples")["loss"].mean(), subset["radius"].iloc[0]
         least = least[least >= 1.0]
         look = {"color": DARK, "linestyle": "-.", "marker": "x", "markersize": 4}
         ax.plot(least.index, least, label=rf"best kernel's hinge loss, $\|f\| \leq {radius:g}$", **look)
-        visits = np.array(sorted(mine["n_samples"].unique()), dtype=float)
+        visits = np.array(sorted(subset["n_samples"].unique()), dtype=float)
         ax.plot(visits, visits, color="black", linestyle=":", label="all visits")
-        first = where(mine, n_samples=visits[0], delta=mine["delta"].min())
+        first = where(subset, n_samples=visits[0], delta=subset["delta"].min())
         root = 0.6 * first["mean"].mean() * np.sqrt(visits / visits[0])
         ax.plot(visits, root, color=DARK, linewidth=1.0, alpha=0.6, label=r"slope of $\sqrt{T}$")
         log_axis(ax.xaxis, ax.yaxis, plain=True)
@@ -137,9 +137,9 @@ def regret_bounds(table):
     cases = _looks(distinct(zip(table["delta"], table["radius"], strict=True)))
     for row, loss in zip(axes, losses, strict=True):
         for ax, kind in zip(row, kinds, strict=True):
-            mine = where(table, kind=kind, loss=loss)
+            subset = where(table, kind=kind, loss=loss)
             for (delta, radius), style in cases:
-                part = where(mine, delta=delta, radius=radius)
+                part = where(subset, delta=delta, radius=radius)
                 named = rf"$\delta$ = {delta:g}, r = {radius:g}"
                 grid = part.pivot(index="seed", columns="n_samples", values="mean")
                 T = grid.columns.to_numpy()
@@ -173,14 +173,14 @@ def selection_quality(table):
     ]
     epsilons = sorted(table["epsilon"].unique(), reverse=True)
     for ax, kind in zip(axes[0], kinds, strict=False):
-        mine = where(table, kind=kind)
+        subset = where(table, kind=kind)
         for epsilon, color in zip(epsilons, (GREEN, ORANGE, PURPLE), strict=False):
-            part = where(mine, epsilon=epsilon)
+            part = where(subset, epsilon=epsilon)
             for column, style, label in sides:
                 style = {**style, "color": color, "geometric": bool((part[column] > 0.0).all())}
                 curve(ax, part, "n_visits", column, label=rf"{label}, $\epsilon$ = {epsilon:g}", **style)
-        visits = np.array(sorted(mine["n_visits"].unique()), dtype=float)
-        start = mine.loc[mine["n_visits"] == visits[0], "largest"].mean()
+        visits = np.array(sorted(subset["n_visits"].unique()), dtype=float)
+        start = subset.loc[subset["n_visits"] == visits[0], "largest"].mean()
         root = start * np.sqrt(visits[0] / visits)
         ax.plot(visits, root, color=DARK, linestyle=":", label=r"slope of $1/\sqrt{T}$")
         ax.cuelearn_band = "quantiles over draws; means over streams, band: 95% interval over streams"
@@ -260,24 +260,24 @@ def extremes(kernels, chosen):
     beside |= {"fontsize": 7, "va": "center"}
     lowest = 100 * min(kernels["accuracy"].min(), chosen["accuracy"].min())
     for row, name in enumerate(names):
-        mine = where(kernels, name=name).sort_values("accuracy", ascending=False)
-        percent, few = 100 * mine["accuracy"].to_numpy(), min(5, len(mine) // 2)
-        at = row + np.linspace(-0.3, 0.3, len(mine))
+        subset = where(kernels, name=name).sort_values("accuracy", ascending=False)
+        percent, few = 100 * subset["accuracy"].to_numpy(), min(5, len(subset) // 2)
+        at = row + np.linspace(-0.3, 0.3, len(subset))
         ax.plot(percent, at, "o", color="#cccccc", ms=2, label="the other kernels")
         ax.plot(percent[:few], at[:few], "o", color=GREEN, ms=4, label="best kernels")
         ax.plot(percent[-few:], at[-few:], "o", color=ORANGE, ms=4, label="worst kernels")
         for right, k in ((6, 0), (120, -1)):
-            said = f"{mine['kernel_name'].iloc[k]} {percent[k]:.0f}"
-            ax.annotate(said, (1.0, row), (right, 0), **beside)
-        mine = where(chosen, name=name, seed=chosen["seed"].min())
+            text = f"{subset['kernel_name'].iloc[k]} {percent[k]:.0f}"
+            ax.annotate(text, (1.0, row), (right, 0), **beside)
+        subset = where(chosen, name=name, seed=chosen["seed"].min())
         for method in ("MuSVM", "OKS", "SOM"):
             style = method_style(method, marker="", linewidth=1.6, linestyle="-")
-            reached = 100 * where(mine, method=method)["accuracy"].iloc[0]
+            reached = 100 * where(subset, method=method)["accuracy"].iloc[0]
             ax.plot([reached] * 2, [row - 0.42, row + 0.42], **style)
-        chance = 100 * mine["chance"].iloc[0]
+        chance = 100 * subset["chance"].iloc[0]
         ax.plot([chance] * 2, [row - 0.42, row + 0.42], "k:", label="larger class")
-    for right, said in ((6, "best kernel [%]"), (120, "worst kernel [%]")):
-        ax.annotate(said, (1.0, -0.75), (right, 0), fontweight="bold", **beside)
+    for right, text in ((6, "best kernel [%]"), (120, "worst kernel [%]")):
+        ax.annotate(text, (1.0, -0.75), (right, 0), fontweight="bold", **beside)
     ax.cuelearn_band = (
         "dots: one SVM on each kernel, the best and the worst on this test; lines: methods on the same split"
     )
@@ -336,21 +336,21 @@ def selection_against_passes(table, musvm):
     """
     means = table.groupby(["name", "method", "n_epochs"], as_index=False)["accuracy"].mean()
     means["set"] = means["name"].str.split().str[0]
-    sets = [one for one in SETS if (means["set"] == one).any()]
+    sets = [pair_set for pair_set in SETS if (means["set"] == pair_set).any()]
     fig, axes = panels(len(sets), 2, size=(8.0, 4.6), sharex=True, sharey="row")
-    for column, one in zip(axes.T, sets, strict=True):
-        mine, percent = where(means, set=one), {"runs": "name", "factor": 100}
+    for column, pair_set in zip(axes.T, sets, strict=True):
+        subset, percent = where(means, set=pair_set), {"runs": "name", "factor": 100}
         for method in ("OKS", "SOM"):
-            mean = 100 * where(mine, method=method).groupby("n_epochs")["accuracy"].mean()
+            mean = 100 * where(subset, method=method).groupby("n_epochs")["accuracy"].mean()
             column[0].plot(mean.index, mean, **method_style(method, label=f"kernel chosen by {method}"))
         line = method_style("MuSVM", marker="", linewidth=1.2, label="MuSVM (all kernels tried)")
-        column[0].axhline(100 * np.mean([musvm[name] for name in mine["name"].unique()]), **line)
-        each = mine.pivot(index="n_epochs", columns=["method", "name"], values="accuracy")
+        column[0].axhline(100 * np.mean([musvm[name] for name in subset["name"].unique()]), **line)
+        each = subset.pivot(index="n_epochs", columns=["method", "name"], values="accuracy")
         column[1].plot(each.index, 100 * (each["OKS"] - each["SOM"]), color=GREY, linewidth=0.5, alpha=0.7)
-        paired(column[1], mine, "n_epochs", "accuracy", "SOM", **percent)
+        paired(column[1], subset, "n_epochs", "accuracy", "SOM", **percent)
         column[1].cuelearn_band = "means over pairs; below, pair by pair, band: 95% interval; thin: each pair"
-        passes = sorted(mine["n_epochs"].unique())
-        column[0].set_title(f"{mine['name'].nunique()} pairs of {SETS[one]}", fontsize=9)
+        passes = sorted(subset["n_epochs"].unique())
+        column[0].set_title(f"{subset['name'].nunique()} pairs of {SETS[pair_set]}", fontsize=9)
         column[1].set(xlabel="passes", xscale="log", xticks=passes, xticklabels=passes)
         column[1].xaxis.set_minor_formatter("")
     axes[0, 0].set_ylabel("test accuracy [%]")

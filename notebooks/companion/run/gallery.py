@@ -26,11 +26,11 @@ def _summary(directory, chapters):
     """One row for each figure or table made, and one for each row of the catalogue that is not."""
     rows, items = [], saved_items(directory)
     for chapter in chapters:
-        mine = [item for item in items if item["chapter"] == chapter]
-        for item in mine:
+        made = [item for item in items if item["chapter"] == chapter]
+        for item in made:
             kinds = " ".join(sorted({file.rsplit(".", 1)[1] for file in item["files"]}))
             rows.append([item["name"], kinds, item["our_data"], item["seconds"], "made"])
-        absent = catalogue(chapter).index.difference([item["id"] for item in mine], sort=False)
+        absent = catalogue(chapter).index.difference([item["id"] for item in made], sort=False)
         rows += [[figure, "", "", None, "not made yet"] for figure in absent]
     verdicts = read_verdicts(directory)
     table = pd.DataFrame(rows, columns=["figure", "files", "data", "seconds", "status"])
@@ -54,9 +54,9 @@ def print_summary(directory, status, root):
     for rows in (table[made], verdicts.loc[judged, columns]):
         if len(rows):
             print(rows.to_string(index=False, justify="left", na_rep="", float_format="{:.4g}".format))
-    for said, names in (("not made yet", table[~made]["figure"]), ("claims open", verdicts[~judged]["id"])):
+    for note, names in (("not made yet", table[~made]["figure"]), ("claims open", verdicts[~judged]["id"])):
         if len(names):
-            print(f"{said}: {', '.join(names)}")
+            print(f"{note}: {', '.join(names)}")
     for chapter, state in status.items():
         print(f"{chapter}: {state}")
     print(f"figures and summary.md are in {os.path.relpath(directory, root)}")
@@ -137,7 +137,7 @@ def reference(root, profile="full", data="bundled"):
     verdicts = verdicts[verdicts["chapter"].isin(finished)]
     judged = set()
     if data == "original":
-        items = [item for item in items if "original" in {one["tier"] for one in item["data"]}]
+        items = [item for item in items if "original" in {record["tier"] for record in item["data"]}]
         verdicts = verdicts[verdicts["original"] != ""]
         judged = set().union(*(files_of(claim, source) for claim in verdicts["id"]))
     if not items:
@@ -155,9 +155,9 @@ def reference(root, profile="full", data="bundled"):
     for name in sorted(taking):
         atomic_write(target / name, kept[name])
     write_verdicts(target, verdicts, parts[parts["claim"].isin(verdicts["id"])], finished)
-    said = f"; too large: {', '.join(left)}" if left else ""
+    note = f"; too large: {', '.join(left)}" if left else ""
     place = os.path.relpath(target, root)
-    print(f"{', '.join(sorted(finished))}: {len(taking)} files copied to {place}{said}")
+    print(f"{', '.join(sorted(finished))}: {len(taking)} files copied to {place}{note}")
     if data == "original":
         atomic_write(target / "README.md", gallery(target, target))
     else:

@@ -92,12 +92,12 @@ def notebook_parameters(path):
 
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
-        found = papermill.inspect_notebook(str(path))
+        parameters = papermill.inspect_notebook(str(path))
     except Exception as error:
         raise RunError(f"{path} is not a notebook: {error}") from None
-    if not found:
+    if not parameters:
         raise RunError(f"{path} has no cell tagged parameters")
-    return {name: Parameter(_literal(known["default"]), known["help"]) for name, known in found.items()}
+    return {name: Parameter(_literal(known["default"]), known["help"]) for name, known in parameters.items()}
 
 
 def _value(name, text, parameter):
@@ -129,8 +129,8 @@ def check_parameters(path, given):
             raise RunError(f"parameter {name} is set by {OWN[name]}, not by -p")
         if name not in known:
             there = ", ".join(f"{n} (default {known[n].default!r})" for n in settable)
-            said = f"{path.stem} has no parameter {name!r}{near(name, settable)}"
-            raise RunError(f"{said}. Its parameters are: {there}")
+            message = f"{path.stem} has no parameter {name!r}{near(name, settable)}"
+            raise RunError(f"{message}. Its parameters are: {there}")
         values[name] = _value(name, text, known[name])
     return values
 
@@ -353,8 +353,8 @@ def _execute(job):
         trouble = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", trouble)  # without colours
     seconds = time.monotonic() - start
     if trouble:
-        said = f"{job.chapter} failed after {seconds:.0f} s\n{json.dumps(job.parameters)}\n\n{trouble}\n"
-        atomic_write(job.file(".log"), said)
+        message = f"{job.chapter} failed after {seconds:.0f} s\n{json.dumps(job.parameters)}\n\n{trouble}\n"
+        atomic_write(job.file(".log"), message)
         if partial.exists():
             os.replace(partial, job.file(".failed.ipynb"))
         return trouble
@@ -491,12 +491,12 @@ def _make(plan, options):
             print(f"{chapter}: {state}")
         return 1 if any("FAILED" in state for state in status.values()) else 0
     for directory in dict.fromkeys(job.directory for job in plan):
-        mine = {job.chapter: status[job.chapter] for job in plan if job.directory == directory}
+        states = {job.chapter: status[job.chapter] for job in plan if job.directory == directory}
         with file_lock(directory / ".overview.lock"):
             # the overviews show all chapters that are there, the printed summary those of this call
-            made = [c for c in CHAPTERS if c in mine or (directory / "notebooks" / f"{c}.json").is_file()]
+            made = [c for c in CHAPTERS if c in states or (directory / "notebooks" / f"{c}.json").is_file()]
             write_overviews(directory, made)
-        print_summary(directory, mine, options.root)
+        print_summary(directory, states, options.root)
     return 1 if any("FAILED" in state for state in status.values()) else 0
 
 
@@ -607,8 +607,8 @@ def _main(options):
     alone = PART in os.environ
     also = {more for chapter in options.chapter for more in WITH.get(chapter, ()) if not alone}
     also = {chapter for chapter in also & set(existing) if _takes_all(options, chapter)}
-    asked = also.union(options.chapter or existing)
-    chapters = [chapter for chapter in existing if chapter in asked]
+    requested = also.union(options.chapter or existing)
+    chapters = [chapter for chapter in existing if chapter in requested]
     plan = _plan(options, chapters)
     if options.book:
         from companion.run.site import build

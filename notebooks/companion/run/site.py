@@ -198,7 +198,7 @@ def _shrink(out):
         data["image/png"] = _few_colours(data["image/png"])
     if "text/html" in data:
         html = "".join(data["text/html"])
-        data["text/html"] = FRAME.sub(lambda found: _few_colours(found[0].replace("\\\n", "")), html)
+        data["text/html"] = FRAME.sub(lambda match: _few_colours(match[0].replace("\\\n", "")), html)
 
 
 def _few_colours(text):
@@ -254,15 +254,15 @@ def _verdict(row):
     lines = ["", f"({row['id']})=", f"### {row['id']}: {row['verdict']}", ""]
     lines += [f"*{row['source']}:* {row['claim']}.", ""]
     if pd.notna(row["number"]):
-        ours = f"{row['measure']}: {row['number']:.3g}"
+        number = f"{row['measure']}: {row['number']:.3g}"
         if pd.notna(row["low"]):
-            ours += f", 95% interval {row['low']:.3g} to {row['high']:.3g}"
+            number += f", 95% interval {row['low']:.3g} to {row['high']:.3g}"
         if row["n"]:
-            ours += f"; {row['n']} of the unit {row['unit']}"
-        lines += [f"**Ours:** {ours}. Data: {row['data']}.", ""]
-    said = "; ".join(f"{tier}: {row[tier]}" for tier in ("real", "simulated", "original") if row[tier])
-    if said:
-        lines += [f"**By data:** {said}.", ""]
+            number += f"; {row['n']} of the unit {row['unit']}"
+        lines += [f"**Ours:** {number}. Data: {row['data']}.", ""]
+    text = "; ".join(f"{tier}: {row[tier]}" for tier in ("real", "simulated", "original") if row[tier])
+    if text:
+        lines += [f"**By data:** {text}.", ""]
     return [*lines, ":::{dropdown} Part by part", in_lines(row["text"] or "One part."), ":::"]
 
 
@@ -270,18 +270,18 @@ def reference_pages():
     """File -> text: a page for each module with all its public names, and one that lists them."""
     pages = {}
     for module in PUBLIC:
-        found = importlib.import_module(module)
+        public = importlib.import_module(module)
         lines = [f"# {module}", "", "```{eval-rst}", f".. currentmodule:: {module}", ""]
-        for name in sorted(found.__all__, key=str.lower):
-            thing = getattr(found, name)
+        for name in sorted(public.__all__, key=str.lower):
+            thing = getattr(public, name)
             if callable(thing):
                 kind = "class" if isinstance(thing, type) else "function"
                 lines += [f".. auto{kind}:: {name}", ""]
         pages[f"api_{module.removeprefix('cuelearn.').replace('.', '_')}.md"] = "\n".join([*lines, "```", ""])
     toctree = ["```{toctree}", ":maxdepth: 2", "", *(file.removesuffix(".md") for file in pages), "```", ""]
-    said = (
+    text = (
         "Every public name, module by module; each has an example that the tests run. All estimators share:"
     )
     shared = ["```{eval-rst}", ".. currentmodule:: cuelearn.core.estimator", "", ".. autoclass:: Estimator"]
     shared += ["   :members: get_params, set_params, save, load", "   :no-inherited-members:", "```", ""]
-    return pages | {"reference.md": "\n".join(["# Reference", "", said, "", *shared, *toctree])}
+    return pages | {"reference.md": "\n".join(["# Reference", "", text, "", *shared, *toctree])}
