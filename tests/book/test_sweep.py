@@ -27,20 +27,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def rich(x, scale=1.0):
     """Results of many kinds."""
+    frame = {"n": np.arange(3), "v": np.float32([0.1, 0.2, x]), "name": ["a", None, "c"]}
     return {
-        "count": 3,
-        "text": "ä",
-        "flag": True,
-        "nothing": None,
-        "inf": float("inf"),
-        "nan": float("nan"),
-        "tenth": 0.1,
+        "plain": [3, "ä", True, None, float("inf"), float("nan"), 0.1],
         "float32": np.float32(0.1),
         "array": np.arange(6.0).reshape(2, 3) * x * scale,
         "bools": np.array([True, False]),
         "labels": np.array(["a", "bc"]),
         "nested": {"list": [1, (2.5, "z")], 3: {"set"}},
-        "frame": pd.DataFrame({"n": np.arange(3), "v": np.float32([0.1, 0.2, x]), "name": ["a", None, "c"]}),
+        "frame": pd.DataFrame(frame),
     }
 
 
@@ -169,6 +164,10 @@ def test_texts_and_comments_change_no_result():
 def test_what_the_key_cannot_see_is_refused(tmp_path):
     captured = 3
     sweep = Sweep(tmp_path, "s")
+    assert sweep.run(rich, []) == []
+    for n_jobs in (0, -2, 1.5):
+        with pytest.raises(ValueError, match="n_jobs"):
+            Sweep(tmp_path, "s", n_jobs=n_jobs)
     with pytest.raises(ValueError, match="closes over captured"):
         sweep.run(lambda x: x + captured, [{"x": 1}])
     with pytest.raises(ValueError, match="common is given without data"):
@@ -181,14 +180,11 @@ def generates(x):
     return (y for y in range(x))
 
 
-def test_a_result_that_cannot_be_stored_is_named(tmp_path):
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_failing_point_is_named_and_the_others_are_kept(tmp_path, jobs):
     match = r"generates failed at the point \{'x': 1\}: TypeError: cannot pickle"
     with pytest.raises(RuntimeError, match=match):
         Sweep(tmp_path, "s").run(generates, [{"x": 1}])
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_failing_point_is_named_and_the_others_are_kept(tmp_path, jobs):
     match = r"fails_at_two failed at the point \{'x': 2\}: ZeroDivisionError: two"
     with pytest.raises(RuntimeError, match=match):
         Sweep(tmp_path, "s", n_jobs=jobs).run(fails_at_two, [{"x": x} for x in (0, 1, 2)])
@@ -204,19 +200,18 @@ from companion.run.sweep import Sweep
 def wait(x):
     time.sleep(0.3)
     return x
-directory, jobs, *points = sys.argv[1:]
-sweep = Sweep(directory, "s", n_jobs=int(jobs))
-found = sweep.run(wait, [{"x": int(x)} for x in points])
-print(*found, "cached", sweep.n_cached_, "computed", sweep.n_computed_, flush=True)
+directory, *points = sys.argv[1:]
+sweep = Sweep(directory, "s", n_jobs=2)
+results = sweep.run(wait, [{"x": int(x)} for x in points])
+print(*results, "cached", sweep.n_cached_, "computed", sweep.n_computed_, flush=True)
 """
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_killed_sweep_goes_on_where_it_was(tmp_path, jobs):
+def test_killed_sweep_goes_on_where_it_was(tmp_path):
     """Killed in the middle, with points of an earlier run there: only what is not stored is computed."""
     script = tmp_path / "work.py"
     script.write_text(KILLED)
-    command = [sys.executable, str(script), str(tmp_path), str(jobs)]
+    command = [sys.executable, str(script), str(tmp_path)]
 
     def stored():
         return {file: file.stat().st_mtime_ns for file in (tmp_path / "s").glob("[!.]*.pkl")}
@@ -239,13 +234,6 @@ def test_killed_sweep_goes_on_where_it_was(tmp_path, jobs):
 def test_frame(tmp_path):
     table = Sweep(tmp_path, "s").frame(fails_at_two, [{"x": 0}, {"x": 1}])
     assert table.to_dict("list") == {"x": [0, 1], "value": [0, 1]}
-
-
-def test_bad_arguments(tmp_path):
-    for bad in (0, -2, 1.5):
-        with pytest.raises(ValueError, match="n_jobs"):
-            Sweep(tmp_path, "s", n_jobs=bad)
-    assert Sweep(tmp_path, "s").run(rich, []) == []
 
 
 def test_dask_gives_the_same(tmp_path):

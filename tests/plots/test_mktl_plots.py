@@ -327,26 +327,19 @@ def test_weights(largest):
     assert_allclose(bar.get_ylim(), (-largest, largest))
 
 
-def test_weights_of_many_priors_stand_in_two_rows_of_panels():
-    new = ["chimpanzee", "giant panda", "humpback whale"]
-    fig = drawn(draw.weights(weights_table(new, MANY), [("SVM on rgsift, surf", MANY)]))
+def test_weights_of_many_of_few_and_of_no_priors():
+    """More than 20 priors stand in two rows; models without a column are not named; all may be zero."""
+    table = weights_table(["chimpanzee", "giant panda", "humpback whale"], MANY)
+    fig = drawn(draw.weights(table, [("SVM on rgsift, surf", MANY)]))
     apart(fig)
     upper, lower, _ = fig.axes
     assert [text.get_text() for ax in (upper, lower) for text in ax.get_xticklabels()] == MANY
     assert cells(upper)[0].shape == cells(lower)[0].shape == (3, 20)
-
-
-def test_weights_without_groups_and_all_zero():
-    table = weights_table("3589", "012467", 0.0)
-    ax, _ = drawn(draw.weights(table)).axes
-    assert not np.any(cells(ax)[0])
-
-
-def test_weights_of_the_first_priors_alone():
-    """Models without a column in the table are not named."""
     ax = drawn(draw.weights(weights_table("EG", LETTERS[:10]), GROUPS)).axes[0]
     expected = [name for name, _ in GROUPS[:2]]
     assert [" ".join(text.get_text().split()) for text in ax.texts if text.get_va() == "bottom"] == expected
+    ax, _ = drawn(draw.weights(weights_table("3589", "012467", 0.0))).axes
+    assert not np.any(cells(ax)[0])
 
 
 # ------------------------------------------------------------------ useless priors
