@@ -27,9 +27,7 @@ PRINTED = {"color": "black", "linewidth": 0.8, "linestyle": "-."}
 def things(images, table, kernels, errors, labels):
     """Kernels of some cues, and what each takes a drawing for.
 
-    `images` are pictures by row, `table` has the rows to show: a column "drawing", then one for each cue.
-    `kernels` has a matrix for each cue but the last, "average", which is their mean; `errors` the test error
-    of each, `labels` a word for each.
+    `images` by row of the data; `table` has a column "drawing" and one for each cue, the last the "average".
     """
     cues = list(table.columns[1:])
     fig = plt.figure(figsize=(1.25 * (len(cues) + 1), 1.9 + 1.05 * len(table)), layout="constrained")
@@ -55,8 +53,7 @@ def things(images, table, kernels, errors, labels):
 def kernel_weights(bank, labels, weights):
     """Kernel matrices above, kernel weights of each method below (thesis figure 4.1, JMLR figure 1).
 
-    `weights` has the columns method, target (the class that a binary problem tells from the rest, 0 for all
-    at once), p, kernel, weight; several seeds give the mean.
+    In `weights`, target is the class that a binary problem tells from the rest, 0 for all at once.
     """
     order = np.argsort(labels, kind="stable")
     drawn = distinct(zip(weights["method"], weights["target"], strict=True))
@@ -151,10 +148,9 @@ def obscure_against_p(table):
 
 
 def online_panels(table, lines, level=None):
-    """Online error, its paired differences from OM-2's, and test error with the batch methods as lines.
+    """Online error, its differences from OM-2's, and test error beside batch methods (thesis 4.3, 4.4).
 
-    Thesis figures 4.3 and 4.4. `table` has the columns method, seed, what, at, error, `lines` method, seed,
-    test_error; after `level` epochs the thesis's OM-2 was level with SILP.
+    After `level` epochs the thesis's OM-2 was level with SILP.
     """
     fig, ((online, apart, tests),) = panels(3, size=(WIDTH, 3.3))
     first, later = (where(table, what=what) for what in ("online", "test"))
@@ -267,11 +263,7 @@ def _at_equal_work(ax, table, value, base, methods):
 
 
 def convergence(table, lines):
-    """Test error, and certified suboptimality against time and work; the stochastic methods split by split.
-
-    Thesis figure 4.5, JMLR figure 2. `table` has the columns method, seed, epoch, seconds, rows, test_error,
-    suboptimality; `lines` (method, test_error) has baselines.
-    """
+    """Test error, and certified suboptimality against time and work (thesis figure 4.5, JMLR figure 2)."""
     fig, ((error, time), (work, ratio)) = panels(2, 2, size=(WIDTH, 6.4))
     _convergence(error, table, "test_error", factor=100)
     _lines(error, lines)
@@ -379,9 +371,9 @@ def online_against_kernels(table):
 
 
 def training_sizes(table, lines, reached, printed):
-    """Error against time for growing sets, and work to the final error against size (thesis figure 4.8).
+    """Error against time for growing sets, and work to the final error (thesis figure 4.8).
 
-    `reached` has the columns n_train, seed, values; `printed` are the paper's errors by what they are of.
+    `printed` are the paper's errors by what they are of.
     """
     fig, ((error, work),) = panels(2, size=(WIDTH, 3.7))
     svms = {"AverageKernelSVM": "+", "BestKernelSVM": "1"}

@@ -117,9 +117,8 @@ def _signed(value, digits=2):
 def things(shown, table, faces):
     """What is known, what is new, and which new things are taken for which.
 
-    `shown` has by title an array of pictures, (rows, columns, height, width, 4); `table` the columns method,
-    true, said, share of `companion.mktl.compare.confusion`, a panel for each method; `faces` a picture of
-    each new thing, in the panels' order.
+    `shown` has by title an array of pictures, (rows, columns, height, width, 4), `faces` a picture of each
+    new thing.
     """
     methods = _methods(table)
     names = list(faces)
@@ -158,25 +157,10 @@ def things(shown, table, faces):
 
 
 def schematic(new_class, prior_names, scores, weights, kernel_part, *, groups=(), sample_class=None):
-    """Figure 6.1: how outputs of prior models become features when a new class is scored, equation (6.1).
+    """Figure 6.1: what priors say of a sample, times the weights of the new class, adds to its score.
 
-    What the priors say of a sample, times the weights that the new class gives to it, is what they add to the
-    score. Of more than 18 priors, only the 12 that add or take away the most are drawn; the others become one
-    row.
-
-    Parameters
-    ----------
-    new_class : str
-        The class that is scored.
-    prior_names : sequence of K str
-    scores, weights : array-like, shape (K,)
-        One sample's scores divided by ``score_scale_``, and the new class's row of ``transfer_weights_``.
-    kernel_part : float
-        What the sample's own features add: its decision value less ``scores @ weights``.
-    groups : sequence of (str, sequence of str), optional
-        Prior models, each with a row of its own: name, and its classes among `prior_names`.
-    sample_class : str, optional
-        The sample's true class, for the title.
+    Of more than 18 priors, only the 12 that add or take away the most are drawn; the others are one row.
+    `scores` are divided by ``score_scale_``; `groups` are prior models and their classes, each with a row.
     """
     names = [str(name) for name in prior_names]
     scores = np.asarray(scores, dtype=float)
@@ -228,10 +212,8 @@ def schematic(new_class, prior_names, scores, weights, kernel_part, *, groups=()
 def binary_mean(table):
     """Figure 6.2, left: accuracy over the number of positive samples, mean over targets.
 
-    Beside it the methods that weigh both classes equally, if the table has more of them than the thesis;
-    below, a row for each, paired differences to Prior-Features and to weighted MKTL: thin lines are single
-    targets, bands intervals over targets, of the means over draws. `table` has the columns target, seed,
-    n_positive, method, accuracy of `companion.mktl.compare.binary`.
+    Beside it the methods that weigh both classes equally, if the table has them; below, paired differences to
+    Prior-Features and to weighted MKTL: thin lines are targets, bands intervals over targets.
     """
     each = table.groupby(["target", "n_positive", "method"], as_index=False)["accuracy"].mean()
     all_methods = _methods(each)
@@ -290,8 +272,7 @@ def _draws(table):
 def binary_classes(table):
     """Figure 6.2, right: the same table, a panel for each target; means of its draws, without bands.
 
-    In the corner what weighted MKTL is above Prior-Features, mean over numbers of samples, and its interval
-    over draws.
+    In the corner what weighted MKTL is above Prior-Features, and its interval over draws.
     """
     targets = distinct(table["target"])
     columns = min(5, int(np.ceil(np.sqrt(len(targets)))))
@@ -332,10 +313,8 @@ def binary_classes(table):
 def multiclass(table):
     """Figure 6.3: accuracy over the samples per class; a panel per task and number of priors.
 
-    Panels of one task have the same y limits; those with more priors repeat MKTL with the fewest as a thin
-    line. `table` has the columns name, n_per_class, n_priors, seed, method, accuracy of
-    `companion.mktl.compare.multiclass`; methods that a task has for one number of priors alone
-    (No-Transfer, which uses none) are drawn in all its panels.
+    Panels with more priors repeat MKTL with the fewest as a thin line; No-Transfer, which uses none, is drawn
+    in all panels of its task.
     """
     table = table.astype({"n_priors": int})
     places = table[["name", "n_priors"]].drop_duplicates().itertuples(index=False)
@@ -403,15 +382,9 @@ def _same(place):
 def weights(table, groups=()):
     """From where to where MKTL transfers: weights of the priors' scores for every new class.
 
-    A row per new class, a column per prior, at most 20 beside each other, without a number where it is less
-    than a twentieth of the largest; at the right the sum of the absolute weights of the row.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Columns new, prior, weight, of `companion.mktl.compare.transfer_weights`.
-    groups : sequence of (str, sequence of str), optional
-        Prior models: name, and its classes, which a line sets apart and which are named above.
+    At most 20 priors beside each other, without a number where it is less than a twentieth of the largest; at
+    the right the sum of the absolute weights. `groups` are prior models and their classes, which a line sets
+    apart.
     """
     new = distinct(table["new"])
     prior = distinct(table["prior"])
@@ -461,9 +434,8 @@ def weights(table, groups=()):
 def negative(table):
     """Negative transfer: what priors that say nothing cost against No-Transfer on the same samples.
 
-    A panel per kind of useless priors; differences in points of accuracy, bands over seeds. `table` has the
-    columns n_per_class, useless, seed, method, accuracy of `companion.mktl.compare.negative`; rows with
-    useless "none" are No-Transfer, the reference, and MKTL without priors, a thin line in every panel.
+    A panel per kind of useless priors; rows with useless "none" are No-Transfer, the reference, and MKTL
+    without priors, a thin line in every panel.
     """
     kinds = {kind for kind in table["useless"] if kind != "none"}
     kinds = sorted(kinds, key=lambda kind: (kind != "shuffled", len(kind), kind))
@@ -499,8 +471,7 @@ def negative(table):
 def along_p(table, n_priors):
     """Test accuracy and the number of priors in use (of `n_priors`), against p; thin lines are single runs.
 
-    `table` has the columns p, seed, accuracy, used of `companion.mktl.compare.along_p`. Rows with p "auto"
-    have their p, which is marked in both panels, in p_found.
+    Rows with p "auto" have their p, which is marked in both panels, in p_found.
     """
     is_auto = table["p"].astype(str) == "auto"
     automatic = table["p_found"][is_auto].astype(float) if is_auto.any() else ()
@@ -548,7 +519,7 @@ def _from_log(place):
 def at_p(axes, fitted, p):
     """For a slider: the groups' shares, largest first, and the accuracy along p, a ring where it stands.
 
-    `fitted` has for each p the norms of all groups, the kernel's first, and the test accuracy in per cent.
+    `fitted` has for each p the norms of all groups, the kernel's first, and the test accuracy.
     """
     left, right = axes
     norms, accuracy = fitted[p]

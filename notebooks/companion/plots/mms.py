@@ -80,8 +80,9 @@ def runs(ax, grid, style):
 
 
 def accuracy_curves(table):
-    """Figure 5.3: accuracy over ambiguous vectors, a row per difficulty, a column per data set; last row:
-    by how much those who know all labels are above MMS.
+    """Figure 5.3: accuracy over ambiguous vectors, a row per difficulty, a column per data set.
+
+    Last row: by how much those who know all labels are above MMS, over all difficulties.
     """
     names = distinct(table["name"])
     hardness = distinct(zip(table["p_correlated"], table["p_ambiguous"], strict=True))
@@ -163,9 +164,10 @@ def bound(table):
 
 
 def joint_models(table):
-    """Figure 5.6: assignment on training items, recognition on test items, for names and for verbs;
-    hollow where the other attribute is not modelled, squares where a test caption is given. Last row:
-    what the claims compare.
+    """Figure 5.6: assignment on training items, recognition on test items, for names and for verbs.
+
+    Strokes are corpora; markers their means: hollow where the other attribute is not modelled, squares where
+    a test caption is given. Last row: what the claims compare, corpus by corpus.
     """
     fig, axes = panels(2, 3, size=(8.0, 8.2), sharex="row", height_ratios=(8, 7, 8.5))
     fig.get_layout_engine().set(hspace=0.06)

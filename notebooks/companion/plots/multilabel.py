@@ -45,9 +45,9 @@ def idea():
     left.plot(p, one, color=BLUE, label="$H_1$: wants kernel 1")
     left.plot(p, two, color=RED, label="$H_2$: wants kernel 2, harder")
     left.plot(p, np.maximum(one, two), color="black", linewidth=4, alpha=0.25, label="the worst class")
-    for place, said in ((np.maximum(one, two).argmin(), "SA"), ((one + two).argmin(), "Sum")):
+    for place, text in ((np.maximum(one, two).argmin(), "SA"), ((one + two).argmin(), "Sum")):
         left.axvline(p[place], color=GREY, linestyle=":")
-        left.text(p[place] + 0.01, 0.6, said, fontsize=8)
+        left.text(p[place] + 0.01, 0.6, text, fontsize=8)
     left.set(xlabel="weight $p_1$ of kernel 1", ylabel="cost of a class", ylim=(0.5, 2.9))
     left.set_title("the worst class (SA), or all together (Sum)?")
     left.legend(loc="upper right", fontsize=8)
@@ -79,16 +79,15 @@ def _root(seconds):
 def weights_over_time(table, kernels, groups):
     """Kernel weights against training time, a panel per method (ML-MKL figure 1).
 
-    `table` has the columns method, seconds, and one for each kernel; per-class methods give the mean over
-    classes. Kernels of one of the `groups` have one colour.
+    Per-class methods give the mean over classes; kernels of one of the `groups` have one colour.
     """
     methods = distinct(table["method"])
     fig, axes = panels(2, -(-len(methods) // 2), size=(8.0, 5.0), sharex=True, sharey=True)
     for ax, method in zip(axes.flat, methods, strict=True):
-        mine = where(table, method=method)
+        subset = where(table, method=method)
         for kernel, look in zip(kernels, _looks(groups), strict=True):
-            ax.plot(mine["seconds"], mine[kernel], label=kernel, **look)
-        end = mine["seconds"].max()
+            ax.plot(subset["seconds"], subset[kernel], label=kernel, **look)
+        end = subset["seconds"].max()
         ax.axvline(end, color="0.4", linewidth=0.8, linestyle=":")
         ax.set_title(f"{method_style(method)['label']}: {end:.2f} s")
     ax.set_xscale("function", functions=(_root, np.square))
@@ -117,18 +116,17 @@ def gains(table, *names):
 def auc_over_time(table):
     """Mean AUC against training time for ML-MKL-SA and -Sum, a column per set (figure 2).
 
-    Above single draws, below what they gain on equal kernel weights, where all begin, at the mean time of an
-    iteration. `table` has the columns name, method, seed, iteration, seconds, auc.
+    Above single draws, below what they gain on equal kernel weights, where all begin.
     """
     names, table = distinct(table["name"]), gains(table, "name", "method")
     fig, axes = panels(len(names), 2, size=(4.2 * len(names), 5.8), sharex="col")
     for (top, low), name in zip(axes.T, names, strict=True):
         low.axhline(0.0, color="0.4", linewidth=0.8)
         for method in distinct(table["method"]):
-            mine = where(table, name=name, method=method)
-            thin_runs(top, mine, "seconds", "auc", **method_style(method, alpha=0.8, linewidth=1.0))
-            thin_runs(low, mine, "seconds", "gain", **method_style(method))
-            mean = mine.groupby("iteration")[["seconds", "gain"]].mean()
+            subset = where(table, name=name, method=method)
+            thin_runs(top, subset, "seconds", "auc", **method_style(method, alpha=0.8, linewidth=1.0))
+            thin_runs(low, subset, "seconds", "gain", **method_style(method))
+            mean = subset.groupby("iteration")[["seconds", "gain"]].mean()
             low.plot(mean["seconds"], mean["gain"], **method_style(method, marker=""))
         top.set(title=SET_NAMES.get(name, name))
         low.set(xlabel="seconds of training")
@@ -142,9 +140,8 @@ def auc_over_time(table):
 def auc_over_iterations(table, column, label, base):
     """Mean AUC of SA against iterations, a line for each value of `column` (figures 3 and 4).
 
-    Left what single draws (thin) and their means gain on equal kernel weights, right the differences from
-    `base`, draw by draw, with the interval of their mean. `table` has the columns seed, iteration (0 is equal
-    weights), auc, and `column`; `label` has one place for its value.
+    Left what draws (thin) and their means gain on equal kernel weights, right the differences from `base`,
+    draw by draw; `label` has one place for the value.
     """
     fig, ((left, right),) = panels(2, size=(8.0, 3.7))
     fig.get_layout_engine().set(wspace=0.05)
@@ -154,10 +151,10 @@ def auc_over_iterations(table, column, label, base):
         v: where(table, **{column: v}).pivot(index="seed", columns="iteration", values="auc") for v in values
     }
     for value, shade, marker in zip(values, shades, "os^D", strict=False):
-        mine = where(table, **{column: value})
+        subset = where(table, **{column: value})
         style = {"color": to_hex(shade), "marker": marker, "markersize": 4, "label": label.format(value)}
-        thin_runs(left, mine, "iteration", "gain", color=style["color"])
-        mean = mine.groupby("iteration")["gain"].mean()
+        thin_runs(left, subset, "iteration", "gain", color=style["color"])
+        mean = subset.groupby("iteration")["gain"].mean()
         left.plot(mean.index, mean, **style)
         if value != base:
             differences = grids[value] - grids[base]
@@ -179,35 +176,34 @@ def cost_against_classes(table, powers):
     """SVMs until a fixed relative gap, against the classes, a panel for each set.
 
     Small: runs, large: their geometric means, lines: the mean power of all draws; hollow: how often Sum
-    combines kernels (SA does for every SVM). `table` has the columns name, method, n_classes, seed, n_solved,
-    n_iter, reached; `powers` are those of `experiments.multilabel.powers`.
+    combines kernels (SA does for every SVM).
     """
     names = distinct(table["name"])
     fig, axes = panels(len(names), size=(4.2 * len(names), 4.0), sharey=True)
     for ax, name in zip(axes[0], names, strict=True):
         for k, method in enumerate(distinct(table["method"])):
-            mine, fit = where(table, name=name, method=method), where(powers, name=name, method=method)
-            if mine.empty:
+            subset, fit = where(table, name=name, method=method), where(powers, name=name, method=method)
+            if subset.empty:
                 continue
-            mine = mine.assign(at=mine["n_classes"] * 1.05 ** (k - 1))  # beside each other
+            subset = subset.assign(at=subset["n_classes"] * 1.05 ** (k - 1))  # beside each other
             style = method_style(method, linestyle="")
             color, label = style["color"], style.pop("label")
             for reached, marker, size in ((True, ".", 4), (False, "x", 8)):
-                part = where(mine, reached=reached)
+                part = where(subset, reached=reached)
                 ax.plot(part["at"], part["n_solved"], ls="", marker=marker, ms=size, alpha=0.6, color=color)
-            means = geometric_means(mine, "n_solved")
+            means = geometric_means(subset, "n_solved")
             if len(fit):
-                m, exponent = np.array(sorted(set(mine["n_classes"])), dtype=float), fit["exponent"].mean()
+                m, exponent = np.array(sorted(set(subset["n_classes"])), dtype=float), fit["exponent"].mean()
                 ax.plot(m, np.exp(np.log(fit["factor"]).mean()) * m**exponent, color=color, linestyle=":")
                 label += f": $m^{{{exponent:.2f}}}$"
             ax.plot(means["at"], means["n_solved"], label=label, **style)
             if method == "MLMKLSA":
-                m = np.array(sorted(set(mine["n_classes"])), dtype=float)
+                m = np.array(sorted(set(subset["n_classes"])), dtype=float)
                 shape = np.cbrt(m) * np.sqrt(np.log(m))
-                said = {"color": "0.6", "label": "paper, SA: $m^{1/3} \\sqrt{\\ln m}$"}
-                ax.plot(m, means["n_solved"].iloc[0] * shape / shape[0], linewidth=4, zorder=0, **said)
+                look = {"color": "0.6", "label": "paper, SA: $m^{1/3} \\sqrt{\\ln m}$"}
+                ax.plot(m, means["n_solved"].iloc[0] * shape / shape[0], linewidth=4, zorder=0, **look)
             if method == "MLMKLSum":
-                means = geometric_means(mine, "n_iter")
+                means = geometric_means(subset, "n_iter")
                 hollow = {**style, "markerfacecolor": "white", "label": "Sum's combinations of kernels"}
                 ax.plot(means["at"], means["n_iter"], **hollow)
         if not where(table, name=name)["reached"].all():
@@ -234,9 +230,9 @@ def gap_over_iterations(table, fits):
     fig, ((ax,),) = panels(1, size=(5.4, 3.8))
     for method in distinct(table["method"]):
         label = f"{method_style(method)['label']}: exponent {fits[method]:.2f}"
-        mine = where(table, method=method)
-        thin_runs(ax, mine, "n_iter", "gap", **method_style(method))
-        grid = curve(ax, mine, "n_iter", "gap", method, geometric=True, label=label)
+        subset = where(table, method=method)
+        thin_runs(ax, subset, "n_iter", "gap", **method_style(method))
+        grid = curve(ax, subset, "n_iter", "gap", method, geometric=True, label=label)
     T = np.array(grid.columns, dtype=float)
     ax.plot(T, table["gap"].max() * (T / T[0]) ** -0.5, color="0.4", linestyle=":", label="exponent -0.5")
     log_axis(ax.xaxis, plain=True)
@@ -248,11 +244,7 @@ def gap_over_iterations(table, fits):
 
 
 def weights_and_classes(axes, path, classes, groups, names):
-    """Kernel weights over the iterations of one run of ML-MKL-SA, and how often it drew each class.
-
-    `path` has a column for each kernel and a row for each iteration, `classes` the columns class, weight,
-    draws; `names` are those of all classes that there are. On two axes, as `explore` has them.
-    """
+    """For a slider: kernel weights over one run of ML-MKL-SA, and how often it drew each class."""
     left, right = axes
     for kernel, look in zip(path.columns, _looks(groups), strict=True):
         left.plot(path.index, path[kernel], label=kernel, **look)
@@ -269,13 +261,10 @@ def weights_and_classes(axes, path, classes, groups, names):
     right.legend(handles=[drawn, weight], loc="upper right", fontsize=7)
 
 
-def keywords_and_things(images, told, share):
-    """Drawings with their keywords, beside the share of a keyword's things that have another one, too.
-
-    `images` are RGB pictures, `told` pairs of what each is and its keywords, `share` a square DataFrame.
-    """
+def keywords_and_things(images, named, share):
+    """Drawings with their keywords, beside the share of a keyword's things that have another one, too."""
     fig, axes = panels(6, 2, size=(8.2, 5.1), gridspec_kw={"width_ratios": [1.2] * 4 + [1.5] * 2})
-    for ax, picture, (name, keywords) in zip(axes[:, :4].flat, images, told, strict=True):
+    for ax, picture, (name, keywords) in zip(axes[:, :4].flat, images, named, strict=True):
         ax.imshow(picture)
         ax.set_title(name, fontsize=7)
         ax.set_xlabel(fill(", ".join(keywords), 15), fontsize=7.5)

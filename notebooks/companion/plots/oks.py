@@ -91,10 +91,7 @@ def _looks(cases):
 
 
 def mistake_bound(table):
-    """Theorem 3: expected mistakes of Algorithm 2 and the bound, against T; a panel per stream.
-
-    `table` has means over draws, of `experiments.oks.expectations`.
-    """
+    """Theorem 3: expected mistakes of Algorithm 2 and the bound, against T; a panel per stream."""
     kinds = _kinds(table)
     fig, axes = panels(len(kinds), size=(3.5 * len(kinds), 4.3), sharey=True)
     for ax, kind in zip(axes[0], kinds, strict=True):
@@ -128,8 +125,7 @@ def mistake_bound(table):
 def regret_bounds(table):
     """Theorem 1: expected loss of Algorithm 1 per visit, the bound, and the comparator, for three losses.
 
-    A row per loss, a panel per stream; one colour for each pair of delta and r, which sets the step. `table`
-    has means over draws, of `experiments.oks.expectations`.
+    One colour for each pair of delta and r, which sets the step.
     """
     kinds, losses = _kinds(table), distinct(table["loss"])
     size = (3.5 * len(kinds), 2.2 * len(losses) + 0.9)
@@ -160,10 +156,9 @@ def regret_bounds(table):
 
 
 def selection_quality(table):
-    r"""Corollary 2: excess loss passed with probability epsilon, and how often the best kernel is found.
+    """Corollary 2: excess loss passed with probability epsilon, and how often the best kernel is found.
 
-    Left the excess of the kernel drawn from q_T and of the largest in q_T per stream, against T; right the
-    shares of runs. `table` is that of `experiments.oks.quantiles`.
+    Left, per stream, the kernel drawn from q_T and the largest in q_T; right the shares of runs.
     """
     kinds = _kinds(table)
     fig, axes = panels(len(kinds) + 1, size=(3.5 * (len(kinds) + 1), 4.1))
@@ -215,8 +210,7 @@ def _page(ax, images, columns, rows, title):
 def kinds(quality, sides, errors, title):
     """Two labels' drawings, test accuracy by kind of features and kernel, and what two kernels mistake.
 
-    `quality` is that of `experiments.oks.every_kernel` for one pair; `sides` and `errors` map titles to
-    pictures, uint8 (n, height, width, 3).
+    `sides` and `errors` map titles to pictures.
     """
     fig = plt.figure(figsize=(9.6, 4.6), layout="constrained")
     layout = fig.add_gridspec(6, 3, width_ratios=(1.05, 1.0, 1.05))
@@ -250,9 +244,8 @@ def kinds(quality, sides, errors, title):
 def extremes(kernels, chosen):
     """Test accuracy of the five best and the five worst kernels of every pair (OKS figures 1 and 2).
 
-    A row for each pair: a dot for every kernel, best on top. `kernels` is that of
-    `experiments.oks.every_kernel`, with a column name; `chosen` (name, seed, method, accuracy, chance) what
-    methods reach, drawn as strokes (on the first split, as the dots), dotted what the larger class is.
+    A row for each pair: a dot for every kernel; strokes: what methods reach on the same split, dotted: the
+    larger class.
     """
     names = distinct(kernels["name"])
     fig, ((ax,),) = panels(1, size=(8.0, 0.42 * len(names) + 1.2))
@@ -292,14 +285,7 @@ def extremes(kernels, chosen):
 def probabilities(tables, quality, best=5):
     """Kernel probabilities of OKS over the visits, a panel for each table; at the end, against the accuracy.
 
-    Parameters
-    ----------
-    tables : dict of str to DataFrame
-        Title -> table of `experiments.oks.probabilities`.
-    quality : DataFrame
-        Columns kernel, kernel_name, accuracy of an SVM on each kernel.
-    best : int
-        Kernels that have a colour and a name, those with the largest probability at the end.
+    The `best` kernels, with the largest probability at the end, have a colour and a name.
     """
     sides = [1.25] * len(tables) + [1.0]
     fig, (axes,) = panels(len(sides), size=(8.0, 4.0), sharey=True, width_ratios=sides)
@@ -330,9 +316,7 @@ def probabilities(tables, quality, best=5):
 def selection_against_passes(table, musvm):
     """Accuracy of an SVM on the kernel that OKS and SOM choose, against passes; below, OKS minus SOM.
 
-    A column for each set of pairs: means over pairs, of means over seeds, and each pair's difference as a
-    thin line. `table` has the columns name, method, n_epochs, seed, accuracy; `musvm` the accuracy of MuSVM
-    for each name.
+    A column for each set of pairs, thin lines: pairs; `musvm` has the accuracy of MuSVM for each.
     """
     means = table.groupby(["name", "method", "n_epochs"], as_index=False)["accuracy"].mean()
     means["set"] = means["name"].str.split().str[0]
