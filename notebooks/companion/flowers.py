@@ -31,12 +31,12 @@ def word_histograms(described, train, *, n_words=None, random_state=0):
 
     `described` is what `describe` found, 170 kB per photograph.
     """
-    found = {}
+    histograms = {}
     for cue in WORD_CUES:
         words = BagOfWords(n_words or N_WORDS, random_state=random_state)
         words.fit([described[cue][i].descriptors for i in np.unique(train)])
-        found[cue] = count_words(words, described[cue])
-    return found
+        histograms[cue] = count_words(words, described[cue])
+    return histograms
 
 
 def flower_split(y, seed, n_train_per_class=None):
@@ -50,8 +50,8 @@ def flower_split(y, seed, n_train_per_class=None):
         raise ValueError(f"n_train_per_class must be from 1 to {most}, got {n_train}.")
     rng = np.random.default_rng([seed, 5])
     rows = [rng.permutation(np.flatnonzero(y == c)) for c in np.unique(y)]
-    train = np.concatenate([some[N_TEST : N_TEST + n_train] for some in rows])
-    return rng.permutation(train), np.sort(np.concatenate([some[:N_TEST] for some in rows]))
+    train = np.concatenate([of_class[N_TEST : N_TEST + n_train] for of_class in rows])
+    return rng.permutation(train), np.sort(np.concatenate([of_class[:N_TEST] for of_class in rows]))
 
 
 def distance_kernels(cues, n_train, n_kernels=None, widths=WIDTHS):

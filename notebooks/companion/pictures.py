@@ -68,10 +68,10 @@ def objects(n=N_OBJECTS):
 @cache
 def categories(n=N_CATEGORIES, least=1):
     """Names of the subgroups with the most families -> things of so many drawings, one of each family."""
-    found = emoji().unlike(things(least))
-    names, sizes = np.unique(emoji().subgroup[found], return_counts=True)
+    chosen = emoji().unlike(things(least))
+    names, sizes = np.unique(emoji().subgroup[chosen], return_counts=True)
     most = np.sort(names[np.argsort(-sizes, kind="stable")[:n]]).tolist()
-    return {name: found[emoji().subgroup[found] == name] for name in most}
+    return {name: chosen[emoji().subgroup[chosen] == name] for name in most}
 
 
 def seen(rows, n_views, seed):
@@ -92,14 +92,14 @@ def _described(rows, cues, n_views, n_jobs):
     words = {name: kept(_vocabulary, cue, n_jobs=n_jobs) for name, cue in vocabularies.items()}
     data = image_cues(seen(rows, n_views, SEED), cues, vocabulary=words, n_jobs=n_jobs)
     y, names = np.repeat(emoji().thing[rows], n_views), emoji().names.tolist()
-    told = f"{emoji().description.removesuffix('.')}, before plain colours."
-    return CueData(data.X, y, data.cues, None, None, data.feature_names, names, told, emoji().provenance)
+    text = f"{emoji().description.removesuffix('.')}, before plain colours."
+    return CueData(data.X, y, data.cues, None, None, data.feature_names, names, text, emoji().provenance)
 
 
 def _vocabulary(cue, n_jobs):
     """Words learnt from the drawings of `word_things`, as a cue describes these."""
-    found = describe(seen(drawings_of(word_things()), 1, SEED), [cue], step=STEP, n_jobs=n_jobs)[cue]
-    return BagOfWords(N_WORDS, step=STEP).fit([one.descriptors for one in found])
+    words = describe(seen(drawings_of(word_things()), 1, SEED), [cue], step=STEP, n_jobs=n_jobs)[cue]
+    return BagOfWords(N_WORDS, step=STEP).fit([picture.descriptors for picture in words])
 
 
 def kept(function, *args, **named):
@@ -111,11 +111,11 @@ def kept(function, *args, **named):
     place = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "cues" / _sources()
     memory = Memory(place, mmap_mode="c", verbose=0)
     ignored = [name for name in named if name == "n_jobs"]
-    found = memory.cache(function, ignore=ignored)(*args, **named)
-    if hasattr(found, "_fields"):
-        mapped = {k: v for k, v in found._asdict().items() if isinstance(v, np.memmap)}
-        found = found._replace(**{k: v.view(np.ndarray) for k, v in mapped.items()})
-    return found
+    result = memory.cache(function, ignore=ignored)(*args, **named)
+    if hasattr(result, "_fields"):
+        mapped = {k: v for k, v in result._asdict().items() if isinstance(v, np.memmap)}
+        result = result._replace(**{k: v.view(np.ndarray) for k, v in mapped.items()})
+    return result
 
 
 @cache

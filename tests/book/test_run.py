@@ -83,7 +83,7 @@ def environment(**more):
 
 
 def execute(root, *arguments, **env):
-    quiet = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
+    quiet = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL, "cwd": PACKAGE_ROOT}
     return subprocess.run(command(root, *arguments), env=environment(**env), **quiet)
 
 
@@ -336,6 +336,7 @@ def test_killed_run_leaves_nothing_half_done_and_goes_on(tmp_path, ending):
     process = subprocess.Popen(
         command(tmp_path),
         env=environment(),
+        cwd=PACKAGE_ROOT,
         **pipes,
         text=True,
         start_new_session=True,

@@ -419,16 +419,16 @@ class FigureStore:
         beside = {} if isinstance(df, pd.DataFrame) else {key: df[key] for key in df if key}
         table = (df[""] if beside else df).copy()
         if paper is not None:
-            theirs = paper if isinstance(paper, pd.DataFrame) else pd.DataFrame(paper, index=table.index)
-            if theirs.index.name is not None and theirs.index.name == table.index.name:
-                theirs = theirs.reindex(table.index)
-            if len(theirs) != len(table):
+            printed = paper if isinstance(paper, pd.DataFrame) else pd.DataFrame(paper, index=table.index)
+            if printed.index.name is not None and printed.index.name == table.index.name:
+                printed = printed.reindex(table.index)
+            if len(printed) != len(table):
                 raise ValueError(
-                    f"paper must have one value for each of the {len(table)} rows of df, got {len(theirs)}"
+                    f"paper must have one value for each of the {len(table)} rows of df, got {len(printed)}"
                 )
-            for column in theirs.columns:
+            for column in printed.columns:
                 at = list(table.columns).index(column) + 1 if column in table.columns else len(table.columns)
-                table.insert(at, f"paper: {column}", theirs[column].to_numpy())
+                table.insert(at, f"paper: {column}", printed[column].to_numpy())
         if table.index.name is not None:
             table = table.reset_index()
         data = f"Data: {_data_line(records)}; the paper's: {row['papers_data']}. Profile {self.profile}."

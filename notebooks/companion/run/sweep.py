@@ -282,16 +282,16 @@ class Sweep:
         keys = [json.dumps(same | {"point": point}, sort_keys=True, default=_plain) for point in points]
         files = {key: self.directory / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.pkl" for key in keys}
         clean_temporaries(self.directory)
-        found = {key: load(file, key) for key, file in files.items()}
-        todo = {key: point for key, point in zip(keys, points, strict=True) if found[key] is None}
-        self.n_computed_, self.n_cached_ = len(todo), sum(found[key] is not None for key in keys)
+        results = {key: load(file, key) for key, file in files.items()}
+        todo = {key: point for key, point in zip(keys, points, strict=True) if results[key] is None}
+        self.n_computed_, self.n_cached_ = len(todo), sum(results[key] is not None for key in keys)
         with self._bar(len(todo)) as bar:
             for key, result, seconds in self._compute(function, todo, common):
                 keep(files[key], key, result, seconds)
-                found[key] = pickle.loads(result), seconds
+                results[key] = pickle.loads(result), seconds
                 bar.update(1)
         # equal points are computed once, and each gets a result of its own
-        taken = [found.pop(key, None) or load(files[key], key) for key in keys]
+        taken = [results.pop(key, None) or load(files[key], key) for key in keys]
         self.seconds_ = [seconds for _, seconds in taken]
         return [result for result, _ in taken]
 
