@@ -74,7 +74,7 @@ def environment(python, platform="linux"):
     }
 
 
-@pytest.mark.parametrize("python, platform", itertools.product(PYTHONS, ("linux", "darwin")))
+@pytest.mark.parametrize("python, platform", [*itertools.product(PYTHONS, ("linux", "darwin"))])
 def test_lock_gives_one_version_of_all_that_is_wanted(lock, wanted, python, platform):
     chosen = {}
     for line in lock:
