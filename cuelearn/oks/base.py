@@ -13,7 +13,14 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core import docs
-from cuelearn.core.checks import as_generator, classes_of_stream, labels_of, labels_within, warn_if_sorted
+from cuelearn.core.checks import (
+    as_generator,
+    classes_and_labels,
+    classes_of_stream,
+    labels_of,
+    labels_within,
+    warn_if_sorted,
+)
 from cuelearn.core.estimator import SEQUENCE, Number, ScoreClassifier, parameters, validated
 from cuelearn.core.progress import History, progress
 from cuelearn.core.samples import given_kernels, new_samples, training_samples
@@ -23,6 +30,7 @@ from cuelearn.kernels.specifications import check_kernels
 from cuelearn.kernels.stack import training_bank
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.displays import kernel_summary
+from cuelearn.mkl.svm import targets_of
 from cuelearn.oks.predictors import Predictors, Samples, Weights, outputs, set_probabilities
 from cuelearn.oks.sources import Columns, Given, bank_of, has_functions
 
@@ -31,10 +39,10 @@ __all__ = [
     "OnlineKernels",
     "Result",
     "StreamingKernels",
-    "check_two_classes",
     "documented",
     "held_back",
     "of_learners",
+    "refuse_many_classes",
     "signs_of",
 ]
 
@@ -310,25 +318,19 @@ class Learner:
         self.predictors = Predictors(state["support"], state["coef"], state["count"])
 
 
-def check_two_classes(estimator, y):
-    """Classes of y, and an error where a binary method gets more than two without one_vs_rest."""
-    classes = np.unique(y)
-    name = type(estimator).__name__
-    if classes.size < 2:
-        raise ValueError(f"y must hold at least 2 classes, got 1 class: {classes[:1].tolist()[0]!r}")
+def refuse_many_classes(estimator, classes):
+    """An error where a binary method gets more than two classes without one_vs_rest."""
     if classes.size > 2 and not estimator.one_vs_rest:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: "
-            f"y must hold 2 classes for {name}, got {classes.size}; one_vs_rest=True trains one problem per "
-            "class"
+            f"y must hold 2 classes for {type(estimator).__name__}, got {classes.size}; one_vs_rest=True "
+            "trains one problem per class"
         )
-    return classes
 
 
 def signs_of(labels, n_classes):
-    """Targets -1 and 1 of the binary problems: one for two classes, else each class against the rest."""
-    positive = [1] if n_classes == 2 else range(n_classes)
-    return [np.where(labels == c, 1.0, -1.0) for c in positive]
+    """Targets -1 and 1 of the binary problems, see `targets_of`."""
+    return [np.where(target, 1.0, -1.0) for target in targets_of(labels, n_classes)]
 
 
 def held_back(labels, share, rng, sample_weight=None):
@@ -435,8 +437,8 @@ class OnlineKernels(ScoreClassifier):
         """
         X, y = self._checked(X, y, reset=True)
         rng = as_generator(self.random_state)
-        classes = check_two_classes(self, y)
-        labels = np.searchsorted(classes, y)
+        classes, labels = classes_and_labels(y)
+        refuse_many_classes(self, classes)
         sample_weights = visit_weights(sample_weight, y.size)
         warn_if_sorted(self, labels)
         source, samples = bank_of(self, X)
@@ -447,20 +449,14 @@ class OnlineKernels(ScoreClassifier):
         self._held, self._numbers = samples, np.arange(y.size)
         name, total = type(self).__name__, n_visits * len(targets)
         with progress(name=name, total=total, unit="sample", verbose=self.verbose) as bar:
-
-            def watch(learner, step):
-                self.history_, self.probability_history_ = learner.history.frame(), np.array(learner.trail)
-                return self.callback(self, step)
-
-            looked_at = self.callback is not None
-            results = Parallel(n_jobs=1 if looked_at else self.n_jobs, prefer="threads")(
-                delayed(self._run)(learner, samples, signs, sample_weights, watch if looked_at else None, bar)
+            results = Parallel(n_jobs=self.n_jobs if self.callback is None else 1, prefer="threads")(
+                delayed(self._run)(learner, samples, signs, sample_weights, bar)
                 for learner, signs in zip(self._learners, targets, strict=True)
             )
-        if not source.width:  # matrices
-            self._held = NOTHING
-        else:
+        if source.width:
             self._keep(samples)
+        else:  # matrices
+            self._held = NOTHING
         self.history_, self.probability_history_ = results[0].history, results[0].probability_history
         if len(targets) > 1:
             tables = [r.history.assign(target=c) for c, r in zip(classes, results, strict=True)]
@@ -469,9 +465,15 @@ class OnlineKernels(ScoreClassifier):
         self.n_iter_ = self.n_epochs
         return self
 
-    def _run(self, learner, samples, targets, sample_weights, watch, bar):
+    def _run(self, learner, samples, targets, sample_weights, bar, rows=None):
+        """A pass over all samples, or over `rows` of them."""
+        watch = None if self.callback is None else self._watch
         options = {"shuffle": self.shuffle, "watch": watch, "bar": bar, "sample_weights": sample_weights}
-        return learner.run(samples, targets, self.n_epochs, **options)
+        return learner.run(samples, targets, self.n_epochs, rows=rows, **options)
+
+    def _watch(self, learner, step):
+        self.history_, self.probability_history_ = learner.history.frame(), np.array(learner.trail)
+        return self.callback(self, step)
 
     def _begin(self, rng, n_rounds):
         n_problems = 1 if self.classes_.size == 2 else self.classes_.size
@@ -628,7 +630,7 @@ class StreamingKernels(OnlineKernels):
         if has_functions(check_kernels(self.kernels or DEFAULT)):
             raise ValueError("kernels must be those of cuelearn.kernels for partial_fit, got a function")
         known, first = classes_of_stream(self, classes)
-        check_two_classes(self, known)
+        refuse_many_classes(self, known)
         X, y = self._checked(X, y, reset=first)
         labels = labels_within(y, known)
         sample_weights = visit_weights(sample_weight, y.size, stream=True)

@@ -26,7 +26,7 @@ from cuelearn.kernels.specifications import as_frame
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.single import kernel_alone
 from cuelearn.mkl.svm import fit_svc, problem_weights
-from cuelearn.oks.base import TEXTS, OnlineKernels, check_two_classes, held_back, signs_of
+from cuelearn.oks.base import TEXTS, OnlineKernels, held_back, refuse_many_classes, signs_of
 from cuelearn.warn import warn_user
 
 __all__ = ["AlignmentSVM", "C_GRID", "MuSVM", "SelectedSVM", "alignment", "select_then_fit"]
@@ -240,7 +240,7 @@ class OneKernelSVM(KernelClassifier):
         rng, begun, spent = as_generator(self.random_state), time.perf_counter(), Counter()
         with timed(spent, "kernels"):
             labels, weights = self._start(X, y, sample_weight)
-            check_two_classes(self, self.classes_[labels])
+            refuse_many_classes(self, self.classes_)
         if not self._is_precomputed() and self.bank_.resident:
             spent["values"] = self.bank_.n_kernels * self._matrix()
         with one_warning(self.bank_.indefinite):
@@ -377,15 +377,13 @@ class MuSVM(OneKernelSVM):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.datasets import load_iris
     >>> from cuelearn.oks import MuSVM
-    >>> from sklearn.preprocessing import scale
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = scale(X)  # columns of different units
-    >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
-    >>> model = MuSVM(cues, C=(1.0, 100.0), random_state=0).fit(X, y)
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> model = MuSVM(cues, C=(1.0, 100.0), random_state=0).fit(X, y == 2)
     >>> model.best_kernel_, model.validation_accuracy_.shape
-    ('mean', (2, 2))
+    ('petal', (2, 2))
     """
 
     def _choose(self, problems, score, sample_weight, spent):
@@ -431,15 +429,13 @@ class AlignmentSVM(OneKernelSVM):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.datasets import load_iris
     >>> from cuelearn.oks import AlignmentSVM
-    >>> from sklearn.preprocessing import scale
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = scale(X)  # columns of different units
-    >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
-    >>> model = AlignmentSVM(cues, C=(1.0, 100.0), random_state=0).fit(X, y)
-    >>> model.best_kernel_, bool(model.alignment_[0] > model.alignment_[1])
-    ('mean', True)
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> model = AlignmentSVM(cues, C=(1.0, 100.0), random_state=0).fit(X, y == 2)
+    >>> model.best_kernel_, bool(model.alignment_[1] > model.alignment_[0])
+    ('petal', True)
     """
 
     _parameter_constraints = {"centered": ["boolean"]}
@@ -481,13 +477,11 @@ class SelectedSVM(OneKernelSVM):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.datasets import load_iris
     >>> from cuelearn.oks import OKS, SelectedSVM
-    >>> from sklearn.preprocessing import scale
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = scale(X)  # columns of different units
-    >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
-    >>> model = SelectedSVM(OKS(cues, random_state=0), C=100.0, random_state=0).fit(X, y)
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> model = SelectedSVM(OKS(cues, random_state=0), C=100.0, random_state=0).fit(X, y == 2)
     >>> model.best_kernel_ == model.selector_.best_kernel_
     True
     """
@@ -607,16 +601,12 @@ def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=No
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from cuelearn.kernels import RBF
+    >>> from sklearn.datasets import load_iris
     >>> from cuelearn.oks import OKS, select_then_fit
-    >>> from sklearn.preprocessing import scale
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = scale(X)  # columns of different units
-    >>> columns = {"mean": slice(0, 10), "error": slice(10, 20), "worst": slice(20, 30)}
-    >>> cues = [(name, RBF(), part) for name, part in columns.items()]
-    >>> model = select_then_fit(OKS(cues, random_state=0), X, y, random_state=0)
-    >>> bool(model.score(X, y) > 0.85)
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> model = select_then_fit(OKS(cues, random_state=0), X, y == 2, random_state=0)
+    >>> bool(model.score(X, y == 2) > 0.9)
     True
     """
     model = SelectedSVM(selector, C=C, validation=validation, random_state=random_state)

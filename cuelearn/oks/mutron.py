@@ -67,15 +67,13 @@ class MuTron(OnlineKernels):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.datasets import load_iris
     >>> from cuelearn.oks import MuTron
-    >>> from sklearn.preprocessing import scale
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = scale(X)  # columns of different units
-    >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
-    >>> model = MuTron(cues, random_state=0).fit(X, y)
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> model = MuTron(cues, shuffle=True, random_state=0).fit(X, y == 2)
     >>> model.best_kernel_, model.validation_accuracy_.shape
-    ('mean', (2,))
+    ('petal', (2,))
     """
 
     validation: float = 0.1
@@ -86,12 +84,11 @@ class MuTron(OnlineKernels):
     def _learner(self, kernels, rng, n_rounds):
         return Judged(kernels, rng, n_jobs=self.n_jobs if self.classes_.size == 2 else None)
 
-    def _run(self, learner, samples, targets, sample_weights, watch, bar):
+    def _run(self, learner, samples, targets, sample_weights, bar):
         train, test = held_back(targets, self.validation, learner.rng, sample_weights)
         stack = samples.stack[:, test] if not self._source.width else samples.stack
         tested = Samples(samples.data[test], samples.scale[test], stack)
-        options = {"rows": train, "shuffle": self.shuffle, "watch": watch, "bar": bar}
-        result = learner.run(samples, targets, self.n_epochs, sample_weights=sample_weights, **options)
+        result = super()._run(learner, samples, targets, sample_weights, bar, train)
         right = np.where(learner.outputs(tested, samples) > 0.0, 1.0, -1.0) == targets[test][:, None]
         learner.accuracy = np.average(right, axis=0, weights=sample_weights[test])
         return result

@@ -62,16 +62,12 @@ class OKS(SamplingKernels):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from cuelearn.kernels import RBF
+    >>> from sklearn.datasets import load_iris
     >>> from cuelearn.oks import OKS
-    >>> from sklearn.preprocessing import scale
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = scale(X)  # columns of different units
-    >>> columns = {"mean": slice(0, 10), "error": slice(10, 20), "worst": slice(20, 30)}
-    >>> cues = [(name, RBF(), part) for name, part in columns.items()]
-    >>> OKS(cues, n_epochs=5, random_state=0).fit(X, y).best_kernel_ in ("mean", "worst")
-    True
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> OKS(cues, n_epochs=5, random_state=0).fit(X, y == 2).best_kernel_
+    'petal'
     """
 
     delta: object = (0.5, 0.2)

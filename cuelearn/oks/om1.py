@@ -108,14 +108,12 @@ class OM1(StreamingKernels):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.datasets import load_iris
     >>> from cuelearn.oks import OM1
-    >>> from sklearn.preprocessing import scale
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = scale(X)  # columns of different units
-    >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
-    >>> model = OM1(cues, random_state=0).fit(X, y)
-    >>> bool(model.score(X, y) > 0.8)
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> model = OM1(cues, shuffle=True, random_state=0).fit(X, y == 2)
+    >>> bool(model.score(X, y == 2) > 0.9)
     True
     """
 

@@ -92,14 +92,11 @@ class OKSRegret(SamplingKernels):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from cuelearn.kernels import RBF
+    >>> from sklearn.datasets import load_iris
     >>> from cuelearn.oks import OKSRegret
-    >>> from sklearn.preprocessing import scale
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = scale(X)  # columns of different units
-    >>> cues = [("mean", RBF(), slice(0, 10)), ("error", RBF(), slice(10, 20))]
-    >>> model = OKSRegret(cues, loss="logistic", random_state=0).fit(X, y)
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> model = OKSRegret(cues, loss="logistic", random_state=0).fit(X, y == 2)
     >>> float(model.kernel_probabilities_.sum().round(6))
     1.0
     """

@@ -57,15 +57,12 @@ class SOM(SamplingKernels):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.datasets import load_iris
     >>> from cuelearn.oks import SOM
-    >>> from sklearn.preprocessing import scale
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = scale(X)  # columns of different units
-    >>> cues = [("mean", "rbf", slice(0, 10)), ("error", "rbf", slice(10, 20))]
-    >>> model = SOM(cues, n_epochs=5, random_state=0).fit(X, y)
-    >>> model.best_kernel_
-    'mean'
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> SOM(cues, n_epochs=5, random_state=0).fit(X, y == 2).best_kernel_
+    'petal'
     """
 
     beta: float = 0.8

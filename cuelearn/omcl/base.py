@@ -270,6 +270,13 @@ class OnlineClassifier(ScoreClassifier):
         return X, labels, weights
 
     def _check_samples(self, X, y, first):
+        given = as_frame(X)
+        X, y = self._check_arrays(given, y, first)
+        if first:
+            self._columns = self._find_columns(given, X)
+        return X, y
+
+    def _check_arrays(self, X, y, first):
         """X and y as arrays: floating point, finite, of matching lengths."""
         if not self._is_precomputed():
             options = {"dtype": FLOATS, "reset": first, "order": "C"}
@@ -297,12 +304,21 @@ class OnlineClassifier(ScoreClassifier):
         """{name: how} of kernels that are not positive semidefinite on a batch to come."""
         return indefinite_batch(X, self.n_seen_) if self._is_precomputed() else {}
 
-    def _used(self, first):
-        """(name, learner, columns) of all cues, as given or as found at the start; None for all columns."""
+    def _triples(self):
+        """(name, learner or kernel, columns) of all cues; None for all columns."""
         return None
+
+    def _used(self, first):
+        """Triples with columns as given or, after the start, by number."""
+        triples = self._triples()
+        if triples is None or first:
+            return triples
+        return [(name, part, c) for (name, part, _), c in zip(triples, self._columns, strict=True)]
 
     def _find_columns(self, given, X):
         """Column numbers of each cue; callables see what was given where it is a data frame."""
+        if self._triples() is None:
+            return None
         places = feature_places(getattr(self, "feature_names_in_", None))
         seen = given if is_frame(given) else X
         return [resolve_columns(name, c, seen, X.shape[1], places) for name, _, c in self._triples()]

@@ -8,7 +8,6 @@ from sklearn.base import clone
 from cuelearn.core.estimator import StrOptions, parameters
 from cuelearn.kernels import RBF
 from cuelearn.kernels.growing import SupportSet
-from cuelearn.kernels.specifications import as_frame
 from cuelearn.omcl.base import CueLearner, OnlineClassifier, documented
 from cuelearn.omcl.omcl import MultiCueClassifier
 from cuelearn.omcl.perceptron import KernelLearner
@@ -149,22 +148,12 @@ class Flat(OnlineClassifier):
             learner._support = support
         self.learner_ = learner
 
-    def _check_samples(self, X, y, first):
-        given = as_frame(X)
-        X, y = super()._check_samples(given, y, first)
-        if first:
-            listed = self.cues is not None and not self._is_precomputed()
-            self._columns = self._find_columns(given, X) if listed else None
-        return X, y
-
-    def _used(self, first):
-        if self.cues is None:
-            return None
-        triples = self._triples()
-        pairs = zip(triples, [c for _, _, c in triples] if first else self._columns, strict=True)
-        return [(name, kernel, columns) for (name, kernel, _), columns in pairs]
+    def _find_columns(self, given, X):
+        return None if self._is_precomputed() else super()._find_columns(given, X)
 
     def _triples(self):
+        if self.cues is None:
+            return None
         triples = self.cues if isinstance(self.cues, list) else []
         if not triples or not all(isinstance(cue, tuple) and len(cue) == 3 for cue in triples):
             raise ValueError(

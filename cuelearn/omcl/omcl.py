@@ -21,7 +21,6 @@ from sklearn.utils.metaestimators import _BaseComposition
 from cuelearn.core.estimator import HasMethods, parameters
 from cuelearn.kernels import RBF
 from cuelearn.kernels.growing import resolve_kernel
-from cuelearn.kernels.specifications import as_frame
 from cuelearn.omcl.base import CueLearner, OnlineClassifier, documented
 from cuelearn.omcl.passive_aggressive import LinearLearner, PassiveAggressive
 from cuelearn.omcl.perceptron import KernelLearner
@@ -183,23 +182,9 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
             raise ValueError("cues: either all learners or none may have kernel='precomputed'")
         return super()._check_precomputed(X)
 
-    def _check_samples(self, X, y, first):
-        given = as_frame(X)
-        X, y = super()._check_samples(given, y, first)
-        if first:
-            self._check_cues()
-            self._columns = self._find_columns(given, X)
-        return X, y
-
-    def _used(self, first):
-        triples = self._triples()
-        if first:
-            return triples
-        pairs = zip(triples, self._columns, strict=True)
-        return [(name, learner, columns) for (name, learner, _), columns in pairs]
-
     def _find_columns(self, given, X):
         """Of precomputed kernels the number of the kernel."""
+        self._check_cues()
         if self._is_precomputed():
             kernels = [columns for _, _, columns in self._triples()]
             if not all(isinstance(k, (int, np.integer)) and 0 <= k < X.shape[0] for k in kernels):
