@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-# ------------------------------------------------------------------ data and kernels
+# ------------------------------------------------------------------ data
 
 
 def make_data(n, d=6, seed=0, *, noise=0.1, zeros=0.0, spread=0.25):
@@ -37,51 +37,6 @@ def make_stack(n, n_kernels, seed=0, *, noise=0.2):
         Z = rng.normal(size=(n, 4)) * (0.3 + j) + np.outer(2 * sides - 1, np.ones(4)) / (1.0 + j)
         K[j] = np.exp(-((Z[:, None] - Z[None]) ** 2).sum(axis=2) / (4.0 + 8.0 * j))
     return K, y
-
-
-def distances(metric, X, Z):
-    difference = X[:, None, :] - Z[None, :, :]
-    if metric == "sqeuclidean":
-        return (difference**2).sum(axis=2)
-    if metric == "euclidean":
-        return np.sqrt((difference**2).sum(axis=2))
-    if metric == "cityblock":
-        return np.abs(difference).sum(axis=2)
-    below = X[:, None, :] + Z[None, :, :]
-    return np.divide(difference**2, below, out=np.zeros_like(difference), where=below > 0.0).sum(axis=2)
-
-
-def plain_kernel(name, X, Z, train, *, scale="mean", factor=1.0, degree=2, coef0=1.0, normalize=True):
-    """Kernel of all pairs of two sets by its formula.
-
-    `name` is "linear", "poly" or a metric; "mean" is the mean distance over all pairs of different training
-    samples, "dim" the number of columns. Linear and polynomial kernels are divided by the roots of k(x, x) if
-    `normalize`; 0 where one is 0.
-    """
-    if name in ("linear", "poly"):
-        values, own_x, own_z = X @ Z.T, (X**2).sum(axis=1), (Z**2).sum(axis=1)
-        if name == "poly":
-            divisor = X.shape[1] if scale == "dim" else scale
-            values, own_x, own_z = ((v / divisor + coef0) ** degree for v in (values, own_x, own_z))
-        if not normalize:
-            return values
-        size = np.sqrt(np.outer(own_x, own_z))
-        return np.divide(values, size, out=np.zeros_like(values), where=size > 0.0)
-    if scale == "mean":
-        n = len(train)
-        scale = factor * distances(name, train, train).sum() / (n * (n - 1))
-    return np.exp(-distances(name, X, Z) / scale)
-
-
-def plain_stack(recipes, X, train, normalize=True):
-    """Kernels of X with the training samples, shape (n_kernels, n, n_train); recipes are (name, options,
-    columns)."""
-    return np.stack(
-        [
-            plain_kernel(name, X[:, c], train[:, c], train[:, c], normalize=normalize, **options)
-            for name, options, c in recipes
-        ]
-    )
 
 
 # ------------------------------------------------------------------ what the algorithms share

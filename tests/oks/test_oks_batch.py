@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oks_problems import CUES, RECIPES
-from oks_twins import make_data, make_stack, plain_alignment, plain_stack
+from oks_twins import make_data, make_stack, plain_alignment
+from plain_kernels import plain_stack
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning

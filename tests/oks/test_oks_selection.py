@@ -10,17 +10,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oks_engine import State
 from oks_problems import CUES, assert_same, frozen, signs
-from oks_twins import (
-    automatic_eta,
-    distances,
-    first_above,
-    make_data,
-    make_stack,
-    perceptron,
-    plain_kernel,
-    plan,
-    run_selection,
-)
+from oks_twins import automatic_eta, first_above, make_data, make_stack, perceptron, plan, run_selection
+from plain_kernels import distances, plain_kernel
 from scipy.special import softmax
 from scipy.stats import binom
 from sklearn.datasets import load_digits, load_iris
@@ -261,7 +252,7 @@ def test_the_step_changes_no_sign():
 def test_one_kernel_is_the_perceptron(delta):
     """There is nothing to choose, and no parameter matters."""
     X, y = make_data(150, seed=2)
-    K, rng = plain_kernel("sqeuclidean", X, X, X, scale=0.5), np.random.default_rng(6)
+    K, rng = plain_kernel("sqeuclidean", X, X, scale=0.5), np.random.default_rng(6)
     rng.random(150)  # the draws of the first epoch, from among one kernel
     twin = perceptron(K, signs(y), np.concatenate([np.arange(150), rng.permutation(150)]))
     one = [("one", RBF(scale=0.5), slice(None))]

@@ -14,12 +14,12 @@ from oks_twins import (
     normalized,
     outputs,
     perceptron,
-    plain_stack,
     plan,
     run_om1,
     run_selection,
     vote,
 )
+from plain_kernels import plain_stack
 from sklearn.model_selection import train_test_split
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly

@@ -7,7 +7,7 @@ comes from the package. Labels are 0 .. M-1.
 
 import numpy as np
 
-# ------------------------------------------------------------------ streams and kernels
+# ------------------------------------------------------------------ streams
 
 
 def make_stream(n, d, n_classes, seed=0, *, noise=0.1, duplicates=0.1, zeros=0.0, spread=0.25):
@@ -25,38 +25,6 @@ def make_stream(n, d, n_classes, seed=0, *, noise=0.1, duplicates=0.1, zeros=0.0
         if rng.random() < zeros:
             X[t] = 0.0
     return X, labels
-
-
-def sq_distances(X, Z):
-    return ((X[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2)
-
-
-def chi2_distances(X, Z):
-    above = (X[:, None, :] - Z[None, :, :]) ** 2
-    below = X[:, None, :] + Z[None, :, :]
-    return np.divide(above, below, out=np.zeros_like(above), where=below > 0.0).sum(axis=2)
-
-
-def unit_diagonal(k, own_x, own_z):
-    """k(x,z) / sqrt(k(x,x) k(z,z)), 0 where either is 0."""
-    size = np.sqrt(np.outer(own_x, own_z))
-    return np.divide(k, size, out=np.zeros_like(k), where=size > 0.0)
-
-
-def plain_kernel(name, X, Z, *, scale=1.0, normalize=True, degree=2, coef0=1.0):
-    """Kernel matrix by its formula; scale is the papers' divisor."""
-    if name == "rbf":
-        return np.exp(-sq_distances(X, Z) / scale)
-    if name == "chi2":
-        return np.exp(-chi2_distances(X, Z) / scale)
-    if name == "euclidean":
-        return np.exp(-np.sqrt(sq_distances(X, Z)) / scale)
-    if name == "cityblock":
-        return np.exp(-np.abs(X[:, None, :] - Z[None, :, :]).sum(axis=2) / scale)
-    k, own_x, own_z = X @ Z.T, (X**2).sum(axis=1), (Z**2).sum(axis=1)
-    if name == "poly":
-        k, own_x, own_z = ((v / scale + coef0) ** degree for v in (k, own_x, own_z))
-    return unit_diagonal(k, own_x, own_z) if normalize else k
 
 
 def plain_rival(scores, label):

@@ -5,7 +5,8 @@ import functools
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from omcl_twins import TwinKernel, TwinLinear, TwinOMCL, make_stream, plain_kernel
+from omcl_twins import TwinKernel, TwinLinear, TwinOMCL, make_stream
+from plain_kernels import plain_kernel
 from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
@@ -29,7 +30,7 @@ CUES = {
     "rbf": (
         ProjectronPlusPlus(RBF(scale=1.0), eta=0.3),
         [0, 1, 2],
-        ("projectron++", "rbf", {"scale": 1.0}, 0.3),
+        ("projectron++", "sqeuclidean", {"scale": 1.0}, 0.3),
     ),
     "chi2": (Projectron(Chi2(scale=0.8), eta=0.4), slice(3, 6), ("projectron", "chi2", {"scale": 0.8}, 0.4)),
     "perceptron": (KernelPerceptron(Linear()), [6, 4], ("perceptron", "linear", {}, 0.0)),
@@ -232,7 +233,7 @@ def test_learners_of_scikit_learn_for_a_cue(name, n_classes):
             )(X[t : t + 1, :4])
             S[t] = np.nan_to_num(scores) if scores.ndim == 2 else [-scores[0] / 2, scores[0] / 2]
         learner.partial_fit(X[t : t + 1, :4], y[t : t + 1], classes=np.arange(n_classes))
-    twin = TwinKernel("projectron++", plain_kernel("rbf", X[:, 4:], X[:, 4:]), n_classes, 0.1).run(y)
+    twin = TwinKernel("projectron++", plain_kernel("sqeuclidean", X[:, 4:], X[:, 4:]), n_classes, 0.1).run(y)
     second = TwinLinear("pa", 2 * n_classes, n_classes, 1.0).run(np.concatenate([S, twin.scores], axis=1), y)
     assert_array_equal(model.online_errors_, second.mistakes)
     assert_allclose(model.weights_, second.A, atol=1e-9 * np.abs(second.A).max())

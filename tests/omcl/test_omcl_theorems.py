@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from omcl_twins import make_stream, plain_kernel
+from omcl_twins import make_stream
+from plain_kernels import plain_kernel
 
 from cuelearn.kernels import RBF, Linear
 from cuelearn.omcl import (
@@ -118,7 +119,7 @@ def test_bound_of_the_perceptron(seed, n_classes):
     """``M <= L + D + sqrt(D L)`` for any u with hinge losses of sum L on the mistakes and D = 2 ||u||^2
     (unit diagonal)."""
     X, y = stream(seed, n_classes)
-    K = plain_kernel("rbf", X, X, scale=0.5)
+    K = plain_kernel("sqeuclidean", X, X, scale=0.5)
     model = KernelPerceptron("precomputed", average=False).fit(K, y)
     rng = np.random.default_rng(seed)
     wrong = np.flatnonzero(model.online_errors_)
@@ -144,7 +145,7 @@ def test_support_is_spread_out(seed, eta, plus):
     cls = ProjectronPlusPlus if plus else Projectron
     model = cls(RBF(scale=0.05), eta=eta).fit(X, y)
     members = model.support_vectors_
-    K = plain_kernel("rbf", members, members, scale=0.05)
+    K = plain_kernel("sqeuclidean", members, members, scale=0.05)
     pivots = np.diag(np.linalg.cholesky(K)) ** 2  # squared distances from the span of the earlier members
     assert pivots.min() > 0.5 * eta**2 * (1.0 - 1e-6)
     gap = np.sqrt(-0.05 * np.log(1.0 - eta**2 / 4.0))
