@@ -5,7 +5,6 @@ A bag's candidates are a list of labelings, ``labeling[m][p]``; `bags` is the li
 of their priors or None. Nothing here comes from the package.
 """
 
-import itertools
 import math
 
 import numpy as np
@@ -24,21 +23,6 @@ def random_bags(rng, n_bags, n_labels, most=3, n_candidates=5):
         }
         bags.append(sorted(found))
     return bags
-
-
-def arrays(bags):
-    """As the package takes them."""
-    return [np.array(bag) for bag in bags]
-
-
-def matching_bag(words, allowed, null):
-    """All ways to give every region at most one word, no word twice, not all null."""
-    found = []
-    for choice in itertools.product(range(len(words) + 1), repeat=len(allowed)):
-        used = [w for w in choice if w]
-        if used and len(set(used)) == len(used) and all(allowed[m][w] for m, w in enumerate(choice)):
-            found.append(tuple(tuple(words[w - 1]) if w else tuple(null) for w in choice))
-    return found
 
 
 def expectation(bags, weights, log_p, hard):

@@ -6,6 +6,7 @@ import mms_naming_twins as twins
 import numpy as np
 import pandas as pd
 import pytest
+from mms_twins import matching_labelings
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp, softmax
 from sklearn.base import clone
@@ -26,7 +27,7 @@ def problem(seed, n_labels=(4,), n_bags=12, d=3, **kwargs):
     bags = twins.random_bags(rng, n_bags, n_labels, **kwargs)
     n = sum(len(bag[0]) for bag in bags)
     X = 2.0 * rng.normal(size=(5, d))[rng.integers(5, size=n)] + rng.normal(size=(n, d))
-    return bags, CandidateSet(twins.arrays(bags), n_labels=n_labels, null=0), X
+    return bags, CandidateSet(bags, n_labels=n_labels, null=0), X
 
 
 def naming_problem(seed, n_bags=150, n_names=8, n_verbs=4, d=10, noise=0.7, stranger=0.15):
@@ -49,8 +50,8 @@ def naming_problem(seed, n_bags=150, n_names=8, n_verbs=4, d=10, noise=0.7, stra
         if absent not in people:
             words.append((absent, int(rng.integers(1, n_verbs + 1))))
         allowed = np.ones((len(people), len(words) + 1), dtype=bool)
-        bags.append(twins.matching_bag(words, allowed, (0, 0)) or [((0, 0),) * len(people)])
-    candidates = CandidateSet(twins.arrays(bags), n_labels=(n_names + 1, n_verbs + 1), null=0)
+        bags.append(matching_labelings(words, allowed, (0, 0)) or [((0, 0),) * len(people)])
+    candidates = CandidateSet(bags, n_labels=(n_names + 1, n_verbs + 1), null=0)
     return np.array(X), np.array(truth), candidates
 
 
@@ -131,7 +132,7 @@ def test_priors_of_candidates(model):
     impossible = next(i for i, weight in enumerate(weights) if weight is not None and len(weight) > 1)
     weights[impossible][0] = 0.0
     model = clone(model).set_params(max_iter=3, tol=0.0)
-    model = model.fit(X, CandidateSet(twins.arrays(bags), n_labels=4, null=0, priors=weights))
+    model = model.fit(X, CandidateSet(bags, n_labels=4, null=0, priors=weights))
     options = {"n_iter": model.n_iter_, "hard": False, "weights": weights}
     if isinstance(model, GMMNaming):
         _, _, shares, _, history = twins.gmm_em([X], bags, (4,), strength=1.0, **options)
@@ -141,7 +142,7 @@ def test_priors_of_candidates(model):
         _, shares, _, history, _ = twins.dist_em([D], bags, (4,), scales=model.scale_, nulls=[0], **options)
     assert_allclose(model.history_["log_likelihood"], history, rtol=1e-9)
     assert_allclose(model.responsibilities_, shares[0], atol=1e-8)
-    uniform = clone(model).fit(X, CandidateSet(twins.arrays(bags), n_labels=4, null=0))
+    uniform = clone(model).fit(X, CandidateSet(bags, n_labels=4, null=0))
     assert np.abs(uniform.responsibilities_ - model.responsibilities_).max() > 0.01
 
 
@@ -158,11 +159,11 @@ def test_a_matching_counts_as_its_list(model, assignment):
         allowed = rng.random((int(rng.integers(1, 4)), len(words) + 1)) < 0.8
         allowed[:, 1] = True
         allowed[1:, 0] = True  # so that something is left for all but one
-        listed.append(twins.matching_bag(words, allowed, (0, 0)))
+        listed.append(matching_labelings(words, allowed, (0, 0)))
         kept.append(Matching(np.array(words), allowed) if i % 3 else np.array(listed[-1]))
     n = sum(len(bag[0]) for bag in listed)
     X = rng.normal(size=(n, 5))
-    long = CandidateSet(twins.arrays(listed), n_labels=(6, 4), null=0)
+    long = CandidateSet(listed, n_labels=(6, 4), null=0)
     short = CandidateSet(kept, n_labels=(6, 4), null=0)
     model = clone(model).set_params(assignment=assignment, columns=[slice(0, 3), slice(2, 5)])
     fits = [clone(model).fit(X, sets) for sets in (long, short)]
@@ -422,7 +423,7 @@ def test_predictions_are_names_and_best_candidates(model):
     bags, _, X = problem(14, (4, 3), n_bags=20)
     rng = np.random.default_rng(15)
     classes = [["null", "Ann", "Bob", "Cleo"], ["null", "wave", "sit"]]
-    candidates = CandidateSet(twins.arrays(bags), classes=classes, null=0)
+    candidates = CandidateSet(bags, classes=classes, null=0)
     model = clone(model).fit(X, candidates)
     model.label_weights_ = [(w > 0.0) / np.count_nonzero(w) for w in model.label_weights_]
     if isinstance(model, DistNaming):
@@ -467,7 +468,7 @@ def test_labels_that_nobody_takes(model):
         warnings.simplefilter("error")
         _, _, X = problem(17, (4,), n_bags=15)
         bags = twins.random_bags(np.random.default_rng(17), 15, (4,))
-        candidates = CandidateSet(twins.arrays(bags), n_labels=6, null=0)  # no candidate has 4 and 5
+        candidates = CandidateSet(bags, n_labels=6, null=0)  # no candidate has 4 and 5
         fitted = clone(model).fit(X, candidates)
         values = fitted.decision_function(X)
         assert np.all(values[:, 4:] == -np.inf)
@@ -491,7 +492,7 @@ def test_labels_that_nobody_takes(model):
 
 def test_without_null():
     bags, _, X = problem(18, (4,), n_bags=15)
-    candidates = CandidateSet(twins.arrays(bags), n_labels=4)
+    candidates = CandidateSet(bags, n_labels=4)
     model = DistNaming(metric="sqeuclidean", max_iter=3, tol=0.0).fit(X, candidates)
     D, options = twins.distances("sqeuclidean", X, X), {"n_iter": model.n_iter_, "hard": False}
     _, shares, _, history, _ = twins.dist_em([D], bags, (4,), scales=model.scale_, nulls=[None], **options)

@@ -10,13 +10,14 @@ from companion.mms.artificial import bags_of, by_round, curves, histories, sampl
 from companion.mms.methods import METHODS, edges
 from companion.mms.naming import (
     as_printed,
+    corpus,
     objective_at_truth,
     partial_labels,
     protocols,
     provenance_of,
     searches,
 )
-from companion.mms.poses import COMPONENTS, DIST_WIDTHS, MODELS, all_models
+from companion.mms.poses import COMPONENTS, DIST_WIDTHS, MODELS, all_models, posed
 from companion.mms.settings import ARTIFICIAL, RANDOM_BAGS, VALIDATED, settings
 from companion.mms.theorems import counts, proposition_5_2, proposition_5_3, search_shares
 from companion.protocol import load_set

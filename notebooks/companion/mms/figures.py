@@ -6,12 +6,11 @@ import pandas as pd
 
 from companion import mms as experiments
 from companion.mms import claims
-from companion.pictures import kept
 from companion.plots import mms as draw
 from companion.plots import mms_items as items
 from companion.run.registry import figure
 from cuelearn import datasets
-from cuelearn.datasets import DataFileError, Provenance, make_captioned
+from cuelearn.datasets import DataFileError, Provenance
 
 # ---------------------------------------------------------------- what several figures share
 
@@ -38,16 +37,14 @@ def sets_of(names):
 def news(run):
     """The composed corpus of protocol I."""
     size = run.size["naming"]
-    return kept(make_captioned, size["n_items"], protocol="I", n_names=size["n_names"], random_state=run.seed)
+    return experiments.corpus(run.seed, size["n_items"], size["n_names"], "I")
 
 
 @cache
 def posed(run):
     """The composed corpus of persons with a face and a body."""
     size = run.size["poses"]
-    share = size["n_test"] / size["n_items"]
-    shape = {"n_names": size["n_names"], "test_share": share, "n_items": size["n_items"]}
-    return kept(make_captioned, kind="poses", random_state=run.seed, **shape)
+    return experiments.posed(run.seed, size["n_items"], size["n_test"], size["n_names"])
 
 
 # ---------------------------------------------------------------- pictures with captions

@@ -34,15 +34,19 @@ CUES = {"name": ("face",), "verb": POSE_CUES}
 ATTRIBUTES = {"name": ("name",), "verb": ("verb",), "both": ("name", "verb")}
 
 
+def posed(seed, n_items, n_test, n_names):
+    """The composed corpus of persons with a face and a body."""
+    shape = {"n_names": n_names, "test_share": n_test / n_items, "n_items": n_items}
+    return kept(make_captioned, kind="poses", random_state=seed, **shape)
+
+
 @lru_cache(maxsize=1)  # a point has one corpus
 def table_of(seed, n_items, n_test, n_names):
     """The composed corpus with poses, its features in float32, the columns of their parts: face (of unit
     length), the cues of bodies, and pose, these side by side, each over its mean distance among
     training persons.
     """
-    share = n_test / n_items
-    shape = {"n_names": n_names, "test_share": share, "n_items": n_items}
-    data = kept(make_captioned, kind="poses", random_state=seed, **shape)
+    data = posed(seed, n_items, n_test, n_names)
     faces = data.faces / np.maximum(np.linalg.norm(data.faces, axis=1, keepdims=True), 1e-12)
     body = {cue: data.poses[:, part] for cue, part in data.pose_cues.items()}
     train = data.rows(~data.is_test)
