@@ -1,74 +1,31 @@
-"""How the MKL solvers get their kernel rows: order of a stack in memory, rows on demand, peaks of memory.
+"""Times of the MKL solvers: a stack in memory, certified fits, kernels on demand, the batch rivals.
 
-``python tests/benchmarks/bench_mkl.py`` (two minutes), ``--scale`` for all 60,000 digits too, ``--smoke`` for
-tiny sizes. The table is written to build/bench/mkl.csv as well. What the solvers promise at fixed sizes is
-timed in bench_solvers.py; here stands why: where the time of a pass goes, what a smaller budget costs, and
-how many kernel rows an epoch computes.
-
-Things to compare run in turn within each round, after one round to warm up; a time is the median of the
-rounds with the least in brackets, a ratio the median of the rounds' ratios. One thread unless the environment
-says otherwise. Each run on demand has a process of its own, whose peak of memory is shown.
+Times are those of training: a run's clock stops while objective and gap are measured; "fit" is the whole
+call.
+``--case all_digits`` is OBSCURE on all 60,000 digits (minutes).
 """
 
-import os
+from functools import partial
 
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+from runner import Group, main, peak_bytes, promised
 
-import argparse
-import json
-import resource
-import subprocess
-import sys
-import time
-from pathlib import Path
-
+# isort: split
 import numpy as np
-import pandas as pd
 from numba import njit
 
-import cuelearn  # noqa: F401  (places numba's cache)
-from companion.mkl import kernel_set
+from companion import mkl as exp
 from cuelearn import datasets
 from cuelearn.kernels import RBF, ExpDistance, KernelBank
-from cuelearn.mkl import OBSCURE, UFOMKL
-from cuelearn.mkl.om2 import solve_om2
-from cuelearn.mkl.problem import MKLProblem
-
-TABLE = Path(__file__).resolve().parents[2] / "build" / "bench" / "mkl.csv"
-
-
-def peak_bytes():
-    """Largest resident memory of this process since it began.
-
-    On Linux getrusage would count the memory of the process that started this one.
-    """
-    try:
-        status = Path("/proc/self/status").read_text()
-        return 1024 * int(status.split("VmHWM:")[1].split()[0])
-    except (OSError, IndexError):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-class Table:
-    """Rows that are printed as they come and written as CSV."""
-
-    def __init__(self):
-        self.rows = []
-
-    def add(self, what, seconds, *, least=None, ratio=None, note="", **numbers):
-        shown = f"{1e3 * seconds:10.1f} ms" + (f" ({1e3 * least:.1f})" if least is not None else "")
-        print(f"  {what:62s} {shown:24s} {'' if ratio is None else f'{ratio:.2f} x'}  {note}", flush=True)
-        self.rows.append(
-            {"what": what, "seconds": seconds, "least_seconds": least, "ratio": ratio, **numbers}
-        )
-
-    def write(self, path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pd.DataFrame(self.rows).to_csv(path, index=False)
-
-
-# ------------------------------------------------------------------ a stack in memory
+from cuelearn.mkl import (
+    OBSCURE,
+    OM2,
+    UFOMKL,
+    MKLProblem,
+    solve_obscure,
+    solve_om2,
+    solve_reference,
+    solve_ufo,
+)
 
 
 @njit(fastmath=True)
@@ -82,8 +39,7 @@ def read_flat(values):
 
 @njit(fastmath=True)
 def read_visits(rows, order):
-    """The same sum sample by sample: all kernels' rows of one, then of the next in the order of the
-    visits."""
+    """The same sum sample by sample: all kernels' rows of each in the order of the visits."""
     total = rows[0, 0, 0] * 0
     for i in order:
         for j in range(rows.shape[1]):
@@ -91,41 +47,6 @@ def read_visits(rows, order):
             for k in range(row.size):
                 total += row[k]
     return total
-
-
-def command_line(about, table, arguments=None, repeats=5, **more):
-    """What is asked for: options of all benchmarks, and further numbers by (default, help)."""
-    parser = argparse.ArgumentParser(description=about.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=repeats)
-    parser.add_argument("--smoke", action="store_true", help="tiny sizes: shows that all of it runs")
-    parser.add_argument("--table", type=Path, default=table, help="where the CSV goes (default: %(default)s)")
-    for name, (default, text) in more.items():
-        kind = {"action": "store_true"} if default is False else {"type": type(default), "default": default}
-        parser.add_argument(f"--{name}", help=text, **kind)
-    options = parser.parse_args(arguments)
-    if options.smoke:
-        options.repeats = 1
-        options.table = table.with_stem("smoke") if options.table == table else options.table
-    return options
-
-
-def wall(call):
-    """`call` as a function that returns its own wall time."""
-
-    def timed():
-        began = time.perf_counter()
-        call()
-        return time.perf_counter() - began
-
-    return timed
-
-
-def in_turn(repeats, calls):
-    """Seconds, shape (repeats, number of calls), of calls that return their seconds, after one round to warm
-    up."""
-    for call in calls:
-        call()
-    return np.array([[call() for call in calls] for _ in range(repeats)])
 
 
 def simulated_rows(n, n_kernels, n_classes):
@@ -143,58 +64,88 @@ def simulated_rows(n, n_kernels, n_classes):
     return labels, rows
 
 
-def stack_orders(table, repeats, n, n_kernels, n_classes):
-    """OM-2 on a stack in either order in memory, beside plain reads of it."""
-    print(
-        f"\nn = {n}, F = {n_kernels}, M = {n_classes}, float32 (simulated features); ratios to the plain read"
-    )
+def training(solver, problem, **options):
+    """A call that returns the seconds of a run, without its certificate."""
+
+    def run():
+        result = solver(problem, rng=np.random.default_rng(0), certify=False, **options)
+        return float(result.history["seconds"].iloc[-1])
+
+    return run
+
+
+def matlab(seconds_there):
+    return lambda seconds, ratio: f"{seconds_there / seconds:.0f} x MATLAB ({seconds_there} s)"
+
+
+def stack_orders(n, n_kernels, n_classes):
+    """Solvers on a stack in either order in memory, beside plain reads of it."""
     labels, rows = simulated_rows(n, n_kernels, n_classes)
-    order = np.random.default_rng(1).permutation(n)
-    reads = {
-        "plain read": wall(lambda: read_flat(rows.reshape(-1))),
-        "plain read in the order of the visits": wall(lambda: read_visits(rows, order)),
-    }
-
-    def epochs(bank, p, n_epochs, shuffle=True):
-        problem = MKLProblem(bank, labels, n_classes, p=p)
-
-        def run():
-            result = solve_om2(
-                problem, n_epochs=n_epochs, shuffle=shuffle, rng=np.random.default_rng(0), certify=False
-            )
-            return result.history["seconds"].iloc[-1] / n_epochs
-
-        return run
-
-    by_sample = KernelBank.from_stack(rows.transpose(1, 0, 2), validate=False, memory=4e9)
-    cases = {
-        f"OM-2, one epoch, rows of a sample adjacent, p = {p}": epochs(by_sample, p, 1)
-        for p in (1.01, 1.05, 1.5, 2.0)
-    }
-    cases["OM-2, mean of ten epochs, rows of a sample adjacent, p = 1.01"] = epochs(by_sample, 1.01, 10)
-    calls = {**reads, **cases}
-    show(table, calls, in_turn(repeats, calls.values()))
-    del by_sample
-
-    by_kernel = KernelBank.from_stack(
-        np.ascontiguousarray(rows.transpose(1, 0, 2)), validate=False, memory=4e9
-    )
-    calls = {"plain read, again": reads["plain read"]}
-    calls["OM-2, one epoch, kernel after kernel, p = 1.01"] = epochs(by_kernel, 1.01, 1)
-    calls["OM-2, one epoch in the given order, kernel after kernel"] = epochs(
-        by_kernel, 1.01, 1, shuffle=False
-    )
-    calls["OM-2, mean of ten epochs, kernel after kernel, p = 1.01"] = epochs(by_kernel, 1.01, 10)
-    show(table, calls, in_turn(repeats, calls.values()))
+    order, ten = np.random.default_rng(1).permutation(n), {"n_epochs": 10, "shuffle": True}
+    read = {"plain read": partial(read_flat, rows.reshape(-1))}
+    stacks = {"rows of a sample adjacent": rows.transpose(1, 0, 2)}
+    stacks["kernel after kernel"] = np.ascontiguousarray(stacks["rows of a sample adjacent"])
+    for layout, stack in stacks.items():
+        bank = KernelBank.from_stack(stack, validate=False, memory=4e9)
+        problem = lambda p, bank=bank: MKLProblem(bank, labels, n_classes, p=p, C=10.0)
+        calls, notes = dict(read), {}
+        if layout != "kernel after kernel":
+            calls["plain read in the order of the visits"] = partial(read_visits, rows, order)
+            fit = partial(OM2("precomputed", p=1.05).fit, stack, labels)
+            calls["OM2().fit, promised <= 6 plain reads"] = fit
+        for p in (1.01, 1.05, 1.5, 2.0):
+            what = f"OM-2, one epoch, p = {p}, promised <= 2 plain reads"
+            calls[what] = training(solve_om2, problem(p), shuffle=True)
+            notes[what] = matlab(1.5)
+        what = "OM-2, ten epochs, p = 1.01, promised <= 25 plain reads"
+        calls[what] = training(solve_om2, problem(1.01), **ten)
+        calls["UFO-MKL, two epochs"] = training(solve_ufo, problem(1.05), n_epochs=2)
+        notes["UFO-MKL, two epochs"] = matlab(2.6)
+        what = "OBSCURE, one online and two batch epochs"
+        calls[what] = training(solve_obscure, problem(1.05), n_epochs=2, n_epochs_online=1)
+        notes[what] = matlab(14.6)
+        yield Group(f"n = {n}, F = {n_kernels}, M = {n_classes}, float32 (simulated), {layout}", calls, notes)
 
 
-def show(table, calls, seconds):
-    ratios = np.median(seconds / seconds[:, :1], axis=0)
-    for what, column, ratio in zip(calls, seconds.T, ratios, strict=True):
-        table.add(what, float(np.median(column)), least=float(column.min()), ratio=float(ratio))
+def digits(n):
+    """Digits of MNIST, 12 kernels."""
+    task = exp.load_task("mnist-12", n, 1, 0)
+    problem = MKLProblem(task.bank, task.labels, 10, p=1.05, C=10.0)
+    calls, notes = {}, {}
+    for name, solver, cls, options, limit, there in (
+        ("OM-2, one pass", solve_om2, OM2, {"n_epochs": 1}, 0.005, 0.12),
+        ("OBSCURE, 5 + 20 epochs", solve_obscure, OBSCURE, {"n_epochs": 20, "n_epochs_online": 5}, 0.04, 1.5),
+        ("UFO-MKL, 20 epochs", solve_ufo, UFOMKL, {"n_epochs": 20}, 0.04, 1.05),
+    ):
+        calls[name] = training(solver, problem, **options)
+        notes[name] = lambda s, r, a=promised(limit), b=matlab(there): f"{a(s, r)}; {b(s, r)}"
+        model = cls("precomputed", p=1.05, C=10.0, random_state=0, **options)
+        calls[f"{name}, fit"] = partial(model.fit, task.bank.stack, task.labels)
+    yield Group(f"{n} MNIST digits, 12 kernels, C = 10, p = 1.05", calls, notes)
+    calls, gaps = {}, {}
+    for p in (1.05, 1.25, 2.0):
+        large = MKLProblem(task.bank, task.labels, 10, p=p, C=100.0)
+        calls[f"reference, C = 100, p = {p}"] = partial(solve_reference, large, tol=1e-4)
+        gaps[f"reference, C = 100, p = {p}"] = promised(60.0)
+    yield Group("a relative gap of 1e-4", calls, gaps, once=True)
 
 
-# ------------------------------------------------------------------ on demand
+def certified(n_digits, n_pens):
+    """Whole fits of OBSCURE with its defaults: epochs, then ascent in the dual to a gap of at most 1%."""
+    mfeat, pens = datasets.load_mfeat(), datasets.load_pendigits()
+    chosen = np.random.default_rng(0).permutation(2000)[:n_digits]
+    cues = [(name, RBF(), columns) for name, columns in list(mfeat.cues.items())[:4]]
+    bank, calls, notes = KernelBank(cues, mfeat.X[chosen]), {}, {}
+    for C in (0.1, 10, 1000):
+        for p in (1.05, 2.0, "auto"):
+            model = OBSCURE("precomputed", C=C, p=p, random_state=0)
+            calls[f"{n_digits} digits, C = {C}, p = {p}"] = partial(model.fit, bank, mfeat.y[chosen])
+            notes[f"{n_digits} digits, C = {C}, p = {p}"] = promised(0.3)
+    whole = KernelBank(exp.kernel_set("pendigits-4", pens), pens.X[pens.train[: max(n_pens)]])
+    for n in n_pens:
+        model, part = OBSCURE("precomputed", C=10, p=1.05, random_state=0), whole.restrict(np.arange(n))
+        calls[f"{n} pen digits, C = 10, p = 1.05"] = partial(model.fit, part, pens.y[pens.train[:n]])
+    yield Group("OBSCURE().fit to a certified relative gap of 1%", calls, notes)
 
 
 def many_widths(data):
@@ -208,126 +159,101 @@ def many_widths(data):
 
 
 def on_demand(task, n, memory, method, n_epochs):
-    """One run whose kernels are not kept; called in a process of its own.
-
-    Returns
-    -------
-    dict
-        Seconds of the epochs, updates, kernel rows computed, peak of memory, before the run and after it.
-    """
+    """A run whose kernels are not kept: seconds of the epochs, updates, kernel rows computed, peak of memory
+    before it and after it."""
     if task == "mnist-12":
         data = datasets.load_mnist(n_train=n, n_test=1)
-        X, y = data.X[data.train], data.y[data.train]
+        X, y, kernels = data.X[data.train], data.y[data.train], exp.kernel_set(task, data)
     else:
         data = datasets.load_mfeat()
         chosen = np.random.default_rng(0).permutation(len(data.y))[:n]
-        X, y = data.X[chosen], data.y[chosen]
-    counted = {"rows": 0}
-    rows_into = KernelBank.rows_into
+        X, y, kernels = data.X[chosen], data.y[chosen], many_widths(data)
+    counted, seen, rows_into = {"rows": 0}, [], KernelBank.rows_into
 
     def counting(self, indices, out):
         counted["rows"] += out.shape[1]
         return rows_into(self, indices, out)
 
     KernelBank.rows_into = counting
-    kernels = many_widths(data) if task == "mfeat-1400" else kernel_set(task, data)
-    options = {
-        "p": "auto" if task == "mfeat-1400" else 1.25,
-        "C": 10.0,
-        "n_epochs": n_epochs - (method == "OBSCURE"),
-        "memory": memory,
-        "random_state": 0,
-        "tol": None,  # no more than the epochs
-    }
-    estimator = (
-        OBSCURE(kernels, n_epochs_online=1, **options) if method == "OBSCURE" else UFOMKL(kernels, **options)
-    )
-    seen = []
-    estimator.callback = lambda _, step: seen.append(counted["rows"]) and None
-    warm = OBSCURE(kernels[:2], n_epochs=1, memory=1e5, tol=None)
-    warm.fit(X[:200], y[:200])
-    counted["rows"] = 0
-    before = peak_bytes()
-    began = time.perf_counter()
-    estimator.fit(X, y)
-    whole = time.perf_counter() - began
-    history = estimator.history_
-    return {
-        "resident": estimator.bank_.resident,
-        "whole_seconds": whole,
-        "seconds": history["seconds"].tolist(),
-        "updates": history["n_updates"].tolist(),
-        "rows": seen,
-        "peak_before": before,
-        "peak": peak_bytes(),
-        "objective": estimator.objective_,
-        "dual_gap": estimator.dual_gap_,
-    }
-
-
-def in_process(*arguments):
-    """`on_demand` in a process of its own, for its peak of memory."""
-    command = [sys.executable, __file__, "--run", json.dumps(arguments)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def on_demand_rows(table, cases, each_epoch=False):
-    """Runs with kernels on demand: time per epoch, kernel rows per update, peak of memory."""
-    print(
-        "\nkernels on demand, a process each: seconds of training, kernel rows computed in it, updates, "
-        "peak of memory"
-    )
-    for task, n, memory, method, n_epochs in cases:
-        found = in_process(task, n, memory, method, n_epochs)
-        assert not found["resident"]
-        what = f"{method}, {task}, n = {n}, budget {memory / 1e9:g} GB, {n_epochs} epochs"
-        note = (
-            f"{found['rows'][-1]} rows, {found['updates'][-1]} updates, {found['peak'] / 1e9:.2f} GB; with "
-            f"certificate {found['whole_seconds']:.1f} s"
-        )
-        table.add(
-            what,
-            found["seconds"][-1],
-            note=note,
-            rows=found["rows"][-1],
-            updates=found["updates"][-1],
-            peak_bytes=found["peak"],
-        )
-        if each_epoch:
-            steps = np.diff([found["seconds"], found["rows"], found["updates"]], prepend=0).T
-            for number, (seconds, rows, updates) in enumerate(steps, start=1):
-                table.add(
-                    f"  epoch {number}",
-                    float(seconds),
-                    note=f"{rows:.0f} rows, {updates:.0f} updates",
-                    rows=rows,
-                    updates=updates,
-                )
-
-
-def main(arguments=None):
-    """Print the table and write it."""
-    more = {"scale": (False, "OBSCURE on all 60,000 digits too (minutes)"), "run": ("", argparse.SUPPRESS)}
-    options = command_line(__doc__, TABLE, arguments, **more)
-    if options.run:
-        print(json.dumps(on_demand(*json.loads(options.run))))
-        return
-    table = Table()
-    if options.smoke:
-        stack_orders(table, 1, n=120, n_kernels=3, n_classes=4)
-        on_demand_rows(table, [("mnist-12", 600, 2e6, "OBSCURE", 2)], each_epoch=True)
+    OBSCURE(kernels[:2], n_epochs=1, memory=1e5, tol=None).fit(X[:200], y[:200])  # compiles
+    counted["rows"], before = 0, peak_bytes()
+    options = {"p": 1.25 if task == "mnist-12" else "auto", "C": 10.0, "memory": memory, "random_state": 0}
+    options["tol"] = None  # no more than the epochs
+    options["callback"] = lambda _, step: seen.append(counted["rows"])
+    if method == "OBSCURE":
+        model = OBSCURE(kernels, n_epochs_online=1, n_epochs=n_epochs - 1, **options).fit(X, y)
     else:
-        stack_orders(table, options.repeats, n=3060, n_kernels=39, n_classes=102)
-        cases = [("mnist-12", 10_000, memory, "OBSCURE", 4) for memory in (5e7, 2e8, 1e9)]
-        cases += [("mfeat-1400", 680, 2e9, method, 4) for method in ("UFOMKL", "OBSCURE")]
-        on_demand_rows(table, cases)
-    if options.scale:
-        on_demand_rows(table, [("mnist-12", 60_000, 1e9, "OBSCURE", 10)], each_epoch=True)
-    table.write(options.table)
+        model = UFOMKL(kernels, n_epochs=n_epochs, **options).fit(X, y)
+    KernelBank.rows_into = rows_into
+    gap = {"objective": model.objective_, "dual_gap": model.dual_gap_, "resident": model.bank_.resident}
+    history = {"seconds": model.history_["seconds"].tolist(), "updates": model.history_["n_updates"].tolist()}
+    return {**history, **gap, "rows": seen, "peak_before": before, "peak": peak_bytes()}
 
+
+def demand(**sizes):
+    """Time, kernel rows per update and peak of memory of a run with kernels on demand."""
+    result = {}
+
+    def run():
+        result.update(on_demand(**sizes))
+        return result["seconds"][-1]
+
+    note = lambda *_: (
+        f"{result['rows'][-1]} rows, {result['updates'][-1]} updates, {result['peak'] / 1e9:.2f} GB"
+    )
+    yield Group(f"kernels on demand: {sizes}", {"training": run}, {"training": note}, once=True)
+
+
+# fixed beforehand; the notebook chooses them by cross-validation
+PARAMS = {
+    "OBSCURE": {"C": 10.0, "p": 1.25},
+    "UFOMKL": {"C": 10.0, "alpha": 0.001},
+    "SILPMKL": {"C": 10.0},
+    "SimpleMKL": {"C": 10.0},
+    "LpMKL": {"C": 10.0, "p": 1.25},
+    "MCMKL": {"C": 10.0},
+    "LPBeta": {"C": 10.0, "nu": 0.1},
+    "AverageKernelSVM": {"C": 10.0},
+}
+
+
+def rivals(task, n):
+    """The batch rivals against OBSCURE on the same kernels."""
+    methods = [[method, params] for method, params in PARAMS.items()]
+    table = exp.compare(methods, 0, task=task, n_train=n, n_test=1000).set_index("method")
+    calls = {method: partial(float, table.loc[method, "seconds"]) for method in PARAMS}
+    notes = {method: f"test error {table.loc[method, 'test_error']:.3f}" for method in PARAMS}
+    yield Group(f"{task}, n = {n}, C = 10: training", calls, notes, once=True)
+
+
+MNIST = {"task": "mnist-12", "method": "OBSCURE", "n_epochs": 4}
+WIDTHS = {"task": "mfeat-1400", "n": 680, "memory": 2e9, "n_epochs": 4}
+CASES = {
+    "orders": (
+        stack_orders,
+        [{"n": 3060, "n_kernels": 39, "n_classes": 102}],
+        [{"n": 120, "n_kernels": 3, "n_classes": 4}],
+    ),
+    "digits": (digits, [{"n": 1000}], [{"n": 60}]),
+    "certified": (
+        certified,
+        [{"n_digits": 600, "n_pens": (937, 1873, 3747, 7494)}],
+        [{"n_digits": 60, "n_pens": (60,)}],
+    ),
+    "budgets": (
+        demand,
+        [{**MNIST, "n": 10_000, "memory": memory} for memory in (5e7, 2e8, 1e9)],
+        [{**MNIST, "n": 600, "memory": 2e6}],
+    ),
+    "1400_ufo": (demand, [{**WIDTHS, "method": "UFOMKL"}], []),
+    "1400_obscure": (demand, [{**WIDTHS, "method": "OBSCURE"}], []),
+    "rivals": (
+        rivals,
+        [{"task": t, "n": n} for t, n in (("objects-102", 204), ("objects-102", 510), ("pendigits-4", 4000))],
+        [{"task": "pendigits-4", "n": 150}],
+    ),
+    "all_digits": (demand, [{**MNIST, "n": 60_000, "memory": 1e9, "n_epochs": 10}], []),
+}
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, CASES, by_name=("all_digits",))
