@@ -33,12 +33,6 @@ ROUNDS = [*ONE_VERSUS_ALL, MCMKL]  # a history of rounds, a certified gap
 ALL = STOCHASTIC + SINGLE + ROUNDS
 
 CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4)), ("texture", Poly(degree=2), [4, 5])]
-COLUMNS = ["height", "width", "red", "green", "fine", "coarse"]
-NAMED = [
-    ("shape", RBF(), COLUMNS[:2]),
-    ("colour", Linear(), COLUMNS[2:4]),
-    ("texture", Poly(degree=2), COLUMNS[4:]),
-]
 
 
 def make_data(n, seed=0, n_classes=3):

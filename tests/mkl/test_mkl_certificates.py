@@ -105,10 +105,8 @@ def test_objective_is_a_plain_computation(point, seed):
     dual_coef = factor * A
     wanted = plain_objective(K, y, A, weights, p, keywords["C"], keywords["alpha"], factor)
     assert_allclose(class_scores(K, A, weights, factor), np.tensordot(weights, K, 1) @ dual_coef)
-    assert objective(K, y, dual_coef, weights, **keywords) == pytest.approx(wanted, rel=1e-10)
-    assert objective(KernelBank.from_stack(K), y, dual_coef, weights, **keywords) == pytest.approx(
-        wanted, rel=1e-10
-    )
+    for kernels in (K, KernelBank.from_stack(K)):
+        assert objective(kernels, y, dual_coef, weights, **keywords) == pytest.approx(wanted, rel=1e-10)
     assert wanted >= optimum * (1.0 - 1e-7)
 
     other = random_dual_point(index, dual_seed, 1.0, 1.0)
@@ -161,9 +159,8 @@ def test_reference_closes_the_gap_of_its_own_dual_point(index):
     K, y, keywords, p, factor, optimum = solved(index)
     result = solve_reference(MKLProblem(KernelBank.from_stack(K), y, int(y.max()) + 1, **keywords), tol=1e-6)
     point = result.extra["dual_point"]
-    certificate = duality_gap(
-        K, y, point, dual_coef=factor * result.dual_coef, kernel_weights=result.kernel_weights, **keywords
-    )
+    primal = {"dual_coef": factor * result.dual_coef, "kernel_weights": result.kernel_weights}
+    certificate = duality_gap(K, y, point, **primal, **keywords)
     assert -1e-15 <= certificate.gap <= 1.1e-6 * certificate.objective  # some are solved to the last bit
     assert certificate.dual_value <= optimum * (1.0 + 1e-7) <= certificate.objective * (1.0 + 2e-7)
     # the primal point that belongs to the dual one is near too
@@ -206,15 +203,13 @@ def test_bad_arguments(bad):
             objective(**{**good, **change})
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.05])
 @pytest.mark.parametrize("p", [1.25, 2.0])
-@pytest.mark.parametrize("cls", [OBSCURE, UFOMKL, PegasosMKL])
+@pytest.mark.parametrize("cls, alpha", [(OBSCURE, 0.0), (UFOMKL, 0.05), (PegasosMKL, 0.0)])
 def test_weighted_gaps_hold_the_optimum(cls, p, alpha):
     """Weights of samples, zeros among them, and of classes: of the epochs alone and after the ascent."""
     rng = np.random.default_rng(7)
     K, y = make_stack(rng, 24, 3, 3)
     weight, of_class = rng.integers(0, 4, size=24) * rng.uniform(0.5, 2.0, size=24), {0: 0.4, 1: 3.0, 2: 1.0}
-    alpha = alpha if cls is UFOMKL else 0.0
     exact = {"weight": weight, "of_class": np.array(list(of_class.values()))}
     optimum, _ = conic_optimum(K, y, p, 2.0, alpha, **exact)
     options = {"p": p, "C": 2.0, "class_weight": of_class, "random_state": 0}
@@ -223,13 +218,10 @@ def test_weighted_gaps_hold_the_optimum(cls, p, alpha):
         model = cls("precomputed", **options, **ends).fit(K, y, sample_weight=weight)
         assert model.objective_ >= optimum * (1.0 - 1e-6)
         assert model.objective_ - model.dual_gap_ <= optimum * (1.0 + 1e-6)
-    problem = MKLProblem(
-        KernelBank.from_stack(K), y, 3, p=p, C=2.0, alpha=alpha, sample_weight=weight, class_weight=of_class
-    )
-    reference = solve_reference(problem, tol=1e-5)
+    given = {"p": p, "C": 2.0, "alpha": alpha, "sample_weight": weight, "class_weight": of_class}
+    reference = solve_reference(MKLProblem(KernelBank.from_stack(K), y, 3, **given), tol=1e-5)
     assert reference.objective == pytest.approx(optimum, rel=2e-5)
     a = reference.extra["dual_point"]
-    given = {"p": p, "C": 2.0, "alpha": alpha, "sample_weight": weight, "class_weight": of_class}
     assert duality_gap(K, y, a, **given).dual_value == pytest.approx(optimum, rel=2e-5)
     a[np.flatnonzero(weight == 0.0)[0]] = 1.0  # counts for nothing
     assert duality_gap(K, y, a, **given).dual_value <= optimum * (1.0 + 1e-6)

@@ -37,8 +37,8 @@ def digits():
     return cues, X, y[:240]
 
 
-@pytest.mark.parametrize("C", [0.1, 1.0, 10.0, 100.0, 1000.0])
-@pytest.mark.parametrize("p", [1.001, 1.05, 1.25, 2.0, "auto"])
+@pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
+@pytest.mark.parametrize("p", [1.001, 1.25, 2.0, "auto"])
 def test_defaults_end_certified_by_an_independent_computation(digits, C, p):
     cues, X, y = digits
     bank = KernelBank(cues, X)
@@ -51,11 +51,12 @@ def test_defaults_end_certified_by_an_independent_computation(digits, C, p):
     assert best * (1 - 1e-9) <= model.objective_ <= result.objective * 1.01
     coef = np.zeros((len(y), 10))
     coef[model.support_] = model.dual_coef_
-    found = duality_gap(
-        bank, y, result.extra["dual_point"], dual_coef=coef, kernel_weights=model.kernel_weights_, p=p, C=C
-    )
-    assert found.objective == pytest.approx(model.objective_, rel=1e-3)  # in the bank's single precision
-    assert found.gap <= 0.012 * found.objective
+    options = {"dual_coef": coef, "kernel_weights": model.kernel_weights_, "p": p, "C": C}
+    certificate = duality_gap(bank, y, result.extra["dual_point"], **options)
+    assert certificate.objective == pytest.approx(
+        model.objective_, rel=1e-3
+    )  # in the bank's single precision
+    assert certificate.gap <= 0.012 * certificate.objective
 
 
 @pytest.mark.parametrize("estimator", SOLVERS, ids=lambda e: e.__name__)
@@ -102,14 +103,13 @@ def test_the_working_set_changes_nothing():
     cues = [("a", RBF(), [0, 1, 2]), ("b", RBF(), [3, 4, 5])]
     whole, small = (KernelBank(cues, X, memory=memory) for memory in (2e9, 4e6))
     assert whole.resident and not small.resident
-    found = [
-        finish_dual(MKLProblem(bank, y, 5, p=1.25, C=10.0), np.zeros((2600, 5)), tol=1e-3)
-        for bank in (whole, small)
-    ]
-    for one in found:
-        assert one.gap <= 1e-3 * one.objective
-        assert np.count_nonzero(one.dual_coef.any(axis=1)) < 2600
-    assert found[0].objective == pytest.approx(found[1].objective, rel=1e-3)
+    results = []
+    for bank in (whole, small):
+        result = finish_dual(MKLProblem(bank, y, 5, p=1.25, C=10.0), np.zeros((2600, 5)), tol=1e-3)
+        assert result.gap <= 1e-3 * result.objective
+        assert np.count_nonzero(result.dual_coef.any(axis=1)) < 2600
+        results.append(result.objective)
+    assert results[0] == pytest.approx(results[1], rel=1e-3)
 
 
 def test_a_memory_that_is_too_small_says_so(monkeypatch, digits):
@@ -141,7 +141,7 @@ def test_norms_and_scores_by_plain_sums():
     assert_allclose(kernel_scores(bank, coef, weights), np.tensordot(weights, K, 1) @ coef, rtol=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_the_best_stretch_is_the_least_on_a_fine_grid(seed):
     rng = np.random.default_rng(seed)
     margin, limits = rng.normal(1.0, 0.5, size=30), rng.uniform(0.5, 2.0, size=30)

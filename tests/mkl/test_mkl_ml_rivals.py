@@ -1,10 +1,10 @@
-"""GMKL and VSKL: conic optima, certificates, gradients, labels of all forms, scikit-learn's checks."""
+"""GMKL and VSKL: conic optima and certificates."""
 
 import cvxpy as cp
 import numpy as np
 import pytest
 from mkl_data import several_labels as toy
-from mlmkl_twins import make_task, solved, svm_optimum
+from mlmkl_twins import _root, make_task, solved, svm_optimum
 from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.kernels import KernelBank
@@ -13,44 +13,29 @@ from cuelearn.mkl.mlmkl import SharedProblem
 from cuelearn.mkl.svm import solve_box_svm
 from cuelearn.mkl.vskl import VSKL, resolve_groups, solve_vskl
 
-BOTH = [GMKL, VSKL]
-
 
 def shared(seed, C=1.0, **sizes):
     stack, signs = make_task(seed, **sizes)
     return stack, signs, SharedProblem(KernelBank.from_stack(stack, dtype=np.float64), signs, C)
 
 
-def full_rank(seed, n=24, n_kernels=3, n_classes=2):
+def full_rank(seed, n=24, n_classes=2):
     """Gaussian kernels, which have full rank, on features of their own."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, n_kernels))
-    signs = np.array(
-        [np.where(X[:, k] + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0) for k in range(n_classes)]
-    )
+    X = rng.normal(size=(n, 3))
+    signs = np.array([np.where(x + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0) for x in X.T[:n_classes]])
     signs[:, 0], signs[:, 1] = 1.0, -1.0
     return np.array([np.exp(-(np.subtract.outer(x, x) ** 2)) for x in X.T]), signs
 
 
-def roots(stack):
-    """Features whose inner products are the kernels."""
-    found = []
-    for kernel in stack:
-        values, vectors = np.linalg.eigh(kernel)
-        keep = values > 1e-10 * values.max()
-        found.append(vectors[:, keep] * np.sqrt(values[keep]))
-    return found
-
-
 def hinge(features, blocks, signs, C):
-    return C * cp.sum(
-        cp.pos(1.0 - cp.multiply(signs, sum(F @ w for F, w in zip(features, blocks, strict=True))))
-    )
+    scores = sum(F @ w for F, w in zip(features, blocks, strict=True))
+    return C * cp.sum(cp.pos(1.0 - cp.multiply(signs, scores)))
 
 
 def gmkl_optimum(stack, signs, C):
     """Over blocks and kernel weights together: 1/2 |w_a|^2 / d_a is jointly convex."""
-    features = roots(stack)
+    features = [_root(kernel) for kernel in stack]
     blocks, d = [cp.Variable(F.shape[1]) for F in features], cp.Variable(len(stack))
     norms = sum(0.5 * cp.quad_over_lin(w, d[a]) for a, w in enumerate(blocks))
     return solved(cp.Problem(cp.Minimize(norms + cp.sum(d) + hinge(features, blocks, signs, C)), [d >= 0.0]))
@@ -58,16 +43,14 @@ def gmkl_optimum(stack, signs, C):
 
 def vskl_optimum(stack, signs, C, groups, s):
     """Over the blocks, with the mixed norm as it stands."""
-    features = roots(stack)
+    features = [_root(kernel) for kernel in stack]
     blocks = [cp.Variable(F.shape[1]) for F in features]
-    lengths = cp.hstack(
-        [sum(cp.norm(w) for w, g in zip(blocks, groups, strict=True) if g == j) for j in sorted(set(groups))]
-    )
+    of_group = lambda j: sum(cp.norm(w) for w, g in zip(blocks, groups, strict=True) if g == j)
+    lengths = cp.hstack([of_group(j) for j in sorted(set(groups))])
     size = cp.Variable()
     norm = cp.max(lengths) if np.isinf(s) else cp.pnorm(lengths, s)
-    return solved(
-        cp.Problem(cp.Minimize(0.5 * cp.square(size) + hinge(features, blocks, signs, C)), [norm <= size])
-    )
+    objective = 0.5 * cp.square(size) + hinge(features, blocks, signs, C)
+    return solved(cp.Problem(cp.Minimize(objective), [norm <= size]))
 
 
 def check_value(result, k, best):
@@ -87,7 +70,7 @@ def objective_of(stack, signs, C, weights, coef):
 # ------------------------------------------------------------------ optima
 
 
-@pytest.mark.parametrize("C", [0.1, 1.0, 7.0, 30.0, 200.0])
+@pytest.mark.parametrize("C", [0.1, 7.0, 200.0])
 def test_gmkl_reaches_the_conic_optimum(C):
     stack, signs, problem = shared(1, C)
     result = solve_gmkl(problem, tol=5e-4)
@@ -100,8 +83,8 @@ def test_gmkl_reaches_the_conic_optimum(C):
         assert_allclose(half + losses + d.sum(), result.objectives[k], rtol=1e-9)
 
 
-@pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
-@pytest.mark.parametrize("groups", [[0, 0, 0], [0, 1, 1], [0, 1, 2], [0, 1, 0]])
+@pytest.mark.parametrize("C", [0.1, 30.0])
+@pytest.mark.parametrize("groups", [[0, 0, 0], [0, 1, 1], [0, 1, 2]])
 @pytest.mark.parametrize("s", [2.0, 3.0, np.inf])
 def test_vskl_reaches_the_conic_optimum(s, groups, C):
     stack, signs = full_rank(1)
@@ -131,7 +114,7 @@ def l1_mkl(stack, signs, C):
     """min over the simplex of the SVM's optimum, as a conic problem in the dual."""
     n = signs.size
     alpha, top = cp.Variable(n), cp.Variable()
-    bounds = [cp.sum_squares(F.T @ cp.multiply(signs, alpha)) <= top for F in roots(stack)]
+    bounds = [cp.sum_squares(_root(K).T @ cp.multiply(signs, alpha)) <= top for K in stack]
     return solved(cp.Problem(cp.Maximize(cp.sum(alpha) - 0.5 * top), [alpha >= 0.0, alpha <= C, *bounds]))
 
 
@@ -143,9 +126,8 @@ def test_vskl_with_one_group_is_l1_mkl(s):
         best = l1_mkl(stack, y, 1.0)
         assert_allclose(result.objectives[k], best, rtol=1e-3)
         assert abs(result.kernel_weights[k].sum() - 1.0) < 1e-9
-        assert_allclose(
-            svm_optimum(np.tensordot(result.kernel_weights[k], stack, 1), y, 1.0), best, rtol=1e-3
-        )
+        combined = np.tensordot(result.kernel_weights[k], stack, 1)
+        assert_allclose(svm_optimum(combined, y, 1.0), best, rtol=1e-3)
 
 
 def test_gmkl_is_l1_mkl_at_another_C():
@@ -203,9 +185,8 @@ def test_groups_of_all_forms():
     assert resolve_groups(None, 5).tolist() == [0, 0, 0, 0, 0]
     for groups in ([7, 7, 3, 7, 9], list("aabac"), np.array([1, 1, 0, 1, 2])):
         assert resolve_groups(groups, 5).tolist() == [0, 0, 1, 0, 2]
-    for bad in ([0, 1], "suffix", 3, [[0], [1], [2], [3], [4]], [0.5, 1, 2, 3, 4], [0, [1], 2, 3, 4]):
-        with pytest.raises(ValueError, match="groups must be"):
-            resolve_groups(bad, 5)
+    with pytest.raises(ValueError, match="groups must be"):
+        resolve_groups([0, [1], 2, 3, 4], 5)
 
 
 @pytest.mark.parametrize("solve", [solve_gmkl, solve_vskl])

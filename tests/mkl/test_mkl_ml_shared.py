@@ -1,4 +1,4 @@
-"""ML-MKL-SA and ML-MKL-Sum: SVMs without bias, gradients, the saddle point, labels of all forms."""
+"""ML-MKL-SA and ML-MKL-Sum: SVMs without bias, gradients, the saddle point."""
 
 import warnings
 
@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from mkl_data import several_labels as toy
 from mlmkl_twins import box_svm, make_task, saddle_point, sum_optimum, svm_optimum
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl import AverageKernelSVM, SimpleMKL, svm
+from cuelearn.mkl import svm
 from cuelearn.mkl.mlmkl import (
     MLMKLSA,
     Entropic,
@@ -34,7 +34,7 @@ def shared(seed, C=1.0, tol=1e-8, **sizes):
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_box_svm_is_the_conic_optimum_and_certified(seed, C):
     stack, signs = make_task(seed)
     kernel = np.ascontiguousarray(stack.mean(axis=0))
@@ -55,10 +55,9 @@ def test_box_svm_follows_its_twin_and_liblinear():
     assert_allclose(found.value, value, rtol=1e-8)
     assert_allclose(kernel @ (found.alpha * signs[1]), kernel @ (alpha * signs[1]), atol=1e-4)
     X = np.linalg.cholesky(kernel + 1e-12 * np.eye(30))
-    machine = LinearSVC(C=1.0, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=1_000_000).fit(
-        X, signs[1]
-    )
-    assert_allclose(kernel @ (found.alpha * signs[1]), machine.decision_function(X), atol=1e-3)
+    machine = LinearSVC(C=1.0, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=1_000_000)
+    wanted = machine.fit(X, signs[1]).decision_function(X)
+    assert_allclose(kernel @ (found.alpha * signs[1]), wanted, atol=1e-3)
 
 
 def test_box_svm_goes_on_from_a_start_and_takes_float32():
@@ -68,9 +67,8 @@ def test_box_svm_goes_on_from_a_start_and_takes_float32():
     warm = solve_box_svm(kernel, signs[0], 10.0, tol=1e-6, alpha=cold.alpha)
     assert warm.sweeps < cold.sweeps
     assert_allclose(warm.value, cold.value, rtol=1e-6)
-    assert_allclose(
-        solve_box_svm(kernel.astype(np.float32), signs[0], 10.0, tol=1e-4).value, cold.value, rtol=1e-3
-    )
+    single = solve_box_svm(kernel.astype(np.float32), signs[0], 10.0, tol=1e-4)
+    assert_allclose(single.value, cold.value, rtol=1e-3)
     zero = solve_box_svm(np.zeros((4, 4)), np.array([1.0, -1.0, 1.0, -1.0]), 2.0)
     assert (zero.alpha == 2.0).all() and zero.value == 8.0 and zero.gap == 0.0
 
@@ -127,7 +125,7 @@ def test_gradients_are_unbiased_at_the_smoothed_weights():
 # ------------------------------------------------------------------ the saddle point
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_saddle_gap_brackets_the_conic_value(seed):
     stack, signs, problem = shared(seed)
     value, p = saddle_point(stack, signs, 1.0)
@@ -168,7 +166,7 @@ def test_sa_is_replayed_from_its_draws():
     rule_p, rule_gamma, iterates = Entropic(3), Entropic(3), []
     for k in model.drawn_:
         iterates.append(rule_p.weights)
-        alpha, value = box_svm(np.tensordot(rule_p.weights, stack, 1), signs[k], 1.0)
+        alpha, value = box_svm(np.tensordot(rule_p.weights, stack, 1), signs[k], 1.0, sweeps=500)
         of_p = -0.5 * np.array([(alpha * signs[k]) @ K @ (alpha * signs[k]) for K in stack])
         smoothed = 0.8 * rule_gamma.weights + 0.2 / 3
         rule_p.descend(of_p)
@@ -205,9 +203,8 @@ def test_gap_falls_like_the_root_of_t(corrected):
     for seed in range(n_seeds):
         _, _, problem = shared(seed, tol=1e-6)
         for t, T in enumerate(lengths):
-            result = solve_mlmkl_sa(
-                problem, n_iter=T, corrected=corrected, tol=None, rng=np.random.default_rng([seed, T])
-            )
+            options = {"corrected": corrected, "tol": None, "rng": np.random.default_rng([seed, T])}
+            result = solve_mlmkl_sa(problem, n_iter=T, **options)
             gaps[seed, t] = saddle_gap(problem, result.kernel_weights, result.gamma, tol=1e-6).gap
     slope = np.polyfit(np.log(lengths), np.log(gaps.mean(axis=0)), 1)[0]
     assert slope <= -0.4
@@ -334,21 +331,18 @@ def test_saddle_gap_leaves_counts_alone_and_checks_its_weights():
     tiny = SharedProblem(KernelBank.from_stack(stack, dtype=np.float64), problem.signs, 1.0)
     found = saddle_gap(tiny, [0.2, 0.3, 0.5], [1.0, 0.0, 0.0], tol=1e-3)
     assert found.least <= found.worst and found.slack <= 1e-3 * found.worst
-    bad = (
-        ([1.0, 0.0], [1, 0, 0], "kernel_weights"),
-        ([1.0, 0, 0], [1, 1, 1], "gamma"),
-        ([1.0, 0, 0], [2, -1, 0], "gamma"),
-    )
-    for p, gamma, word in bad:
+    p = [1.0, 0.0, 0.0]
+    for weights, gamma, word in (
+        (p[:2], p, "kernel_weights"),
+        (p, [1, 1, 1], "gamma"),
+        (p, [2, -1, 0], "gamma"),
+    ):
         with pytest.raises(ValueError, match=word):
-            saddle_gap(problem, p, gamma)
+            saddle_gap(problem, weights, gamma)
 
 
 def test_a_shared_problem_checks_what_it_is_given():
     stack, signs, problem = shared(0)
-    whole = SharedProblem(problem.bank, signs.astype(int), 1.0)
-    other = SharedProblem(problem.bank, signs, 1.0)
-    assert_array_equal(*(one.solve(0, np.full(3, 1 / 3)).alpha for one in (whole, other)))
     for bank, given, word in (
         (problem.bank, signs > 0, "signs"),
         (problem.bank, signs.T, "signs"),
@@ -358,7 +352,7 @@ def test_a_shared_problem_checks_what_it_is_given():
             SharedProblem(bank, given, 1.0)
 
 
-def test_svms_that_run_out_of_sweeps_are_told_of():
+def test_svms_that_run_out_of_sweeps_warn():
     _, _, problem = shared(0, C=1e4)
     hard = SharedProblem(problem.bank, problem.signs, 1e4, 1e-6, max_sweeps=3)
     hard.solve(0, np.full(3, 1 / 3))
@@ -372,22 +366,14 @@ def test_svms_that_run_out_of_sweeps_are_told_of():
 # ------------------------------------------------------------------ labels and estimators
 
 
-@pytest.mark.parametrize("cls", [MLMKLSA, MLMKLSum])
-def test_weights_are_shared_and_on_the_simplex(cls):
-    X, Y, cues = toy()
-    weights = cls(cues, **({"random_state": 0} if cls is MLMKLSA else {})).fit(X, Y).kernel_weights_
-    assert weights.shape == (3,) and abs(weights.sum() - 1.0) < 1e-12 and weights[2] < weights[:2].sum()
-
-
 @pytest.mark.parametrize("cls, per_iteration", [(MLMKLSA, 1), (MLMKLSum, 4)])
 def test_callback_sees_a_model_and_stops(cls, per_iteration):
     X, Y, cues = toy()
     seen = []
 
     def look(model, step):
-        seen.append(
-            (*model.decision_function(X).shape, len(model.history_), len(model.path_), model.n_solved_)
-        )
+        rows = len(model.history_), len(model.path_), model.n_solved_
+        seen.append((*model.decision_function(X).shape, *rows))
         return step == 5
 
     with warnings.catch_warnings():
@@ -395,19 +381,3 @@ def test_callback_sees_a_model_and_stops(cls, per_iteration):
         model = cls(cues, tol=1e-6, callback=look).fit(X, Y)
     assert not model.converged_ and model.n_iter_ == 5 and model.n_solved_ == 5 * per_iteration
     assert seen == [(80, 4, t, t + 1, t * per_iteration) for t in range(1, 6)]
-
-
-@pytest.mark.parametrize("cls", [SimpleMKL, AverageKernelSVM])
-def test_per_class_methods_take_indicator_matrices(cls):
-    """Column by column the same as the binary problem alone; classes that cannot be trained are constants."""
-    X, Y, cues = toy()
-    Y[:, 2] = 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        model = cls(cues, C=1.0).fit(X, Y)
-    scores = model.decision_function(X)
-    assert scores.shape == (80, 4) and (scores[:, 2] == 1.0).all() and model.skipped_classes_.tolist() == [2]
-    for k in (0, 1, 3):
-        alone = cls(cues, C=1.0).fit(X, Y[:, k])
-        assert_allclose(scores[:, k], alone.decision_function(X), rtol=1e-3, atol=1e-3)
-    assert (model.predict(X) == (scores > 0)).all()

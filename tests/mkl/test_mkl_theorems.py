@@ -161,9 +161,8 @@ def test_R_bounds_the_norm_of_the_optimum(p, C, loss, radius):
     wanted = plain_norm(norms, p)
     problem = MKLProblem(KernelBank.from_stack(K), y, int(y.max()) + 1, p=p, C=C, loss=loss)
     for n_epochs_online in (0, 1, 5, 50):
-        result = solve_obscure(
-            problem, n_epochs_online=n_epochs_online, n_epochs=0, radius=radius, rng=np.random.default_rng(0)
-        )
+        options = {"n_epochs_online": n_epochs_online, "n_epochs": 0, "radius": radius}
+        result = solve_obscure(problem, rng=np.random.default_rng(0), **options)
         assert result.extra["radius"] >= wanted * (1.0 - 1e-6)
         assert result.extra["radius"] <= result.extra["radius_online"]
         if radius == "capped":
@@ -176,17 +175,12 @@ def test_ufo_rate(C, p):
     K, y = make_stack(np.random.default_rng(5), 30, 4, 3)
     best, _ = conic_optimum(K, y, p, C)
     problem = MKLProblem(KernelBank.from_stack(K), y, 3, p=p, C=C)
-    found = [
-        solve_ufo(
-            problem, n_epochs=10, sampling="iid", measure="every", rng=np.random.default_rng(seed)
-        ).history.objective.to_numpy()
-        for seed in range(10)
-    ]
+    options = {"n_epochs": 10, "sampling": "iid", "measure": "every"}
+    runs = [solve_ufo(problem, rng=np.random.default_rng(seed), **options) for seed in range(10)]
+    mean = np.mean([run.history.objective for run in runs], axis=0)
     steps = 30.0 * np.arange(1, 11)
-    bound = (
-        lipschitz(problem) ** 2 * problem.q * (1.0 + np.log(steps)) / (2.0 * problem.regularization * steps)
-    )
-    assert (np.mean(found, axis=0) - best <= bound).all()
+    rate = (1.0 + np.log(steps)) / (2.0 * problem.regularization * steps)
+    assert (mean - best <= lipschitz(problem) ** 2 * problem.q * rate).all()
 
 
 @given(

@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 from mkl_twins import (
-    PlainDual,
     TwinBatch,
     TwinOM2,
     TwinUFO,
     block_norms,
     class_scores,
-    dual_exponent,
     make_stack,
     plain_losses,
     twin_om2_rows,
@@ -61,7 +59,7 @@ def twin_runs(digits):
     bank, y = digits
     rows = list(bank.stack.transpose(1, 0, 2).astype(np.float64))
     orders = five_orders(y.size)
-    return {p: list(twin_om2_rows(rows, y, 10, p, orders)) for p in (1.01, 1.05, 2.0)}
+    return {p: list(twin_om2_rows(rows, y, 10, p, orders)) for p in (1.01, 2.0)}
 
 
 def five_orders(n):
@@ -71,7 +69,7 @@ def five_orders(n):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("scores", ROUTES)
-@pytest.mark.parametrize("p", [1.01, 1.05, 2.0])
+@pytest.mark.parametrize("p", [1.01, 2.0])
 def test_om2_equals_its_twin_on_digits(digits, twin_runs, p, scores, dtype):
     bank, y = digits
     if dtype == "float64":  # the same values: what differs from the twin is the order of sums
@@ -88,18 +86,6 @@ def test_om2_equals_its_twin_on_digits(digits, twin_runs, p, scores, dtype):
     for epoch, (coef, mistakes) in enumerate(twin_runs[p]):
         assert_array_equal(result.online_errors[1000 * epoch : 1000 * (epoch + 1)], mistakes)
         assert np.abs(seen[epoch] - coef).max() <= tolerance * np.abs(coef).max(), f"epoch {epoch + 1}"
-
-
-@pytest.mark.parametrize("p", [1.01, 1.05, 2.0])
-def test_om2_in_one_pass_equals_its_twin_on_digits(digits, twin_runs, p):
-    """As an estimator, as a stream; every row of the coefficients is the step size of one visit."""
-    bank, y = digits
-    order = five_orders(y.size)[0]
-    model = OM2("precomputed", p=p).fit(bank.restrict(order), y[order])
-    coef, mistakes = twin_runs[p][0]
-    assert_array_equal(model.online_errors_, mistakes)
-    assert_array_equal(model.support_, np.flatnonzero(coef[order].any(axis=1)))
-    assert np.abs(model.dual_coef_ - coef[order][model.support_]).max() <= 1e-6 * np.abs(coef).max()
 
 
 @pytest.mark.parametrize("p", [1.01, 2.0])
@@ -136,12 +122,13 @@ def small_problem(n=30, n_kernels=4, n_classes=3, seed=0, loss="multiclass", sca
     return K, y, problem, rng
 
 
-LOSSES = [("multiclass", 3, 1.0), ("hinge", 2, 0.5)]
+of_steps = lambda test: pytest.mark.parametrize("route", ROUTES)(
+    pytest.mark.parametrize("loss, n_classes, factor", [("multiclass", 3, 1.0), ("hinge", 2, 0.5)])(test)
+)
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("loss, n_classes, factor", LOSSES)
-@pytest.mark.parametrize("p", [1.02, 1.3, 2.0])
+@of_steps
+@pytest.mark.parametrize("p", [1.02, 2.0])
 def test_om2_steps(p, loss, n_classes, factor, route):
     K, y, problem, rng = small_problem(p=p, loss=loss, n_classes=n_classes)
     stream = Stream(problem, scores=route)
@@ -183,11 +170,8 @@ def test_om2_steps_on_unnormalised_kernels():
     assert stream.n_updates < 200
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("loss, n_classes, factor", LOSSES)
-@pytest.mark.parametrize(
-    "p, C, cap", [(1.02, 1.0, True), (1.3, 100.0, False), (2.0, 0.1, True), (2.0, 1.0, 0.3)]
-)
+@of_steps
+@pytest.mark.parametrize("p, C, cap", [(1.02, 1.0, True), (1.3, 100.0, False), (2.0, 1.0, 0.3)])
 def test_obscure_steps(p, C, cap, loss, n_classes, factor, route):
     """Both stages, R and the projection (a small R makes every update leave the ball)."""
     K, y, problem, rng = small_problem(p=p, C=C, loss=loss, n_classes=n_classes, seed=1)
@@ -212,7 +196,7 @@ def test_obscure_projects_on_a_visit_without_loss_too(route):
     stream = Stream(problem, scores=route)
     stream.start_stage(visit_obscure, True, 0.5)
     online = TwinOM2(K, y, 3, 1.5, eta=0.5)
-    for _ in range(40):
+    for _ in range(10):
         follow(stream, online, rng.permutation(30))
     A, weights = online.point()
     norm = (weights * block_norms(K, A)).sum()
@@ -224,9 +208,8 @@ def test_obscure_projects_on_a_visit_without_loss_too(route):
     follow(stream, TwinBatch(K, y, 3, 1.5, C=1.0, radius=radius, A=online.A), order)
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("loss, n_classes, factor", LOSSES)
-@pytest.mark.parametrize("p, C", [(1.02, 1.0), (1.3, 1000.0), (2.0, 0.1)])
+@of_steps
+@pytest.mark.parametrize("p, C", [(1.02, 1.0), (1.3, 1000.0)])
 def test_pegasos_steps(p, C, loss, n_classes, factor, route):
     """From 0, and from a vector that the first shrink factor 0 must forget."""
     K, y, problem, rng = small_problem(p=p, C=C, loss=loss, n_classes=n_classes, seed=3)
@@ -239,11 +222,8 @@ def test_pegasos_steps(p, C, loss, n_classes, factor, route):
     follow(stream, twin, rng.integers(30, size=50))
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("loss, n_classes, factor", LOSSES)
-@pytest.mark.parametrize(
-    "p, C, alpha", [(1.02, 1.0, 0.0), (1.3, 1.0, 0.02), (2.0, 10.0, 0.2), (1.5, 0.1, 0.6)]
-)
+@of_steps
+@pytest.mark.parametrize("p, C, alpha", [(1.02, 1.0, 0.0), (2.0, 10.0, 0.2), (1.5, 0.1, 0.6)])
 def test_ufo_steps(p, C, alpha, loss, n_classes, factor, route):
     K, y, problem, rng = small_problem(p=p, C=C, alpha=alpha, loss=loss, n_classes=n_classes, seed=4)
     stream = Stream(problem, scores=route)
@@ -376,9 +356,7 @@ def test_passive_aggressive_equals_its_twin(C, n_epochs):
     K[0] *= 2.0  # a diagonal other than 1
     K[:, 5], K[:, :, 5] = 0.0, 0.0  # a sample that every kernel maps to 0
     rng = np.random.default_rng(2)
-    order = np.concatenate(
-        [np.arange(40) if epoch == 0 else rng.permutation(40) for epoch in range(n_epochs)]
-    )
+    order = np.concatenate([np.arange(40), *(rng.permutation(40) for _ in range(n_epochs - 1))])
     steps = list(twin_passive_aggressive(K.mean(axis=0), y, 4, C, order))
     model = KernelPA("precomputed", C=C, n_epochs=n_epochs, random_state=2).fit(K, y)
     assert_array_equal(model.online_errors_, [mistake for _, mistake in steps])
@@ -407,7 +385,7 @@ def test_passive_aggressive_equals_its_twin(C, n_epochs):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("sampling", ["permutation", "iid"])
-@pytest.mark.parametrize("solver", ["om2", "obscure", "pegasos", "ufo"])
+@pytest.mark.parametrize("solver", [solve_om2, solve_obscure, solve_pegasos_mkl, solve_ufo])
 def test_kernels_computed_on_demand_give_the_same_run(solver, sampling, dtype):
     """A bank that can hold a few rows only, against the resident one."""
     rng = np.random.default_rng(12)
@@ -418,23 +396,19 @@ def test_kernels_computed_on_demand_give_the_same_run(solver, sampling, dtype):
     cues = [(str(j), kernel, slice(3 * (j % 3), 3 * (j % 3) + 3)) for j, kernel in enumerate(kernels)]
     whole = KernelBank(cues, X, dtype=dtype)
     row_bytes = 4 * n * np.dtype(dtype).itemsize
-    solve = {
-        "om2": lambda problem, **options: solve_om2(problem, n_epochs=3, shuffle=True, **options),
-        "obscure": lambda problem, **options: solve_obscure(
-            problem, n_epochs_online=2, n_epochs=4, **options
-        ),
-        "pegasos": lambda problem, **options: solve_pegasos_mkl(problem, n_epochs=4, **options),
-        "ufo": lambda problem, **options: solve_ufo(problem, n_epochs=4, **options),
-    }[solver]
-    settings = {"p": 1.3, "C": 1.0, "alpha": 0.02 if solver == "ufo" else 0.0}
-    wanted = solve(MKLProblem(whole, y, 4, **settings), rng=np.random.default_rng(0), sampling=sampling)
+    settings = {"p": 1.3, "C": 1.0, "alpha": 0.02 if solver is solve_ufo else 0.0}
+    special = {solve_om2: {"shuffle": True}, solve_obscure: {"n_epochs_online": 2}}
+
+    def solve(bank, scores="auto"):
+        options = {"n_epochs": 4, "sampling": sampling, "scores": scores, **special.get(solver, {})}
+        return solver(MKLProblem(bank, y, 4, **settings), rng=np.random.default_rng(0), **options)
+
+    wanted = solve(whole)
     tolerance = 1e-9 if dtype == np.float64 else 2e-4  # a rounding of the kernels, over many updates
     for rows, scores in ((6, "recompute"), (40, "recompute"), (40, "maintain"), (40, "auto")):
         bank = KernelBank(cues, X, dtype=dtype, memory=rows * row_bytes)
         assert not bank.resident
-        result = solve(
-            MKLProblem(bank, y, 4, **settings), rng=np.random.default_rng(0), sampling=sampling, scores=scores
-        )
+        result = solve(bank, scores)
         assert_array_equal(result.online_errors, wanted.online_errors)
         assert result.n_updates == wanted.n_updates
         assert_allclose(result.dual_coef, wanted.dual_coef, atol=tolerance * np.abs(wanted.dual_coef).max())
@@ -470,11 +444,3 @@ def test_long_runs_do_not_drift():
         coef, weights = stream.point()
         scores = class_scores(K, coef, weights)
         assert_allclose(stream.scores_now(coef, weights), scores, atol=1e-4 * np.abs(scores).max())
-
-
-def test_gradient_norm_is_that_of_two_blocks_per_kernel():
-    K, y, problem, _ = small_problem(p=1.01, scale=[1.0, 0.5, 2.0, 0.0])
-    twin = PlainDual(K, y, 3, 1.01)
-    assert problem.q == pytest.approx(dual_exponent(1.01))
-    wanted = [twin.gradient_norm(i) ** 2 for i in range(30)]
-    assert_allclose(Stream(problem).samples.gradient_norm_sq, wanted, rtol=1e-12)
