@@ -237,19 +237,24 @@ def twin_passive_aggressive(kernel, y, n_classes, C, order, weights=None):
 # ------------------------------------------------------------------ exact optima
 
 
-def _feature_maps(K):
-    for kernel in np.asarray(K, dtype=np.float64):
-        values, vectors = np.linalg.eigh(kernel)
-        keep = values > 1e-12 * max(values.max(), 1e-300)
-        yield vectors[:, keep] * np.sqrt(values[keep])
+def features_of(kernel):
+    """Features whose inner products are the kernel."""
+    values, vectors = np.linalg.eigh(np.asarray(kernel, dtype=np.float64))
+    keep = values > 1e-12 * max(values.max(), 1e-300)
+    return vectors[:, keep] * np.sqrt(values[keep])
 
 
-def conic_optimum(K, y, p, C, alpha=0.0, loss="multiclass", tolerance=1e-10, weight=None, of_class=None):
+def conic_optimum(*args, **options):
+    """Optimal value and block norms of `conic_solution`."""
+    return conic_solution(*args, **options)[:2]
+
+
+def conic_solution(K, y, p, C, alpha=0.0, loss="multiclass", tolerance=1e-10, weight=None, of_class=None):
     """Optimum of the primal problem, by an interior-point conic solver; p-norms through power cones, nothing
     approximated.
 
-    Returns the optimal value and the block norms of the optimal w. The hinge problem is stated in its own
-    form, one binary hyperplane without bias and labels -1 and 1, and knows nothing of the factor 1/2.
+    Returns the optimal value, the block norms and the scores of the optimal w. The hinge problem is stated in
+    its own form, one binary hyperplane without bias and labels -1 and 1, and knows nothing of the factor 1/2.
     `weight` and `of_class` are the weights of samples and of classes.
     """
     n, n_classes = y.size, int(y.max()) + 1
@@ -257,12 +262,12 @@ def conic_optimum(K, y, p, C, alpha=0.0, loss="multiclass", tolerance=1e-10, wei
     total = weight.sum()
     lam = 1.0 / (C * total)
     weight = weight * (np.ones(n_classes) if of_class is None else of_class)[y]
-    maps = list(_feature_maps(K))
+    maps = [features_of(kernel) for kernel in K]
     width = n_classes if loss == "multiclass" else 1
     blocks = [cp.Variable((features.shape[1], width)) if features.shape[1] else None for features in maps]
     used = [(features, block) for features, block in zip(maps, blocks, strict=False) if block is not None]
     if not used:
-        return float(weight.sum()) / total, np.zeros(len(maps))
+        return float(weight.sum()) / total, np.zeros(len(maps)), np.zeros((n, width))
     scores = sum(features @ block for features, block in used)
     slack = cp.Variable(n, nonneg=True)
     if loss == "multiclass":
@@ -286,8 +291,8 @@ def conic_optimum(K, y, p, C, alpha=0.0, loss="multiclass", tolerance=1e-10, wei
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance)
-    found = np.array([0.0 if block is None else np.linalg.norm(block.value) for block in blocks])
-    return float(problem.value), found
+    lengths = np.array([0.0 if block is None else np.linalg.norm(block.value) for block in blocks])
+    return float(problem.value), lengths, scores.value
 
 
 # ------------------------------------------------------------------ problems

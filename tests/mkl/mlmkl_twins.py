@@ -4,8 +4,7 @@ import warnings
 
 import cvxpy as cp
 import numpy as np
-
-__all__ = ["box_svm", "make_task", "saddle_point", "solved", "sum_optimum", "svm_optimum"]
+from mkl_twins import features_of
 
 
 def make_task(seed, n=24, n_classes=3, n_kernels=3):
@@ -44,12 +43,6 @@ def box_svm(kernel, signs, C, sweeps=3000):
     return alpha, alpha.sum() - 0.5 * alpha @ Q @ alpha
 
 
-def _root(kernel):
-    values, vectors = np.linalg.eigh(kernel)
-    keep = values > 1e-12 * values.max()
-    return vectors[:, keep] * np.sqrt(values[keep])
-
-
 def solved(problem):
     """Optimal value to the solver's own tolerances; where its steps stall before, it takes shorter ones."""
     # Shares of the way to the edge of the cone; at which of them it stalls differs between processors.
@@ -64,7 +57,7 @@ def solved(problem):
 
 def svm_optimum(kernel, signs, C):
     """H of one class on one kernel."""
-    F = _root(kernel)
+    F = features_of(kernel)
     w = cp.Variable(F.shape[1])
     return solved(
         cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + C * cp.sum(cp.pos(1 - cp.multiply(signs, F @ w)))))
@@ -73,7 +66,7 @@ def svm_optimum(kernel, signs, C):
 
 def _shared(stack, signs, C, combine):
     """min over p in the simplex: each class has blocks w_a with |w_a|^2 / p_a in its regulariser."""
-    roots, p = [_root(K) for K in stack], cp.Variable(len(stack), nonneg=True)
+    roots, p = [features_of(K) for K in stack], cp.Variable(len(stack), nonneg=True)
     values = []
     for y in signs:
         blocks = [cp.Variable(F.shape[1]) for F in roots]

@@ -12,7 +12,7 @@ import warnings
 
 import cvxpy as cp
 import numpy as np
-from mkl_twins import _feature_maps, dual_exponent, make_stack, plain_norm
+from mkl_twins import dual_exponent, features_of, make_stack, plain_norm
 
 
 def signs_of(y):
@@ -25,7 +25,7 @@ def signs_of(y):
 def conic_binary(K, signs, p, C, bias=True, tolerance=1e-10):
     """Optimum of one binary problem by an interior-point conic solver."""
     n = signs.size
-    used = [features for features in _feature_maps(K) if features.shape[1]]
+    used = [features for features in map(features_of, K) if features.shape[1]]
     blocks = [cp.Variable(features.shape[1]) for features in used]
     offset = cp.Variable() if bias else 0.0
     slack = cp.Variable(n, nonneg=True)

@@ -4,7 +4,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from mkl_data import several_labels as toy
-from mlmkl_twins import _root, make_task, solved, svm_optimum
+from mkl_twins import features_of
+from mlmkl_twins import make_task, solved, svm_optimum
 from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.kernels import KernelBank
@@ -35,7 +36,7 @@ def hinge(features, blocks, signs, C):
 
 def gmkl_optimum(stack, signs, C):
     """Over blocks and kernel weights together: 1/2 |w_a|^2 / d_a is jointly convex."""
-    features = [_root(kernel) for kernel in stack]
+    features = [features_of(kernel) for kernel in stack]
     blocks, d = [cp.Variable(F.shape[1]) for F in features], cp.Variable(len(stack))
     norms = sum(0.5 * cp.quad_over_lin(w, d[a]) for a, w in enumerate(blocks))
     return solved(cp.Problem(cp.Minimize(norms + cp.sum(d) + hinge(features, blocks, signs, C)), [d >= 0.0]))
@@ -43,7 +44,7 @@ def gmkl_optimum(stack, signs, C):
 
 def vskl_optimum(stack, signs, C, groups, s):
     """Over the blocks, with the mixed norm as it stands."""
-    features = [_root(kernel) for kernel in stack]
+    features = [features_of(kernel) for kernel in stack]
     blocks = [cp.Variable(F.shape[1]) for F in features]
     of_group = lambda j: sum(cp.norm(w) for w, g in zip(blocks, groups, strict=True) if g == j)
     lengths = cp.hstack([of_group(j) for j in sorted(set(groups))])
@@ -114,7 +115,7 @@ def l1_mkl(stack, signs, C):
     """min over the simplex of the SVM's optimum, as a conic problem in the dual."""
     n = signs.size
     alpha, top = cp.Variable(n), cp.Variable()
-    bounds = [cp.sum_squares(_root(K).T @ cp.multiply(signs, alpha)) <= top for K in stack]
+    bounds = [cp.sum_squares(features_of(K).T @ cp.multiply(signs, alpha)) <= top for K in stack]
     return solved(cp.Problem(cp.Maximize(cp.sum(alpha) - 0.5 * top), [alpha >= 0.0, alpha <= C, *bounds]))
 
 

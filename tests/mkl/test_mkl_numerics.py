@@ -1,10 +1,9 @@
 """Extremes and limits: the right answer or one clear error, never NaN and never a floating-point warning."""
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from mkl_data import SINGLE, STOCHASTIC, solved
-from mkl_twins import class_scores, conic_optimum, make_stack, plain_losses, plain_objective
+from mkl_twins import class_scores, conic_optimum, conic_solution, make_stack, plain_losses, plain_objective
 from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.kernels import KernelBank
@@ -149,27 +148,10 @@ def test_fewer_samples_than_classes(solve):
 # ------------------------------------------------------------------ right answers in the limits
 
 
-def crammer_singer_optimum(kernel, y, C):
-    """The plain Crammer-Singer SVM without bias, as a conic problem of its own: value and training scores."""
-    n, n_classes = y.size, int(y.max()) + 1
-    root = np.linalg.cholesky(kernel + 1e-12 * np.eye(n))
-    W, slack = cp.Variable((n, n_classes)), cp.Variable(n, nonneg=True)
-    scores = root @ W
-    constraints = [
-        scores[i, y[i]] - scores[i, c] >= 1.0 - slack[i]
-        for i in range(n)
-        for c in range(n_classes)
-        if c != y[i]
-    ]
-    problem = cp.Problem(cp.Minimize(0.5 / (C * n) * cp.sum_squares(W) + cp.sum(slack) / n), constraints)
-    problem.solve(solver=cp.CLARABEL)
-    return problem.value, root @ W.value
-
-
 @pytest.mark.parametrize("p", [1.0001, 1.3, 2.0, "auto"])
 def test_one_kernel_is_the_plain_svm_whatever_p(p):
     K, y = stack(n=30, n_kernels=1, seed=1)
-    wanted, scores = crammer_singer_optimum(K[0], y, 1.0)
+    wanted, _, scores = conic_solution(K, y, 2.0, 1.0)
     problem, result = optimum(K, y, p=p, C=1.0)
     assert result.objective == pytest.approx(wanted, rel=1e-6)
     assert_allclose(problem.training_scores(result.dual_coef, result.kernel_weights), scores, atol=2e-3)
@@ -198,7 +180,7 @@ def test_p_2_is_the_unweighted_sum(cls):
 
 def test_p_2_is_the_unweighted_sum_in_the_optimum():
     K, y = stack(n=40, n_kernels=4)
-    wanted, _ = crammer_singer_optimum(K.sum(axis=0), y, 2.0)
+    wanted, _ = conic_optimum(K.sum(axis=0)[None], y, 2.0, 2.0)
     assert optimum(K, y, p=2.0, C=2.0)[1].objective == pytest.approx(wanted, rel=1e-6)
 
 
@@ -282,25 +264,11 @@ def test_p_1_0001_against_the_conic_solver():
 # ------------------------------------------------------------------ hinge
 
 
-def hinge_optimum(K, y, p, C):
-    """Binary hinge problem without bias in its own form: f = sum_j K_j a_j."""
-    n, signs = y.size, 2.0 * y - 1.0
-    coefs = [cp.Variable(n) for _ in K]
-    roots = [np.linalg.cholesky(kernel + 1e-10 * np.eye(n)) for kernel in K]
-    f = sum(root @ coef for root, coef in zip(roots, coefs, strict=True))
-    norms = cp.hstack([cp.norm(coef) for coef in coefs])
-    length = cp.norm(norms, 2) if p == 2.0 else cp.pnorm(norms, p, max_denom=1 << 16)
-    losses = cp.sum(cp.pos(1.0 - cp.multiply(signs, f))) / n
-    problem = cp.Problem(cp.Minimize(0.5 / (C * n) * cp.square(length) + losses))
-    problem.solve(solver=cp.CLARABEL)
-    return problem.value, f.value
-
-
-@pytest.mark.filterwarnings("ignore:pnorm")
 @pytest.mark.parametrize("p", [1.05, 2.0])
 def test_hinge_is_the_binary_problem_without_bias(p):
     K, y = stack(n=40, n_kernels=3, n_classes=2, seed=5)
-    wanted, f = hinge_optimum(K, y, p, 1.0)
+    wanted, _, f = conic_solution(K, y, p, 1.0, loss="hinge")
+    f = f[:, 0]
     problem, result = optimum(K, y, p=p, C=1.0, loss="hinge")
     assert result.objective == pytest.approx(wanted, rel=1e-6)
     scores = problem.training_scores(result.dual_coef, result.kernel_weights)

@@ -296,12 +296,6 @@ def test_duplicates_share_the_weight_of_one(cls):
     close(double.decision_function(both), single.decision_function(K), 0.03)
 
 
-def test_p_norm_mkl_treats_duplicates_alike():
-    K, y = make_stack(np.random.default_rng(11), 60, 3, 3)
-    weights = LpMKL("precomputed", p=1.3, C=1.0).fit(np.concatenate([K, K]), y).kernel_weights_
-    assert_allclose(weights[:, :3], weights[:, 3:], rtol=1e-9)
-
-
 @pytest.mark.parametrize("cls", ROUNDS)
 def test_the_order_of_kernels_and_the_names_of_classes_do_not_matter(cls):
     K, y = make_stack(np.random.default_rng(12), 45, 4, 3)
