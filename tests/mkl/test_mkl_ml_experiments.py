@@ -141,6 +141,19 @@ def test_tasks_are_drawn_within_the_published_parts_and_fewer_classes_are_the_fi
         assert np.array_equal(np.sort(every.X_test, axis=0), np.sort(data.X[data.test], axis=0))
 
 
+def test_whole_families_are_on_one_side():
+    rng = np.random.default_rng(0)
+    for n in (90, 123):
+        families, Y = rng.permutation(np.arange(n) // 3), np.eye(2, dtype=int)[np.arange(n) % 2]
+        train, test = exp.halves(Y, families, rng)
+        held, rest = exp.held_back(families)
+        for part, other in ((train, test), (held, rest)):
+            assert sorted([*part, *other]) == list(range(n))
+            assert not set(families[part]) & set(families[other])
+        assert len(set(families[train])) == len(set(families)) // 2 and n // 4 - 3 < held.size <= n // 4
+
+
+@pytest.mark.long  # describes pictures
 def test_families_of_emoji_stay_on_one_side(monkeypatch):
     monkeypatch.setattr(exp, "KINDS", {"colour": ("RGB 1x1",), "silhouette": ("moments",)})
     exp.load_multilabel.cache_clear()
@@ -157,9 +170,6 @@ def test_families_of_emoji_stay_on_one_side(monkeypatch):
         task = exp.multilabel_task("emoji", seed, 150, 300)
         assert [family_of[row.tobytes()] for row in task.X_train] == task.families.tolist()
         assert not {family_of[row.tobytes()] for row in task.X_test} & set(task.families)
-        held, rest = exp.held_back(task.families)
-        assert sorted([*held, *rest]) == list(range(150)) and 30 < held.size <= 37
-        assert not set(task.families[held]) & set(task.families[rest])
     exp.load_multilabel.cache_clear()
 
 

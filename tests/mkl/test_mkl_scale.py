@@ -148,7 +148,8 @@ def test_scores_recomputed_from_rows_on_demand(monkeypatch):
 # ---------------------------------------------------------------- memory
 
 
-@pytest.mark.parametrize("method", ["UFOMKL", pytest.param("OBSCURE", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("method", ["UFOMKL", "OBSCURE"])
 def test_1400_kernels_in_two_gigabytes(method):
     """The stack alone would be 2.6 GB; the default budget is 2 GB."""
     found = on_demand("mfeat-1400", 680, 2e9, method, 2)
