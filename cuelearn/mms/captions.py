@@ -20,7 +20,7 @@ PLACE = rf"(?:(?P<rank>\d)(?:st|nd|rd|th)\s+(?:from\s+)?(?:the\s+)?)?(?P<side>{S
 #: Right after a name: "(L)", "(2nd from left)", ", left,", " at right.".
 PLACE_AFTER = re.compile(
     rf"\s*\(\s*{PLACE}\s*\)"
-    rf"|(?:,\s*|\s+(?=at|on|in))(?:(?:at|on|in)\s+(?:the\s+)?)?(?P<word>{SIDE})\s*(?=[,.;:)]|$)"
+    rf"|(?:,\s*|\s+(?=at|on|in))(?:(?:at|on|in)\s+(?:the\s+)?)?(?P<word>{SIDE})\s*(?=[,.;:)]|$|and\b)"
 )
 SIDES = {"l": "left", "r": "right", "c": "middle", "center": "middle", "centre": "middle"}
 
@@ -242,7 +242,7 @@ def mentions(caption, vocabulary):
     "Obama-style" does not. A verb belongs to the nearest name before it in its sentence and to those that
     commas and "and" join to it ("A (L), first lady B and C wave"). Up to three words may stand between those
     of a verb: "hits a two-handed backhand". A place stands right after a name: "(L)", "(R)", "(C)", "(left)",
-    "(2nd from left)", ", left," or "at right" before a full stop or comma.
+    "(2nd from left)", ", left," or "at right" before a comma, a full stop or "and".
 
     Examples
     --------

@@ -425,7 +425,8 @@ ACTIONS = Vocabulary(
         ("Waving fans greet A. They wave.", ["A"]),
         ("A (l), B (center) and C (Right).", ["A", "B middle", "C right"]),
         ("A, left, B, at right, and C, in the middle, meet.", ["A left", "B right", "C middle"]),
-        ("A on the left, and B at right.", ["A left", "B right"]),
+        ("A on the left and B at right.", ["A left", "B right"]),
+        ("A, left and B, right, wave.", ["A wave left", "B wave right"]),
         (
             "A (2nd L), B (3rd from right), C (1st from left).",
             ["A 2nd from left", "B 3rd from right", "C left"],
