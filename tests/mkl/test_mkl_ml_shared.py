@@ -361,23 +361,3 @@ def test_svms_that_run_out_of_sweeps_warn():
     F = np.random.default_rng(0).normal(size=(3, 80, 3))
     with pytest.warns(ConvergenceWarning, match="lower C"):
         MLMKLSA("precomputed", C=1e6, n_iter=2, tol=None, random_state=0).fit(F @ F.transpose(0, 2, 1), Y)
-
-
-# ------------------------------------------------------------------ labels and estimators
-
-
-@pytest.mark.parametrize("cls, per_iteration", [(MLMKLSA, 1), (MLMKLSum, 4)])
-def test_callback_sees_a_model_and_stops(cls, per_iteration):
-    X, Y, cues = toy()
-    seen = []
-
-    def look(model, step):
-        rows = len(model.history_), len(model.path_), model.n_solved_
-        seen.append((*model.decision_function(X).shape, *rows))
-        return step == 5
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = cls(cues, tol=1e-6, callback=look).fit(X, Y)
-    assert not model.converged_ and model.n_iter_ == 5 and model.n_solved_ == 5 * per_iteration
-    assert seen == [(80, 4, t, t + 1, t * per_iteration) for t in range(1, 6)]
