@@ -18,14 +18,12 @@ def test_dots_agree_best_with_theta():
         point = dot.get_xydata()[0]
         assert (point**p).sum() == pytest.approx(1.0)
         assert theta @ point >= (edge.get_xydata() @ theta).max() - 1e-9
-    plt.close(fig)
 
 
 def test_two_stages_is_called_schematic():
     fig = ideas.two_stages()
     apart(drawn(fig))
     assert "schematic" in fig.axes[0].get_title()
-    plt.close(fig)
 
 
 def test_sliders_draw_what_the_tables_hold():
@@ -44,4 +42,3 @@ def test_sliders_draw_what_the_tables_hold():
     ideas.weights_and_errors(axes, ["a", "b"], np.array([1.0, 3.0]), np.array([True, False]))
     assert [bar.get_height() for bar in axes[0].patches] == [0.25, 0.75]
     assert list(axes[1].get_lines()[0].get_ydata()) == [100.0, 50.0]
-    plt.close(fig)

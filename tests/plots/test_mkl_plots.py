@@ -23,7 +23,6 @@ def test_things_frames_tell_right_from_wrong():
     assert frames[1] == frames[2] == frames[5] == to_rgba(GREEN) and frames[4] == to_rgba(RED)
     shown = [int(ax.images[0].get_array()[0, 0, 0]) // 40 for ax in fig.axes[2:]]
     assert shown == [0, 2, 2, 1, 3, 2]
-    plt.close(fig)
 
 
 def test_paired_differences_are_run_by_run():
@@ -39,7 +38,6 @@ def test_paired_differences_are_run_by_run():
     paired(ax, table, "n", "error", "OM2")
     zero, line = ax.get_lines()
     assert line.get_ydata() == pytest.approx([-2.0, -2.0]) and list(zero.get_ydata()) == [0.0, 0.0]
-    plt.close(fig)
 
 
 def test_few_runs_are_lines_and_many_a_band():
@@ -51,7 +49,6 @@ def test_few_runs_are_lines_and_many_a_band():
     assert {line.get_color() for line in thin} == {mean.get_color()}
     each_run(ax, [1, 2], np.arange(2.0 * (FEW + 1)).reshape(-1, 2))
     assert len(ax.lines) == 4 and len(ax.collections) == 1
-    plt.close(fig)
 
 
 def _reference(*names):
@@ -81,7 +78,6 @@ def test_a_page_is_read_at_its_width(name):
         (to_rgba(h.get_color()), h.get_linestyle()) for h in key.legend_handles if isinstance(h, plt.Line2D)
     ]
     assert len(set(looks)) == len(looks)
-    plt.close(fig)
 
 
 def test_no_curve_against_p_is_cut():
@@ -90,7 +86,6 @@ def test_no_curve_against_p_is_cut():
     (ends,) = {ax.get_xlim() for ax in axes}
     reach = np.array([ax.dataLim.intervalx for ax in axes])
     assert ends[0] <= reach.min() and reach.max() <= ends[1]
-    plt.close("all")
 
 
 def test_updates_are_drawn_where_every_run_converged():
@@ -104,4 +99,3 @@ def test_updates_are_drawn_where_every_run_converged():
     assert work.get_xlim() == error.get_xlim()
     work, error = draw.online_against_kernels(table.assign(converged=False)).axes
     assert not work.lines and len(error.lines)
-    plt.close("all")

@@ -25,12 +25,6 @@ def poses():
     return make_captioned(240, kind="poses", random_state=0)
 
 
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
-
-
 def texts(fig):
     ticks = {text for ax in fig.axes for axis in (ax.xaxis, ax.yaxis) for text in axis.findobj(Text)}
     return [text for text in fig.findobj(Text) if text.get_text().strip() and text not in ticks]

@@ -22,12 +22,6 @@ def drawn(fig):
     return pages.drawn(fig, everything=False)
 
 
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
-
-
 # ------------------------------------------------------------------ figure 5.3
 
 
