@@ -13,7 +13,8 @@ from runner import Group, main, peak_bytes, promised
 import numpy as np
 from numba import njit
 
-from companion import mkl as exp
+from companion.mkl import tasks
+from companion.mkl.rivals import compare
 from cuelearn import datasets
 from cuelearn.kernels import RBF, ExpDistance, KernelBank
 from cuelearn.mkl import (
@@ -109,7 +110,7 @@ def stack_orders(n, n_kernels, n_classes):
 
 def digits(n):
     """Digits of MNIST, 12 kernels."""
-    task = exp.load_task("mnist-12", n, 1, 0)
+    task = tasks.load_task("mnist-12", n, 1, 0)
     problem = MKLProblem(task.bank, task.labels, 10, p=1.05, C=10.0)
     calls, notes = {}, {}
     for name, solver, cls, options, limit, there in (
@@ -141,7 +142,7 @@ def certified(n_digits, n_pens):
             model = OBSCURE("precomputed", C=C, p=p, random_state=0)
             calls[f"{n_digits} digits, C = {C}, p = {p}"] = partial(model.fit, bank, mfeat.y[chosen])
             notes[f"{n_digits} digits, C = {C}, p = {p}"] = promised(0.3)
-    whole = KernelBank(exp.kernel_set("pendigits-4", pens), pens.X[pens.train[: max(n_pens)]])
+    whole = KernelBank(tasks.kernel_set("pendigits-4", pens), pens.X[pens.train[: max(n_pens)]])
     for n in n_pens:
         model, part = OBSCURE("precomputed", C=10, p=1.05, random_state=0), whole.restrict(np.arange(n))
         calls[f"{n} pen digits, C = 10, p = 1.05"] = partial(model.fit, part, pens.y[pens.train[:n]])
@@ -163,7 +164,7 @@ def on_demand(task, n, memory, method, n_epochs):
     before it and after it."""
     if task == "mnist-12":
         data = datasets.load_mnist(n_train=n, n_test=1)
-        X, y, kernels = data.X[data.train], data.y[data.train], exp.kernel_set(task, data)
+        X, y, kernels = data.X[data.train], data.y[data.train], tasks.kernel_set(task, data)
     else:
         data = datasets.load_mfeat()
         chosen = np.random.default_rng(0).permutation(len(data.y))[:n]
@@ -220,7 +221,7 @@ PARAMS = {
 def rivals(task, n):
     """The batch rivals against OBSCURE on the same kernels."""
     methods = [[method, params] for method, params in PARAMS.items()]
-    table = exp.compare(methods, 0, task=task, n_train=n, n_test=1000).set_index("method")
+    table = compare(methods, 0, task=task, n_train=n, n_test=1000).set_index("method")
     calls = {method: partial(float, table.loc[method, "seconds"]) for method in PARAMS}
     notes = {method: f"test error {table.loc[method, 'test_error']:.3f}" for method in PARAMS}
     yield Group(f"{task}, n = {n}, C = 10: training", calls, notes, once=True)

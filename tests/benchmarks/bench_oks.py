@@ -13,6 +13,7 @@ from runner import TESTS, Group, main
 import numpy as np
 
 from companion.oks import tasks
+from companion.oks.compare import warm_up
 from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, select_then_fit
 
 sys.path.insert(0, str(TESTS / "oks"))
@@ -24,7 +25,7 @@ def against_musvm(n):
     (name,) = tasks.pairs("keyword", 1)
     pair = tasks.describe_pairs([name], 0, n, n_views=1 + n // 200)[name]
     X, y, kernels = pair.X_train[:n], pair.y_train[:n], pair.kernels
-    tasks.warm_up()
+    warm_up()
     single = {"C": 1.0, "memory": 4e9}
     calls = {"OKS, two passes": lambda: OKS(kernels, random_state=0).fit(X, y)}
     calls["OKS-SVM"] = lambda: select_then_fit(OKS(kernels, random_state=0), X, y, C=1.0, random_state=0)

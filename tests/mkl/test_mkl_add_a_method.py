@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from companion import mkl as exp
-from companion.mkl import rivals
+from companion.mkl import rivals, settings
 from companion.plots import mkl as draw
 from companion.run import figures
 from companion.run.sweep import Sweep
@@ -28,15 +27,15 @@ def added():
     assert len(blocks) == 2  # one file, one line
     starts = [line.split()[0] for line in blocks[1].splitlines() if line.strip()]
     assert starts == ["from", 'METHODS["AlignedKernelSVM"]']
-    names, styles = set(exp.METHODS), set(figures.METHOD_STYLE)
+    names, styles = set(rivals.METHODS), set(figures.METHOD_STYLE)
     # the first block is this file, the second a line of the registry's
     file = types.ModuleType("cuelearn.mkl.aligned")
     exec(compile(blocks[0], "extend.md", "exec"), vars(file))
     sys.modules[file.__name__] = file
     exec(compile(blocks[1], "extend.md", "exec"), vars(rivals))
-    (new,) = set(exp.METHODS) - names
+    (new,) = set(rivals.METHODS) - names
     yield new, vars(file)
-    del exp.METHODS[new], sys.modules[file.__name__]
+    del rivals.METHODS[new], sys.modules[file.__name__]
     for name in set(figures.METHOD_STYLE) - styles:
         del figures.METHOD_STYLE[name]
 
@@ -44,17 +43,17 @@ def added():
 def test_it_is_chosen_timed_and_drawn_by_name(added, tmp_path):
     new, _ = added
     mfeat = datasets.load_mfeat()
-    figures.name_methods(exp.METHODS)
+    figures.name_methods(rivals.METHODS)
     methods = ["OBSCURE", new, "AverageKernelSVM"]
     choose, compare = (Sweep(tmp_path, name) for name in ("choose", "compare"))
     options = {"n_folds": 2, "grids": {"C": (1.0, 100.0), "p": (1.25,)}, "data": mfeat}
-    chosen, table = exp.choose(choose, "mfeat-6", 100, methods, 0, **options)
-    assert set(chosen) == set(methods) and chosen[new]["C"] in exp.C_GRID
+    chosen, table = rivals.choose(choose, "mfeat-6", 100, methods, 0, **options)
+    assert set(chosen) == set(methods) and chosen[new]["C"] in settings.C_GRID
     assert table[table["method"] == new]["chosen"].sum() == 1
-    found = exp.compare_all(compare, "mfeat-6", [50, 100], 300, methods, chosen, [0, 1], data=mfeat)
+    found = rivals.compare_all(compare, "mfeat-6", [50, 100], 300, methods, chosen, [0, 1], data=mfeat)
     error = found.groupby("method")["test_error"].mean()
     assert error[new] < 0.15
-    ratios = exp.with_ratios(found, ["n_train"])
+    ratios = rivals.with_ratios(found, ["n_train"])
     assert (ratios[ratios["method"] == "OBSCURE"]["times OBSCURE"] == 1.0).all()
     assert (ratios["times OBSCURE"] > 0).all()
     fig = draw.against_size(found)
@@ -64,7 +63,7 @@ def test_it_is_chosen_timed_and_drawn_by_name(added, tmp_path):
 
 def test_it_is_an_estimator_like_the_others(added):
     new, space = added
-    cls = exp.METHODS[new].estimator
+    cls = rivals.METHODS[new].estimator
     assert cls is space[new]
     mfeat = datasets.load_mfeat()
     rows = np.random.default_rng(0).permutation(mfeat.y.size)[:300]

@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion import mkl as exp
 from companion import protocol
-from companion.mkl import rivals, tasks
+from companion.mkl import rivals, runs, settings, tasks
 from companion.mkl.online import OMCLOnKernels
 from cuelearn import datasets, mkl
 from cuelearn.datasets import EMOJI_CUES
@@ -28,12 +27,12 @@ def objects(tmp_path_factory):
 
 
 def test_every_method_of_the_registry_has_a_grid_within_the_papers():
-    for name, method in exp.METHODS.items():
-        assert method.like in ("", *exp.METHODS), name
+    for name, method in rivals.METHODS.items():
+        assert method.like in ("", *rivals.METHODS), name
         if method.estimator is OMCLOnKernels:
             continue  # the second layer's C is another parameter
-        assert method.grid.get("C", exp.C_GRID) == exp.C_GRID
-        assert method.grid.get("p", exp.P_GRID) == exp.P_GRID
+        assert method.grid.get("C", settings.C_GRID) == settings.C_GRID
+        assert method.grid.get("p", settings.P_GRID) == settings.P_GRID
         assert method.grid or method.like or method.own, f"{name}: nothing says how its parameters are chosen"
         twice = (method.grid and method.like) or method.own in method.grid
         assert not twice, f"{name}: two ways of choosing one parameter"
@@ -41,7 +40,7 @@ def test_every_method_of_the_registry_has_a_grid_within_the_papers():
 
 def test_the_choice_is_the_best_of_the_grid_and_shared_where_the_problem_is(sweep):
     methods = ["OBSCURE", "PegasosMKL", "SILPMKL", "SimpleMKL", "LpMKL"]
-    chosen, table = exp.choose(sweep(), "mfeat-6", 60, methods, 0, n_folds=2, grids=GRIDS, data=MFEAT)
+    chosen, table = rivals.choose(sweep(), "mfeat-6", 60, methods, 0, n_folds=2, grids=GRIDS, data=MFEAT)
     assert chosen["PegasosMKL"] == chosen["OBSCURE"] and chosen["SimpleMKL"] == chosen["SILPMKL"]
     for method, mine in table.groupby("method"):
         (best,) = mine[mine["chosen"]].to_dict("records")
@@ -58,27 +57,27 @@ def test_a_choice_at_the_end_of_its_grid_goes_on_along_the_papers_values(sweep, 
 
     monkeypatch.setattr(rivals, "validation_accuracy", best_at_a_large_C_and_p_of_1_10)
     options = {"n_folds": 2, "grids": {"C": (1.0, 10.0), "p": (1.25, 2.0)}, "data": MFEAT}
-    chosen, table = exp.choose(sweep(), "mfeat-6", 60, ["LpMKL"], 0, **options)
+    chosen, table = rivals.choose(sweep(), "mfeat-6", 60, ["LpMKL"], 0, **options)
     assert chosen["LpMKL"] == {"C": 100.0, "p": 1.1} and len(table) == 4 + 2 + 3 + 2
-    assert table["edge"].tolist() == [""] * len(table) and exp.edges(table) == ""
+    assert table["edge"].tolist() == [""] * len(table) and rivals.edges(table) == ""
     fixed = {**options, "grids": {"C": (10.0, 1000.0), "p": (1.25,)}}
     with pytest.warns(protocol.GridEdgeWarning, match="C = 1000 is the largest tried"):
         monkeypatch.setattr(rivals, "validation_accuracy", lambda params, **point: {"accuracy": params["C"]})
-        chosen, table = exp.choose(sweep("other"), "mfeat-6", 60, ["LpMKL"], 0, **fixed)
+        chosen, table = rivals.choose(sweep("other"), "mfeat-6", 60, ["LpMKL"], 0, **fixed)
     assert chosen["LpMKL"] == {"C": 1000.0, "p": 1.25} and len(table) == 2
-    assert exp.edges(table) == "; at the edge of the grid: LpMKL: C = 1000 is the largest tried"
+    assert rivals.edges(table) == "; at the edge of the grid: LpMKL: C = 1000 is the largest tried"
 
 
 def test_ties_go_to_the_plainer_model(sweep, monkeypatch):
     monkeypatch.setattr(rivals, "validation_accuracy", lambda **point: {"accuracy": 0.9})
     options = {"n_folds": 2, "grids": {**GRIDS, "alpha": (0.001, 0.01)}, "data": MFEAT}
-    chosen, _ = exp.choose(sweep(), "mfeat-6", 60, ["LpMKL", "UFOMKL"], 0, **options)
+    chosen, _ = rivals.choose(sweep(), "mfeat-6", 60, ["LpMKL", "UFOMKL"], 0, **options)
     assert chosen == {"LpMKL": {"C": 0.01, "p": 2.0}, "UFOMKL": {"C": 0.01, "alpha": 0.02}}
 
 
 def test_a_choice_on_every_second_class_learns_and_tests_on_these_alone():
     where = {"task": "objects-12", "n_train": 60}
-    whole = exp.get_task(n_test=1, seed=0, **where)
+    whole = tasks.get_task(n_test=1, seed=0, **where)
     bank, labels, groups = rivals.to_choose_on(0, every=2, **where)
     rows = np.flatnonzero(whole.labels % 2 == 0)
     assert (2 * labels == whole.labels[rows]).all() and (groups == whole.groups[rows]).all()
@@ -92,13 +91,13 @@ def test_a_choice_on_every_second_class_learns_and_tests_on_these_alone():
 def test_compare_times_everybody_on_the_same_split(sweep):
     methods = ["OBSCURE", "SILPMKL", "AverageKernelSVM"]
     params = {"OBSCURE": {"C": 10.0, "p": 1.25}, "SILPMKL": {"C": 10.0}, "AverageKernelSVM": {"C": 10.0}}
-    table = exp.compare_all(sweep(), "mfeat-6", [40, 60], 300, methods, params, [0, 1], data=MFEAT)
+    table = rivals.compare_all(sweep(), "mfeat-6", [40, 60], 300, methods, params, [0, 1], data=MFEAT)
     assert len(table) == 12 and (table["seconds"] > 0).all() and table["test_error"].between(0, 0.3).all()
     silp = table["method"] == "SILPMKL"
     assert (table["dual_gap"] <= 0.05 * table["objective"])[silp].all()
     assert (table["converged"][silp] == 1.0).all()
     assert (table["rows"].notna() == silp).all() and table["rows"].min() > 40 * 6
-    ratios = exp.with_ratios(table, ["n_train"])
+    ratios = rivals.with_ratios(table, ["n_train"])
     assert (ratios.loc[ratios["method"] == "OBSCURE", "times OBSCURE"] == 1.0).all()
     both = table.pivot(index=["n_train", "seed"], columns="method", values="seconds")
     expected = (both["SILPMKL"] / both["OBSCURE"]).groupby("n_train").mean()
@@ -109,16 +108,18 @@ def test_compare_times_everybody_on_the_same_split(sweep):
 def test_curves_of_batch_and_stochastic_methods_have_one_form(sweep):
     one, normed = {"C": 10.0}, {"C": 10.0, "p": 1.25}
     params = {"OBSCURE": normed, "SILPMKL": one, "MCMKL": one, "LpMKL": normed}
-    runs = exp.curves_of(sweep(), "mfeat-6", 60, 300, list(params), params, [0, 1], n_epochs=10, data=MFEAT)
+    curves = rivals.curves_of(
+        sweep(), "mfeat-6", 60, 300, list(params), params, [0, 1], n_epochs=10, data=MFEAT
+    )
     points = [{"task": "mfeat-6", "n_train": 60, "seed": s, **normed} for s in (0, 1)]
-    exact = sweep("optimum").frame(exp.optimum, points, data=MFEAT)
-    runs = exp.against_bounds(runs, exact)
-    for _, run in runs.groupby(["method", "seed"]):
+    exact = sweep("optimum").frame(runs.optimum, points, data=MFEAT)
+    curves = rivals.against_bounds(curves, exact)
+    for _, run in curves.groupby(["method", "seed"]):
         assert run["seconds"].is_monotonic_increasing and run["n_updates"].is_monotonic_increasing
         assert (run["suboptimality"] >= -1e-9).all() and run["test_error"].between(0, 1).all()
-    ends = runs.groupby(["method", "seed"])["suboptimality"].last()
+    ends = curves.groupby(["method", "seed"])["suboptimality"].last()
     assert (ends[["SILPMKL", "LpMKL", "MCMKL"]] <= 0.053).all()
-    lower = runs[runs["method"] == "OBSCURE"].groupby("seed")["lower"].first()
+    lower = curves[curves["method"] == "OBSCURE"].groupby("seed")["lower"].first()
     assert lower.to_numpy() == pytest.approx(exact.set_index("seed")["lower"].to_numpy())
 
 
@@ -126,7 +127,7 @@ def test_online_curves_start_with_the_first_pass_in_order():
     chosen = {"OM2": {"p": 1.25}, "KernelPA best": {"C": 1.0}, "OMCL-PERC": {"C": 0.1}}
     where = {"task": "mfeat-6", "n_train": 60, "n_test": 300}
     once, twice = (
-        exp.online_curves([[m, params, epochs] for m, params in chosen.items()], 0, **where)
+        rivals.online_curves([[m, params, epochs] for m, params in chosen.items()], 0, **where)
         for epochs in ([1], [1, 2])
     )
     for method, mine in twice.groupby("method"):
@@ -141,7 +142,7 @@ def test_online_curves_start_with_the_first_pass_in_order():
 
 
 def test_omcl_on_a_bank_is_omcl():
-    loaded = exp.load_task("mfeat-6", 60, 40, 0)
+    loaded = tasks.load_task("mfeat-6", 60, 40, 0)
     mine = OMCLOnKernels(C=0.1, random_state=0).fit(loaded.bank, loaded.labels)
     learners = [(f"cue {j}", KernelPerceptron("precomputed"), j) for j in range(6)]
     plain = OMCL(learners, PassiveAggressive(C=0.1))
@@ -168,7 +169,7 @@ def test_folds_are_parts_that_keep_groups_together(objects):
 
 
 def test_given_folds_are_taken():
-    task = exp.load_task("mfeat-6", 60, 300, 0)
+    task = tasks.load_task("mfeat-6", 60, 300, 0)
     half = np.split(np.argsort(task.labels, kind="stable").reshape(-1, 2), 2, axis=1)
     folds = [(half[0][:, 0], half[1][:, 0]), (half[1][:, 0], half[0][:, 0])]
     for method, params in (("LPBeta", {"nu": 0.5}), ("BestKernelSVM", {}), ("KernelPA best", {})):
@@ -179,16 +180,16 @@ def test_given_folds_are_taken():
 def test_every_cue_alone_and_their_mean(objects, monkeypatch):
     where, fits = {"task": "objects-4", "n_train": 20}, []
     monkeypatch.setattr(rivals, "fitted", lambda model, *data: fits.append(model.C) or model.fit(*data))
-    chosen = exp.choose_alone([1.0, 10.0, 1e6], 2, 0, **where)
+    chosen = rivals.choose_alone([1.0, 10.0, 1e6], 2, 0, **where)
     assert len(fits) < 2 * 3 * len(chosen) and fits.count(1.0) == 2 * len(chosen)  # bounds are inactive
     assert list(chosen) == [*EMOJI_CUES, "average"] and set(chosen.values()) <= {1.0, 10.0}  # as 1e6
-    found = exp.each_alone(chosen, 0, n_test=100, **where).set_index("cue")
-    task = exp.get_task("objects-4", 20, 100, 0)
+    found = rivals.each_alone(chosen, 0, n_test=100, **where).set_index("cue")
+    task = tasks.get_task("objects-4", 20, 100, 0)
     svm = mkl.AverageKernelSVM("precomputed", C=chosen["average"]).fit(task.bank, task.labels)
     assert found.loc["average", "predicted"] == svm.predict(task.cross).tolist()
     assert found["test_error"].between(0, 1).all() and found["test_error"].nunique() > 1
-    table = exp.mistaken(found["predicted"], ["HSV 1x1", "shape"], "objects", 4, 5, 0, 3)
-    shown = exp.load_pictures("objects", 4)
+    table = tasks.mistaken(found["predicted"], ["HSV 1x1", "shape"], "objects", 4, 5, 0, 3)
+    shown = tasks.load_pictures("objects", 4)
     classes = dict(zip(shown.drawing, shown.labels, strict=True))
     assert [classes[row] for row in table["drawing"]] == [classes[row] for row in table["average"]]
     wrong = [table[cue].map(classes) != table["drawing"].map(classes) for cue in ("HSV 1x1", "shape")]
@@ -197,25 +198,25 @@ def test_every_cue_alone_and_their_mean(objects, monkeypatch):
 
 
 def test_accuracies_with_intervals_and_parameters_in_words():
-    assert exp.in_words({"C": 10.0, "p": 1.25}) == "C=10, p=1.25"
+    assert rivals.in_words({"C": 10.0, "p": 1.25}) == "C=10, p=1.25"
     table = pd.DataFrame({"method": ["a", "a", "b", "b"], "test_error": [0.1, 0.3, 0.5, 0.5]})
-    found = exp.with_intervals(table, "method")
+    found = rivals.with_intervals(table, "method")
     assert found.loc["a", "accuracy"] == pytest.approx(80) and found.loc["b"].tolist() == [50, 50, 50]
     assert found.loc["a", "low"] < 0 and found.loc["a", "high"] > 100  # Student's t of two splits
 
 
 def test_two_stages_end_where_they_say():
-    found = exp.two_stages(1.25, 10.0, 0.5, 2000, 0.1, 0, task="mfeat-6", n_train=100, n_test=300)
+    found = runs.two_stages(1.25, 10.0, 0.5, 2000, 0.1, 0, task="mfeat-6", n_train=100, n_test=300)
     assert found["converged"] and found["relative_gap"] <= 0.1
     assert found["seconds"] > found["online_seconds"] > 0 and found["updates"] >= found["online_updates"] > 0
-    short = exp.two_stages(1.25, 10.0, 0.5, 2, 1e-6, 0, task="mfeat-6", n_train=100, n_test=300)
+    short = runs.two_stages(1.25, 10.0, 0.5, 2, 1e-6, 0, task="mfeat-6", n_train=100, n_test=300)
     assert not short["converged"] and short["relative_gap"] > 1e-6
 
 
 def test_a_method_that_chooses_itself_takes_the_rest_from_another(sweep):
     methods = ["LPBeta per class", "LPBeta"]
-    chosen, _ = exp.choose(sweep(), "mfeat-6", 60, methods, 0, n_folds=2, grids=GRIDS, data=MFEAT)
-    assert chosen["LPBeta per class"]["C"] == chosen["LPBeta"]["C"] in exp.C_GRID
+    chosen, _ = rivals.choose(sweep(), "mfeat-6", 60, methods, 0, n_folds=2, grids=GRIDS, data=MFEAT)
+    assert chosen["LPBeta per class"]["C"] == chosen["LPBeta"]["C"] in settings.C_GRID
     assert 0 < chosen["LPBeta per class"]["nu"] < 1 and 0 < chosen["LPBeta"]["nu"] < 1
-    table = exp.compare([[m, p] for m, p in chosen.items()], 0, task="mfeat-6", n_train=60, n_test=300)
+    table = rivals.compare([[m, p] for m, p in chosen.items()], 0, task="mfeat-6", n_train=60, n_test=300)
     assert (table["test_error"] < 0.2).all() and (table["n_used"] >= 1).all()

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion import mkl as exp
+from companion.mkl import runs, settings, tasks
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OM2, UFOMKL, AverageKernelSVM, BestKernelSVM, MKLProblem, solve_obscure
 
-seed, size = 0, exp.settings("quick")
+seed, size = 0, settings.settings("quick")
 n_things = size["objects"]["n_classes"]
 objects, different = f"objects-{n_things}", f"different-{size['categories']['n_classes']}"
 many = f"{objects}-1400"
@@ -24,13 +24,13 @@ def pictures(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def digits():
-    return exp.get_task("mfeat-6", 200, 500, seed)
+    return tasks.get_task("mfeat-6", 200, 500, seed)
 
 
 @pytest.mark.long  # exercise 6
 def test_three_different_cues_err_as_rarely_as_all(pictures):
     n = size["objects"]["n_train"]
-    task = exp.get_task(objects, n, 10_000, seed)
+    task = tasks.get_task(objects, n, 10_000, seed)
     everything = range(len(task.bank.names))
 
     def error(some):
@@ -64,7 +64,7 @@ def test_more_noise_leaves_all_weight_on_kernel_4_and_a_larger_p_does_not():
 
 def _on_kernel_4(split, **options):
     """Share of kernel 4 in the weights of both multiclass methods."""
-    found = exp.three_class(split, **options)
+    found = runs.three_class(split, **options)
     return found[(found["target"] == 0) & (found["kernel"] == 4)].set_index("method")["weight"]
 
 
@@ -86,7 +86,7 @@ def test_the_six_cues_without_self_similarity_err_less(pictures):
 
 
 def _errors_without_a_cue(split):
-    task = exp.get_task(different, 900, 10_000, split)
+    task = tasks.get_task(different, 900, 10_000, split)
     for cue in ("none", *task.bank.names):
         kept = [j for j, name in enumerate(task.bank.names) if name != cue]
         bank, cross = task.bank.select(kept), task.cross.select(kept, range(900))
@@ -97,7 +97,7 @@ def _errors_without_a_cue(split):
 
 @pytest.mark.long  # exercise 9
 def test_the_radius_helps_at_a_large_C_by_short_first_steps_and_its_cap_never(pictures):
-    task = exp.get_task(objects, 204, 10_000, seed)
+    task = tasks.get_task(objects, 204, 10_000, seed)
     objective = {}
     for C in (0.1, 1.0, 1000.0):
         problem = MKLProblem(task.bank, task.labels, n_things, p=1.01, C=C)
@@ -163,7 +163,7 @@ def _left(digits, **params):
 
 @pytest.mark.long  # exercise 3
 def test_of_the_1400_kernels_narrow_ones_of_every_distance_survive(pictures):
-    task = exp.get_task(many, 204, 10_000, seed, 1400)
+    task = tasks.get_task(many, 204, 10_000, seed, 1400)
     kernels = pd.DataFrame([name.split("*") for name in task.bank.names], columns=["cue", "width"])
     kernels["width"] = kernels["width"].astype(float)
     for alpha in (0.02, 0.01):  # the widest go first

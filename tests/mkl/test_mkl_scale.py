@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from companion.mkl import kernel_set
+from companion.mkl.tasks import kernel_set
 from cuelearn import datasets
 from cuelearn.kernels import Chi2, ExpDistance, KernelBank
 from cuelearn.mkl import state, stream
