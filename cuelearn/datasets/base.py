@@ -153,7 +153,7 @@ class ImageData(NamedTuple):
     ----------
     images : sequence of ndarray of shape (height, width, 3), uint8
         RGB, of any sizes. One array where simulated; read from the files on demand where loaded from a
-        folder. The first three arguments are enough for images at hand.
+        folder. The first three arguments are enough for images in memory.
     y : ndarray of int64, shape (n,)
         Classes 0..M-1, named by `target_names`.
     frames : dict of str to ndarray of shape (n,)

@@ -251,7 +251,7 @@ def load_emoji(styles=None, size=64, packages=None):
         If a style is not known, or the size out of range.
     DataFileError
         If a file is damaged or missing, also that of a style that was named; for other sizes, if a package,
-        or what draws it, is not at hand.
+        or what draws it, is not available.
 
     References
     ----------

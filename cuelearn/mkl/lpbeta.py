@@ -319,7 +319,7 @@ class LPBeta(KernelClassifier):
         Of the linear program: :math:`\rho`, its value at the weights, its certified distance from the
         optimum.
     history_ : DataFrame
-        A row for each stage ("outputs" of the folds, "programme" with the choice of nu, "machines" on all
+        A row for each stage ("outputs" of the folds, "program" with the choice of nu, "machines" on all
         samples): seconds, n_updates (SVMs so far, one class each), n_support, objective, dual_gap.
     n_iter_, n_updates_ : int
         Linear programs solved for the weights; SVMs trained.
@@ -384,7 +384,7 @@ class LPBeta(KernelClassifier):
             self.dual_gap_ = np.nan
         self.converged_ = bool(self.dual_gap_ <= CLOSED * np.abs(outputs).max())
         known = {"objective": self.objective_, "dual_gap": self.dual_gap_}
-        stages.end(2, stage="programme", n_updates=self.n_updates_, **known)
+        stages.end(2, stage="program", n_updates=self.n_updates_, **known)
         self.n_updates_ += self._fit_machines(labels, weights) * n_machines
         known["n_support"] = self.support_.size
         stages.end(3, stage="machines", n_updates=self.n_updates_, **known)

@@ -318,7 +318,7 @@ def test_other_sizes_are_the_same_drawings():
     """Needs resvg-py and, in CUELEARN_DATA, the archive of one style."""
     pytest.importorskip("resvg_py")
     if not list(Path(os.environ.get("CUELEARN_DATA", "nowhere")).glob("iconify-json-fxemoji-*.tgz")):
-        pytest.skip("the package is not at hand")
+        pytest.skip("the package is not available")
     small, large = load_emoji("fxemoji"), load_emoji("fxemoji", size=128)
     assert large.pictures.shape == (366, 128, 128, 4)
     assert_array_equal(large.thing, small.thing)

@@ -96,9 +96,9 @@ def test_added_rows_give_the_whole_program(per_class):
 @pytest.mark.parametrize("per_class", [False, True])
 def test_rows_kept_for_the_next_nu_change_nothing(per_class):
     outputs, labels = make_outputs(1, n=100, n_classes=6)
-    programme = MarginProgram(outputs, labels, per_class)
+    program = MarginProgram(outputs, labels, per_class)
     for nu in (0.1, 0.5, 0.9, 0.2):
-        again, fresh = programme.solve(nu), MarginProgram(outputs, labels, per_class).solve(nu)
+        again, fresh = program.solve(nu), MarginProgram(outputs, labels, per_class).solve(nu)
         assert again.objective == pytest.approx(fresh.objective, abs=1e-10)
         assert_allclose(again.weights, fresh.weights, atol=1e-7)
 
@@ -259,7 +259,7 @@ def test_fitted_attributes(per_class):
     assert 0.0 <= model.dual_gap_ < 1e-9 and model.converged_ is True and model.n_iter_ >= 1
     history = model.history_
     assert list(history.columns) == COLUMNS
-    assert history.stage.tolist() == ["outputs", "programme", "machines"]
+    assert history.stage.tolist() == ["outputs", "program", "machines"]
     assert history.seconds.is_monotonic_increasing and history.seconds.min() > 0.0
     assert history.n_updates.tolist() == [45, 45, 45 + 3 * np.count_nonzero(~unused)]
     assert history.n_support.iloc[-1] == model.support_.size

@@ -201,15 +201,15 @@ def test_sets_without_files_are_left_out(monkeypatch, capsys, tmp_path):
     exp.load_multilabel.cache_clear()
     for place in ("", str(tmp_path)):
         monkeypatch.setenv("CUELEARN_DATA", place)
-        assert exp.sets_at_hand(True) == list(exp.SETS)
+        assert exp.available_sets(True) == list(exp.SETS)
         messages = capsys.readouterr().out.splitlines()
         assert all(name in line for name, line in zip(exp.ORIGINAL_SETS, messages, strict=True))
-    assert exp.sets_at_hand(False) == list(exp.SETS) and not capsys.readouterr().out
+    assert exp.available_sets(False) == list(exp.SETS) and not capsys.readouterr().out
     monkeypatch.setattr(exp, "ORIGINAL_SETS", {"missing": missing, "present": lambda: toy(True)})
-    assert exp.sets_at_hand(True) == [*exp.SETS, "present"] and "no files" in capsys.readouterr().out
+    assert exp.available_sets(True) == [*exp.SETS, "present"] and "no files" in capsys.readouterr().out
     monkeypatch.setattr(exp, "ORIGINAL_SETS", {"broken": lambda: 1 / 0})
     with pytest.raises(ZeroDivisionError):
-        exp.sets_at_hand(True)
+        exp.available_sets(True)
     exp.load_multilabel.cache_clear()
 
 

@@ -241,7 +241,7 @@ def get_task(task, n_train, n_test, seed, n_kernels=None):
 
 
 def predicted(task, dual_coef, kernel_weights, blocks=None):
-    """Classes of the test samples; `blocks`: the test kernels where they are at hand."""
+    """Classes of the test samples; `blocks`: the test kernels where they are in memory."""
     active, support = np.flatnonzero(kernel_weights), np.flatnonzero(np.any(dual_coef != 0.0, axis=1))
     classes = np.zeros(task.test_labels.size, dtype=np.int64)
     if active.size and support.size:

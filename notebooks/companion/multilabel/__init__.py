@@ -136,7 +136,7 @@ def load_multilabel(name):
     return {**SETS, **CLASS_SETS, **ORIGINAL_SETS}[name]()
 
 
-def sets_at_hand(original):
+def available_sets(original):
     """The bundled sets and, on demand, those of `ORIGINAL_SETS` that are there; the others are told of."""
     names = list(SETS)
     for name in ORIGINAL_SETS if original else ():
@@ -259,7 +259,7 @@ def chosen_C(name, method, seed, n_train, grid, n_classes=None):
 
 
 def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
-    """AUC, seconds of training (kernels at hand) and counts of one method on one draw.
+    """AUC, seconds of training (kernels in memory) and counts of one method on one draw.
 
     `kernels` are the largest weights, as text.
     """

@@ -27,7 +27,7 @@ def label(method):
 @cache
 def sets_of(run):
     """Names of the sets: the bundled ones, and originals where they are asked for and present."""
-    return experiments.sets_at_hand(run.data_tier == "original")
+    return experiments.available_sets(run.data_tier == "original")
 
 
 def data_of(names):

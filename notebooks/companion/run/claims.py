@@ -401,7 +401,7 @@ def judge_exact(claim, true, *, number=None, **details):
 
 
 def not_testable(claim, why, *, data="", figure=""):
-    """The claim cannot be judged on the data at hand; `why` says what is missing.
+    """The claim cannot be judged on the data available; `why` says what is missing.
 
     Examples
     --------
