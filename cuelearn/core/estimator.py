@@ -145,13 +145,13 @@ class Estimator(BaseEstimator):
     def get_params(self, deep=True):
         """Parameters by name; with `deep` also those within, as ``kernel__gamma``, or ``kernels__colour`` and
         ``kernels__colour__gamma`` of (name, kernel, columns) triples."""
-        found = super().get_params(deep=deep)
+        params = super().get_params(deep=deep)
         for path, kernel in self._kernels_within().items() if deep else ():
             if "__" in path:
-                found[path] = kernel
+                params[path] = kernel
             inside = as_kernel(kernel).get_params() if not callable(kernel) else {}
-            found |= {f"{path}__{name}": value for name, value in inside.items()}
-        return found
+            params |= {f"{path}__{name}": value for name, value in inside.items()}
+        return params
 
     def set_params(self, **params):
         """Set parameters by the names that `get_params` gives; a kernel within is replaced, not changed."""
@@ -177,15 +177,15 @@ class Estimator(BaseEstimator):
 
     def _kernels_within(self):
         """{"kernel", "kernels__colour": what stands there} of all parameters that hold kernels."""
-        found, kernel_like = {}, KernelLike().is_satisfied_by
+        params, kernel_like = {}, KernelLike().is_satisfied_by
         for head in self._get_param_names():
             value = getattr(self, head)
             if isinstance(value, Kernel) or isinstance(value, str) and self._takes_kernel(head):
-                found[head] = value
+                params[head] = value
             for item in value if isinstance(value, (list, tuple)) else ():
                 if isinstance(item, (list, tuple)) and len(item) == 3 and kernel_like(item[1]):
-                    found[f"{head}__{item[0]}"] = item[1]
-        return found
+                    params[f"{head}__{item[0]}"] = item[1]
+        return params
 
     def _takes_kernel(self, head):
         known = self._parameter_constraints.get(head, ())
@@ -201,11 +201,11 @@ class Estimator(BaseEstimator):
     def _validate_params(self):
         """Check the parameters; in a stream only those that are other objects than at the last check."""
         valid, missing = vars(self).get("_valid_parameters", {}), object()
-        found = {name: getattr(self, name) for name in self._get_param_names()}
-        changed = {name: value for name, value in found.items() if valid.get(name, missing) is not value}
+        given = {name: getattr(self, name) for name in self._get_param_names()}
+        changed = {name: value for name, value in given.items() if valid.get(name, missing) is not value}
         if changed:
             validate_parameter_constraints(self._parameter_constraints, changed, type(self).__name__)
-            self._valid_parameters = found
+            self._valid_parameters = given
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -257,10 +257,9 @@ class Estimator(BaseEstimator):
         """Score a sample: what does not fit together, as in an altered file, raises or gives NaN."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found, classes = self._score_ones(), self.classes_
-        for scores, known in (
-            zip(found, classes, strict=True) if isinstance(found, list) else [(found, classes)]
-        ):
+            scores, classes = self._score_ones(), self.classes_
+        by_target = zip(scores, classes, strict=True) if isinstance(scores, list) else [(scores, classes)]
+        for scores, known in by_target:
             fits = scores.size == len(known) or scores.size == 1 and len(known) == 2
             if not (fits and np.all(scores < np.inf)):
                 raise ValueError("its arrays do not give each class a score")

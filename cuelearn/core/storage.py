@@ -165,11 +165,11 @@ def _from_state(kind, state):
 
 def _digest(arrays):
     """SHA-256 over names, types, shapes and bytes, as an array."""
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     for name, array in sorted(arrays.items()):
-        found.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        found.update(np.ascontiguousarray(array).data)
-    return np.frombuffer(found.digest(), dtype=np.uint8)
+        checksum.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        checksum.update(np.ascontiguousarray(array).data)
+    return np.frombuffer(checksum.digest(), dtype=np.uint8)
 
 
 def _write_npz(file, value, where):

@@ -37,9 +37,9 @@ def __getattr__(name):
         return import_module(f"{__name__}.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = found
-    return found
+    attribute = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = attribute
+    return attribute
 
 
 def __dir__():

@@ -256,8 +256,8 @@ def _vectors(labels, starts, pools, ends, wrong, rng):
         vectors = entries[begin : begin + (wrong[i] + 1) * size].reshape(wrong[i] + 1, size)
         vectors[0] = labels[first : first + size]
         table[_seat(table, entries, begin, vectors[0])] = begin  # the truth, so that it is not drawn
-        vector, found, tries = np.empty(size, dtype=np.int32), 1, 0
-        while found <= wrong[i] and tries < _DRAWS * size * (wrong[i] + 1):
+        vector, n_vectors, tries = np.empty(size, dtype=np.int32), 1, 0
+        while n_vectors <= wrong[i] and tries < _DRAWS * size * (wrong[i] + 1):
             for m in range(size):
                 who[m], vector[m] = m, labels[first + m]
             b = rng.integers(1, size + 1)
@@ -270,12 +270,12 @@ def _vectors(labels, starts, pools, ends, wrong, rng):
                 vector[m] = pools[ends[i] + q - 1] if z == vector[m] else z
             seat = _seat(table, entries, begin, vector)
             if table[seat] < begin:
-                table[seat] = begin + found * size
-                vectors[found] = vector
-                found += 1
+                table[seat] = begin + n_vectors * size
+                vectors[n_vectors] = vector
+                n_vectors += 1
             tries += 1
-        counts[i] = found
-        swap = rng.integers(0, found)
+        counts[i] = n_vectors
+        swap = rng.integers(0, n_vectors)
         for m in range(size):
             vectors[0, m], vectors[swap, m] = vectors[swap, m], vectors[0, m]
         begin += (wrong[i] + 1) * size

@@ -217,8 +217,8 @@ def data_module(name, directory=""):
         if not path.is_file():
             raise DataFileError(f"The program {path} is missing.")
         spec = importlib.util.spec_from_file_location(module, path)
-        sys.modules[module] = found = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(found)
+        sys.modules[module] = loaded = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(loaded)
     return sys.modules[module]
 
 
@@ -239,10 +239,10 @@ def read_bundled(name):
     if not path.is_file():
         raise DataFileError(f"The data file {path} is missing (expected sha256 {expected}). {mend}")
     content = path.read_bytes()
-    found = hashlib.sha256(content).hexdigest()
-    if found != expected:
+    checksum = hashlib.sha256(content).hexdigest()
+    if checksum != expected:
         raise DataFileError(
-            f"The data file {path} is damaged: expected sha256 {expected}, found {found}. {mend}"
+            f"The data file {path} is damaged: expected sha256 {expected}, found {checksum}. {mend}"
         )
     licence = f"{entry['licence']} ({entry['licence_basis']})"
     origin = Provenance(name, "bundled", licence, expected, entry["citation"], entry["source"])

@@ -157,27 +157,27 @@ def describe(
     options = {"rows": rows, "n_jobs": n_jobs, "verbose": verbose, "name": name}
     words = vocabularies or {}
     parts = in_tasks(_describe, sequences, cues, words, step, size, **options)
-    found = {cue: [one for part in parts for one in part[cue]] for cue in cues}
+    features = {cue: [one for part in parts for one in part[cue]] for cue in cues}
     counted = [cue for cue in cues if CUES[cue].words is None or CUES[cue].words in words]
-    return found | {cue: np.array(found[cue], dtype=np.float32) for cue in counted}
+    return features | {cue: np.array(features[cue], dtype=np.float32) for cue in counted}
 
 
 def _describe(rows, images, masks, names, cues, words, step, size):
     """Describe one task's images: by cue, a row or the local descriptors of each image."""
-    found = {cue: [] for cue in cues}
+    features = {cue: [] for cue in cues}
     steps = {cue: [] for cue in cues if CUES[cue].words is None}
     steps |= {cue: [words[CUES[cue].words].step] for cue in cues if CUES[cue].words in words}
     for i, row in enumerate(rows):
         try:
             picture = _at_size(images[i], None if masks is None else masks[i], size)
             for cue in cues:
-                found[cue].append(CUES[cue].describe(picture, *steps.get(cue, [step])))
+                features[cue].append(CUES[cue].describe(picture, *steps.get(cue, [step])))
         except ValueError as error:
             known = "" if names is None else f" ({names[i]})"
             raise ValueError(f"Image {row}{known} cannot be described: {error}") from None
     known = {name: {} for name in words}
     counted = {cue: CUES[cue].words for cue in cues if CUES[cue].words in words}
-    return found | {cue: count_words(words[of], found[cue], known[of]) for cue, of in counted.items()}
+    return features | {cue: count_words(words[of], features[cue], known[of]) for cue, of in counted.items()}
 
 
 def _at_size(image, mask, size):
@@ -305,9 +305,9 @@ def image_cues(
         train = check_rows("train", train, len(data.y))
     if unlearnt:
         drawn = bag.drawn(train)
-        found = describe(data, unlearnt, rows=drawn, step=bag.step, name="words", **options)
+        features = describe(data, unlearnt, rows=drawn, step=bag.step, name="words", **options)
         for cue in unlearnt:
-            described = dict(zip(drawn.tolist(), (one.descriptors for one in found[cue]), strict=True))
+            described = dict(zip(drawn.tolist(), (one.descriptors for one in features[cue]), strict=True))
             try:
                 words = words | {CUES[cue].words: clone(bag).fit(described, rows=train)}
             except ValueError as error:

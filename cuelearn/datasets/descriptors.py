@@ -141,9 +141,9 @@ def check_image(image):
     """Refuse what is not an RGB image of bytes."""
     shape, dtype = getattr(image, "shape", None), getattr(image, "dtype", None)
     if shape is None or len(shape) != 3 or shape[2] != 3 or dtype != np.uint8 or 0 in shape:
-        found = type(image).__name__ if shape is None else f"shape {tuple(shape)} of {dtype}"
+        given = type(image).__name__ if shape is None else f"shape {tuple(shape)} of {dtype}"
         hint = " read_image(path) opens a file." if isinstance(image, str | os.PathLike) else ""
-        raise ValueError(f"image must be an array of shape (height, width, 3) of uint8, got {found}.{hint}")
+        raise ValueError(f"image must be an array of shape (height, width, 3) of uint8, got {given}.{hint}")
 
 
 def check_mask(mask, shape=None):
@@ -296,10 +296,12 @@ def dense_descriptors(image, step=STEP):
             f"got {grey.shape[0]} x {grey.shape[1]}: lower the step, or leave out cues of words."
         )
     patches = np.lib.stride_tricks.sliding_window_view(_edge_cells(grey, step), (4, 4), axis=(0, 1))
-    found = patches.transpose(0, 1, 3, 4, 2).reshape(-1, 128)
+    histograms = patches.transpose(0, 1, 3, 4, 2).reshape(-1, 128)
     for most in (_CUT, 1.0):
-        found = np.minimum(found / np.sqrt((found**2).sum(axis=1, keepdims=True) + _FLAT**2), most)
-    return np.minimum(np.rint(512 * found), 255).astype(np.uint8)
+        histograms = np.minimum(
+            histograms / np.sqrt((histograms**2).sum(axis=1, keepdims=True) + _FLAT**2), most
+        )
+    return np.minimum(np.rint(512 * histograms), 255).astype(np.uint8)
 
 
 def _edge_cells(grey, side):

@@ -143,8 +143,8 @@ class EmojiData:
         else:
             columns = {"name": self.names, "family": self.names[self.family]}
             columns |= {"subgroup": self.subgroup, "group": self.group}
-            found = style if target == "style" else columns[target][thing]
-            targets, y = np.unique(found, return_inverse=True)
+            value = style if target == "style" else columns[target][thing]
+            targets, y = np.unique(value, return_inverse=True)
         n_views = check_integer("n_views", n_views, 1)
         pictures, colours = self._views(rows, n_views, seed)
         images = before(pictures, colours[:, None, None])

@@ -403,8 +403,8 @@ def load_idol2(path):
         if not directory.is_dir():
             continue
         inner = directory / "png"
-        found = _IDOL2.images_in(inner if inner.is_dir() else directory)
-        frames = sorted((_idol2_frame(file), file) for file in found)
+        files = _IDOL2.images_in(inner if inner.is_dir() else directory)
+        frames = sorted((_idol2_frame(file), file) for file in files)
         times = np.array([time for (time, *_), _ in frames])
         parts.append((directory, times, [file for _, file in frames]))
         for (time, room, *pose), file in frames:

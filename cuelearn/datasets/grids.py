@@ -74,14 +74,14 @@ def _lbp_bins(picture):
     radius = _unit(picture)
     levels = np.rint(picture.grey * 255).astype(np.uint8)
     framed = np.pad(levels, radius + 1, mode="edge")
-    found = local_binary_pattern(framed, 8, radius, method="nri_uniform").astype(np.int32)
-    return [found[radius + 1 : -radius - 1, radius + 1 : -radius - 1]], _LBP_PATTERNS
+    patterns = local_binary_pattern(framed, 8, radius, method="nri_uniform").astype(np.int32)
+    return [patterns[radius + 1 : -radius - 1, radius + 1 : -radius - 1]], _LBP_PATTERNS
 
 
 def _derivative_bins(picture):
     x, y = (
-        np.clip((found / RESPONSE_RANGE + 1) * (_DERIVATIVE_BINS / 2), 0, _DERIVATIVE_BINS - 1)
-        for found in picture.derivatives(_unit(picture) / 2)
+        np.clip((response / RESPONSE_RANGE + 1) * (_DERIVATIVE_BINS / 2), 0, _DERIVATIVE_BINS - 1)
+        for response in picture.derivatives(_unit(picture) / 2)
     )
     return [x.astype(np.int32) * _DERIVATIVE_BINS + y.astype(np.int32)], _DERIVATIVE_BINS**2
 
@@ -207,8 +207,8 @@ def _hue_patches(picture, step):
     cells = np.bincount(place.ravel(), weights, minlength=height * width * _HUES)
     cells = cells.reshape(height, width, _HUES) / (step * step)
     windows = np.lib.stride_tricks.sliding_window_view(cells, (4, 4), axis=(0, 1))
-    found = windows.mean(axis=(3, 4)).reshape(-1, _HUES).astype(np.float32)
-    return found, *picture.once(dense_patches, step)[1:]
+    histograms = windows.mean(axis=(3, 4)).reshape(-1, _HUES).astype(np.float32)
+    return histograms, *picture.once(dense_patches, step)[1:]
 
 
 def _self_similarity(picture, step):
@@ -226,10 +226,10 @@ def _self_similarity(picture, step):
         others[k] = wide[margin + dy : margin + dy + shape[0], margin + dx : margin + dx + shape[1]]
     patch = (1, 2 * unit + 1, 2 * unit + 1)
     apart = uniform_filter((grey - others) ** 2, patch, mode="nearest")
-    found = np.ascontiguousarray(apart[:, rows, columns].T)
+    distances = np.ascontiguousarray(apart[:, rows, columns].T)
     # what differs among nearest neighbours is texture, no dissimilarity
-    scale = np.maximum(found[:, :_ANGLES].mean(axis=1, keepdims=True), _NOISE)
-    return np.exp(-found / scale), rows, columns, shape
+    scale = np.maximum(distances[:, :_ANGLES].mean(axis=1, keepdims=True), _NOISE)
+    return np.exp(-distances / scale), rows, columns, shape
 
 
 def _at_corners(local, picture, step):

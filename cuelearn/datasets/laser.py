@@ -136,12 +136,12 @@ def _beam_features(r, angles, closed):
     minima = np.where((r == lowest) & (r < before), r, np.inf)
     first, second = np.argsort(minima, axis=1, kind="stable")[:, :2].T
     rows = np.arange(len(r))
-    found = np.isfinite(minima[rows, second])
+    valid = np.isfinite(minima[rows, second])
     points = r * np.exp(1j * angles)
     angle = np.abs(angles[first] - angles[second])
     angle = np.minimum(angle, 2 * math.pi - angle)
     distance = np.abs(points[rows, first] - points[rows, second])
-    return [*columns, np.where(found, distance, 0), np.where(found, angle, 0)]
+    return [*columns, np.where(valid, distance, 0), np.where(valid, angle, 0)]
 
 
 def _polygon_features(z):

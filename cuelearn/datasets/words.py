@@ -129,28 +129,28 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         return image
 
 
-def count_words(vocabulary, found, known=None):
+def count_words(vocabulary, described, known=None):
     """Histograms of words, float32 (n, width), from the `LocalDescriptors` of n images.
 
     `known`, a dict, keeps the words of what cues with other cells found too.
     """
     known = {} if known is None else known
-    if found[0].cell is not None:
-        return np.array([_count_in_cells(vocabulary, one, known) for one in found])
-    counts = vocabulary.transform([one.descriptors for one in found])
-    if found[0].central is None:
+    if described[0].cell is not None:
+        return np.array([_count_in_cells(vocabulary, one, known) for one in described])
+    counts = vocabulary.transform([one.descriptors for one in described])
+    if described[0].central is None:
         return counts
-    middle = vocabulary.transform([one.descriptors[one.central] for one in found])
+    middle = vocabulary.transform([one.descriptors[one.central] for one in described])
     return np.concatenate([counts, middle], axis=1) / np.float32(2)
 
 
-def _count_in_cells(vocabulary, found, known):
+def _count_in_cells(vocabulary, described, known):
     """Histogram of each cell, in shares of all patches; zeros where there are none."""
-    n_words, n = len(vocabulary.words_), len(found.descriptors)
+    n_words, n = len(vocabulary.words_), len(described.descriptors)
     if n == 0:
-        return np.zeros(found.n_cells * n_words, dtype=np.float32)
-    key = id(found.descriptors)
+        return np.zeros(described.n_cells * n_words, dtype=np.float32)
+    key = id(described.descriptors)
     if key not in known:
-        known[key] = vocabulary.nearest(found.descriptors)
-    place = found.cell * n_words + known[key]
-    return (np.bincount(place, minlength=found.n_cells * n_words) / n).astype(np.float32)
+        known[key] = vocabulary.nearest(described.descriptors)
+    place = described.cell * n_words + known[key]
+    return (np.bincount(place, minlength=described.n_cells * n_words) / n).astype(np.float32)

@@ -747,7 +747,7 @@ class KernelBank:
         for cue, held in zip(self._cues, self._train.arrays if self._train else (), strict=True):
             read = [rows.values.shape[1] for source, rows in held.items() if source != "matrix"]
             widths.append({len(cue.index), *read} | ({len(cue.centre)} if "centred" in held else set()))
-        if any(len(found) > 1 for found in widths):
+        if any(len(sizes) > 1 for sizes in widths):
             raise ValueError("a bank with kernels or cues of different widths")
         return self
 

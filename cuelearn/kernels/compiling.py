@@ -17,13 +17,13 @@ class CompilationNotice(Listener):
     It stays registered: numba goes through its list of listeners while it tells them.
     """
 
-    told = False
+    announced = False
 
     def on_start(self, event):
         """Numba begins with a function."""
         module = getattr(event.data["dispatcher"], "__module__", None) or ""
-        if not self.told and module.startswith("cuelearn"):
-            self.told = True
+        if not self.announced and module.startswith("cuelearn"):
+            self.announced = True
             print(TEXT, file=sys.stderr, flush=True)
 
     def on_end(self, event):

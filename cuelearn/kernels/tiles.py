@@ -380,17 +380,17 @@ def group_kernels(forms, kernels, dtype):
         members.setdefault(forms[f].root, []).append((int(f), forms[f], plane))
     lowest = float(np.finfo(dtype).min)  # -inf times a distance of 0 would be NaN
     groups = {}
-    for root, found in members.items():
+    for root, entries in members.items():
         by_metric = {}
-        for _, form, plane in found:
+        for _, form, plane in entries:
             if form.quantity not in ("product", "kernel matrix"):
                 by_metric.setdefault(form.quantity, []).append((max(form.slope, lowest), plane))
         exponentials = [
             (metric, np.array([slope for slope, _ in pairs], dtype), np.array([plane for _, plane in pairs]))
             for metric, pairs in by_metric.items()
         ]
-        others = [member for member in found if member[1].quantity not in by_metric]
-        groups[root] = Group([plane for _, _, plane in found], others, exponentials)
+        others = [member for member in entries if member[1].quantity not in by_metric]
+        groups[root] = Group([plane for _, _, plane in entries], others, exponentials)
     return groups
 
 

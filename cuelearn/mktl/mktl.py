@@ -52,8 +52,8 @@ def solve_mktl(problem, *, tol=1e-3, finish=True, n_epochs=50, scores="maintain"
     >>> y = np.arange(60) % 3
     >>> X = np.eye(3)[y] + 0.2 * np.random.default_rng(0).normal(size=(60, 3))
     >>> problem = TransferProblem(KernelBank([("all", "rbf", [0, 1, 2])], X), y, 3, scores=X[:, :2])
-    >>> found = solve_mktl(problem)
-    >>> found.converged, found.kernel_weights.shape
+    >>> solution = solve_mktl(problem)
+    >>> solution.converged, solution.kernel_weights.shape
     (True, (7,))
     """
     options |= {"tol": tol, "finish": finish, "n_epochs": n_epochs, "scores": scores, "name": "MKTL"}
