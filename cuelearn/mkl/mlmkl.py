@@ -509,6 +509,11 @@ class MLMKLSA(SharedMKL):
     $classes_ $dual_coef_ $support_ $skipped_classes_ $class_objectives_ $history_ $n_iter_ $n_solved_
     $n_updates_ $converged_
 
+    See Also
+    --------
+    MLMKLSum : The sum of the classes' objectives in place of the worst.
+    saddle_gap : How far a model is from the saddle point.
+
     Notes
     -----
     An iteration costs one read of the kernels (to combine them in place), one SVM from the last solution of

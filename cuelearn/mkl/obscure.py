@@ -150,6 +150,12 @@ class OBSCURE(BatchMKL):
     radius_ : float
         R as used; `radius_online_` before the cap.
 
+    See Also
+    --------
+    solve_obscure : The solver, on an `MKLProblem`.
+    UFOMKL : The same problem, and a sparser one, without an online stage.
+    cuelearn.core.groupnorm : The (2,p) group norm.
+
     Notes
     -----
     Cost per visit as for OM2; visits without loss only scale, which is kept in one number. The theoretical

@@ -147,6 +147,11 @@ class OM2(StochasticMKL):
     support_vectors_ : ndarray, shape (n_support, n_features)
         For kernels computed from X; `partial_fit` goes on from them.
 
+    See Also
+    --------
+    solve_om2 : The solver, on an `MKLProblem`.
+    OBSCURE : Goes on to the optimum, with a certified gap.
+
     Notes
     -----
     Cost per visit: one read of the visited kernel rows, O(n F), independent of the number of classes. A tie

@@ -84,6 +84,11 @@ class UFOMKL(BatchMKL):
     $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
     $online_errors_ $visits_
 
+    See Also
+    --------
+    solve_ufo : The solver, on an `MKLProblem`.
+    OBSCURE : The problem with alpha = 0 in two stages.
+
     References
     ----------
     Thesis 4.5: equation 4.9, Algorithm 7, theorems 4.5 and 4.6. There is no 1/q in line 8, unlike in OM-2.

@@ -121,6 +121,11 @@ class MKTL(TransferClassifier):
     radius_ : float
         OBSCURE's bound of the norm, as used.
 
+    See Also
+    --------
+    solve_mktl : The solver, on a `TransferProblem`.
+    cuelearn.mkl.OBSCURE : The algorithm behind it.
+
     Notes
     -----
     Cost: a visit O(M (F0 + K)), an update O(F0 n + F); 10 classes of 100 samples with 40 priors take 0.2 to 3

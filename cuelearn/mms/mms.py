@@ -116,6 +116,12 @@ class MMS(BagClassifier):
     ValueError
         If the candidates are not of X's instances, or Pegasos steps overflow on features of large scale.
 
+    See Also
+    --------
+    solve_mms : The solver, on a `LinearSpace` or `KernelSpace`.
+    most_violating : Algorithm 10, the search of a step.
+    common_objective : The objective of any linear model.
+
     Notes
     -----
     A pass costs one product of X with the hyperplanes, O(n d K), inner products of neighbours in the order,

@@ -51,6 +51,12 @@ class OKS(SamplingKernels):
     $classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ $support_ $dual_coef_
     $drawn_ $visits_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
 
+    See Also
+    --------
+    SOM : Without the unbiased estimates.
+    OM1 : All kernels in every visit.
+    OKSRegret : Any convex loss, as in the theorems.
+
     Notes
     -----
     A visit costs O(S d + m): the drawn kernel's values with its own S support samples of d features. With

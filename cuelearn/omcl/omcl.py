@@ -291,6 +291,11 @@ class OMCL(MultiCueClassifier):
     $classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_ $online_losses_
     $support_sizes_
 
+    See Also
+    --------
+    ProjectronPlusPlus, KernelPerceptron, PassiveAggressive : Learners of single cues.
+    Vote, Flat : Its rivals.
+
     Notes
     -----
     Averaging costs O(M) at a new support sample and O(M S) at a projected update, prediction the kernel of
