@@ -81,11 +81,16 @@ def test_notebook_has_the_parameters_that_the_runner_sets(path):
 
 
 @pytest.mark.parametrize(
-    "chapter", [chapter for chapter in CHAPTERS if chapter not in sum(WITH.values(), ())]
+    "chapter",
+    [
+        chapter if chapter == "oks" else pytest.param(chapter, marks=pytest.mark.long)
+        for chapter in CHAPTERS
+        if chapter not in sum(WITH.values(), ())
+    ],
 )
 def test_notebook_runs_in_smoke(chapter, tmp_path):
     """In a directory of its own, so that it finds no earlier result but descriptions of pictures, which know
-    what they were made from."""
+    what they were made from. `make figures` runs all notebooks; `make test` one of them."""
     cues = Path(".cache", "cues")
     (ROOT / cues).mkdir(parents=True, exist_ok=True)
     (tmp_path / cues.parent).mkdir()
