@@ -199,7 +199,8 @@ class TransferClassifier(KernelClassifier):
 
     def predict(self, X, scores=None):
         """Class with the largest score, the first on ties; arguments as of `decision_function`."""
-        return self.classes_[np.argmax(self._class_scores(X, scores), axis=1)]
+        best = np.argmax(self._class_scores(X, scores), axis=1)  # before classes_: it says where no fit was
+        return self.classes_[best]
 
     def score(self, X, y, sample_weight=None, scores=None):
         """Accuracy; `sample_weight` has shape (n,), other arguments are those of `decision_function`."""

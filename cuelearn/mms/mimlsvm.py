@@ -56,6 +56,9 @@ def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
     same = Y is None
     Y, Y_starts = (X, starts) if same else (Y, Y_starts)
     starts, Y_starts = np.asarray(starts, dtype=np.int64), np.asarray(Y_starts, dtype=np.int64)
+    for name, part, ends in (("starts", X, starts), ("Y_starts", Y, Y_starts)):
+        if ends[0] != 0 or ends[-1] != len(part) or np.any(np.diff(ends) < 1):  # as in an altered file
+            raise ValueError(f"{name} must ascend from 0 to the number of instances, {len(part)}")
     mean = np.mean(Y, axis=0, dtype=np.float64)
     right = np.ascontiguousarray(Y - mean, dtype=np.float32)
     left = right if same else np.ascontiguousarray(X - mean, dtype=np.float32)
