@@ -21,7 +21,6 @@ __all__ = [
     "labels_of",
     "labels_within",
     "warn_if_sorted",
-    "warn_user",
 ]
 
 #: Kinds of floating-point numbers that samples may have; others are converted to the first.

@@ -308,12 +308,16 @@ class ScoreClassifier(ClassifierMixin, Estimator):
         -------
         ndarray
         """
-        scores = self._class_scores(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        return self._decision_of(self._class_scores(X))
 
     def predict(self, X):
         """Class with the largest score, the first on ties; X as in `decision_function`."""
-        scores = self._class_scores(X)
+        return self._classes_of(self._class_scores(X))
+
+    def _decision_of(self, scores):
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def _classes_of(self, scores):
         return self.classes_[np.argmax(scores, axis=1)]
 
 

@@ -13,7 +13,7 @@ from .base import CueData, check_integer, first_items, read_bundled, side_by_sid
 
 __all__ = [
     *("load_htad", "load_leaves", "load_letter", "load_mfeat", "load_mnist", "load_pendigits"),
-    *("load_satimage", "load_yeast", "pooling", "redraw_pen_points"),
+    *("load_satimage", "load_yeast", "redraw_pen_points"),
 ]
 
 
@@ -153,14 +153,6 @@ def load_mfeat():
     <mfeat, bundled: X (2000, 649) float64, cues fac (216), fou (76), kar (64), mor (6), pix (240), zer (47)>
     """
     return load_bundled("mfeat")
-
-
-def pooling(n, cells):
-    """The (cells, n) matrix that averages a line of n pixels over equal cells."""
-    edges = np.arange(cells + 1)[:, None] * (n / cells)
-    pixel = np.arange(n)
-    covered = np.minimum(edges[1:], pixel + 1) - np.maximum(edges[:-1], pixel)
-    return np.maximum(covered, 0) * (cells / n)
 
 
 def load_pendigits():

@@ -5,7 +5,6 @@ from dataclasses import field
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.checks import warn_user
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.core.losses import margins
@@ -15,6 +14,7 @@ from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.problem import MKLProblem, combined_kernel, weights_of
 from cuelearn.mkl.svm import is_hard
 from cuelearn.mkl.training import Result, Rounds
+from cuelearn.warn import warn_user
 
 __all__ = ["MCMKL", "solve_mc_mkl"]
 

@@ -23,12 +23,13 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cuelearn.core.checks import as_generator, check_positive, warn_user
+from cuelearn.core.checks import as_generator, check_positive
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, Number, parameters
 from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.svm import SharedProblem
 from cuelearn.mkl.training import Rounds
+from cuelearn.warn import warn_user
 
 __all__ = [
     "MLMKLSA",

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cuelearn.core.checks import warn_user
 from cuelearn.core.estimator import parameters
 from cuelearn.core.weights import class_weights
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.svm import problem_weights
+from cuelearn.warn import warn_user
 
 __all__ = ["MeanAUC", "MultiLabelMKL", "is_indicator", "learnable", "mean_auc", "numbers_of", "signs_of"]
 

@@ -14,12 +14,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.checks import warn_user
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.problem import quadratic_forms
 from cuelearn.mkl.training import Rounds
+from cuelearn.warn import warn_user
 
 __all__ = ["ClassSubproblem", "ClassPoint", "ClassesResult", "PerClassMKL", "documented", "run_classes"]
 

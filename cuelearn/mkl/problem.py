@@ -19,13 +19,14 @@ from numba import njit
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
-from cuelearn.core.checks import check_non_negative, check_positive, warn_user
+from cuelearn.core.checks import check_non_negative, check_positive
 from cuelearn.core.groupnorm import group_norm, link_weights, resolve_p
 from cuelearn.core.losses import kernel_factor, mean_loss
 from cuelearn.core.weights import check_sample_weight, class_weights, loss_weights
 from cuelearn.kernels import KernelBank
 from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.mkl.state import combine_block, full_dot, sparse_scores
+from cuelearn.warn import warn_user
 
 __all__ = ["MKLProblem", "Certificate", "combined_kernel", "objective", "duality_gap"]
 

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.checks import warn_user
 from cuelearn.core.progress import progress
 from cuelearn.mkl.dual import ROUNDS, finish_dual
 from cuelearn.mkl.training import Result
+from cuelearn.warn import warn_user
 
 __all__ = ["solve_reference"]
 

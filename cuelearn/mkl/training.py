@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.checks import check_non_negative, warn_user
+from cuelearn.core.checks import check_non_negative
 from cuelearn.core.progress import History, progress
 from cuelearn.mkl.dual import finish_dual
 from cuelearn.mkl.stream import Stream
+from cuelearn.warn import warn_user
 
 __all__ = ["History", "Result", "Rounds", "Training", "draw_order"]
 

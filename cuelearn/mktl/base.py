@@ -194,13 +194,11 @@ class TransferClassifier(KernelClassifier):
         ndarray
             Shape (n, n_classes); for two classes shape (n,), the second class's score minus the first's.
         """
-        values = self._class_scores(X, scores)
-        return values[:, 1] - values[:, 0] if values.shape[1] == 2 else values
+        return self._decision_of(self._class_scores(X, scores))
 
     def predict(self, X, scores=None):
         """Class with the largest score, the first on ties; arguments as of `decision_function`."""
-        best = np.argmax(self._class_scores(X, scores), axis=1)  # before classes_: it says where no fit was
-        return self.classes_[best]
+        return self._classes_of(self._class_scores(X, scores))
 
     def score(self, X, y, sample_weight=None, scores=None):
         """Accuracy; `sample_weight` has shape (n,), other arguments are those of `decision_function`."""

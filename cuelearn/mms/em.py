@@ -37,7 +37,6 @@ documented_naming = partial(
             "slice or sequence of int, or a sequence with one per attribute; optional",
             "Columns of X that show each attribute; all of them by default.",
         ),
-        "max_iter": ("int >= 1", ""),
         "tol": ("float >= 0", "Stops when the objective rises by at most this part of itself."),
         "classes_": ("ndarray, or list of ndarray for several attributes", ""),
         "assignment_": (
@@ -53,7 +52,6 @@ documented_naming = partial(
             "Share of the instances that take each label: their prior where there is no caption.",
         ),
         "converged_": ("bool", ""),
-        "n_iter_": ("int", ""),
     },
 )
 #: Responsibilities that add up to less leave a label's appearance as it was.

@@ -112,7 +112,7 @@ class Verdict(NamedTuple):
 
     def _repr_markdown_(self):
         """How a notebook shows it."""
-        number = self.number is not None and f"{self.measure}: {self.number:.4g}"
+        number = "" if self.number is None else f"{self.measure}: {self.number:.4g}"
         if self.low is not None:
             number += f" (95% interval {self.low:.4g} to {self.high:.4g})"
         folded = len(self.text) > SHORT
