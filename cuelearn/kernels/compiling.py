@@ -1,4 +1,4 @@
-"""A line on stderr at the first compilation of a process, which otherwise just looks slow."""
+"""A line at the first compilation of a process, which otherwise just looks slow."""
 
 import multiprocessing
 import os
@@ -14,7 +14,8 @@ TEXT = "cuelearn: compiling, once on this machine; the next start is quick"
 class CompilationNotice(Listener):
     """Writes `TEXT` when the first function of this package is compiled, which a load from the cache is not.
 
-    It stays registered: numba goes through its list of listeners while it tells them.
+    It goes to stderr; in a notebook to stdout, since Jupyter shows stderr as a red box. The listener stays
+    registered: numba goes through its list of listeners while it tells them.
     """
 
     announced = False
@@ -24,7 +25,8 @@ class CompilationNotice(Listener):
         module = getattr(event.data["dispatcher"], "__module__", None) or ""
         if not self.announced and module.startswith("cuelearn"):
             self.announced = True
-            print(TEXT, file=sys.stderr, flush=True)
+            in_notebook = "ipykernel" in sys.modules
+            print(TEXT, file=sys.stdout if in_notebook else sys.stderr, flush=True)
 
     def on_end(self, event):
         """Numba is done with it."""
