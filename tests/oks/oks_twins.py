@@ -1,17 +1,14 @@
 """Slow, plain NumPy twins of the algorithms of the OKS chapter, and streams for them.
 
 Each twin is its pseudo-code line by line in float64, on whole kernel matrices: predictors are dictionaries
-from samples to coefficients, probabilities are formed anew at every visit from sums of penalties, and a
-kernel is drawn by walking along the cumulative probabilities. Nothing here comes from the package. Labels are
--1 and 1 (any real number for the square loss).
+from samples to coefficients, probabilities are formed anew at every visit. Nothing here comes from the
+package. Labels are -1 and 1 (any real number for the square loss).
 """
 
 import math
 from types import SimpleNamespace
 
 import numpy as np
-
-# ------------------------------------------------------------------ data
 
 
 def make_data(n, d=6, seed=0, *, noise=0.1, zeros=0.0, spread=0.25):
@@ -39,9 +36,6 @@ def make_stack(n, n_kernels, seed=0, *, noise=0.2):
     return K, y
 
 
-# ------------------------------------------------------------------ what the algorithms share
-
-
 def first_above(p, uniform):
     """First kernel whose cumulative probability exceeds the uniform number."""
     passed = 0.0
@@ -67,12 +61,12 @@ def delta_of(delta, epoch):
     return float(delta) if np.ndim(delta) == 0 else float(delta[min(epoch, len(delta) - 1)])
 
 
-def plan(n, n_epochs, shuffle, rng, *, draws=True):
+def plan(n, n_epochs, shuffle, rng):
     """Orders and uniform numbers of the epochs, one row each."""
     orders, uniforms = [], []
     for epoch in range(n_epochs):
         orders.append(rng.permutation(n) if shuffle or epoch else np.arange(n))
-        uniforms.append(rng.random(n) if draws else np.zeros(n))
+        uniforms.append(rng.random(n))
     return np.array(orders), np.array(uniforms)
 
 
@@ -98,14 +92,11 @@ def outputs(K, predictors):
     return out
 
 
-# ------------------------------------------------------------------ the algorithms
-
-
 class Selection:
     """Algorithm 2 ("oks"), Algorithm 1 ("regret") or SOM ("som"), one visit at a time.
 
-    K is the stack of kernels (n_kernels, n, n), y the labels by sample. `choose(p, t)` draws; all that is
-    seen is kept per visit. `weights` of the samples multiply what is learnt from them.
+    K is the stack of kernels (n_kernels, n, n), y the labels by sample; `weights` of the samples multiply
+    what is learnt from them. `entries` are the kernel values that were needed.
     """
 
     def __init__(self, rule, K, y, *, loss="hinge", beta=None, weights=None):
@@ -115,14 +106,9 @@ class Selection:
         self.log_weights = [0.0] * self.m
         self.predictors = [{} for _ in range(self.m)]
         self.n_updates = self.n_evaluations = 0
-        self.drawn, self.mistakes, self.losses, self.p_used, self.q_used, self.entries = (
-            [],
-            [],
-            [],
-            [],
-            [],
-            set(),
-        )
+        self.drawn, self.mistakes, self.losses = [], [], []
+        self.q_used = []
+        self.entries = set()
 
     @property
     def q(self):
@@ -132,9 +118,6 @@ class Selection:
         q = self.q
         p = (1.0 - delta) * q + delta / self.m
         j = first_above(p, uniform)
-        self.learn(i, j, p, q, eta, step)
-
-    def learn(self, i, j, p, q, eta, step):
         predictor, y = self.predictors[j], self.y[i]
         output = value_of(self.K, j, i, predictor)
         self.n_evaluations += len(predictor)
@@ -150,7 +133,6 @@ class Selection:
         self.drawn.append(j)
         self.mistakes.append(z == 1.0)
         self.losses.append(loss)
-        self.p_used.append(p)
         self.q_used.append(q)
         self.log_weights[j] -= self.weights[i] * penalty
         amount *= self.weights[i]
@@ -165,7 +147,6 @@ def run_selection(
     y,
     *,
     seed=0,
-    rng=None,
     delta=0.2,
     eta="auto",
     step=1.0,
@@ -175,26 +156,23 @@ def run_selection(
     beta=None,
     weights=None,
 ):
-    """A whole run as `fit` makes it; `step` may be a function of (delta, n_kernels, horizon)."""
+    """A whole run as `fit` makes it."""
     n, m = len(y), len(K)
     total = n * n_epochs
-    rng = np.random.default_rng(seed) if rng is None else rng
     twin = Selection(rule, K, y, loss=loss, beta=beta, weights=weights)
-    orders, uniforms = plan(n, n_epochs, shuffle, rng)
+    orders, uniforms = plan(n, n_epochs, shuffle, np.random.default_rng(seed))
     for epoch in range(n_epochs):
         d = delta_of(delta, epoch)
         e = automatic_eta(d, m, total) if eta == "auto" and rule != "som" else eta
-        s = step(d, m, total) if callable(step) else step
         for i, u in zip(orders[epoch], uniforms[epoch], strict=True):
-            twin.visit(i, u, d, e, s)
+            twin.visit(i, u, d, e, step)
     twin.last_p = (1.0 - d) * twin.q + d / m
     twin.order = orders.ravel()
     return twin
 
 
 def perceptron(kernel, y, order, weights=None):
-    """A Perceptron on one kernel matrix: its dictionary, the visits on which it erred, and the values it
-    asked for."""
+    """A Perceptron on one kernel matrix."""
     predictor, mistakes, asked = {}, [], 0
     weights = np.ones(len(y)) if weights is None else weights
     for i in order:
@@ -241,8 +219,7 @@ def vote(K, q, predictors):
 
 
 def plain_alignment(kernel, y, centered):
-    """<K, y y'> / (|K| |y y'|), both centred with H = I - 1 1'/n if asked for (Cortes, Mohri and
-    Rostamizadeh 2010)."""
+    """<K, y y'> / (|K| |y y'|), both centred with H = I - 1 1'/n if asked for."""
     target = np.outer(y, y).astype(float)
     if centered:
         H = np.eye(len(y)) - 1.0 / len(y)
@@ -250,56 +227,29 @@ def plain_alignment(kernel, y, centered):
     return (kernel * target).sum() / (np.linalg.norm(kernel) * np.linalg.norm(target))
 
 
-# ------------------------------------------------------------------ comparators of the theorems
-
-
 def best_in_space(kernel, y, step, loss="hinge", weights=None):
-    r"""The least :math:`\sum_t c_t \ell(f(x_t), y_t) + \|f\|^2 / (2\lambda)` from below.
+    r"""The least :math:`\sum_t c_t \ell(f(x_t), y_t) + \|f\|^2 / (2\lambda)`, from below: the dual.
 
-    For the hinge loss the dual
-    :math:`\lambda^{-1} \max_{0 \le a_t \le \lambda c_t} \sum a_t - a^\top Y K Y a / 2`, an SVM without bias,
-    by coordinate ascent: any feasible point bounds the least value from below. The square loss has a closed
-    form, the logistic loss is solved by Newton steps and brought below by its dual.
+    Hinge loss: an SVM without bias, by coordinate ascent. Square loss: a closed form.
     """
     n, c = len(y), np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
-    if loss == "hinge":
-        Q, a = kernel * np.outer(y, y), np.zeros(n)
-        gradient, upper = -np.ones(n), step * c  # of a'Qa/2 - sum a
-        for _ in range(4000):
-            moved = 0.0
-            for t in range(n):
-                if Q[t, t] > 0.0:
-                    new = min(max(a[t] - gradient[t] / Q[t, t], 0.0), upper[t])
-                else:
-                    new = upper[t] if gradient[t] < 0.0 else a[t]
-                if new != a[t]:
-                    gradient += (new - a[t]) * Q[:, t]
-                    moved = max(moved, abs(new - a[t]))
-                    a[t] = new
-            if moved <= 1e-13 * max(1.0, step):
-                break
-        return (a.sum() - 0.5 * a @ Q @ a) / step
     if loss == "square":
-        # f = K b with b = C (y - K b) step: dual of the weighted ridge problem, exact
         used = c > 0.0
         S = kernel[np.ix_(used, used)] + np.diag(1.0 / (step * c[used]))
         return 0.5 / step * y[used] @ np.linalg.solve(S, y[used])
-
-    # logistic: Newton steps on f = K u; then s_t = sigma(-y f) is a feasible point of the dual
-    def objective(u):
-        return (c * np.logaddexp(0.0, -y * (kernel @ u))).sum() + 0.5 / step * u @ kernel @ u
-
-    u = np.zeros(n)
-    for _ in range(100):
-        s = np.exp(-np.logaddexp(0.0, y * (kernel @ u)))
-        residual = u / step - c * y * s
-        move = np.linalg.solve(np.eye(n) / step + (c * s * (1.0 - s))[:, None] * kernel, -residual)
-        size = 1.0
-        while size > 1e-6 and objective(u + size * move) > objective(u):
-            size *= 0.5
-        u = u + size * move
-        if np.abs(move).max() <= 1e-13 * (1.0 + np.abs(u).max()):
+    Q, a = kernel * np.outer(y, y), np.zeros(n)
+    gradient, upper = -np.ones(n), step * c  # of a'Qa/2 - sum a
+    for _ in range(4000):
+        moved = 0.0
+        for t in range(n):
+            if Q[t, t] > 0.0:
+                new = min(max(a[t] - gradient[t] / Q[t, t], 0.0), upper[t])
+            else:
+                new = upper[t] if gradient[t] < 0.0 else a[t]
+            if new != a[t]:
+                gradient += (new - a[t]) * Q[:, t]
+                moved = max(moved, abs(new - a[t]))
+                a[t] = new
+        if moved <= 1e-13 * max(1.0, step):
             break
-    s = np.exp(-np.logaddexp(0.0, y * (kernel @ u)))
-    a = c * s * y
-    return (c * -(s * np.log(s) + (1.0 - s) * np.log1p(-s))).sum() - 0.5 * step * a @ kernel @ a
+    return (a.sum() - 0.5 * a @ Q @ a) / step
