@@ -240,7 +240,7 @@ def test_bad_parameters(cls, name, values):
 
 REFUSED = [
     *((kernels, X, "kernel") for kernels in ("rbf", [("a", RBF())], [])),
-    (CUES, -X, "X must not be negative|'chi2'"),
+    (CUES, -X, "chi2 and distances need non-negative values"),
     (CUES, K, "Found array with dim 3|KernelBank"),
     (CUES, KernelBank(CUES, X), "KernelBank"),
     ([("a", Precomputed(), slice(None))], K[0], "kernels must be computed from X here"),
@@ -257,6 +257,8 @@ def test_bad_kernels_and_data(kernels, given, match):
 
 
 def test_bad_samples_to_predict():
+    with pytest.raises(ValueError, match="X must not be negative in the columns of 'chi2'"):
+        OKS(CUES, random_state=0).fit(X, Y).predict(-X)
     model = OKS("precomputed", random_state=0).fit(K, Y)
     for bad in (K[:2], K[:, :, :50], K[0]):
         with pytest.raises(ValueError, match=r"X must have shape \(3, n, 60\)"):
