@@ -1,15 +1,11 @@
-"""Slow, plain twins of the EM methods over candidate labelings: loops over bags, candidates, instances and
-labels.
+"""Plain twins of the EM methods over candidate labelings: loops over bags, candidates, instances and labels.
 
-A bag's candidates are a list of labelings, ``labeling[m][p]``; `bags` is the list of them, `weights` a list
-of their priors or None. Nothing here comes from the package.
+A bag's candidates are a list of labelings, ``labeling[m][p]``; `weights` a list of their priors or None.
 """
 
 import math
 
 import numpy as np
-
-# ------------------------------------------------------------------ candidates
 
 
 def random_bags(rng, n_bags, n_labels, most=3, n_candidates=5):
@@ -62,9 +58,6 @@ def best_candidates(bags, weights, log_p):
 
 def nothing_known(n, n_labels):
     return [np.zeros((n, K)) for K in n_labels]
-
-
-# ------------------------------------------------------------------ GMM
 
 
 def spread_of(X):
@@ -120,9 +113,6 @@ def gmm_em(Xs, bags, n_labels, *, strength, n_iter, hard, weights=None):
         prior = sum(log_prior(X, c, strength) for X, c in zip(Xs, covariances, strict=True))
         history.append((likelihood, likelihood + prior))
     return means, covariances, shares, log_p, np.array(history)
-
-
-# ------------------------------------------------------------------ DIST
 
 
 def distance(metric, x, z):

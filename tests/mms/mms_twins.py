@@ -1,16 +1,13 @@
-"""Slow, plain twins of the operations on candidate labeling sets, by enumerating all labelings; and bags for
-them.
+"""Plain twins of the operations on candidate labeling sets, by enumerating all labelings; and bags for them.
 
 A labeling is a tuple of tuples, ``labeling[m][p]``; a candidate set a list of labelings; the scores of a bag
-a list of one matrix per attribute, ``scores[p][m][k]``. Nothing here comes from the package.
+a list of one matrix per attribute, ``scores[p][m][k]``.
 """
 
 import heapq
 import itertools
 
 import numpy as np
-
-# ------------------------------------------------------------------ labelings
 
 
 def tuples(array):
@@ -37,9 +34,6 @@ def matching_labelings(words, allowed, null):
                 tuple(tuple(null) if w == 0 else tuple(int(k) for k in words[w - 1]) for w in choice)
             )
     return found
-
-
-# ------------------------------------------------------------------ losses and scores
 
 
 def hamming(first, second):
@@ -89,9 +83,6 @@ def best_average(scores, candidates, n_labels, priors=None):
     return out
 
 
-# ------------------------------------------------------------------ the most violating labeling
-
-
 def violation(scores, labeling, candidates):
     """U of a labeling: joint ambiguous loss plus score."""
     return ambiguous_loss(labeling, candidates) + score(scores, labeling)
@@ -120,12 +111,7 @@ def algorithm_10(scores, candidates, n_labels, *, printed=False):
     pushed once for each of its parents, and an index may run past the last label, which ends in an
     IndexError. Corrected, the sums hold the losses, visited index vectors are remembered, and no index passes
     the last label.
-
-    Returns
-    -------
-    labeling : tuple of tuples, or None where every labeling is a candidate
-    pops : int
-        Iterations of the loop.
+    Returns a labeling, None where every labeling is a candidate, and the number of iterations.
     """
     P, slots = len(n_labels), [(m, p) for m in range(len(candidates[0])) for p in range(len(n_labels))]
     gained = {
@@ -169,9 +155,6 @@ def surrogate(scores, candidates, n_labels, priors=None):
 def prediction(scores, n_instances):
     """What a classifier says without a caption: the first best label of every slot."""
     return tuple(tuple(int(np.argmax(part[m])) for part in scores) for m in range(n_instances))
-
-
-# ------------------------------------------------------------------ bags
 
 
 def random_listed(rng, n_instances, n_labels, most=8):

@@ -29,15 +29,9 @@ from mms_twins import (
     violation,
     weighted,
 )
-from scipy.sparse import coo_array, csc_array, csr_array, lil_matrix
+from scipy.sparse import coo_array
 from scipy.stats import chisquare
-from sklearn.model_selection import (
-    GridSearchCV,
-    GroupKFold,
-    StratifiedKFold,
-    cross_val_predict,
-    cross_val_score,
-)
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 
 from cuelearn.mms import MMS, inference
 from cuelearn.mms.candidates import CandidateSet, Matching
@@ -257,17 +251,6 @@ def test_counts_and_order_of_matchings():
     assert all(large.contains(0, z) for z in first) and len({tuple(z) for z in first}) == 3
 
 
-def test_a_label_that_only_the_all_null_labeling_would_give_is_not_possible():
-    """One region and one word: null is allowed, but no candidate says null."""
-    made = CandidateSet([Matching(np.array([[1]]), np.ones((1, 2), dtype=bool))], null=0)
-    assert made.n_candidates == [1] and made.mask().tolist() == [[False, True]]
-    # nor a word that leaves another region without any
-    allowed = np.array([[False, True, True], [False, True, False]])
-    made = CandidateSet([Matching(np.array([[1], [2]]), allowed)], null=0)
-    assert made.bag(0)[:, :, 0].tolist() == [[2, 1]]
-    assert made.mask().tolist() == [[False, False, True], [False, True, False]]
-
-
 def test_draws_are_uniform_over_the_candidates():
     rng = np.random.default_rng(0)
     allowed = np.array([[True, True, False], [True, True, True]])
@@ -295,116 +278,67 @@ def test_repeats_count_once_and_known_labels_have_one_candidate():
 
 
 @pytest.mark.parametrize(
-    ("given_set", "options", "words"),
+    ("given_set", "options", "message"),
     [
         ([], {}, "candidates must hold at least one bag"),
-        ([np.zeros((0, 2), int)], {}, r"candidates\[0\] must hold at least one labeling vector"),
         ([[[0, 1]], [[0, 1], [0]]], {}, r"candidates\[1\] must be an array of shape .* must have one length"),
         ([[[0, 4]]], {"n_labels": 3}, r"candidates\[0\] holds the label 4 outside the classes; .* at most 2"),
-        ([[[0, -1]]], {}, r"candidates\[0\] holds the label -1 outside the classes"),
-        ([[[0.5, 1.0]]], {}, r"candidates\[0\] must hold labels as integers"),
         ([[["Ada", "Alan"]]], {}, r"candidates\[0\] must .*\(names go to classes=\), got Ada"),
-        ([np.zeros((1, 2, 2), int), [[0, 1]]], {}, r"candidates\[1\] must have 2 attributes, as the bags"),
-        ([[[0, 1]]], {"classes": ["a", "b", "c"], "n_labels": 2}, "classes must have as many names as"),
         ([[[0, 1]]], {"classes": ["a", "a"]}, "classes must hold every name once"),
-        ([[[0, 1]]], {"null": 2, "n_labels": 2}, "null must be among the labels"),
         ([[[0, 1]]], {"priors": [[0.5, 0.5]]}, r"priors\[0\] must hold 1 numbers >= 0"),
-        ([[[0, 1]]], {"priors": []}, "priors must have one entry per bag"),
-        ([[]], {}, r"candidates\[0\] must be an array"),
         ([Matching(np.array([[1]]), np.ones((1, 2), bool))], {}, "null must be given where a bag is a Match"),
+        ([Matching(np.array([[0]]), np.ones((1, 2), bool))], {"null": 0}, ".* no word whose labels are all"),
+        ([Matching(np.array([[1]]), np.eye(1, 2) > 0)], {"null": 0}, ".* allow at least one labeling vector"),
+        ([Matching(np.arange(1, 19), np.ones((1, 19), bool))], {"null": 0}, ".* have at most 16 words"),
+        ([Matching(np.array([[1]]), np.ones((1, 3), bool))], {"null": 0}, ".* say for each region"),
     ],
 )
-def test_bad_sets_in_one_sentence(given_set, options, words):
-    with pytest.raises(ValueError, match=f"^{words}") as caught:
+def test_bad_sets(given_set, options, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
         CandidateSet(given_set, **options)
-    assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("matched", "allowed", "words"),
-    [
-        ([[0]], np.ones((1, 2), bool), "have no word whose labels are all null"),
-        ([[1]], np.array([[True, False]]), "allow at least one labeling vector"),
-        ([[1], [1]], np.ones((1, 3), bool), "have distinct words"),
-        (np.arange(1, 19), np.ones((1, 19), bool), "have at most 16 words"),
-        ([[1]], np.ones((1, 3), bool), "say for each region"),
-    ],
-)
-def test_bad_matchings_in_one_sentence(matched, allowed, words):
-    with pytest.raises(ValueError, match=rf"^candidates\[0\] must {words}"):
-        CandidateSet([Matching(np.array(matched), allowed)], null=0)
-
-
-def test_bad_questions_in_one_sentence():
-    made, ask = CandidateSet([[[0, 1], [1, 1]]], n_labels=3), inference.most_violating
-    for call, words in [
+def test_bad_questions():
+    made = CandidateSet([[[0, 1], [1, 1]]], n_labels=3)
+    for call, message in [
         (lambda: made.loss(0, [0]), "labeling must hold integers of shape"),
         (lambda: made.contains(0, [0, 3]), "labeling must hold labels 0 to"),
         (lambda: made.mask(1), "attribute must be an integer below 1"),
         (lambda: made.take([1]), "bags must be integers below 1"),
-        (lambda: ask(np.zeros((2, 2)), made), "scores must have one matrix per attribute"),
-        (lambda: ask(np.full((2, 3), np.nan), made), "scores must be finite"),
-        (lambda: ask(np.zeros((2, 3)), made, method="best"), "method must be one of"),
+        (
+            lambda: inference.most_violating(np.zeros((2, 2)), made),
+            "scores must have one matrix per attribute",
+        ),
+        (lambda: inference.most_violating(np.full((2, 3), np.nan), made), "scores must be finite"),
     ]:
-        with pytest.raises(ValueError, match=f"^{words}"):
+        with pytest.raises(ValueError, match=f"^{message}"):
             call()
-    with pytest.raises(IndexError, match="bag must be an integer below 1"):
-        made.bag(1)
-    with pytest.raises(TypeError, match="candidates must be a CandidateSet"):
-        ask(np.zeros((2, 3)), [[0, 1]])
 
 
 def test_partial_labels_from_an_indicator_matrix():
     possible = np.array([[1, 0, 1], [0, 1, 0]])
-    found = CandidateSet.from_indicator(possible, classes=["a", "b", "c"])
-    assert found.n_candidates == [2, 1] and found.n_labels == (3,)
-    assert [found.bag(i)[:, 0, 0].tolist() for i in (0, 1)] == [[0, 2], [1]]
-    for bad, message in (
-        (possible * 2, "0/1 matrix"),
-        (possible[0], "0/1 matrix"),
-        (possible * [[1], [0]], "row 1"),
-    ):
+    frame = pd.DataFrame({"a": [True, False], "b": [0, 1], "c": [1, 0]})  # of several types
+    unsorted = coo_array(([1, 1, 1], ([0, 1, 0], [2, 1, 0])), shape=(2, 3))
+    for form in (possible, frame, unsorted):
+        sets = CandidateSet.from_indicator(form)
+        assert sets.n_labels == (3,) and [sets.bag(i)[:, 0, 0].tolist() for i in (0, 1)] == [[0, 2], [1]]
+    assert CandidateSet.from_indicator(frame).classes[0].tolist() == ["a", "b", "c"]
+    for bad, message in ((possible * 2, "0/1 matrix"), (possible * [[1], [0]], "row 1")):
         with pytest.raises(ValueError, match=message):
             CandidateSet.from_indicator(bad)
-    unsorted = coo_array(([1, 1, 1], ([0, 1, 0], [2, 1, 0])), shape=(2, 3))
-    for form in (csr_array(possible), unsorted, lil_matrix(possible), csc_array(possible.astype(bool))):
-        again = CandidateSet.from_indicator(form, classes=["a", "b", "c"])
-        assert [again.bag(i).tolist() for i in (0, 1)] == [found.bag(i).tolist() for i in (0, 1)]
-    with pytest.raises(ValueError, match="0/1 matrix"):
-        CandidateSet.from_indicator(csr_array(2 * possible))
-    frame = pd.DataFrame({"a": [True, False], "b": [0, 1], "c": [1, 0]})  # of several types
-    named = CandidateSet.from_indicator(frame)
-    assert named.classes[0].tolist() == ["a", "b", "c"] and named.bag(0)[:, 0, 0].tolist() == [0, 2]
-    assert CandidateSet.from_indicator(frame, classes=["x", "y", "z"]).classes[0].tolist() == ["x", "y", "z"]
 
 
 def test_bags_in_scikit_learns_tools():
     y = np.arange(24) % 3
     X = np.eye(3)[y]
     bags = CandidateSet([[part, part[::-1]] for part in y.reshape(-1, 2)], n_labels=3)
-    assert (
-        bags.shape == (24,)
-        and len(bags[[4, 5, 0, 1]]) == 2
-        and bags[2:6, ...].bag(0).tolist() == bags.bag(1).tolist()
-    )
-    for rows in ([0], [1, 0], slice(1, 5), []):
-        with pytest.raises(ValueError, match=r"whole bags.*groups=candidates.bag_of with cv=GroupKFold"):
-            bags[np.array(rows, dtype=int) if isinstance(rows, list) else rows]
-    with pytest.raises(TypeError, match="rows must be a slice, integers or a mask"):
-        bags[0]
-    options = {"groups": bags.bag_of, "cv": GroupKFold(3)}
+    assert bags.shape == (24,) and len(bags[[4, 5, 0, 1]]) == 2
+    with pytest.raises(ValueError, match=r"whole bags.*groups=candidates.bag_of with cv=GroupKFold"):
+        bags[np.array([1, 0])]
     model = MMS(random_state=0)
-    assert cross_val_score(model, X, bags, error_score="raise", **options).tolist() == [1.0] * 3
     search = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=GroupKFold(3)).fit(X, bags, groups=bags.bag_of)
     assert search.best_score_ == 1.0 and search.predict(X).shape == (24,)
-    assert cross_val_predict(model, X, bags, **options).shape == (24,)
     single = CandidateSet.from_labels(y)
     assert cross_val_score(model, X, single, cv=3, error_score="raise").tolist() == [1.0] * 3
-    fitted = model.fit(X, single)
-    assert fitted.score(X, CandidateSet.from_labels((y + (y == 0)) % 3, n_labels=3)) == pytest.approx(2 / 3)
-    with pytest.raises(ValueError, match="one row per instance of candidates, 12"):
-        fitted.score(X, single[:12], single)
-    with pytest.raises(ValueError, match="whole bags"):
-        cross_val_score(model, X, bags, cv=5)
-    with pytest.raises(TypeError, match="GroupKFold"):  # which asks for one class after the other
-        cross_val_score(model, X, single, cv=StratifiedKFold(3))
+    wrong = CandidateSet.from_labels((y + (y == 0)) % 3, n_labels=3)
+    assert model.fit(X, single).score(X, wrong) == pytest.approx(2 / 3)

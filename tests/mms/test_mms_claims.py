@@ -91,53 +91,6 @@ def test_rounds_and_gains(save, tmp_path):
     assert "1 of 13 runs did not end" in verdict.text and "it rose in 0 of" in verdict.text
 
 
-def test_both_searches_on_real_and_on_composed_bags(save, tmp_path):
-    cells = itertools.product(("letter", "satimage", "names"), range(6), ("heap", "exact"))
-    table = pd.DataFrame(cells, columns=["sets", "seed", "inference"])
-    table["same"] = table["sets"].map({"letter": 0.5, "satimage": 0.7, "names": 0.99}) + noise(len(table))
-    table["accuracy"] = 0.8 + 0.1 * noise(len(table))
-    save("thesis-alg-10-trained", table, REAL + COMPOSED)
-    verdict = judge("mms-5", tmp_path)
-    assert (verdict.real, verdict.simulated, verdict.verdict) == ("mixed", "holds", "mixed")
-    assert verdict.number == pytest.approx(0.6, abs=0.01) and verdict.n == 6
-    assert verdict.parts[0][1].data == "letter, satimage" and verdict.parts[2][1].data == "captioned-news"
-
-
-def test_names_and_verbs_of_a_corpus_are_one_unit(save, tmp_path):
-    models = [
-        ("MMS", "name", "name"),
-        ("MMS", "verb", "verb"),
-        ("MMS", "both", "name"),
-        ("MMS", "both", "verb"),
-    ]
-    models += [("DistNaming", *rest) for _, *rest in models] + [("GMMNaming", "name", "name")]
-    cells = [(*model, seed) for model in models for seed in range(5)]
-    table = pd.DataFrame(cells, columns=["method", "modelled", "attribute", "seed"])
-    for column, base in (("assignment", 0.8), ("recognition", 0.5), ("with_caption", 0.9)):
-        joint = 0.05 * (table["modelled"] == "both") + 0.1 * (table["method"] == "MMS")
-        table[column] = base + joint + noise(len(table))
-    save("thesis-fig-5.6", table, COMPOSED)
-    verdict = judge("mms-8", tmp_path)
-    parts = dict(verdict.parts)
-    assert len(parts) == 9 and {part.n for part in parts.values()} == {5} and verdict.tier == "simulated"
-    assert parts["MMS, assignment: joint above single"].number == pytest.approx(0.05, abs=0.01)
-    assert parts["recognition: MMS above DIST, joint"].number == pytest.approx(0.1, abs=0.01)
-    assert parts["captions help MMS on test items"].number == pytest.approx(0.4, abs=0.01)
-    assert verdict.verdict == "mixed"  # DIST is equal to GMM, which is not above it
-
-
-def test_orders_of_the_tables(save, tmp_path):
-    order = ["MC-SVM", "MMS", "MC-SVM half", "1vA-SVM", "MIMLSVM", "CLSVM", "RANDOM"]
-    cells = itertools.product(range(5), order + ["MMS positions"])
-    table = pd.DataFrame(cells, columns=["seed", "method"])
-    place = table["method"].map({m: -0.05 * k for k, m in enumerate(order)} | {"MMS positions": 0.0})
-    table["assignment"], table["recognition"] = (0.8 + place + noise(len(table)) for _ in range(2))
-    for name in ("thesis-tab-5.1-runs", "thesis-tab-5.3-runs"):
-        save(name, table, COMPOSED)
-    assert [judge(f"mms-{k}", tmp_path).verdict for k in (6, 7)] == ["holds", "holds"]
-    assert [len(judge(f"mms-{k}", tmp_path).parts) for k in (6, 7)] == [8, 2]
-
-
 def test_propositions(save, tmp_path):
     low, ratio = [0.3, 0.9, 5.0], [0.4, 1.1, 9.0]
     table = pd.DataFrame({"part": ["fresh", "fresh", "training"], "ratio_low": low, "ratio": ratio})
