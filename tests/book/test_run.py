@@ -27,10 +27,12 @@ label: str = "x"
 data_tier = "bundled"
 figures_dir = None
 n_jobs = 1"""
-LIGHT = """import pathlib
-pathlib.Path(figures_dir).mkdir(parents=True, exist_ok=True)
-with open(pathlib.Path(figures_dir) / "trace.txt", "a") as file:
-    file.write(f"{profile} {seed} {p} {label} {n_jobs}\\n")"""
+MEET = """import pathlib, time
+here = pathlib.Path(figures_dir)
+here.mkdir(parents=True, exist_ok=True)
+(here / "{own}").touch()
+while not (here / "{other}").exists():
+    time.sleep(0.05)"""
 DRAW = """import matplotlib.pyplot as plt, pandas as pd
 from companion.run.claims import (ClaimBook, judge_mean,)
 from companion.run.figures import FigureStore
@@ -141,19 +143,6 @@ def test_a_chapter_brings_its_second_notebook(tmp_path):
         assert [job.chapter for job in plan(tmp_path, "--chapter", "mkl", "-p", given)] == made
 
 
-def test_chapters_are_made_side_by_side(tmp_path, capsys):
-    """Each in one process; a failing one stops no other, and what is made is not made again."""
-    meet = "import pathlib, time\nhere = pathlib.Path(figures_dir)\nhere.mkdir(parents=True, exist_ok=True)\n"
-    meet += "(here / MINE).touch()\nwhile not (here / OTHER).exists(): time.sleep(0.05)\n"
-    notebook(tmp_path, meet.replace("MINE", "'a'").replace("OTHER", "'b'") + "assert n_jobs == 1")
-    wrong = meet.replace("MINE", "'b'").replace("OTHER", "'a'") + "raise SystemError('no luck')"
-    notebook(tmp_path, wrong, chapter="oks", parameters=PARAMETERS.replace("p = ", "q = "))
-    done = execute(tmp_path, "--jobs", "2")
-    assert done.returncode == 1 and "SystemError: no luck" in done.stderr
-    assert re.search("mkl: made in .* s\noks: FAILED after .* s\n", done.stdout)
-    assert "mkl: up to date\noks: FAILED" in execute(tmp_path, "--jobs", "2").stdout
-
-
 def test_a_scheduler_is_tried_before_a_chapter_starts(tmp_path, capsys, monkeypatch):
     notebook(tmp_path, "raise SystemExit('started')")
     monkeypatch.setitem(sys.modules, "distributed", None)
@@ -166,18 +155,13 @@ def test_a_scheduler_is_tried_before_a_chapter_starts(tmp_path, capsys, monkeypa
     assert message.startswith("error: no Dask scheduler answers at tcp://127.0.0.1:1: ")
 
 
-def test_values_take_the_kind_of_the_default(tmp_path):
+def test_parameters_of_a_notebook(tmp_path):
+    """Values take the kind of the default; without a cell of parameters there are none."""
     path = notebook(tmp_path)
     values = runner.check_parameters(path, ["seed=3", "p=2", "label=7"])
     assert values == {"seed": 3, "p": 2.0, "label": "7"} and isinstance(values["p"], float)
     assert runner.check_parameters(path, ["p=auto"]) == {"p": "auto"}  # its comment allows it
-
-
-def test_notebook_needs_one_parameters_cell(tmp_path):
-    path = notebook(tmp_path)
-    content = json.loads(path.read_text())
-    content["cells"][1]["metadata"] = {}
-    path.write_text(json.dumps(content))
+    path.write_text(path.read_text().replace('"parameters"', '"others"'))
     with pytest.raises(runner.RunError, match="no cell tagged parameters"):
         runner.notebook_parameters(path)
 
@@ -190,79 +174,82 @@ def test_variant_names():
 
 def test_an_empty_cache_of_compiled_code_is_filled_meanwhile(tmp_path, monkeypatch):
     for name in warm.MODULES:
-        module = importlib.import_module(f"cuelearn.{name}")
-        assert ">>>" in Path(module.__file__).read_text()
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+        assert ">>>" in Path(importlib.import_module(f"cuelearn.{name}").__file__).read_text()
     started = []
-    popen = subprocess.Popen
-
-    def start(*arguments, **options):
-        started.append(popen(*arguments, **options))
-        return started[-1]
-
-    monkeypatch.setattr(runner.subprocess, "Popen", start)
-    with runner.compiled_ahead():
-        (process,) = started
-        assert process.poll() is None and process.args[-1] == "companion.run.warm"
-    assert process.poll() is not None  # it does not outlive the run
-    (tmp_path / "some.nbi").touch()
-    with runner.compiled_ahead():
-        assert len(started) == 1
+    process = types.SimpleNamespace(kill=lambda: started.append("killed"), wait=lambda: None)
+    monkeypatch.setattr(runner.subprocess, "Popen", lambda line, **_: started.append(line[-1]) or process)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    for _ in range(2):
+        with runner.compiled_ahead():
+            (tmp_path / "some.nbi").touch()
+    assert started == ["companion.run.warm", "killed"]  # it does not outlive the run
 
 
-def by_hand(root, **changed):
-    """Run the cells of `DRAW` as in JupyterLab, beside the companion: nobody says where figures go."""
-    values = {"profile": "quick", "seed": 0, "p": 1.1, "figures_dir": None, **changed}
-    code = "\n".join([*(f"{name} = {value!r}" for name, value in values.items()), DRAW])
-    env = environment(PYTHONPATH=str(PACKAGE_ROOT))
-    subprocess.run([sys.executable, "-c", code], cwd=root / "notebooks", env=env, check=True)
+def seen(directory):
+    return sorted(file.name for file in directory.iterdir() if not file.name.startswith("."))
 
 
 def test_a_whole_run(tmp_path, capsys):
-    """Figures and overviews are made; no home directory is needed; only what is stale is made again."""
-    notebook(tmp_path, DRAW)
+    """Two chapters side by side, one of which fails; then what is stale; then the reference."""
+    mkl = MEET.format(own="a", other="b") + "\nassert n_jobs == 1"
+    notebook(tmp_path, mkl, DRAW)
+    other = {"chapter": "oks", "parameters": PARAMETERS.replace("p = ", "q = ")}
+    notebook(tmp_path, "print('so far so good')\n" + MEET.format(own="b", other="a"), "1 / 0", **other)
     shutil.copytree(PACKAGE_ROOT / "notebooks" / "companion", tmp_path / "notebooks" / "companion")
-    first = execute(tmp_path, "--jobs", "2", HOME="/dev/null/home")  # cannot be made, not even by root
-    assert first.returncode == 0, first.stderr
+    done = execute(tmp_path, "--jobs", "2", HOME="/dev/null/home")  # cannot be made, not even by root
+    assert done.returncode == 1, done.stderr
+    assert re.search("mkl: made in .* s\noks: FAILED after .* s\n", done.stdout)
+    shown = "jmlr-fig-1", "three classes (simulated)", "obs-1 holds   1.5", "not made yet: thesis-fig-4.1"
+    assert all(line in done.stdout for line in (*shown, "claims open: om2-1"))
+    assert "ZeroDivisionError" in done.stderr and "1 / 0" in done.stderr
     out = tmp_path / "figures" / "quick"
-    lines = "jmlr-fig-1", "three classes (simulated)", "obs-1 holds   1.5", "mkl: made in"
-    for line in (*lines, "not made yet: thesis-fig-4.1", "claims open: om2-1"):
-        assert line in first.stdout
-    names = {file.name for file in out.iterdir() if not file.name.startswith(".")}
-    made = "jmlr-fig-1.png jmlr-fig-1.csv jmlr-fig-1.json jmlr-fig-6.md claims.csv claims.md summary.md"
-    assert names >= {*made.split(), "README.md", "notebooks"}
+    executed = out / "notebooks"
+    made = "jmlr-fig-1.png jmlr-fig-1.csv jmlr-fig-1.json jmlr-fig-6.md claims.csv claims.md notebooks"
+    assert set(seen(out)) >= set(made.split())
     assert "| jmlr-fig-2 |" in (out / "summary.md").read_text()
     assert "![jmlr-fig-1](jmlr-fig-1.png)" in (out / "README.md").read_text()
-    executed = json.loads((out / "notebooks" / "mkl.ipynb").read_text())
-    outputs = [output for cell in executed["cells"] for output in cell.get("outputs", [])]
-    assert any("image/png" in output.get("data", {}) for output in outputs)
+    assert '"image/png"' in (executed / "mkl.ipynb").read_text()
+    assert seen(executed) == ["mkl.ipynb", "mkl.json", "oks.failed.ipynb", "oks.log"]
+    assert "ZeroDivisionError" in (executed / "oks.log").read_text()
+    assert "so far so good" in (executed / "oks.failed.ipynb").read_text()
     assert not list(out.rglob("*running*"))
 
-    # A second run does nothing; other parameters, by hand, have their own folder.
+    # A second call does nothing; cells run by hand, with other parameters, write to a folder of their own.
     before = {file: file.stat().st_mtime_ns for file in out.rglob("*") if file.is_file()}
-    assert runner.main(["--root", str(tmp_path)]) == 0
+    assert runner.main(["--root", str(tmp_path), "--chapter", "mkl"]) == 0
     assert capsys.readouterr().out == f"up to date: mkl in {Path('figures/quick')}\n"
-    by_hand(tmp_path, seed=3)
+    by_hand(tmp_path)
     assert {file: file.stat().st_mtime_ns for file in before} == before
     assert json.loads((out / "params" / "seed=3" / "jmlr-fig-1.json").read_text())["seeds"] == 3
 
-    # A lost file and figures of another run are noticed; so is another default saved in the notebook.
-    (job,) = plan(tmp_path)
+    # A lost file, figures of another run, new data, another notebook: each makes the chapter stale.
+    job = plan(tmp_path)[0]
     assert job.stale() == ""
     (out / "jmlr-fig-1.png").rename(out / "kept.png")
     assert job.stale() == "missing: jmlr-fig-1.png"
     (out / "kept.png").rename(out / "jmlr-fig-1.png")
-    by_hand(tmp_path)
-    assert job.stale() == "made by another run: jmlr-fig-1, jmlr-fig-2, jmlr-fig-6"
-    notebook(tmp_path, DRAW, parameters=PARAMETERS.replace("seed = 0", "seed = 4"))
+    record = out / "jmlr-fig-1.json"
+    record.write_text(record.read_text().replace(job.identity(), "another"))
+    assert job.stale() == "made by another run: jmlr-fig-1"
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "new.csv").write_text("1")
+    assert plan(tmp_path)[0].stale() == "changed: data"
+    notebook(tmp_path, mkl, DRAW, parameters=PARAMETERS.replace("seed = 0", "seed = 4"))
     assert plan(tmp_path)[0].directory == out / "params" / "seed=4"
+    notebook(tmp_path, mkl, DRAW.replace('("jmlr-fig-1", "jmlr-fig-2")', '("jmlr-fig-1",)'))
+    assert plan(tmp_path)[0].stale() == "changed: data, notebook"
 
-    # A figure that the notebook no longer makes goes.
-    time.sleep(2.1)
-    notebook(tmp_path, DRAW.replace('("jmlr-fig-1", "jmlr-fig-2")', '("jmlr-fig-1",)'))
-    done = execute(tmp_path)
-    assert done.returncode == 0 and "changed: notebook" in done.stdout
+    # Made again, a figure that the notebook no longer makes goes. A kernel that dies leaves what it wrote.
+    notebook(tmp_path, "print('until here')", "import os, time; time.sleep(1); os._exit(9)", **other)
+    for file in out.glob("jmlr-fig-2*"):
+        os.utime(file, (1, 1))
+    (tmp_path / "home").mkdir()
+    done = execute(tmp_path, "--jobs", "2", HOME=str(tmp_path / "home"))
+    assert done.returncode == 1 and "changed: data, notebook" in done.stdout
+    assert "oks: FAILED" in done.stdout and "Kernel died" in done.stderr
+    assert "until here" in (executed / "oks.failed.ipynb").read_text()
     assert (out / "jmlr-fig-1.png").is_file() and not list(out.glob("jmlr-fig-2*"))
+    assert not seen(tmp_path / "home")
 
     # The full profile's results become the reference, with its gallery.
     (tmp_path / "figures" / "full").symlink_to(out)
@@ -271,48 +258,11 @@ def test_a_whole_run(tmp_path, capsys):
     assert "](reference/jmlr-fig-1.png)" in (tmp_path / "figures" / "README.md").read_text()
 
 
-def seen(directory):
-    return sorted(file.name for file in directory.iterdir() if not file.name.startswith("."))
-
-
-def trace(root, *parts):
-    return root.joinpath("figures", *parts, "trace.txt").read_text().splitlines()
-
-
-def test_changes_make_a_chapter_stale_and_parameters_have_their_own_place(tmp_path):
-    notebook(tmp_path, LIGHT)
-    (tmp_path / "data").mkdir()
-    assert execute(tmp_path, "--jobs", "2").returncode == 0
-    assert trace(tmp_path, "quick") == ["quick 0 1.1 x 2"]
-    (tmp_path / "data" / "new.csv").write_text("1")
-    assert plan(tmp_path)[0].stale() == "changed: data"
-    done = execute(tmp_path, "-p", "p=2", "-p", "seed=0")  # seed=0 is the default
-    assert done.returncode == 0 and trace(tmp_path, "quick", "params", "p=2.0") == ["quick 0 2.0 x 1"]
-    assert len(trace(tmp_path, "quick")) == 1 and plan(tmp_path, "-p", "p=2")[0].stale() == ""
-    assert execute(tmp_path, "--force", "-p", "p=2").returncode == 0
-    assert len(trace(tmp_path, "quick", "params", "p=2.0")) == 2
-
-
-def test_failure_keeps_log_and_notebook_and_is_repeated(tmp_path):
-    notebook(tmp_path, "print('so far so good')", "1 / 0")
-    home = tmp_path / "home"
-    home.mkdir()
-    done = execute(tmp_path, HOME=str(home))
-    assert not list(home.iterdir())  # nothing is put into it either
-    out = tmp_path / "figures" / "quick" / "notebooks"
-    assert done.returncode == 1
-    assert "ZeroDivisionError" in done.stderr and "1 / 0" in done.stderr and "mkl: FAILED" in done.stdout
-    assert seen(out) == ["mkl.failed.ipynb", "mkl.log"]
-    assert "ZeroDivisionError" in (out / "mkl.log").read_text()
-    assert "so far so good" in (out / "mkl.failed.ipynb").read_text()
-    assert not list(out.glob(".*running*"))
-    notebook(tmp_path, "print('until here')", "import os, time; time.sleep(1); os._exit(9)")
-    done = execute(tmp_path)
-    assert done.returncode == 1 and "mkl: FAILED" in done.stdout and "Kernel died" in done.stderr
-    assert "until here" in (out / "mkl.failed.ipynb").read_text()
-    notebook(tmp_path, "print('mended')")
-    assert execute(tmp_path).returncode == 0
-    assert seen(out) == ["mkl.ipynb", "mkl.json"]
+def by_hand(root):
+    """Run the cells of `DRAW` as in JupyterLab, beside the companion: nobody says where figures go."""
+    code = f"profile, seed, p, figures_dir = 'quick', 3, 1.1, None\n{DRAW}"
+    env = environment(PYTHONPATH=str(PACKAGE_ROOT))
+    subprocess.run([sys.executable, "-c", code], cwd=root / "notebooks", env=env, check=True)
 
 
 SLOW = """import os, time
@@ -324,38 +274,53 @@ def point(x):
     return x
 sweep = Sweep(os.environ["CUELEARN_CACHE"] + "/sweeps", "slow")
 result = sweep.run(point, [{"x": x} for x in range(6)])
-atomic_write(Path(figures_dir) / "result.txt", f"{result} {sweep.n_cached_}")"""
+made = f"{profile} {seed} {p} {label} {n_jobs} {result} {sweep.n_cached_}"
+atomic_write(Path(figures_dir) / "result.txt", made)"""
 
 
-@pytest.mark.parametrize("ending", (signal.SIGKILL, signal.SIGINT))
-def test_killed_run_leaves_nothing_half_done_and_goes_on(tmp_path, ending):
-    notebook(tmp_path, SLOW)
-    points = tmp_path / ".cache" / "sweeps" / "slow"
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+def killed(root, ending, n_points):
+    """What a run has printed that is killed when it has stored so many points."""
     heard = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore Ctrl-C
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     process = subprocess.Popen(
-        command(tmp_path),
+        command(root, "-p", "p=2", "--jobs", "2"),
         env=environment(),
         cwd=PACKAGE_ROOT,
         **pipes,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # ignored in background
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     signal.signal(signal.SIGINT, heard)
+    points = root / ".cache" / "sweeps" / "slow"
     deadline = time.monotonic() + 90
-    while len(list(points.glob("[!.]*.pkl"))) < 2 and time.monotonic() < deadline:
+    while len(list(points.glob("[!.]*.pkl"))) < n_points and time.monotonic() < deadline:
         time.sleep(0.02)
     os.killpg(process.pid, ending)  # Ctrl-C reaches the whole group
-    printed = process.communicate()[0]
-    if ending == signal.SIGINT:
-        assert "Traceback" not in printed
-        assert printed.endswith("\ninterrupted: started again, it goes on with what is not finished\n")
-    out = tmp_path / "figures" / "quick"
-    # neither notebook nor stamp nor result
-    assert not [f for f in out.rglob("*") if f.is_file() and not f.name.startswith(".")]
-    done = execute(tmp_path)
+    return process.communicate()[0]
+
+
+def test_killed_runs_leave_nothing_half_done_and_go_on(tmp_path, monkeypatch):
+    """With a parameter changed: results have a place of their own, and one chapter gets all processes."""
+    notebook(tmp_path, SLOW)
+    quick = tmp_path / "figures" / "quick"
+    for ending, n_points in ((signal.SIGINT, 1), (signal.SIGKILL, 3)):
+        printed = killed(tmp_path, ending, n_points)
+        if ending == signal.SIGINT:
+            assert "Traceback" not in printed
+            assert printed.endswith("\ninterrupted: started again, it goes on with what is not finished\n")
+        # neither notebook nor stamp nor result
+        assert not [file for file in quick.rglob("*") if file.is_file() and not file.name.startswith(".")]
+    out = quick / "params" / "p=2.0"
+    (out / "notebooks" / "mkl.log").touch()  # of a failed run
+    done = execute(tmp_path, "-p", "p=2", "-p", "seed=0", "--jobs", "2")  # seed=0 is the default
     assert done.returncode == 0, done.stderr
     result, cached = (out / "result.txt").read_text().rsplit(" ", 1)
-    assert result == "[0, 1, 2, 3, 4, 5]" and int(cached) >= 2
-    assert seen(out / "notebooks") == ["mkl.ipynb", "mkl.json"]
+    assert result == "quick 0 2.0 x 2 [0, 1, 2, 3, 4, 5]" and int(cached) >= 3
+    assert seen(out / "notebooks") == ["mkl.ipynb", "mkl.json"] and seen(quick) == ["params"]
+    (job,) = plan(tmp_path, "-p", "p=2")
+    assert job.stale() == ""
+    monkeypatch.setattr(runner, "_execute", lambda job: "no luck")
+    forced, unforced = (types.SimpleNamespace(force=f, profile="quick", root=tmp_path) for f in (True, False))
+    assert runner._make_one(job, unforced) == "up to date"
+    assert runner._make_one(job, forced).startswith("FAILED")
