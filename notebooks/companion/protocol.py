@@ -118,12 +118,8 @@ def choose(points, score, **ties):
     return points[best], scores[best]
 
 
-class GridEdgeWarning(UserWarning):
-    """The best value tried is the smallest or largest: a better one may lie beyond."""
-
-
 def at_edges(grid, chosen, natural=None):
-    """A text for a note on what lies at the edge of its grid among chosen parameters; warns of it.
+    """A text for a note on what lies at the edge of its grid among chosen parameters.
 
     `grid` has the values tried by name, of which one alone says nothing; `natural` ends that nothing can lie
     beyond, such as 2 for p.
@@ -133,13 +129,11 @@ def at_edges(grid, chosen, natural=None):
         tried = sorted(grid.get(name, ()))
         if len(tried) > 1 and value in (tried[0], tried[-1]) and value not in (natural or {}).get(name, ()):
             notes.append(f"{name} = {value:g} is the {'smallest' if value == tried[0] else 'largest'} tried")
-    if notes:
-        warnings.warn(f"{', '.join(notes)}: a better value may lie beyond", GridEdgeWarning, stacklevel=2)
     return ", ".join(notes)
 
 
 def edges(chosen, grids, natural=None, by=()):
-    """A text on a table of choices that lie at the ends of their grids, by method and how often; warns.
+    """A text on a table of choices that lie at the ends of their grids, by method and how often.
 
     `chosen` has a row for each choice. Of the grid "C" are the columns "C" and "C ...", such as "C colour";
     blank or missing values are no choices. The columns `by` say whose choice it is. The text is

@@ -8,7 +8,6 @@ import pytest
 
 from companion import omcl as exp
 from companion.omcl.claims import CURVES, at_end
-from companion.protocol import GridEdgeWarning
 from companion.run.claims import judge
 
 RUNS = 6
@@ -121,11 +120,10 @@ def test_curves_end_at_the_last_sample_of_each_permutation():
     assert at_end(table)["OMCL-BM"].round(1).tolist() == [0.2, 0.4, 0.2, 0.2, 0.2, 0.2]
 
 
-def test_choices_at_the_edge_are_counted_and_warned_of():
+def test_choices_at_the_edge_are_counted():
     chosen = pd.DataFrame(
         {"C": [0.1, exp.C_GRID[-1]], "eta a": [0.1, 0.1], "eta b": [exp.ETAS[-1], 0.5], "flat": ["x", "x"]}
     )
-    with pytest.warns(GridEdgeWarning):
-        words = exp.edges(chosen)
+    words = exp.edges(chosen)
     assert words == "C = 1000 is the largest tried (1 of 2); eta = 0.1 is the smallest tried (2 of 4)"
     assert exp.edges(pd.DataFrame({"p": [2.0, 1.25]}), exp.LEVELS["OM-2"]) == ""

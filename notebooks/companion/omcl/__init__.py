@@ -340,7 +340,7 @@ def run_all(sweep, tasks, step):
 
 
 def edges(chosen, grids=None):
-    """Which choices lie at the edge of their grid, and how often, as a text; warns of it.
+    """Which choices lie at the edge of their grid, and how often, as a text.
 
     `chosen` is from `run_all`, or what `integration_run` chose for one method, with its `grids`.
     """

@@ -22,10 +22,8 @@ one of ``figures/reference``.
 import contextlib
 import inspect
 import os
-import warnings
 from importlib import import_module
 
-from companion.protocol import GridEdgeWarning
 from companion.run.claims import ClaimBook, Results, Verdicts, files_of, judge, read_verdicts
 from companion.run.figures import FigureStore, css_width, use_style
 from companion.run.identity import made_from, short
@@ -189,10 +187,7 @@ class Chapter:
         if self.reference:
             return
         if not self.is_current(name):
-            with warnings.catch_warnings():
-                # said in the note of the figure, where a red box would say it first
-                warnings.simplefilter("ignore", GridEdgeWarning)
-                entry.make(self)
+            entry.make(self)
             return
         for item in self._items(name):  # it belongs to this run, too
             os.utime(self.store.directory / f"{item['name']}.json")
