@@ -1,4 +1,4 @@
-"""Times of the MKL solvers: a stack in memory, certified fits, kernels on demand, the batch rivals.
+"""Times of the MKL solvers: a stack in memory, kernels on demand, the batch rivals.
 
 Times are those of training: a run's clock stops while objective and gap are measured; "fit" is the whole
 call.
@@ -17,16 +17,7 @@ from companion.mkl import tasks
 from companion.mkl.rivals import compare
 from cuelearn import datasets
 from cuelearn.kernels import RBF, ExpDistance, KernelBank
-from cuelearn.mkl import (
-    OBSCURE,
-    OM2,
-    UFOMKL,
-    MKLProblem,
-    solve_obscure,
-    solve_om2,
-    solve_reference,
-    solve_ufo,
-)
+from cuelearn.mkl import OBSCURE, OM2, UFOMKL, MKLProblem, solve_obscure, solve_om2, solve_ufo
 
 
 @njit(fastmath=True)
@@ -123,30 +114,6 @@ def digits(n):
         model = cls("precomputed", p=1.05, C=10.0, random_state=0, **options)
         calls[f"{name}, fit"] = partial(model.fit, task.bank.stack, task.labels)
     yield Group(f"{n} MNIST digits, 12 kernels, C = 10, p = 1.05", calls, notes)
-    calls, gaps = {}, {}
-    for p in (1.05, 1.25, 2.0):
-        large = MKLProblem(task.bank, task.labels, 10, p=p, C=100.0)
-        calls[f"reference, C = 100, p = {p}"] = partial(solve_reference, large, tol=1e-4)
-        gaps[f"reference, C = 100, p = {p}"] = promised(60.0)
-    yield Group("a relative gap of 1e-4", calls, gaps, once=True)
-
-
-def certified(n_digits, n_pens):
-    """Whole fits of OBSCURE with its defaults: epochs, then ascent in the dual to a gap of at most 1%."""
-    mfeat, pens = datasets.load_mfeat(), datasets.load_pendigits()
-    chosen = np.random.default_rng(0).permutation(2000)[:n_digits]
-    cues = [(name, RBF(), columns) for name, columns in list(mfeat.cues.items())[:4]]
-    bank, calls, notes = KernelBank(cues, mfeat.X[chosen]), {}, {}
-    for C in (0.1, 10, 1000):
-        for p in (1.05, 2.0, "auto"):
-            model = OBSCURE("precomputed", C=C, p=p, random_state=0)
-            calls[f"{n_digits} digits, C = {C}, p = {p}"] = partial(model.fit, bank, mfeat.y[chosen])
-            notes[f"{n_digits} digits, C = {C}, p = {p}"] = promised(0.3)
-    whole = KernelBank(tasks.kernel_set("pendigits-4", pens), pens.X[pens.train[: max(n_pens)]])
-    for n in n_pens:
-        model, part = OBSCURE("precomputed", C=10, p=1.05, random_state=0), whole.restrict(np.arange(n))
-        calls[f"{n} pen digits, C = 10, p = 1.05"] = partial(model.fit, part, pens.y[pens.train[:n]])
-    yield Group("OBSCURE().fit to a certified relative gap of 1%", calls, notes)
 
 
 def many_widths(data):
@@ -236,11 +203,6 @@ CASES = {
         [{"n": 120, "n_kernels": 3, "n_classes": 4}],
     ),
     "digits": (digits, [{"n": 1000}], [{"n": 60}]),
-    "certified": (
-        certified,
-        [{"n_digits": 600, "n_pens": (937, 1873, 3747, 7494)}],
-        [{"n_digits": 60, "n_pens": (60,)}],
-    ),
     "budgets": (
         demand,
         [{**MNIST, "n": 10_000, "memory": memory} for memory in (5e7, 2e8, 1e9)],

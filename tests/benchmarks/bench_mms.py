@@ -5,25 +5,19 @@ Promised: n = 600 instances, three rounds of twenty passes, in at most 0.3 s (th
 two cores (OPENBLAS_NUM_THREADS=2) and under 4 GB.
 """
 
-import sys
 from functools import partial
 
-from runner import TESTS, Group, main, peak_bytes, promised
+from runner import Group, main, peak_bytes, promised
 
 # isort: split
 import numpy as np
 
 from companion import mms as exp
 from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, MMS, CandidateSet, Matching
-from cuelearn.mms.solver import solve_mms
-from cuelearn.mms.spaces import LinearSpace
-
-sys.path.insert(0, str(TESTS / "mms"))
-from test_mms_solver import plain_pegasos
 
 
 def small(n_bags):
-    """Digits in bags: MMS with both solvers, the rivals; then the blocks of bags beside one bag at a time."""
+    """Digits in bags: MMS with both solvers, and the rivals."""
     bags, _, _ = exp.bags_of("pendigits", 0, n_bags, 10, 20, 0.25, 0.25)
     X, sets = bags.X.astype(float), bags.candidates
     three = {"n_rounds": 3, "n_epochs": 20, "tol": 0.0, "random_state": 0}
@@ -37,14 +31,6 @@ def small(n_bags):
     calls = {what: partial(model.fit, X, sets) for what, model in models.items()}
     title = f"{len(X)} Pendigits in {sets.n_bags} bags (made ambiguous), {sum(sets.n_candidates)} candidates"
     yield Group(f"{title}; 3 rounds of 20 passes", calls, {"MMS, Pegasos": promised(0.3)})
-    Z, lam = np.column_stack([X, np.ones(len(X))]), 1.0 / sets.n_bags
-    space, orders = LinearSpace(Z, sets.n_labels), [np.arange(sets.n_bags)] * 2
-    two = {"n_rounds": 1, "n_epochs": 2, "shuffle": False}
-    calls = {
-        "in blocks": partial(solve_mms, space, sets, solver="pegasos", lam=lam, **two),
-        "one bag at a time, public search": lambda: plain_pegasos(Z, sets, lam, orders, 1, sets.n_bags),
-    }
-    yield Group("two passes", calls)
 
 
 def large(n_bags, n_names, n_features, solver):
@@ -76,10 +62,8 @@ def large(n_bags, n_names, n_features, solver):
     yield Group(title, {solver: partial(model.fit, X, sets)}, {solver: note}, once=True)
 
 
-FULL, TINY = (
-    {"n_bags": 20_000, "n_names": 214, "n_features": 1664},
-    {"n_bags": 60, "n_names": 10, "n_features": 20},
-)
+FULL = {"n_bags": 20_000, "n_names": 214, "n_features": 1664}
+TINY = {"n_bags": 60, "n_names": 10, "n_features": 20}
 CASES = {"small": (small, [{"n_bags": 120}], [{"n_bags": 10}])}
 for _solver in ("pegasos", "frank-wolfe"):
     CASES[_solver] = large, [{**FULL, "solver": _solver}], [{**TINY, "solver": _solver}]

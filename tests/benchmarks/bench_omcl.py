@@ -1,13 +1,12 @@
-"""Times of the online learners: sample by sample, beside plain NumPy, and by the size of the support set.
+"""Times of the online learners: sample by sample, and by the size of the support set.
 
 Promised: learning one sample at a time costs at most 1 ms per sample on six cues of numerals together.
 """
 
-import sys
 import time
 from functools import partial
 
-from runner import TESTS, Group, main, promised
+from runner import Group, main, promised
 
 # isort: split
 import numpy as np
@@ -24,9 +23,6 @@ from cuelearn.omcl import (
     ProjectronPlusPlus,
     Vote,
 )
-
-sys.path.insert(0, str(TESTS / "omcl"))
-from omcl_twins import TwinKernel, TwinLinear, make_stream
 
 
 def numerals(n):
@@ -85,27 +81,6 @@ def sample_by_sample(n, eta):
     yield Group(f"{y.size} numerals, eta = {eta}: one sample, mean", calls, notes, once=True)
 
 
-def against_plain(n):
-    """A pass over one kernel matrix beside the plain twins."""
-    X, y = make_stream(n, 6, 5, seed=0, noise=0.2)
-    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
-    pairs = {
-        "Perceptron": (KernelPerceptron("precomputed"), lambda: TwinKernel("perceptron", K, 5).run(y)),
-        "Projectron": (
-            Projectron("precomputed", eta=0.3),
-            lambda: TwinKernel("projectron", K, 5, 0.3).run(y),
-        ),
-        "Projectron++": (
-            ProjectronPlusPlus("precomputed", eta=0.3),
-            lambda: TwinKernel("projectron++", K, 5, 0.3).run(y),
-        ),
-        "Passive-Aggressive": (PassiveAggressive(), lambda: TwinLinear("pa", 6, 5, 1.0).run(X, y)),
-    }
-    for name, (model, plain) in pairs.items():
-        compiled = partial(model.fit, X if name == "Passive-Aggressive" else K, y)
-        yield Group(f"{name}: {n} samples, labels 20% wrong", {"compiled": compiled, "plain NumPy": plain})
-
-
 def support_sizes(sizes, d=512):
     """Cost of a sample against the size of the support set, at its dearest: every sample is a mistake that is
     projected or joins; labels at random."""
@@ -125,7 +100,6 @@ def support_sizes(sizes, d=512):
 
 CASES = {
     "samples": (sample_by_sample, [{"n": 1200, "eta": 0.5}], [{"n": 96, "eta": 0.5}]),
-    "plain": (against_plain, [{"n": 1000}], [{"n": 100}]),
     "support": (support_sizes, [{"sizes": (125, 250, 500, 1000, 2000)}], [{"sizes": (60,)}]),
 }
 

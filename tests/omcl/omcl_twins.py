@@ -7,8 +7,6 @@ comes from the package. Labels are 0 .. M-1.
 
 import numpy as np
 
-# ------------------------------------------------------------------ streams
-
 
 def make_stream(n, d, n_classes, seed=0, *, noise=0.1, duplicates=0.1, zeros=0.0, spread=0.25):
     """Non-negative features in clusters, with label noise, repeated samples (with labels of their own) and
@@ -34,9 +32,6 @@ def plain_rival(scores, label):
         if c != label and (best is None or s > scores[best]):
             best = c
     return best
-
-
-# ------------------------------------------------------------------ one learner
 
 
 class Twin:
@@ -148,9 +143,6 @@ class TwinLinear(Twin):
         for x, label, weight in zip(X, labels, weights, strict=True):
             self.learn(np.asarray(x, dtype=np.float64), label, weight)
         return self
-
-
-# ------------------------------------------------------------------ two layers
 
 
 class TwinOMCL:

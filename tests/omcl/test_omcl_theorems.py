@@ -19,6 +19,7 @@ from cuelearn.omcl import (
 
 FEW = settings(max_examples=12)
 SEEDS = st.integers(0, 10_000)
+CLASSES = st.sampled_from([2, 3, 5])
 STEPS = st.floats(1e-3, 10.0)
 
 
@@ -38,8 +39,14 @@ def plain_losses(U, X, y):
     return np.maximum(0.0, 1.0 - own + scores.max(axis=1))
 
 
+def comparators(model, seed):
+    """Zero, the hypothesis that a learner arrives at, and random ones."""
+    rng, shape = np.random.default_rng(seed), model.coef_.shape
+    return [np.zeros(shape), model.coef_, *(size * rng.normal(size=shape) for size in (0.1, 1.0, 10.0))]
+
+
 @FEW
-@given(seed=SEEDS, n_classes=st.sampled_from([2, 3, 5]), step=STEPS)
+@given(seed=SEEDS, n_classes=CLASSES, step=STEPS)
 def test_theorem_3_1(seed, n_classes, step):
     """Loss of two layers: at most the best cue's plus the second layer's regret against its selector.
 
@@ -55,7 +62,8 @@ def test_theorem_3_1(seed, n_classes, step):
     model = OMCL(cues, OnlineGradientDescent(step), average=False)
     S = []
     for t in range(y.size):
-        S.append(recorded_scores(model, X[t : t + 1]) if t else np.zeros(4 * n_classes))
+        x = X[t : t + 1]
+        S.append(np.hstack(model._cue_scores(x, average=False))[0] if t else np.zeros(4 * n_classes))
         model.partial_fit(X[t : t + 1], y[t : t + 1], classes=range(n_classes))
     S = np.array(S)
     lossy = model.online_losses_ > 0.0
@@ -69,52 +77,33 @@ def test_theorem_3_1(seed, n_classes, step):
     assert model.n_mistakes_ <= model.cumulative_loss_ + 1e-8
 
 
-def recorded_scores(model, x):
-    """S of one sample, of the last hypotheses."""
-    return np.concatenate(
-        [learner._scores(model._part(x, j), average=False) for j, learner in enumerate(model.learners_)],
-        axis=1,
-    )[0]
-
-
 @FEW
-@given(seed=SEEDS, n_classes=st.sampled_from([2, 3, 5]), step=STEPS)
+@given(seed=SEEDS, n_classes=CLASSES, step=STEPS)
 def test_regret_of_gradient_descent(seed, n_classes, step):
-    """Against any u: here zero, random ones, and the hypothesis that it arrives at."""
     X, y = stream(seed, n_classes)
-    rng = np.random.default_rng(seed)
     model = OnlineGradientDescent(step, average=False).fit(X, y)
     lossy = model.online_losses_ > 0.0
-    for u in (
-        np.zeros((n_classes, 6)),
-        model.coef_,
-        *(size * rng.normal(size=(n_classes, 6)) for size in (0.1, 1.0, 10.0)),
-    ):
+    for u in comparators(model, seed):
         regret = (u**2).sum() / (2.0 * step) + step * (X[lossy] ** 2).sum()
         assert model.cumulative_loss_ <= plain_losses(u, X, y).sum() + regret + 1e-8
 
 
 @FEW
-@given(seed=SEEDS, n_classes=st.sampled_from([2, 3, 5]), C=st.floats(1e-3, 100.0))
+@given(seed=SEEDS, n_classes=CLASSES, C=st.floats(1e-3, 100.0))
 def test_bounds_of_passive_aggressive(seed, n_classes, C):
     """Crammer et al. (2006), lemma 1 and theorem 4, for the multiclass loss."""
     X, y = stream(seed, n_classes)
     model = PassiveAggressive(C, average=False).fit(X, y)
     losses, length_sq = model.online_losses_, (X**2).sum(axis=1)
     steps = np.minimum(C, np.divide(losses, 2.0 * length_sq, out=np.zeros(y.size), where=length_sq > 0.0))
-    rng = np.random.default_rng(seed)
-    for u in (
-        np.zeros((n_classes, 6)),
-        model.coef_,
-        *(size * rng.normal(size=(n_classes, 6)) for size in (0.1, 1.0, 10.0)),
-    ):
+    for u in comparators(model, seed):
         bound = (u**2).sum() + 2.0 * C * plain_losses(u, X, y).sum()
         assert (steps * losses).sum() <= bound + 1e-8
         assert model.n_mistakes_ <= max(2.0 * length_sq.max(), 1.0 / C) * bound + 1e-8
 
 
 @FEW
-@given(seed=SEEDS, n_classes=st.sampled_from([2, 3, 5]))
+@given(seed=SEEDS, n_classes=CLASSES)
 def test_bound_of_the_perceptron(seed, n_classes):
     """``M <= L + D + sqrt(D L)`` for any u with hinge losses of sum L on the mistakes and D = 2 ||u||^2
     (unit diagonal)."""

@@ -8,7 +8,6 @@ from plain_kernels import plain_kernel
 from sklearn.base import clone
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, Linear, Poly
-from cuelearn.kernels.growing import SupportSet
 from cuelearn.omcl import (
     KernelPerceptron,
     OnlineGradientDescent,
@@ -22,12 +21,8 @@ CLASSES = {"perceptron": KernelPerceptron, "projectron": Projectron, "projectron
 KERNELS = {
     "rbf": (RBF(scale=1.5), ("sqeuclidean", {"scale": 1.5}), True),
     "chi2": (Chi2(scale=1.0), ("chi2", {"scale": 1.0}), True),
-    "chi2 by distance": (ExpDistance("chi2", scale=1.0), ("chi2", {"scale": 1.0}), True),
-    "euclidean": (ExpDistance("euclidean", scale=2.0), ("euclidean", {"scale": 2.0}), True),
     "cityblock": (ExpDistance("cityblock", scale=4.0), ("cityblock", {"scale": 4.0}), True),
     "linear": (Linear(), ("linear", {}), True),
-    "linear, as it is": (Linear(), ("linear", {"normalize": False}), False),
-    "poly": (Poly(degree=2, coef0=1.0, gamma=0.5), ("poly", {"scale": 2.0}), True),
     "poly, as it is": (
         Poly(degree=3, coef0=0.5, gamma=0.125),
         ("poly", {"scale": 8.0, "degree": 3, "coef0": 0.5, "normalize": False}),
@@ -57,39 +52,7 @@ def check(model, twin, tolerance=1e-9):
         assert_allclose(found, expected, atol=tolerance * max(1.0, np.abs(twin.A).max()), rtol=0.0)
 
 
-# ------------------------------------------------------------------ kernels of a support set
-
-
-@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 3e-5)])
-@pytest.mark.parametrize("name", KERNELS)
-def test_kernel_values(name, dtype, tolerance):
-    """Batch rows, diagonal and rows of new samples, all by the kernel's formula; one sample at a time gives
-    the same bits."""
-    kernel, (plain, options), normalize = KERNELS[name]
-    X = make_stream(30, 6, 3, zeros=0.1)[0].astype(dtype)
-    wanted = plain_kernel(plain, X.astype(float), X.astype(float), **options)
-    support = SupportSet(kernel, normalize, X)
-    support.add(X, np.array([3, 4, 11]))
-    support.add(X, np.array([12], dtype=np.int64))
-    rows, diagonal, columns, places = support.batch(X[15:])
-    assert rows.dtype == dtype
-    limit = tolerance * np.abs(wanted).max()
-    assert_allclose(rows[:, columns], wanted[15:, [3, 4, 11, 12]], atol=limit)
-    assert_allclose(rows[:, places], wanted[15:, 15:], atol=limit)
-    assert_allclose(diagonal, np.diag(wanted)[15:], atol=limit)
-    assert_array_equal(support.samples, X[[3, 4, 11, 12]])
-    cross = support.cross(X)
-    assert_allclose(cross, wanted[:, [3, 4, 11, 12]], atol=limit)
-    assert_array_equal(np.concatenate([support.cross(X[i : i + 1]) for i in range(30)]), cross)
-    assert_array_equal(
-        np.concatenate([support.batch(X[i : i + 1])[0][:, :4] for i in range(15, 30)]), rows[:, :4]
-    )
-
-
-# ------------------------------------------------------------------ kernel learners
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 7])
+@pytest.mark.parametrize("n_classes", [2, 7])
 @pytest.mark.parametrize("eta", [0.0, 0.1, 0.3, 1.2])
 @pytest.mark.parametrize("rule", ["projectron", "projectron++"])
 def test_projections_are_exact(rule, eta, n_classes):
@@ -143,46 +106,20 @@ def test_projectron_with_eta_0_predicts_as_the_perceptron(name, duplicates):
         assert (len(projectron.support_) < len(perceptron.support_)) == (duplicates > 0.0 or name == "linear")
 
 
-def test_projectron_plus_plus_with_eta_0_is_not_the_perceptron():
-    """Margin errors on samples within the span are still used."""
-    X, y = make_stream(600, 3, 3, seed=5, noise=0.3)
-    models = [make(rule, Linear(), 0.0).fit(X, y) for rule in CLASSES]
-    assert len(models[2].support_) == 3
-    assert np.any(models[2].online_errors_ != models[0].online_errors_)
-
-
-# ------------------------------------------------------------------ the inverse of the Gram matrix
-
-
-@pytest.mark.parametrize("rule", ["projectron", "projectron++"])
-@pytest.mark.parametrize("eta", [0.1, 0.3])
-def test_inverse_over_10000_updates(rule, eta):
-    """Labels at random make every other visit an update; the features fill a square."""
-    rng = np.random.default_rng(0)
-    model, worst = make(rule, RBF(scale=0.5), eta, record=False), 0.0
-    for _ in range(40):
-        X, y = rng.random((500, 2)), rng.integers(0, 3, 500)
-        model.partial_fit(X, y, classes=[0, 1, 2])
-        worst = max(worst, model.inverse_error_)
-        if model.n_updates_ >= 10_000:
-            break
+@pytest.mark.parametrize(
+    "rule, n_columns, scale, eta", [("projectron", 2, 0.5, 0.1), ("projectron++", 4, 0.12, 0.3)]
+)
+def test_inverse_over_10000_updates(rule, n_columns, scale, eta):
+    """Labels at random make every other visit an update; against the matrix formed afresh."""
+    rng = np.random.default_rng(1)
+    X, y = rng.random((14_000, n_columns)), rng.integers(0, 4, 14_000)
+    model = make(rule, RBF(scale=scale), eta, record=False).fit(X, y)
     S = len(model.support_)
-    assert model.n_updates_ >= 10_000 and S < 60
-    assert worst <= 1e-6
-    # and against the matrix formed afresh
-    K = plain_kernel("sqeuclidean", model.support_vectors_, model.support_vectors_, scale=0.5)
-    assert_allclose(model._hypothesis.gram[:S, :S], K, atol=1e-14)
+    assert model.n_updates_ >= 10_000 and (S < 60 if n_columns == 2 else S > 400)
+    assert model.inverse_error_ <= 1e-6
+    K = plain_kernel("sqeuclidean", model.support_vectors_, model.support_vectors_, scale=scale)
     root = model._hypothesis.root[:S, :S]
     assert np.abs(K @ root.T @ root - np.eye(S)).max() <= 1e-6
-
-
-def test_inverse_of_a_large_support_set():
-    """Ten thousand updates of which several hundred enlarge the support set."""
-    rng = np.random.default_rng(1)
-    X, y = rng.random((12_000, 4)), rng.integers(0, 4, 12_000)
-    model = make("projectron++", RBF(scale=0.12), 0.3, record=False).fit(X, y)
-    assert model.n_updates_ >= 10_000 and len(model.support_) > 400
-    assert model.inverse_error_ <= 1e-6
 
 
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-5), (np.float32, 0.02)])
@@ -224,16 +161,10 @@ def test_an_inexact_inverse_is_computed_afresh():
     assert_allclose(model.dual_coef_, sound.dual_coef_, atol=1e-3)
 
 
-# ------------------------------------------------------------------ linear learners
+LINEAR = {"pa": PassiveAggressive, "gradient": OnlineGradientDescent}
 
 
-LINEAR = {
-    "pa": lambda C, **o: PassiveAggressive(C, **o),
-    "gradient": lambda C, **o: OnlineGradientDescent(C, **o),
-}
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 7])
+@pytest.mark.parametrize("n_classes", [2, 7])
 @pytest.mark.parametrize(
     "rule, C", [("pa", np.inf), ("pa", 1.0), ("pa", 0.05), ("gradient", 0.1), ("gradient", 2.0)]
 )
@@ -259,13 +190,6 @@ def test_linear_learners(rule, C, n_classes, weights):
     assert_array_equal(one_by_one.set_params(average=False).coef_, model.coef_)
 
 
-def test_no_aggressiveness_is_infinite():
-    X, y = make_stream(100, 4, 3)
-    models = [PassiveAggressive(C).fit(X, y) for C in (None, np.inf, 1e12)]
-    for model in models[1:]:
-        assert_array_equal(model.coef_, models[0].coef_)
-
-
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("C", [None, 1.0])
 def test_samples_of_zeros_change_nothing(C):
@@ -277,20 +201,6 @@ def test_samples_of_zeros_change_nothing(C):
     model.partial_fit(np.full((2, 3), 1e-170), [1, 2])  # its square is 0
     model.partial_fit(np.eye(3), [0, 1, 2])
     assert np.isfinite(model.coef_).all()
-
-
-def test_steps_of_pa():
-    """A PA step mends the loss in full; PA-I's is at most C; both are the loss over twice the squared length
-    otherwise."""
-    x = np.array([[0.6, 0.8]])
-    for C, step in ((None, 0.5), (10.0, 0.5), (0.2, 0.2)):
-        model = PassiveAggressive(C, average=False).partial_fit(x, [1], classes=[0, 1, 2])
-        assert_allclose(model.coef_, np.outer([-step, step, 0.0], x[0]), atol=1e-15)
-        margin = np.diff(model.coef_[[0, 1]] @ x[0])[0]
-        assert margin == pytest.approx(min(1.0, 2 * step))
-
-
-# ------------------------------------------------------------------ what counts as a mistake
 
 
 @pytest.mark.parametrize(
@@ -306,15 +216,6 @@ def test_a_tie_is_a_mistake_against_the_first_wrong_class(model):
         assert model.online_errors_.tolist() == [True] and model.online_losses_.tolist() == [1.0]
         scores = model.decision_function([[1.0, 2.0]])[0]
         assert scores.argmax() == label and scores.argmin() == rival
-
-
-def test_a_margin_error_is_no_mistake():
-    """The Perceptron and the Projectron pass over it; Projectron++ mends it without a new support sample."""
-    X, y = np.array([[0.0], [0.9]]), [0, 0]
-    for rule in CLASSES:
-        model = make(rule, RBF(scale=1.0), 20.0, average=False).partial_fit(X, y, classes=[0, 1])
-        assert model.online_errors_.tolist() == [True, False] and 0.0 < model.online_losses_[1] < 1.0
-        assert model.support_.tolist() == [0] and model.n_updates_ == (2 if rule == "projectron++" else 1)
 
 
 def test_margin_errors_whose_gain_is_too_small_are_skipped():
