@@ -7,7 +7,6 @@ import os
 import tarfile
 import threading
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -128,68 +127,9 @@ def test_damaged_and_broken_off_files_are_not_kept(lost, server):
     refused(r"lost\.mat does not hold lost in the form of the partial-label benchmarks", place)
 
 
-def test_of_several_files_all_come_or_none(lost, server):
-    place = lost(urls={"lost.mat": f"{server}/lost.mat", "more": f"{server}/none"})
-    refused(r"/none answers 404", place)
-
-
 def test_without_a_network_nothing_is_made(lost):
     with http.server.HTTPServer(("127.0.0.1", 0), Server) as closed:
         port = closed.server_port
     refused(
         r"cannot be reached: there is no network, or", lost(urls={"lost.mat": f"http://127.0.0.1:{port}/"})
     )
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_full_disk_is_said(lost, monkeypatch):
-    place = lost()
-    monkeypatch.setattr(fetch, "open", lambda _, mode: open("/dev/full", mode), raising=False)
-    refused(r"lost was not fetched, nothing of it is kept: the disk of .* is full\.", place)
-
-
-def test_a_directory_that_cannot_be_written_is_said(lost, monkeypatch, tmp_path):
-    lost()
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("CUELEARN_DATA", str(tmp_path / "file"))
-    with pytest.raises(
-        DataFileError, match="lost was not fetched, nothing of it is kept: .*file: Not a directory"
-    ):
-        fetch_original("lost")
-
-
-def test_what_a_killed_run_left_is_removed(lost):
-    place = lost()
-    (place / ".lost.part").mkdir(parents=True)
-    (place / ".lost.part" / "lost.mat").write_bytes(b"half")
-    fetch_original("lost")
-    assert os.listdir(place) == ["lost"]
-
-
-def test_rar_needs_a_tool(lost, server, monkeypatch):
-    Server.files["/lost.rar"] = b"Rar!"
-    place = lost(urls={"lost.rar": f"{server}/lost.rar"})
-    monkeypatch.setattr(fetch.shutil, "which", lambda _: None)
-    refused(r"lost\.rar needs one of bsdtar, unar, unrar, 7z, 7za to be unpacked: install", place)
-
-
-def test_the_command_line(lost, capsys, monkeypatch):
-    place = lost()
-    assert fetch.main(["lost"]) == 0 and "cite     Cour" in capsys.readouterr().out
-    assert fetch.main(["--fetch", "nix"]) == 2
-    assert capsys.readouterr().err == "error: There is no set 'nix'; there are: lost.\n"
-    assert fetch.main([]) == 0
-    shown = capsys.readouterr().out
-    assert "letter" in shown and ": whole" in shown and "  lost        absent  " in shown
-    assert fetch.main(["--fetch", "lost"]) == 0
-    assert fetch.main([]) == 0 and "of the right form, sums not known" in capsys.readouterr().out
-    (place / "lost" / "lost.mat").write_bytes(b"other")
-    assert fetch.main([]) == 1 and "NOT WHOLE: " in capsys.readouterr().out
-    assert fetch.main(["--fetch", "lost"]) == 1 and "there already" in capsys.readouterr().err
-    lost(urls={})
-    monkeypatch.setenv("CUELEARN_DATA", str(place / "other"))
-    assert fetch.main(["--fetch", "lost"]) == 1
-    assert "lost has no address: see the page, and put into " in capsys.readouterr().err
-    monkeypatch.delenv("CUELEARN_DATA")
-    with pytest.raises(DataFileError, match="Set CUELEARN_DATA to the directory in which"):
-        fetch_original("lost")
