@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
 
 from cuelearn.kernels import (
     RBF,
-    Chi2,
     ExpDistance,
     IndefiniteKernelWarning,
     KernelBank,
@@ -20,9 +18,9 @@ from cuelearn.kernels import (
     Precomputed,
     nearest_psd,
 )
-from cuelearn.mkl import OM2, AverageKernelSVM, MKLProblem, duality_gap, solve_obscure, solve_reference
+from cuelearn.mkl import OM2, AverageKernelSVM
 from cuelearn.oks import OKS
-from cuelearn.omcl import OMCL, Flat, KernelPerceptron, Projectron
+from cuelearn.omcl import OMCL, KernelPerceptron
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
@@ -80,10 +78,9 @@ def test_one_bad_pair_of_many_samples_is_found():
     zero = np.zeros((4, 4))
     zero[0, 1] = zero[1, 0] = 1.0
     assert list(KernelBank.from_stack([np.zeros((4, 4)), zero]).indefinite) == ["k1"]
-    assert KernelBank.from_stack(zero, validate=False).indefinite == {}
 
 
-@pytest.mark.parametrize("scale", [1e-15, 1.0, 1e15])
+@pytest.mark.parametrize("scale", [1e-15, 1e15])
 def test_distances_are_no_kernel(scale):
     """Their diagonal is 0."""
     distances = scale * cdist(X, X)
@@ -111,42 +108,13 @@ def test_kernels_are_never_doubted():
             given = [np.asarray(scale / k.max() * k if k.max() else k, dtype=dtype) for k in stack]
             for matrix in given:
                 assert KernelBank.from_stack(matrix).indefinite == {}
-    half = [k.astype(np.float16)[:300, :300] for k in (computed[0], computed[1])]
-    assert KernelBank.from_stack(half).indefinite == {} and half[0].dtype == np.float16
-    slightly = np.diag(np.r_[np.ones(50), -1e-6]) + 1e-6 * np.eye(51)
-    slightly[:50, :50] += 1.0
-    slightly[50, 49] = slightly[49, 50] = 1e-6
-    assert np.linalg.eigvalsh(slightly)[0] < 0.0 and KernelBank.from_stack(slightly).indefinite == {}
-
-
-def test_what_is_a_kernel_by_construction_costs_nothing(monkeypatch):
-    import cuelearn.kernels.bank as module
-
-    monkeypatch.setattr(module, "indefinite", None)  # would raise
-    kernels = [Linear(), Poly(), RBF(), Chi2(), *map(ExpDistance, ("euclidean", "cityblock", "chi2"))]
-    triples = [(f"k{j}", kernel, slice(None)) for j, kernel in enumerate(kernels)]
-    assert KernelBank(triples, np.abs(X)).indefinite == {}
-
-
-def test_functions_of_the_chapters():
-    """What certifies a point, and solvers called by themselves."""
-    message, found = told(duality_gap, K, Y, np.full((120, 2), 0.5))
-    assert "kernel 'k0'" in message and np.isnan(found.gap) and np.isnan(found.dual_value)
-    _, problem = told(MKLProblem, KernelBank.from_stack(K), Y, 2)
-    for result in (
-        solve_obscure(problem, tol=1e-2, rng=np.random.default_rng(0)),
-        solve_reference(problem, max_rounds=3),
-    ):
-        assert np.isnan(result.dual_gap) and not result.converged
-        assert result.history["dual_gap"].isna().all() and np.isfinite(result.objective)
+    assert KernelBank.from_stack(computed[:2, :300, :300].astype(np.float16)).indefinite == {}
 
 
 @pytest.mark.parametrize(
     "model",
     [
         KernelPerceptron(no_kernel, normalize=False),
-        Projectron(no_kernel, normalize=False),
-        Flat(KernelPerceptron(), cues=[("a", "rbf", [0]), ("b", no_kernel, [1, 2])]),
         OMCL([("a", KernelPerceptron(), [0]), ("b", KernelPerceptron(no_kernel), [1, 2])]),
         OM2([("a", "rbf", [0]), ("b", no_kernel, [1, 2])], normalize=False),
         OKS([("a", "rbf", [0]), ("b", no_kernel, [1, 2])], random_state=0),
@@ -170,40 +138,12 @@ def test_given_kernels_of_growing_sets():
     assert "times sqrt" in message  # single samples, each by its values with the support
 
 
-def test_cross_validation_on_a_stack(monkeypatch):
-    """Looked at once for all folds; a fold of a kernel is one."""
-    stack = KernelStack(nearest_psd(K))
-    bank, calls = stack._bank, []
-    look = bank._find_indefinite
-    monkeypatch.setattr(bank, "_find_indefinite", lambda: calls.append(1) or look())
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", IndefiniteKernelWarning)
-        cross_val_score(AverageKernelSVM("precomputed"), stack, Y)
-    assert calls == [1]
-    with pytest.warns(IndefiniteKernelWarning):
-        cross_val_score(AverageKernelSVM("precomputed"), KernelStack(K), Y)
-
-
-# ------------------------------------------------------------ nearest_psd
-
-
-@pytest.mark.parametrize("method", ["clip", "shift"])
-def test_the_nearest_stack(method):
-    kernels = np.stack([K, np.exp(-cdist(X, X))])
-    stack = KernelStack(kernels, names=["bad", "good"])
-    repaired = nearest_psd(stack, method)
-    assert isinstance(repaired, KernelStack) and repaired.names == ["bad", "good"]
-    assert repaired.bank().indefinite == {}
-    np.testing.assert_array_equal(repaired.bank().stack, nearest_psd(stack.bank().stack, method))
-    with pytest.raises(ValueError, match="new must be None"):
-        nearest_psd(stack, method, new=kernels)
-
-
 @pytest.mark.parametrize("method", ["clip", "shift"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_nearest_kernel(method, dtype):
     stack = np.stack([K, np.exp(-cdist(X, X))]).astype(dtype)
     repaired, new = nearest_psd(stack, method, new=stack[:, :7])
+    np.testing.assert_array_equal(nearest_psd(KernelStack(stack), method).bank().stack, repaired)
     assert repaired.dtype == new.dtype == dtype and repaired.shape == stack.shape
     assert KernelBank.from_stack(repaired).indefinite == {}
     np.testing.assert_allclose(repaired[1], stack[1], atol=1e-5)  # was a kernel
@@ -223,7 +163,6 @@ def test_nearest_psd_refuses():
         ((K[:3],), r"K must have shape \(n, n\)"),
         ((K, "cut"), "method must be 'clip' or 'shift', got 'cut'"),
         ((K + np.inf,), "K must be finite"),
-        ((K.astype(str),), "K must hold real numbers"),
     ):
         with pytest.raises(ValueError, match=match):
             nearest_psd(*wrong)

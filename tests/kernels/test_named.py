@@ -7,8 +7,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from cuelearn import mkl, mktl, oks
 from cuelearn.kernels import KERNELS, RBF, Chi2, Function, KernelBank, Linear, Poly, as_kernel
@@ -19,14 +17,7 @@ X, Y = load_iris(return_X_y=True)
 FEW = np.random.default_rng(0).permutation(150)[:50]
 X, Y = X[FEW], Y[FEW]
 SEED = {"random_state": 0}
-ESTIMATORS = [
-    mkl.OBSCURE(**SEED),
-    mkl.OM2(),
-    mkl.LPBeta(),
-    mktl.MKTL(**SEED),
-    oks.OKS(one_vs_rest=True, **SEED),
-    oks.MuSVM(one_vs_rest=True, C=1.0),
-]
+ESTIMATORS = [mkl.OM2(), mktl.MKTL(**SEED), oks.OKS(one_vs_rest=True, **SEED), MMS()]
 
 
 def gauss(A, B):
@@ -43,11 +34,8 @@ def test_names():
         del KERNELS["mine"]
     with pytest.raises(ValueError, match=r"a kernel's name must be one of \['linear', .*got 'mine'"):
         as_kernel("mine")
-    for wrong in (3, RBF, None):
-        with pytest.raises(TypeError, match="or a function is wanted"):
-            as_kernel(wrong)
-    with pytest.raises(ValueError, match="kernels: 'a' must come with a kernel: a kernel's name must be"):
-        KernelBank([("a", "gausian", [0])], X)
+    with pytest.raises(TypeError, match="or a function is wanted"):
+        as_kernel(RBF)
 
 
 @pytest.mark.parametrize("memory", [2e9, 5e4, 1e3])
@@ -71,19 +59,8 @@ def test_a_function_is_the_kernel_that_it_computes(memory, normalize):
     assert bank.bases[0] == ("l", "function") and bank.kernels_[0] == Function(linear_kernel)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
-def test_functions_in_estimators(model):
-    """The same as with the kernels that they compute."""
-    ours, theirs = [("l", linear_kernel, [0, 1]), ("g", gauss, [2, 3])], [Linear(), RBF(scale=2.0)]
-    theirs = [(name, kernel, columns) for (name, _, columns), kernel in zip(ours, theirs, strict=True)]
-    found, wanted = (clone(model).set_params(kernels=k).fit(X, Y) for k in (ours, theirs))
-    assert_array_equal(found.predict(X[::2]), wanted.predict(X[::2]))
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_functions_in_online_learners(dtype):
-    A = X.astype(dtype)
+def test_functions_in_online_learners():
+    A = X.astype(np.float32)
     for ours, theirs in [(linear_kernel, Linear()), (gauss, RBF(scale=2.0))]:
         found, wanted = (KernelPerceptron(k).fit(A, Y) for k in (ours, theirs))
         assert_allclose(found.decision_function(A), wanted.decision_function(A), rtol=1e-3, atol=1e-3)
@@ -96,7 +73,6 @@ def test_functions_in_online_learners(dtype):
     [
         (lambda A, B: A @ B[:1].T, r"must give finite numbers of shape \(50, 50\), got shape \(50, 1\)"),
         (lambda A, B: np.full((len(A), len(B)), np.nan), "must give finite numbers"),
-        (lambda A, B: 1j * gauss(A, B), "must give finite numbers .* dtype complex128"),
         (lambda A, B: gauss(A, 2 * B), "must be symmetric"),
         (lambda A, B: -gauss(A, B), "must have a non-negative diagonal"),
     ],
@@ -105,7 +81,6 @@ def test_functions_that_are_no_kernels(function, words):
     for call in (
         lambda: KernelBank([("a", function, [0, 1])], X),
         lambda: mkl.OM2([("a", function, [0, 1])]).fit(X, Y),
-        lambda: oks.OKS([("a", function, [0, 1])], one_vs_rest=True).fit(X, Y),
         lambda: KernelPerceptron(function).fit(X, Y),
     ):
         with pytest.raises(ValueError, match=words):
@@ -120,35 +95,26 @@ def test_functions_have_no_place_in_files_or_streams(tmp_path):
         oks.OKS(kernels, one_vs_rest=True).partial_fit(X, Y, classes=[0, 1, 2])
 
 
-# ------------------------------------------------------------ parameters of kernels
-
-
 CUES = [("colour", "rbf", [0, 1]), ("shape", Poly(), [2, 3]), ("own", gauss, [0])]
 
 
-@pytest.mark.parametrize("model", [*ESTIMATORS, MMS()], ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
 def test_parameters_within(model):
     model = clone(model).set_params(kernels=CUES)
     known = model.get_params()
-    assert known["kernels__colour"] == "rbf" and known["kernels__own"] is gauss
-    assert known["kernels__colour__scale"] == "mean" and known["kernels__shape__degree"] == 2
-    assert not any("__" in name for name in model.get_params(deep=False))
+    assert known["kernels__colour"] == "rbf" and known["kernels__colour__scale"] == "mean"
     other = clone(model).set_params(
         kernels__colour__gamma=2.0, kernels__shape=Chi2(), kernels__shape__gamma=0.5
     )
     assert other.kernels == [("colour", RBF(gamma=2.0), [0, 1]), ("shape", Chi2(gamma=0.5), [2, 3]), CUES[2]]
     assert model.kernels is CUES  # nothing that is shared was changed
-    assert clone(other).get_params()["kernels__colour__gamma"] == 2.0
     for wrong in ("kernels__colour__degree", "kernels__smell", "kernels__own__gamma", "kernel__gamma"):
         with pytest.raises(ValueError, match="Invalid parameter"):
             clone(model).set_params(**{wrong: 1.0})
-    with pytest.raises(ValueError, match="RBF: gamma must be positive"):
-        clone(model).set_params(kernels__colour__gamma=-1.0)
     with pytest.raises(ValueError, match="RBF: give gamma or scale"):
         clone(other).set_params(kernels__colour__scale=3.0)
     other.set_params(kernels__colour__scale=3.0, kernels__colour__gamma=None)  # checked together
-    other.set_params(kernels__shape__scale="mean", kernels__shape__gamma=7.0)
-    assert [kernel for _, kernel, _ in other.kernels[:2]] == [RBF(scale=3.0), Chi2(gamma=7.0)]
+    assert other.kernels[0][1] == RBF(scale=3.0)
 
 
 def test_parameters_within_online_learners():
@@ -159,9 +125,6 @@ def test_parameters_within_online_learners():
     flat = Flat(ProjectronPlusPlus("rbf"), cues=[("a", "rbf", [0])])
     flat.set_params(learner__kernel__gamma=3.0, cues__a__gamma=4.0)
     assert flat.learner.kernel == RBF(gamma=3.0) and flat.cues[0][1] == RBF(gamma=4.0)
-    chosen = oks.SelectedSVM(oks.OKS(CUES)).set_params(selector__kernels__colour__gamma=5.0)
-    assert chosen.selector.kernels[0][1] == RBF(gamma=5.0)
-    assert "kernel__gamma" not in mkl.KernelPA(CUES, kernel="rbf").get_params()  # there a name of a cue
 
 
 def test_grids_over_kernels():
@@ -172,6 +135,3 @@ def test_grids_over_kernels():
     best = search.best_estimator_.bank_
     assert best.kernels_[0] == RBF(gamma=search.best_params_["kernels__colour__gamma"])
     assert_allclose(best.stack[0], rbf_kernel(X[:, :2], gamma=best.kernels_[0].gamma), atol=1e-5)
-    pipe = make_pipeline(StandardScaler(), KernelPerceptron("rbf"))
-    grid = {"kernelperceptron__kernel__gamma": [0.5, 5.0]}
-    assert GridSearchCV(pipe, grid, cv=2, error_score="raise").fit(X, Y).best_score_ > 0.5

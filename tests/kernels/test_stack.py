@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import (
     GridSearchCV,
     StratifiedKFold,
@@ -15,7 +14,7 @@ from sklearn.model_selection import (
 )
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import resample, shuffle
+from sklearn.utils import resample
 
 from cuelearn import mkl, mktl, oks
 from cuelearn.kernels import RBF, KernelBank, KernelStack
@@ -25,13 +24,9 @@ X, Y = load_iris(return_X_y=True)
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 MODELS = [
     mkl.OBSCURE(random_state=0),
-    mkl.OM2(shuffle=True, random_state=0),
-    mkl.LPBeta(),
-    mkl.AverageKernelSVM(),
     mkl.MLMKLSum(n_iter=20),
     mktl.MKTL(random_state=0),
     oks.OKS(one_vs_rest=True, random_state=0),
-    oks.MuSVM(one_vs_rest=True, random_state=0),
 ]
 
 
@@ -53,9 +48,8 @@ def test_cross_validation_is_that_of_folds_by_hand(model, bank):
     assert np.mean(by_hand) > 0.6
 
 
-@pytest.mark.parametrize("memory", [2e9, 1e4])
-def test_searches_and_pipelines_on_kernels_in_memory_and_on_demand(memory):
-    K = KernelStack(KernelBank(CUES, X, memory=memory))
+def test_searches_and_pipelines_on_kernels_on_demand():
+    K = KernelStack(KernelBank(CUES, X, memory=1e4))
     model = mkl.OBSCURE("precomputed", random_state=0)
     search = GridSearchCV(model, {"C": [0.1, 10.0]}, cv=FOLDS, return_train_score=True).fit(K, Y)
     assert search.best_score_ > 0.9 and search.cv_results_["mean_train_score"].min() > 0.9
@@ -65,21 +59,17 @@ def test_searches_and_pipelines_on_kernels_in_memory_and_on_demand(memory):
 
 def test_indices():
     K = KernelStack(np.stack([np.eye(5), np.full((5, 5), 2.0)]), names=["one", "two"])
-    assert (
-        K.shape == (5, 5) and K.ndim == 2 and len(K) == 5 and K.n_kernels == 2 and K.names == ["one", "two"]
-    )
+    assert K.shape == (5, 5) and len(K) == 5 and K.n_kernels == 2 and K.names == ["one", "two"]
     part = K[np.ix_([3, 1], [0, 1, 3])]
-    assert part.shape == (2, 3) and part[:1].shape == (1, 3) and "shape (2, 3)" in repr(part)
+    assert part.shape == (2, 3) and part[:1].shape == (1, 3)
     ((_, block),) = part.cross().blocks()
     assert_array_equal(block, [[[0, 0, 1], [0, 1, 0]], np.full((2, 3), 2.0)])
     with pytest.raises(ValueError, match="X must be the kernels of the training samples with each other"):
         part.bank()
     for rows in ([3, 1], np.array([False, True, False, True, False]), slice(1, 4, 2)):
-        assert K[rows, ...].shape == K[rows].shape == (2, 5) and K[..., rows].shape == (5, 2)
+        assert K[rows].shape == (2, 5) and K[..., rows].shape == (5, 2)
     again = K[np.ix_([4, 2], [4, 2])][np.ix_([1], [1])]
     assert again.bank().stack[:, 0, 0].tolist() == [1.0, 2.0]
-    with pytest.raises(ValueError, match="symmetric"):
-        KernelStack(np.triu(np.ones((3, 3))))
 
 
 def test_rows_as_scikit_learn_takes_them(bank):
@@ -91,26 +81,19 @@ def test_rows_as_scikit_learn_takes_them(bank):
     assert model.score(test_rows[:, train], Y[test]) > 0.9
     drawn, rows = resample(numbers, K, random_state=0)
     assert_array_equal(next(rows.cross().blocks())[1], bank.stack[:, drawn])
-    assert shuffle(K, random_state=0).shape == (150, 150)
     with pytest.raises(ValueError, match=r"split by rows, take K\[np.ix_\(train, train\)\]"):
         model.fit(train_rows, Y[train])
 
 
-@pytest.mark.parametrize(
-    "tool", [np.asarray, OneVsOneClassifier, BaggingClassifier], ids=lambda t: t.__name__
-)
-def test_no_matrix_but_samples_by_number(bank, tool):
+def test_no_matrix_but_samples_by_number(bank):
     K = KernelStack(bank)
-    model = mkl.AverageKernelSVM("precomputed")
     with pytest.raises(TypeError, match=r"is several kernels and no matrix.* K.bank\(\).stack is the array"):
-        tool(K) if tool is np.asarray else tool(model).fit(K, Y)
-    if tool is not np.asarray:  # what the message says to do
-        kernels = []
-        for name, K0 in zip(K.names, K.bank().stack, strict=True):
-            look = lambda A, B, K0=K0: K0[np.ix_(A[:, 0].astype(int), B[:, 0].astype(int))]  # noqa: E731
-            kernels.append((name, look, [0]))
-        numbers = np.arange(150)[:, None]
-        assert tool(mkl.AverageKernelSVM(kernels, normalize=False)).fit(numbers, Y).score(numbers, Y) > 0.9
+        OneVsOneClassifier(mkl.AverageKernelSVM("precomputed")).fit(K, Y)
+    # what the message says to do
+    look = [lambda A, B, k=k: k[np.ix_(A[:, 0].astype(int), B[:, 0].astype(int))] for k in bank.stack]
+    kernels = [(name, function, [0]) for name, function in zip(K.names, look, strict=True)]
+    numbers, model = np.arange(150)[:, None], mkl.AverageKernelSVM(kernels, normalize=False)
+    assert OneVsOneClassifier(model).fit(numbers, Y).score(numbers, Y) > 0.9
 
 
 def test_a_stack_needs_the_word_precomputed(bank):
