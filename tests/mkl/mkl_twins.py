@@ -1,9 +1,7 @@
 """Slow, plain NumPy twins of the algorithms of the MKL chapter, and exact optima from a conic solver.
 
-Each twin is its pseudo-code line by line: every step forms scores and block norms anew from the coefficient
-matrix and the kernel matrices in float64, with no lazy scale, no cache and no incremental norm.
-`twin_om2_rows` is the one exception, because it runs over 1,000 digits: it keeps the block norms
-incrementally (thesis 4.3.3) and is itself held against `PlainDual`.
+Each twin is its pseudo-code line by line: every step forms scores and block norms anew in float64. Only
+`twin_om2_rows`, which runs over 1,000 digits, keeps the norms incrementally; it is held against `TwinOM2`.
 
 A kernel stack K has shape (F, n, n), labels are 0 .. M-1, coefficients A have shape (n, M). `factor` is 1 for
 the multiclass loss and 1/2 for the hinge loss (see `cuelearn.core.losses`).
@@ -68,7 +66,7 @@ def plain_losses(scores, y):
 
 def plain_objective(K, y, A, weights, p, C, alpha=0.0, factor=1.0):
     """P(w) for ``w^j = weights[j] * theta^j(A)``."""
-    norms = weights * block_norms(K, A, factor)
+    norms = np.abs(weights) * block_norms(K, A, factor)
     loss = plain_losses(class_scores(K, A, weights, factor), y).mean()
     return 0.5 / (C * y.size) * plain_norm(norms, p) ** 2 + alpha * norms.sum() + loss
 
@@ -85,7 +83,7 @@ def plain_dual(K, y, a, p, C, alpha=0.0, factor=1.0):
 class PlainDual:
     """The dual vector of a run and one visit after the other, everything from scratch.
 
-    `cost` are the weights of the samples' losses; C is then the one for which lambda is 1/(C n).
+    `cost` are the weights of the losses; C is then the one for which lambda is 1/(C n).
     """
 
     def __init__(self, K, y, n_classes, p, factor=1.0, cost=None):
@@ -194,11 +192,7 @@ class TwinUFO(PlainDual):
 
 
 def twin_om2_rows(K, y, n_classes, p, epochs):
-    """OM-2 on many samples: plain but with incremental block norms. Yields coefficients and mistakes after
-    every epoch.
-
-    `K` is handed over by rows: ``K[i]`` of shape (F, n).
-    """
+    """OM-2 with incremental block norms: coefficients and mistakes after every epoch; ``K[i]`` is (F, n)."""
     q = dual_exponent(p)
     A, norms_sq = np.zeros((len(K), n_classes)), np.zeros(K[0].shape[0])
     for order in epochs:
@@ -250,11 +244,9 @@ def conic_optimum(*args, **options):
 
 
 def conic_solution(K, y, p, C, alpha=0.0, loss="multiclass", tolerance=1e-10, weight=None, of_class=None):
-    """Optimum of the primal problem, by an interior-point conic solver; p-norms through power cones, nothing
-    approximated.
+    """Optimal value, block norms and scores of the primal problem; p-norms through power cones.
 
-    Returns the optimal value, the block norms and the scores of the optimal w. The hinge problem is stated in
-    its own form, one binary hyperplane without bias and labels -1 and 1, and knows nothing of the factor 1/2.
+    The hinge problem is stated in its own form, one binary hyperplane without bias and labels -1 and 1.
     `weight` and `of_class` are the weights of samples and of classes.
     """
     n, n_classes = y.size, int(y.max()) + 1

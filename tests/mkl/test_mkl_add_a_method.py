@@ -5,7 +5,6 @@ import sys
 import types
 from pathlib import Path
 
-import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
@@ -14,7 +13,6 @@ from companion.plots import mkl as draw
 from companion.run import figures
 from companion.run.sweep import Sweep
 from cuelearn import datasets
-from cuelearn.kernels import RBF
 
 PAGE = Path(__file__).resolve().parents[2] / "notebooks" / "book" / "extend.md"
 
@@ -25,8 +23,6 @@ def added():
     section = PAGE.read_text(encoding="utf-8").split("## A method")[1].split("\n## ")[0]
     blocks = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     assert len(blocks) == 2  # one file, one line
-    starts = [line.split()[0] for line in blocks[1].splitlines() if line.strip()]
-    assert starts == ["from", 'METHODS["AlignedKernelSVM"]']
     names, styles = set(rivals.METHODS), set(figures.METHOD_STYLE)
     # the first block is this file, the second a line of the registry's
     file = types.ModuleType("cuelearn.mkl.aligned")
@@ -34,14 +30,15 @@ def added():
     sys.modules[file.__name__] = file
     exec(compile(blocks[1], "extend.md", "exec"), vars(rivals))
     (new,) = set(rivals.METHODS) - names
-    yield new, vars(file)
+    assert rivals.METHODS[new].estimator is vars(file)[new]
+    yield new
     del rivals.METHODS[new], sys.modules[file.__name__]
     for name in set(figures.METHOD_STYLE) - styles:
         del figures.METHOD_STYLE[name]
 
 
 def test_it_is_chosen_timed_and_drawn_by_name(added, tmp_path):
-    new, _ = added
+    new = added
     mfeat = datasets.load_mfeat()
     figures.name_methods(rivals.METHODS)
     methods = ["OBSCURE", new, "AverageKernelSVM"]
@@ -55,18 +52,6 @@ def test_it_is_chosen_timed_and_drawn_by_name(added, tmp_path):
     assert error[new] < 0.15
     ratios = rivals.with_ratios(found, ["n_train"])
     assert (ratios[ratios["method"] == "OBSCURE"]["times OBSCURE"] == 1.0).all()
-    assert (ratios["times OBSCURE"] > 0).all()
     fig = draw.against_size(found)
     assert new in [text.get_text() for text in fig.legends[0].get_texts()]
     plt.close(fig)
-
-
-def test_it_is_an_estimator_like_the_others(added):
-    new, space = added
-    cls = rivals.METHODS[new].estimator
-    assert cls is space[new]
-    mfeat = datasets.load_mfeat()
-    rows = np.random.default_rng(0).permutation(mfeat.y.size)[:300]
-    model = cls(mfeat.triples(RBF()), C=10).fit(mfeat.X[rows[:150]], mfeat.y[rows[:150]])
-    assert model.score(mfeat.X[rows[150:]], mfeat.y[rows[150:]]) > 0.85
-    assert model.kernel_weights_.sum() == pytest.approx(1.0) and (model.kernel_weights_ >= 0).all()

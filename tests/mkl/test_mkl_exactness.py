@@ -6,13 +6,11 @@ from mkl_data import solved
 from mkl_twins import auto_p, conic_optimum, make_stack, plain_dual, plain_objective
 from numpy.testing import assert_allclose
 
-from cuelearn.datasets import load_mnist
-from cuelearn.kernels import RBF, KernelBank, Linear, Poly
+from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OBSCURE, UFOMKL, MKLProblem, PegasosMKL, solve_crammer_singer, solve_reference
 
 # what the conic solver's own tolerance leaves uncertain, relative to the optimum
 SLACK = 1e-6
-EPOCHS = 8000
 
 
 def random_problem(seed):
@@ -78,12 +76,14 @@ def solve_all(seed, n_epochs, C=None, precision=1e-3):
     return best
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(16), *(pytest.param(s, marks=pytest.mark.long) for s in range(16, 100))]
-)
+# half of the first 16, in which every p meets every C and alpha
+QUICK = [0, 3, 5, 6, 9, 10, 12, 15]
+LONG = [pytest.param(seed, marks=pytest.mark.long) for seed in range(100) if seed not in QUICK]
+
+
+@pytest.mark.parametrize("seed", QUICK + LONG)
 def test_solvers_reach_the_conic_optimum(seed):
-    """The first 16 have all p, C and alpha."""
-    solve_all(seed, EPOCHS if seed < 20 else 20_000)
+    solve_all(seed, 8000 if seed < 20 else 20_000)
 
 
 @pytest.mark.parametrize("seed", [9, 16])
@@ -91,8 +91,7 @@ def test_at_large_C_the_reference_is_exact_and_the_gaps_of_the_others_say_how_fa
     solve_all(seed, 500, C=100.0, precision=None)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.01])
-@pytest.mark.parametrize("p", [1.05, 2.0])
+@pytest.mark.parametrize("p, alpha", [(1.05, 0.01), (2.0, 0.0)])
 def test_reference_agrees_with_the_conic_solver_to_many_digits(p, alpha):
     K, y = make_stack(np.random.default_rng(3), 50, 4, 3)
     best, norms = conic_optimum(K, y, p, 10.0, alpha)
@@ -109,18 +108,3 @@ def test_crammer_singer_solver_alone():
     coef, _ = solve_crammer_singer(K[0], y, 4, C=5.0, tol=1e-9)
     best, _ = conic_optimum(K, y, 2.0, 5.0)
     assert plain_objective(K, y, coef, np.ones(1), 2.0, 5.0) == pytest.approx(best, rel=1e-7)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("p", [1.05, 1.25, 2.0])
-def test_reference_on_1000_digits_at_large_C(p):
-    """A certified relative gap of 1e-4 with 12 kernels, 10 classes and C = 100, in under a minute."""
-    data = load_mnist(n_train=1000)
-    kinds = {"linear": Linear(), "poly": Poly(), "rbf": RBF()}
-    cues = [(f"{cue}-{kind}", k, columns) for cue, columns in data.cues.items() for kind, k in kinds.items()]
-    bank = KernelBank(cues, data.X[data.train][:1000])
-    result = solve_reference(
-        MKLProblem(bank, data.y[data.train][:1000].astype(int), 10, p=p, C=100.0), tol=1e-4
-    )
-    assert result.converged and result.dual_gap <= 1e-4 * result.objective
-    assert result.history.seconds.iloc[-1] < 60.0

@@ -13,12 +13,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from companion.mkl.tasks import kernel_set
 from cuelearn import datasets
 from cuelearn.kernels import Chi2, ExpDistance, KernelBank
-from cuelearn.mkl import state, stream
-from cuelearn.mkl.obscure import solve_obscure, visit_obscure
+from cuelearn.mkl.obscure import solve_obscure
 from cuelearn.mkl.om2 import solve_om2
 from cuelearn.mkl.pegasos import solve_pegasos_mkl
 from cuelearn.mkl.problem import MKLProblem
-from cuelearn.mkl.stream import Stream
 from cuelearn.mkl.ufo import solve_ufo
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
@@ -65,9 +63,9 @@ def on_demand(*arguments):
 # ---------------------------------------------------------------- results
 
 
-@pytest.mark.parametrize("name", ["mnist", "mfeat"])
+@pytest.mark.parametrize("name, scores", [("mnist", "recompute"), ("mfeat", "maintain")])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_results_are_the_same_for_any_budget(solver, name):
+def test_results_are_the_same_for_any_budget(solver, name, scores):
     """Visits in windows, with rows in chunks, are the visits of a resident bank."""
     kernels, X, y = task(name, 300)
     size = len(kernels) * 300**2 * 4
@@ -75,7 +73,7 @@ def test_results_are_the_same_for_any_budget(solver, name):
     for memory in (2 * size, 0.5 * size, 0.05 * size):
         bank = KernelBank(kernels, X, memory=memory)
         assert bank.resident == (memory > size)
-        results.append(run(solver, bank, y, scores="maintain"))
+        results.append(run(solver, bank, y, scores=scores))
     wanted = results[0]
     assert wanted.n_updates > 30
     tolerance = 0.0 if name == "mfeat" else 2e-4
@@ -107,54 +105,7 @@ def test_full_rows_are_computed_for_updates_only(solver, monkeypatch):
     assert sum(computed) == result.n_updates < result.online_errors.size
 
 
-def test_rescaling_within_a_window():
-    """The lazy scale of the dual vector may be folded in while a window runs."""
-    kernels, X, y = task("mnist", 200)
-    runs = []
-    for memory in (1e9, 1e5):
-        problem = MKLProblem(KernelBank(kernels, X, memory=memory), y, 10, p=1.25, C=10.0)
-        run = Stream(problem, scores="maintain")
-        rng = np.random.default_rng(0)
-        run.start_stage(visit_obscure, True, 0.5)
-        run.visit(rng.permutation(200))
-        run.start_stage(visit_obscure, False, np.inf)
-        run.dual.now.step, run.dual.now.scale = 10.0, 1.1 * state.SMALLEST_SCALE
-        run.visit(rng.permutation(200))
-        assert run.scale > 1e-3  # it was folded
-        runs.append(run)
-    wanted, found = (run.dual for run in runs)
-    assert_allclose(found.coef, wanted.coef, rtol=1e-5, atol=1e-5 * np.abs(wanted.coef).max())
-    assert_allclose(found.maintained, wanted.maintained, atol=1e-5 * np.abs(wanted.maintained).max())
-    assert_allclose(found.norms_sq, wanted.norms_sq, rtol=1e-5)
-
-
-def test_scores_recomputed_from_rows_on_demand(monkeypatch):
-    """After many updates the maintained scores are computed anew."""
-    monkeypatch.setattr(stream, "REFRESH_AFTER", 0)
-    kernels, X, y = task("mfeat", 200)
-    row = len(kernels) * 200 * 4
-    results = []
-    for memory in (1e9, 40 * row, 100 * row):
-        problem = MKLProblem(KernelBank(kernels, X, memory=memory), y, 10, p=1.25, C=10.0)
-        results.append(solve_ufo(problem, n_epochs=4, rng=np.random.default_rng(0), scores="maintain"))
-    wanted, *others = results
-    for result in others:
-        assert result.n_updates == wanted.n_updates
-        assert_allclose(result.kernel_weights, wanted.kernel_weights, rtol=1e-5)
-    assert_array_equal(others[0].dual_coef, others[1].dual_coef)
-    assert_array_equal(others[0].kernel_weights, others[1].kernel_weights)
-
-
 # ---------------------------------------------------------------- memory
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("method", ["UFOMKL", "OBSCURE"])
-def test_1400_kernels_in_two_gigabytes(method):
-    """The stack alone would be 2.6 GB; the default budget is 2 GB."""
-    found = on_demand("mfeat-1400", 680, 2e9, method, 2)
-    assert found["peak"] < 2e9
-    assert 0 < found["dual_gap"] < found["objective"]
 
 
 def test_a_run_on_demand_keeps_to_its_budget():
