@@ -1,35 +1,31 @@
-"""The multi-label experiments and their drawings: which samples are used for what, what the numbers mean."""
+"""The multi-label experiments: which samples are used for what, what the numbers mean."""
 
 import itertools
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_hex
 from numpy.testing import assert_allclose
-from scipy.stats import gmean
 from sklearn.metrics import average_precision_score
 from sklearn.svm import LinearSVC
 
 from companion import multilabel as exp
-from companion import pictures
-from companion.multilabel.claims import SHARED
 from companion.plots import multilabel as draw
 from companion.run.claims import judge
-from companion.run.figures import method_style
 from cuelearn import datasets
-from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Poly
+from cuelearn.kernels import RBF, KernelBank, Linear, Poly
 from cuelearn.mkl import saddle_gap
 from cuelearn.mkl.mlmkl import SharedProblem, solve_mlmkl_sa, solve_mlmkl_sum
 
 NO_EMOJI = ["yeast", *exp.CLASS_SETS, *exp.ORIGINAL_SETS]
 GROUPS = (0, 0, 0, 1, 1, 1, 2, 2, 2)
-FIGURE_1 = ("MLMKLSA", "MLMKLSum", "GMKL", "VSKL")
 EQUAL = np.full(9, 1.0 / 9.0)
 PRINTED = "MLMKLSA printed"
+REFERENCE = Path(__file__).resolve().parents[2] / "figures" / "reference"
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:classes without positive"
@@ -100,37 +96,14 @@ def mean_precision(scores, Y, usable):
 
 
 @pytest.mark.parametrize("name", NO_EMOJI)
-def test_a_set_has_three_kernels_on_each_of_three_groups(name):
-    data, kernels, groups, families = loaded(name)
-    assert data.y.shape == (len(data.X), len(data.target_names)) and families is None
-    assert set(np.unique(data.y)) == {0, 1} and data.y.any(axis=0).all()
-    assert len({kernel[0] for kernel in kernels}) == len(kernels) == 9 and groups == GROUPS
-    everything = np.arange(data.X.shape[1])
-    parts = []
-    for first in (0, 3, 6):
-        three = kernels[first : first + 3]
-        assert [type(kernel[1]) for kernel in three] == [Linear, Poly, RBF]
-        columns = [everything[kernel[2]].tolist() for kernel in three]
-        assert columns[0] == columns[1] == columns[2] and len(columns[0]) > 1
-        parts.append(set(columns[0]))
-    assert set.union(*parts) == set(everything)
-    if name == "yeast":  # two parts, and all
-        assert parts[2] == parts[0] | parts[1] and not parts[0] & parts[1]
-    else:
-        assert sum(map(len, parts)) == everything.size
-
-
-@pytest.mark.parametrize("name", NO_EMOJI)
 def test_tasks_are_drawn_within_the_published_parts_and_fewer_classes_are_the_first_of_more(name):
-    data = loaded(name).data
-    # covers all classes: the same samples for any number of them
-    n = {"leaves": 210, "corel5k": 410}.get(name, 60)
-    task, again = (exp.multilabel_task(name, 3, n, 70) for _ in range(2))
-    other, fewer = exp.multilabel_task(name, 4, n, 70), exp.multilabel_task(name, 3, n, 1, 5)
+    data, kernels, groups, families = loaded(name)
+    assert len(kernels) == 9 and groups == GROUPS and families is None
+    n = {"leaves": 210, "corel5k": 410}.get(name, 60)  # covers all classes
+    task, other = (exp.multilabel_task(name, seed, n, 70) for seed in (3, 4))
+    fewer = exp.multilabel_task(name, 3, n, 1, 5)
     assert len(task.X_train) == n and len(task.X_test) == 70
-    for part in ("X_train", "X_test", "Y_train"):
-        assert np.array_equal(getattr(task, part), getattr(again, part))
-        assert not np.array_equal(getattr(task, part), getattr(other, part))
+    assert not np.array_equal(task.X_train, other.X_train)
     assert np.array_equal(task.X_train, fewer.X_train), "the choice of C would train on other samples"
     columns = [task.names.index(label) for label in fewer.names]
     assert len(columns) == 5 and np.array_equal(fewer.Y_train, task.Y_train[:, columns])
@@ -139,6 +112,19 @@ def test_tasks_are_drawn_within_the_published_parts_and_fewer_classes_are_the_fi
         every = exp.multilabel_task(name, 3, 10**6, 10**6)
         assert np.array_equal(np.sort(every.X_train, axis=0), np.sort(data.X[data.train], axis=0))
         assert np.array_equal(np.sort(every.X_test, axis=0), np.sort(data.X[data.test], axis=0))
+
+
+def test_covering_rows_hold_positives_of_every_class():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        Y = (rng.random((60, 8)) < rng.choice([0.02, 0.05, 0.3], 8)).astype(np.int8)
+        rows = exp.covering_rows(Y, np.random.default_rng(seed))
+        assert len(set(rows.tolist())) == len(rows)
+        assert (Y[rows].sum(axis=0) >= np.minimum(2, Y.sum(axis=0))).all()
+    # the rarest class is covered first, and its rows count for the others
+    Y = np.zeros((40, 3), dtype=int)
+    Y[:30, 0] = Y[:20, 1] = Y[[4, 7], 2] = 1
+    assert sorted(exp.covering_rows(Y, np.random.default_rng(0))) == [4, 7]
 
 
 def test_whole_families_are_on_one_side():
@@ -151,66 +137,6 @@ def test_whole_families_are_on_one_side():
             assert sorted([*part, *other]) == list(range(n))
             assert not set(families[part]) & set(families[other])
         assert len(set(families[train])) == len(set(families)) // 2 and n // 4 - 3 < held.size <= n // 4
-
-
-@pytest.mark.long  # describes pictures
-def test_families_of_emoji_stay_on_one_side(monkeypatch):
-    monkeypatch.setattr(exp, "KINDS", {"colour": ("RGB 1x1",), "silhouette": ("moments",)})
-    exp.load_multilabel.cache_clear()
-    data, kernels, groups, families = exp.load_multilabel("emoji")
-    assert [kernel[0] for kernel in kernels] == ["RGB 1x1", "moments"] and groups == (0, 1)
-    assert [type(kernel[1]) for kernel in kernels] == [Chi2, RBF]
-    assert data.y.shape == (len(data.X), 131) and data.y.any(axis=1).all()
-    family_of = {row.tobytes(): family for row, family in zip(data.X, families, strict=True)}
-    for seed in (0, 1):
-        train, test = exp.halves(data.y, families, np.random.default_rng(seed))
-        assert sorted([*train, *test]) == list(range(len(data.y)))
-        assert not set(families[train]) & set(families[test])
-        assert data.y[train].any(axis=0).all(), "a keyword cannot be learnt"
-        task = exp.multilabel_task("emoji", seed, 150, 300)
-        assert [family_of[row.tobytes()] for row in task.X_train] == task.families.tolist()
-        assert not {family_of[row.tobytes()] for row in task.X_test} & set(task.families)
-    exp.load_multilabel.cache_clear()
-
-
-def test_covering_rows_hold_positives_of_every_class():
-    drawn = set()
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        Y = (rng.random((60, 8)) < rng.choice([0.02, 0.05, 0.3], 8)).astype(np.int8)
-        rows = exp.covering_rows(Y, np.random.default_rng(seed))
-        assert len(set(rows.tolist())) == len(rows) and rows.dtype.kind == "i"
-        assert (Y[rows].sum(axis=0) >= np.minimum(2, Y.sum(axis=0))).all()
-        assert len(rows) <= np.minimum(2, Y.sum(axis=0)).sum() and Y[rows].any(axis=1).all()
-        assert np.array_equal(rows, exp.covering_rows(Y, np.random.default_rng(seed)))
-        others = (exp.covering_rows(Y, np.random.default_rng([seed, k])) for k in range(3))
-        drawn |= {(seed, *sorted(rows)) for rows in others}
-    assert len(drawn) > 45, "nothing is drawn"
-    assert exp.covering_rows(np.zeros((5, 2), dtype=int), np.random.default_rng(0)).size == 0
-    # the rarest class is covered first, and its rows count for the others
-    Y = np.zeros((40, 3), dtype=int)
-    Y[:30, 0] = Y[:20, 1] = Y[[4, 7], 2] = 1
-    for seed in range(5):
-        assert sorted(exp.covering_rows(Y, np.random.default_rng(seed))) == [4, 7]
-
-
-def test_sets_without_files_are_left_out(monkeypatch, capsys, tmp_path):
-    def missing():
-        raise datasets.DataFileError("no files")
-
-    exp.load_multilabel.cache_clear()
-    for place in ("", str(tmp_path)):
-        monkeypatch.setenv("CUELEARN_DATA", place)
-        assert exp.available_sets(True) == list(exp.SETS)
-        messages = capsys.readouterr().out.splitlines()
-        assert all(name in line for name, line in zip(exp.ORIGINAL_SETS, messages, strict=True))
-    assert exp.available_sets(False) == list(exp.SETS) and not capsys.readouterr().out
-    monkeypatch.setattr(exp, "ORIGINAL_SETS", {"missing": missing, "present": lambda: toy(True)})
-    assert exp.available_sets(True) == [*exp.SETS, "present"] and "no files" in capsys.readouterr().out
-    monkeypatch.setattr(exp, "ORIGINAL_SETS", {"broken": lambda: 1 / 0})
-    with pytest.raises(ZeroDivisionError):
-        exp.available_sets(True)
-    exp.load_multilabel.cache_clear()
 
 
 # ------------------------------------------------------------------ choice of C
@@ -306,64 +232,22 @@ def exact_gap(method, weights, gamma, **point):
     return np.mean([judge.solve(k, weights).value for k in range(m)]) / least - 1.0
 
 
-@pytest.fixture
-def measured(monkeypatch):
-    """Kernel weights whose certified gap was computed."""
-    seen = []
-
-    def spy(problem, weights, gamma, **options):
-        seen.append(np.array(weights))
-        return saddle_gap(problem, weights, gamma, **options)
-
-    monkeypatch.setattr(exp, "saddle_gap", spy)
-    return seen
-
-
 @pytest.mark.parametrize(
     "method, wanted, seed", [("MLMKLSA", 0.1, 0), (PRINTED, 0.25, 0), ("MLMKLSum", 0.005, 1)]
 )
-def test_the_gap_was_reached_at_the_end_and_not_a_look_before(method, wanted, seed, measured):
+def test_a_run_ends_at_the_wanted_gap_or_is_abandoned(method, wanted, seed):
     point = {**GENES, "seed": seed}
-    cost = exp.cost_to_gap(method=method, wanted=wanted, most=2000, **point)
     m = problem_of(**point).n_problems
-    assert cost["reached"] and cost["gap"] <= wanted and cost["seconds"] > 0 and cost["n_iter"] > 2
-    assert cost["n_solved"] == cost["n_iter"] * (m if method == "MLMKLSum" else 1)
+    cost = exp.cost_to_gap(method=method, wanted=wanted, most=2000, **point)
+    assert cost["reached"] and cost["gap"] <= wanted < cost["start"]
     run = rerun(method, cost["n_iter"], **point)
-    assert run.n_solved == cost["n_solved"]
-    start = exact_gap(method, EQUAL, np.full(m, 1.0 / m), **point)
+    assert cost["n_solved"] == run.n_solved == cost["n_iter"] * (m if method == "MLMKLSum" else 1)
     end = exact_gap(method, run.kernel_weights, run.gamma, **point)
     assert end <= wanted + 1e-4 and cost["gap"] >= end - 2e-4
-    if method == "MLMKLSum":
-        assert cost["start"] == pytest.approx(start, rel=0.05 * wanted, abs=0.1 * wanted)
-        assert cost["gap"] == pytest.approx(end, abs=0.08 * wanted)
-        looks = list(range(1, cost["n_iter"] + 1))
-    else:  # all that is needed is that the start has not reached it
-        assert wanted < cost["start"] <= start + 1e-4
-        # the very averages of this run, and no others
-        steps = range(1, run.n_iter + 1)
-        looks = [next(t for t in steps if np.array_equal(run.path[t], weights)) for weights in measured[1:]]
-        assert np.array_equal(measured[0], EQUAL) and looks[:4] == [1, 2, 3, 4][: len(looks)]
-        assert all(a < b <= max(a + 1, 1.5 * a) for a, b in itertools.pairwise(looks))
-        assert all(b > 1.4 * a for a, b in itertools.pairwise(looks) if a >= 30)
-    assert looks[-1] == cost["n_iter"]
-    before = rerun(method, looks[-2], **point)
+    before = rerun(method, max(1, int(0.6 * cost["n_iter"])), **point)
     assert exact_gap(method, before.kernel_weights, before.gamma, **point) > 0.94 * wanted
-
-
-@pytest.mark.parametrize("method", ["MLMKLSA", "MLMKLSum"])
-def test_a_run_is_abandoned_after_so_many_svms(method, toys, monkeypatch):
-    cost = exp.cost_to_gap("MLMKLSum", 0, 10.0, 0.02, 100, name="partial", n_train=40)
-    assert cost["n_solved"] == 4 * cost["n_iter"]  # a class that cannot be learnt costs nothing
-    assert np.isfinite(cost["gap"]) and cost["reached"]
-    monkeypatch.undo()
-    m, looks = problem_of(**GENES).n_problems, []
-    for most in (8, 23):
-        cost = exp.cost_to_gap(method, wanted=1e-3, most=most, **GENES)
-        assert not cost["reached"] and cost["gap"] > 1e-3
-        assert cost["n_iter"] == (most // m if method == "MLMKLSum" else most)
-        assert most - m < cost["n_solved"] <= most
-        looks.append(cost["gap"])
-    assert looks[0] != looks[1]
+    cost = exp.cost_to_gap(method, wanted=1e-3, most=23, **point)
+    assert not cost["reached"] and cost["gap"] > 1e-3 and 23 - m < cost["n_solved"] <= 23
 
 
 @pytest.mark.parametrize("method", ["MLMKLSA", PRINTED])
@@ -380,7 +264,7 @@ def test_gaps_along_a_run_are_those_of_separate_runs(method):
 # ------------------------------------------------------------------ paths
 
 
-@pytest.mark.parametrize("method", FIGURE_1)
+@pytest.mark.parametrize("method", ["MLMKLSA", "GMKL"])
 def test_paths_of_kernel_weights_are_shares_from_equal_ones_on(method, toys):
     table = exp.weight_paths("partial", method, 1, 40, 2.0)
     task = exp.multilabel_task("partial", 1, 40, 1)
@@ -414,14 +298,13 @@ def liblinear_auc(task, C, weights):
 
 
 @pytest.mark.parametrize(
-    "method, steps",
-    [("MLMKLSA", {}), (PRINTED, {}), ("MLMKLSum", {}), (PRINTED, {"delta": 0.8, "factor": 30.0})],
+    "method, steps", [("MLMKLSA", {}), ("MLMKLSum", {}), (PRINTED, {"delta": 0.8, "factor": 30.0})]
 )
 def test_auc_over_time_is_that_of_svms_on_the_weights_of_the_run(method, steps, toys, monkeypatch):
     exact = lambda bank, signs, C, *svm_tol: SharedProblem(bank, signs, C, 1e-9, 100_000)
     monkeypatch.setattr(exp, "SharedProblem", exact)
     point, at = {"name": "whole", "seed": 3, "n_train": 40, "n_test": 70, "C": 2.0, **steps}, [0, 1, 4, 12]
-    table = exp.over_time(method=method, n_iter=12, at=(*at, 13, 100), **point)
+    table = exp.over_time(method=method, n_iter=12, at=(*at, 13), **point)
     task = exp.multilabel_task("whole", 3, 40, 70)
     problem = exact(KernelBank(task.kernels, task.X_train), signs_of(task.Y_train)[0], 2.0)
     if steps:
@@ -429,9 +312,7 @@ def test_auc_over_time_is_that_of_svms_on_the_weights_of_the_run(method, steps, 
         run = solve_mlmkl_sa(problem, n_iter=12, tol=None, rng=np.random.default_rng(3), **options)
     else:
         run = rerun(method, 12, 3, problem=problem)
-    assert table["iteration"].tolist() == at
-    seconds = table["seconds"]
-    assert seconds.iloc[0] == 0.0 < seconds.iloc[1] and seconds.is_monotonic_increasing
+    assert table["iteration"].tolist() == at and table["seconds"].is_monotonic_increasing
     names = [kernel[0] for kernel in task.kernels]
     assert table[names].to_numpy() == pytest.approx(run.path[at], abs=1e-12)
     for t, auc in zip(at, table["auc"], strict=True):
@@ -441,104 +322,46 @@ def test_auc_over_time_is_that_of_svms_on_the_weights_of_the_run(method, steps, 
     assert table["swing"].tolist() == pytest.approx(swings)
 
 
-# ------------------------------------------------------------------ drawings
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    """Every figure can be drawn."""
-    yield
-    for number in plt.get_fignums():
-        plt.figure(number).canvas.draw()
-    plt.close("all")
-
-
-def runs_of(methods, x, y, names=("yeast",)):
-    """Three draws of each set and method with a made-up number for every value of `x`."""
-    rows = list(itertools.product(names, methods, range(3), *x.values()))
-    table = pd.DataFrame(rows, columns=["name", "method", "seed", *x])
-    rng = np.random.default_rng(0)
-    return table.assign(**{column: rng.uniform(0.2, 0.9, len(table)).cumsum() for column in y})
-
-
-def line_through(ax, x, y):
-    """The line of a panel that goes through these points."""
-    points = np.column_stack([np.asarray(x, dtype=float), np.asarray(y, dtype=float)])
-    data = [(line, np.asarray(line.get_xydata(), dtype=float)) for line in ax.lines]
-    (line,) = [line for line, xy in data if xy.shape == points.shape and np.allclose(xy, points, rtol=1e-9)]
-    return line
-
-
-def coloured(line, method):
-    return to_hex(line.get_color()) == to_hex(method_style(method)["color"])
-
-
-def test_drawn_costs_and_gaps_are_geometric_means():
-    table = runs_of(SHARED, {"n_classes": (2, 4, 8)}, ["n_solved", "n_iter"])
-    table["reached"] = table["seed"] > 0
-    powers = pd.DataFrame(itertools.product(["yeast"], SHARED, (0, 1)), columns=["name", "method", "seed"])
-    powers = powers.assign(exponent=0.3 + 0.2 * np.arange(4), factor=2.0 + np.arange(4))
-    (ax,) = draw.cost_against_classes(table, powers).axes
-    m = np.array([2.0, 4.0, 8.0])
-    for k, method in enumerate(SHARED):
-        runs, fit = table[table["method"] == method], powers[powers["method"] == method]
-        aside = 1.05 ** (k - 1)  # points of different methods do not hide each other
-        power = gmean(fit["factor"]) * m ** fit["exponent"].mean()
-        means = runs.groupby("n_classes")["n_solved"].apply(gmean)
-        assert coloured(line_through(ax, m * aside, means), method)
-        assert coloured(line_through(ax, m, power), method)
-        for reached, part in runs.groupby("reached"):
-            points = line_through(ax, part["n_classes"] * aside, part["n_solved"])
-            assert (points.get_marker() == "x") == (not reached)
-        if method == "MLMKLSum":
-            passes = line_through(ax, m * aside, runs.groupby("n_classes")["n_iter"].apply(gmean))
-            assert passes.get_markerfacecolor() == "white"
-
-    methods = ("MLMKLSA", PRINTED)
-    table = runs_of(methods, {"n_iter": (4, 8, 16)}, ["gap"])
-    (ax,) = draw.gap_over_iterations(table, dict.fromkeys(methods, -0.6)).axes
-    for method, runs in table.groupby("method"):
-        assert coloured(line_through(ax, [4, 8, 16], runs.groupby("n_iter")["gap"].apply(gmean)), method)
-    line_through(ax, [4, 8, 16], table["gap"].max() * np.array([1.0, 0.5, 0.25]) ** 0.5)
-
-
-def test_keywords_share_things_by_rows():
-    images, texts, share = exp.keywords_together()
-    assert len(images) == len(texts) == len(exp.SHOWN_THINGS) and images.shape[-1] == 3
-    assert dict(texts)["rice ball"] == ["ball", "food", "japanese", "rice"]
-    emoji = pictures.emoji()
-    held = emoji.keywords[pictures.things()] > 0
-    ice, sweet = (held[:, emoji.keyword_names.tolist().index(name)] for name in ("ice", "sweet"))
-    assert share.loc["ice", "sweet"] == (ice & sweet).sum() / ice.sum()
-    assert share.loc["sweet", "ice"] == (ice & sweet).sum() / sweet.sum()
-
-
 def test_powers_are_those_of_each_draw_and_leave_out_abandoned_runs():
     points = list(itertools.product("ab", (0, 1, 2), (2, 4, 8, 16)))
     table = pd.DataFrame(points, columns=["method", "seed", "m"])
     table["cost"] = 3.0 * table["m"] ** (1.0 + table["seed"])
-    powers = exp.powers(table, "cost", "m")
-    assert_allclose(powers["exponent"], [1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
-    assert_allclose(powers["factor"], 3.0)
     table["reached"] = [point not in {("a", 1, 16), ("b", 0, 2), ("b", 0, 4)} for point in points]
     table.loc[~table["reached"], "cost"] = 1.0
     powers = exp.powers(table, "cost", "m")
     assert list(powers["method"] + powers["seed"].astype(str)) == ["a0", "a1", "a2", "b1", "b2"]
     assert_allclose(powers["exponent"], 1.0 + powers["seed"])
-    assert exp.powers(table[table["m"] < 8], "cost", "m").empty
+    assert_allclose(powers["factor"], 3.0)
 
 
-def test_a_run_is_shown_with_its_classes(toys):
-    point = {"seed": 1, "name": "partial", "n_train": 40, "n_iter": 25}
-    path, classes, _ = exp.watch_labels(None, 0.3, 10.0, corrected=False, **point)
-    task = exp.multilabel_task("partial", 1, 40, 1)
-    problem = SharedProblem(KernelBank(task.kernels, task.X_train), signs_of(task.Y_train)[0], 10.0)
-    run = rerun(PRINTED, 25, 1, delta=0.3, problem=problem)
-    assert path.columns.tolist() == [kernel[0] for kernel in task.kernels] and np.array_equal(path, run.path)
-    assert classes["class"].tolist() == ["a", "b", "d", "e"]
-    assert classes["weight"].to_numpy() == pytest.approx(run.gamma)
-    assert classes["draws"].tolist() == [int((run.drawn == k).sum()) for k in range(4)]
-    assert not path.equals(exp.watch_labels(None, 0.3, 10.0, **point)[0])
+# ------------------------------------------------------------------ drawings
+
+
+def drawings():
+    """From the committed tables; the notebook draws the keywords."""
+    tables = {name: pd.read_csv(REFERENCE / f"mlmkl-{name}.csv") for name in ("fig-1", "fig-2", "fig-3")}
+    cost, gaps = (pd.read_csv(REFERENCE / f"mlmkl-{name}.csv") for name in ("cor-1", "thm-1"))
+    kernels = tables["fig-1"].columns[7:].tolist()
+    exponents = exp.powers(gaps, "gap", "n_iter").groupby("method")["exponent"].mean()
+    yield draw.idea()
+    yield draw.weights_over_time(tables["fig-1"], kernels, tuple(np.arange(len(kernels)) // 3))
+    yield draw.auc_over_time(tables["fig-2"])
+    yield draw.auc_over_iterations(tables["fig-3"], "delta", "{:g}", 0.2)
+    yield draw.cost_against_classes(cost, exp.powers(cost, "n_solved", "n_classes"))
+    yield draw.gap_over_iterations(gaps, exponents)
+
+
+def test_everything_can_be_drawn(toys):
+    for fig in drawings():
+        fig.canvas.draw()
+        assert all(ax.has_data() for ax in fig.axes) and fig.axes[-1].get_xlabel()
+        plt.close(fig)
+    fig, axes = plt.subplots(1, 2)
+    path, classes, groups = exp.watch_labels(None, 0.3, 10.0, seed=1, name="partial", n_train=40, n_iter=25)
+    assert classes["class"].tolist() == ["a", "b", "d", "e"] and classes["draws"].sum() == 25
+    draw.weights_and_classes(axes, path, classes, groups, list("abcde"))
+    assert axes[0].lines and axes[1].patches
+    plt.close(fig)
 
 
 # ------------------------------------------------------------------ claims
@@ -601,25 +424,3 @@ def test_costs_are_judged_by_runs_that_reached_the_gap(judged):
     verdict = judged("mlmkl-3", "mlmkl-cor-1", table, names=names)
     assert len(verdict.parts) == 5 and "9 of 9 of MLMKLSA printed on leaves" in verdict.text
     assert "Open: leaves, SA with the paper's estimates" in verdict.text
-
-
-def test_steps_and_gaps_are_judged_draw_by_draw(judged):
-    ends = {(0.0, 30.0): 0.1, (0.2, 30.0): 0.2, (0.6, 30.0): 0.2, (1.0, 30.0): 0.15}
-    ends |= {(0.0, 3.0): 0.2, (0.0, 0.3): 0.2}
-    points = itertools.product(ends.items(), range(3), (0, 9))
-    rows = [(d, f, s, t, (t > 0) * (end + 0.001 * s * d)) for ((d, f), end), s, t in points]
-    table = pd.DataFrame(rows, columns=["delta", "factor", "seed", "iteration", "auc"])
-    with pytest.raises(FileNotFoundError, match="mlmkl-fig-4"):
-        judged("mlmkl-5", "mlmkl-fig-3", table[table["factor"] == 30.0], names=("emoji",))
-    steps = table[table["delta"] == 0.0]
-    assert judged("mlmkl-5", "mlmkl-fig-4", steps, names=("emoji",)).verdict == "holds"
-    table.loc[table["delta"] == 1.0, "auc"] += 0.1
-    deltas = table[table["factor"] == 30.0]
-    assert judged("mlmkl-5", "mlmkl-fig-3", deltas, names=("emoji",)).verdict == "mixed"
-
-    points = itertools.product(("MLMKLSA", PRINTED), range(3), (10, 100, 1000))
-    gaps = pd.DataFrame(points, columns=["method", "seed", "n_iter"])
-    gaps["gap"] = gaps["n_iter"] ** -(0.5 + 0.01 * gaps["seed"])
-    assert judged("mlmkl-6", "mlmkl-thm-1", gaps, names=("emoji",)).verdict == "holds"
-    gaps.loc[gaps["method"] == PRINTED, "gap"] = 1.0 - 1e-4 * gaps["n_iter"] - 1e-3 * gaps["seed"]
-    assert judged("mlmkl-6", "mlmkl-thm-1", gaps, names=("emoji",)).verdict == "mixed"

@@ -3,16 +3,15 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from mkl_data import several_labels as toy
 from mkl_twins import features_of
 from mlmkl_twins import make_task, solved, svm_optimum
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl.gmkl import GMKL, dual_bound, solve_gmkl
+from cuelearn.mkl.gmkl import solve_gmkl
 from cuelearn.mkl.mlmkl import SharedProblem
 from cuelearn.mkl.svm import solve_box_svm
-from cuelearn.mkl.vskl import VSKL, resolve_groups, solve_vskl
+from cuelearn.mkl.vskl import resolve_groups, solve_vskl
 
 
 def shared(seed, C=1.0, **sizes):
@@ -84,9 +83,17 @@ def test_gmkl_reaches_the_conic_optimum(C):
         assert_allclose(half + losses + d.sum(), result.objectives[k], rtol=1e-9)
 
 
-@pytest.mark.parametrize("C", [0.1, 30.0])
-@pytest.mark.parametrize("groups", [[0, 0, 0], [0, 1, 1], [0, 1, 2]])
-@pytest.mark.parametrize("s", [2.0, 3.0, np.inf])
+@pytest.mark.parametrize(
+    "s, groups, C",
+    [
+        (2.0, [0, 1, 1], 30.0),
+        (3.0, [0, 1, 1], 0.1),
+        (3.0, [0, 1, 2], 30.0),
+        (np.inf, [0, 0, 0], 0.1),
+        (np.inf, [0, 1, 1], 30.0),
+        (np.inf, [0, 1, 2], 0.1),
+    ],
+)
 def test_vskl_reaches_the_conic_optimum(s, groups, C):
     stack, signs = full_rank(1)
     problem = SharedProblem(KernelBank.from_stack(stack, dtype=np.float64), signs, C)
@@ -119,7 +126,7 @@ def l1_mkl(stack, signs, C):
     return solved(cp.Problem(cp.Maximize(cp.sum(alpha) - 0.5 * top), [alpha >= 0.0, alpha <= C, *bounds]))
 
 
-@pytest.mark.parametrize("s", [2.0, 5.0, np.inf])
+@pytest.mark.parametrize("s", [2.0, np.inf])
 def test_vskl_with_one_group_is_l1_mkl(s):
     stack, signs, problem = shared(3)
     result = solve_vskl(problem, s=s, tol=5e-4)
@@ -158,30 +165,6 @@ def test_one_kernel_is_the_box_svm():
             assert worse > result.objectives[k] - 1e-4
 
 
-def test_vskl_keeps_all_groups_where_l1_drops_them():
-    stack, signs = full_rank(5, n=40)
-    problem = SharedProblem(KernelBank.from_stack(stack, dtype=np.float64), signs, 1.0)
-    one = solve_vskl(problem, tol=1e-3)
-    each = solve_vskl(problem, groups=[0, 1, 2], tol=1e-3)
-    assert one.kernel_weights.min() < 1e-2 and each.kernel_weights.min() >= 1.0 - 1e-9
-    assert (each.objectives <= one.objectives).all()  # the norm is smaller
-
-
-# ------------------------------------------------------------------ pieces
-
-
-def test_the_dual_bound_is_the_best_on_its_ray():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        alpha, q = rng.uniform(size=5), rng.uniform(size=3) * 10.0 ** rng.integers(-2, 3)
-        found = dual_bound(alpha, q, 1.5)
-        scales = np.linspace(0.0, 1.5 / alpha.max(), 4001)
-        best = max(t * alpha.sum() for t in scales if t * t * q.max() <= 2.0 * (1.0 + 1e-12))
-        assert best <= found * (1.0 + 1e-9) and found <= best * 1.01 + 1e-3
-    assert dual_bound(np.zeros(3), np.zeros(2), 1.0) == 0.0
-    assert dual_bound(np.ones(3), np.zeros(2), 1.0) == 3.0
-
-
 def test_groups_of_all_forms():
     assert resolve_groups(None, 5).tolist() == [0, 0, 0, 0, 0]
     for groups in ([7, 7, 3, 7, 9], list("aabac"), np.array([1, 1, 0, 1, 2])):
@@ -192,26 +175,17 @@ def test_groups_of_all_forms():
 
 @pytest.mark.parametrize("solve", [solve_gmkl, solve_vskl])
 def test_objective_falls_and_the_gap_holds_at_every_round(solve):
-    stack, signs, problem = shared(4, n=40)
-    exact = solve(problem, tol=1e-4).objectives.sum()
-    seen = []
-
-    def watch(result, step):
-        seen.append((step, result.objectives.sum(), result.dual_gaps.sum(), result.path.shape))
-
     _, _, problem = shared(4, n=40)
-    result = solve(problem, tol=1e-3, callback=watch)
-    assert [step for step, *_ in seen] == list(range(1, result.n_iter + 1))
-    values = np.array([value for _, value, _, _ in seen])
-    gaps = np.array([gap for _, _, gap, _ in seen])
+    exact = solve(problem, tol=1e-4).objectives.sum()
+    steps = []
+    _, _, problem = shared(4, n=40)
+    result = solve(problem, tol=1e-3, callback=lambda result, step: steps.append(step))
+    assert steps == list(range(1, result.n_iter + 1))
+    values, gaps = result.history["objective"], result.history["dual_gap"]
     assert (np.diff(values) <= 0.0).all() and (np.diff(values - gaps) >= -1e-9 * exact).all()
     assert (values - gaps <= exact * (1.0 + 1e-9)).all() and (values >= exact * (1.0 - 1e-4)).all()
-    assert_array_equal(result.history["objective"], values)
-    assert_array_equal(result.history["dual_gap"], gaps)
-    assert seen[-1][3] == result.path.shape == (result.n_iter + 1, 3, 3)
+    assert result.path.shape == (result.n_iter + 1, 3, 3)
     assert result.history["n_updates"].iloc[-1] == result.n_solved == problem.n_solved
-    assert result.history["seconds"].is_monotonic_increasing
-    assert result.history["n_updates"].is_monotonic_increasing
 
 
 def test_classes_do_not_see_each_other():
@@ -224,19 +198,3 @@ def test_classes_do_not_see_each_other():
             alone = solve(SharedProblem(bank, signs[k : k + 1], 1.0), **options)
             assert_allclose(alone.kernel_weights[0], together.kernel_weights[k], rtol=1e-6)
             assert_allclose(alone.objectives[0], together.objectives[k], rtol=1e-9)
-
-
-# ------------------------------------------------------------------ estimators
-
-
-@pytest.mark.parametrize("cls, options", [(GMKL, {}), (VSKL, {}), (VSKL, {"groups": ["a", "a", "b"]})])
-def test_a_path_of_weights_for_each_class(cls, options):
-    X, Y, cues = toy()
-    model = cls(cues, **options).fit(X, Y)
-    assert model.kernel_weights_.shape == (4, 3) and model.path_.shape == (model.n_iter_ + 1, 4, 3)
-    assert np.isfinite(model.path_).all() and model.objective_ == pytest.approx(model.objectives_.sum())
-    assert model.converged_ and model.n_solved_ == model.n_updates_
-    if cls is VSKL:
-        assert model.groups_.tolist() == ([0, 0, 1] if options else [0, 0, 0])
-        for j in set(model.groups_):
-            assert_allclose(model.simplex_weights_[:, model.groups_ == j].sum(axis=1), 1.0)

@@ -60,19 +60,6 @@ def test_box_svm_follows_its_twin_and_liblinear():
     assert_allclose(kernel @ (found.alpha * signs[1]), wanted, atol=1e-3)
 
 
-def test_box_svm_goes_on_from_a_start_and_takes_float32():
-    stack, signs = make_task(1, n=40)
-    kernel = np.ascontiguousarray(stack.mean(axis=0))
-    cold = solve_box_svm(kernel, signs[0], 10.0, tol=1e-6)
-    warm = solve_box_svm(kernel, signs[0], 10.0, tol=1e-6, alpha=cold.alpha)
-    assert warm.sweeps < cold.sweeps
-    assert_allclose(warm.value, cold.value, rtol=1e-6)
-    single = solve_box_svm(kernel.astype(np.float32), signs[0], 10.0, tol=1e-4)
-    assert_allclose(single.value, cold.value, rtol=1e-3)
-    zero = solve_box_svm(np.zeros((4, 4)), np.array([1.0, -1.0, 1.0, -1.0]), 2.0)
-    assert (zero.alpha == 2.0).all() and zero.value == 8.0 and zero.gap == 0.0
-
-
 # ------------------------------------------------------------------ gradients
 
 
@@ -100,13 +87,10 @@ def test_gradients_are_unbiased_at_the_smoothed_weights():
     of_p = np.array([each[k][0] for k in drawn])
     truth = sum(smoothed[k] * each[k][0] for k in range(4))
     assert (np.abs(of_p.mean(axis=0) - truth) <= 5 * of_p.std(axis=0) / 100).all()
+    values = np.array([e[2] for e in each])
     of_gamma = np.zeros((10_000, 4))
     of_gamma[np.arange(10_000), drawn] = [each[k][1] for k in drawn]
-    values = np.array([e[2] for e in each])
     assert (np.abs(of_gamma.mean(axis=0) - values) <= 5 * of_gamma.std(axis=0) / 100).all()
-    by_gamma = np.zeros((10_000, 4))
-    by_gamma[np.arange(10_000), drawn] = values[drawn] / gamma[drawn]
-    assert by_gamma.mean(axis=0)[3] > 10 * values[3]
     # with a level taken off, the means fall by that level for every class, and the spread falls
     level = float(smoothed @ values)
     centred = np.zeros((10_000, 4))
@@ -114,12 +98,10 @@ def test_gradients_are_unbiased_at_the_smoothed_weights():
         sa_gradients(problem, k, p, smoothed, level=level)[1] for k in range(4)
     ] @ np.eye(4)[drawn].T
     assert (np.abs(centred.mean(axis=0) - (values - level)) <= 5 * centred.std(axis=0) / 100).all()
-    assert (centred.std(axis=0) < 0.5 * of_gamma.std(axis=0)).all()
     # and p's estimate, weighted, is without bias at gamma
     at_gamma = np.array([sa_gradients(problem, k, p, smoothed, gamma)[0] for k in range(4)])[drawn]
     truth = sum(gamma[k] * each[k][0] for k in range(4))
     assert (np.abs(at_gamma.mean(axis=0) - truth) <= 5 * at_gamma.std(axis=0) / 100).all()
-    assert (np.abs(of_p.mean(axis=0) - truth) > 5 * of_p.std(axis=0) / 100).any()
 
 
 # ------------------------------------------------------------------ the saddle point
@@ -140,22 +122,19 @@ def test_saddle_gap_brackets_the_conic_value(seed):
 
 
 def test_saddle_gap_of_a_fitted_model():
-    """Of class labels, of an indicator matrix, and with a class that was left out."""
     X, Y, cues = toy()
-    for y, signs in ((Y, Y.T), (np.argmax(Y, axis=1), np.eye(Y.shape[1])[np.argmax(Y, axis=1)].T)):
-        model = MLMKLSA(cues, n_iter=100, tol=None, random_state=0).fit(X, y)
-        problem = SharedProblem(KernelBank(cues, X), np.where(signs > 0, 1.0, -1.0), model.C)
-        wanted = saddle_gap(problem, model.kernel_weights_, model.gamma_)
-        found = saddle_gap(model, X, y)
-        assert_allclose(found, wanted, rtol=1e-6)
-        assert 0.0 < found.gap < found.worst
+    model = MLMKLSA(cues, n_iter=100, tol=None, random_state=0).fit(X, Y)
+    problem = SharedProblem(KernelBank(cues, X), np.where(Y.T > 0, 1.0, -1.0), model.C)
+    wanted = saddle_gap(problem, model.kernel_weights_, model.gamma_)
+    assert_allclose(saddle_gap(model, X, Y), wanted, rtol=1e-6)
+    with_none = np.c_[Y[:, :2], 0 * Y[:, :1]]
     with pytest.warns(UserWarning, match="not trained"):
-        with_none = MLMKLSum(cues, n_iter=3, tol=None).fit(X, np.c_[Y[:, :2], 0 * Y[:, :1]])
+        model = MLMKLSum(cues, n_iter=3, tol=None).fit(X, with_none)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert saddle_gap(with_none, X, np.c_[Y[:, :2], 0 * Y[:, :1]]).gap >= 0.0
+        assert saddle_gap(model, X, with_none).gap >= 0.0
     with pytest.raises(ValueError, match="Y must hold the labels that the model was fitted to"):
-        saddle_gap(with_none, X, Y[:, :2])
+        saddle_gap(model, X, Y[:, :2])
 
 
 def test_sa_is_replayed_from_its_draws():
@@ -177,10 +156,7 @@ def test_sa_is_replayed_from_its_draws():
 
 @pytest.mark.parametrize(
     "seed, n_iter, within",
-    [
-        *((s, 3000, 0.01) for s in range(2)),
-        *(pytest.param(s, 40_000, 0.003, marks=pytest.mark.long) for s in range(4)),
-    ],
+    [*((s, 3000, 0.01) for s in range(2)), pytest.param(0, 40_000, 0.003, marks=pytest.mark.long)],
 )
 def test_sa_comes_to_the_saddle_point(seed, n_iter, within):
     stack, signs, problem = shared(seed, tol=1e-6)
@@ -240,18 +216,6 @@ def test_one_svm_per_iteration_from_the_last_solution(monkeypatch):
     for signs, alpha in starts:
         assert alpha.any() == (signs in seen)
         seen.add(signs)
-    MLMKLSum(cues, n_iter=3, tol=None).fit(X, Y)
-    assert len(starts) == 34 + 3 * 4 + 4
-
-
-def test_one_class_and_one_kernel():
-    _, _, problem = shared(0, n_classes=1)
-    result = solve_mlmkl_sa(problem, n_iter=300, tol=None, rng=np.random.default_rng(0))
-    assert result.gamma.tolist() == [1.0]
-    _, _, problem = shared(0, n_kernels=1)
-    result = solve_mlmkl_sa(problem, n_iter=20, tol=None, rng=np.random.default_rng(0))
-    assert result.kernel_weights.tolist() == [1.0]
-    assert solve_mlmkl_sum(problem, n_iter=20).kernel_weights.tolist() == [1.0]
 
 
 def adahedge(gradients):
@@ -281,21 +245,13 @@ def test_entropic_steps_follow_their_formula():
         assert_allclose(fixed.weights, products / products.sum(), rtol=1e-9)
         auto.descend(gradients[t])
         fixed.descend(gradients[t])
-    for eta in ("auto", 1.0):
-        one, flat, far = Entropic(1, eta), Entropic(3, eta), Entropic(3, eta)
-        one.descend(np.array([3.0]))
-        flat.descend(np.full(3, 7.0))
-        for _ in range(3):
-            far.descend(np.array([0.0, 1e6, 2e6]))
-        assert one.weights.tolist() == [1.0] and np.allclose(flat.weights, 1 / 3, atol=1e-15)
-        assert far.weights[0] > 0.9
 
 
 def test_no_class_is_lost_for_ever():
     """Neither without smoothing nor with the paper's estimates does a long run end above equal weights."""
     _, _, problem = shared(0, tol=1e-4, n=40, n_classes=12)
     start = saddle_gap(problem, np.full(3, 1 / 3), np.full(12, 1 / 12)).gap
-    for options in ({}, {"delta": 0.0}, {"corrected": False}, {"delta": 1.0}):
+    for options in ({"delta": 0.0}, {"corrected": False}):
         result = solve_mlmkl_sa(problem, n_iter=3000, tol=None, rng=np.random.default_rng(0), **options)
         assert saddle_gap(problem, result.kernel_weights, result.gamma).gap < 0.6 * start, options
 
@@ -311,26 +267,17 @@ def test_stopping_rules():
     assert moved < 0.05
     never = solve_mlmkl_sa(problem, n_iter=150, tol=1e-9, rng=np.random.default_rng(0))
     assert not never.converged and never.n_iter == 150
-    assert_allclose(np.cumsum(never.iterates, axis=0)[:-1][49] / 50, never.path[50])
 
 
 def test_saddle_gap_leaves_counts_alone_and_checks_its_weights():
     _, _, problem = shared(1, tol=1e-2)
     problem.solve(0, np.full(3, 1 / 3))
-    kept = problem.alphas.copy()
     found = saddle_gap(problem, np.full(3, 1 / 3), np.full(3, 1 / 3), tol=1e-5)
     assert found.slack <= 1e-5 * found.worst and problem.svm_tol == 1e-2 and problem.n_solved == 1
-    with problem.uncounted():
-        problem.solve(0, np.array([1.0, 0.0, 0.0]))
-    assert problem.n_solved == 1 and not np.array_equal(problem.alphas, kept)
     for threshold in np.array([0.5, 2.0]) * found.gap / found.worst:
         rough = saddle_gap(problem, np.full(3, 1 / 3), np.full(3, 1 / 3), tol=1e-5, threshold=threshold)
         assert rough.gap - rough.slack <= found.gap and rough.gap >= found.gap - found.slack
         assert (rough.gap > threshold * rough.worst) == (found.gap > threshold * found.worst)
-    stack = 1e12 * problem.bank.rows(np.arange(24))
-    tiny = SharedProblem(KernelBank.from_stack(stack, dtype=np.float64), problem.signs, 1.0)
-    found = saddle_gap(tiny, [0.2, 0.3, 0.5], [1.0, 0.0, 0.0], tol=1e-3)
-    assert found.least <= found.worst and found.slack <= 1e-3 * found.worst
     p = [1.0, 0.0, 0.0]
     for weights, gamma, word in (
         (p[:2], p, "kernel_weights"),
