@@ -105,19 +105,6 @@ def test_the_library_imports_without_extras_and_names_the_one_that_lacks(wheel, 
     run(sys.executable, without + LEAN, tmp_path, PYTHONPATH=str(tmp_path / "site"))
 
 
-def test_a_notebook_beside_the_installed_package_keeps_its_results_where_it_lies(wheel, tmp_path):
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "site")
-    shutil.copytree(ROOT / "notebooks" / "companion", tmp_path / "notebooks" / "companion")
-    code = (
-        "from companion.run.figures import FigureStore as S; s = S('smoke', chapter='oks', parameters={})\n"
-    )
-    code += f"assert str(s.directory) == {str(tmp_path / 'figures/smoke')!r}, s.directory\n"
-    code += f"assert str(s.cache_dir) == {str(tmp_path / '.cache/sweeps/smoke')!r}, s.cache_dir"
-    paths = (str(tmp_path / name) for name in ("site", "notebooks"))
-    run(sys.executable, code, tmp_path, PYTHONPATH=os.pathsep.join(paths))
-
-
 COMPILE = """
 import os, numpy as np
 import cuelearn

@@ -73,11 +73,6 @@ def test_columns_that_no_cue_uses_do_not_matter(name):
         model = of_cues(name, [list(c) for c in columns]).fit(given, y)
         np.testing.assert_allclose(model.decision_function(given), wanted, rtol=1e-9, atol=1e-9)
         assert model.n_features_in_ == 8
-        if hasattr(model, "partial_fit"):
-            parts = of_cues(name, [list(c) for c in columns])
-            for rows in (slice(0, 40), slice(40, 60)):
-                parts.partial_fit(given[rows], y[rows], classes=[0, 1, 2])
-            assert parts.predict(given).shape == (60,)
         bad = copy.deepcopy(given)
         if isinstance(bad, pd.DataFrame):
             bad["c"] = "word"
@@ -106,31 +101,6 @@ def test_columns_by_callables_and_frames_of_other_libraries(name):
         np.testing.assert_allclose(backwards.decision_function(given), wanted, rtol=1e-9, atol=1e-9)
 
 
-def test_times_and_complex_numbers_are_no_features():
-    X, y = data("OBSCURE")
-    frame = pd.DataFrame(X, columns=NAMES)
-    for column in (pd.Timestamp("2020-01-01"), pd.Timedelta(1, "s"), 1j):
-        given = frame.assign(b=column)
-        with pytest.raises(ValueError, match="cue 'k': column 'b' of X must hold real numbers"):
-            KernelBank([("k", "rbf", ["a", "b"])], given)
-        if column != 1j:  # scikit-learn refuses all of a complex X
-            with pytest.raises(ValueError, match="cue 'shape': column 'b' of X must hold real numbers"):
-                make("OBSCURE").fit(given, y)
-    days = np.full((5, 2), "2020-01-01", dtype="M8[D]")
-    with pytest.raises(ValueError, match="cue 'k': column 1 of X must hold real numbers"):
-        KernelBank([("k", "rbf", [1])], days)
-
-
-def test_frames_of_polars():
-    polars = pytest.importorskip("polars")
-    X, y = data("OBSCURE")
-    frame = polars.DataFrame(dict(zip(NAMES, X.T, strict=True)) | {"word": ["red"] * len(X)})
-    for name in ("OBSCURE", "OKS", "OMCL", "MKTL"):
-        wanted = of_cues(name, [[0, 1], [2, 3], [4, 5]]).fit(X, y).decision_function(X)
-        model = of_cues(name, [["a", "b"], ["c", "d"], make_column_selector("[ef]")]).fit(frame, y)
-        np.testing.assert_allclose(model.decision_function(frame), wanted, rtol=1e-9, atol=1e-9)
-
-
 def test_bags_and_banks():
     X, sets = data("MMS")
     array, frame = spoiled(X)
@@ -138,9 +108,6 @@ def test_bags_and_banks():
     for given, columns in ((array, slice(1, 5)), (frame, list("abcd"))):
         model = MMS([("k", "rbf", columns)], random_state=0).fit(given, sets)
         np.testing.assert_array_equal(model.predict(given), wanted)
-    other = Frame({column: X[:, i] for i, column in enumerate(NAMES)})
-    bank = KernelBank([("k", "rbf", ["b", "c"])], other)
-    np.testing.assert_array_equal(bank.stack, KernelBank([("k", "rbf", [1, 2])], X).stack)
     for given, label in ((array, 7), (frame, "'nothing'")):
         with pytest.raises(ValueError, match=f"cue 'k': column {label} of X holds NaN or infinite"):
             KernelBank([("k", "rbf", [1, 7])], given)

@@ -70,14 +70,6 @@ def test_imports_run_downward(package, allowed):
         assert all(re.fullmatch(allowed, name) for name in used), file.name
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_public_names_have_docstrings(name):
-    module = importlib.import_module(name)
-    for public in getattr(module, "__all__", []):
-        value = getattr(module, public)
-        assert inspect.getdoc(value) or not callable(value), public
-
-
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
 def test_every_parameter_is_described(name):
     """In the class's own text: no marks left over, no pointers to the parameters of another class."""

@@ -1,16 +1,13 @@
 """Saved models: the same bits after loading, no pickle, and a clear word about a damaged file."""
 
-import importlib
 import os
-import pickle
 
-import estimators
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from estimators import CHAPTERS, ESTIMATORS, OF_SAMPLES, attached, data, make, outputs
+from estimators import ESTIMATORS, OF_SAMPLES, attached, data, make, outputs
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
@@ -56,6 +53,8 @@ def test_round_trip(name, fitted, tmp_path):
     wanted = outputs(model, name, X, given)
     model.save(tmp_path / "model")
     assert os.listdir(tmp_path) == ["model"]  # the name as given, nothing besides
+    with np.load(tmp_path / "model", allow_pickle=False) as archive:
+        assert all(archive[key].dtype.kind in "biufU" for key in archive.files)
     load(tmp_path / "model").save(tmp_path / "again")
     for found in (load(tmp_path / "model"), type(model).load(str(tmp_path / "again"))):
         assert type(found) is type(model)
@@ -73,12 +72,11 @@ def test_round_trip(name, fitted, tmp_path):
 @pytest.mark.parametrize("labels", [["ant", "bee", "cat"], [False, True, True]], ids=["words", "two classes"])
 def test_labels_come_back(name, labels, tmp_path):
     X, y = data(name, 40)
-    for kind in (None, object) if labels[0] == "ant" else (None,):
-        model = make(name).fit(X, np.array(labels, dtype=kind)[y])
-        model.save(tmp_path / "model")
-        found = attached(load(tmp_path / "model"), model)
-        equal(found.classes_, model.classes_, "classes_")
-        equal(found.predict(X), model.predict(X), "predict")
+    model = make(name).fit(X, np.array(labels)[y])
+    model.save(tmp_path / "model")
+    found = attached(load(tmp_path / "model"), model)
+    equal(found.classes_, model.classes_, "classes_")
+    equal(found.predict(X), model.predict(X), "predict")
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -103,13 +101,6 @@ def test_parameters_come_back(name, fitted, tmp_path):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_no_pickle_inside(name, fitted, tmp_path):
-    fitted(name)[0].save(tmp_path / "model.npz")
-    with np.load(tmp_path / "model.npz", allow_pickle=False) as archive:
-        assert all(archive[key].dtype.kind in "biufU" for key in archive.files)
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
 def test_what_cannot_be_saved(name, fitted, tmp_path):
     with pytest.raises(NotFittedError):
         make(name).save(tmp_path / "model.npz")
@@ -131,12 +122,6 @@ def test_a_file_of_another_class(fitted, tmp_path):
     assert isinstance(Estimator.load(path), ESTIMATORS["KernelPA"])
 
 
-def test_every_chapter_loads():
-    for chapter in CHAPTERS:
-        assert importlib.import_module(f"cuelearn.{chapter}").load is load
-    assert len(estimators.ESTIMATORS) >= 43
-
-
 @pytest.mark.parametrize("name", [name for name in OF_SAMPLES if hasattr(ESTIMATORS[name], "partial_fit")])
 def test_learning_goes_on_from_a_file_that_is_mapped_read_only(name, tmp_path):
     X, y = data(name)
@@ -148,17 +133,3 @@ def test_learning_goes_on_from_a_file_that_is_mapped_read_only(name, tmp_path):
         each.partial_fit(X[40:], y[40:])
     np.testing.assert_array_equal(mapped.decision_function(X), model.decision_function(X))
     assert (tmp_path / "model").read_bytes() == before
-
-
-@pytest.mark.parametrize("name", ["OM2", "KernelPerceptron"])
-def test_only_what_goes_on_learning_copies_its_arrays(name, monkeypatch):
-    X, y = data(name)
-    model = pickle.loads(pickle.dumps(make(name).partial_fit(X[:40], y[:40], classes=[0, 1, 2])))
-    copied = []
-    monkeypatch.setattr(type(model), "_own_arrays", lambda self: copied.append(1))
-    pickle.loads(pickle.dumps(model)).fit(X, y)
-    assert not copied
-    with pytest.raises(ValueError):  # after which it is mapped still
-        model.fit(X, y[:3])
-    model.partial_fit(X[40:], y[40:])
-    assert copied == [1]

@@ -3,10 +3,8 @@
 import inspect
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pytest
 from estimators import ESTIMATORS, OF_BAGS, data, make
-from numba import njit
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core import progress
@@ -38,15 +36,6 @@ def test_every_model_of_kernels_has_a_summary(name, fitted):
     assert (table.norm.isna() | (table.norm >= 0.0)).all() and table.support.max() > 0
     assert KernelWeightsDisplay.from_estimator(model).ax_.get_xlabel() == "share of the kernel weights"
     plt.close("all")
-
-
-def test_norms_are_those_of_the_predictors(fitted):
-    model, X, _ = fitted("OKS")
-    table, samples = model.summary(), model._source.pack(X)
-    learner, (shape, *_) = model._learners[1], model.support_[1]
-    gram = np.array([learner.outputs(samples, model._held)[s, 0] for s in shape])
-    assert table.norm[3] == pytest.approx(np.sqrt(gram @ model.dual_coef_[1][0]))
-    np.testing.assert_allclose(table.weight, model.kernel_probabilities_.ravel())
 
 
 @pytest.mark.parametrize("name", sorted(set(ESTIMATORS) - set(WITH_KERNELS)))
@@ -90,16 +79,3 @@ def test_a_fit_is_silent(name, bars, capfd):
 def test_a_bar_for_each_stage_and_none_for_inner_fits(name, bars):
     make(name, verbose=True).fit(*data(name, 24))
     assert 1 <= len(bars) <= 3 and len(set(bars)) == len(bars)
-
-
-def test_a_bar_says_that_numba_compiles(capsys):
-    @njit
-    def double(x):
-        return 2 * x
-
-    with progress.progress(name="run", total=1, verbose=True) as bar:
-        double(1)
-        bar.update()
-    assert "compiling, once" in capsys.readouterr().err
-    double(1.0)
-    assert "compiling" not in capsys.readouterr().err

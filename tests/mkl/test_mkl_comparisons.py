@@ -1,7 +1,6 @@
-"""Comparisons: choice of parameters, timed fits, curves, online learners, cues handed over."""
+"""Comparisons: choice of parameters, timed fits, online learners, folds."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from companion.mkl import rivals, runs, settings, tasks
@@ -23,18 +22,6 @@ def objects(tmp_path_factory):
         patch.setenv("CUELEARN_CACHE", str(tmp_path_factory.mktemp("cache")))
         tasks.load_pictures("objects", 4)
         yield
-
-
-def test_every_method_of_the_registry_has_a_grid_within_the_papers():
-    for name, method in rivals.METHODS.items():
-        assert method.like in ("", *rivals.METHODS), name
-        if method.estimator is OMCLOnKernels:
-            continue  # the second layer's C is another parameter
-        assert method.grid.get("C", settings.C_GRID) == settings.C_GRID
-        assert method.grid.get("p", settings.P_GRID) == settings.P_GRID
-        assert method.grid or method.like or method.own, f"{name}: nothing says how its parameters are chosen"
-        twice = (method.grid and method.like) or method.own in method.grid
-        assert not twice, f"{name}: two ways of choosing one parameter"
 
 
 def test_the_choice_is_the_best_of_the_grid_and_shared_where_the_problem_is(sweep):
@@ -66,26 +53,6 @@ def test_a_choice_at_the_end_of_its_grid_goes_on_along_the_papers_values(sweep, 
     assert rivals.edges(table) == "; at the edge of the grid: LpMKL: C = 1000 is the largest tried"
 
 
-def test_ties_go_to_the_plainer_model(sweep, monkeypatch):
-    monkeypatch.setattr(rivals, "validation_accuracy", lambda **point: {"accuracy": 0.9})
-    options = {"n_folds": 2, "grids": {**GRIDS, "alpha": (0.001, 0.01)}, "data": MFEAT}
-    chosen, _ = rivals.choose(sweep(), "mfeat-6", 60, ["LpMKL", "UFOMKL"], 0, **options)
-    assert chosen == {"LpMKL": {"C": 0.01, "p": 2.0}, "UFOMKL": {"C": 0.01, "alpha": 0.02}}
-
-
-def test_a_choice_on_every_second_class_learns_and_tests_on_these_alone():
-    where = {"task": "objects-12", "n_train": 60}
-    whole = tasks.get_task(n_test=1, seed=0, **where)
-    bank, labels, groups = rivals.to_choose_on(0, every=2, **where)
-    rows = np.flatnonzero(whole.labels % 2 == 0)
-    assert (2 * labels == whole.labels[rows]).all() and (groups == whole.groups[rows]).all()
-    assert (bank.stack == whole.bank.stack[:, rows][:, :, rows]).all()
-    all_classes, every_second = (
-        rivals.validation_accuracy("LpMKL", {"C": 1.0, "p": 2.0}, 2, 0, every=e, **where) for e in (1, 2)
-    )
-    assert all_classes["accuracy"] < every_second["accuracy"]  # fewer classes are easier
-
-
 def test_compare_times_everybody_on_the_same_split(sweep):
     methods = ["OBSCURE", "SILPMKL", "AverageKernelSVM"]
     params = {"OBSCURE": {"C": 10.0, "p": 1.25}, "SILPMKL": {"C": 10.0}, "AverageKernelSVM": {"C": 10.0}}
@@ -95,48 +62,6 @@ def test_compare_times_everybody_on_the_same_split(sweep):
     assert (table["dual_gap"] <= 0.05 * table["objective"])[silp].all()
     assert (table["converged"][silp] == 1.0).all()
     assert (table["rows"].notna() == silp).all() and table["rows"].min() > 40 * 6
-    ratios = rivals.with_ratios(table, ["n_train"])
-    assert (ratios.loc[ratios["method"] == "OBSCURE", "times OBSCURE"] == 1.0).all()
-    both = table.pivot(index=["n_train", "seed"], columns="method", values="seconds")
-    expected = (both["SILPMKL"] / both["OBSCURE"]).groupby("n_train").mean()
-    found = ratios[ratios["method"] == "SILPMKL"].set_index("n_train")["times OBSCURE"]
-    pd.testing.assert_series_equal(found, expected, check_names=False)
-
-
-def test_curves_of_batch_and_stochastic_methods_have_one_form(sweep):
-    one, normed = {"C": 10.0}, {"C": 10.0, "p": 1.25}
-    params = {"OBSCURE": normed, "SILPMKL": one, "MCMKL": one, "LpMKL": normed}
-    curves = rivals.curves_of(
-        sweep(), "mfeat-6", 60, 300, list(params), params, [0, 1], n_epochs=10, data=MFEAT
-    )
-    points = [{"task": "mfeat-6", "n_train": 60, "seed": s, **normed} for s in (0, 1)]
-    exact = sweep("optimum").frame(runs.optimum, points, data=MFEAT)
-    curves = rivals.against_bounds(curves, exact)
-    for _, run in curves.groupby(["method", "seed"]):
-        assert run["seconds"].is_monotonic_increasing and run["n_updates"].is_monotonic_increasing
-        assert (run["suboptimality"] >= -1e-9).all() and run["test_error"].between(0, 1).all()
-    ends = curves.groupby(["method", "seed"])["suboptimality"].last()
-    assert (ends[["SILPMKL", "LpMKL", "MCMKL"]] <= 0.053).all()
-    lower = curves[curves["method"] == "OBSCURE"].groupby("seed")["lower"].first()
-    assert lower.to_numpy() == pytest.approx(exact.set_index("seed")["lower"].to_numpy())
-
-
-def test_online_curves_start_with_the_first_pass_in_order():
-    chosen = {"OM2": {"p": 1.25}, "KernelPA best": {"C": 1.0}, "OMCL-PERC": {"C": 0.1}}
-    where = {"task": "mfeat-6", "n_train": 60, "n_test": 300}
-    once, twice = (
-        rivals.online_curves([[m, params, epochs] for m, params in chosen.items()], 0, **where)
-        for epochs in ([1], [1, 2])
-    )
-    for method, mine in twice.groupby("method"):
-        online, alone = (f[(f["method"] == method) & (f["what"] == "online")]["error"] for f in (twice, once))
-        # nothing learnt yet: a tie, which is a mistake
-        assert online.iloc[0] == 1.0 or method != "OM2"
-        pd.testing.assert_series_equal(alone, online, check_index=False)
-        tests = mine[mine["what"] == "test"]
-        assert tests["at"].tolist() == [1, 2] and tests["rows"].notna().all() == (method == "OM2")
-    # on each visit six kernels, and once more for an update
-    assert 2 * 60 * 6 <= twice["rows"].max() <= 2 * 2 * 60 * 6
 
 
 def test_omcl_on_a_bank_is_omcl():
@@ -166,15 +91,6 @@ def test_folds_are_parts_that_keep_groups_together(objects):
     assert rivals.build("LPBeta", {}, 0, labels).folds is None
 
 
-def test_given_folds_are_taken():
-    task = tasks.load_task("mfeat-6", 60, 300, 0)
-    half = np.split(np.argsort(task.labels, kind="stable").reshape(-1, 2), 2, axis=1)
-    folds = [(half[0][:, 0], half[1][:, 0]), (half[1][:, 0], half[0][:, 0])]
-    for method, params in (("LPBeta", {"nu": 0.5}), ("BestKernelSVM", {}), ("KernelPA best", {})):
-        model = rivals.build(method, params, 0, folds=folds).fit(task.bank, task.labels)
-        assert model.folds_ == folds and model.kernel_accuracy_.shape == (6,)
-
-
 def test_every_cue_alone_and_their_mean(objects, monkeypatch):
     where, fits = {"task": "objects-4", "n_train": 20}, []
     monkeypatch.setattr(rivals, "fitted", lambda model, *data: fits.append(model.C) or model.fit(*data))
@@ -186,29 +102,12 @@ def test_every_cue_alone_and_their_mean(objects, monkeypatch):
     svm = mkl.AverageKernelSVM("precomputed", C=chosen["average"]).fit(task.bank, task.labels)
     assert found.loc["average", "predicted"] == svm.predict(task.cross).tolist()
     assert found["test_error"].between(0, 1).all() and found["test_error"].nunique() > 1
-    table = tasks.mistaken(found["predicted"], ["HSV 1x1", "shape"], "objects", 4, 5, 0, 3)
-    shown = tasks.load_pictures("objects", 4)
-    classes = dict(zip(shown.drawing, shown.labels, strict=True))
-    assert [classes[row] for row in table["drawing"]] == [classes[row] for row in table["average"]]
-    wrong = [table[cue].map(classes) != table["drawing"].map(classes) for cue in ("HSV 1x1", "shape")]
-    n_wrong = sum(wrong).tolist()
-    assert len(table) == 3 and n_wrong == sorted(n_wrong, reverse=True)
-
-
-def test_accuracies_with_intervals_and_parameters_in_words():
-    assert rivals.in_words({"C": 10.0, "p": 1.25}) == "C=10, p=1.25"
-    table = pd.DataFrame({"method": ["a", "a", "b", "b"], "test_error": [0.1, 0.3, 0.5, 0.5]})
-    found = rivals.with_intervals(table, "method")
-    assert found.loc["a", "accuracy"] == pytest.approx(80) and found.loc["b"].tolist() == [50, 50, 50]
-    assert found.loc["a", "low"] < 0 and found.loc["a", "high"] > 100  # Student's t of two splits
 
 
 def test_two_stages_end_where_they_say():
     found = runs.two_stages(1.25, 10.0, 0.5, 2000, 0.1, 0, task="mfeat-6", n_train=100, n_test=300)
     assert found["converged"] and found["relative_gap"] <= 0.1
     assert found["seconds"] > found["online_seconds"] > 0 and found["updates"] >= found["online_updates"] > 0
-    short = runs.two_stages(1.25, 10.0, 0.5, 2, 1e-6, 0, task="mfeat-6", n_train=100, n_test=300)
-    assert not short["converged"] and short["relative_gap"] > 1e-6
 
 
 def test_a_method_that_chooses_itself_takes_the_rest_from_another(sweep):

@@ -11,7 +11,6 @@ from sklearn.svm import SVC
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.lpbeta import NU_GRID, LPBeta, MarginProgram, solve_lp_beta
-from cuelearn.mkl.training import COLUMNS
 
 DATA, NEW = make_data(90), make_data(40, seed=1)
 
@@ -59,9 +58,7 @@ def plain_value(outputs, labels, nu, weights, rho):
 
 
 @pytest.mark.parametrize("per_class", [False, True])
-@pytest.mark.parametrize(
-    "scale, nu", [(1.0, 0.01), (1.0, 0.1), (1.0, 0.35), (1.0, 0.9), (1.0, 0.999), (1e-4, 0.1), (1e4, 0.35)]
-)
+@pytest.mark.parametrize("scale, nu", [(1.0, 0.01), (1.0, 0.35), (1.0, 0.999), (1e-4, 0.1), (1e4, 0.35)])
 def test_optimum_of_a_conic_solver(scale, nu, per_class):
     """Also below 1/n, where no slack pays, near 1, and for outputs of any size."""
     outputs, labels = make_outputs(0, n=36)
@@ -94,16 +91,6 @@ def test_added_rows_give_the_whole_program(per_class):
 
 
 @pytest.mark.parametrize("per_class", [False, True])
-def test_rows_kept_for_the_next_nu_change_nothing(per_class):
-    outputs, labels = make_outputs(1, n=100, n_classes=6)
-    program = MarginProgram(outputs, labels, per_class)
-    for nu in (0.1, 0.5, 0.9, 0.2):
-        again, fresh = program.solve(nu), MarginProgram(outputs, labels, per_class).solve(nu)
-        assert again.objective == pytest.approx(fresh.objective, abs=1e-10)
-        assert_allclose(again.weights, fresh.weights, atol=1e-7)
-
-
-@pytest.mark.parametrize("per_class", [False, True])
 def test_the_interior_point_route_is_the_same_program(per_class, monkeypatch):
     outputs, labels = make_outputs(2, n=80)
     wanted = solve_lp_beta(outputs, labels, 0.3, per_class)
@@ -113,7 +100,7 @@ def test_the_interior_point_route_is_the_same_program(per_class, monkeypatch):
     assert_allclose(found.weights, wanted.weights, atol=1e-6)
 
 
-@pytest.mark.parametrize("nu", [0.1, 0.25, 0.5, 0.75])
+@pytest.mark.parametrize("nu", [0.1, 0.5])
 def test_what_nu_means(nu):
     """At most the share nu lies below the margin, at least that share not above it."""
     outputs, labels = make_outputs(3, n=80)
@@ -127,13 +114,10 @@ def test_what_nu_means(nu):
     "change, message",
     [
         ({"nu": 1.0}, "nu must be a number in"),
-        ({"nu": np.nan}, "nu must be a number in"),
         ({"nu": "cv"}, "nu must be a number in"),
         ({"outputs": np.zeros((3, 10))}, "outputs must have shape"),
-        ({"outputs": np.zeros((3, 10, 1))}, "outputs must have shape"),
         ({"outputs": np.full((3, 10, 2), np.nan)}, "outputs holds NaN"),
         ({"labels": np.arange(10)}, "labels must hold"),
-        ({"labels": np.zeros(9, dtype=int)}, "labels must hold"),
         ({"labels": np.zeros(10)}, "labels must hold"),
     ],
 )
@@ -189,35 +173,14 @@ def test_the_whole_method_from_its_parts(per_class):
     assert_allclose(model.decision_function(K[:, test][:, :, train]), wanted, atol=1e-6)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("options", [{}, {"per_class": True}, {"nu": 0.3}])
+@pytest.mark.parametrize("n_classes, options", [(2, {}), (2, {"per_class": True}), (3, {"nu": 0.3})])
 def test_one_kernel_is_the_plain_svm(n_classes, options):
     K, y = make_stack(np.random.default_rng(1), 60, 1, n_classes)
     train, test = np.arange(45), np.arange(45, 60)
     model = LPBeta("precomputed", C=2.0, **options).fit(K[:, train][:, :, train], y[train])
-    n_machines = 1 if n_classes == 2 else n_classes
-    assert model.n_updates_ == n_machines * (5 + 1)
-    if n_classes == 2:
-        assert_allclose(model.dual_coefs_[..., 0], -model.dual_coefs_[..., 1])
     assert_array_equal(model.kernel_weights_, np.ones((n_classes, 1) if options.get("per_class") else 1))
     wanted = plain_svms(K[0], y, train, test, 2.0)
     assert_allclose(model.decision_function(K[:, test][:, :, train]), wanted, atol=1e-9)
-    predicted = (wanted > 0).astype(int) if n_classes == 2 else wanted.argmax(axis=1)
-    assert_array_equal(model.predict(K[:, test][:, :, train]), predicted)
-
-
-@pytest.mark.parametrize("per_class", [False, True])
-def test_a_duplicated_kernel_and_the_order_of_kernels_change_no_prediction(per_class):
-    K, y = make_stack(np.random.default_rng(2), 60, 3, 3)
-    model = LPBeta("precomputed", nu=0.4, per_class=per_class).fit(K, y)
-    order = [2, 0, 1, 0]
-    other = LPBeta("precomputed", nu=0.4, per_class=per_class).fit(K[order], y)
-    assert other.objective_ == pytest.approx(model.objective_, abs=1e-9)
-    assert_array_equal(other.kernel_accuracy_, model.kernel_accuracy_[order])
-    merged = np.moveaxis([other.kernel_weights_[..., j] for j in (1, 2, 0)], 0, -1)
-    merged[..., 0] += other.kernel_weights_[..., 3]
-    assert_allclose(merged, model.kernel_weights_, atol=1e-6)
-    assert_allclose(other.decision_function(K[order]), model.decision_function(K), atol=1e-6)
 
 
 def test_outputs_never_come_from_the_samples_own_fold():
@@ -232,49 +195,7 @@ def test_outputs_never_come_from_the_samples_own_fold():
         assert model.kernel_accuracy_[2] < 0.6
 
 
-def test_a_small_nu_on_a_hard_problem_is_for_small_outputs():
-    """Where the worst samples are misclassified by every good kernel the program prefers margins of 0."""
-    X, y = DATA
-    X = X + 1.2 * np.random.default_rng(9).normal(size=X.shape)
-    stack = np.concatenate([KernelBank(CUES[:1], X, dtype=np.float64).stack, [np.eye(90)]])
-    assert_allclose(LPBeta("precomputed", nu=0.05).fit(stack, y).kernel_weights_, [0.0, 1.0], atol=1e-6)
-    model = LPBeta("precomputed").fit(stack, y)
-    assert_allclose(model.kernel_weights_, [1.0, 0.0], atol=1e-6)
-    assert model.nu_accuracy_[0] < 0.5 < 0.8 < model.nu_accuracy_.max()
-
-
 # ------------------------------------------------------------------ the estimator
-
-
-@pytest.mark.parametrize("per_class", [False, True])
-def test_fitted_attributes(per_class):
-    X, y = DATA
-    model = LPBeta(CUES, per_class=per_class).fit(X, y)
-    assert model.kernel_weights_.shape == ((3, 3) if per_class else (3,))
-    assert model.dual_coefs_.shape == (3, model.support_.size, 3) and model.intercepts_.shape == (3, 3)
-    assert model.dual_coef_.shape == (model.support_.size, 3, 3)
-    assert (np.diff(model.support_) > 0).all()
-    unused = ~np.atleast_2d(model.kernel_weights_).any(axis=0)
-    assert not model.dual_coefs_[unused].any() and not model.intercepts_[unused].any()
-    assert 0.0 <= model.dual_gap_ < 1e-9 and model.converged_ is True and model.n_iter_ >= 1
-    history = model.history_
-    assert list(history.columns) == COLUMNS
-    assert history.stage.tolist() == ["outputs", "program", "machines"]
-    assert history.seconds.is_monotonic_increasing and history.seconds.min() > 0.0
-    assert history.n_updates.tolist() == [45, 45, 45 + 3 * np.count_nonzero(~unused)]
-    assert history.n_support.iloc[-1] == model.support_.size
-    assert history.objective.iloc[-1] == model.objective_ and np.isnan(history.objective.iloc[0])
-
-
-def test_kernels_without_weight_are_not_computed():
-    X, y = DATA
-    garbage = NEW[0].copy()
-    model = LPBeta(CUES[::-1], nu=0.9).fit(X, y)
-    unused = np.flatnonzero(model.kernel_weights_ == 0.0)
-    assert unused.size
-    for j in unused:
-        garbage[:, CUES[::-1][j][2]] = 1e6
-    assert_array_equal(model.decision_function(garbage), model.decision_function(NEW[0]))
 
 
 def test_fewer_folds_where_a_class_is_small():

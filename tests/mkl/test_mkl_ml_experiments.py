@@ -380,36 +380,6 @@ def judged(tmp_path):
     return verdict
 
 
-def of_methods(column, values):
-    """Three draws of both sets and every method, with a number that grows with the draw."""
-    points = itertools.product(("yeast", "emoji"), values, range(3))
-    rows = [(name, method, seed, values[method] * (1 + 0.01 * seed)) for name, method, seed in points]
-    return pd.DataFrame(rows, columns=["name", "method", "seed", column])
-
-
-def test_accuracy_and_work_are_judged_set_by_set(judged):
-    methods = ("MLMKLSA", "MLMKLSum", "GMKL", "SimpleMKL", "VSKL", "AverageKernelSVM")
-    table = of_methods("auc", dict(zip(methods, (0.8, 0.7, 0.6, 0.6, 0.5, 0.4), strict=True)))
-    assert judged("mlmkl-1", "mlmkl-tab-1", table, ".runs").verdict == "holds"
-    table.loc[(table["name"] == "emoji") & (table["method"] == "GMKL"), "auc"] += 0.3
-    verdict = judged("mlmkl-1", "mlmkl-tab-1", table, ".runs")
-    assert (verdict.verdict, len(verdict.parts), verdict.unit, verdict.n) == ("mixed", 10, "draw", 3)
-
-    work = of_methods("n_solved", dict(zip(methods, (20, 30, 100, 100, 100), strict=False)))
-    work = work.assign(seconds=1.0, n_combined=1.0)
-    verdict = judged("mlmkl-2", "mlmkl-tab-1", work, ".runs")
-    assert verdict.verdict == "holds" and "combinations of kernels: MLMKLSA 1 (yeast)" in verdict.text
-    numbers = sorted(part.number for _, part in verdict.parts)
-    assert numbers == pytest.approx([0.2] * 6 + [0.3] * 6)
-    work.loc[work["method"] == "VSKL", "n_solved"] /= 2
-    assert judged("mlmkl-2", "mlmkl-tab-1", work, ".runs").verdict == "mixed"
-
-    way = of_methods("moved", {"MLMKLSA": 1.0, "MLMKLSum": 3.0})
-    way["swing"] = way["moved"].where(way["method"] == "MLMKLSA", 0.1 * way["moved"])
-    verdict = judged("mlmkl-4", "mlmkl-fig-2", way)
-    assert verdict.verdict == "mixed" and verdict.number == pytest.approx(0.3)
-
-
 def test_costs_are_judged_by_runs_that_reached_the_gap(judged):
     names = ("emoji", "leaves")
     points = itertools.product(names, ("MLMKLSA", PRINTED, "MLMKLSum"), range(3), (4, 16, 100))

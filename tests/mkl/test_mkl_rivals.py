@@ -1,19 +1,17 @@
 """SILP, SimpleMKL, p-norm MKL and MC-MKL against exact optima, against each other and against libsvm."""
 
-import time
 import warnings
 
 import numpy as np
 import pytest
 import sklearn.svm
 from mkl_data import CUES, ONE_VERSUS_ALL, ROUNDS, make_data, plain_svms
-from mkl_twins import auto_p, conic_optimum, make_stack, plain_dual, plain_objective
+from mkl_twins import auto_p, conic_optimum, make_stack, plain_objective
 from numpy.testing import assert_allclose, assert_array_equal
 from rivals_twins import (
     conic_binary,
     conic_one_versus_all,
     make_binary,
-    plain_block_norms,
     plain_bounds,
     plain_cuts,
     plain_objectives,
@@ -22,9 +20,8 @@ from rivals_twins import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from cuelearn.core.losses import margins
-from cuelearn.datasets import load_mfeat, make_three_class
-from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.datasets import make_three_class
+from cuelearn.kernels import KernelBank, Linear
 from cuelearn.mkl import (
     GMKL,
     MCMKL,
@@ -34,13 +31,10 @@ from cuelearn.mkl import (
     LpMKL,
     MKLProblem,
     SimpleMKL,
-    onevsall,
     solve_crammer_singer,
-    solve_mc_mkl,
     solve_reference,
     svm,
 )
-from cuelearn.mkl.crammer_singer import ascend, optimal_scaling, plain_machine
 from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.problem import combined_kernel
 
@@ -93,8 +87,8 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("C", with_long([0.1, 100.0], 1.0, 10.0, 1e4))
-@pytest.mark.parametrize("seed", with_long([3], *range(10, 18)))
+@pytest.mark.parametrize("C", with_long([100.0], 0.1, 1e4))
+@pytest.mark.parametrize("seed", with_long([3], 10, 11))
 @pytest.mark.parametrize("kind", KINDS)
 def test_silp_and_simple_mkl_reach_the_same_optimum(kind, seed, C):
     """And it is the conic solver's, with every round's bounds on both sides of it."""
@@ -113,9 +107,9 @@ def test_silp_and_simple_mkl_reach_the_same_optimum(kind, seed, C):
         assert_allclose(weights.sum(axis=1), 1.0, rtol=1e-12)
 
 
-@pytest.mark.parametrize("C", with_long([0.1, 1000.0], 1.0, 10.0))
+@pytest.mark.parametrize("C", [0.1, 1000.0])
 @pytest.mark.parametrize("kind", with_long(["plain"], *list(KINDS)[1:]))
-@pytest.mark.parametrize("p", [1.01, 1.25, 1.5, 2.0, "auto"])
+@pytest.mark.parametrize("p", [1.01, 1.5, "auto"])
 def test_p_norm_mkl_reaches_the_conic_optimum(p, kind, C):
     K, y = make_binary(5, n=36, n_kernels=6)
     K = KINDS[kind](K)
@@ -146,44 +140,16 @@ def test_more_classes_are_problems_of_their_own(cls):
     assert model.dual_gap_ == pytest.approx(model.dual_gaps_.sum())
     check_certificate(model, best.sum())
     assert_allclose(plain_objectives(K, y, model, p, 3.0), model.objectives_, rtol=1e-7)
-    for c in range(4):
-        alone = cls("precomputed", C=3.0, tol=1e-4).fit(K, y == c)
-        assert alone.objective_ == pytest.approx(best[c], rel=2e-4)
-        assert_allclose(alone.kernel_weights_[1], model.kernel_weights_[c], atol=1e-3)
-        assert_allclose(alone.decision_function(K), model.decision_function(K)[:, c], atol=1e-2)
-
-
-@pytest.mark.parametrize("cls", ONE_VERSUS_ALL)
-def test_with_bias_is_another_problem(cls):
-    """Its optimum is at most the bias-free one; for unequal classes it is clearly below."""
-    K, _ = make_stack(np.random.default_rng(4), 40, 4, 2)
-    y = (np.arange(40) < 6).astype(int)
-    for C in (0.1, 1.0, 10.0):
-        model = cls("precomputed", C=C, tol=1e-3).fit(K, y)
-        p = exponent(model, 4)
-        free = conic_binary(K, signs_of(y)[0], p, C, bias=False)
-        assert conic_binary(K, signs_of(y)[0], p, C) <= free * (1.0 + SLACK)
-        assert model.objective_ <= free * (1.0 + 1e-3)
-        if C == 0.1:
-            assert model.objective_ < 0.8 * free
-
-
-def test_the_bias_free_twin_is_the_package_s_hinge_problem():
-    K, y = make_binary(6)
-    for p in (1.25, 2.0):
-        free = conic_binary(K, signs_of(y)[0], p, 2.0, bias=False)
-        problem = MKLProblem(KernelBank.from_stack(K), y, 2, p=p, C=2.0, loss="hinge")
-        assert solve_reference(problem, tol=1e-4).objective == pytest.approx(free, rel=1e-4)
 
 
 # ------------------------------------------------------------------ MC-MKL
 
-OF_CLASSES = ["plain", "a zero kernel", "duplicates", "one small", "a constant kernel", "the identity"]
 
-
-@pytest.mark.parametrize("C", with_long([0.1, 10.0], 1.0, 100.0))
-@pytest.mark.parametrize("kind", with_long(["plain"], *OF_CLASSES[1:]))
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize(
+    "kind", with_long(["plain"], "a zero kernel", "duplicates", "one small", "the identity")
+)
+@pytest.mark.parametrize("n_classes", [2, 4])
 def test_mc_mkl_reaches_the_multiclass_optimum(n_classes, kind, C):
     K, y = make_stack(np.random.default_rng(n_classes), 40, 4, n_classes)
     K = KINDS[kind](K)
@@ -198,35 +164,6 @@ def test_mc_mkl_reaches_the_multiclass_optimum(n_classes, kind, C):
     # near p = 1 the package's own reference
     problem = MKLProblem(KernelBank.from_stack(K), y, n_classes, p=1.0001, C=C)
     assert model.objective_ == pytest.approx(solve_reference(problem, tol=1e-3).objective, rel=1e-2)
-
-
-def test_mc_mkl_is_the_end_of_the_road_to_p_1():
-    """The optimum of the p-norm problem rises to it as p falls to 1."""
-    K, y = make_stack(np.random.default_rng(1), 60, 4, 3)
-    rival = MCMKL("precomputed", C=1.0, tol=1e-4).fit(K, y)
-    bank, before = KernelBank.from_stack(K), 0.0
-    for p in (1.5, 1.1, 1.01, 1.001):
-        objective = solve_reference(MKLProblem(bank, y, 3, p=p, C=1.0), tol=5e-4).objective
-        assert before < objective <= rival.objective_ * (1.0 + 5e-4)
-        before = objective
-    assert before == pytest.approx(rival.objective_, rel=5e-3)
-
-
-def test_the_solver_behind_mc_mkl():
-    K, y = make_stack(np.random.default_rng(2), 40, 3, 3)
-    problem = MKLProblem(KernelBank.from_stack(K), y, 3, p=1.5, C=2.0)  # its p plays no part
-    result = solve_mc_mkl(problem, tol=1e-3)
-    model = MCMKL("precomputed", C=2.0, tol=1e-3).fit(K, y)
-    wanted = model.objective_, model.dual_gap_, model.n_iter_, True
-    assert (result.objective, result.dual_gap, result.n_iter, result.converged) == wanted
-    assert_array_equal(result.kernel_weights, model.kernel_weights_)
-    # the coefficients are a dual point as well as a primal one
-    a = np.where(np.eye(3, dtype=bool)[y], 0.0, -result.dual_coef * y.size)
-    assert 0.0 < plain_dual(K, y, a, 1.0001, 2.0) <= result.objective
-    calls = []
-    stopped = solve_mc_mkl(problem, tol=1e-9, callback=lambda *args: calls.append(args) or len(calls) == 2)
-    assert stopped.n_iter == len(calls) == 2 and calls[1][1] == 2
-    assert_array_equal(calls[1][0].dual_coef, stopped.dual_coef)
 
 
 # ------------------------------------------------------------------ limits
@@ -257,22 +194,6 @@ def test_one_kernel_is_crammer_and_singer_s_svm(n_classes, C):
     close(model.decision_function(K), wanted, 2e-3)
 
 
-def test_the_multiclass_svm_may_end_at_its_own_gap():
-    """The gap is that of the plain objective, and costs fewer updates than the violations of every sample."""
-    K, y = make_stack(np.random.default_rng(9), 50, 1, 4)
-    machine, work = plain_machine(K[0] * 50.0, y, 4), []
-    for gap in (0.0, 1e-3):
-        B, scores = np.zeros((50, 4)), np.zeros((4, 50))
-        _, solved, updates = ascend(machine, B, scores, np.zeros((4, 0)), 1e-6, 1000, 10**6, gap)
-        quadratic, margin = 0.5 * np.sum(B * scores.T) / 50.0, margins(scores.T.copy(), y)
-        multiple = optimal_scaling(margin, np.ones(50), quadratic, 0.0)[0]
-        primal = plain_objective(K, y, multiple * B, np.ones(1), 1.0, 1.0)
-        dual = B[np.arange(50), y].mean() - quadratic
-        assert solved and -1e-9 <= primal - dual <= max(gap, 1e-5)
-        work.append(updates)
-    assert work[1] < work[0]
-
-
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_p_2_is_the_sum_of_the_kernels(C):
     K, y = make_stack(np.random.default_rng(10), 60, 5, 3)
@@ -296,36 +217,16 @@ def test_duplicates_share_the_weight_of_one(cls):
     close(double.decision_function(both), single.decision_function(K), 0.03)
 
 
-@pytest.mark.parametrize("cls", ROUNDS)
-def test_the_order_of_kernels_and_the_names_of_classes_do_not_matter(cls):
-    K, y = make_stack(np.random.default_rng(12), 45, 4, 3)
-    kernels, classes = [2, 0, 3, 1], [1, 2, 0]
-    plain = cls("precomputed", tol=1e-5).fit(K, y)
-    weights, scores = plain.kernel_weights_, plain.decision_function(K)
-    of_classes = weights[classes] if weights.ndim == 2 else weights
-    for stack, labels, wanted_weights, wanted_scores in (
-        (K[kernels], y, weights[..., kernels], scores),
-        (K, np.array([30, 10, 20])[y], of_classes, scores[:, classes]),  # class 1 comes first, then 2, then 0
-    ):
-        other = cls("precomputed", tol=1e-5).fit(stack, labels)
-        assert other.objective_ == pytest.approx(plain.objective_, rel=2e-5)
-        close(other.kernel_weights_, wanted_weights, 0.02)
-        close(other.decision_function(stack), wanted_scores, 0.01)
-
-
 @pytest.mark.parametrize(
-    "cls, options", [*((cls, {}) for cls in ROUNDS), *((LpMKL, {"p": p}) for p in (1.01, 2.0, "auto"))]
+    "cls, options", [*((cls, {}) for cls in (SILPMKL, SimpleMKL, MCMKL)), (LpMKL, {"p": 1.25})]
 )
 def test_a_kernel_of_zeros_changes_nothing(cls, options):
     K, y = make_stack(np.random.default_rng(13), 45, 4, 3)
     with_zero = np.concatenate([K[:2], np.zeros_like(K[:1]), K[2:]])
-    if options.get("p") == "auto":
-        options = {"p": auto_p(4)}
     plain, more = (cls("precomputed", tol=1e-5, **options).fit(stack, y) for stack in (K, with_zero))
     assert more.converged_ and more.objective_ == pytest.approx(plain.objective_, rel=2e-5)
     close(more.decision_function(with_zero), plain.decision_function(K), 0.01)
-    if cls is not LpMKL or options.get("p") != 2.0:
-        assert_allclose(more.kernel_weights_[..., 2], 0.0, atol=1e-12)
+    assert_allclose(more.kernel_weights_[..., 2], 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("cls", ROUNDS)
@@ -340,28 +241,10 @@ def test_nothing_to_learn_from(cls):
         assert_allclose(model.objectives_, [1.0, 0.5, 0.5], rtol=1e-6)
 
 
-def test_large_C_costs_no_accuracy():
-    """Separable problems have the same solution for all large C, certified as well."""
-    mfeat = load_mfeat()
-    few = np.flatnonzero(mfeat.y < mfeat.y.min() + 2)
-    rows = np.random.default_rng(0).permutation(few)[:80]
-    bank = KernelBank(mfeat.triples(RBF()), mfeat.X[rows])
-    for cls in ONE_VERSUS_ALL:
-        small, large = (cls("precomputed", C=C, tol=3e-3).fit(bank, mfeat.y[rows]) for C in (1e2, 1e5))
-        assert small.converged_ and large.converged_ and max(small.n_iter_, large.n_iter_) < 200
-        assert 1e2 * small.objective_ == pytest.approx(1e5 * large.objective_, rel=5e-3)
-
-
-def test_simple_mkl_searches_more_finely_before_it_gives_up():
-    """With the SVM at its most accurate, a search that gains nothing still leaves finer ones to try."""
-    K, y = make_binary(0)
-    assert SimpleMKL("precomputed", C=10.0, tol=1e-6).fit(K, y).converged_
-
-
 # ------------------------------------------------------------------ cutting planes
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_cutting_planes_against_a_conic_solver(seed):
     rng = np.random.default_rng([seed, 5])
     n_cuts, n_kernels = int(rng.integers(1, 30)), int(rng.integers(1, 9))
@@ -369,7 +252,6 @@ def test_cutting_planes_against_a_conic_solver(seed):
     constants = size * rng.uniform(0.5, 2.0, n_cuts)
     slopes = size[:, None] * rng.uniform(0, 2, (n_cuts, n_kernels))
     planes, bounds = CuttingPlanes(n_kernels), []
-    points = np.random.default_rng(seed).dirichlet(np.full(n_kernels, 0.5), size=200)
     for constant, slope in zip(constants, slopes, strict=True):
         planes.add(constant, slope)
         d = planes.solve()
@@ -379,26 +261,9 @@ def test_cutting_planes_against_a_conic_solver(seed):
     scale = np.maximum(np.abs(slopes).max(), constants.max())
     reached = (constants - slopes @ d).max()
     assert planes.bound <= reached + 1e-12 * scale
-    at_any_weights = (constants - points @ slopes.T).max(axis=1)
-    assert planes.bound <= at_any_weights.min() + 1e-12 * scale
     wanted = plain_cuts(constants, slopes)
     assert planes.bound == pytest.approx(wanted, abs=1e-6 * scale)
     assert reached == pytest.approx(wanted, abs=1e-6 * scale)
-
-
-def test_cuts_of_a_real_run_bound_the_optimum():
-    """The cuts of SILP's own SVMs: each is below J everywhere, so the program is below the optimum."""
-    K, y = make_binary(14)
-    signs, C, rng = signs_of(y)[0], 1.0, np.random.default_rng(0)
-    best = conic_binary(K, signs, 1.0, C) * C * y.size
-    planes = CuttingPlanes(len(K))
-    for d in rng.dirichlet(np.ones(len(K)), size=30):
-        machine = SVC(C=C, kernel="precomputed", tol=1e-8).fit(np.tensordot(d, K, 1), signs)
-        coef = np.zeros(y.size)
-        coef[machine.support_] = machine.dual_coef_[0]
-        planes.add(np.abs(coef).sum(), 0.5 * plain_block_norms(K, coef) ** 2)
-        planes.solve()
-        assert planes.bound <= best * (1.0 + SLACK)
 
 
 # ------------------------------------------------------------------ rounds: history, callback, warnings
@@ -418,6 +283,7 @@ def test_history(cls):
     lower = history.objective - history.dual_gap
     assert (lower.diff().dropna() >= -1e-12 * lower.max()).all()
     assert model.converged_ is True and model.dual_gap_ <= 1e-4 * model.objective_
+    assert cls is MCMKL or model.path_.shape == (model.n_iter_ + 1, 3, 3)
     if cls is not MCMKL:
         assert (model.dual_gaps_ <= 1e-4 * model.objectives_).all()
         assert model.n_solved_ >= model.n_iter_ and model.n_updates_ >= model.n_solved_
@@ -437,53 +303,6 @@ def test_libsvm_called_directly_gives_the_bits_of_svc(C, direct, monkeypatch):
     assert result.intercept == wanted.intercept_[0] and result.n_iter == wanted.n_iter_[0]
 
 
-@pytest.mark.parametrize("cls", ONE_VERSUS_ALL)
-def test_svms_and_their_iterations_are_counted(cls, monkeypatch):
-    counted, plain = [], onevsall.fit_svc
-
-    def counting(*args, **options):
-        result = plain(*args, **options)
-        counted.append(result.n_iter)
-        return result
-
-    monkeypatch.setattr(onevsall, "fit_svc", counting)
-    model = cls(CUES).fit(*make_data(90))
-    assert model.n_solved_ == len(counted) and model.n_updates_ == sum(counted)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("cls", ROUNDS)
-def test_callback_sees_a_classifier_after_every_round(cls, n_classes):
-    """Whose objective is the history's; the clock stands still meanwhile."""
-    X, y = make_data(90, n_classes=n_classes)
-    K = KernelBank(CUES, X).stack.astype(float)
-    new, _ = make_data(40, seed=1, n_classes=n_classes)
-    seen = []
-
-    def watch(estimator, step):
-        row = estimator.history_.iloc[-1]
-        assert row.step == step == len(estimator.history_) and row.n_updates == estimator.n_updates_
-        assert estimator.predict(new).shape == (40,) and estimator.score(X, y) > 0.8
-        if cls is MCMKL:
-            coef = coefficients(estimator, 90)
-            by_hand = plain_objective(K, y, coef, estimator.kernel_weights_, 1.0, 1.0)
-        else:
-            by_hand = plain_objectives(K, y, estimator, exponent(estimator, 3), 1.0).sum()
-        assert row.objective == pytest.approx(by_hand, rel=1e-6)
-        seen.append((step, estimator.decision_function(new)))
-        time.sleep(0.05)
-
-    began = time.perf_counter()
-    model = cls(CUES, callback=watch).fit(X, y)
-    wall = time.perf_counter() - began
-    assert model.history_.seconds.iloc[-1] <= wall - 0.05 * model.n_iter_
-    assert [step for step, _ in seen] == list(range(1, model.n_iter_ + 1))
-    assert_array_equal(seen[-1][1], model.decision_function(new))
-    alone = cls(CUES).fit(X, y)  # watching changes nothing
-    assert_array_equal(alone.dual_coef_, model.dual_coef_)
-    assert_array_equal(alone.kernel_weights_, model.kernel_weights_)
-
-
 @pytest.mark.parametrize("cls", [*ROUNDS, GMKL, VSKL])
 def test_callback_stops_the_run_and_too_few_rounds_warn(cls):
     X, y = make_data(90)
@@ -499,16 +318,6 @@ def test_callback_stops_the_run_and_too_few_rounds_warn(cls):
         same = cls(CUES, tol=1e-8, max_iter=2).fit(X, y)
     assert_array_equal(same.dual_coef_, model.dual_coef_)
     assert not same.converged_ and same.dual_gap_ > 1e-8 * same.objective_
-
-
-@pytest.mark.parametrize("cls", ROUNDS)
-def test_default_tolerances_are_met(cls):
-    K, y = make_stack(np.random.default_rng(0), 60, 5, 3)
-    for C in (0.01, 1000.0):
-        model = cls("precomputed", C=C).fit(K, y)
-        several = cls is not MCMKL
-        gaps = model.dual_gaps_ / model.objectives_ if several else model.dual_gap_ / model.objective_
-        assert model.converged_ and np.max(gaps) <= model.tol
 
 
 # ------------------------------------------------------------------ banks, precisions
@@ -528,27 +337,11 @@ def test_kernels_on_demand(cls):
     assert computed.score(new, labels) > 0.85
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("cls", ROUNDS)
-def test_both_precisions_are_certified(cls, dtype):
-    """Also at large C, where the gap is a difference of nearly equal numbers."""
-    K, y = make_stack(np.random.default_rng(3), 50, 4, 3, dtype=dtype)
-    C = 300.0
-    model = cls("precomputed", C=C, tol=1e-4).fit(K, y)
-    assert model.converged_
-    if cls is MCMKL:
-        best = conic_optimum(K, y, 1.0, C)[0]
-        assert model.objective_ >= best * (1 - 1e-4)
-        assert model.objective_ - model.dual_gap_ <= best * (1 + 1e-4)
-    else:
-        check_certificate(model, conic_one_versus_all(K, y, exponent(model, 4), C).sum())
-
-
 # ------------------------------------------------------------------ the problem of figure 4.1
 
 
-@pytest.mark.parametrize("C", with_long([10.0], 0.1, 1000.0))
-@pytest.mark.parametrize("seed", with_long([0], *range(1, 20)))
+@pytest.mark.parametrize("C", with_long([10.0], 1000.0))
+@pytest.mark.parametrize("seed", with_long([0], 1, 2))
 def test_each_class_takes_the_two_kernels_that_separate_it(seed, C):
     """Class 1 kernel 2, class 2 kernel 3, class 3 kernel 1; kernel 4 separates all."""
     data = make_three_class(random_state=seed)
