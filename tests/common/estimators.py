@@ -7,20 +7,11 @@ import numpy as np
 
 from cuelearn.datasets import make_ambiguous
 from cuelearn.kernels import RBF, Linear
-from cuelearn.mkl import OBSCURE, OM2, VSKL, LPBeta, MLMKLSum
-from cuelearn.mktl import MKTL, AverageTL, MultiKT, PriorFeatures
+from cuelearn.mkl import OM2, VSKL, LPBeta
+from cuelearn.mktl import MKTL, PriorFeatures
 from cuelearn.mms import CandidateSet
-from cuelearn.oks import OKS, AlignmentSVM, MuSVM, MuTron, OKSRegret, SelectedSVM
-from cuelearn.omcl import (
-    OMCL,
-    Flat,
-    KernelPerceptron,
-    OnlineGradientDescent,
-    PassiveAggressive,
-    Projectron,
-    ProjectronPlusPlus,
-    Vote,
-)
+from cuelearn.oks import OKS, MuSVM, SelectedSVM
+from cuelearn.omcl import OMCL, Flat, KernelPerceptron, PassiveAggressive, Projectron, ProjectronPlusPlus
 
 CHAPTERS = ("omcl", "mkl", "mms", "mktl", "oks")
 CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4)), ("texture", RBF(scale=2.0), [4, 5])]
@@ -49,25 +40,15 @@ OPTIONS = {
 }
 #: Further forms for scikit-learn's checks.
 VARIANTS = [
-    KernelPerceptron(Linear(), n_epochs=3, shuffle=True, random_state=0),
-    PassiveAggressive(None, n_epochs=2),
     OMCL([("a", ProjectronPlusPlus(), slice(None)), ("b", PassiveAggressive(), [0])], n_epochs=2),
-    Vote([("a", KernelPerceptron(), slice(None)), ("b", OnlineGradientDescent(), slice(0, 2))]),
     Flat(PassiveAggressive(), scale="deviation"),
     OM2(n_epochs=3, shuffle=True, random_state=0),
-    OBSCURE(tol=0.5, random_state=0),
     LPBeta(per_class=True, nu=0.3),
-    MLMKLSum(n_iter=60),
     VSKL(s=2),
     MKTL(class_weight="balanced", p=1.2, tol=None),
-    AverageTL(priors=COLUMNS),
     PriorFeatures(priors=COLUMNS),
-    MultiKT(priors=COLUMNS, class_weight=None),
     OKS(PAIR, one_vs_rest=True, eta=0.02, n_epochs=5, random_state=0),
-    OKSRegret(PAIR, one_vs_rest=True, eta=0.02, step=0.1, n_epochs=5, random_state=0),
-    MuTron(PAIR, one_vs_rest=True, random_state=0),
     MuSVM(PAIR, C=(0.1, 1.0, 10.0), one_vs_rest=True, random_state=0),
-    AlignmentSVM(C=(0.1, 1.0, 10.0)),
     SelectedSVM(OKS(random_state=0), C=(0.1, 1.0, 10.0)),
 ]
 

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from estimators import ESTIMATORS, attached, data, make, outputs
+from estimators import ESTIMATORS, attached, outputs
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core import storage
@@ -84,15 +84,3 @@ def test_nothing_is_unpacked_that_is_too_large(tmp_path, monkeypatch):
         ValueError, match=r"large\.npz .* unpacks to 100,000,128 bytes, more than memory=1e\+07"
     ):
         load(path, memory=1e7)
-
-
-@pytest.mark.parametrize("name", ["AverageKernelSVM", "LPBeta", "AverageTL", "PriorFeatures", "OKS"])
-def test_models_of_precomputed_kernels_load(name, tmp_path):
-    X, y = data(name, 30)
-    stack = np.stack([X @ X.T, np.exp(-np.abs(X @ X.T))])
-    options = {"kernels": "precomputed"} | ({"priors": None} if name == "PriorFeatures" else {})
-    given = {"scores": X[:, :2]} if name == "PriorFeatures" else {}
-    model = make(name, **options).fit(stack, y, **given)
-    model.save(tmp_path / "model.npz")
-    found = load(tmp_path / "model.npz")
-    np.testing.assert_array_equal(found.predict(stack, **given), model.predict(stack, **given))

@@ -6,7 +6,6 @@ from pathlib import Path
 import estimators
 import numpy as np
 import pytest
-from sklearn.svm import SVC
 
 from cuelearn.mkl import common_objective
 from cuelearn.mms import CLSVM, SupervisedSVM
@@ -80,21 +79,6 @@ def test_sums_over_the_classes(fitted, name):
         values = 0.5 * (norms**p).sum(axis=0) ** (2.0 / p) + losses
         values = values if name == "VSKL" else values / y.size
     assert model.objective_ == pytest.approx(values.sum(), rel=1e-4)
-
-
-def test_lp_beta_is_a_mean_of_margins(fitted):
-    model, _, y = fitted("LPBeta")
-    n, outputs = y.size, np.zeros((model.bank_.n_kernels, y.size, 3))
-    for j, K in enumerate(model.bank_.rows(np.arange(n))):
-        for train, test in model.folds_:
-            for c in range(3):
-                svm = SVC(C=1.0, kernel="precomputed").fit(K[np.ix_(train, train)], y[train] == c)
-                outputs[j, test, c] = svm.decision_function(K[np.ix_(test, train)])
-    scores = np.tensordot(model.kernel_weights_, outputs, axes=1)
-    wrong = np.where(np.eye(3, dtype=bool)[y], -np.inf, scores).max(axis=1)
-    margins, share = np.sort(scores[np.arange(n), y] - wrong), model.nu_ * n
-    weights = np.clip(share - np.arange(n), 0.0, 1.0)
-    assert model.objective_ == pytest.approx(-(weights @ margins) / share, rel=1e-2)
 
 
 @pytest.mark.parametrize("name", [*SUMS, "LPBeta", "AverageKernelSVM", "BestKernelSVM", "KernelPA"])

@@ -38,12 +38,6 @@ def test_every_model_of_kernels_has_a_summary(name, fitted):
     plt.close("all")
 
 
-@pytest.mark.parametrize("name", sorted(set(ESTIMATORS) - set(WITH_KERNELS)))
-def test_a_model_without_kernels_is_refused_by_name(name, fitted):
-    with pytest.raises(ValueError, match=f"{name} has none to weigh"):
-        KernelWeightsDisplay.from_estimator(fitted(name)[0])
-
-
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_history_can_be_drawn(name, fitted):
     model, _, _ = fitted(name)

@@ -6,17 +6,11 @@ import warnings
 import numpy as np
 import pytest
 from estimators import ESTIMATORS
-from sklearn import config_context
 from sklearn.base import clone
-from sklearn.datasets import load_iris
-from sklearn.ensemble import AdaBoostClassifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold, cross_validate
 from sklearn.svm import SVC
 
-from cuelearn.mkl import AverageKernelSVM, BestKernelSVM, LPBeta, common_objective
 from cuelearn.oks import OKS, SelectedSVM
-from cuelearn.omcl import OMCL
 
 N = 30
 TIGHT = {"tol": 1e-5, "C": 2.0}
@@ -169,29 +163,6 @@ def test_selected_svm_weighs_its_machines():
         np.testing.assert_allclose(scores[:, c], machine.decision_function(K[j][:, kept]), atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        OMCL(shuffle=True, random_state=0),
-        OKS(one_vs_rest=True, random_state=0),
-        AverageKernelSVM(C=150.0),  # boosting's weights have the sum 1
-    ],
-)
-def test_weights_are_routed_and_boosted(model):
-    X, y = load_iris(return_X_y=True)
-    weights = np.where(y == 1, 3.0, 1.0)
-    folds = StratifiedKFold(3)
-    with config_context(enable_metadata_routing=True):
-        routed = clone(model).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        found = cross_validate(routed, X, y, cv=folds, params={"sample_weight": weights})["test_score"]
-    wanted = []
-    for train, test in folds.split(X, y):
-        fold = clone(model).fit(X[train], y[train], sample_weight=weights[train])
-        wanted.append(fold.score(X[test], y[test], sample_weight=weights[test]))
-    np.testing.assert_allclose(found, wanted)
-    assert AdaBoostClassifier(model, n_estimators=3, random_state=0).fit(X, y).score(X, y) > 0.8
-
-
 def test_weights_of_a_stream():
     """OM-2 with weights: batches are one pass of `fit`; weight 0 is the sample left out, to rounding."""
     K, y, weights = problem()
@@ -210,18 +181,6 @@ def test_weights_of_a_stream():
         clone(model).set_params(class_weight="balanced").partial_fit(K, y, classes=[0, 1, 2])
 
 
-@pytest.mark.parametrize("name", ["OM2", "OKS", "PassiveAggressive"])
-def test_a_batch_without_weight_changes_nothing(name):
-    X, y = load_iris(return_X_y=True)
-    X, y = X[:100], y[:100]
-    model = ESTIMATORS[name]().partial_fit(X[::4], y[::4], classes=[0, 1])
-    before = model.decision_function(X)
-    model.partial_fit(X[1:2], y[1:2], sample_weight=[0.0])
-    np.testing.assert_allclose(model.decision_function(X), before, rtol=1e-5)
-    with pytest.raises(ValueError, match="zeros only"):
-        model.fit(X, y, sample_weight=np.zeros(100))
-
-
 def test_multi_kt_leaves_weighted_samples_out():
     """Its predictions for each sample are those of a refit without it; those without weight play no part."""
     K, y, weights = problem()
@@ -235,24 +194,10 @@ def test_multi_kt_leaves_weighted_samples_out():
     np.testing.assert_allclose(model.leave_one_out_[i], model.decision_function(K, scores)[i], atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["OBSCURE", "UFOMKL", "PegasosMKL", "MCMKL", "MKTL"])
-def test_objective_of_weights_is_the_common_one(name):
-    K, y, weights = problem()
-    model = make(name, class_weight={0: 3.0}).fit(K, y, sample_weight=weights)
-    options = {"C": 2.0, "sample_weight": weights, "class_weight": {0: 3.0}}
-    options["p"] = 1.0 if name == "MCMKL" else getattr(model, "p_", 1.0)
-    options["alpha"] = getattr(model, "alpha", 0.0)
-    assert common_objective(model, K, y, **options) == pytest.approx(model.objective_, rel=1e-6)
-
-
-@pytest.mark.parametrize("cls", [LPBeta, BestKernelSVM])
-def test_folds_without_a_class_are_named(cls):
-    """Be it that no sample of it is there, or none with weight."""
-    y = np.arange(30) % 3
+def test_folds_without_a_class_are_named():
+    y, rows = np.arange(30) % 3, np.arange(30)
     X = np.random.default_rng(0).normal(size=(30, 4))
-    rows = np.arange(30)
     halves = [(rows[:15], rows[15:]), (rows[15:], rows[:15])]
     weights = np.where((y == 2) & (rows < 15), 0.0, 1.0)
-    for folds, given in ((halves, weights), ([(np.flatnonzero(y < 2), np.flatnonzero(y == 2))], None)):
-        with pytest.raises(ValueError, match="folds must leave training samples, with sample_weight > 0"):
-            cls(folds=folds).fit(X, y, sample_weight=given)
+    with pytest.raises(ValueError, match="folds must leave training samples, with sample_weight > 0"):
+        ESTIMATORS["LPBeta"](folds=halves).fit(X, y, sample_weight=weights)

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import average_precision_score
-from sklearn.svm import LinearSVC
 
 from companion import multilabel as exp
 from companion.plots import multilabel as draw
@@ -281,45 +280,6 @@ def test_paths_of_kernel_weights_are_shares_from_equal_ones_on(method, toys):
         weights = np.atleast_2d(model.path_[t])
         weights = weights[weights.sum(axis=1) > 0.0]  # 0 for classes that were not trained
         assert shares[t] == pytest.approx((weights / weights.sum(axis=1, keepdims=True)).mean(axis=0))
-
-
-def liblinear_auc(task, C, weights):
-    """Average precision of liblinear's SVMs on features whose inner products are the combined kernel."""
-    bank, n = KernelBank(task.kernels, task.X_train), len(task.X_train)
-    across = next(iter(bank.cross(task.X_test).blocks()))[1]
-    both = np.concatenate([bank.rows(np.arange(n)), across], axis=1).astype(float)
-    combined = np.tensordot(weights, both, axes=1)
-    values, vectors = np.linalg.eigh(combined[:n])
-    features = combined @ (vectors / np.sqrt(np.maximum(values, 1e-7)))
-    svm = LinearSVC(C=C, loss="hinge", dual=True, fit_intercept=False, tol=1e-7, max_iter=10**6)
-    fits = (svm.fit(features[:n], y) for y in task.Y_train.T)
-    scores = np.stack([fit.decision_function(features[n:]) for fit in fits], axis=1)
-    return average_precision_score(task.Y_test, scores)
-
-
-@pytest.mark.parametrize(
-    "method, steps", [("MLMKLSA", {}), ("MLMKLSum", {}), (PRINTED, {"delta": 0.8, "factor": 30.0})]
-)
-def test_auc_over_time_is_that_of_svms_on_the_weights_of_the_run(method, steps, toys, monkeypatch):
-    exact = lambda bank, signs, C, *svm_tol: SharedProblem(bank, signs, C, 1e-9, 100_000)
-    monkeypatch.setattr(exp, "SharedProblem", exact)
-    point, at = {"name": "whole", "seed": 3, "n_train": 40, "n_test": 70, "C": 2.0, **steps}, [0, 1, 4, 12]
-    table = exp.over_time(method=method, n_iter=12, at=(*at, 13), **point)
-    task = exp.multilabel_task("whole", 3, 40, 70)
-    problem = exact(KernelBank(task.kernels, task.X_train), signs_of(task.Y_train)[0], 2.0)
-    if steps:
-        options = {"eta": 30.0 / (40 * 2.0), "delta": 0.8, "corrected": False}
-        run = solve_mlmkl_sa(problem, n_iter=12, tol=None, rng=np.random.default_rng(3), **options)
-    else:
-        run = rerun(method, 12, 3, problem=problem)
-    assert table["iteration"].tolist() == at and table["seconds"].is_monotonic_increasing
-    names = [kernel[0] for kernel in task.kernels]
-    assert table[names].to_numpy() == pytest.approx(run.path[at], abs=1e-12)
-    for t, auc in zip(at, table["auc"], strict=True):
-        assert auc == pytest.approx(liblinear_auc(task, 2.0, run.path[t]), abs=3e-4)
-    moves = np.abs(np.diff(run.iterates, axis=0)).sum(axis=1)
-    swings = [0.0, moves[:1].sum(), moves[1:4].sum(), moves[4:12].sum()]
-    assert table["swing"].tolist() == pytest.approx(swings)
 
 
 def test_powers_are_those_of_each_draw_and_leave_out_abandoned_runs():

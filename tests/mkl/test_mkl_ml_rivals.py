@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.gmkl import solve_gmkl
 from cuelearn.mkl.mlmkl import SharedProblem
-from cuelearn.mkl.svm import solve_box_svm
 from cuelearn.mkl.vskl import resolve_groups, solve_vskl
 
 
@@ -145,24 +144,6 @@ def test_gmkl_is_l1_mkl_at_another_C():
     for d, y in zip(result.kernel_weights, signs, strict=True):
         C = float(d.sum())
         assert_allclose(svm_optimum(np.tensordot(d / C, stack, 1), y, C), l1_mkl(stack, y, C), rtol=1e-3)
-
-
-def test_one_kernel_is_the_box_svm():
-    stack, signs, problem = shared(2, n_kernels=1)
-    result = solve_vskl(problem, tol=1e-5)
-    assert (result.kernel_weights == 1.0).all()
-    for k, y in enumerate(signs):
-        found = solve_box_svm(np.ascontiguousarray(stack[0]), y, 1.0, tol=1e-6)
-        assert_allclose(result.objectives[k], found.value, rtol=2e-5)
-        assert_allclose(stack[0] @ result.dual_coef[:, k], stack[0] @ (found.alpha * y), atol=0.02)
-    result = solve_gmkl(problem, tol=1e-5)
-    for k, y in enumerate(signs):  # the SVM at the weight found, which no other weight beats
-        d = result.kernel_weights[k, 0]
-        found = solve_box_svm(d * stack[0], y, 1.0, tol=1e-7)
-        assert_allclose(result.objectives[k], found.value + d, rtol=2e-5)
-        for other in (0.8 * d, 1.25 * d):
-            worse = solve_box_svm(other * stack[0], y, 1.0, tol=1e-7).value + other
-            assert worse > result.objectives[k] - 1e-4
 
 
 def test_groups_of_all_forms():

@@ -233,15 +233,6 @@ def test_entropic_steps_follow_their_formula():
         fixed.descend(gradients[t])
 
 
-def test_no_class_is_lost_for_ever():
-    """Neither without smoothing nor with the paper's estimates does a long run end above equal weights."""
-    _, _, problem = shared(0, tol=1e-4, n=40, n_classes=12)
-    start = saddle_gap(problem, np.full(3, 1 / 3), np.full(12, 1 / 12)).gap
-    for options in ({"delta": 0.0}, {"corrected": False}):
-        result = solve_mlmkl_sa(problem, n_iter=3000, tol=None, rng=np.random.default_rng(0), **options)
-        assert saddle_gap(problem, result.kernel_weights, result.gamma).gap < 0.6 * start, options
-
-
 def test_stopping_rules():
     _, _, problem = shared(0, tol=1e-4)
     paper = solve_mlmkl_sa(problem, tol=0.01, corrected=False, rng=np.random.default_rng(0))
@@ -255,27 +246,12 @@ def test_stopping_rules():
     assert not never.converged and never.n_iter == 150
 
 
-def test_saddle_gap_leaves_counts_alone_and_checks_its_weights():
-    _, _, problem = shared(1, tol=1e-2)
-    problem.solve(0, np.full(3, 1 / 3))
-    found = saddle_gap(problem, np.full(3, 1 / 3), np.full(3, 1 / 3), tol=1e-5)
-    assert found.slack <= 1e-5 * found.worst and problem.svm_tol == 1e-2 and problem.n_solved == 1
-    for threshold in np.array([0.5, 2.0]) * found.gap / found.worst:
-        rough = saddle_gap(problem, np.full(3, 1 / 3), np.full(3, 1 / 3), tol=1e-5, threshold=threshold)
-        assert rough.gap - rough.slack <= found.gap and rough.gap >= found.gap - found.slack
-        assert (rough.gap > threshold * rough.worst) == (found.gap > threshold * found.worst)
+def test_what_is_given_is_checked():
+    stack, signs, problem = shared(0)
     p = [1.0, 0.0, 0.0]
-    for weights, gamma, word in (
-        (p[:2], p, "kernel_weights"),
-        (p, [1, 1, 1], "gamma"),
-        (p, [2, -1, 0], "gamma"),
-    ):
+    for weights, gamma, word in ((p[:2], p, "kernel_weights"), (p, [2, -1, 0], "gamma")):
         with pytest.raises(ValueError, match=word):
             saddle_gap(problem, weights, gamma)
-
-
-def test_a_shared_problem_checks_what_it_is_given():
-    stack, signs, problem = shared(0)
     for bank, given, word in (
         (problem.bank, signs > 0, "signs"),
         (problem.bank, signs.T, "signs"),
