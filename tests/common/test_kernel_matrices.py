@@ -85,6 +85,7 @@ def test_what_is_no_kernel(name):
     for match, wrong in words.items():
         with pytest.raises(ValueError, match=match):
             model.fit(wrong, y, **more)
+    model.fit(K, y, **more)
     for wrong in (broken, K + 1j):
         if name != "PriorFeatures":
             with pytest.raises(ValueError, match="X"):

