@@ -9,8 +9,7 @@ import pytest
 from companion.run.claims import (
     ClaimBook,
     Results,
-    judge_exact,
-    judge_mean,
+    Verdict,
     read_parts,
     read_verdicts,
     with_original,
@@ -42,17 +41,18 @@ def finish(directory, chapter="mkl", seconds=1):
 def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypatch):
     monkeypatch.setattr("companion.run.gallery.files_of", lambda *_: {"jmlr-fig-5.csv", "jmlr-fig-6.csv"})
     book = results(tmp_path, jmlr_fig_6=(YEAST, 1))
-    book.record(judge_mean("obs-1", [1, 2], at_most=99, data="yeast"))
-    book.record(judge_exact("obs-2", True, data="flowers17", tier="original"))
+    book.record(Verdict("obs-1", "holds", data="yeast", real="holds"))
+    book.record(Verdict("obs-2", "holds", data="flowers17", tier="original", original="holds"))
     with pytest.raises(FileNotFoundError, match="PROFILE=quick DATA=original"):
         reference(tmp_path, "quick", "original")
     theirs = results(
         tmp_path, "params", "data_tier=original", jmlr_fig_6=(FLOWERS, 1), jmlr_fig_5=(YEAST, 1),
         jmlr_fig_4=(FLOWERS, 1_000_000),
     )  # fmt: skip
-    theirs.record(judge_mean("obs-1", [101, 101.2], at_most=99, data="flowers17", tier="original"))
-    theirs.record(judge_exact("obs-2", False, data="flowers17", tier="original"))
-    theirs.record(judge_exact("obs-3", True, data="yeast"))
+    fails = Verdict("obs-1", "fails", data="flowers17", tier="original", original="fails")
+    theirs.record(fails)
+    theirs.record(fails._replace(claim="obs-2"))
+    theirs.record(Verdict("obs-3", "holds", data="yeast", real="holds"))
     for _ in range(2):  # also where it is there already
         reference(tmp_path, "quick", "original")
         reference(tmp_path, "quick")
@@ -109,10 +109,10 @@ def test_times_of_all_profiles_are_kept(tmp_path):
 def test_a_finished_chapter_replaces_its_own_results_only(tmp_path):
     """So that a long profile can be run, and its results kept, chapter by chapter."""
     book = results(tmp_path, jmlr_fig_6=(YEAST, 1), jmlr_fig_5=(YEAST, 1))
-    book.record(judge_exact("obs-2", True, data="yeast"))
+    book.record(Verdict("obs-2", "holds", data="yeast"))
     other = FigureStore("quick", tmp_path / "figures" / "quick", chapter="oks")
     other.save_table(pd.DataFrame({"a": [1]}), "oks-tab-1", provenance=YEAST)
-    ClaimBook(other).record(judge_exact("oks-1", True, data="yeast"))
+    ClaimBook(other).record(Verdict("oks-1", "holds", data="yeast"))
     there = tmp_path / "figures" / "reference"
     reference(tmp_path, "quick")
     assert not (there / "oks-tab-1.csv").exists()  # the chapter is not finished
@@ -120,7 +120,7 @@ def test_a_finished_chapter_replaces_its_own_results_only(tmp_path):
     reference(tmp_path, "quick")
     full = FigureStore("full", tmp_path / "figures" / "full", chapter="mkl")
     full.save_table(pd.DataFrame({"a": [1, 2]}), "jmlr-fig-6", provenance=YEAST)
-    ClaimBook(full).record(judge_exact("obs-2", False, data="yeast"))
+    ClaimBook(full).record(Verdict("obs-2", "fails", data="yeast"))
     finish(full.directory)
     reference(tmp_path, "full")
     assert len(pd.read_csv(there / "jmlr-fig-6.csv")) == 2 and not (there / "jmlr-fig-5.csv").exists()

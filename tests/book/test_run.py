@@ -34,7 +34,7 @@ here.mkdir(parents=True, exist_ok=True)
 while not (here / "{other}").exists():
     time.sleep(0.05)"""
 DRAW = """import matplotlib.pyplot as plt, pandas as pd
-from companion.run.claims import (ClaimBook, judge_mean,)
+from companion.run.claims import (ClaimBook, Verdict,)
 from companion.run.figures import FigureStore
 store = FigureStore(profile, figures_dir, parameters=dict(seed=seed, p=p))
 book = ClaimBook(store)
@@ -43,7 +43,7 @@ made = {"name": "three classes", "tier": "generated"}
 for name in ("jmlr-fig-1", "jmlr-fig-2"):
     store.save_figure(fig, name, pd.DataFrame({"x": [1]}), provenance=made)
 store.save_table(pd.DataFrame({"a": [1.5]}), "jmlr-fig-6", provenance={"name": "yeast", "tier": "bundled"})
-book.record(judge_mean("obs-1", [1, 2], at_most=99, data="three classes"));"""
+book.record(Verdict("obs-1", "holds", 1.5, data="three classes"));"""
 
 
 def notebook(root, *codes, chapter="mkl", parameters=PARAMETERS):

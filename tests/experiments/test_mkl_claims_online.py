@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 
 from companion.mkl.claims import clearest
-from companion.run.claims import judge, judge_mean
+from companion.run.claims import Part, judge, judge_part
 
 
 def test_some_of_several_counts_how_many_were_tried():
     noise = np.array([-1.0, 1.0, -1.0, 1.0, 0.5, -0.5])
-    clear, close = (judge_mean("om2-2", noise - by, np.zeros(6), at_most=0.0) for by in (3.0, 1.1))
-    worse = judge_mean("om2-2", noise + 3.0, np.zeros(6), at_most=0.0)
-    open_ = judge_mean("om2-2", noise, np.zeros(6), at_most=0.0)
+    shifted = (noise + by for by in (-3.0, -1.1, 3.0, 0.0))
+    parts = (Part("", "", values, np.zeros(6), at_most=0.0) for values in shifted)
+    clear, close, worse, open_ = map(judge_part, parts)
     assert clearest([worse, clear, open_])._replace(p=0) == clear._replace(p=0)
     assert clearest([worse, clear])[-1] == clear[-1] and clearest([clear, worse]).p == 2 * clear.p
     assert clearest([close]).verdict == "holds" and clearest([close] + 4 * [worse]).verdict == "undecided"

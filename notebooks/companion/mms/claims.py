@@ -5,17 +5,12 @@ thesis's own protocol (section 5.5). Corpora composed of emoji count as simulate
 is a new one of samples, bags and candidates in each of them, a corpus a new one of items and drawings.
 """
 
-from companion.run.claims import combine, judge_bound, judge_exact, judge_mean, judges
+from companion.run.claims import Part, judges
 
 RIVALS = ("CLSVM", "MIMLSVM", "M3MIML")
 POINTS = 0.05  # what "close", "little" and "gains 5 points" mean
 SETTLED = 0.01  # MMS's tolerance: a round whose objective is so near the last one's ends the procedure
 AMBIGUOUS = ("lost", "msrcv2", "birdsong")  # with DATA=original: five folds, whose training parts overlap
-
-
-def judged(results, *values, **how):
-    """Verdict on a mean; `how` holds the figure, what is measured and the threshold."""
-    return judge_mean(results.claim, *values, **results.about(**how))
 
 
 def with_all(table):
@@ -30,23 +25,20 @@ def by_set(table):
     return {name: means[name].unstack(0) for name in table["name"].unique()}
 
 
-@judges("mms-1")
+@judges("mms-1", "thesis-fig-5.3")
 def mms_1(results):
-    parts = {}
     for name, mean in by_set(with_all(results.table("thesis-fig-5.3"))).items():
         for other in RIVALS:
-            how = {"figure": "thesis-fig-5.3", "of": name, "measure": f"accuracy of MMS minus {other}"}
-            parts[f"{name}: above {other}"] = judged(results, mean["MMS"], mean[other], at_least=0.0, **how)
-    return combine("mms-1", parts)
+            measure = f"accuracy of MMS minus {other}"
+            yield Part(f"{name}: above {other}", measure, mean["MMS"], mean[other], at_least=0.0, of=name)
 
 
-@judges("mms-2")
+@judges("mms-2", "thesis-fig-5.3")
 def mms_2(results):
-    parts = {}
     for name, mean in by_set(results.table("thesis-fig-5.3")).items():
-        how = {"figure": "thesis-fig-5.3", "of": name, "measure": "accuracy of MMS minus MC-SVM"}
-        parts[name] = judged(results, mean["MMS"], mean["MC-SVM"], at_least=-POINTS, **how)
-    return combine("mms-2", parts, text="Mean over L, P_c and P_a; within 5 points counts as close.")
+        measure = "accuracy of MMS minus MC-SVM"
+        yield Part(name, measure, mean["MMS"], mean["MC-SVM"], at_least=-POINTS, of=name)
+    yield "Mean over L, P_c and P_a; within 5 points counts as close."
 
 
 def falls(table, place):
@@ -55,25 +47,24 @@ def falls(table, place):
     return (means[table[place].min()] - means[table[place].max()]).unstack(0)
 
 
-@judges("mms-3")
+@judges("mms-3", "thesis-fig-5.3")
 def mms_3(results):
     table = with_all(results.table("thesis-fig-5.3"))
     table = table.assign(hardness=table["p_correlated"] + table["p_ambiguous"])
-    places = {"n_candidates": "in L", "hardness": "in P_c, P_a"}
 
-    def fall_of(method, place, **bound):
+    def fall(says, method, place, scope, **bound):
         lost = falls(table, place)[method]
-        how = {"figure": "thesis-fig-5.3", "blocks": lost.index.get_level_values("seed"), **bound}
-        return judged(results, lost, measure=f"fall of {method} {places[place]}", **how)
+        units = lost.index.get_level_values("seed")
+        return Part(says, f"fall of {method} {scope}", lost, units=units, **bound)
 
-    parts = {
-        f"at most 5 points {text}": fall_of("MMS", place, at_most=POINTS) for place, text in places.items()
-    }
+    for place, scope in (("n_candidates", "in L"), ("hardness", "in P_c, P_a")):
+        yield fall(f"at most 5 points {scope}", "MMS", place, scope, at_most=POINTS)
     for other in RIVALS:  # of L the thesis says only that MMS falls little
-        parts[f"{other} more than 5 points in P_c, P_a"] = fall_of(other, "hardness", at_least=POINTS)
-    text = "Means over the data sets, from the least to the largest L and from P_c = P_a = 0 to 0.5."
+        says = f"{other} more than 5 points in P_c, P_a"
+        yield fall(says, other, "hardness", "in P_c, P_a", at_least=POINTS)
     easy = table[(table["hardness"] == 0.0) & (table["method"] == "MIMLSVM")]["accuracy"].mean()
-    return combine("mms-3", parts, text=f"{text} MIMLSVM names {easy:.0%} right at P_c = P_a = 0.")
+    yield "Means over the data sets, from the least to the largest L and from P_c = P_a = 0 to 0.5."
+    yield f"MIMLSVM names {easy:.0%} right at P_c = P_a = 0."
 
 
 def settled(objective):
@@ -100,51 +91,47 @@ def ends(rounds):
     return table.assign(gain=best - table["first"]).reset_index()
 
 
-@judges("mms-4")
+@judges("mms-4", "thesis-alg-8")
 def mms_4(results):
     rounds = results.table("thesis-alg-8")
     exact = results.table("thesis-alg-8.exact")
     runs = ends(rounds)
     done = runs[runs["ended"]]
-    how = {"figure": "thesis-alg-8", "blocks": done["seed"], "measure": "rounds until the objective settles"}
-    parts = {"settles in at most five rounds": judged(results, done["settled"], at_most=5.0, **how)}
+    says = "settles in at most five rounds"
+    measure = "rounds until the objective settles"
+    yield Part(says, measure, done["settled"], at_most=5.0, units=done["seed"])
     for name, rows in done.groupby("name", sort=False):
-        how = {"figure": "thesis-alg-8", "of": name, "measure": "gain in accuracy over the first round"}
-        parts[f"{name}: gains 5 points and more"] = judged(results, rows["gain"], at_least=POINTS, **how)
+        says = f"{name}: gains 5 points and more"
+        yield Part(says, "gain in accuracy over the first round", rows["gain"], at_least=POINTS, of=name)
     settled_after = done.groupby("name", sort=False)["settled"].mean()
     by_name = ", ".join(f"{name} {mean:.1f}" for name, mean in settled_after.items())
-    text = (
+    yield (
         f"{len(runs) - len(done)} of {len(runs)} runs did not end by themselves and are left out. The last "
         f"round run is number {runs['run'].mean():.1f} on average, {runs['run'].max()} at most; settled: "
         f"within a hundredth of the last objective; mean over the data sets ({by_name}). The objective with "
         f"Algorithm 10's answers: {rises(rounds[rounds['solver'] == 'frank-wolfe'])}; with the exact search, "
         f"on fewer bags and candidates: {rises(exact)}."
     )
-    return combine("mms-4", parts, text=text)
 
 
-@judges("mms-5")
+@judges("mms-5", "thesis-alg-10-trained")
 def mms_5(results):
     table = results.table("thesis-alg-10-trained")
     composed = table["sets"] == "names"
-    parts = {}
     for kind, rows in {"made ambiguous": table[~composed], "names": table[composed]}.items():
         wide = rows.pivot(index=["sets", "seed"], columns="inference", values=["same", "accuracy"])
-        how = {
-            "figure": "thesis-alg-10-trained",
+        data = {
             "of": "captioned" if kind == "names" else tuple(rows["sets"]),
-            "blocks": wide.index.get_level_values("seed"),
+            "units": wide.index.get_level_values("seed"),
         }
-        how["measure"] = f"share of bags with the exact answer, trained scores, {kind}"
-        same = wide["same"]["heap"]
-        parts[f"{kind}: the exact answer in 95%"] = judged(results, same, at_least=0.95, **how)
-        how["measure"] = f"accuracy with Algorithm 10 minus exact, {kind}"
-        how |= {"at_least": -0.005, "at_most": 0.005}
-        accuracy = wide["accuracy"]
-        parts[f"{kind}: accuracy within half a point"] = judged(
-            results, accuracy["heap"], accuracy["exact"], **how
-        )
-    return combine("mms-5", parts, text="The thesis says it of names, where Algorithm 10 was to be used.")
+        says = f"{kind}: the exact answer in 95%"
+        measure = f"share of bags with the exact answer, trained scores, {kind}"
+        yield Part(says, measure, wide["same"]["heap"], at_least=0.95, **data)
+        says = f"{kind}: accuracy within half a point"
+        measure = f"accuracy with Algorithm 10 minus exact, {kind}"
+        pair = wide["accuracy"]["heap"], wide["accuracy"]["exact"]
+        yield Part(says, measure, *pair, at_least=-0.005, at_most=0.005, **data)
+    yield "The thesis says it of names, where Algorithm 10 was to be used."
 
 
 @judges("mms-6")
@@ -154,36 +141,34 @@ def mms_6(results):
         "recognition": [("MC-SVM", "MMS")]
         + [("MMS", other) for other in ("MC-SVM half", "1vA-SVM", "CLSVM", "MIMLSVM")],
     }
-    originals = [name for name in AMBIGUOUS if results.has(f"thesis-tab-5.1-{name}")]
-    tables = {"": ("thesis-tab-5.1-runs", "thesis-tab-5.1-runs", "seed", {})}
-    for name in originals:
+    tables = {"": ("thesis-tab-5.1-runs", "thesis-tab-5.1-runs", "seed", "")}
+    for name in AMBIGUOUS:
         figure = f"thesis-tab-5.1-{name}"
-        tables[f"{name}, "] = figure, f"{figure}.runs", "fold", {"unit": "fold"}
-    parts = {}
-    for prefix, (figure, runs, unit, more) in tables.items():
+        if results.has(figure):
+            tables[f"{name}, "] = figure, f"{figure}.runs", "fold", "fold"
+    for prefix, (figure, runs, repetition, unit) in tables.items():
         for column, pairs in order.items():
-            wide = results.table(runs).pivot(index=unit, columns="method", values=column)
+            wide = results.table(runs).pivot(index=repetition, columns="method", values=column)
             for a, b in pairs:
                 if {a, b} <= set(wide.columns):
-                    how = {"figure": figure, "measure": f"{column}: {a} minus {b}", "at_least": 0.0, **more}
-                    parts[f"{prefix}{column}: {a} above {b}"] = judged(results, wide[a], wide[b], **how)
-    return combine("mms-6", parts, text="The order, not the numbers, which belong to other pictures.")
+                    says = f"{prefix}{column}: {a} above {b}"
+                    options = {"at_least": 0.0, "figure": figure, "unit": unit}
+                    yield Part(says, f"{column}: {a} minus {b}", wide[a], wide[b], **options)
+    yield "The order, not the numbers, which belong to other pictures."
 
 
-@judges("mms-7")
+@judges("mms-7", "thesis-tab-5.3-runs")
 def mms_7(results):
-    parts = {}
+    runs = results.table("thesis-tab-5.3-runs")
     for column in ("assignment", "recognition"):
-        runs = results.table("thesis-tab-5.3-runs")
         wide = runs.pivot(index="seed", columns="method", values=column)
-        how = {"figure": "thesis-tab-5.3-runs", "measure": f"{column}: MMS with indicators minus without"}
-        parts[f"indicators improve {column}"] = judged(
-            results, wide["MMS positions"], wide["MMS"], at_least=0.0, **how
-        )
-    return combine("mms-7", parts, text="The thesis: 3.8 and 1.4 points.")
+        measure = f"{column}: MMS with indicators minus without"
+        pair = wide["MMS positions"], wide["MMS"]
+        yield Part(f"indicators improve {column}", measure, *pair, at_least=0.0)
+    yield "The thesis: 3.8 and 1.4 points."
 
 
-@judges("mms-8")
+@judges("mms-8", "thesis-fig-5.6")
 def mms_8(results):
     table = results.table("thesis-fig-5.6")
     table["joint"] = table["modelled"].where(table["modelled"] == "both", "single")
@@ -193,27 +178,25 @@ def mms_8(results):
         values=["assignment", "recognition", "with_caption"],
     )
 
-    def better(method, baseline, measure, of=slice(None)):
+    def better(says, measure, method, baseline, of=slice(None)):
         values = shares[method].loc[(slice(None), of)]
-        how = {"figure": "thesis-fig-5.6", "blocks": values.index.get_level_values("seed")}
-        baseline = shares[baseline].loc[(slice(None), of)]
-        return judged(results, values, baseline, at_least=0.0, measure=measure, **how)
+        units = values.index.get_level_values("seed")
+        return Part(says, measure, values, shares[baseline].loc[(slice(None), of)], at_least=0.0, units=units)
 
-    parts = {}
     for c in ("assignment", "recognition"):
         for m in ("MMS", "DistNaming"):
             pair = (c, m, "both"), (c, m, "single")
-            parts[f"{m}, {c}: joint above single"] = better(*pair, f"{c} of {m}: joint minus single")
+            yield better(f"{m}, {c}: joint above single", f"{c} of {m}: joint minus single", *pair)
         pair = (c, "MMS", "both"), (c, "DistNaming", "both")
-        parts[f"{c}: MMS above DIST, joint"] = better(*pair, f"{c}: MMS minus DIST, joint")
+        yield better(f"{c}: MMS above DIST, joint", f"{c}: MMS minus DIST, joint", *pair)
         pair = (c, "DistNaming", "single"), (c, "GMMNaming", "single")
-        parts[f"{c}: DIST above GMM, names alone"] = better(*pair, f"{c}: DIST minus GMM, names", ["name"])
+        yield better(f"{c}: DIST above GMM, names alone", f"{c}: DIST minus GMM, names", *pair, ["name"])
     pair = ("with_caption", "MMS", "both"), ("recognition", "MMS", "both")
-    parts["captions help MMS on test items"] = better(*pair, "joint MMS: with captions minus without")
-    return combine("mms-8", parts, text="Mean over names and verbs.")
+    yield better("captions help MMS on test items", "joint MMS: with captions minus without", *pair)
+    yield "Mean over names and verbs."
 
 
-@judges("mms-9")
+@judges("mms-9", "thesis-prop-5.2")
 def mms_9(results):
     table = results.table("thesis-prop-5.2")
     fresh = table[table["part"] == "fresh"]
@@ -224,11 +207,10 @@ def mms_9(results):
         f"proposition: there a memoriser reaches {memorised:.3g}."
     )
     measure = "true loss over the bound, lower end of its interval, largest"
-    about = results.about("thesis-prop-5.2", measure=measure)
-    return judge_bound("mms-9", fresh["ratio_low"], 1.0, text=text, **about)
+    yield Part("", measure, fresh["ratio_low"], bound=1.0, text=text)
 
 
-@judges("mms-10")
+@judges("mms-10", "thesis-prop-5.3")
 def mms_10(results):
     below = results.table("thesis-prop-5.3")[["n_bags", "below_exact", "below_heap", "below_slots"]].sum()
     text = (
@@ -236,5 +218,4 @@ def mms_10(results):
         f"losses: {below['below_slots']}."
     )
     number = below["below_exact"]
-    about = results.about("thesis-prop-5.3", measure="bags below, exact search")
-    return judge_exact("mms-10", number == 0, number=number, text=text, **about)
+    yield Part("", "bags below, exact search", true=number == 0, number=number, text=text)

@@ -12,31 +12,26 @@ not testable here    the data that could decide it is absent
 open                 not judged yet in this run
 ===================  ====================================================================================
 
-The helpers ``judge_...`` are mechanical: measurements in, verdict out. Measurements are one for each unit of
-repetition; where several are of one unit, such as the names and verbs of one corpus, ``blocks`` says so and
-their mean counts. Of a claim with several parts, one that fails, or holds beside one that fails, counts
-only if it outlasts Holm's correction over all parts. That one method is better than another fails also where
-the interval lies below the smallest difference that matters, a point: no number of runs would part equal
-methods from zero. Real data decides: what simulated and original data say stands beside it.
-
 ``claims.csv`` fixes, before anything is run, each claim's unit of repetition, what is random in it, and the
 number of units in the profiles quick and full. Each claim is one function in
-``notebooks/companion/<chapter>/claims.py`` that reads nothing but the tables beside the figures, so that
-``judge("om2-1")`` finds the verdict of figures/reference again, ``judge("om2-1", "figures/quick")`` that of
-another run.
+``notebooks/companion/<chapter>/claims.py`` that reads nothing but the tables beside the figures and yields
+the claim's parts; `judge_part` judges each of them. So ``judge("om2-1")`` finds the verdict of
+figures/reference again, ``judge("om2-1", "figures/quick")`` that of another run.
+
+Of a claim with several parts, one that fails, or holds beside one that fails, counts only if it outlasts
+Holm's correction over all parts. Real data decides: what simulated and original data say stands beside it.
 """
 
 import importlib
 import json
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.stats import linregress, norm
 from scipy.stats import t as student
 
 from companion.run.figures import CHECKOUT, markdown_table
@@ -45,29 +40,14 @@ from companion.run.sweep import file_lock
 from cuelearn.core.intervals import CONFIDENCE
 from cuelearn.core.storage import atomic_write
 
-__all__ = [
-    "RELEVANT",
-    "VERDICTS",
-    "ClaimBook",
-    "Results",
-    "Verdict",
-    "claims",
-    "combine",
-    "holm",
-    "judge",
-    "judge_bound",
-    "judge_exact",
-    "judge_mean",
-    "judge_slope",
-    "judges",
-    "not_testable",
-]
+__all__ = ["ClaimBook", "Part", "Results", "Verdict", "claims", "judge", "judge_part", "judges"]
 
 #: Letters of a text that stands beside a verdict; a longer one is folded away.
 SHORT = 160
 VERDICTS = ("holds", "fails", "mixed", "undecided", "not testable here", "open")
 #: What data a verdict can rest on, the first of them that there is decides.
 TIERS = ("real", "original", "simulated")
+TIER_OF = {"generated": "simulated", "bundled": "real", "original": "original"}
 LEVEL = 1 - CONFIDENCE
 RELEVANT = 0.01  # a point of error, accuracy or area: a smaller difference is none
 POWER = 0.8  # with which the units that would decide do so, if the mean stays where it is
@@ -84,10 +64,10 @@ class Verdict(NamedTuple):
 
     Examples
     --------
-    >>> from companion.run.claims import Verdict, judge_mean
-    >>> verdict = judge_mean("omcl-6", [0.04, 0.05, 0.06], at_most=0.2, measure="ties", unit="run")
-    >>> isinstance(verdict, Verdict), verdict.n, round(verdict.low, 3), round(verdict.high, 3)
-    (True, 3, 0.025, 0.075)
+    >>> from companion.run.claims import Verdict, judge
+    >>> verdict = judge("omcl-2")
+    >>> isinstance(verdict, Verdict), verdict.low <= verdict.number <= verdict.high
+    (True, True)
     """
 
     claim: str
@@ -143,27 +123,190 @@ def claims(chapter=None):
     return read_rows("claims.csv", chapter)
 
 
-# --- judging ------------------------------------------------------------------------------------------------
+# --- one part -----------------------------------------------------------------------------------------------
+
+
+class Part(NamedTuple):
+    """A part of a claim, as the claim's function declares it: an estimate and the range that is claimed.
+
+    The estimate is the mean of `values`, one for each unit of repetition, or of their differences to the
+    paired `baseline`; with `ratio` the geometric mean of their quotients. With `x` it is the mean of the
+    slopes of ln values on ln x (of the values themselves without `log_y`), one for each unit that has three
+    different x. `units` names the unit of each value, where a unit has several. The part holds if the whole
+    95% interval lies from `at_least` to `at_most`, fails if all of it lies outside, else it is undecided.
+
+    Where two methods are equal, no number of runs tells their difference from zero: a claim that one is
+    better fails, too, if the interval lies below the smallest difference that matters. It is `relevant`, by
+    default `RELEVANT` where a difference is to be above or below 0, and otherwise 0.
+
+    Two kinds have no interval: with `bound` every value must be at most its bound, up to `slack` times it,
+    and the number is the largest quotient; `true` is an exact finding, with its `number`. A `verdict` is
+    taken as it is. A part with none of these is open.
+
+    `figure` has the data (those whose names begin with `of`; those of the figure `data_from`, if it is
+    another); `data` and `unit` replace what its record and ``claims.csv`` say. `text` is a remark.
+
+    Examples
+    --------
+    >>> from companion.run.claims import Part, judge_part
+    >>> part = Part("at most a fifth", "share of ties", [0.04, 0.05, 0.06], at_most=0.2)
+    >>> judge_part(part).verdict
+    'holds'
+    """
+
+    says: str
+    measure: str = ""
+    values: Any = None
+    baseline: Any = None
+    at_least: float | None = None
+    at_most: float | None = None
+    ratio: bool = False
+    relevant: float | None = None
+    units: Any = None
+    x: Any = None
+    log_y: bool = True
+    bound: Any = None
+    slack: float = 1e-9
+    true: bool | None = None
+    number: float | None = None
+    n: int | None = None
+    verdict: Verdict | None = None
+    text: str = ""
+    figure: str = ""
+    of: Any = None
+    data_from: str = ""
+    data: str = ""
+    unit: str = ""
+
+    @property
+    def is_open(self):
+        """Whether this run does not judge it."""
+        return self.values is None and self.true is None and self.verdict is None
+
+
+def judge_part(part, claim="", **about):
+    """The verdict on one `Part`; `about` has the fields of the verdict on its data.
+
+    Examples
+    --------
+    >>> from companion.run.claims import Part, judge_part
+    >>> errors = Part("lower", "difference of errors", [0.10, 0.11, 0.09], [0.20, 0.22, 0.19], at_most=0.0)
+    >>> verdict = judge_part(errors)
+    >>> verdict.verdict, round(verdict.number, 3)
+    ('holds', -0.103)
+    >>> rows = Part("at least twice", "rows", [40, 90, 60], [10, 20, 16], ratio=True, at_least=2)
+    >>> judge_part(rows).verdict
+    'holds'
+    >>> judge_part(Part("theorem 1", values=[10, 14], bound=[20, 21])).verdict
+    'holds'
+    """
+    about = {"claim": claim, "measure": part.measure, "n": part.n} | about
+    if part.true is not None:
+        number = None if part.number is None else float(part.number)
+        return Verdict(verdict=_holds(part.true), number=number, text=part.text, **about)
+    if part.bound is not None:
+        return _judge_bound(part, about)
+    values, left_out = _of_units(part)
+    text = _joined(part.text, left_out)
+    if not values.size:
+        text = _joined(text, "No run is left to judge by.")
+        return Verdict(verdict="undecided", number=math.nan, p=1.0, text=text, **about)
+    if part.at_least is None and part.at_most is None:
+        raise ValueError("give at_least, at_most, or both")
+    about["n"] = values.size
+    scale = (math.log, math.exp) if part.ratio else (float, float)
+    estimate = _Estimate(values, *scale)
+    if values.size == 1:
+        text = _joined(text, "A single run has no interval.")
+        return Verdict(verdict="undecided", number=estimate.number, p=1.0, text=text, **about)
+    verdict = _judge_estimate(part, estimate, about)
+    return verdict._replace(text=_joined(text, verdict.text))
+
+
+def _holds(true):
+    return "holds" if true else "fails"
 
 
 def _joined(*texts):
     return " ".join(filter(None, texts))
 
 
-class _Estimate(NamedTuple):
-    """A mean and its standard error, on the scale to which `forward` brings bounds; `back` undoes it."""
+def _judge_bound(part, about):
+    measured, bound = _samples(measured=part.values, bound=np.broadcast_to(part.bound, np.shape(part.values)))
+    violations = int((measured > bound + part.slack * np.abs(bound)).sum())
+    infinite = np.where(measured > 0, np.inf, 0.0)
+    ratio = float(np.max(np.divide(measured, bound, out=infinite, where=bound > 0)))
+    about["measure"] = part.measure or "measured over bound, largest"
+    text = _joined(part.text, f"{violations} of {len(measured)} comparisons above the bound.")
+    return Verdict(verdict=_holds(not violations), number=ratio, text=text, **about)
 
-    mean: float
-    error: float
-    n: int
-    forward: Callable = float
-    back: Callable = float
 
-    def ends(self):
+def _samples(**named):
+    """Arrays of finite numbers, of one length."""
+    arrays = [np.asarray(values, dtype=float).ravel() for values in named.values()]
+    for name, values in zip(named, arrays, strict=True):
+        if values.size == 0 or not np.isfinite(values).all():
+            raise ValueError(f"{name} must hold at least one number and only finite ones, got {values}")
+    if len({len(values) for values in arrays}) > 1:
+        lengths = " and ".join(str(len(values)) for values in arrays)
+        raise ValueError(f"paired samples must have one length, got {lengths}")
+    return arrays
+
+
+def _of_units(part):
+    """One number for each unit of repetition, and a text on units that are left out."""
+    if not len(part.values):
+        return np.array([]), ""
+    if part.x is not None:
+        return _slopes(part)
+    if part.baseline is None:
+        (values,) = _samples(values=part.values)
+    else:
+        values, baseline = _samples(values=part.values, baseline=part.baseline)
+        if part.ratio and min(values.min(), baseline.min()) <= 0:
+            raise ValueError("values and baseline of a ratio must be positive")
+        values = np.log(values) - np.log(baseline) if part.ratio else values - baseline
+    if part.units is None:
+        return values, ""
+    units = np.asarray(part.units).ravel()
+    if units.size != values.size:
+        raise ValueError(f"units must name the unit of each of {values.size} values, got {units.size}")
+    return np.array([values[units == unit].mean() for unit in np.unique(units)]), ""
+
+
+def _slopes(part):
+    x, y = _samples(x=part.x, values=part.values)
+    if x.min() <= 0 or (part.log_y and y.min() <= 0):
+        raise ValueError("values on a logarithmic axis must be positive")
+    x = np.log(x)
+    y = np.log(y) if part.log_y else y
+    names = np.unique(part.units)
+    runs = [np.asarray(part.units) == name for name in names]
+    runs = [run for run in runs if len(np.unique(x[run])) >= 3]
+    dropped = f"{len(names) - len(runs)} of {len(names)} runs have fewer than three points."
+    slopes = np.array([linregress(x[run], y[run]).slope for run in runs])
+    return slopes, dropped if 0 < len(runs) < len(names) else ""
+
+
+class _Estimate:
+    """A mean with Student's interval, on the scale to which `forward` brings bounds; `back` undoes it."""
+
+    def __init__(self, values, forward, back):
+        self.n = values.size
+        self.mean = float(values.mean())
+        self.error = float(values.std(ddof=1) / math.sqrt(self.n)) if self.n > 1 else math.nan
+        self.forward = forward
+        self.back = back
+
+    @property
+    def number(self):
+        return float(self.back(self.mean))
+
+    def interval(self):
         half = student.ppf((1 + CONFIDENCE) / 2, self.n - 1) * self.error
-        return [float(self.back(end)) for end in (self.mean, self.mean - half, self.mean + half)]
+        return float(self.back(self.mean - half)), float(self.back(self.mean + half))
 
-    def beyond(self, bound):
+    def above(self, bound):
         """Probability of a mean so far above the bound, were it the true one."""
         distance = self.mean - self.forward(bound)
         if self.error == 0:
@@ -188,241 +331,58 @@ class _Side(NamedTuple):
     units: float
 
 
-def _estimate(values, blocks=None, forward=float, back=float):
-    """Of the mean of some values, or of blocks of them."""
-    if blocks is not None:
-        blocks = np.asarray(blocks).ravel()
-        if blocks.size != values.size:
-            raise ValueError(f"blocks must name the unit of each of {values.size} values, got {blocks.size}")
-        values = np.array([values[blocks == block].mean() for block in np.unique(blocks)])
-    error = values.std(ddof=1) / math.sqrt(values.size) if values.size > 1 else math.nan
-    return _Estimate(float(values.mean()), float(error), values.size, forward, back)
+def _judge_estimate(part, estimate, about):
+    """Verdict from an interval: all within the claimed range, all outside, or neither.
 
-
-def _decide(claim, estimate, at_least=None, at_most=None, *, relevant=0.0, text="", **details):
-    """Verdict from a mean and its interval: all within the claimed range, all outside, or neither.
-
-    Outside is also what passes the end of the range by less than `relevant`.
+    Outside is also what passes the end of the range by less than what is relevant.
     """
-    if at_least is None and at_most is None:
-        raise ValueError("give at_least, at_most, or both")
-    details["n"] = estimate.n
-    if not math.isfinite(estimate.error):
-        text = _joined(text, "A single run has no interval.")
-        return Verdict(claim, "undecided", float(estimate.back(estimate.mean)), text=text, p=1.0, **details)
-    number, low, high = estimate.ends()
+    bounds = [bound for bound in (part.at_least, part.at_most) if bound is not None]
+    differences = part.baseline is not None and not part.ratio
+    better = differences and bounds == [0.0]
+    relevant = part.relevant
+    if relevant is None:
+        relevant = RELEVANT if better else 0.0
+    low, high = estimate.interval()
     sides = []
-    if at_least is not None:
-        far = at_least + relevant
-        p_within = estimate.beyond(at_least)
-        p_outside = 1 - estimate.beyond(far)
-        units = estimate.units_that_decide(at_least, far)
-        sides.append(_Side(at_least, low >= at_least, high <= far, p_within, p_outside, units))
-    if at_most is not None:
-        far = at_most - relevant
-        p_within = 1 - estimate.beyond(at_most)
-        p_outside = estimate.beyond(far)
-        units = estimate.units_that_decide(at_most, far)
-        sides.append(_Side(at_most, high <= at_most, low >= far, p_within, p_outside, units))
-    details["needed"] = max(side.units for side in sides)
+    if part.at_least is not None:
+        near, far = part.at_least, part.at_least + relevant
+        p = estimate.above(near), 1 - estimate.above(far)
+        sides.append(_Side(near, low >= near, high <= far, *p, estimate.units_that_decide(near, far)))
+    if part.at_most is not None:
+        near, far = part.at_most, part.at_most - relevant
+        p = 1 - estimate.above(near), estimate.above(far)
+        sides.append(_Side(near, high <= near, low >= far, *p, estimate.units_that_decide(near, far)))
     crossed = [side for side in sides if not side.within and not side.outside]
     p_within = max(side.p_within for side in sides)
     p_outside = min(side.p_outside for side in sides)
+    text = ""
     if any(side.outside and not side.within for side in sides):
-        verdict = "fails"
-        p = p_outside
+        verdict, p = "fails", p_outside
+        right_side = high < 0.0 if part.at_least is None else low > 0.0
+        if differences and len(bounds) == 1 and right_side:
+            text = f"There is a difference, smaller than the {abs(bounds[0]):g} that counts."
     elif crossed:
-        verdict = "undecided"
-        p = min(p_within, p_outside)
+        verdict, p = "undecided", min(p_within, p_outside)
         more = crossed[0].units - estimate.n
-        unit = details.get("unit") or "run"
+        unit = about.get("unit") or "run"
         needed = f"{more:.0f} more {unit}s" if more < 10_000 else f"more than 10,000 {unit}s"
-        end = crossed[0].bound + 0.0
-        text = _joined(text, f"The interval contains {end:.4g}; about {needed} would decide.")
+        text = f"The interval contains {crossed[0].bound + 0.0:.4g}; about {needed} would decide."
     else:
-        verdict = "holds"
-        p = p_within
-    return Verdict(claim, verdict, number, low, high, text=text, p=min(1.0, 2 * p), **details)
+        verdict, p = "holds", p_within
+    if better and low == high == 0.0:
+        verdict, text = "fails", "No difference at all."
+    needed = max(side.units for side in sides)
+    p = min(1.0, 2 * p)
+    return Verdict(
+        verdict=verdict, number=estimate.number, low=low, high=high, text=text, p=p, needed=needed, **about
+    )
 
 
-def _samples(**named):
-    """Arrays of finite numbers, of one length."""
-    arrays = [np.asarray(values, dtype=float).ravel() for values in named.values()]
-    for name, values in zip(named, arrays, strict=True):
-        if values.size == 0 or not np.isfinite(values).all():
-            raise ValueError(f"{name} must hold at least one number and only finite ones, got {values}")
-    if len({len(values) for values in arrays}) > 1:
-        lengths = " and ".join(str(len(values)) for values in arrays)
-        raise ValueError(f"paired samples must have one length, got {lengths}")
-    return arrays
-
-
-def judge_mean(
-    claim,
-    values,
-    baseline=None,
-    at_least=None,
-    at_most=None,
-    *,
-    ratio=False,
-    relevant=None,
-    blocks=None,
-    text="",
-    **details,
-):
-    """Claim: the mean of `values`, or of their paired differences to `baseline`, lies in a stated range.
-
-    It holds if the whole 95% interval lies in the range, fails if all of it lies outside, else it is
-    undecided. Where two methods are equal, no number of runs parts their difference from zero: a claim that
-    one is better fails, too, if the interval lies below the smallest difference that matters.
-
-    Parameters
-    ----------
-    claim : str
-        An id in ``claims.csv``.
-    values : array-like of shape (n_repetitions,)
-    baseline : array-like of shape (n_repetitions,), optional
-        Paired repetitions: the same splits. The verdict's number is the mean of ``values - baseline``.
-    at_least, at_most : float, optional
-        Ends of the range; at least one is given. "Not worse by more than a point" is ``at_most=0.01`` of an
-        error and ``at_least=-0.01`` of an accuracy.
-    ratio : bool
-        Geometric mean of ``values / baseline``, both positive, in place of differences.
-    relevant : float, optional
-        Smallest difference that matters: outside is also what passes an end by less. By default `RELEVANT`, a
-        point of error or accuracy, where a difference is to be above or below 0, and otherwise 0.
-    blocks : array-like of shape (n_repetitions,), optional
-        Each value's unit of repetition, where it has several.
-    **details
-        The verdict's ``measure``, ``data``, ``unit``, ``tier``, ``figure``; so in all functions here.
-
-    Examples
-    --------
-    >>> from companion.run.claims import judge_mean
-    >>> judge_mean("omcl-6", [0.04, 0.05, 0.06], at_most=0.2).verdict
-    'holds'
-    >>> verdict = judge_mean("omcl-2", [0.10, 0.11, 0.09], baseline=[0.20, 0.22, 0.19], at_most=0.0)
-    >>> verdict.verdict, round(verdict.number, 3)
-    ('holds', -0.103)
-    >>> judge_mean("obs-2", [40, 90, 60], baseline=[10, 20, 16], ratio=True, at_least=2).verdict
-    'holds'
-    """
-    bounds = [bound for bound in (at_least, at_most) if bound is not None]
-    better = baseline is not None and not ratio and bounds == [0.0]
-    if relevant is None:
-        relevant = RELEVANT if better else 0.0
-    (values,) = _samples(values=values)
-    if baseline is not None:
-        values, baseline = _samples(values=values, baseline=baseline)
-        if ratio and min(values.min(), baseline.min()) <= 0:
-            raise ValueError("values and baseline of a ratio must be positive")
-        values = np.log(values) - np.log(baseline) if ratio else values - baseline
-    scale = (math.log, math.exp) if ratio else ()
-    estimate = _estimate(values, blocks, *scale)
-    verdict = _decide(claim, estimate, at_least, at_most, relevant=relevant, text=text, **details)
-    if baseline is None or ratio or len(bounds) > 1 or verdict.low is None:
-        return verdict
-    if better and verdict.low == verdict.high == 0.0:
-        return verdict._replace(verdict="fails", text=_joined(text, "No difference at all."))
-    right_side = verdict.high < 0.0 if at_least is None else verdict.low > 0.0
-    if verdict.verdict == "fails" and right_side:
-        note = f"There is a difference, smaller than the {abs(bounds[0]):g} that counts."
-        return verdict._replace(text=_joined(text, note))
-    return verdict
-
-
-def judge_slope(claim, x, y, at_least=None, at_most=None, *, runs, log_y=True, **details):
-    """Claim: the least-squares slope of y on ln x, or of ln y on ln x (an exponent), lies in a stated range.
-
-    A slope is fitted to each of the `runs`, which names the run of each point, that has at least three
-    different x; the interval is that of the slopes' mean.
-
-    Examples
-    --------
-    >>> from companion.run.claims import judge_slope
-    >>> x, seconds = [1000, 2000, 4000] * 2, [1.0, 2.1, 3.9, 1.1, 2.2, 4.5]
-    >>> verdict = judge_slope("obs-7", x, seconds, at_least=0.5, at_most=1.5, runs=[0, 0, 0, 1, 1, 1])
-    >>> verdict.verdict, round(verdict.number, 2)
-    ('holds', 1.0)
-    """
-    from scipy.stats import linregress
-
-    x, y = _samples(x=x, y=y)
-    if x.min() <= 0 or (log_y and y.min() <= 0):
-        raise ValueError("values on a logarithmic axis must be positive")
-    x = np.log(x)
-    y = np.log(y) if log_y else y
-    names = np.unique(runs)
-    parts = [np.asarray(runs) == name for name in names]
-    parts = [part for part in parts if len(np.unique(x[part])) >= 3]
-    if not parts:
-        raise ValueError("a slope with an interval needs at least three different x")
-    if len(parts) < len(names):
-        dropped = f"{len(names) - len(parts)} of {len(names)} runs have fewer than three points."
-        details["text"] = _joined(details.get("text", ""), dropped)
-    slopes = np.array([linregress(x[part], y[part]).slope for part in parts])
-    return _decide(claim, _estimate(slopes), at_least, at_most, **details)
-
-
-def judge_bound(
-    claim, measured, bound, *, measure="measured over bound, largest", text="", slack=1e-9, **details
-):
-    """Claim: a theorem's bound; every measured value is at most its bound, up to `slack` times it.
-
-    Where the bound is on an expectation, the caller hands over means. The number is the largest ratio of
-    measured to bound, without an interval, since a bound holds on every sequence or fails.
-
-    Examples
-    --------
-    >>> from companion.run.claims import judge_bound
-    >>> verdict = judge_bound("om2-7", measured=[10, 14], bound=[20, 21])
-    >>> verdict.verdict, round(verdict.number, 3)
-    ('holds', 0.667)
-    """
-    measured, bound = np.broadcast_arrays(measured, bound)
-    measured, bound = _samples(measured=measured, bound=bound)
-    violations = int((measured > bound + slack * np.abs(bound)).sum())
-    infinite = np.where(measured > 0, np.inf, 0.0)
-    ratio = float(np.max(np.divide(measured, bound, out=infinite, where=bound > 0)))
-    text = _joined(text, f"{violations} of {len(measured)} comparisons above the bound.")
-    return Verdict(claim, "fails" if violations else "holds", ratio, measure=measure, text=text, **details)
-
-
-def judge_exact(claim, true, *, number=None, **details):
-    """Claim that is decided by an exact finding (a count, an identity), not by an average: `true` or not.
-
-    Examples
-    --------
-    >>> from companion.run.claims import judge_exact
-    >>> judge_exact("omcl-7", 3 <= 5, number=3).verdict
-    'holds'
-    """
-    return Verdict(claim, "holds" if true else "fails", None if number is None else float(number), **details)
-
-
-def not_testable(claim, why, *, data="", figure=""):
-    """The claim cannot be judged on the data available; `why` says what is missing.
-
-    Examples
-    --------
-    >>> from companion.run.claims import not_testable
-    >>> not_testable("obs-8", "all of MNIST is needed").verdict
-    'not testable here'
-    """
-    if not why:
-        raise ValueError("why is empty: say what is missing")
-    return Verdict(claim, "not testable here", data=data, text=why, figure=figure, p=1.0)
+# --- all parts ----------------------------------------------------------------------------------------------
 
 
 def holm(p):
-    """Which of several null hypotheses Holm's procedure rejects at `LEVEL`, from their probabilities.
-
-    Examples
-    --------
-    >>> from companion.run.claims import holm
-    >>> holm([0.001, 0.04, 0.03])
-    array([ True, False, False])
-    """
+    """Which of several null hypotheses Holm's procedure rejects at `LEVEL`, from their probabilities."""
     p = np.asarray(p, dtype=float)
     order = np.argsort(p, kind="stable")
     below = p[order] <= LEVEL / np.arange(p.size, 0, -1)
@@ -431,43 +391,24 @@ def holm(p):
     return rejected
 
 
-def combine(claim, parts, *, open_parts=(), text="", figure=""):
-    """One verdict for a claim of several parts, which its text lists.
+def combine(claim, parts, open_parts=(), text=""):
+    """One verdict for a claim of several parts (dict of what each says -> Verdict), which its text lists.
 
     Of each tier: holds if all parts hold and nothing is open; else what outlasts Holm's correction counts:
     mixed if something holds and something fails, fails if something fails, else undecided. The first tier of
     `TIERS` that has parts decides. The number is that of the part that decides: the clearest one that fails,
     else the least clear.
-
-    Parameters
-    ----------
-    claim : str
-    parts : dict of str -> Verdict
-        What each part says, and its verdict.
-    open_parts : sequence of str
-        Parts that this run does not judge, in words.
-    text, figure : str
-
-    Examples
-    --------
-    >>> from companion.run.claims import combine, judge_mean
-    >>> small = judge_mean("omcl-6", [0.1, 0.2, 0.15], at_most=1.0)
-    >>> large = judge_mean("omcl-6", [9.0, 9.1, 8.9], at_most=1.0)
-    >>> combine("omcl-6", {"the first": small, "the second": large}).verdict
-    'mixed'
     """
-    if not parts:
-        raise ValueError("parts is empty: use not_testable for a claim of which nothing can be judged")
     lines = []
     verdicts = {}
     deciding = None
     for tier in TIERS:
-        named = {what: part for what, part in parts.items() if part.tier == tier}
+        named = {says: part for says, part in parts.items() if part.tier == tier}
         if named:
             verdicts[tier], decides, corrected = _of_one_tier(list(named.values()), open_parts)
             deciding = deciding or decides
-            for (what, part), verdict in zip(named.items(), corrected, strict=True):
-                lines.append(f"{what}: {verdict}{_details(part)}.")
+            for (says, part), verdict in zip(named.items(), corrected, strict=True):
+                lines.append(f"{says}: {verdict}{_details(part)}.")
     if open_parts:
         lines.append(f"Open: {'; '.join(open_parts)}.")
     tier = next(iter(verdicts))
@@ -476,7 +417,6 @@ def combine(claim, parts, *, open_parts=(), text="", figure=""):
         verdict=verdicts[tier],
         data="; ".join(dict.fromkeys(part.data for part in parts.values() if part.data)),
         text=_joined(text, *lines),
-        figure=figure or deciding.figure,
         tier=tier,
         parts=tuple(parts.items()),
         **verdicts,
@@ -497,8 +437,6 @@ def _of_one_tier(parts, open_parts):
     if failing:
         verdict = "mixed" if "holds" in corrected else "fails"
         return verdict, min(failing, key=lambda part: part.p), corrected
-    if set(plain) == {"not testable here"}:
-        return "not testable here", parts[0], plain
     return "undecided", least_clear, corrected
 
 
@@ -516,19 +454,21 @@ def _details(part):
 _JUDGES = {}
 
 
-def judges(claim):
-    """Decorator: this function of a `Results` gives the verdict on a claim.
+def judges(claim, figure=""):
+    """Decorator: this function of a `Results` yields the parts of a claim, and sentences on all of them.
+
+    `figure` is that of the parts which name none. A claim whose only part says nothing is that part.
 
     Examples
     --------
-    >>> from companion.run.claims import judge_mean, judges
-    >>> @judges("my-1")
+    >>> from companion.run.claims import Part, judges
+    >>> @judges("my-1", "my-figure")
     ... def error_is_small(results):
-    ...     return judge_mean(results.claim, results.table("my-figure")["error"], at_most=0.1)
+    ...     yield Part("small", "error", results.table("my-figure")["error"], at_most=0.1)
     """
 
     def register(function):
-        _JUDGES[claim] = function
+        _JUDGES[claim] = function, figure
         return function
 
     return register
@@ -549,6 +489,7 @@ class Results:
     def __init__(self, directory, claim):
         self.directory = Path(directory)
         self.claim = claim
+        self.figure = ""
         self.files = set()  # those that were read
 
     def _read(self, file):
@@ -583,54 +524,29 @@ class Results:
         with self._read(f"{figure}.json") as file:
             return json.load(file)
 
-    def about(self, figure, of=None, **more):
-        """For `judge_mean` and its like: figure, unit, data and tier, and `more`.
+    def about(self, figure, of=None):
+        """Figure, unit, data and tier of a verdict: data and tier of the data sets that begin with `of`.
 
-        Data and tier are those of the figure, or of those of its data sets whose names begin with `of`. Where
-        some of the data is simulated (or composed), all of the part is.
+        Where some of the data is simulated (or composed), all of the part is.
         """
         record = self.record(figure)
         used = [item for item in record["data"] if of is None or item["name"].startswith(of)]
         if not used:
             names = ", ".join(item["name"] for item in record["data"])
             raise ValueError(f"no data set of {figure} begins with {of!r}; there are: {names}")
-        names = {"generated": "simulated", "bundled": "real", "original": "original"}
-        tiers = {names[item["tier"]] for item in used}
+        tiers = {TIER_OF[item["tier"]] for item in used}
         tier = next(tier for tier in ("simulated", "original", "real") if tier in tiers)
         data = record["our_data"] if of is None else ", ".join(dict.fromkeys(item["name"] for item in used))
-        unit = claims().loc[self.claim, "unit"]
-        return {"figure": figure, "unit": unit, "data": data, "tier": tier} | more
+        return {"figure": figure, "unit": claims().loc[self.claim, "unit"], "data": data, "tier": tier}
 
-    def mean(self, figure, *values, of=None, **options):
-        """`judge_mean` of the claim on the data of a figure; undecided where there is no run to judge by.
-
-        `of` and `options` as in `about`.
-        """
-        options = self.about(figure, of, **options)
-        if not len(values[0]):
-            return self._without_runs(options)
-        return judge_mean(self.claim, *values, **options)
-
-    def slope(self, figure, x, y, of=None, *, runs, **options):
-        """`judge_slope` over runs, likewise; undecided where no run has a slope."""
-        options = self.about(figure, of, **options)
-        runs = np.asarray(runs)
-        if not any(np.unique(np.asarray(x)[runs == run]).size > 2 for run in np.unique(runs)):
-            return self._without_runs(options)
-        return judge_slope(self.claim, x, y, runs=runs, **options)
-
-    def _without_runs(self, options):
-        options = {name: value for name, value in options.items() if name in Verdict._fields}
-        text = _joined(options.pop("text", ""), "No run is left to judge by.")
-        return Verdict(self.claim, "undecided", math.nan, p=1.0, text=text, **options)
-
-    def bound(self, figure, measured, bound, of=None, **options):
-        """`judge_bound` of the claim on the data of a figure."""
-        return judge_bound(self.claim, measured, bound, **self.about(figure, of, **options))
-
-    def exact(self, figure, true, of=None, **options):
-        """`judge_exact` of the claim on the data of a figure."""
-        return judge_exact(self.claim, true, **self.about(figure, of, **options))
+    def judge(self, part):
+        """The verdict on one part of the claim, on the data of its figure."""
+        if part.verdict is not None:
+            return part.verdict
+        figure = part.figure or self.figure
+        about = self.about(part.data_from or figure, part.of)
+        own = {"figure": figure, "data": part.data, "unit": part.unit}
+        return judge_part(part, self.claim, **about | {name: value for name, value in own.items() if value})
 
 
 def judge(claim, directory=CHECKOUT / "figures" / "reference"):
@@ -659,18 +575,20 @@ def files_of(claim, directory):
 
 
 def _judged(results):
-    claim, rows = results.claim, claims()
+    claim = results.claim
+    rows = claims()
     if claim not in rows.index:
         raise ValueError(f"there is no claim {claim!r}{near(claim, rows.index)}")
     importlib.import_module(f"companion.{rows.loc[claim, 'chapter']}.claims")
-    return _in_its_column(_JUDGES[claim](results))
-
-
-def _in_its_column(verdict):
-    """A verdict of one part stands in the column of its tier."""
-    if verdict.real or verdict.original or verdict.simulated:
-        return verdict
-    return verdict._replace(**{verdict.tier: verdict.verdict})
+    function, results.figure = _JUDGES[claim]
+    declared = list(function(results))
+    text = _joined(*(item for item in declared if isinstance(item, str)))
+    parts = [item for item in declared if isinstance(item, Part)]
+    judged = {part.says: results.judge(part) for part in parts if not part.is_open}
+    if list(judged) == [""]:
+        verdict = judged[""]
+        return verdict._replace(**{verdict.tier: verdict.verdict})
+    return combine(claim, judged, [part.says for part in parts if part.is_open], text)
 
 
 # --- the book -----------------------------------------------------------------------------------------------
@@ -704,11 +622,11 @@ class ClaimBook:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from companion.run.claims import ClaimBook, judge_exact
+    >>> from companion.run.claims import ClaimBook, Verdict
     >>> from companion.run.figures import FigureStore
     >>> with TemporaryDirectory() as directory:
     ...     book = ClaimBook(FigureStore("smoke", directory, chapter="omcl"))
-    ...     book.record(judge_exact("omcl-7", True, data="toy")).verdict
+    ...     book.record(Verdict("omcl-7", "holds", data="toy")).verdict
     ...     book.frame()["verdict"].value_counts().index.tolist()
     'holds'
     ['open', 'holds']
@@ -732,26 +650,13 @@ class ClaimBook:
         verdicts.note = note
         return verdicts
 
-    def record(self, verdict, **changes):
-        """Enter a verdict (with fields replaced by `changes`) and write the files.
-
-        Raises
-        ------
-        ValueError
-            If the claim is unknown or of another chapter, the verdict is none of `VERDICTS` or does not name
-            its data, or a text is missing that says what is open.
-        """
-        verdict = _in_its_column(verdict._replace(**{"profile": self.store.profile, **changes}))
+    def record(self, verdict):
+        """Enter a verdict and write the files; ValueError if the claim is unknown or of another chapter."""
         known = claims(self.store.chapter).index
         if verdict.claim not in known:
             message = f"claim {verdict.claim!r} is not among the claims of the chapter {self.store.chapter}"
             raise ValueError(f"{message}{near(verdict.claim, known)}")
-        if verdict.verdict not in VERDICTS:
-            raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {verdict.verdict!r}")
-        if verdict.verdict in ("holds", "fails", "mixed", "undecided") and not verdict.data:
-            raise ValueError(f"the verdict on {verdict.claim} does not name the data it was found on")
-        if verdict.verdict in ("mixed", "undecided", "not testable here") and not verdict.text:
-            raise ValueError(f"the verdict {verdict.verdict!r} on {verdict.claim} needs a text")
+        verdict = verdict._replace(profile=self.store.profile)
         self.verdicts[verdict.claim] = verdict
         self._write()
         return verdict
