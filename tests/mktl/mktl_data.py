@@ -22,36 +22,36 @@ def draw(n, n_classes, seed, strengths=(1.5, 0.7, 0.0)):
 
 
 class Task:
-    """Training and new samples, and priors of two kinds that were fitted on other data and other columns."""
+    """Training and new samples, and priors of two kinds that were fitted on other data and other columns.
 
-    def __init__(self, n_classes):
+    `n_rare`: the number of samples that stay of class 0.
+    """
+
+    def __init__(self, n_classes, n_rare=60):
         self.n_classes = n_classes
-        self.X, self.y = draw(60, n_classes, 0)
-        self.targets = targets_of(self.y, n_classes)
+        X, y = draw(60, n_classes, 0)
+        rows = np.flatnonzero((y != 0) | (np.cumsum(y == 0) <= n_rare))
+        self.X, self.y = X[rows], y[rows]
+        positive = [1] if n_classes == 2 else range(n_classes)
+        self.targets = [(self.y == c).astype(int) for c in positive]
         self.new, self.y_new = draw(40, n_classes, 1)
         old, y_old = draw(100, 4, 2)
-        self.svm = SVC(C=10.0).fit(old[:, 2:], y_old > 1)
-        self.boosted = AdaBoostClassifier(
-            DecisionTreeClassifier(max_depth=2), n_estimators=10, random_state=0
-        ).fit(old, y_old)
-        self.priors = [("svm", self.svm, slice(2, 6)), ("boosted", self.boosted)]
-        self.S, self.S_new = self.scores(self.X), self.scores(self.new)
+        svm = SVC(C=10.0).fit(old[:, 2:], y_old > 1)
+        tree = DecisionTreeClassifier(max_depth=2)
+        boosted = AdaBoostClassifier(tree, n_estimators=10, random_state=0).fit(old, y_old)
+        self.priors = [("svm", svm, slice(2, 6)), ("boosted", boosted)]
+
+        def scores(X):
+            return np.column_stack([svm.decision_function(X[:, 2:]), boosted.decision_function(X)])
+
+        self.S, self.S_new = scores(self.X), scores(self.new)
         self.bank = KernelBank(CUES, self.X)
         self.stack = self.bank.stack.astype(np.float64)
-        self.cross = np.concatenate(
-            [block for _, block in self.bank.cross(self.new).blocks()], axis=1
-        ).astype(np.float64)
-
-    def scores(self, X):
-        return np.column_stack([self.svm.decision_function(X[:, 2:]), self.boosted.decision_function(X)])
+        blocks = [block for _, block in self.bank.cross(self.new).blocks()]
+        self.cross = np.concatenate(blocks, axis=1).astype(np.float64)
 
     def fit(self, cls, **options):
         return cls(CUES, self.priors, **options).fit(self.X, self.y)
-
-
-def targets_of(y, n_classes):
-    """Of every binary problem: for two classes one, else each class against the rest."""
-    return [(y == c).astype(int) for c in ([1] if n_classes == 2 else range(n_classes))]
 
 
 def svc(targets, kernel, of_new, sample_weight=None, **options):
@@ -64,6 +64,5 @@ def svc(targets, kernel, of_new, sample_weight=None, **options):
 
 
 def scale_of(S, scaling):
-    return {"rms": np.sqrt(np.mean(S**2, axis=0)), "max": np.abs(S).max(axis=0), None: np.ones(S.shape[1])}[
-        scaling
-    ]
+    scales = {"rms": np.sqrt(np.mean(S**2, axis=0)), "max": np.abs(S).max(axis=0)}
+    return scales.get(scaling, np.ones(S.shape[1]))

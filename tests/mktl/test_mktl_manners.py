@@ -8,12 +8,11 @@ import pytest
 import sklearn
 from mktl_data import NAMES as COLUMNS
 from mktl_data import draw
-from mktl_twins import make_task
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone
-from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
+from sklearn.ensemble import AdaBoostClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -23,11 +22,11 @@ from sklearn.svm import SVC, LinearSVC, OneClassSVM
 
 from cuelearn.kernels import RBF
 from cuelearn.mkl import UFOMKL
-from cuelearn.mktl import MKTL, MultiKT, load
+from cuelearn.mktl import MKTL, MultiKT, NoTransfer, load
 
 CUES = [("shape", RBF(), [0, 1])]
 NAMED = [("shape", RBF(), ["height", "width"])]
-QUIET = {"random_state": 0}
+RAW = [("raw", "passthrough", [2, 3])]
 
 
 def make_data(n, seed=0, n_classes=3):
@@ -65,7 +64,7 @@ def new():
 
 
 def model_of(priors, kernels=CUES, **options):
-    return MKTL(kernels, priors, **(QUIET | options))
+    return MKTL(kernels, priors, random_state=0, **options)
 
 
 # ------------------------------------------------------------------ priors that are right
@@ -77,7 +76,6 @@ def test_columns_of_priors(priors, data, new):
     model = model_of(priors, C=10.0).fit(X, y)
     plants, everything = [f"plants: {c}" for c in range(3)], [f"all: {c}" for c in range(5)]
     assert model.prior_names_ == [*[f"birds: {c}" for c in "abcde"], "plane", *plants, *everything]
-    assert model.transfer_weights_.shape == (3, 14) and model.score_scale_.shape == (14,)
 
     def columns(X):
         birds, plane, plants, everything = (prior for _, prior, *_ in priors)
@@ -90,70 +88,55 @@ def test_columns_of_priors(priors, data, new):
             ]
         )
 
-    assert_allclose(model.score_scale_, np.sqrt((columns(X) ** 2).mean(axis=0)))
     plain = model_of(None, C=10.0).fit(X, y, scores=columns(X))
     assert_array_equal(plain.transfer_weights_, model.transfer_weights_)
-    found = plain.decision_function(new[0], scores=columns(new[0]))
-    assert_array_equal(found, model.decision_function(new[0]))
+    scores = plain.decision_function(new[0], scores=columns(new[0]))
+    assert_array_equal(scores, model.decision_function(new[0]))
 
 
 def test_priors_of_every_make(old, data):
-    """A pipeline, a search, a forest, neighbours, a model of this package."""
+    """A pipeline, neighbours, models of this package, and one class against all that is new."""
     X, y = old
     makes = [
-        ("pipeline", make_pipeline(StandardScaler(), LogisticRegression()).fit(X[:, :4], y), slice(0, 4)),
-        ("search", GridSearchCV(SVC(), {"C": [0.1, 1.0]}, cv=3).fit(X, y)),
-        ("forest", RandomForestClassifier(10, random_state=0).fit(X, y)),
+        ("pipeline", make_pipeline(StandardScaler(), LinearSVC()).fit(X[:, :4], y), slice(0, 4)),
         ("neighbours", KNeighborsClassifier().fit(X[:, 2:], y > 1), [2, 3, 4, 5]),
-        ("kernels", UFOMKL([("a", RBF(), [0, 1])], n_epochs=3, **QUIET).fit(X[:, 2:4], y), [2, 3]),
+        ("kernels", UFOMKL([("a", RBF(), [0, 1])], n_epochs=3, random_state=0).fit(X[:, 2:4], y), [2, 3]),
         ("novelty", OneClassSVM().fit(X[:, :2]), [0, 1]),
         ("raw", "passthrough", [4, 5]),
-        ("transfer", MKTL([("a", RBF(), [0, 1])], None, **QUIET).fit(X[:, 2:4], y), [2, 3]),
+        ("transfer", model_of(None).fit(X[:, 2:4], y), [2, 3]),
     ]
-    widths = [5, 5, 5, 1, 5, 1, 2, 5]
-    model = model_of(makes).fit(*data)
-    assert len(set(model.prior_names_)) == len(model.prior_names_) == sum(widths)
-    assert model.transfer_weights_.shape[1] == sum(widths)
-    starts = [0, *np.cumsum(widths)]
-    for (name, *_), start, stop in zip(makes, starts, starts[1:], strict=False):
-        assert all(found.startswith(name) for found in model.prior_names_[start:stop])
-    assert np.isfinite(model.decision_function(data[0])).all()
-    assert {"neighbours", "novelty"} <= set(model.prior_names_)  # one column each: the prior's own name
+    names = model_of(makes).fit(*data).prior_names_
+    assert [name.partition(":")[0] for name in names] == np.repeat(
+        [name for name, *_ in makes], [5, 1, 5, 1, 2, 5]
+    ).tolist()
     # of two classes the second, whose sign a decision function has
-    chance = makes[3][1].predict_proba(data[0][:, 2:])[:, 1]
+    chance = makes[1][1].predict_proba(data[0][:, 2:])[:, 1]
     plain = model_of(None).fit(*data, scores=chance)
-    assert_array_equal(model_of(makes[3:4]).fit(*data).transfer_weights_, plain.transfer_weights_)
+    assert_array_equal(model_of(makes[1:2]).fit(*data).transfer_weights_, plain.transfer_weights_)
 
 
-def test_scores_beside_priors(priors, data, new):
-    """Those of the priors first, those given as numbers behind them, in one vector too."""
+def test_scores_beside_priors(priors, data):
+    """Those of the priors first, those given as numbers behind them; lists, vectors and frames too."""
     X, y = data
-    rng = np.random.default_rng(0)
-    extra = rng.normal(size=(90, 2))
+    extra = np.random.default_rng(0).normal(size=(90, 2))
     model = model_of(priors).fit(X, y, scores=extra)
-    assert len(model.prior_names_) == len(set(model.prior_names_)) == 16
+    assert len(set(model.prior_names_)) == 16
     assert_allclose(model.score_scale_[14:], np.sqrt((extra**2).mean(axis=0)))
-    f = model.decision_function(new[0], scores=np.zeros((60, 2)))
-    assert f.shape == (60, 3)
-    one = model_of(None).fit(X, y, scores=extra[:, 0])
-    two = model_of(None).fit(X, y, scores=extra[:, [0]])
-    assert_array_equal(one.transfer_weights_, two.transfer_weights_)
+    vector = model_of(None).fit(X, y, scores=extra[:, 0])
     listed = model_of(None).fit(X.tolist(), y.tolist(), scores=extra[:, [0]].tolist())
-    assert_array_equal(one.transfer_weights_, listed.transfer_weights_)
+    assert_array_equal(vector.transfer_weights_, listed.transfer_weights_)
     named = model_of(None).fit(X, y, scores=pd.DataFrame(extra, columns=["cat", "dog"]))
-    assert [name.split()[-1] for name in named.prior_names_] == ["cat", "dog"]
+    assert named.prior_names_ == ["cat", "dog"]
 
 
 # ------------------------------------------------------------------ priors that are wrong
 
 
 class Fixed(BaseEstimator):
-    """Answers what it was told to."""
+    """Answers what it was told to, and something else later."""
 
-    def __init__(self, answer=None, classes=None, error=None):
-        self.answer = answer
-        self.classes = classes
-        self.error = error
+    def __init__(self, answer, classes=None, later=None):
+        self.answers = iter([answer, later])
         if classes is not None:
             self.classes_ = np.arange(classes)
 
@@ -161,9 +144,7 @@ class Fixed(BaseEstimator):
         return self
 
     def decision_function(self, X):
-        if self.error is not None:
-            raise self.error
-        return self.answer(X) if callable(self.answer) else self.answer
+        return next(self.answers)(X)
 
 
 def nan_at_row_7(X):
@@ -172,14 +153,8 @@ def nan_at_row_7(X):
     return out
 
 
-class Lists(BaseEstimator):
-    """A multi-output forest's answer."""
-
-    def fit(self, X, y):
-        return self
-
-    def predict_proba(self, X):
-        return [np.full((len(X), 2), 0.5)] * 3
+def raises(X):
+    raise RuntimeError("cannot")
 
 
 def bad_priors():
@@ -188,33 +163,23 @@ def bad_priors():
     fitted = LinearSVC().fit(X, y)
     return {
         "unfitted": SVC(),
-        "unfitted pipeline": make_pipeline(StandardScaler(), SVC()),
         "unfitted of ours": UFOMKL(CUES),
         "one against one": SVC(decision_function_shape="ovo").fit(X, y),
         "NaN": Fixed(nan_at_row_7, 3),
-        "infinite": Fixed(lambda X: np.full(len(X), np.inf)),
         "text": Fixed(lambda X: np.full(len(X), "a")),
         "too few rows": Fixed(lambda X: np.ones((len(X) - 1, 3)), 3),
-        "too many rows": Fixed(lambda X: np.ones(len(X) + 1)),
         "three dimensions": Fixed(lambda X: np.ones((len(X), 3, 1)), 3),
-        "a number": Fixed(1.0),
-        "None": Fixed(None),
+        "None": Fixed(lambda X: None),
         "two columns for three classes": Fixed(lambda X: np.ones((len(X), 2)), 3),
-        "a list of matrices": Lists().fit(X, y),
+        "raises": Fixed(raises),
         "other number of features": LinearSVC().fit(X[:, :4], y),
-        "other feature names": LinearSVC().fit(frame.rename(columns={"red": "blue"}), y),
         "same names in another order": LinearSVC().fit(frame[COLUMNS[::-1]], y),
-        "raises": Fixed(error=RuntimeError("cannot")),
         "regressor": LinearRegression().fit(X, y),
-        "transformer": StandardScaler().fit(X),
         "class, not instance": SVC,
-        "number": 3,
         "word": "pass",
         "nothing": None,
         "too many columns asked for": (fitted, [0, 1, 2, 3, 4, 6]),
-        "columns of another number": (fitted, [0, 1, 2]),
         "unknown column name": (fitted, [*COLUMNS[:5], "blue"]),
-        "no columns": (fitted, []),
         "columns of the wrong type": (fitted, 1.5),
         "passthrough without columns there": ("passthrough", [11]),
     }
@@ -232,74 +197,32 @@ def test_a_bad_prior_is_one_error_that_names_it(kind, data):
     model = model_of([("fine", "passthrough", [2])], n_epochs=2, tol=None).fit(X, y)
     before = {name: value for name, value in vars(model).items() if name.endswith("_")}
     model.set_params(priors=[("fine", "passthrough", [2]), ("zebra finch", *entry)])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with pytest.raises((ValueError, TypeError), match="zebra finch") as caught:
-            model.fit(X, y)
+    expected = TypeError if kind == "columns of the wrong type" else ValueError
+    with pytest.raises(expected, match="zebra finch") as caught:
+        model.fit(X, y)
     message = str(caught.value)
     assert "\n" not in message and "fine" not in message and len(message) < 300
-    if kind not in ("class, not instance", "number", "nothing", "columns of the wrong type"):
-        assert isinstance(caught.value, ValueError)
     assert all(vars(model)[name] is value for name, value in before.items())
 
 
 @pytest.mark.parametrize(
     "priors, message",
     [
-        ([("twin", "passthrough", [2]), ("other", "passthrough", [3]), ("twin", "passthrough", [4])], "twin"),
-        ([("alone",)], "priors"),
-        ([("a", "passthrough", [2], 3)], "priors"),
-        ([(3, "passthrough", [2])], "priors"),
-        (["passthrough"], "priors"),
-        ("passthrough", "priors"),
-        (3, "priors"),
-        ({"a": "passthrough"}, "priors"),
-        ((entry for entry in [("a", "passthrough", [2])]), "priors"),  # would be used up by the first fit
+        ([*RAW, *RAW], "'raw' twice"),
+        ([("alone",)], "priors must be a list of .* got the entry"),
+        ([(3, "passthrough", [2])], "priors must be a list of .* got the entry"),
+        ("passthrough", "'priors' parameter|priors must be a list of"),
+        ((entry for entry in RAW), "'priors' parameter|priors must be a list of"),  # used up by the first fit
     ],
 )
 def test_bad_lists_of_priors(priors, message, data):
-    with pytest.raises((ValueError, TypeError), match=message) as caught:
+    with pytest.raises((ValueError, TypeError), match=message):
         model_of(priors).fit(*data)
-    assert "\n" not in str(caught.value)
 
 
-def test_a_passthrough_column_that_is_not_finite_names_the_prior_that_owns_it():
-    """NaN and infinity in X are refused, with or without names of the columns."""
-    X, y = make_data(60)
-    for value in (np.nan, np.inf):
-        broken = X.copy()
-        broken[5, 2] = value
-        for given in (broken, pd.DataFrame(broken, columns=COLUMNS)):
-            with pytest.raises(ValueError, match="zebra finch|NaN|infinity"):
-                model_of([("zebra finch", "passthrough", [2])]).fit(given, y)
-
-
-class Changing(BaseEstimator):
-    """A prior that breaks between training and prediction."""
-
-    def __init__(self, answers):
-        self.answers = answers
-        self.calls = 0
-
-    def fit(self, X, y):
-        return self
-
-    def decision_function(self, X):
-        self.calls += 1
-        return self.answers[min(self.calls, len(self.answers)) - 1](X)
-
-
-@pytest.mark.parametrize(
-    "later",
-    [
-        lambda X: np.ones((len(X), 2)),
-        nan_at_row_7,
-        lambda X: np.ones(len(X)),
-        lambda X: np.ones((len(X) + 2, 3)),
-    ],
-)
+@pytest.mark.parametrize("later", [lambda X: np.ones((len(X), 2)), nan_at_row_7])
 def test_a_prior_that_changes_is_named_at_prediction(later, data, new):
-    prior = Changing([lambda X: X[:, :3], later])
+    prior = Fixed(lambda X: X[:, :3], later=later)
     model = model_of([("fine", "passthrough", [2]), ("zebra finch", prior)]).fit(*data)
     with pytest.raises(ValueError, match="zebra finch"):
         model.predict(new[0])
@@ -307,52 +230,45 @@ def test_a_prior_that_changes_is_named_at_prediction(later, data, new):
 
 def test_bad_scores(priors, data, new):
     X, y = data
-    rng = np.random.default_rng(0)
-    S = rng.normal(size=(90, 4))
-    ragged, text = [[1.0], [2.0, 3.0]], np.full((90, 2), "a")
+    S = np.random.default_rng(0).normal(size=(90, 4))
     infinite = S.copy()
     infinite[3, 2] = -np.inf
-    double, unknown = np.concatenate([S, S]), np.full((90, 4), np.nan)
-    for bad in (S[:89], double, unknown, infinite, S[:, :, None], text, 3.0, "scores", ragged):
-        with pytest.raises((ValueError, TypeError), match="scores") as caught:
+    for bad, message in (
+        (S[:89], "scores must have one row per sample of X, 90"),
+        (S[:, :, None], "scores must have one row per sample of X, 90"),
+        (infinite, "scores .*infinit"),
+        (np.full((90, 2), "a"), "scores must (be|hold) real numbers"),
+        ([[1.0], [2.0, 3.0]], "scores .* rows of different lengths"),
+    ):
+        with pytest.raises(ValueError, match=message):
             model_of(None).fit(X, y, scores=bad)
-        assert "\n" not in str(caught.value)
     model = model_of(priors).fit(X, y, scores=S)
-    T = rng.normal(size=(60, 4))
-    for bad in (None, T[:59], T[:, :3], np.concatenate([T, T], axis=1), T[:, 0], np.full((60, 4), np.nan)):
-        for ask in (model.predict, model.decision_function):
-            with pytest.raises(ValueError, match="scores") as caught:
-                ask(new[0], scores=bad)
-            assert "\n" not in str(caught.value)
-        with pytest.raises(ValueError, match="scores"):
-            model.score(*new, scores=bad)
-    with pytest.raises(ValueError, match="scores"):
-        model_of(priors).fit(X, y).predict(new[0], scores=T)
-
-
-def test_priors_need_features():
-    K, S, y = make_task(0)
-    with pytest.raises(ValueError, match="priors"):
-        MKTL("precomputed", [("a", "passthrough", [0])]).fit(K, y)
-    assert MKTL("precomputed", [], **QUIET).fit(K, y, scores=S).transfer_weights_.shape == (3, 4)
+    for bad in (None, S[:59], S[:60, :3]):
+        with pytest.raises(ValueError, match="scores must have"):
+            model.predict(new[0], scores=bad)
+    with pytest.raises(ValueError, match="X must be samples, not a CrossBank, where priors"):
+        model.predict(model.bank_.cross(X), scores=S)
+    with pytest.raises(ValueError, match="priors need X: with kernels='precomputed'"):
+        MKTL("precomputed", RAW).fit(np.eye(90), y)
 
 
 @pytest.mark.parametrize(
-    "name, values",
+    "make, name, values",
     [
-        ("p", [1.0, 2.5, 0, "car", None, True, np.nan, [], [3.0], [1.2, "a"], [1.2, 1.2, 0.5]]),
-        ("class_weight", ["negative", "positive", 3, {7: 2.0}, [1.0, 1.0, 1.0]]),
-        ("class_weight", [{0: 1.0, 1: value, 2: 1.0} for value in (-1.0, np.nan, np.inf, "a", None)]),
-        ("scaling", ["unit", 3, True, ["rms"]]),
-        ("n_epochs", [-1, 0.5, None, "1"]),
-        ("tol", [-1e-3, np.nan, "small", True]),
+        (MKTL, "p", [1.0, 2.5, "car", None, True, np.nan, [], [3.0], [1.2, "a"]]),
+        (MKTL, "class_weight", ["negative", 3, {7: 2.0}, [1.0, 1.0, 1.0], {0: -1.0}, {1: np.nan}, {1: "a"}]),
+        (NoTransfer, "class_weight", ["positive", {0: -1.0}, {1: "much"}]),
+        (MKTL, "scaling", ["unit", 3, True, ["rms"]]),
+        (MKTL, "n_epochs", [-1, 0.5, None]),
+        (MKTL, "tol", [-1e-3, np.nan, "small", True]),
+        (MultiKT, "max_radius", [0.0, -1.0, np.inf, None]),
+        (MultiKT, "tol", [0.0, -1e-3, np.nan, None]),
     ],
 )
-def test_a_bad_parameter_is_one_error_that_names_it(name, values, data):
+def test_a_bad_parameter_is_one_error_that_names_it(make, name, values, data):
     for value in values:
-        model = model_of([("raw", "passthrough", [2, 3])]).set_params(**{name: value})
         with pytest.raises((ValueError, TypeError), match=rf"\b{name}\b") as caught:
-            model.fit(*data)
+            make(CUES, RAW).set_params(**{name: value}).fit(*data)
         assert "\n" not in str(caught.value)
 
 
@@ -361,39 +277,23 @@ def test_cross_validation_of_p_with_few_samples():
     X, y = make_data(30)
     y[y == 2] = 0
     y[:3] = 2
-    model = model_of([("raw", "passthrough", [2, 3])], p=(1.1, 1.5)).fit(X, y)
-    assert model.p_ in (1.1, 1.5)
+    assert model_of(RAW, p=(1.1, 1.5)).fit(X, y).p_ in (1.1, 1.5)
     y[1:3] = 0
-    with pytest.raises(ValueError, match=r"\by\b|\bp\b|\bcv\b|sample") as caught:
-        model_of([("raw", "passthrough", [2, 3])], p="cv").fit(X, y)
-    assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match=r"\by\b|\bp\b|\bcv\b|sample"):
+        model_of(RAW, p="cv").fit(X, y)
 
 
 # ------------------------------------------------------------------ scikit-learn
 
 
-def test_a_clone_keeps_its_priors_fitted(priors, data):
-    """They are given knowledge, not part of what is learnt."""
-    X, y = data
-    model = model_of(priors).fit(X, y)
-    copy = clone(model)
-    assert not hasattr(copy, "transfer_weights_") and copy.get_params().keys() == model.get_params().keys()
-    again = copy.fit(X, y)
-    assert_array_equal(again.transfer_weights_, model.transfer_weights_)
-    for _, prior, *_ in priors:
-        assert prior.classes_.size  # still fitted, ours or not
-
-
 def test_grid_search_with_priors(priors, data, new):
+    """A clone keeps its priors fitted; a search clones the values of its grid."""
     X, y = data
-    # a search clones the values of its grid
     frozen = [(name, FrozenEstimator(prior), *columns) for name, prior, *columns in priors]
     grid = {"C": [0.01, 10.0], "priors": [None, frozen]}
     search = GridSearchCV(model_of(priors), grid, cv=2).fit(X, y)
-    assert search.best_params_["priors"] is not None
-    assert search.score(*new) > 0.6
-    assert not np.isnan(search.cv_results_["mean_test_score"]).any()
-    direct = model_of(priors, C=search.best_params_["C"]).fit(X, y)
+    assert search.best_params_["priors"] is not None and search.score(*new) > 0.6
+    direct = clone(model_of(priors, C=search.best_params_["C"])).fit(X, y)
     assert_array_equal(search.best_estimator_.predict(new[0]), direct.predict(new[0]))
 
 
@@ -404,16 +304,16 @@ def test_grid_search_with_scores_through_metadata_routing(data):
     with sklearn.config_context(enable_metadata_routing=True):
         model = model_of(None).set_fit_request(scores=True).set_score_request(scores=True)
         search = GridSearchCV(model, {"C": [0.1, 10.0]}, cv=3).fit(X, y, scores=S)
-        assert search.best_score_ > 0.95
         piped = make_pipeline(StandardScaler(), clone(model)).fit(X, y, scores=S)
         assert piped.score(X, y, scores=S) > 0.95
-    without = GridSearchCV(model_of(None), {"C": [0.1, 10.0]}, cv=3).fit(X, y)
-    assert without.best_score_ < 0.9
     by_hand = []
     for train, test in StratifiedKFold(3).split(X, y):
         fitted = model_of(None, C=search.best_params_["C"]).fit(X[train], y[train], scores=S[train])
         by_hand.append(fitted.score(X[test], y[test], scores=S[test]))
     assert search.best_score_ == pytest.approx(np.mean(by_hand))
+    # without routing scikit-learn hands over nothing to predict with, and the message says what to do
+    with pytest.raises(ValueError, match=r"enable_metadata_routing=True.*set_score_request\(scores=True\)"):
+        cross_val_score(MultiKT(), S, y, cv=2, params={"scores": S}, error_score="raise")
 
 
 # ------------------------------------------------------------------ data frames
@@ -431,21 +331,13 @@ def test_data_frames_with_named_columns(old, data, new):
         plain = model_of([("a", on_arrays, [2, 3])]).fit(X, y)
         wanted = plain.decision_function(new[0])
         for prior in (on_arrays, on_frames):
-            for columns in ([2, 3], ["red", "green"], slice(2, 4), slice("red", "green")):
+            for columns in ([2, 3], ["red", "green"], slice("red", "green")):
                 named = model_of([("a", prior, columns)], NAMED).fit(frame, y)
                 assert_array_equal(named.decision_function(new_frame), wanted)
                 assert named.prior_names_ == plain.prior_names_
         assert list(named.feature_names_in_) == COLUMNS and named.n_features_in_ == 6
-    with pytest.warns(
-        UserWarning, match="does not have valid feature names"
-    ):  # scikit-learn's own word: nobody can compare names here
-        mixed = model_of([("a", on_frames, [2, 3])]).fit(X, y)
-        assert_array_equal(mixed.decision_function(new[0]), wanted)
     with pytest.raises(ValueError, match="feature names should match"):
         named.predict(new_frame[COLUMNS[::-1]])
-    # rows of a frame may come in any order, with any index
-    order = np.random.default_rng(0).permutation(60)
-    assert_allclose(named.decision_function(new_frame.iloc[order]), wanted[order], rtol=1e-6, atol=1e-6)
     for wrong in (["red", "fine"], ["green", "red"]):
         with pytest.raises(ValueError, match="zebra finch"):
             model_of([("zebra finch", on_frames, wrong)], NAMED).fit(frame, y)
@@ -454,50 +346,18 @@ def test_data_frames_with_named_columns(old, data, new):
     assert raw.prior_names_ == ["raw: fine", "raw: red"]
 
 
-# ------------------------------------------------------------------ precomputed kernels
-
-
-def test_a_cross_bank_has_no_features_for_priors(data):
-    X, y = data
-    model = model_of([("raw", "passthrough", [2, 3])]).fit(X, y)
-    with pytest.raises(ValueError, match="prior") as caught:
-        model.predict(model.bank_.cross(X))
-    assert "\n" not in str(caught.value)
-
-
 # ------------------------------------------------------------------ saving
 
 
 def test_saved_without_its_priors(priors, data, new, tmp_path):
     """No pickle, so no priors in the file: they are given back, or their scores are."""
-    X, y = data
-    model = model_of(priors).fit(X, y)
+    model = model_of(priors).fit(*data)
     model.save(tmp_path / "model.npz")
-    wanted = model.decision_function(new[0])
     loaded = load(tmp_path / "model.npz")
     with pytest.raises(ValueError, match="attach|priors"):
         loaded.predict(new[0])
     assert loaded.attach(priors) is loaded
-    assert_array_equal(loaded.decision_function(new[0]), wanted)
-    with pytest.raises(ValueError, match="prior") as caught:
-        load(tmp_path / "model.npz").attach(priors[:2]).predict(new[0])
-    assert "\n" not in str(caught.value)
-    with pytest.raises(ValueError, match="prior"):
-        load(tmp_path / "model.npz").attach(priors[::-1]).predict(new[0])
-    # of plain scores nothing is missing, and a frame's names are kept
-    frame, new_frame = (pd.DataFrame(values, columns=COLUMNS) for values in (X, new[0]))
-    model = model_of(None, NAMED, class_weight="balanced", p=(1.1, 1.5)).fit(frame, y, scores=X[:, 2:])
-    model.save(tmp_path / "named.npz")
-    loaded = load(tmp_path / "named.npz")
-    wanted = model.decision_function(new_frame, scores=new[0][:, 2:])
-    assert_array_equal(loaded.decision_function(new_frame, scores=new[0][:, 2:]), wanted)
-    again = loaded.fit(frame, y, scores=X[:, 2:])
-    assert_allclose(again.transfer_weights_, model.transfer_weights_, rtol=1e-6, atol=1e-8)
-
-
-@pytest.mark.parametrize("cls", [MKTL, MultiKT])
-def test_a_search_without_routing_says_so(cls):
-    y = np.arange(30) % 3
-    scores = np.eye(3)[y]
-    with pytest.raises(ValueError, match=r"enable_metadata_routing=True.*set_score_request\(scores=True\)"):
-        cross_val_score(cls(), scores, y, cv=2, params={"scores": scores}, error_score="raise")
+    assert_array_equal(loaded.decision_function(new[0]), model.decision_function(new[0]))
+    for others in (priors[:2], priors[::-1]):
+        with pytest.raises(ValueError, match="priors must be those of the fit in their order"):
+            load(tmp_path / "model.npz").attach(others)

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mktl_data import CUES, Task, scale_of
+from mktl_data import Task, scale_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from cuelearn.mkl.svm import balance_weights as balance
 from cuelearn.mktl.ball import hinge_in_ball
-from cuelearn.mktl.multikt import MultiKT, least_squares_svm, solve_multikt
+from cuelearn.mktl.multikt import MultiKT, solve_multikt
 
 # ------------------------------------------------------------------ plain twins and data
 
@@ -76,64 +75,18 @@ def conic(offsets, slopes, weights, radius):
     return problem.value
 
 
-# ------------------------------------------------------------------ the least-squares SVM
-
-
-@pytest.mark.parametrize("C", [0.1, 1.0, 1000.0])
-@pytest.mark.parametrize("spread", [1.0, 1e4])
-def test_the_machine_solves_its_system(C, spread):
-    """And the diagonal is that of the inverse, for weights of very different sizes too."""
-    rng = np.random.default_rng(0)
-    kernel, labels, scores = make(40, 3, 2)
-    ridge = 1.0 / (C * spread ** rng.random(40))
-    targets = np.concatenate([np.where(labels == 1, 1.0, -1.0)[:, None], scores], axis=1)
-    machine = least_squares_svm(kernel, targets, ridge)
-    for k in range(4):
-        a, b = plain_ls_svm(kernel, targets[:, k], 1.0 / (C * ridge), C)
-        assert_allclose(machine.dual_coef[:, k], a, rtol=1e-8, atol=1e-9 * np.abs(a).max())
-        assert_allclose(machine.intercept[k], b, atol=1e-9)
-    system = np.block([[kernel + np.diag(ridge), np.ones((40, 1))], [np.ones((1, 40)), np.zeros((1, 1))]])
-    assert_allclose(machine.diagonal, np.diag(np.linalg.inv(system))[:40], rtol=1e-8)
-    assert_allclose(machine.dual_coef.sum(axis=0), 0.0, atol=1e-10 * np.abs(machine.dual_coef).max())
-
-
-def test_two_samples_and_a_kernel_of_zeros():
-    machine = least_squares_svm(np.zeros((2, 2)), np.array([[1.0], [-1.0]]), np.full(2, 0.5))
-    assert_allclose(machine.dual_coef[:, 0], [2.0, -2.0])
-    assert_allclose(machine.intercept, 0.0, atol=1e-15)
-    left_out = np.array([1.0, -1.0]) - machine.dual_coef[:, 0] / machine.diagonal
-    assert_allclose(left_out, [-1.0, 1.0])  # the other's label
-
-
-def test_kernels_that_are_positive_where_it_matters():
-    """-|x - z|^2 is no kernel, but positive semidefinite on coefficients that sum to 0."""
-    X = np.random.default_rng(0).normal(size=(20, 3))
-    signs = np.where(X[:, :1] > 0.0, 1.0, -1.0)
-    squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
-    linear, distances = (
-        least_squares_svm(kernel, signs, np.full(20, 0.1)) for kernel in (X @ X.T, -0.5 * squares)
-    )
-    assert_allclose(distances.dual_coef, linear.dual_coef, atol=1e-10)
-
-
 # ------------------------------------------------------------------ leave-one-out
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", None])
 @pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
-@pytest.mark.parametrize("n_scores", [0, 6])
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("n_classes, n_scores", [(2, 0), (2, 6), (5, 6)])
 def test_leave_one_out_equals_refits(n_classes, n_scores, C, class_weight):
     kernel, labels, scores = make(35, n_scores, n_classes, seed=n_classes, unequal=True)
     found = solve_multikt(kernel, labels, n_classes, scores, C=C, weights=class_weight)
     signs = problems(labels, n_classes)
-    assert found.leave_one_out.shape == found.dual_coef.shape == (35, len(signs))
-    assert found.beta.shape == (len(signs), n_scores)
-    assert found.objective.shape == found.gap.shape == (len(signs),)
     for k, s in enumerate(signs):
         weights = plain_weights(s > 0.0, class_weight)
-        if class_weight is not None:
-            assert_allclose(balance(s > 0.0), weights)
         wanted = plain_leave_one_out(kernel, s, scores, weights, C, found.beta[k])
         assert_allclose(found.leave_one_out[:, k], wanted, atol=1e-8)
         a, b = plain_ls_svm(kernel, s - scores @ found.beta[k], weights, C)
@@ -146,21 +99,14 @@ def test_leave_one_out_equals_refits(n_classes, n_scores, C, class_weight):
 def test_weights_of_the_classes():
     """A dict weighs each sample by its own class in every problem; classes that it lacks count 1."""
     kernel, labels, scores = make(30, 4, 3, seed=5)
-    model = MultiKT("precomputed", C=2.0, class_weight={0: 5.0, 2: 0.3}, scaling=None).fit(
-        kernel[None], labels, scores=scores
-    )
+    model = MultiKT("precomputed", C=2.0, class_weight={0: 5.0, 2: 0.3}, scaling=None)
+    model.fit(kernel[None], labels, scores=scores)
     weights = np.array([5.0, 1.0, 0.3])[labels]
     for k, s in enumerate(problems(labels, 3)):
         wanted = plain_leave_one_out(kernel, s, scores, weights, 2.0, model.beta_[k])
         assert_allclose(model.leave_one_out_[:, k], wanted, atol=1e-8)
-        assert model.loo_objective_[k] == pytest.approx(
-            np.average(np.maximum(0.0, 1.0 - s * wanted), weights=weights), abs=1e-9
-        )
-    same = MultiKT("precomputed", C=2.0, class_weight={0: 1.0, 1: 1.0, 2: 1.0}).fit(
-        kernel[None], labels, scores=scores
-    )
-    none = MultiKT("precomputed", C=2.0, class_weight=None).fit(kernel[None], labels, scores=scores)
-    assert_array_equal(same.leave_one_out_, none.leave_one_out_)
+        loss = np.average(np.maximum(0.0, 1.0 - s * wanted), weights=weights)
+        assert model.loo_objective_[k] == pytest.approx(loss, abs=1e-9)
 
 
 # ------------------------------------------------------------------ the weights of the priors
@@ -200,33 +146,33 @@ def test_projected_subgradient_steps_tend_to_it():
     assert found.objective <= best + 1e-6
 
 
-SHAPES = st.tuples(st.integers(2, 40), st.integers(1, 30))
-SCALES = st.sampled_from(
-    ["plain", "large", "small", "columns", "rows", "offsets", "equal", "whole", "weights"]
+SCALES = {
+    "plain": lambda rng, slopes: slopes,
+    "large": lambda rng, slopes: 1e5 * slopes,
+    "small": lambda rng, slopes: 1e-5 * slopes,
+    "tiny": lambda rng, slopes: 1e-300 * slopes,
+    "columns": lambda rng, slopes: slopes * 10.0 ** rng.uniform(-5.0, 5.0, size=slopes.shape[1]),
+    "rows": lambda rng, slopes: slopes * 10.0 ** rng.uniform(-5.0, 5.0, size=(len(slopes), 1)),
+    "equal": lambda rng, slopes: np.tile(slopes[:, :1], slopes.shape[1]),
+    "whole": lambda rng, slopes: np.round(slopes),
+}
+
+
+@given(
+    st.tuples(st.integers(2, 40), st.integers(1, 30)),
+    st.sampled_from(sorted(SCALES)),
+    st.sampled_from([1e-3, 1.0, 100.0]),
+    st.sampled_from([1.0, 1e4]),
+    st.sampled_from([5.0, 500.0]),
+    st.integers(0, 2**31 - 1),
 )
-
-
-@given(SHAPES, SCALES, st.sampled_from([1e-3, 1.0, 100.0]), st.integers(0, 2**31 - 1))
-def test_the_gap_is_honest(shape, scale, radius, seed):
+def test_the_gap_is_honest(shape, scale, radius, largest_offset, largest_weight, seed):
     """The dual point is feasible, its value is the one stated, and no point of the ball is below it."""
     rng = np.random.default_rng(seed)
     n, K = shape
-    slopes = rng.normal(size=shape)
-    offsets = rng.normal(size=n) + rng.choice([-0.5, 0.0, 1.0])
-    weights = rng.choice([0.5, 5.0], size=n)
-    slopes *= {"large": 1e5, "small": 1e-5}.get(scale, 1.0)
-    if scale == "columns":
-        slopes *= 10.0 ** rng.uniform(-5.0, 5.0, size=K)
-    if scale == "rows":
-        slopes *= 10.0 ** rng.uniform(-5.0, 5.0, size=(n, 1))
-    if scale == "offsets":
-        offsets *= 1e4
-    if scale == "equal":
-        slopes[:] = slopes[:, :1]
-    if scale == "whole":
-        slopes, offsets = np.round(slopes), np.round(offsets)
-    if scale == "weights":
-        weights = rng.choice([0.5, 500.0], size=n)
+    slopes = SCALES[scale](rng, rng.normal(size=shape))
+    offsets = largest_offset * (rng.normal(size=n) + rng.choice([-0.5, 0.0, 1.0]))
+    weights = rng.choice([0.5, largest_weight], size=n)
     found = hinge_in_ball(offsets, slopes, weights, radius)
     share = weights / weights.mean()
     assert np.linalg.norm(found.beta) <= radius * (1.0 + 1e-12)
@@ -257,15 +203,6 @@ def test_the_ball_against_a_conic_solver(seed):
         assert found.dual <= optimum + 1e-7
 
 
-def test_few_steps():
-    """Of the size of a real task: predictor and corrector need fewer than 20."""
-    rng = np.random.default_rng(0)
-    for radius in (0.01, 0.1, 1.0, 10.0, 100.0):
-        slopes, offsets = rng.normal(size=(300, 24)), rng.normal(size=300) + 0.5
-        found = hinge_in_ball(offsets, slopes, np.ones(300), radius)
-        assert found.gap <= 1e-6 and found.n_iter < 20
-
-
 def test_the_shortest_of_the_best():
     """Any beta with 2 b1 >= 1 has no loss: the shortest is (1/2, 0); two equal columns share."""
     weights = np.ones(4)
@@ -276,45 +213,13 @@ def test_the_shortest_of_the_best():
     assert not found.beta.any() and found.objective == found.gap == 0.0
     found = hinge_in_ball(np.ones(4), np.zeros((4, 2)), weights)  # nothing can be done
     assert not found.beta.any() and found.objective == 1.0 and found.gap == 0.0
-    assert hinge_in_ball(np.ones(4), np.zeros((4, 0)), weights).beta.shape == (0,)
+    for bad in (1e101, np.inf, np.nan):
+        with pytest.raises(OverflowError, match="slopes must be numbers of at most 1e100"):
+            hinge_in_ball(np.ones(4), np.full((4, 3), bad), weights)
     # one direction that lowers the loss and is never done: up to the ball
     found = hinge_in_ball(np.full(4, 10.0), np.array([[3.0, 4.0]] * 4), weights, radius=0.5)
     assert_allclose(found.beta, [0.3, 0.4], atol=1e-6)
     assert found.objective == pytest.approx(7.5, abs=1e-6)
-
-
-@pytest.mark.parametrize("size", [1e-300, 1e-30, 1e6, 1e30])
-def test_slopes_of_any_size(size):
-    """Far too small ones change nothing; large ones only need a small beta."""
-    rng = np.random.default_rng(0)
-    slopes, offsets = rng.normal(size=(20, 3)), rng.normal(size=20) + 0.5
-    found = hinge_in_ball(offsets, size * slopes, np.ones(20))
-    free = hinge_in_ball(offsets, slopes, np.ones(20), radius=100.0)
-    if size < 1.0:
-        assert not found.beta.any() and found.gap <= 1e-12
-    elif size == 1e6:
-        assert found.gap <= 1e-6
-        assert found.objective == pytest.approx(free.objective, abs=2e-6)
-        assert np.linalg.norm(size * found.beta) <= 100.0
-    else:
-        assert np.linalg.norm(found.beta) <= 1.0 and found.gap >= found.objective - free.objective
-    for bad in (1e101, np.inf, np.nan):
-        with pytest.raises(OverflowError, match="slopes must be numbers of at most 1e100"):
-            hinge_in_ball(offsets, np.full((20, 3), bad), np.ones(20))
-
-
-def test_symmetries():
-    """Columns in another order or with the other sign, classes swapped: the same machine."""
-    kernel, labels, scores = make(40, 5, 2, seed=4)
-    base = solve_multikt(kernel, labels, 2, scores)
-    order = np.array([3, 0, 4, 1, 2])
-    assert_allclose(solve_multikt(kernel, labels, 2, scores[:, order]).beta, base.beta[:, order], atol=1e-5)
-    assert_allclose(solve_multikt(kernel, labels, 2, -scores).beta, -base.beta, atol=1e-5)
-    swapped = solve_multikt(kernel, 1 - labels, 2, scores)
-    assert_allclose(swapped.beta, -base.beta, atol=1e-5)
-    assert_allclose(swapped.leave_one_out, -base.leave_one_out, atol=1e-5)
-    twice = solve_multikt(kernel, labels, 2, np.repeat(scores, 2, axis=1), max_radius=1.0 / np.sqrt(2.0))
-    assert_allclose(twice.beta, np.repeat(base.beta, 2, axis=1) / 2.0, atol=1e-5)
 
 
 # ------------------------------------------------------------------ what the method should do
@@ -324,8 +229,6 @@ def test_symmetries():
 def test_without_priors_an_ls_svm(n_classes):
     kernel, labels, _ = make(40, 0, n_classes)
     model = MultiKT("precomputed", C=3.0).fit(kernel[None], labels)
-    assert model.beta_.shape == (1 if n_classes == 2 else n_classes, 0)
-    assert model.transfer_weights_.shape == (n_classes, 0)
     machines = []
     for s in problems(labels, n_classes):
         a, b = plain_ls_svm(kernel, s, plain_weights(s > 0.0, "balanced"), 3.0)
@@ -340,7 +243,7 @@ def test_without_priors_an_ls_svm(n_classes):
     assert_allclose(found, wanted, atol=1e-8)
 
 
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("C", [0.01, 100.0])
 def test_a_perfect_prior_is_taken(C):
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(60, 5)), np.arange(60) % 2
@@ -349,24 +252,8 @@ def test_a_perfect_prior_is_taken(C):
     model = MultiKT(C=C).fit(X, labels, scores=scores)
     assert_allclose(model.beta_, [[0, 0, 0, 1, 0, 0, 0]], atol=2e-3)
     assert model.loo_objective_[0] <= 1e-6
-    # the opposite of the truth is as good
-    other = MultiKT(C=C).fit(X, labels, scores=-perfect)
-    assert_allclose(other.beta_, [[-1.0]], atol=1e-4)
-
-
-def test_perfect_priors_of_many_classes():
-    rng = np.random.default_rng(0)
-    X, labels = rng.normal(size=(60, 5)), np.arange(60) % 3
-    scores = np.concatenate(
-        [np.where(labels[:, None] == np.arange(3), 1.0, -1.0), rng.normal(size=(60, 2))], axis=1
-    )
-    model = MultiKT().fit(X, labels, scores=scores)
-    # the three sum to a constant, which the bias undoes: (1, 0, 0) and (2/3, -1/3, -1/3) do the same, the
-    # second is shorter
-    assert_allclose(model.beta_, np.eye(3, 5) - np.append(np.full(3, 1.0 / 3.0), [0.0, 0.0]), atol=2e-3)
-    assert_array_equal(model.transfer_weights_, model.beta_)
-    assert model.loo_objective_.max() <= 1e-5
-    assert model.score(X, labels, scores=scores) == 1.0
+    opposite = MultiKT(C=C).fit(X, labels, scores=-perfect)
+    assert_allclose(opposite.beta_, [[-1.0]], atol=1e-4)
 
 
 def test_a_tolerance_that_is_missed_warns():
@@ -374,9 +261,7 @@ def test_a_tolerance_that_is_missed_warns():
     with pytest.warns(ConvergenceWarning, match="did not reach tol=1e-30 for [1-3] of 3 binary problems"):
         model = MultiKT("precomputed", tol=1e-30).fit(kernel[None], labels, scores=scores)
     assert not model.converged_ and model.loo_gap_.max() < 1e-9
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
-        model = MultiKT("precomputed", tol=1e-3).fit(kernel[None], labels, scores=scores)
+    model = MultiKT("precomputed", tol=1e-3).fit(kernel[None], labels, scores=scores)
     assert model.converged_ and (model.loo_gap_ <= 1e-3).all() and model.n_iter_ >= 1
 
 
@@ -407,26 +292,6 @@ def test_predictions_from_nothing_but_the_definition(task):
         machines.append(task.cross.mean(axis=0) @ a + b + task.S_new / scale @ beta)
     wanted = machines[0] if task.n_classes == 2 else np.stack(machines, axis=1)
     assert_allclose(model.decision_function(task.new), wanted, atol=1e-5 * np.abs(wanted).max())
-    assert_allclose(model.kernel_weights_, 0.5)
-    if task.n_classes == 2:
-        assert_array_equal(model.transfer_weights_, [-0.5 * model.beta_[0], 0.5 * model.beta_[0]])
-
-
-def test_without_scaling_the_radius_has_to_follow(task):
-    plain = MultiKT(CUES, scaling=None).fit(task.X, task.y, scores=task.S)
-    other = MultiKT(CUES, scaling=None, max_radius=0.01).fit(task.X, task.y, scores=100.0 * task.S)
-    assert_allclose(plain.beta_, 100.0 * other.beta_, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    "name, values", [("max_radius", [0.0, -1.0, np.inf, None]), ("tol", [0.0, -1e-3, np.nan, None])]
-)
-def test_a_bad_parameter_is_one_error_that_names_it(name, values):
-    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
-    for value in values:
-        with pytest.raises((ValueError, TypeError), match=rf"\b{name}\b") as caught:
-            MultiKT().set_params(**{name: value}).fit(X, y, scores=X[:, :1])
-        assert "\n" not in str(caught.value)
 
 
 def test_scores_that_overflow():

@@ -224,22 +224,6 @@ def test_optimum_of_the_conic_solver_on_more_problems(seed):
     check_against_conic(seed, tol=1e-5)
 
 
-@pytest.mark.parametrize("loss, n_classes", LOSSES)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_many_digits(loss, n_classes, weighted):
-    K, S, y = make_task(8, n=40, n_kernels=1, n_classes=n_classes, n_scores=6)
-    weight = random_weight(y) if weighted else None
-    best, norms = conic_optimum(K, S, y, 1.3, 10.0, loss, weight)
-    problem = problem_of(K, S, y, loss=loss, weight=weight, p=1.3, C=10.0)
-    result = solve_mktl(problem, tol=1e-8, rng=np.random.default_rng(0))
-    assert result.converged
-    assert result.objective == pytest.approx(best, rel=1e-6)
-    maps = joint_features(K, S, n_classes, loss)
-    assert_allclose(
-        lengths(hyperplanes(result.dual_coef, result.kernel_weights, maps)), norms, atol=2e-3 * norms.max()
-    )
-
-
 @pytest.mark.parametrize("p", [1.01, 1.3, 2.0])
 @pytest.mark.parametrize("loss, n_classes", LOSSES)
 def test_the_certificate_is_honest_after_any_number_of_epochs(loss, n_classes, p):
@@ -247,18 +231,18 @@ def test_the_certificate_is_honest_after_any_number_of_epochs(loss, n_classes, p
     K, S, y = make_task(2, n=25, n_classes=n_classes, n_scores=4)
     weight = random_weight(y)
     best, _ = conic_optimum(K, S, y, p, 5.0, loss, weight)
-    for sampling in ("permutation", "iid"):
+    for sampling, ending in (
+        ("permutation", UNFINISHED),
+        ("iid", UNFINISHED),
+        ("permutation", {"tol": 1e-5}),
+    ):
         options = {"n_epochs_online": 2, "n_epochs": 40, "measure": "every", "sampling": sampling}
         problem = problem_of(K, S, y, loss=loss, weight=weight, p=p, C=5.0)
-        result = solve_mktl(problem, rng=np.random.default_rng(1), **options, **UNFINISHED)
+        result = solve_mktl(problem, rng=np.random.default_rng(1), **options, **ending)
         history = result.history
         assert (history.objective >= best * (1.0 - SLACK)).all()
         assert (history.objective - history.dual_gap <= best * (1.0 + SLACK)).all()
         assert history.dual_gap.iloc[-1] == result.dual_gap
-    problem = problem_of(K, S, y, loss=loss, weight=weight, p=p, C=5.0)
-    finished = solve_mktl(problem, tol=1e-5, measure="every", rng=np.random.default_rng(1))
-    assert (finished.history.objective >= best * (1.0 - SLACK)).all()
-    assert (finished.history.objective - finished.history.dual_gap <= best * (1.0 + SLACK)).all()
 
 
 # ------------------------------------------------------------------ limits that are known
@@ -267,7 +251,7 @@ def test_the_certificate_is_honest_after_any_number_of_epochs(loss, n_classes, p
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("loss, n_classes", LOSSES)
 @pytest.mark.parametrize(
-    "options", [{}, {"sampling": "iid"}, {"shuffle": False}, {"radius": "online"}, {"eta": 0.1}], ids=str
+    "options", [{}, {"sampling": "iid", "shuffle": False, "radius": "online", "eta": 0.1}], ids=str
 )
 def test_without_priors_it_is_obscure(loss, n_classes, options, dtype):
     """The same numbers where nothing finishes the run, the same optimum where something does."""
@@ -289,35 +273,6 @@ def test_without_priors_it_is_obscure(loss, n_classes, options, dtype):
 
 
 @pytest.mark.parametrize("loss, n_classes", LOSSES)
-def test_permuted_priors_permute_the_transfer_weights(loss, n_classes):
-    K, S, y = make_task(6, n=30, n_classes=n_classes, n_scores=6)
-    order = np.random.default_rng(0).permutation(6)
-    for options in ({"tol": None}, {"tol": 1e-9}):
-        one = fit(K, S, y, loss=loss, p=1.1, C=5.0, **options)
-        other = fit(K, S[:, order], y, loss=loss, p=1.1, C=5.0, **options)
-        top = np.abs(one.transfer_weights_).max()
-        near = 1e-8 if options["tol"] is None else 1e-3
-        assert_allclose(other.transfer_weights_, one.transfer_weights_[:, order], atol=near * top)
-        assert_allclose(other.kernel_weights_, one.kernel_weights_, rtol=near)
-        assert other.objective_ == pytest.approx(one.objective_, rel=1e-8)
-
-
-@pytest.mark.parametrize("loss, n_classes", [("multiclass", 4), ("hinge", 2)])
-def test_relabelled_classes_permute_the_rows(loss, n_classes):
-    K, S, y = make_task(7, n=32, n_classes=n_classes, n_scores=5)
-    order = np.array([2, 0, 3, 1])[:n_classes] if n_classes > 2 else np.array([1, 0])
-    one = fit(K, S, y, loss=loss, p=1.3, C=5.0, tol=1e-8)
-    other = fit(K, S, order[y], loss=loss, p=1.3, C=5.0, tol=1e-8)
-    assert other.objective_ == pytest.approx(one.objective_, rel=3e-8)
-    top = np.abs(one.transfer_weights_).max()
-    assert_allclose(other.transfer_weights_[order], one.transfer_weights_, atol=2e-3 * top)
-    scores = one.decision_function(K, scores=S)
-    again = other.decision_function(K, scores=S)
-    again = -again if n_classes == 2 else again[:, order]
-    assert_allclose(again, scores, atol=2e-3 * np.abs(scores).max())
-
-
-@pytest.mark.parametrize("loss, n_classes", LOSSES)
 @pytest.mark.parametrize("p", [1.1, 2.0])
 def test_duplicated_columns_share_the_weight(loss, n_classes, p):
     """m equal columns are one column times m^(1/q): each carries the m-th part."""
@@ -336,39 +291,33 @@ def test_duplicated_columns_share_the_weight(loss, n_classes, p):
     )
 
 
-@pytest.mark.parametrize("scaling", ["rms", "max", None])
 @pytest.mark.parametrize("loss, n_classes", LOSSES)
-def test_columns_of_zeros_count_for_nothing(loss, n_classes, scaling):
+def test_columns_of_zeros_count_for_nothing(loss, n_classes):
     K, S, y = make_task(9, n=30, n_classes=n_classes, n_scores=3)
-    padded = np.insert(S, 1, 0.0, axis=1)
-    shared = {"loss": loss, "p": 1.2, "C": 3.0, "scaling": scaling}
+    shared = {"loss": loss, "p": 1.2, "C": 3.0, "scaling": "rms"}
     for options, near in (({"tol": None}, 1e-9), ({"tol": 1e-9}, 1e-3)):
-        one, other = fit(K, S, y, **shared, **options), fit(K, padded, y, **shared, **options)
+        one = fit(K, S, y, **shared, **options)
+        other = fit(K, np.insert(S, 1, 0.0, axis=1), y, **shared, **options)
         assert_array_equal(other.transfer_weights_[:, 1], 0.0)
-        assert other.score_scale_[1] == 1.0
-        assert np.isfinite(other.block_norms_).all()
         kept = other.transfer_weights_[:, [0, 2, 3]]
         assert_allclose(kept, one.transfer_weights_, atol=near * np.abs(one.transfer_weights_).max())
         assert other.objective_ == pytest.approx(one.objective_, rel=1e-8)
     nothing = fit(K, np.zeros((30, 2)), y, **shared, tol=1e-6)
-    alone = solve_reference(
-        MKLProblem(KernelBank.from_stack(K), y, n_classes, p=1.2, C=3.0, loss=loss), tol=1e-7
-    )
+    plain = MKLProblem(KernelBank.from_stack(K), y, n_classes, p=1.2, C=3.0, loss=loss)
+    alone = solve_reference(plain, tol=1e-7)
     assert nothing.objective_ == pytest.approx(alone.objective, rel=2e-6)
 
 
 def test_a_kernel_of_zeros_leaves_the_scores():
-    """Only the priors' scores tell anything: the conic optimum of the scores alone."""
     _, S, y = make_task(9, n=30, n_scores=4)
     K = np.zeros((1, 30, 30))
     model = fit(K, S, y, p=1.3, C=5.0, tol=1e-6)
     best, _ = conic_optimum(np.full((1, 30, 30), 1e-14) + 1e-14 * np.eye(30), S, y, 1.3, 5.0)
     assert model.objective_ == pytest.approx(best, rel=1e-5)
-    assert model.support_.size == 0 or np.isfinite(model.dual_coef_).all()
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("n_classes", [2, 5])
 def test_p_2_is_one_machine_on_the_sum_of_all_kernels(n_classes, C):
     K, S, y = make_task(10, n=40, n_kernels=2, n_classes=n_classes, n_scores=4)
     model = fit(K, S, y, loss="multiclass", p=2.0, C=C, tol=1e-7)
@@ -469,84 +418,39 @@ def test_p_near_1_keeps_few_groups(loss, n_classes):
     assert effective[0] < effective[1] < effective[2]
     assert (norms[0] < 1e-6 * norms[0].max()).sum() > 0.3 * norms[0].size
     assert norms[2].min() > 1e-6 * norms[2].max()
-    for p in (1.001, 1.0001):
-        model = fit(K, S, y, loss=loss, p=p, C=1.0, tol=None)
-        assert np.isfinite(model.transfer_weights_).all()
-        assert np.isfinite([model.objective_, model.dual_gap_]).all()
+    model = fit(K, S, y, loss=loss, p=1.0001, C=1.0, tol=None)
+    assert np.isfinite([model.objective_, model.dual_gap_]).all()
 
 
 def test_p_by_cross_validation():
     K, S, y = make_task(18, n=45, n_scores=8)
     assert P_RANGE == (1.01, 1.05, 1.10, 1.15, 1.20, 1.25, 1.30, 1.40, 1.50)
-    for p in ("cv", np.array([1.2, 2.0])):
-        wanted = P_RANGE if isinstance(p, str) else tuple(p)
+    for p, wanted in (("cv", P_RANGE), (np.array([1.2, 2.0]), (1.2, 2.0))):
         model = fit(K, S, y, p=p, n_epochs=5, tol=1e-3)
         assert tuple(model.p_scores_) == wanted
-        assert all(0.0 <= value <= 1.0 for value in model.p_scores_.values())
         assert model.p_ in wanted and model.p_scores_[model.p_] == max(model.p_scores_.values())
-        assert model.q_ == pytest.approx(dual_exponent(model.p_))
         alone = fit(K, S, y, p=model.p_, n_epochs=5, tol=1e-3)
         assert model.objective_ == pytest.approx(alone.objective_, rel=2e-3)
-    again = fit(K, S, y, p=p, n_epochs=5, tol=1e-3)
-    assert again.p_scores_ == model.p_scores_
-    assert_array_equal(again.transfer_weights_, model.transfer_weights_)
+    assert fit(K, S, y, p=p, n_epochs=5, tol=1e-3).p_scores_ == model.p_scores_
 
 
-def test_cross_validation_prefers_the_p_that_works():
-    """One useful prior among 60 of noise: sparse; sixty weak ones: not."""
-    rng = np.random.default_rng(0)
-    n = 80
-    y = np.arange(n) % 2
-    signs = 2.0 * y - 1.0
-    K = np.eye(n)[None]
-    sparse = rng.normal(size=(n, 60))
-    sparse[:, 7] = signs + 0.3 * rng.normal(size=n)
-    dense = rng.normal(size=(n, 60)) + 0.25 * signs[:, None]
-    assert fit(K, sparse, y, p=(1.01, 2.0), C=1.0).p_ == 1.01
-    assert fit(K, dense, y, p=(1.01, 2.0), C=1.0).p_ == 2.0
-
-
-# ------------------------------------------------------------------ small and odd sizes
-
-
-@pytest.mark.parametrize("loss", ["hinge", "multiclass"])
-@pytest.mark.parametrize("n_scores", [0, 1, 3])
-def test_two_samples(loss, n_scores):
-    K = np.array([[[1.0, 0.2], [0.2, 1.0]]])
-    S, y = np.array([[1.0, 0.3, -0.5], [-1.0, 0.3, 0.4]])[:, :n_scores], np.array([0, 1])
-    model = fit(K, S, y, loss=loss, p=1.5, C=2.0, tol=1e-6)
-    best, _ = conic_optimum(K, S, y, 1.5, 2.0, loss)
-    assert model.objective_ == pytest.approx(best, rel=1e-5)
-    assert model.predict(K, scores=S).tolist() == [0, 1]
-
-
-def test_one_sample_of_each_of_many_classes():
-    K, S, y = make_task(19, n=12, n_classes=12, n_scores=3)
-    model = fit(K, S, y, p=1.3, C=1.0, tol=1e-5)
-    best, _ = conic_optimum(K, S, y, 1.3, 1.0)
-    assert model.objective_ == pytest.approx(best, rel=2e-5)
-
-
-def test_many_more_priors_than_samples():
-    K, S, y = make_task(20, n=9, n_classes=3, n_scores=60)
-    model = fit(K, S, y, p="auto", C=10.0, tol=1e-4)
-    best, _ = conic_optimum(K, S, y, auto_p(181), 10.0)
+@pytest.mark.parametrize("n, n_classes, n_scores", [(2, 2, 3), (12, 12, 3), (9, 3, 60)])
+def test_odd_sizes(n, n_classes, n_scores):
+    """One sample of each class; many more priors than samples."""
+    K, S, y = make_task(20, n=n, n_classes=n_classes, n_scores=n_scores)
+    model = fit(K, S, y, loss="multiclass", p="auto", C=10.0, tol=1e-4)
+    best, _ = conic_optimum(K, S, y, auto_p(1 + n_scores * n_classes), 10.0)
     assert -SLACK * best <= model.objective_ - best <= 1e-4 * model.objective_
-    assert model.transfer_weights_.shape == (3, 60)
+    assert model.transfer_weights_.shape == (n_classes, n_scores)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 30.0, 1e3])
+@pytest.mark.parametrize("scale", [1e-3, 30.0])
 def test_scores_of_any_size(scale):
-    """As they are the optimum moves but is found."""
     K, S, y = make_task(21, n=30, n_scores=4)
     best, _ = conic_optimum(K, scale * S, y, 1.3, 1.0)
-    with warnings.catch_warnings():
-        # a thousand times the kernel's size is an SVM with C a million: the ascent may take more rounds than
-        # there are
-        warnings.simplefilter("ignore" if scale == 1e3 else "error", ConvergenceWarning)
-        model = fit(K, scale * S, y, p=1.3, C=1.0, tol=1e-3)
+    model = fit(K, scale * S, y, p=1.3, C=1.0, tol=1e-3)
     assert -1e-5 * best <= model.objective_ - best <= model.dual_gap_ + 1e-5 * best
-    assert model.converged_ == (model.dual_gap_ <= 1e-3 * model.objective_)
+    assert model.converged_
 
 
 # ------------------------------------------------------------------ stopping
@@ -571,10 +475,9 @@ def test_finishing():
     assert_array_equal(untold.transfer_weights_, rough.transfer_weights_)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_scores_that_are_much_alike_are_soon_done(seed):
+def test_scores_that_are_much_alike_are_soon_done():
     """What all scores have in common does not hold the ascent up."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     y = np.repeat(np.arange(8), 20)
     X = rng.normal(size=(y.size, 20)) + rng.normal(size=(8, 20))[y]
     S = -1.0 + 0.05 * rng.normal(size=(y.size, 20))
@@ -600,43 +503,32 @@ def test_stages_may_be_left_out():
 def peak_of(call):
     call()  # compiled, caches filled
     tracemalloc.start()
-    try:
-        call()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
 
 
-@pytest.mark.parametrize("finish", [False, True])
-def test_memory_for_the_scores_is_that_of_their_weights(finish):
+def test_memory_for_the_scores_is_that_of_their_weights():
     """200 priors and 20 classes, 4,000 groups."""
     n, n_classes, n_scores = 300, 20, 200
     K, S, y = make_task(26, n=n, n_classes=n_classes, n_scores=n_scores, useful=20)
     bank = KernelBank.from_stack(K.astype(np.float32))
-    tol = 0.2 if finish else None
 
     def solve(columns):
         problem = TransferProblem(bank, y, n_classes, S[:, :columns], p="auto", C=1.0, loss="multiclass")
-        return lambda: solve_mktl(
-            problem, n_epochs_online=1, n_epochs=2, tol=tol, finish=finish, rng=np.random.default_rng(0)
-        )
+        options = {"n_epochs_online": 1, "n_epochs": 2, "tol": 0.2}
+        return lambda: solve_mktl(problem, rng=np.random.default_rng(0), **options)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        few, many = peak_of(solve(5)), peak_of(solve(n_scores))
+    few, many = peak_of(solve(5)), peak_of(solve(n_scores))
     per_group = 8 * n_scores * n_classes  # one number for each group
     assert many - few < 20 * per_group + 4 * S.nbytes
     assert many < 0.5 * 8 * n * n_classes * n_scores
 
 
-def same(one, other):
-    arrays = "support dual_coef kernel_weights transfer_weights block_norms online_errors score_scale"
-    for name in f"{arrays} objective dual_gap n_iter radius".split():
-        assert_array_equal(getattr(one, name + "_"), getattr(other, name + "_"), err_msg=name)
-
-
+@pytest.mark.parametrize("memory", [2e9, 2e5])
 @pytest.mark.parametrize("loss, n_classes", [("multiclass", 4), ("hinge", 2)])
-def test_same_bits_again_and_for_any_number_of_threads(loss, n_classes):
+def test_same_bits_for_any_number_of_threads(loss, n_classes, memory):
     if numba.config.NUMBA_NUM_THREADS < 2:
         pytest.skip("numba was started with one thread")
     rng = np.random.default_rng(0)
@@ -644,18 +536,17 @@ def test_same_bits_again_and_for_any_number_of_threads(loss, n_classes):
     X = rng.normal(size=(200, 12)) + 0.7 * rng.normal(size=(n_classes, 12))[y]
     S = rng.normal(size=(200, 30)) + 0.5 * rng.normal(size=(n_classes, 30))[y]
     cues = [("a", RBF(), slice(0, 6)), ("b", RBF(), slice(6, 12))]
-    for memory in (2e9, 2e5):
-        found = []
-        for threads in (1, 2, 2):
-            numba.set_num_threads(threads)
-            with threadpool_limits(threads):
-                make = transfer(cues, loss=loss, memory=memory)
-                model = make(C=10.0, class_weight="balanced", random_state=3)
-                found.append(model.fit(X, y, scores=S))
-                found[-1].scores_on_new = found[-1].decision_function(X[::-1], scores=S[::-1])
-        for other in found[1:]:
-            same(found[0], other)
-            assert_array_equal(found[0].scores_on_new, other.scores_on_new)
+    results = []
+    for threads in (1, 2, 2):
+        numba.set_num_threads(threads)
+        with threadpool_limits(threads):
+            make = transfer(cues, loss=loss, memory=memory)
+            model = make(C=10.0, class_weight="balanced", random_state=3).fit(X, y, scores=S)
+            results.append([model.decision_function(X[::-1], scores=S[::-1])])
+        results[-1] += [model.dual_coef_, model.transfer_weights_, model.objective_, model.dual_gap_]
+    for other in results[1:]:
+        for one, two in zip(results[0], other, strict=True):
+            assert_array_equal(one, two)
 
 
 # ------------------------------------------------------------------ theorems
