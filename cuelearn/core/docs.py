@@ -8,7 +8,6 @@ __all__ = ["TEXTS", "documented"]
 
 #: name -> (type and range, what it is). The default comes from the constructor itself.
 TEXTS = {
-    # ------------------------------------------------------------ parameters
     "kernels": (
         'list of (name, kernel, columns), "precomputed" or None',
         "Cues, as in ColumnTransformer; a kernel is one of `cuelearn.kernels`, a name of its `KERNELS`, or a "
@@ -24,67 +23,46 @@ TEXTS = {
     "priors": (
         "list of (name, prior) or (name, prior, columns), or None",
         "What is known already. A prior is a fitted estimator with `decision_function` (or else "
-        '`predict_proba`), of any kind, trained on any features, or the word "passthrough": the columns are '
-        "scores themselves. `columns` of X are its features (all by default). More scores can be given to "
-        "`fit` and `predict` as plain numbers. Columns of X that only priors read "
-        "are theirs to check. A clone keeps its priors as they are; in a parameter grid, which clones "
-        "values, wrap them in `sklearn.frozen.FrozenEstimator`.",
+        '`predict_proba`), trained on any features, or the word "passthrough": the columns are scores '
+        "themselves. `columns` of X are its features (all by default). More scores can be given to `fit` and "
+        "`predict` as plain numbers. A clone keeps its priors as they are; in a parameter grid wrap them in "
+        "`sklearn.frozen.FrozenEstimator`.",
     ),
     "scaling": (
         '{"rms", "max", None}',
         "Scores are divided by their root mean square on the training samples, so that each score kernel has"
-        " mean diagonal 1 like normalised kernels and the norm does not prefer priors that shout; "
-        '"max" by the largest absolute value; None takes them as they are, as the thesis prints.',
+        ' mean diagonal 1 like normalised kernels; "max" by the largest absolute value; None takes them as '
+        "they are, as the thesis prints.",
     ),
-    "alpha": ("float >= 0", "Weight of the (2,1) norm: the larger, the fewer kernels are used."),
-    "loss": ('{"multiclass", "hinge"}', "Of the margin over the best wrong class, or of two classes."),
     "n_epochs": ("int >= 1", "Passes over the data, each in an order of its own."),
     "tol": ("float or None", "Stop when the duality gap falls to `tol` times the objective."),
     "max_iter": ("int >= 1", "Rounds at most."),
     "shuffle": ("bool", "Permute the first pass too."),
-    "measure": (
-        '{"auto", "geometric", "every", "end"}',
-        "When objective and gap are measured (a read of all kernel rows, with the clock stopped): after "
-        "every epoch; after epochs 1, 2, 3, 4, 6, 9, ...; at the end only; "
-        '"auto" is "geometric" where `tol` is set, else "end".',
-    ),
-    "scores": (
-        '{"auto", "recompute", "maintain"}',
-        "How class scores are had: from the visited kernel rows, or from scores kept up to date for all "
-        'samples; "auto" chooses. Results agree to rounding.',
-    ),
-    "sampling": (
-        '{"permutation", "iid"}',
-        "Whole permutations, or independent draws as the theorems assume.",
-    ),
     "class_weight": (
         'None, "balanced" or dict',
         "Factors on the losses of the samples of each class, 1 where a dict names none; with an indicator "
-        'matrix, of the positive samples of a column. "balanced" gives equal total weight to all classes '
-        "that one problem tells apart: to both sides of one against the rest.",
+        'matrix, of the positive samples of a column. "balanced" gives all classes, or both sides of one '
+        "against the rest, equal total weight.",
     ),
     "normalize": ("bool", "Scale kernels computed from X to unit diagonal; the bounds assume it."),
     "memory": (
         "float >= 0",
-        "Bytes the kernel bank may hold. Methods that train on one matrix of all n samples need some 8 n^2 "
-        "bytes besides, and warn before they take more than `memory`.",
+        "Bytes the kernel bank may hold; methods that train on one matrix of all n samples need some 8 n^2 "
+        "besides, and warn where that is more.",
     ),
     "n_jobs": ("int", "Threads; results are the same bits for any number. -1 means one for each core."),
     "random_state": ("int, Generator or None", "Of the order of the samples."),
     "callback": (
         "callable(estimator, step)",
-        "Called after every epoch or round with the estimator at its present point (`kernel_weights_`, "
-        "`history_`, ready to predict) and the number of visits or rounds; a true return value ends the "
-        "run. The clock of `history_` stops meanwhile.",
+        "Called after every epoch or round with the estimator, ready to predict, and the number of visits or "
+        "rounds; a true return value ends the run. The clock of `history_` stops meanwhile.",
     ),
     "verbose": ("bool", "Show a progress bar on runs that take more than two seconds."),
-    # ------------------------------------------------------------ arguments of fit
     "sample_weight": (
         "array-like of float >= 0, shape (n,), or None",
-        "Factors on the losses of the samples: 2 is the sample twice, 0 the sample left out. Only what a "
-        "kernel takes from X itself, as a mean distance, counts every sample once.",
+        "Factors on the losses of the samples: 2 is the sample twice, 0 the sample left out, but for a "
+        "kernel's mean distance, which counts every sample once.",
     ),
-    # ------------------------------------------------------------ attributes
     "classes_": ("ndarray, shape (n_classes,)", ""),
     "kernel_weights_": (
         "ndarray, shape (n_kernels,)",
@@ -110,8 +88,6 @@ TEXTS = {
     "converged_": ("bool", "Whether the gap reached `tol`."),
     "prior_names_": ("list of str", "Names of the columns of scores."),
     "score_scale_": ("ndarray, shape (K,)", "Divisors of the columns of scores."),
-    "n_features_in_": ("int", ""),
-    # of methods with kernel weights for each class
     "path_": (
         "ndarray, shape (n_iter + 1, n_classes, n_kernels)",
         "Kernel weights at the start and after each round; entry t + 1 belongs to row t of `history_`.",
@@ -122,7 +98,7 @@ TEXTS = {
     ),
     "dual_gaps_": (
         "as `objectives_`",
-        "Their certified distances from the optima; `dual_gap_` is their sum; NaN where that is.",
+        "Their certified distances from the optima; `dual_gap_` is their sum.",
     ),
     "skipped_classes_": (
         "ndarray of int",
@@ -135,11 +111,8 @@ MARKS = re.compile(r"^( *)\$(\w+(?: \$\w+)*)$", re.MULTILINE)
 
 
 def documented(cls, texts=None):
-    """Decorator of classes and methods: a docstring's lines ``$C $alpha`` become the entries of `TEXTS`.
-
-    Parameters get their defaults from the constructor's signature; `texts` are those of a chapter. An unknown
-    name raises KeyError at import.
-    """
+    """Decorator of classes and methods: a docstring's lines ``$C $p`` become the entries of `TEXTS` and of a
+    chapter's `texts`, with defaults from the constructor's signature."""
     if cls.__doc__ is None:  # python -OO
         return cls
     texts = {**TEXTS, **(texts or {})}

@@ -53,7 +53,6 @@ class KernelLike(Options):
         super().__init__(object, set())
 
     def is_satisfied_by(self, val):
-        """Whether `val` is one."""
         try:
             return as_kernel(val) is not None
         except (TypeError, ValueError):
@@ -89,10 +88,8 @@ GOES_ON = ("partial_fit", "_admit_batch")
 
 
 def validated(method):
-    """Decorator of `fit`, `partial_fit`: checks the parameters first; a call that raises changes nothing.
-
-    The method may assign attributes, not change them in place.
-    """
+    """Decorator of `fit`, `partial_fit`: checks the parameters first; a call that raises changes nothing,
+    where the method assigns attributes and changes none in place."""
 
     @functools.wraps(method)
     def checked(self, *args, **kwargs):
@@ -113,13 +110,9 @@ def validated(method):
 class Estimator(BaseEstimator):
     """Base of the package's estimators.
 
-    Parameters are checked as in scikit-learn against `_parameter_constraints`, which here holds those that
-    mean the same everywhere; subclasses, decorated by `parameters`, add
-    ``_parameter_constraints = {"eta": POSITIVE}``. What of it an
-    estimator does not have counts for nothing.
-
-    A saved model is its constructor's arguments and `_fitted_state()`, through `core.storage.pack`; override
-    it, and `_set_fitted_state(state)`, where attributes must be cut down or made of others.
+    Parameters are checked as in scikit-learn against `_parameter_constraints`; subclasses, decorated by
+    `parameters`, add theirs to those that mean the same everywhere. A saved model is its constructor's
+    arguments and `_fitted_state()`, through `core.storage.pack`.
     """
 
     _parameter_constraints = {
@@ -176,7 +169,7 @@ class Estimator(BaseEstimator):
         return self
 
     def _kernels_within(self):
-        """{"kernel", "kernels__colour": what stands there} of all parameters that hold kernels."""
+        """{"kernel", "kernels__colour": kernel} of all parameters that hold kernels."""
         params, kernel_like = {}, KernelLike().is_satisfied_by
         for head in self._get_param_names():
             value = getattr(self, head)
@@ -213,7 +206,7 @@ class Estimator(BaseEstimator):
             self._unpickled = True
 
     def _own_arrays(self):
-        """Copy what an unpickled model holds: its arrays may be those of a file that is mapped read-only."""
+        """Copy what an unpickled model holds: its arrays may be mapped from a file, read-only."""
         given = {*self._get_param_names(), "_valid_parameters"}
         held = {name: value for name, value in vars(self).items() if name not in given}
         vars(self).update(copy.deepcopy(held))
@@ -221,17 +214,15 @@ class Estimator(BaseEstimator):
     def save(self, path):
         """Save the fitted model as one .npz file without pickle, whole or not at all; `load` reads it back.
 
-        A callback and a `random_state` that is no seed are left out. TypeError if a parameter or label cannot
-        be written without pickle.
+        A callback and a `random_state` that is no seed are left out; TypeError if something else cannot be
+        written without pickle.
         """
         check_is_fitted(self)
         write_model(path, self)
 
     @classmethod
     def load(cls, path, *, memory=4e9):
-        """Load a model saved by `save`.
-
-        The content must have the sum that was written with it, and the model must score a sample of ones.
+        """Load a model saved by `save`; its content must have the sum that was written with it.
 
         Parameters
         ----------
@@ -250,7 +241,6 @@ class Estimator(BaseEstimator):
         return model
 
     def _score_ones(self):
-        """What `decision_function` says of a sample of ones."""
         return self.decision_function(np.ones((1, self.n_features_in_)))
 
     def _try_out(self):
@@ -265,7 +255,6 @@ class Estimator(BaseEstimator):
                 raise ValueError("its arrays do not give each class a score")
 
     def _saved_parameters(self):
-        """Constructor's arguments that a file holds."""
         parameters = self.get_params(deep=False)
         parameters.pop("callback", None)
         if not isinstance(parameters.get("random_state"), (type(None), Integral)):
@@ -273,11 +262,9 @@ class Estimator(BaseEstimator):
         return parameters
 
     def _fitted_state(self):
-        """What `fit` found, as a dict: all attributes that end in "_"."""
         return {name: value for name, value in vars(self).items() if name.endswith("_")}
 
     def _set_fitted_state(self, state):
-        """The inverse of `_fitted_state`."""
         vars(self).update(state)
 
     def _state(self):

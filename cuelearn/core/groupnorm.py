@@ -1,10 +1,10 @@
 r"""Group norms of block vectors and their link functions.
 
 A block vector :math:`\bar w = [w^1, \dots, w^F]`, one block per kernel, has the group norm
-:math:`\|\bar w\|_{2,p} = \| [\|w^1\|_2, \dots, \|w^F\|_2] \|_p`. A primal vector is the gradient of a
-conjugate regulariser at a dual one, which only rescales blocks: all functions work on the *F* block norms
-alone. With p near 1, q = p/(p-1) is in the thousands: powers are formed from ratios to the largest norm, in
-logarithms. Thesis 4.2, equations 4.3, 4.4, 4.8, theorem 4.6; JMLR 13 (2012), lemma 1.
+:math:`\|\bar w\|_{2,p} = \| [\|w^1\|_2, \dots, \|w^F\|_2] \|_p`. The gradient of its conjugate only rescales
+blocks: all functions work on the *F* block norms alone. With p near 1, q = p/(p-1) is in the thousands:
+powers are formed from ratios to the largest norm, in logarithms. Thesis 4.2, equations 4.3, 4.4, 4.8, theorem
+4.6; JMLR 13 (2012), lemma 1.
 """
 
 import math
@@ -21,15 +21,10 @@ def conjugate_exponent(p):
 
 
 def resolve_p(p, n_kernels):
-    r"""Check the group-norm exponent and return it with its conjugate, as floats p, q.
+    r"""The group-norm exponent, in (1, 2], with its conjugate, as floats p, q; or a ValueError.
 
-    Parameters
-    ----------
-    p : float in (1, 2] or "auto"
-        ``"auto"`` is the choice of thesis corollary 4.1 and equation 4.8, :math:`q = 2 \ln F`, clipped to
-        :math:`q \ge 2` (below, the regulariser is not strongly convex). ValueError if it is neither.
-    n_kernels : int
-        Number of kernels F.
+    ``"auto"`` is the choice of thesis corollary 4.1 and equation 4.8, :math:`q = 2 \ln F`, clipped to
+    :math:`q \ge 2` (below, the regulariser is not strongly convex).
     """
     if isinstance(p, str):
         if p != "auto":
@@ -43,11 +38,7 @@ def resolve_p(p, n_kernels):
 
 @njit(cache=True)
 def group_norm(norms, exponent):
-    r""":math:`\|v\|_r = (\sum_j v_j^r)^{1/r}` of block norms (n_kernels,), safe for exponents in the
-    thousands.
-
-    `exponent` is r >= 1: q for the dual norm, p for the primal norm.
-    """
+    r""":math:`\|v\|_r = (\sum_j v_j^r)^{1/r}` of block norms, safe for exponents r >= 1 in the thousands."""
     largest = 0.0
     for j in range(norms.shape[0]):
         largest = max(largest, norms[j])
@@ -74,20 +65,8 @@ def link_weights(norms, threshold, q, out):
 
     Kernels with :math:`\|\theta^j\|_2 \le \tau` get the factor 0 exactly; if all do, every factor is 0.
 
-    Parameters
-    ----------
-    norms : ndarray of float64, shape (n_kernels,)
-        Block norms of the dual vector.
-    threshold : float >= 0
-        :math:`\tau`, the weight of the (2,1) norm.
-    q : float >= 2
-    out : ndarray of float64, shape (n_kernels,)
-        Receives the factors.
-
-    Returns
-    -------
-    float
-        :math:`\|v\|_q`.
+    `norms` of the dual blocks and the factors `out` have shape (n_kernels,), `threshold` is
+    :math:`\tau \ge 0`, the weight of the (2,1) norm. Returns :math:`\|v\|_q`.
     """
     n_kernels = norms.shape[0]
     largest = 0.0

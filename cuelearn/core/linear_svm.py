@@ -22,9 +22,8 @@ SHORT = 0.995
 
 
 class LinearSolution(NamedTuple):
-    """A solved linear SVM: `dual_coef` is the feasible :math:`a` whose dual value is `dual`, a lower bound on
-    the least objective; `primal` is the objective at the solution.
-    """
+    """A solved linear SVM; `dual_coef` is feasible, with the dual value `dual`, a lower bound on the least
+    objective; `primal` is the objective at the solution."""
 
     coef: np.ndarray
     intercept: float
@@ -57,8 +56,7 @@ def longest_step(values, direction):
 
 
 def factorise(matrix, diagonal):
-    """Lower Cholesky factor; of a matrix that rounding left indefinite with a little more on its diagonal,
-    given by its indices."""
+    """Lower Cholesky factor; rounding may ask for a little more on the diagonal, given by its indices."""
     extra = 1e-15 * float(matrix[diagonal].max())
     for _ in range(8):
         factor, failed = dpotrf(matrix, lower=1, clean=0)
@@ -78,49 +76,22 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
         \qquad \max_a\ D = \sum_i a_i - \frac12\Big\|\sum_i a_i s_i x_i\Big\|^2 - \frac\beta2 \Big(\sum_i a_i
         s_i\Big)^2, \quad 0 \le a_i \le C c_i ,
 
-    with :math:`\beta = 1` (a constant feature) or 0; then the dual also asks for :math:`\sum_i a_i s_i = 0`.
+    with :math:`\beta = 1` (a constant feature) or 0 (`free_bias`); then also :math:`\sum_i a_i s_i = 0`.
 
-    Parameters
-    ----------
-    X : ndarray of float64, shape (n, n_features)
-    signs : ndarray of -1.0 and 1.0, shape (n,)
-    C : float > 0
-    weights : ndarray of float > 0, shape (n,), optional
-        :math:`c_i`, 1 by default.
-    free_bias : bool
-        Bias outside the regulariser; False is a constant feature 1 within it.
-    tol : float
-        Stops when :math:`P - D \le tol\, P`.
-    max_iter : int
+    `X` has shape (n, n_features), `signs` are -1.0 and 1.0, `weights` :math:`c_i > 0`. Stops when
+    :math:`P - D \le tol\, P`, or warns (ConvergenceWarning).
 
-    Returns
-    -------
-    LinearSolution
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the gap stayed larger; it is certified nevertheless.
-
-    Notes
-    -----
-    Mehrotra's predictor and corrector on the optimality conditions, with v, xi the excess and the lack of
-    each margin: :math:`s_i (w \cdot x_i + b) = 1 + v_i - \xi_i`,
-    :math:`a_i v_i = (C c_i - a_i)\, \xi_i = \mu \to 0`. A step costs n n_features^2 operations; 10 to 40 are
-    usual, for any C. The dual value is taken at a feasible point (the heavier side of :math:`\sum a_i s_i`
-    scaled down), so the gap holds at every step. Labels of one sign and a free bias give w = 0, b = the sign.
-
-    References
-    ----------
-    S. Mehrotra, SIAM J. Optimization 2 (1992); for SVMs: M. C. Ferris, T. S. Munson, SIAM J. Optimization 13
-    (2002).
+    Mehrotra's predictor and corrector (SIAM J. Optimization 2, 1992; for SVMs Ferris and Munson, 13, 2002) on
+    the optimality conditions, with v, xi the excess and the lack of each margin:
+    :math:`s_i (w \cdot x_i + b) = 1 + v_i - \xi_i`, :math:`a_i v_i = (C c_i - a_i)\, \xi_i = \mu \to 0`. A
+    step costs n n_features^2 operations; 10 to 40 are usual, for any C. The dual value is taken at a feasible
+    point (the heavier side of :math:`\sum a_i s_i` scaled down), so the gap holds at every step.
     """
     n, d = X.shape
     one_sided = signs.min() == signs.max()
     if one_sided and free_bias:
         return LinearSolution(np.zeros(d), float(signs[0]), np.zeros(n), 0.0, 0.0, 0)
-    # In units of C: a in [0, c], features times sqrt(C), objective over C. Then nothing below depends on C's
-    # scale.
+    # in units of C: a in [0, c], features times sqrt(C), objective over C
     scale = np.sqrt(C)
     c = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
     column = 1.0 if free_bias else scale

@@ -16,9 +16,7 @@ KERNEL_FACTOR = {"multiclass": 1.0, "hinge": 0.5}
 
 
 def kernel_factor(loss, n_classes):
-    """Factor on all kernel values under which `loss`, "multiclass" or "hinge" (two classes), becomes the
-    multiclass loss.
-    """
+    """Factor on all kernel values under which `loss` becomes the multiclass loss."""
     if not isinstance(loss, str) or loss not in KERNEL_FACTOR:
         raise ValueError(f"loss must be one of {sorted(KERNEL_FACTOR)}, got {loss!r}")
     if loss == "hinge" and n_classes != 2:
@@ -32,8 +30,7 @@ def kernel_factor(loss, n_classes):
 @njit(cache=True)
 def competitor(scores, label):
     """Best wrong class of one sample (the lowest index on ties), and the margin over it: a mistake when <= 0,
-    a loss when < 1. `scores` has shape (n_classes,).
-    """
+    a loss when < 1."""
     rival = -1
     for c in range(scores.shape[0]):
         if c != label and (rival < 0 or scores[c] > scores[rival]):

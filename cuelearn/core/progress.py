@@ -13,10 +13,7 @@ BAR_AFTER = 2.0
 
 
 def progress(items=None, *, name, total=None, unit="it", verbose=False):
-    """A bar on stderr over `items`, or counted up by `update`; it appears late and leaves nothing behind.
-
-    While numba compiles, which a machine does once, it says so.
-    """
+    """A bar on stderr over `items`, or counted up by `update`; it appears late and leaves nothing behind."""
     from tqdm.auto import tqdm  # looks for notebooks, which takes long
 
     bar = tqdm(
@@ -42,7 +39,6 @@ class History:
         self.go()
 
     def go(self):
-        """Let the clock run."""
         self._started = time.perf_counter()
 
     def pause(self):
@@ -54,7 +50,6 @@ class History:
         self.rows.append({**dict.fromkeys(self.columns, np.nan), "seconds": self.seconds, **values})
 
     def frame(self):
-        """The history as a DataFrame."""
         return pd.DataFrame(self.rows, columns=self.columns)
 
 

@@ -25,12 +25,7 @@ def given_kernels(kernels):
 
 def validate_samples(estimator, X, *y, used, **options):
     """scikit-learn's `validate_data`, to which columns of X that no cue uses are zeros where they are no
-    finite numbers.
-
-    `used` gives the (name, kernel, columns) of all cues, or None for all columns; it is called where X is
-    refused. TypeError and ValueError as of `validate_data`; where a cue uses what is no finite number, with
-    its name and the column's.
-    """
+    finite numbers; `used` gives the (name, kernel, columns) of all cues, or None for all columns."""
     try:
         return validate_data(estimator, X, *y, **options)
     except (TypeError, ValueError):
@@ -42,10 +37,7 @@ def validate_samples(estimator, X, *y, used, **options):
 
 
 def training_samples(estimator, X, y, *, used, **options):
-    """Checked samples, an array or the DataFrame that they are, and y; ValueError for kernels.
-
-    `used` and options as of `validate_samples`.
-    """
+    """Checked samples, an array or the DataFrame that they are, and y; as `validate_samples`."""
     refuse_kernels(X)
     X = as_frame(X)
     checked, y = validate_samples(estimator, X, y, used=used, dtype=FLOATS, **options)
@@ -62,8 +54,7 @@ def new_samples(estimator, X, *, used):
 
 
 def _without_unused(X, used, width=None):
-    """X with zeros in place of unused columns; None where all are used, or it is no table of real numbers
-    with columns, of that width where one is given."""
+    """X with zeros in place of unused columns; None where that mends nothing."""
     try:
         X, _, n_features, feature_names = check_samples(X)
     except (TypeError, ValueError):

@@ -20,11 +20,8 @@ KIND = "__kind__"
 
 
 def atomic_write(path, content):
-    """Write text (as UTF-8), bytes, or what a function writes to a binary file, so that no reader ever sees
-    half of it; returns the path. Missing directories are made.
-
-    The content goes to a temporary file in the same directory, which then takes the name in one step.
-    """
+    """Write text (as UTF-8), bytes, or what a function writes to a binary file, whole or not at all; returns
+    the path. Missing directories are made."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}-{secrets.token_hex(4)}")
@@ -40,9 +37,6 @@ def atomic_write(path, content):
     finally:
         temporary.unlink(missing_ok=True)
     return path
-
-
-# ------------------------------------------------------------ values as JSON and arrays
 
 
 def pack(value, where="the value"):
@@ -115,8 +109,7 @@ def _state_of(value, where):
 
 
 def unpack(plain, arrays):
-    """The value of what `pack` returned; some error if an array is missing, or a class not of this
-    package."""
+    """The value of what `pack` returned."""
     if isinstance(plain, list):
         return [unpack(item, arrays) for item in plain]
     if not isinstance(plain, dict):
@@ -140,10 +133,7 @@ def unpack(plain, arrays):
 
 
 def _from_state(kind, state):
-    """The object of a class and a state; only classes of this package are looked up.
-
-    What is no estimator (those hold records with NaN) consists of finite numbers.
-    """
+    """The object of a class of this package; what is no estimator consists of finite numbers."""
     module, _, name = kind.partition(":")
     if not module.startswith("cuelearn."):
         raise ValueError(f"{kind} is no class of this package")
@@ -158,9 +148,6 @@ def _from_state(kind, state):
     if not (isinstance(cls, type) and (hasattr(cls, "_fields") or dataclasses.is_dataclass(cls))):
         raise ValueError(f"{kind} is no class that is saved")
     return cls(**state)
-
-
-# ------------------------------------------------------------ files
 
 
 def _digest(arrays):
@@ -196,20 +183,16 @@ def _read_npz(path, memory):
 
 
 def write_model(path, model):
-    """Write a model as one .npz file without pickle, whole or not at all; TypeError as `pack`."""
+    """Write a model as one .npz file without pickle, whole or not at all."""
     atomic_write(path, lambda file: _write_npz(file, model, "the model"))
 
 
-def read_model(path, memory=4e9, try_out=None):
+def read_model(path, memory=4e9, try_out=lambda model: None):
     """Read a file of `write_model`; ValueError if it is damaged, altered, larger than `memory` bytes once
-    unpacked, or not one of ours.
-
-    Whatever ``try_out(model)`` raises says that its parts do not fit together.
-    """
+    unpacked, or ``try_out(model)`` raises."""
     try:
         model = _read_npz(path, memory)
-        if try_out is not None:
-            try_out(model)
+        try_out(model)
         return model
     except FileNotFoundError:
         raise

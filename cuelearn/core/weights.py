@@ -48,8 +48,8 @@ def _checked(sample_weight, n_samples):
 def check_sample_weight(sample_weight, n_samples, labels=None):
     """Weights of the samples as float64, shape (n_samples,), or None where none are given.
 
-    ValueError unless they are finite, not negative, and not all zero; nor all zero within one of the classes
-    in `labels`, (n_samples,), or outside of it, where `labels` has a row of -1 and 1 for each class.
+    They may not be all zero, nor all zero within one of the classes in `labels`, (n_samples,), or a row of -1
+    and 1 for each class.
     """
     if sample_weight is None:
         return None
@@ -62,17 +62,15 @@ def check_sample_weight(sample_weight, n_samples, labels=None):
 
 
 def check_weights_by_class(weights, labels):
-    """ValueError where checked weights are all zero within a class or outside of it, see above."""
+    """ValueError where checked weights are all zero within a class or outside of it."""
     rows = [labels > 0, labels < 0] if labels.ndim == 2 else [labels == np.unique(labels)[:, None]]
     if weights is not None and not (np.concatenate(rows) @ weights).all():
         raise ValueError("sample_weight must be positive for some samples inside and outside of each class")
 
 
 def visit_weights(sample_weight, n_samples, stream=False):
-    """Factors on the updates of an online learner, (n_samples,), 1 where none are given.
-
-    A batch of a `stream` may have weights of 0 only: it changes nothing.
-    """
+    """Factors on the updates of an online learner, 1 where none are given; a batch of a `stream` may have
+    weights of 0 only."""
     if sample_weight is None:
         return np.ones(n_samples)
     return (_checked if stream else check_sample_weight)(sample_weight, n_samples)

@@ -106,9 +106,8 @@ class EMNaming(BagClassifier):
 
         Parameters
         ----------
-        X : array-like, shape (n_instances, n_features), or list of n_attributes such arrays
-            The instances of all bags in order; a list has an array of its own for each attribute (`columns`
-            then chooses in each).
+        X : array-like, shape (n_instances, n_features)
+            The instances of all bags in order.
         candidates : CandidateSet
             A single mode is that of one attribute, ``candidates.attribute(p)``.
         sample_weight : array-like, shape (n_bags,) or (n_instances,), optional
@@ -173,25 +172,13 @@ class EMNaming(BagClassifier):
 
     def _parts(self, X, candidates=None):
         """The columns of each attribute, list of P arrays; after `fit` with the widths of those of `fit`."""
-        P = self.n_attributes_
-        matrices = isinstance(X, (list, tuple)) and {getattr(part, "ndim", 0) for part in X} == {2}
-        if matrices and len(X) != P:
-            wanted = f"X must be one array or a list of {P}, one for each attribute"
-            raise ValueError(f"{wanted}, got a list of {len(X)}")
-        arrays = []
-        for p, part in enumerate(X if matrices else [X]):
-            name = f"X[{p}]" if matrices else "X"
-            arrays.append(check_array(part, dtype=FLOATS, input_name=name))
-            rows = len(arrays[0]) if candidates is None else candidates.n_instances
-            if len(arrays[p]) != rows:
-                wanted = (
-                    "as many rows as X[0]" if candidates is None else "one row per instance of candidates"
-                )
-                raise ValueError(f"{name} must have {wanted}, {rows}, got {len(arrays[p])}")
-        arrays = arrays if matrices else arrays * P
+        X = check_array(X, dtype=FLOATS, input_name="X")
+        if candidates is not None:
+            check_candidates(candidates, len(X))
+        arrays = [X] * self.n_attributes_
         if self.columns is not None:
-            columns = once_or_each("columns", self.columns, P, is_one_choice)
-            arrays = [chosen_columns(*pair) for pair in zip(arrays, columns, strict=True)]
+            columns = once_or_each("columns", self.columns, self.n_attributes_, is_one_choice)
+            arrays = [chosen_columns(X, own) for own in columns]
         for part, width in zip(arrays, self.n_features_, strict=False):
             if part.shape[1] != width:
                 wanted = f"{width} columns for an attribute, as in fit"

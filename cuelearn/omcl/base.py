@@ -22,15 +22,7 @@ from cuelearn.core.samples import validate_samples
 from cuelearn.core.weights import visit_weights
 from cuelearn.kernels.bank import check_batch, indefinite_batch
 from cuelearn.kernels.definite import warn_indefinite
-from cuelearn.kernels.specifications import (
-    as_frame,
-    check_entries,
-    check_size,
-    feature_places,
-    is_frame,
-    real_values,
-    resolve_columns,
-)
+from cuelearn.kernels.specifications import as_frame, check_entries, check_size, real_values
 from cuelearn.omcl.visits import N_UPDATES
 
 __all__ = ["CueLearner", "OnlineClassifier", "documented"]
@@ -44,13 +36,12 @@ documented = functools.partial(
     texts={
         "kernel": (
             'Kernel, str, callable or None, or "precomputed"',
-            "One of `cuelearn.kernels`, a name of `cuelearn.kernels.KERNELS` or a function f(A, B); None is "
-            "``RBF()``, whose scale is the mean squared distance of the first batch.",
+            "One of `cuelearn.kernels`, a name of its `KERNELS` or a function f(A, B); None is ``RBF()``, "
+            "whose scale is the mean squared distance of the first batch.",
         ),
         "eta": (
             "float >= 0",
-            r"Largest residual :math:`\Delta` of a projection, an absolute number: without `normalize` it "
-            r"has to be of the size of :math:`\sqrt{k(x,x)}`; from "
+            r"Largest residual :math:`\Delta` of a projection, of the size of :math:`\sqrt{k(x,x)}`; from "
             r":math:`\sqrt 2` on, a normalised kernel never gets a second support sample. With 0 the "
             "Projectron makes the Perceptron's predictions.",
         ),
@@ -63,14 +54,9 @@ documented = functools.partial(
         ),
         "average": (
             "bool",
-            "Predict with the mean of all hypotheses after each visit, not with the last one. May be "
-            "changed after training.",
+            "Predict with the mean of all hypotheses, not with the last; may be changed after training.",
         ),
-        "record": (
-            "bool",
-            "Keep mistake, loss and support size of every visit (13 bytes each); False keeps the counters "
-            "only.",
-        ),
+        "record": ("bool", "Keep mistake, loss and support size of every visit (13 bytes each)."),
         "callback": (
             "callable(estimator, step)",
             f"Called by `fit` after every {CHUNK} visits; a true return value ends the run.",
@@ -86,29 +72,19 @@ documented = functools.partial(
         "support_vectors_": ("ndarray, shape (n_support, n_features)", ""),
         "coef_": ("ndarray, shape (n_classes, n_features)", "Averaged, or of the last hypothesis."),
         "n_projected_": ("int", "Updates without a new support sample."),
-        "inverse_error_": (
-            "float",
-            "Largest entry of :math:`|K K^{-1} - I|` over the support set; costs O(S^3) to ask for.",
-        ),
-        "n_refactored_": ("int", "How often R was computed afresh."),
+        "inverse_error_": ("float", "Largest entry of :math:`|K K^{-1} - I|`; costs O(S^3)."),
         "n_seen_": ("int", "Visits."),
         "n_mistakes_": ("int", "Visits that were mistakes; a tie is one."),
         "cumulative_loss_": ("float", "Sum of the multiclass hinge losses before each update."),
         "history_": ("DataFrame", "Of `fit`: step, epoch, seconds, n_updates, n_support, online_error."),
-        "online_losses_": (
-            "ndarray, shape (n_visits,)",
-            "Multiclass hinge loss at each visit, before the update.",
-        ),
-        "support_sizes_": (
-            "ndarray, shape (n_visits,)",
-            "Size of the support set after each visit, of all cues.",
-        ),
+        "online_losses_": ("ndarray, shape (n_visits,)", "Multiclass hinge losses before the updates."),
+        "support_sizes_": ("ndarray, shape (n_visits,)", "Support set after each visit, of all cues."),
     },
 )
 
 
 class Record:
-    """Growing columns of what happened at each visit; appending costs the same however long they are."""
+    """Growing columns of what happened at each visit."""
 
     KIND = np.dtype([("mistake", np.bool_), ("loss", np.float64), ("n_support", np.int32)])
 
@@ -116,7 +92,6 @@ class Record:
         self.n, self._held = 0, np.empty(0, self.KIND)
 
     def add(self, **values):
-        """Append arrays of one length."""
         end = self.n + len(values["loss"])
         if self._held.size < end:
             grown = np.empty(max(end, 2 * self._held.size), self.KIND)
@@ -134,7 +109,7 @@ class Record:
 class OnlineClassifier(ScoreClassifier):
     """Base of the online learners.
 
-    Subclasses implement ``_open(X, n_classes)``, which starts anew with the first batch, checked;
+    Subclasses implement ``_open(X, n_classes)``, which starts anew with the first batch;
     ``_observe(X, labels, weights)``, which visits a batch and returns its `Trace`; ``_scores(X,
     average=None)``, by default as the parameter `average` says; ``_check_batch(X)``, which raises what
     `_observe` would; ``_n_support()`` and ``_count_updates()``.
@@ -159,8 +134,6 @@ class OnlineClassifier(ScoreClassifier):
     def _n_support(self):
         return 0
 
-    # ------------------------------------------------------------ learning
-
     @documented
     def fit(self, X, y, sample_weight=None):
         """Learn from scratch, in `n_epochs` passes; the first keeps the given order unless `shuffle` is set.
@@ -177,9 +150,8 @@ class OnlineClassifier(ScoreClassifier):
         """
         X, labels, weights = self._admit_all(X, y, sample_weight)
         warn_if_sorted(self, labels)
-        rng = as_generator(self.random_state)
-        history, total = History(COLUMNS), labels.size * self.n_epochs
-        name = type(self).__name__
+        rng, history = as_generator(self.random_state), History(COLUMNS)
+        total, name = labels.size * self.n_epochs, type(self).__name__
         with progress(name=name, total=total, unit="sample", verbose=self.verbose) as bar:
             for epoch, part in self._batches(labels.size, rng):
                 self._learn(self._rows_of(X, part), labels[part], weights[part])
@@ -211,7 +183,6 @@ class OnlineClassifier(ScoreClassifier):
         return X, labels, weights
 
     def _check_weights(self, sample_weight, n_samples, stream=False):
-        """As of `visit_weights`."""
         return visit_weights(sample_weight, n_samples, stream)
 
     def _batches(self, n, rng):
@@ -223,7 +194,7 @@ class OnlineClassifier(ScoreClassifier):
                 yield epoch, part if order is None else order[part]
 
     def _rows_of(self, X, part, seen=0):
-        """Part of X as `_observe` takes it; of precomputed kernels those with samples up to its own end."""
+        """Part of X; of precomputed kernels those with samples up to its own end."""
         return X[..., part, : seen + part.stop] if self._is_precomputed() else X[part]
 
     @documented
@@ -270,19 +241,14 @@ class OnlineClassifier(ScoreClassifier):
         return X, labels, weights
 
     def _check_samples(self, X, y, first):
-        given = as_frame(X)
-        X, y = self._check_arrays(given, y, first)
-        if first:
-            self._columns = self._find_columns(given, X)
-        return X, y
-
-    def _check_arrays(self, X, y, first):
         """X and y as arrays: floating point, finite, of matching lengths."""
         if not self._is_precomputed():
+            given = as_frame(X)
             options = {"dtype": FLOATS, "reset": first, "order": "C"}
-            X, y = validate_samples(self, X, y, used=lambda: self._used(first), **options)
+            X, y = validate_samples(self, given, y, used=lambda: self._used(first), **options)
             if first:  # later on, `labels_within` knows which labels there are
                 labels_of(self, y, len(y))
+                self._set_columns(given, X)
             return check_size(X, np.float64), y
         X = self._check_precomputed(X)
         y = labels_of(self, y, X.shape[-2])
@@ -293,7 +259,16 @@ class OnlineClassifier(ScoreClassifier):
                 f"batch with all samples seen so far and itself, got {X.shape}"
             )
         check_batch(X, seen)
+        if first:
+            self._set_columns(X, X)
         return X, y
+
+    def _set_columns(self, given, X):
+        """Note what each cue sees of X, as `given` and checked."""
+
+    def _used(self, first):
+        """(name, learner, columns) of all cues, columns by number after the start; None for all columns."""
+        return None
 
     def _warn_once(self, X):
         """Warn of the first batch in a stream that shows a kernel to be indefinite."""
@@ -303,25 +278,6 @@ class OnlineClassifier(ScoreClassifier):
     def _doubts(self, X):
         """{name: how} of kernels that are not positive semidefinite on a batch to come."""
         return indefinite_batch(X, self.n_seen_) if self._is_precomputed() else {}
-
-    def _triples(self):
-        """(name, learner or kernel, columns) of all cues; None for all columns."""
-        return None
-
-    def _used(self, first):
-        """Triples with columns as given or, after the start, by number."""
-        triples = self._triples()
-        if triples is None or first:
-            return triples
-        return [(name, part, c) for (name, part, _), c in zip(triples, self._columns, strict=True)]
-
-    def _find_columns(self, given, X):
-        """Column numbers of each cue; callables see what was given where it is a data frame."""
-        if self._triples() is None:
-            return None
-        places = feature_places(getattr(self, "feature_names_in_", None))
-        seen = given if is_frame(given) else X
-        return [resolve_columns(name, c, seen, X.shape[1], places) for name, _, c in self._triples()]
 
     def _check_precomputed(self, X):
         X = real_values(X, "X")
@@ -357,8 +313,6 @@ class OnlineClassifier(ScoreClassifier):
             self._record.add(mistake=margin <= 0.0, loss=losses, n_support=trace.sizes)
         return trace
 
-    # ------------------------------------------------------------ records
-
     def _recorded(self, name):
         check_is_fitted(self, "classes_")
         if self._record is None:
@@ -380,8 +334,6 @@ class OnlineClassifier(ScoreClassifier):
         """Size of the support set after each visit (of all cues together where there are several)."""
         return self._recorded("n_support")
 
-    # ------------------------------------------------------------ prediction
-
     def _check_new(self, X):
         check_is_fitted(self, "classes_")
         if self._is_precomputed():
@@ -392,8 +344,6 @@ class OnlineClassifier(ScoreClassifier):
 
     def _class_scores(self, X):
         return self._scores(self._check_new(X))
-
-    # ------------------------------------------------------------ saving
 
     def _score_ones(self):
         if not self._is_precomputed():
@@ -417,11 +367,8 @@ class OnlineClassifier(ScoreClassifier):
 
 
 class CueLearner(OnlineClassifier):
-    """Base of the learners of one cue, whose scores are ``_inputs(X) @ _hypothesis.coefficients(average).T``.
-
-    Their ``_observe(X, labels, weights, log=False, sums=False)`` returns a log of all updates, and the sums
-    of all hypotheses before each visit, if these are wanted.
-    """
+    """Base of the learners of one cue; ``_observe(X, labels, weights, log=False, sums=False)`` returns a log
+    of all updates, and the sums of all hypotheses before each visit, if these are wanted."""
 
     def _inputs(self, X):
         """What the coefficients are applied to: kernel values with the support set, or features."""

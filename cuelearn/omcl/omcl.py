@@ -1,13 +1,12 @@
-r"""OMCL: two layers of online learners (thesis Algorithm 1; with Projectron++ and PA-I as its layers,
-Algorithm 2).
+r"""OMCL: two layers of online learners (thesis Algorithms 1 and 2).
 
-Section 3.3 averages the product of both layers. With :math:`V_s = \sum_{t \le s} W_t` of the second layer and
-the change :math:`\delta_s` of a cue's coefficients at visit s,
+Section 3.3 averages the product of both layers. With :math:`V_s = \sum_{t \le s} W_t` of the second layer,
+each :math:`W_t` times the weight of its sample, and the change :math:`\delta_s` of a cue's coefficients at
+visit s,
 
 .. math:: \sum_{t=1}^T W_t A_t = V_T A_T - \sum_s V_{s-1}\, \delta_s ,
 
-where each :math:`W_t` is taken times the weight of the sample, if it has one, so these sums too are touched
-only where the coefficients are.
+so these sums too are touched only where the coefficients are.
 """
 
 import inspect
@@ -21,6 +20,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 from cuelearn.core.estimator import HasMethods, parameters
 from cuelearn.kernels import RBF
 from cuelearn.kernels.growing import resolve_kernel
+from cuelearn.kernels.specifications import feature_places, is_frame, resolve_columns
 from cuelearn.omcl.base import CueLearner, OnlineClassifier, documented
 from cuelearn.omcl.passive_aggressive import LinearLearner, PassiveAggressive
 from cuelearn.omcl.perceptron import KernelLearner
@@ -34,11 +34,8 @@ NEEDS_OWN = "average=True needs learners of cuelearn.omcl for the cues and a lin
 
 @njit(cache=True)
 def add_products(log, n_log, weights, sums_before, first, out):
-    r"""Add :math:`V_{s-1}\delta_s` of every logged update of a cue to `out`, shape (n_classes, width).
-
-    `weights` are those of the samples; `first` is the number of the cue's first score; ``sums_before[t]`` is
-    :math:`V_{t-1}`.
-    """
+    r"""Add :math:`V_{s-1}\delta_s` of a cue's logged updates to `out`, shape (n_classes, width); `first` is
+    the number of the cue's first score, ``sums_before[t]`` is :math:`V_{t-1}`."""
     for e in range(n_log):
         entry = log.entries[e]
         t, label, rival, start, length, slot = entry[0], entry[1], entry[2], entry[3], entry[4], entry[5]
@@ -53,7 +50,7 @@ def add_products(log, n_log, weights, sums_before, first, out):
 
 
 class Adapted:
-    """A classifier with `partial_fit`, `decision_function` or `predict_proba`, in place of a `CueLearner`."""
+    """A classifier of another library in place of a `CueLearner`."""
 
     n_updates_ = 0
 
@@ -67,7 +64,6 @@ class Adapted:
         return 0
 
     def _learn(self, X, labels, weights, log=False, sums=False):
-        """Predict, then learn, sample after sample."""
         scores = np.empty((X.shape[0], self.n_classes))
         for t in range(X.shape[0]):
             scores[t] = self._scores(X[t : t + 1])[0]
@@ -90,7 +86,7 @@ class Adapted:
             values = np.column_stack([-0.5 * values, 0.5 * values])
         return np.where(np.isfinite(values), values, 0.0)
 
-    def _state(self):  # for `core.storage`
+    def _state(self):
         return dict(vars(self))
 
     @classmethod
@@ -99,13 +95,11 @@ class Adapted:
 
 
 def check_learner(learner, what):
-    """A TypeError unless `learner` can be one of either layer."""
-    if not hasattr(learner, "partial_fit"):
-        raise TypeError(f"{what} must have partial_fit, {type(learner).__name__} has not")
-    if not (hasattr(learner, "decision_function") or hasattr(learner, "predict_proba")):
-        raise TypeError(
-            f"{what} must have decision_function or predict_proba, {type(learner).__name__} has neither"
-        )
+    """TypeError unless `learner` can be one of either layer."""
+    scores = hasattr(learner, "decision_function") or hasattr(learner, "predict_proba")
+    if not (scores and hasattr(learner, "partial_fit")):
+        wanted = "partial_fit, and decision_function or predict_proba"
+        raise TypeError(f"{what} must have {wanted}, got {type(learner).__name__}")
 
 
 @parameters
@@ -160,16 +154,15 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         return self.cues
 
     def _check_cues(self):
-        """What need not be looked at again with every sample."""
-        names, parameters = self.cue_names_, self._get_param_names()
-        if len(set(names)) < len(names):
-            raise ValueError(f"cues must have different names, got {names}")
-        taken = [name for name in names if "__" in name or name in parameters]
-        if taken:
-            wanted = "names without '__' and other than this estimator's parameters"
-            raise ValueError(f"cues must have {wanted}, got {taken[0]!r}")
+        self._validate_names([name for name, _, _ in self._triples()])
         for name, learner, _ in self._triples():
             check_learner(learner, f"cues: the learner of {name!r}")
+
+    def _used(self, first):
+        triples = self._triples()
+        if first:
+            return triples
+        return [(name, learner, c) for (name, learner, _), c in zip(triples, self._columns, strict=True)]
 
     def _precomputed_learners(self):
         return [getattr(learner, "kernel", None) == "precomputed" for _, learner, _ in self._triples()]
@@ -182,18 +175,22 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
             raise ValueError("cues: either all learners or none may have kernel='precomputed'")
         return super()._check_precomputed(X)
 
-    def _find_columns(self, given, X):
-        """Of precomputed kernels the number of the kernel."""
+    def _set_columns(self, given, X):
+        """Column numbers of each cue; of precomputed kernels the number of the kernel."""
         self._check_cues()
+        triples = self._triples()
         if self._is_precomputed():
-            kernels = [columns for _, _, columns in self._triples()]
+            kernels = [columns for _, _, columns in triples]
             if not all(isinstance(k, (int, np.integer)) and 0 <= k < X.shape[0] for k in kernels):
                 raise ValueError(
                     "cues: with precomputed kernels columns must be the number of a kernel below "
                     f"{X.shape[0]}, got {kernels}"
                 )
-            return [int(k) for k in kernels]
-        return super()._find_columns(given, X)
+            self._columns = [int(k) for k in kernels]
+            return
+        places = feature_places(getattr(self, "feature_names_in_", None))
+        seen = given if is_frame(given) else X  # callables see a data frame where one was given
+        self._columns = [resolve_columns(name, c, seen, X.shape[1], places) for name, _, c in triples]
 
     def _part(self, X, j):
         """What cue j sees of X."""
@@ -217,12 +214,10 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
             self.learners_.append(learner)
 
     def _layers(self):
-        """All learners, by what they are called in an error."""
         return {f"the learner of {name!r}": learner for name, learner, _ in self._triples()}
 
     def _check_weights(self, sample_weight, n_samples, stream=False):
-        layers = {} if sample_weight is None else self._layers()
-        for what, learner in layers.items():
+        for what, learner in self._layers().items() if sample_weight is not None else ():
             if "sample_weight" not in inspect.signature(learner.partial_fit).parameters:
                 refusing = f"{type(learner).__name__}.partial_fit, {what}, takes no weights"
                 raise ValueError(f"sample_weight must be None: {refusing}")
@@ -234,7 +229,8 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
 
     def _doubts(self, X):
         doubts = {}
-        for j, (name, learner) in enumerate(zip(self.cue_names_, self.learners_, strict=True)):
+        for j, (name, _, _) in enumerate(self._triples()):
+            learner = self.learners_[j]
             if isinstance(learner, CueLearner):
                 doubts |= {name: how for how in learner._doubts(self._part(X, j)).values()}
         return doubts
@@ -251,11 +247,6 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
 
     def _n_support(self):
         return sum(learner._n_support() for learner in self.learners_)
-
-    @property
-    def cue_names_(self):
-        """Names of the cues, in order."""
-        return [name for name, _, _ in self._triples()]
 
 
 @documented
@@ -377,7 +368,7 @@ class OMCL(MultiCueClassifier):
     def _count_updates(self):
         return self.integrator_.n_updates_
 
-    def averaged_coef(self, j):
+    def _averaged_coef(self, j):
         """Coefficients of cue j in the averaged product of both layers, a row for each class."""
         hypothesis, n_classes = self.learners_[j]._hypothesis, self.classes_.size
         sums = self.integrator_._hypothesis.sums[:, j * n_classes : (j + 1) * n_classes]
@@ -390,7 +381,7 @@ class OMCL(MultiCueClassifier):
         if not self._can_average:
             raise ValueError(NEEDS_OWN)
         inputs = [learner._inputs(self._part(X, j)) for j, learner in enumerate(self.learners_)]
-        return sum(part @ self.averaged_coef(j).T for j, part in enumerate(inputs))
+        return sum(part @ self._averaged_coef(j).T for j, part in enumerate(inputs))
 
     @property
     def weights_(self):

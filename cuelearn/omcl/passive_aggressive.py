@@ -1,8 +1,4 @@
-r"""Online linear learners: Passive-Aggressive (thesis 3.2.2, equation 3.1) and gradient descent.
-
-A visit with loss :math:`\ell` moves :math:`w_y \mathrel{+}= \tau x`, :math:`w_r \mathrel{-}= \tau x`, with
-:math:`\tau = \min\{C, \ell / (2\|x\|^2)\}` (PA-I; PA where C is infinite), or a fixed :math:`\tau`.
-"""
+"""Online linear learners: Passive-Aggressive (thesis 3.2.2, equation 3.1) and gradient descent."""
 
 import math
 from dataclasses import field
@@ -20,7 +16,7 @@ __all__ = ["LinearLearner", "OnlineGradientDescent", "PassiveAggressive"]
 
 
 class Hyperplanes(NamedTuple):
-    """`coef`, `delayed` (n_classes, d), and weighted `sums` of all hyperplanes up to now (kept if wanted)."""
+    """Coefficients (n_classes, d) and weighted sums of all hyperplanes up to now (kept if wanted)."""
 
     counts: np.ndarray
     coef: np.ndarray
@@ -30,8 +26,7 @@ class Hyperplanes(NamedTuple):
 
 @njit(cache=True)
 def linear_pass(X, labels, weights, earlier, planes, aggressiveness, passive, scores, sums_before, log):
-    """Visits in order; `passive` shortens the step to what mends the loss. A sample of zeros, or of weight 0,
-    is skipped. `earlier` is the weight of all visits before each."""
+    """Visits in order; `passive` shortens the step to what mends the loss."""
     counts, coef, sums = planes.counts, planes.coef, planes.sums
     n_classes, d = coef.shape
     for t in range(X.shape[0]):
@@ -52,21 +47,14 @@ def linear_pass(X, labels, weights, earlier, planes, aggressiveness, passive, sc
                     sums[c, i] += weights[t] * coef[c, i]
 
 
-class LinearHypothesis(Hypothesis):
-    """Hyperplanes."""
-
-    def __init__(self, n_classes, n_features):
-        super().__init__(n_classes, n_features)
-        self.sums = np.zeros((n_classes, n_features))
-
-
 class LinearLearner(CueLearner):
-    """Base of the linear learners; `_step()` gives C, or the step, and whether it is shortened."""
+    """Base of the linear learners; `_step()` gives the largest step, and whether it is shortened."""
 
     _learnt = ("_hypothesis",)
 
     def _open(self, X, n_classes):
-        self._hypothesis = LinearHypothesis(n_classes, X.shape[1])
+        self._hypothesis = Hypothesis(n_classes, X.shape[1])
+        self._hypothesis.sums = np.zeros((n_classes, X.shape[1]))
 
     def _observe(self, X, labels, weights, log=False, sums=False):
         X, n = np.ascontiguousarray(X, dtype=np.float64), labels.size
@@ -81,7 +69,7 @@ class LinearLearner(CueLearner):
 
     @property
     def coef_(self):
-        """Hyperplanes of the predictor, averaged or last, shape (n_classes, n_features)."""
+        """Hyperplanes, averaged or last, shape (n_classes, n_features)."""
         return self._hypothesis.coefficients(self.average)
 
 
@@ -90,14 +78,12 @@ class LinearLearner(CueLearner):
 class PassiveAggressive(LinearLearner):
     r"""Linear multiclass Passive-Aggressive, PA and PA-I.
 
-    A visit with loss :math:`\ell = [1 - w_y \cdot x + w_r \cdot x]_+`, r the best wrong class, makes the
-    smallest change that mends it,
+    With loss :math:`\ell = [1 - w_y \cdot x + w_r \cdot x]_+`, r the best wrong class, a visit changes
 
     .. math:: w_y \leftarrow w_y + \tau x, \quad w_r \leftarrow w_r - \tau x, \qquad
               \tau = \min\Big\{C, \frac{\ell}{2\|x\|^2}\Big\} .
 
-    There is no bias. A sample of zeros changes nothing. A sample's weight multiplies C; PA, whose C is
-    infinite, mends every loss in full whatever the weight, unless it is 0.
+    There is no bias. A sample of zeros changes nothing. A sample's weight multiplies C.
 
     Parameters
     ----------

@@ -1,9 +1,8 @@
 r"""The multiclass kernel Perceptron, and what it shares with the Projectron (thesis 3.2.1).
 
-A kernel learner keeps class scores as expansions over its support set, :math:`s(x, y) = \sum_i A_{yi}\,
-k(x_i, x)`. Kernel values come in as rows: ``rows[t, columns[i]]`` is the kernel of sample t with support
-sample i, so that a full kernel matrix, or a block of a batch against support set and itself, serves without a
-copy.
+Class scores are expansions over the support set, :math:`s(x, y) = \sum_i A_{yi}\, k(x_i, x)`. Kernel values
+come in as rows: ``rows[t, columns[i]]`` is the kernel of sample t with support sample i, so that a kernel
+matrix, or a block of a batch against support set and itself, serves without a copy.
 """
 
 from dataclasses import field
@@ -28,7 +27,7 @@ from cuelearn.omcl.visits import (
     write_log,
 )
 
-__all__ = ["Expansion", "KernelLearner", "KernelPerceptron", "Visits", "join", "look"]
+__all__ = ["KernelLearner", "KernelPerceptron", "join", "look"]
 
 
 class Visits(NamedTuple):
@@ -103,7 +102,6 @@ class KernelHypothesis(Hypothesis):
     width = Hypothesis.size
 
     def reserve(self, needed):
-        """Room for so many support samples."""
         have, size = self.coef.shape[1], self.size
         if needed <= have:
             return
@@ -117,7 +115,6 @@ class KernelHypothesis(Hypothesis):
                 setattr(self, name, new)
 
     def expansion(self, columns):
-        """As the compiled passes take it."""
         held = np.empty(self.coef.shape[1], dtype=np.int64)
         held[: self.size] = columns
         nothing = np.zeros((0, 0))
@@ -186,8 +183,6 @@ class KernelLearner(CueLearner):
     def _inputs(self, X):
         return self._support.cross(X)
 
-    # ------------------------------------------------------------ fitted attributes
-
     @property
     def kernel_(self):
         """The kernel with a number for scale."""
@@ -195,17 +190,17 @@ class KernelLearner(CueLearner):
 
     @property
     def dual_coef_(self):
-        """Coefficients of the predictor, averaged or last, shape (n_support, n_classes)."""
+        """Coefficients, averaged or last, shape (n_support, n_classes)."""
         return self._hypothesis.coefficients(self.average).T
 
     @property
     def support_(self):
-        """Visits (counted from 0) at which the members of the support set joined, shape (n_support,)."""
+        """Visits (counted from 0) at which the support samples joined, shape (n_support,)."""
         return self._joined.copy()
 
     @property
     def support_vectors_(self):
-        """Members of the support set, shape (n_support, n_features); not with precomputed kernels."""
+        """Support samples, shape (n_support, n_features); not with precomputed kernels."""
         if self._support.precomputed:
             raise AttributeError("precomputed kernels have no support vectors; see support_")
         return self._support.samples.copy()
@@ -229,7 +224,7 @@ class KernelPerceptron(KernelLearner):
 
     .. math:: s \leftarrow s + U, \qquad U = k((x_t, y_t), \cdot) - k((x_t, r), \cdot) ,
 
-    times the sample's weight, if it has one.
+    times the sample's weight.
 
     Parameters
     ----------

@@ -1,13 +1,9 @@
 r"""Projectron and Projectron++ (thesis 3.2.1, Algorithm 2 lines 9 to 21): Perceptrons of bounded memory.
 
-With :math:`U = k((x,y),\cdot) - k((x,r),\cdot)` for the best wrong class r, and P the projection on the span
-of the support set, whose kernel matrix is K,
-
-.. math:: \Delta = \|U - PU\| = \sqrt{2\,(k(x,x) - k^T K^{-1} k)}, \qquad \|PU\|^2 = 2\, k^T K^{-1} k .
-
-Where :math:`\Delta` is small, PU is added in place of U, and the support set stays as it is. The inverse is
-kept as :math:`K^{-1} = R^T R`, R lower triangular: R is the inverse of K's Cholesky factor, its entries grow
-with the root of K's condition number only, and no rounding can make the inverse indefinite.
+With P the projection on the span of the support set and K its kernel matrix,
+:math:`\|PU\|^2 = 2\, k^T K^{-1} k`. The inverse is kept as :math:`K^{-1} = R^T R`: R is the inverse of K's
+Cholesky factor, its entries grow with the root of K's condition number only, and no rounding can make the
+inverse indefinite.
 """
 
 import math
@@ -20,14 +16,12 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from cuelearn.core.estimator import NON_NEGATIVE, parameters
 from cuelearn.omcl.base import documented
 from cuelearn.omcl.perceptron import KernelLearner, join, look
-from cuelearn.omcl.visits import INEXACT, N_PROJECTED, N_REFACTORED, REFACTOR_FROM, dot, move
+from cuelearn.omcl.visits import INEXACT, N_PROJECTED, REFACTOR_FROM, dot, move
 
 __all__ = ["Projectron", "ProjectronPlusPlus"]
 
-# a squared residual below this share of k(x, x) counts as linear dependence: the inverse would only amplify
-# rounding
-DEPENDENT = 1e-10
-DEPENDENT_SINGLE = 1e-6  # with kernel values in float32
+# squared residuals below this share of k(x, x) count as linear dependence, in float64 and float32
+DEPENDENT, DEPENDENT_SINGLE = 1e-10, 1e-6
 # |K d - k| of a new support sample above which R is computed afresh, relative to the largest entry of k
 INACCURATE = 1e-9
 
@@ -57,8 +51,8 @@ def solve(root, k, size, half, out):
 def project(expansion, work, size, k_xx, dependent, limit):
     """Coefficients of the projection of k(x, .), into `work.solution`; returns the squared residual.
 
-    Where Delta is above `limit` the sample is about to join the support set for good: then one step of
-    iterative refinement is made, and the error that it mended returned too.
+    Where Delta is above `limit` the sample is about to join the support set: then one step of iterative
+    refinement is made, and the error that it mended returned too.
     """
     k, solution, rest = work.k, work.solution, work.rest
     solve(expansion.root, k, size, work.half, solution)
@@ -82,10 +76,8 @@ def project(expansion, work, size, k_xx, dependent, limit):
 
 @njit(cache=True)
 def extend(expansion, work, size, k_xx, residual_sq):
-    r"""K and R grow by a sample: by the Schur complement, R's new row is :math:`[-K^{-1} k,\; 1] / \delta`.
-
-    :math:`\delta^2 = k(x,x) - k^T K^{-1} k` is the squared residual.
-    """
+    r"""K and R grow by a sample: R's new row is :math:`[-K^{-1} k,\; 1] / \delta`, with :math:`\delta^2` the
+    squared residual."""
     gram, root, scale = expansion.gram, expansion.root, 1.0 / math.sqrt(residual_sq)
     for i in range(size):
         gram[i, size] = gram[size, i] = work.k[i]
@@ -97,8 +89,7 @@ def extend(expansion, work, size, k_xx, residual_sq):
 
 @njit(cache=True)
 def step_length(loss, delta, eta, length_sq, most):
-    """Thesis Algorithm 2, line 16, with `most` in place of 1; 0 where the loss is at most Delta / eta, of
-    which 0/0 counts as 0."""
+    """Thesis Algorithm 2, line 16, with `most` in place of 1; 0 where the loss is at most Delta / eta."""
     price = 0.0
     if delta > 0.0:
         price = delta / eta if eta > 0.0 else math.inf
@@ -110,11 +101,8 @@ def step_length(loss, delta, eta, length_sq, most):
 
 @njit(cache=True)
 def projectron_pass(visits, expansion, log, eta, plus, start):
-    """Visits from `start` on; returns the position reached: the end, or where R has to be computed afresh.
-
-    The Projectron (`plus` False) looks at mistakes only and projects where Delta <= eta. Projectron++ also
-    learns from margin errors, always by a projection, and shortens its steps.
-    """
+    """Visits from `start` on, of Projectron++ with `plus`; returns the position reached: the end, or where R
+    has to be computed afresh."""
     capacity, counts = expansion.coef.shape[1], expansion.counts
     work = Work(np.empty(capacity), np.empty(capacity), np.empty(capacity), np.empty(capacity))
     dependent = DEPENDENT if visits.rows.itemsize == 8 else DEPENDENT_SINGLE
@@ -153,7 +141,6 @@ def refactor(hypothesis):
     factor, failed = dpotrf(hypothesis.gram[:size, :size], lower=1)
     if not failed:  # else numerically dependent samples: the R grown row by row is the better one
         hypothesis.root[:size, :size] = np.tril(dtrtri(factor, lower=1)[0])
-        counts[N_REFACTORED] += 1
     counts[INEXACT] = 0
     # an ill-conditioned matrix would ask for it at every sample
     counts[REFACTOR_FROM] = size + max(8, size // 8)
@@ -169,9 +156,8 @@ class Projectron(KernelLearner):
     .. math:: \Delta = \|U - P U\| = \sqrt{2\,(k(x,x) - k^T K^{-1} k)} .
 
     If :math:`\Delta \le \eta`, the update is :math:`s \leftarrow s + P U` and the support set stays as it is;
-    else the sample joins it as in the Perceptron, and so does the first one, with nothing to project on. A
-    sample's weight multiplies the update. :math:`\Delta` stays that of U, as the bound on the mistakes, which
-    then counts each by its weight, loses :math:`\eta` times the weight with a projection.
+    else the sample joins it as in the Perceptron. A sample's weight multiplies the update; :math:`\Delta`
+    stays that of U.
 
     Parameters
     ----------
@@ -179,16 +165,14 @@ class Projectron(KernelLearner):
 
     Attributes
     ----------
-    $dual_coef_ $support_ $support_vectors_ $n_projected_ $inverse_error_ $n_refactored_ $classes_ $n_seen_
+    $dual_coef_ $support_ $support_vectors_ $n_projected_ $inverse_error_ $classes_ $n_seen_
     $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_ $online_losses_ $support_sizes_
 
     Notes
     -----
-    :math:`K^{-1} = R^T R` grows by its Schur complement, with one step of iterative refinement; R is computed
-    afresh when a new row shows that it has lost accuracy. The support set is bounded for a kernel on a
-    compact set: its members are :math:`\eta/\sqrt 2` apart from the span of the earlier ones. Cost per visit
-    O(S d + S M), per update O(S^2); memory O(S^2). A squared residual below 1e-10 k(x, x) counts as zero,
-    with samples in float32 one below 1e-6 k(x, x).
+    The support set is bounded for a kernel on a compact set: its members are :math:`\eta/\sqrt 2` apart from
+    the span of the earlier ones. Cost per visit O(S d + S M), per update O(S^2); memory O(S^2). A squared
+    residual below 1e-10 k(x, x), in float32 1e-6 k(x, x), counts as zero.
 
     References
     ----------
@@ -226,11 +210,6 @@ class Projectron(KernelLearner):
         error = np.abs(hypothesis.gram[:size, :size] @ (root.T @ root) - np.eye(size))
         return float(error.max(initial=0.0))
 
-    @property
-    def n_refactored_(self):
-        """How often R was computed afresh."""
-        return int(self._hypothesis.counts[N_REFACTORED])
-
 
 @documented
 class ProjectronPlusPlus(Projectron):
@@ -243,9 +222,9 @@ class ProjectronPlusPlus(Projectron):
               \alpha = \min\Big\{\frac{\ell}{\|PU\|^2},\; 2\,\frac{\ell - \Delta/\eta}{\|PU\|^2},\; 1\Big\},
 
     and none where :math:`\ell \le \Delta/\eta` (0/0 counts as 0). A mistake with :math:`\Delta > \eta` adds
-    the sample as the Perceptron does: only mistakes enlarge the support set. As :math:`\eta \to 0` this does
-    not become the Perceptron: margin errors within the span are still used. A sample's weight takes the place
-    of the 1 in the minimum, as it multiplies C in `PassiveAggressive`, and multiplies what is added.
+    the sample as the Perceptron does. As :math:`\eta \to 0` this does not become the Perceptron: margin
+    errors within the span are still used. A sample's weight takes the place of the 1 in the minimum, and
+    multiplies what is added.
 
     Parameters
     ----------
@@ -253,7 +232,7 @@ class ProjectronPlusPlus(Projectron):
 
     Attributes
     ----------
-    $dual_coef_ $support_ $support_vectors_ $n_projected_ $inverse_error_ $n_refactored_ $classes_ $n_seen_
+    $dual_coef_ $support_ $support_vectors_ $n_projected_ $inverse_error_ $classes_ $n_seen_
     $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_ $online_losses_ $support_sizes_
 
     References

@@ -1,8 +1,7 @@
-r"""What all learners of the chapter do at a visit, compiled: scores, the best wrong class, a log of the
-updates.
+r"""What all learners of the chapter do at a visit, compiled.
 
 Averaging (thesis section 3.3) costs next to nothing. With the change :math:`\delta_s` of the coefficients at
-visit s, and the sum :math:`S_s` of the weights of the visits up to it (s where all are 1),
+visit s, and the sum :math:`S_s` of the weights of the visits up to it,
 
 .. math:: \sum_{t=1}^T (S_t - S_{t-1}) A_t = S_T A_T - \sum_s S_{s-1}\, \delta_s ,
 
@@ -16,10 +15,10 @@ from numba import njit
 
 from cuelearn.core.losses import competitor
 
-__all__ = ["Hypothesis", "Log", "Trace", "dot", "open_log", "predict", "write_log"]
+__all__ = ["Hypothesis", "Log", "Trace", "dot", "move", "open_log", "predict", "write_log"]
 
 #: Places in the array of counters.
-SIZE, SEEN, N_UPDATES, N_PROJECTED, N_LOG, N_LOG_VALUES, INEXACT, REFACTOR_FROM, N_REFACTORED = range(9)
+SIZE, SEEN, N_UPDATES, N_PROJECTED, N_LOG, N_LOG_VALUES, INEXACT, REFACTOR_FROM = range(8)
 
 
 class Log(NamedTuple):
@@ -44,7 +43,7 @@ class Trace(NamedTuple):
 
 
 def open_log(counts, n_visits, width, wanted):
-    """An empty log with room for as many updates of `width` coefficients as there are visits."""
+    """An empty log with room for an update of `width` coefficients at each visit."""
     counts[N_LOG] = counts[N_LOG_VALUES] = 0
     n = n_visits if wanted else 0
     return Log(np.empty((n, 6), dtype=np.int64), np.empty(n * width))
@@ -100,12 +99,12 @@ class Hypothesis:
 
     def __init__(self, n_classes, n_columns):
         self.weight = 0.0  # of all visits
-        self.counts = np.zeros(9, dtype=np.int64)
+        self.counts = np.zeros(8, dtype=np.int64)
         self.coef, self.delayed = np.zeros((n_classes, n_columns)), np.zeros((n_classes, n_columns))
 
     @property
     def size(self):
-        """Size of the support set, where there is one."""
+        """Size of the support set."""
         return int(self.counts[SIZE])
 
     @property
@@ -124,7 +123,7 @@ class Hypothesis:
         last = self.coef[:, : self.width]
         return last - self.delayed[:, : self.width] / self.weight if average and self.weight else last.copy()
 
-    def _state(self):  # for `core.storage`
+    def _state(self):
         return dict(vars(self))
 
     @classmethod

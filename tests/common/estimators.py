@@ -41,7 +41,7 @@ OPTIONS = {
 #: Further forms for scikit-learn's checks.
 VARIANTS = [
     OMCL([("a", ProjectronPlusPlus(), slice(None)), ("b", PassiveAggressive(), [0])], n_epochs=2),
-    Flat(PassiveAggressive(), scale="deviation"),
+    Flat(PassiveAggressive()),
     OM2(n_epochs=3, shuffle=True, random_state=0),
     LPBeta(per_class=True, nu=0.3),
     VSKL(s=2),

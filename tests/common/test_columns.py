@@ -17,6 +17,7 @@ NAMES = list("abcdef")
 #: Of the data that all cues together use; the columns by name and by number.
 USED = {"OMCL": LEARNERS, "Vote": LEARNERS}
 OTHERS = [
+    "Flat",
     "KernelPerceptron",
     "OnlineGradientDescent",
     "PassiveAggressive",
@@ -46,8 +47,6 @@ class Frame:
 
 def of_cues(name, columns):
     """An estimator whose three cues have these columns."""
-    if name == "Flat":
-        return make(name, cues=[(cue, kernel, c) for (cue, kernel, _), c in zip(CUES, columns, strict=True)])
     if name == "SelectedSVM":
         cues = [(cue, kernel, c) for (cue, kernel, _), c in zip(CUES, columns, strict=True)]
         return make(name, selector=OKS(cues, one_vs_rest=True, random_state=0), C=1.0)

@@ -40,7 +40,7 @@ def test_certificate_against_a_conic_solver(dtype, priors):
         sets = CandidateSet(lists, n_labels=3, priors=weights)
         lam = 1.0 / (C * sets.n_bags)
         s = rng.integers(0, 4, sets.n_bags) + np.eye(6)[0] if priors else np.ones(sets.n_bags)
-        work = ConvexProblem(LinearSpace(X, (3,)), sets, lam, True, np.random.default_rng(0), True, s)
+        work = ConvexProblem(LinearSpace(X, (3,)), sets, lam, True, np.random.default_rng(0), s)
         work.fresh_target()
         W, xi, limits = cp.Variable((3, 3)), cp.Variable(sets.n_bags, nonneg=True), []
         scores = X.astype(float) @ W.T
@@ -57,7 +57,7 @@ def test_certificate_against_a_conic_solver(dtype, priors):
         assert bound <= optimum + near and work.value()[0] >= optimum - near
         assert bound >= optimum * (1.0 - 2e-3) - near
         work.space.weights[:] = 0.0
-        bound, _ = pegasos(work, 30, 1, NoBar())
+        bound, _ = pegasos(work, 30, NoBar())
         assert not bound > optimum + near
         assert work.value()[0] >= optimum - near
 

@@ -189,7 +189,7 @@ def test_priors_decide_and_equal_priors_do_not(digits):
     assert_array_equal(plain.coef_, equal.coef_)
     # the first round's aim: candidates' indicators, each times its prior over the largest
     weighted = CandidateSet([[[0, 1], [1, 0], [1, 1]]], priors=[[0.6, 0.3, 0.0]])  # the last cannot be
-    work = ConvexProblem(LinearSpace(np.ones((2, 1)), (2,)), weighted, 1.0, False, rng, True)
+    work = ConvexProblem(LinearSpace(np.ones((2, 1)), (2,)), weighted, 1.0, False, rng)
     work.fresh_target()
     assert_allclose(work.target, np.array([[1.0, 0.5], [0.5, 1.0]]) / 2.0)
     assert weighted.n_candidates == [2]
@@ -292,7 +292,7 @@ def test_further_starts_find_lower_objectives():
 def test_candidates_within_the_gap_are_averaged():
     space = LinearSpace(np.eye(2), (3,))
     sets = CandidateSet([[[0, 1], [1, 0], [2, 2]]], n_labels=3)
-    work = ConvexProblem(space, sets, 1.0, True, np.random.default_rng(0), True)
+    work = ConvexProblem(space, sets, 1.0, True, np.random.default_rng(0))
     space.weights[:] = [[1.0, 0.0], [0.0, 1.0 - 1e-3], [0.0, 0.0]]
     work.fresh_target()
     assert_allclose(work.target, np.eye(2, 3))
