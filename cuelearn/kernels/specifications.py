@@ -617,9 +617,10 @@ def uneven_spread(values):
 
 
 def warn_of_spread(names):
-    """`FeatureScaleWarning` for the columns of these cues."""
+    """`FeatureScaleWarning` for the columns of these cues; "kernel" names that of a learner without cues."""
+    owner = "the kernel" if names == ["kernel"] else f"cue {', '.join(map(repr, names))}"
     warn_user(
-        f"the columns of cue {', '.join(map(repr, names))} differ in spread by a factor of {LARGEST_SPREAD} "
+        f"the columns of {owner} differ in spread by a factor of {LARGEST_SPREAD} "
         "or more, so distances depend on few of them; scale them first, where they are no counts: "
         "make_pipeline(StandardScaler(), model)",
         FeatureScaleWarning,

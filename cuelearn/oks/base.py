@@ -4,7 +4,6 @@ import functools
 import math
 from dataclasses import field
 from numbers import Real
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -34,17 +33,7 @@ from cuelearn.mkl.svm import targets_of
 from cuelearn.oks.predictors import Predictors, Samples, Weights, outputs, set_probabilities
 from cuelearn.oks.sources import Columns, Given, bank_of, has_functions
 
-__all__ = [
-    "Learner",
-    "OnlineKernels",
-    "Result",
-    "StreamingKernels",
-    "documented",
-    "held_back",
-    "of_learners",
-    "refuse_many_classes",
-    "signs_of",
-]
+__all__ = ["Learner", "OnlineKernels", "StreamingKernels"]
 
 CHUNK = 16  # least visits between two looks at the outside world
 COLUMNS = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error", "n_evaluations"]
@@ -60,14 +49,12 @@ NOTHING = Samples(np.empty((0, 0)), np.empty((0, 0)), np.empty((0, 0, 0)))
 DEFAULT = [("rbf", RBF(), slice(None))]
 INSIDE = [Number(Real, 0, 1, closed="neither")]
 
-#: Texts of parameters and attributes, for docstrings.
 TEXTS = {
     "kernels": (
         'list of (name, kernel, columns), "precomputed" or None',
-        'Cues, as in ColumnTransformer; None is one `RBF` over all columns. With "precomputed", X has '
-        'shape (n_kernels, n, n). The online learners take a ``scale="mean"`` over at most 500 evenly '
-        "spaced samples: over all pairs it would cost as much as a kernel matrix. Where a kernel is a "
-        "function of two arrays, `fit` makes the matrices of all kernels.",
+        'Cues, as in ColumnTransformer; None is one `RBF` over all columns, "precomputed" an X of shape '
+        '(n_kernels, n, n). A ``scale="mean"`` is taken over at most 500 evenly spaced samples. Where one is '
+        "a function of two arrays, `fit` makes the matrices of all kernels.",
     ),
     "delta": (
         "float in (0, 1] or a sequence of them",
@@ -76,32 +63,20 @@ TEXTS = {
     "eta": (
         'float > 0 or "auto"',
         r'Step of the weights; "auto" is :math:`\sqrt{2(1-\delta)\ln m/(mT)}` with T the number of '
-        "visits of `fit`. Where `partial_fit` goes beyond T visits (1 at first), T doubles, and the "
-        "logarithms of the weights take the new step for all visits, as exponential weights with a "
-        "decreasing step do (Bubeck and Cesa-Bianchi 2012, Regret analysis of bandit problems, theorem 3.1).",
+        "visits of `fit`. Where `partial_fit` goes beyond T visits (1 at first), T doubles, for all visits "
+        "(Bubeck and Cesa-Bianchi 2012, Regret analysis of bandit problems, theorem 3.1).",
     ),
     "beta": ("float in (0, 1)", "Discount of a kernel that erred."),
-    "one_vs_rest": (
-        "bool",
-        "For more than two classes: one problem per class, each with its own kernel. Without it they "
-        "are an error.",
-    ),
-    "n_jobs": (
-        "int or None",
-        "Threads over the problems of `one_vs_rest`, or over the kernels where each is trained; the "
-        "bits do not depend on it.",
-    ),
+    "one_vs_rest": ("bool", "For more than two classes: a problem per class, each with its own kernel."),
     "random_state": ("int, Generator or None", "Of the draws and permutations."),
     "callback": (
         "callable(estimator, step)",
-        "Called up to some 200 times in `fit`, at least once in every pass; a true return value ends "
-        "the run (with `one_vs_rest` that of the present class).",
+        "Called up to some 200 times in `fit`, at least once in every pass; a true value ends the run.",
     ),
     "sample_weight": (
         "array-like of float >= 0, shape (n,), or None",
-        "Factors on the updates of predictors and on the losses that move the kernels' weights. A sample of "
-        "weight 0 changes nothing; its prediction is recorded. Weight 2 is not the sample twice: a second "
-        "visit sees what the first has learnt.",
+        "Factors on the updates of predictors and on the losses that move the kernels' weights. 2 is not the "
+        "sample twice, as a second visit sees what the first has learnt.",
     ),
     "validation": (
         "float in (0, 1), or array of int",
@@ -115,10 +90,7 @@ TEXTS = {
         "ndarray, shape (n_kernels,), or (n_classes, n_kernels)",
         "Probabilities p of the next draw.",
     ),
-    "best_index_": (
-        "int",
-        "The kernel with the largest weight, or accuracy; with one_vs_rest one per class.",
-    ),
+    "best_index_": ("int", "The kernel with the largest weight or accuracy; with one_vs_rest one per class."),
     "best_kernel_": ("str", "Its name."),
     "support_": (
         "list of ndarray",
@@ -137,25 +109,11 @@ TEXTS = {
 documented = functools.partial(docs.documented, texts=TEXTS)
 
 
-class Result(NamedTuple):
-    """Outcome of a solver of the chapter."""
-
-    kernel_probabilities: np.ndarray
-    sampling_probabilities: np.ndarray
-    support: list  # an array for each kernel's predictor
-    dual_coef: list
-    history: pd.DataFrame
-    probability_history: np.ndarray  # a row for each of `history`
-    n_updates: int
-    n_evaluations: int
-    learner: object  # the state itself, ready to go on
-
-
 class Learner:
     """The state of one binary problem: a predictor and a weight for every kernel.
 
-    Subclasses implement ``visit(samples, order, targets, sample_weights, uniforms)``, which learns from
-    samples in order; targets and weights are by sample, uniform numbers by visit.
+    Subclasses implement ``visit(samples, order, targets, sample_weights, uniforms)``: targets and weights are
+    by sample, uniform numbers by visit.
     """
 
     #: What a saved model holds besides the predictors.
@@ -165,12 +123,10 @@ class Learner:
         m = kernels.kind.shape[0]
         self.kernels, self.rng = kernels, rng
         self.log_weights, self.q, self.p = np.zeros(m), np.full(m, 1.0 / m), np.full(m, 1.0 / m)
-        support, count = np.zeros((m, 16), dtype=np.int64), np.zeros(m, dtype=np.int64)
-        self.predictors = Predictors(support, np.zeros((m, 16)), count)
+        support = np.zeros((m, 16), dtype=np.int64)
+        self.predictors = Predictors(support, np.zeros((m, 16)), np.zeros(m, dtype=np.int64))
         self.n_seen = self.n_updates = self.n_evaluations = self.n_mistakes = 0
         self._records = {}
-
-    # ------------------------------------------------------------ what happened
 
     def note(self, n_visits, n_updates, n_evaluations, n_mistakes, **arrays):
         """Count, and keep what happened at some visits."""
@@ -189,8 +145,6 @@ class Learner:
         """Everything kept under a name, in the order of the visits."""
         return np.concatenate(self._records.get(name) or [RECORDED[name]])
 
-    # ------------------------------------------------------------ storage of the predictors
-
     def reserve(self, n_visits):
         """Room for a new member at each visit."""
         support, coef, count = self.predictors
@@ -200,13 +154,18 @@ class Learner:
             room = ((0, 0), (0, max(missing, capacity)))
             self.predictors = Predictors(np.pad(support, room), np.pad(coef, room), count)
 
-    def cut(self, rows):
-        """Copies of what counts of `support` or `coef`, one array per kernel."""
+    def _cut(self, rows):
         return [row[:c].copy() for row, c in zip(rows, self.predictors.count, strict=True)]
 
-    def members(self):
-        """Sorted numbers of all samples in any support."""
-        return np.unique(np.concatenate(self.cut(self.predictors.support)))
+    @property
+    def support(self):
+        """For each kernel the samples in its predictor, as they joined."""
+        return self._cut(self.predictors.support)
+
+    @property
+    def dual_coef(self):
+        """The coefficients that go with `support`."""
+        return self._cut(self.predictors.coef)
 
     def renumber(self, places):
         """Samples get new numbers: `places[old]`."""
@@ -236,8 +195,6 @@ class Learner:
         """Called before each pass."""
         set_probabilities(self.weights, 0.0)
 
-    # ------------------------------------------------------------ passes
-
     def run(
         self,
         samples,
@@ -251,51 +208,50 @@ class Learner:
         watch=None,
         bar=None,
     ):
-        """Passes over `samples`, or over these `rows` of them; returns the `Result`.
+        """Passes over `samples`, or over these `rows` of them; returns the learner itself.
 
-        `sample_weights`, shape (n,), multiply the updates. `chunk` is the number of visits between two rows
-        of the history, after which `bar` moves and ``watch(learner, step)`` is called with the clock stopped;
-        a true value of it ends the run.
+        After every `chunk` visits there is a row in the history, and ``watch(learner, step)`` is called with
+        the clock stopped; a true value of it ends the run. Later passes are always permuted.
         """
         visited = np.arange(targets.size) if rows is None else rows
         sample_weights = np.ones(targets.size) if sample_weights is None else sample_weights
         chunk = chunk or max(CHUNK, visited.size * n_epochs // 200)
-        self.history, self.trail = History(COLUMNS), []
-        for epoch, part, uniforms in self._chunks(visited, n_epochs, shuffle, chunk):
-            self.reserve(part.size)
-            self.visit(samples, part, targets, sample_weights, uniforms)
-            self.keep("visits", part.astype(np.min_scalar_type(targets.size)))
-            self.history.pause()
-            self.history.add(
-                step=self.n_seen,
-                epoch=epoch,
-                n_updates=self.n_updates,
-                n_support=int(self.predictors.count.sum()),
-                online_error=self.n_mistakes / self.n_seen,
-                n_evaluations=self.n_evaluations,
-            )
-            self.trail.append(self.q.copy())
-            if bar is not None:
-                bar.update(part.size)
-            if watch is not None and watch(self, self.n_seen):
-                break
-            self.history.go()
-        support, coef = (self.cut(rows) for rows in (self.predictors.support, self.predictors.coef))
-        history = self.history.frame(), np.array(self.trail)
-        counts = self.n_updates, self.n_evaluations
-        return Result(self.q.copy(), self.p.copy(), support, coef, *history, *counts, self)
-
-    def _chunks(self, visited, n_epochs, shuffle, chunk):
-        """Epoch, samples and random numbers of every chunk; later passes are always permuted."""
-        n = visited.size
+        self._history, self._trail = History(COLUMNS), []
         for epoch in range(n_epochs):
             self.start_epoch(epoch)
-            order = visited[self.rng.permutation(n)] if shuffle or epoch else visited
-            uniforms = self.rng.random(n)
-            for start in range(0, n, chunk):
-                yield epoch + 1, order[start : start + chunk], uniforms[start : start + chunk]
+            order = visited[self.rng.permutation(visited.size)] if shuffle or epoch else visited
+            uniforms = self.rng.random(visited.size)
+            for start in range(0, visited.size, chunk):
+                part = order[start : start + chunk]
+                self.reserve(part.size)
+                self.visit(samples, part, targets, sample_weights, uniforms[start : start + chunk])
+                self.keep("visits", part.astype(np.min_scalar_type(targets.size)))
+                self._history.pause()
+                self._history.add(
+                    step=self.n_seen,
+                    epoch=epoch + 1,
+                    n_updates=self.n_updates,
+                    n_support=int(self.predictors.count.sum()),
+                    online_error=self.n_mistakes / self.n_seen,
+                    n_evaluations=self.n_evaluations,
+                )
+                self._trail.append(self.q.copy())
+                if bar is not None:
+                    bar.update(part.size)
+                if watch is not None and watch(self, self.n_seen):
+                    return self
+                self._history.go()
+        return self
 
-    # ------------------------------------------------------------ saving
+    @property
+    def history(self):
+        """DataFrame: a row after each chunk of visits."""
+        return self._history.frame()
+
+    @property
+    def probability_history(self):
+        """q for each row of `history`."""
+        return np.array(self._trail)
 
     def state(self):
         """What has to be stored to go on from here."""
@@ -334,7 +290,7 @@ def signs_of(labels, n_classes):
 
 
 def held_back(labels, share, rng, sample_weight=None):
-    """Numbers of training and held-back samples, sorted, with every class in both; of those with weight.
+    """Sorted numbers of training and held-back samples, those with weight, every class in both.
 
     `share` may also be the numbers of those held back.
     """
@@ -354,8 +310,6 @@ def held_back(labels, share, rng, sample_weight=None):
         rows = np.flatnonzero(sample_weight)
         train, test = held_back(labels[rows], share, rng)
         return rows[train], rows[test]
-    if not isinstance(share, Real) or isinstance(share, bool) or not 0.0 < share < 1.0:
-        raise ValueError(f"validation must be a number in (0, 1), got {share!r}")
     classes, counts = np.unique(labels, return_counts=True)
     if counts.min() < 2:
         raise ValueError("y must hold at least 2 samples of every class, to hold one back")
@@ -379,11 +333,8 @@ def of_learners(get, doc, several=np.asarray):
 
 @parameters
 class OnlineKernels(ScoreClassifier):
-    """Base of the online learners of the chapter.
-
-    Subclasses have the parameters n_epochs and shuffle too, and implement ``_learner(kernels, rng,
-    n_rounds)``, a fresh `Learner`, and ``_decide(learner, here, held)``, decision values of one problem.
-    """
+    """Base: ``_learner(kernels, rng, n_rounds)`` of subclasses is a fresh `Learner`, ``_decide(learner, here,
+    held)`` decision values of one problem."""
 
     _parameter_constraints = {
         "one_vs_rest": ["boolean"],
@@ -399,7 +350,9 @@ class OnlineKernels(ScoreClassifier):
     callback: object = None
     verbose: bool = False
 
-    n_jobs = None  # a parameter where many kernels are trained, or problems side by side
+    n_epochs: int = 1
+    shuffle: bool = False
+    n_jobs: object = None
 
     def _is_precomputed(self):
         return isinstance(self.kernels, str)
@@ -425,8 +378,8 @@ class OnlineKernels(ScoreClassifier):
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, a KernelBank
-            that is in memory, or a KernelStack
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) if precomputed, a KernelBank that is in
+            memory, or a KernelStack
         y : array-like, shape (n,)
             Two classes; more with ``one_vs_rest=True``.
         $sample_weight
@@ -449,7 +402,7 @@ class OnlineKernels(ScoreClassifier):
         self._held, self._numbers = samples, np.arange(y.size)
         name, total = type(self).__name__, n_visits * len(targets)
         with progress(name=name, total=total, unit="sample", verbose=self.verbose) as bar:
-            results = Parallel(n_jobs=self.n_jobs if self.callback is None else 1, prefer="threads")(
+            Parallel(n_jobs=self.n_jobs if self.callback is None else 1, prefer="threads")(
                 delayed(self._run)(learner, samples, signs, sample_weights, bar)
                 for learner, signs in zip(self._learners, targets, strict=True)
             )
@@ -457,22 +410,33 @@ class OnlineKernels(ScoreClassifier):
             self._keep(samples)
         else:  # matrices
             self._held = NOTHING
-        self.history_, self.probability_history_ = results[0].history, results[0].probability_history
+        self._show_run(self._learners[0])
         if len(targets) > 1:
-            tables = [r.history.assign(target=c) for c, r in zip(classes, results, strict=True)]
+            tables = [
+                learner.history.assign(target=c) for c, learner in zip(classes, self._learners, strict=True)
+            ]
             self.history_ = pd.concat(tables, ignore_index=True)
-            self.probability_history_ = [r.probability_history for r in results]
+            self.probability_history_ = [learner.probability_history for learner in self._learners]
         self.n_iter_ = self.n_epochs
         return self
 
     def _run(self, learner, samples, targets, sample_weights, bar, rows=None):
-        """A pass over all samples, or over `rows` of them."""
-        watch = None if self.callback is None else self._watch
-        options = {"shuffle": self.shuffle, "watch": watch, "bar": bar, "sample_weights": sample_weights}
-        return learner.run(samples, targets, self.n_epochs, rows=rows, **options)
+        learner.run(
+            samples,
+            targets,
+            self.n_epochs,
+            sample_weights=sample_weights,
+            rows=rows,
+            shuffle=self.shuffle,
+            watch=None if self.callback is None else self._watch,
+            bar=bar,
+        )
+
+    def _show_run(self, learner):
+        self.history_, self.probability_history_ = learner.history, learner.probability_history
 
     def _watch(self, learner, step):
-        self.history_, self.probability_history_ = learner.history.frame(), np.array(learner.trail)
+        self._show_run(learner)
         return self.callback(self, step)
 
     def _begin(self, rng, n_rounds):
@@ -482,15 +446,13 @@ class OnlineKernels(ScoreClassifier):
 
     def _keep(self, samples):
         """Forget the samples that no predictor uses."""
-        members = np.unique(np.concatenate([learner.members() for learner in self._learners]))
+        members = np.unique(np.concatenate([rows for learner in self._learners for rows in learner.support]))
         places = np.full(len(samples.data), -1)
         places[members] = np.arange(members.size)
         for learner in self._learners:
             learner.renumber(places)
         self._held = Samples(samples.data[members], samples.scale[members], samples.stack)
         self._numbers = self._numbers[members]
-
-    # ------------------------------------------------------------ prediction
 
     def _class_scores(self, X):
         check_is_fitted(self, "classes_")
@@ -502,8 +464,6 @@ class OnlineKernels(ScoreClassifier):
     def _decide(self, learner, here, held):
         return learner.outputs(here, held, learner.best)[:, 0]
 
-    # ------------------------------------------------------------ fitted attributes
-
     kernel_probabilities_ = of_learners(
         lambda learner: learner.q.copy(), "Normalised weights q of the kernels."
     )
@@ -511,13 +471,11 @@ class OnlineKernels(ScoreClassifier):
     visits_ = of_learners(lambda learner: learner.record("visits"), "Sample of each visit.", list)
     n_updates_ = of_learners(lambda learner: learner.n_updates, "Updates of predictors.", list)
     n_evaluations_ = of_learners(lambda learner: learner.n_evaluations, "Kernel values computed.", list)
-    dual_coef_ = of_learners(
-        lambda learner: learner.cut(learner.predictors.coef), "Coefficients that go with `support_`.", list
-    )
+    dual_coef_ = of_learners(lambda learner: learner.dual_coef, "Coefficients that go with `support_`.", list)
 
     @property
     def best_kernel_(self):
-        """Name of the kernel with the largest weight (the first on ties), or a list of names."""
+        """Name of the kernel of `best_index_`, or a list of names."""
         best = self.best_index_
         return self._source.names[best] if np.ndim(best) == 0 else [self._source.names[j] for j in best]
 
@@ -525,8 +483,7 @@ class OnlineKernels(ScoreClassifier):
     def support_(self):
         """For every kernel the samples in its predictor, as they joined; after `partial_fit` visits."""
         check_is_fitted(self, "classes_")
-        supports = [learner.cut(learner.predictors.support) for learner in self._learners]
-        joined = [[self._numbers[members] for members in support] for support in supports]
+        joined = [[self._numbers[members] for members in learner.support] for learner in self._learners]
         return joined[0] if len(joined) == 1 else joined
 
     def summary(self):
@@ -536,14 +493,14 @@ class OnlineKernels(ScoreClassifier):
         -------
         DataFrame
             One row per kernel, and per class where each is a problem (column class): name; weight and share,
-            of its probability; norm and support of its own predictor (norm NaN for given matrices).
+            of its probability; norm and support of its predictor (norm NaN for given matrices).
         """
         check_is_fitted(self, "classes_")
         norms = np.full((len(self._learners), len(self._source)), np.nan)
         if self._source.width:
             for row, learner in zip(norms, self._learners, strict=True):
                 values = learner.outputs(self._held, self._held)
-                pairs = zip(learner.cut(learner.predictors.support), learner.cut(learner.predictors.coef))
+                pairs = zip(learner.support, learner.dual_coef, strict=True)
                 row[:] = [math.sqrt(max(0.0, c @ values[s, j])) for j, (s, c) in enumerate(pairs)]
         weights = np.array([learner.q for learner in self._learners])
         support = np.array([learner.predictors.count for learner in self._learners])
@@ -555,8 +512,6 @@ class OnlineKernels(ScoreClassifier):
         tags.input_tags.two_d_array = not isinstance(self.kernels, str)
         tags.input_tags.three_d_array = tags.input_tags.pairwise = isinstance(self.kernels, str)
         return tags
-
-    # ------------------------------------------------------------ saving
 
     def _saved_parameters(self):
         parameters = super()._saved_parameters()
@@ -603,8 +558,7 @@ class StreamingKernels(OnlineKernels):
     @documented
     @validated
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Go on learning from a batch of any size, in the given order; a batch that is refused leaves no
-        trace.
+        """Go on learning from a batch of any size, in the given order.
 
         Parameters
         ----------
@@ -621,9 +575,9 @@ class StreamingKernels(OnlineKernels):
 
         Notes
         -----
-        A stream is one pass: `delta` stays at its first value. The cut of a stream into batches makes no
-        difference, but that a ``scale="mean"`` is set by the first; for a stream of single samples give a
-        number. Only samples in some predictor's support are kept.
+        A stream is one pass: `delta` stays at its first value. Its cut into batches makes no difference, but
+        that a ``scale="mean"`` is set by the first; for a stream of single samples give a number. Only
+        samples in some predictor's support are kept.
         """
         if self._is_precomputed():
             raise ValueError("kernels must be computed from X for partial_fit, got 'precomputed'")
@@ -654,7 +608,7 @@ class StreamingKernels(OnlineKernels):
         return self
 
     def _open(self, X, classes):
-        """Start a stream; returns the first batch as the learners take it."""
+        """Start a stream; returns the packed first batch."""
         triples = check_kernels(self.kernels or DEFAULT)
         kernels = [kernel for _, kernel, _ in triples]
         if X.shape[0] < 2 and any(kernel.unresolved for kernel in kernels):

@@ -1,11 +1,8 @@
 """One kernel and a batch SVM: the best of all, the best aligned one, or the one that was selected online."""
 
-import contextlib
 import functools
 import math
-import time
 import warnings
-from collections import Counter
 from dataclasses import field
 from typing import NamedTuple
 
@@ -43,7 +40,7 @@ documented = functools.partial(
         "validation": (
             "float in (0, 1), or array of int",
             "Share of the training samples that is held back, with every class in it; drawn anew, at most "
-            "ten times, until that makes 200 samples, since a choice by few is chance; or which.",
+            "ten times, until that makes 200 samples; or which.",
         ),
         "kernel_weights_": (
             "ndarray, shape (n_kernels,), or (n_classes, n_kernels)",
@@ -59,10 +56,6 @@ documented = functools.partial(
         "n_evaluations_": (
             "int",
             "Kernel values computed in training, n (n + 1) / 2 for a matrix; a selector's among them.",
-        ),
-        "seconds_": (
-            "dict",
-            "selection (`SelectedSVM`), kernels, tuning, training (sums over threads), total.",
         ),
     },
 )
@@ -130,22 +123,14 @@ def alignment(kernel, labels, centered=True, sample_weight=None):
     return product / size if size > 0.0 else 0.0
 
 
-@contextlib.contextmanager
-def timed(seconds, name):
-    """Count the time spent in the block."""
-    begun = time.perf_counter()
-    yield
-    seconds[name] += time.perf_counter() - begun
-
-
-#: Where fewer samples are held back, more are drawn and held back, so many times at most.
+#: Where fewer samples are held back, more draws are, so many at most.
 ENOUGH, MOST_DRAWS = 200, 10
 #: Steps of libsvm for each sample: of one SVM, and of all that the C of one kernel is chosen by.
 SVM_STEPS, CHOICE_STEPS = 50_000, 300_000
 
 
 def draws_held_back(labels, share, rng, sample_weight=None):
-    """Splits (train, test) until enough samples were held back: of few, a single draw says little."""
+    """Splits (train, test) until enough samples were held back."""
     splits = [held_back(labels, share, rng, sample_weight)]
     if np.ndim(share) == 1:
         return splits
@@ -154,7 +139,7 @@ def draws_held_back(labels, share, rng, sample_weight=None):
 
 
 class CScores(NamedTuple):
-    """What a kernel's C is chosen by: of held-back samples, each of shape (number of C,)."""
+    """What C is chosen by, on held-back samples: each of shape (number of C,)."""
 
     accuracy: np.ndarray
     hinge: np.ndarray  # mean loss
@@ -194,14 +179,14 @@ def scores_of_C(kernel, signs, C_values, splits, loss_weights=None, sample_weigh
 
 
 def best_place(accuracy, hinge):
-    """Index of the best accuracy; of equal ones, as on a small held-back part, of the smallest hinge loss."""
+    """Index of the best accuracy; of equal ones, of the smallest hinge loss."""
     return int(np.lexsort((np.arange(accuracy.size), hinge.ravel(), -accuracy.ravel()))[0])
 
 
 @parameters
 class OneKernelSVM(KernelClassifier):
-    """Base: ``_choose(problems, spent)`` of a subclass gives a kernel and C for each binary problem, and
-    accuracies on the samples that are held back; the SVMs are trained on all samples."""
+    """Base: ``_choose`` of a subclass gives a kernel and C for each binary problem, and accuracies on the
+    samples that are held back; the SVMs are trained on all samples."""
 
     _parameter_constraints = {**OnlineKernels._parameter_constraints, "C": [*POSITIVE, *SEQUENCE]}
 
@@ -222,7 +207,7 @@ class OneKernelSVM(KernelClassifier):
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) if precomputed, or a KernelBank
         y : array-like, shape (n,)
             Two classes; more with ``one_vs_rest=True``.
         $sample_weight
@@ -237,38 +222,31 @@ class OneKernelSVM(KernelClassifier):
             Where libsvm did not solve the SVMs in some steps per sample, and larger C were not tried.
         """
         self._C_values()
-        rng, begun, spent = as_generator(self.random_state), time.perf_counter(), Counter()
-        with timed(spent, "kernels"):
-            labels, weights = self._start(X, y, sample_weight)
-            refuse_many_classes(self, self.classes_)
-        if not self._is_precomputed() and self.bank_.resident:
-            spent["values"] = self.bank_.n_kernels * self._matrix()
+        labels, weights = self._start(X, y, sample_weight)
+        refuse_many_classes(self, self.classes_)
         with one_warning(self.bank_.indefinite):
-            return self._train(labels, weights, rng, spent, begun)
+            return self._train(labels, weights)
 
-    def _matrix(self):
-        """Values of a symmetric matrix."""
-        return self.bank_.n_samples * (self.bank_.n_samples + 1) // 2
-
-    def _train(self, labels, sample_weight, rng, spent, begun):
+    def _train(self, labels, sample_weight):
+        rng, C_values, n = as_generator(self.random_state), self._C_values(), labels.size
         targets = signs_of(labels, self.classes_.size)
         weights = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
         problems = list(zip(targets, [None] * len(targets) if weights is None else weights, strict=True))
-        splits, C_values = draws_held_back(labels, self.validation, rng, sample_weight), self._C_values()
-        spent.update(tuning=0.0, training=0.0, values=0, solved=len(targets))
+        splits = draws_held_back(labels, self.validation, rng, sample_weight)
+        computed, solved = [], [len(targets)]  # numbers of kernels, and of SVMs
 
         def score(kernel, target, loss_weights):
-            return scores_of_C(kernel, target, C_values, splits, loss_weights, sample_weight)
+            scores = scores_of_C(kernel, target, C_values, splits, loss_weights, sample_weight)
+            solved.append(scores.n_solved)
+            return scores
 
-        chosen, tables = self._choose(problems, score, sample_weight, spent)
+        chosen, tables = self._choose(problems, score, sample_weight, computed)
         tried_all = C_values.size == 1 or not np.isnan(tables).any()
         converged = tried_all
-        coef, intercept = np.zeros((labels.size, len(targets))), np.zeros(len(targets))
+        coef, intercept = np.zeros((n, len(targets))), np.zeros(len(targets))
         for k, (j, C) in enumerate(chosen):
-            kernel = self._kernel(j, spent)
-            with timed(spent, "training"):
-                most = SVM_STEPS * labels.size
-                svm = fit_svc(kernel, targets[k], C, weights=problems[k][1], max_iter=most)
+            kernel = self._kernel(j, computed)
+            svm = fit_svc(kernel, targets[k], C, weights=problems[k][1], max_iter=SVM_STEPS * n)
             converged = converged and svm.converged
             coef[svm.support, k], intercept[k] = svm.coef, svm.intercept
         index = np.array([j for j, _ in chosen])
@@ -283,8 +261,9 @@ class OneKernelSVM(KernelClassifier):
             self.C_, self.validation_accuracy_ = float(self.C_[0]), tables[0]
         self._keep(coef, weights)
         self.intercept_ = intercept
-        self.n_evaluations_, self.n_solved_ = spent.pop("values"), spent.pop("solved")
-        self.seconds_ = {**spent, "total": time.perf_counter() - begun}
+        at_once = self.bank_.resident and not self._is_precomputed()
+        n_matrices = self.bank_.n_kernels if at_once else len(computed)
+        self.n_evaluations_, self.n_solved_ = n_matrices * (n * (n + 1) // 2), sum(solved)
         if not converged:
             untried = ", so that larger C were not tried" if not tried_all else ""
             warn_user(
@@ -300,37 +279,31 @@ class OneKernelSVM(KernelClassifier):
             raise ValueError("C must be a positive number or a sequence of them, got none")
         return np.array(sorted(check_positive("C", C) for C in values))
 
-    def _kernel(self, j, spent):
-        spent["values"] += 0 if self.bank_.resident else self._matrix()
-        with timed(spent, "kernels"):
-            return kernel_alone(self.bank_, j)
+    def _kernel(self, j, computed):
+        if not self.bank_.resident:
+            computed.append(j)
+        return kernel_alone(self.bank_, j)
 
-    def _of_each_kernel(self, judge, spent):
+    def _of_each_kernel(self, judge, computed):
         """``judge(kernel)`` of every kernel, in threads."""
 
         def judge_kernel(j):
-            own = Counter()
-            kernel = self._kernel(j, own)
-            with timed(own, "tuning"):
-                return judge(kernel), own
+            return judge(self._kernel(j, computed))
 
         tasks = (delayed(judge_kernel)(j) for j in range(self.bank_.n_kernels))
-        results = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
-        for _, own in results:
-            spent.update(own)
-        return [judged for judged, _ in results]
+        return Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
 
-    def _tune(self, best, problems, score, spent):
+    def _tune(self, best, problems, score, computed):
         """C for the kernel of each problem."""
         values, chosen, tables = self._C_values(), [], []
         for j, problem in zip(best, problems, strict=True):
-            kernel, scores = self._kernel(j, spent), CScores(np.full(1, np.nan), np.zeros(1), 0)
-            if values.size > 1:
-                with timed(spent, "tuning"):
-                    scores = score(kernel, *problem)
-            spent["solved"] += scores.n_solved
-            tables.append(scores.accuracy)
-            chosen.append((j, float(values[best_place(scores.accuracy, scores.hinge)])))
+            if values.size == 1:
+                C, accuracy = values[0], np.full(1, np.nan)
+            else:
+                scores = score(self._kernel(j, computed), *problem)
+                C, accuracy = values[best_place(scores.accuracy, scores.hinge)], scores.accuracy
+            tables.append(accuracy)
+            chosen.append((j, float(C)))
         return chosen, tables
 
     def _class_scores(self, X):
@@ -363,13 +336,12 @@ class MuSVM(OneKernelSVM):
     $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_
     validation_accuracy_ : ndarray, shape (n_kernels, number of C), or (n_classes, n_kernels, number of C)
         Of equally accurate ones the smaller hinge loss decides.
-    $n_evaluations_ $n_solved_ $seconds_
+    $n_evaluations_ $n_solved_
 
     Notes
     -----
     Cost O(m n^2 d) for the kernels and one libsvm run for each kernel and C. A ``scale="mean"`` is taken over
-    all samples, that of `OKS` over 500: give numbers (``KernelBank(...).triples``) to compare both on the
-    same kernels.
+    all samples, that of `OKS` over 500: give numbers (``KernelBank(...).triples``) to compare both.
 
     References
     ----------
@@ -386,16 +358,15 @@ class MuSVM(OneKernelSVM):
     ('petal', (2, 2))
     """
 
-    def _choose(self, problems, score, sample_weight, spent):
+    def _choose(self, problems, score, sample_weight, computed):
         values = self._C_values()
 
         def judge(kernel):
             return [score(kernel, *problem) for problem in problems]
 
         chosen, accuracies = [], []
-        for scores in zip(*self._of_each_kernel(judge, spent), strict=True):  # of one problem
+        for scores in zip(*self._of_each_kernel(judge, computed), strict=True):  # of one problem
             accuracy, hinge = (np.array([of_kernel[part] for of_kernel in scores]) for part in (0, 1))
-            spent["solved"] += sum(of_kernel.n_solved for of_kernel in scores)
             j, c = np.unravel_index(best_place(accuracy, hinge), accuracy.shape)
             chosen.append((int(j), float(values[c])))
             accuracies.append(accuracy)
@@ -420,7 +391,7 @@ class AlignmentSVM(OneKernelSVM):
     ----------
     $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_
     alignment_ : ndarray, shape (n_kernels,), or (n_classes, n_kernels)
-    $validation_accuracy_ $n_evaluations_ $n_solved_ $seconds_
+    $validation_accuracy_ $n_evaluations_ $n_solved_
 
     References
     ----------
@@ -442,19 +413,18 @@ class AlignmentSVM(OneKernelSVM):
 
     centered: bool = True
 
-    def _choose(self, problems, score, sample_weight, spent):
+    def _choose(self, problems, score, sample_weight, computed):
         def judge(kernel):
             return [alignment(kernel, target, self.centered, sample_weight) for target, _ in problems]
 
-        aligned = np.array(self._of_each_kernel(judge, spent)).T
+        aligned = np.array(self._of_each_kernel(judge, computed)).T
         self.alignment_ = aligned if len(problems) > 1 else aligned[0]
-        return self._tune([int(np.argmax(row)) for row in aligned], problems, score, spent)
+        return self._tune([int(np.argmax(row)) for row in aligned], problems, score, computed)
 
 
 @documented
 class SelectedSVM(OneKernelSVM):
-    """An SVM on the kernel that an online selector finds: OKS-SVM, SOM-SVM, or with any learner of the
-    chapter.
+    """An SVM on the kernel that an online learner selects: OKS-SVM, SOM-SVM.
 
     Parameters
     ----------
@@ -469,7 +439,7 @@ class SelectedSVM(OneKernelSVM):
     selector_ : estimator
         Fitted.
     $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_
-    $validation_accuracy_ $n_evaluations_ $n_solved_ $seconds_
+    $validation_accuracy_ $n_evaluations_ $n_solved_
 
     References
     ----------
@@ -505,7 +475,7 @@ class SelectedSVM(OneKernelSVM):
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) if precomputed
         y : array-like, shape (n,)
         sample_weight : array-like of float >= 0, shape (n,), or None
             As of the selector's `fit`; then factors on the losses of the SVM.
@@ -516,58 +486,54 @@ class SelectedSVM(OneKernelSVM):
         """
         self._C_values()
         y = y if y is None else column_or_1d(y, warn=True)
-        begun = time.perf_counter()
         with warnings.catch_warnings():
             for category in (IndefiniteKernelWarning, FeatureScaleWarning):  # are issued below
                 warnings.simplefilter("ignore", category)
             selector = clone(self.selector).fit(X, y, sample_weight=sample_weight)
-        return self._fit_selected(selector, X, y, time.perf_counter() - begun, sample_weight)
+        return self._fit_selected(selector, X, y, sample_weight)
 
-    def _fit_selected(self, selector, X, y, selection, sample_weight=None):
-        """Train; `selection` are the seconds that the selector took, which the total counts."""
+    def _fit_selected(self, selector, X, y, sample_weight=None):
         if not np.array_equal(np.unique(np.asarray(y)), selector.classes_):
             raise ValueError(
                 f"y must hold the classes that the selector was fitted on, {selector.classes_.tolist()}"
             )
-        if not self._is_precomputed():  # the same columns in the same order
+        self.selector_ = selector
+        if self._is_precomputed():
+            labels, weights = self._start(X, y, sample_weight)
+        else:  # the same columns in the same order, with the selector's numbers for scale
             X = as_frame(X)
             options = {"reset": False, "skip_check_array": hasattr(X, "iloc")}
             X = validate_samples(selector, X, used=selector._used(), **options)
-        self.selector_, begun = selector, time.perf_counter() - selection
-        rng, spent = as_generator(self.random_state), Counter(selection=selection)
-        spent["values"] = int(np.sum(selector.n_evaluations_))
-        with timed(spent, "kernels"):
-            if self._is_precomputed():
-                labels, weights = self._start(X, y, sample_weight)
-            else:  # with the selector's numbers for scale
-                for name in ("n_features_in_", "feature_names_in_"):
-                    if hasattr(selector, name):
-                        setattr(self, name, getattr(selector, name))
-                X = X if hasattr(X, "iloc") else np.asarray(X, dtype=np.float64)
-                triples = selector._source.triples
-                self.bank_ = KernelBank(triples, X, normalize=self.normalize, memory=0.0)
-                weights = check_sample_weight(sample_weight, len(X))
-                labels, self._samples, self._made = self._labels(y, len(X), weights), X, {}
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(selector, name):
+                    setattr(self, name, getattr(selector, name))
+            X = X if hasattr(X, "iloc") else np.asarray(X, dtype=np.float64)
+            triples = selector._source.triples
+            self.bank_ = KernelBank(triples, X, normalize=self.normalize, memory=0.0)
+            weights = check_sample_weight(sample_weight, len(X))
+            labels, self._samples, self._made = self._labels(y, len(X), weights), X, {}
         try:
             with one_warning(self.bank_.indefinite):
-                return self._train(labels, weights, rng, spent, begun)
+                self._train(labels, weights)
         finally:
             self._samples = self._made = None
+        self.n_evaluations_ += int(np.sum(selector.n_evaluations_))
+        return self
 
-    def _kernel(self, j, spent):
+    def _kernel(self, j, computed):
         if self._is_precomputed():
-            return super()._kernel(j, spent)
+            return super()._kernel(j, computed)
         if j not in self._made:  # this kernel and no other is computed, and once
-            spent["values"] += self._matrix()
-            with timed(spent, "kernels"), warnings.catch_warnings():
+            computed.append(j)
+            with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FeatureScaleWarning)  # was issued for the bank
                 triple, options = self.bank_.triples[j], {"normalize": self.normalize, "memory": np.inf}
                 self._made[j] = kernel_alone(KernelBank([triple], self._samples, **options), 0)
         return self._made[j]
 
-    def _choose(self, problems, score, sample_weight, spent):
+    def _choose(self, problems, score, sample_weight, computed):
         best = np.atleast_1d(self.selector_.best_index_)
-        return self._tune([int(j) for j in best], problems, score, spent)
+        return self._tune([int(j) for j in best], problems, score, computed)
 
     def _saved_parameters(self):
         parameters = super()._saved_parameters()
@@ -585,8 +551,7 @@ def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=No
     Parameters
     ----------
     selector : OKS, SOM, ...
-        Fitted on X and y before (its passes then count as selection in `seconds_`), or not: then a clone of
-        it is fitted. TypeError for other estimators.
+        Fitted on X and y before, or not: then a clone of it is fitted. TypeError for other estimators.
     X, y
         As for `OKS.fit`.
     C, validation, random_state
@@ -614,5 +579,4 @@ def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=No
     if not hasattr(selector, "classes_"):
         return model.fit(X, y, sample_weight=sample_weight)
     model._C_values()
-    spent = float(selector.history_["seconds"].max()) if hasattr(selector, "history_") else 0.0
-    return model._fit_selected(selector, X, y, spent, sample_weight)
+    return model._fit_selected(selector, X, y, sample_weight)

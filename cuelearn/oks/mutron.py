@@ -1,7 +1,6 @@
 """MuTron: a Perceptron for every kernel; the best one is kept (Yang et al., AAAI 2012)."""
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from cuelearn.core.estimator import parameters
 from cuelearn.oks.base import OnlineKernels, documented, held_back, of_learners
@@ -16,19 +15,13 @@ class Judged(Committee):
 
     SAVED = (*Committee.SAVED, "accuracy")
 
-    def __init__(self, kernels, rng, *, n_jobs=None):
+    def __init__(self, kernels, rng):
         super().__init__(kernels, rng, discount=0.0)
-        self.n_jobs = n_jobs
         self.accuracy = np.zeros(self.q.size)
 
     def visit(self, samples, order, targets, sample_weights, uniforms):
         """Learn from samples in order; `n_mistakes` is the mean of the kernels'."""
-        everyone = np.arange(self.q.size)
-        groups = np.array_split(everyone, min(everyone.size, 8))
-        counts = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self.learn)(members, samples, order, targets, sample_weights) for members in groups
-        )
-        self.note(order.size, sum(c[0] for c in counts), sum(c[1] for c in counts), 0)
+        super().visit(samples, order, targets, sample_weights, uniforms)
         self.n_mistakes = float(self.own_mistakes.mean())
 
     @property
@@ -42,8 +35,8 @@ class Judged(Committee):
 class MuTron(OnlineKernels):
     """MuTron: a Perceptron for every kernel, and the one that errs least on held-back samples.
 
-    The samples held back are stratified, every class is among them; the paper does not say how it draws them.
-    Weights of the samples multiply the updates, and count in the accuracy.
+    The paper does not say how it draws the samples held back; here they are stratified. Weights of samples
+    multiply the updates, and count in the accuracy.
 
     Parameters
     ----------
@@ -58,8 +51,8 @@ class MuTron(OnlineKernels):
 
     Notes
     -----
-    The step size that the paper tunes cannot change a Perceptron that starts from 0: all coefficients scale
-    with it, and only signs count. There is none here.
+    The step that the paper tunes cannot change a Perceptron that starts from 0: coefficients scale with it,
+    and only signs count. There is none here.
 
     References
     ----------
@@ -77,21 +70,17 @@ class MuTron(OnlineKernels):
     """
 
     validation: float = 0.1
-    n_epochs: int = 1
-    shuffle: bool = False
-    n_jobs: object = None
 
     def _learner(self, kernels, rng, n_rounds):
-        return Judged(kernels, rng, n_jobs=self.n_jobs if self.classes_.size == 2 else None)
+        return Judged(kernels, rng)
 
     def _run(self, learner, samples, targets, sample_weights, bar):
         train, test = held_back(targets, self.validation, learner.rng, sample_weights)
         stack = samples.stack[:, test] if not self._source.width else samples.stack
         tested = Samples(samples.data[test], samples.scale[test], stack)
-        result = super()._run(learner, samples, targets, sample_weights, bar, train)
+        super()._run(learner, samples, targets, sample_weights, bar, train)
         right = np.where(learner.outputs(tested, samples) > 0.0, 1.0, -1.0) == targets[test][:, None]
         learner.accuracy = np.average(right, axis=0, weights=sample_weights[test])
-        return result
 
     mistakes_per_kernel_ = OM1.mistakes_per_kernel_
 

@@ -78,9 +78,6 @@ class OKS(SamplingKernels):
 
     delta: object = (0.5, 0.2)
     eta: object = "auto"
-    n_epochs: int = 2
-    shuffle: bool = True
-    n_jobs: object = None
 
     def _learner(self, kernels, rng, n_rounds):
         options = {"rule": oks_pass, "eta": self.eta, "n_rounds": n_rounds}

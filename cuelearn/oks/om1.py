@@ -14,30 +14,19 @@ __all__ = ["Committee", "OM1", "committee_pass"]
 
 @njit(cache=True, nogil=True)
 def committee_pass(
-    kernels,
-    members,
-    samples,
-    order,
-    targets,
-    sample_weights,
-    discount,
-    weights,
-    predictors,
-    mistakes,
-    own_mistakes,
+    kernels, samples, order, targets, sample_weights, discount, weights, predictors, mistakes, own_mistakes
 ):
-    """The Perceptrons `members` learn from their own mistakes; a kernel that errs is discounted, the vote
-    predicts. Returns the numbers of updates and of kernel values.
+    """Perceptrons learn from their own mistakes, for which their weights are discounted; the vote predicts.
+    Returns the numbers of updates and of kernel values.
 
-    `discount` is -log(beta). With 0 the weights stay: Perceptrons side by side. Written: `mistakes` of the
-    vote at each visit, `own_mistakes` of each kernel.
+    `discount` is -log(beta); with 0 the weights stay. Written: `mistakes` of the vote at each visit,
+    `own_mistakes` of each kernel.
     """
     n_updates, n_evaluations = 0, 0
     for t in range(order.shape[0]):
         i = order[t]
         y, factor, vote, changed = targets[i], sample_weights[i], 0.0, False
-        for k in range(members.shape[0]):
-            j = members[k]
+        for j in range(own_mistakes.shape[0]):
             value = output(kernels, predictors, j, samples, i, samples)
             n_evaluations += predictors.count[j]
             vote += np.sign(value) * weights.q[j]
@@ -64,18 +53,22 @@ class Committee(Learner):
         self.discount = discount
         self.own_mistakes = np.zeros(self.q.size, dtype=np.int64)
 
-    def learn(self, members, samples, order, targets, sample_weights):
-        """A pass of some kernels; returns numbers of updates and kernel values, and the vote's mistakes."""
-        mistakes = np.zeros(order.size, dtype=np.bool_)
-        held = (self.discount, self.weights, self.predictors, mistakes, self.own_mistakes)
-        visits = (samples, order, targets, sample_weights)
-        return *committee_pass(self.kernels, members, *visits, *held), mistakes
-
     def visit(self, samples, order, targets, sample_weights, uniforms):
         """Learn from samples in order."""
-        visits = (samples, order, targets, sample_weights)
-        updates, evaluations, mistakes = self.learn(np.arange(self.q.size), *visits)
-        self.note(order.size, updates, evaluations, int(mistakes.sum()), mistakes=mistakes)
+        mistakes = np.zeros(order.size, dtype=np.bool_)
+        counts = committee_pass(
+            self.kernels,
+            samples,
+            order,
+            targets,
+            sample_weights,
+            self.discount,
+            self.weights,
+            self.predictors,
+            mistakes,
+            self.own_mistakes,
+        )
+        self.note(order.size, *counts, int(mistakes.sum()), mistakes=mistakes)
 
 
 @documented
@@ -118,9 +111,6 @@ class OM1(StreamingKernels):
     """
 
     beta: float = 0.8
-    n_epochs: int = 1
-    shuffle: bool = False
-    n_jobs: object = None
 
     def _learner(self, kernels, rng, n_rounds):
         return Committee(kernels, rng, discount=-math.log(self.beta))

@@ -1,8 +1,7 @@
-r"""One predictor per kernel, compiled: kernel values one at a time, where an algorithm asks for them.
+"""One predictor per kernel, compiled: kernel values one at a time, where an algorithm asks for them.
 
-Nothing here ever forms a kernel matrix. A value :math:`k_j(x_i, x_s)` is computed when the predictor of
-kernel j is evaluated at sample i, for the samples s in its own support, and at no other time; every pass
-counts them.
+A value k_j(x_i, x_s) is computed when the predictor of kernel j is evaluated at sample i, for the samples s
+in its own support, and at no other time; every pass counts them.
 """
 
 import math
@@ -16,7 +15,7 @@ LINEAR, POLY, SQEUCLIDEAN, EUCLIDEAN, CITYBLOCK, CHI2, GIVEN = range(7)
 
 
 class Kernels(NamedTuple):
-    """The kernels as arrays of shape (n_kernels,): kind, parameters, and their columns of `Samples.data`."""
+    """Arrays of shape (n_kernels,): kind, parameters, and the columns of `Samples.data`."""
 
     kind: np.ndarray
     divisor: np.ndarray
@@ -35,8 +34,7 @@ class Samples(NamedTuple):
 
 
 class Predictors(NamedTuple):
-    """One predictor per kernel: `support` and `coef` of shape (n_kernels, capacity), of which the first
-    `count[j]` count."""
+    """`support` and `coef` of shape (n_kernels, capacity), of which the first `count[j]` count."""
 
     support: np.ndarray
     coef: np.ndarray
@@ -129,7 +127,7 @@ def outputs(kernels, predictors, members, here, held, out):
 
 @njit(cache=True, nogil=True)
 def add(predictors, j, i, amount):
-    """Add to the coefficient of sample i in predictor j: one place in it, however often it is visited."""
+    """Add to the coefficient of sample i in predictor j."""
     support, count, place = predictors.support[j], predictors.count[j], 0
     while place < count and support[place] != i:
         place += 1

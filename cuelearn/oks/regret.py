@@ -77,7 +77,7 @@ class OKSRegret(SamplingKernels):
     step : float > 0 or "auto", default "auto"
         Step :math:`\lambda`; "auto" is :math:`\sqrt{\delta/(mT)}` with the smallest delta and the T of `eta`,
         which balances theorem 1's terms for a comparator of norm 1 and slopes up to 1.
-    $n_epochs $shuffle $one_vs_rest $normalize $random_state $callback $verbose
+    $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
 
     Attributes
     ----------
@@ -107,8 +107,6 @@ class OKSRegret(SamplingKernels):
     delta: object = (0.5, 0.2)
     eta: object = "auto"
     step: object = "auto"
-    n_epochs: int = 2
-    shuffle: bool = True
 
     def _learner(self, kernels, rng, n_rounds):
         options = {"eta": self.eta, "step": self.step, "loss": self.loss, "n_rounds": n_rounds}

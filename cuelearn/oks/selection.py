@@ -23,7 +23,7 @@ LOSSES = {"hinge": 0, "logistic": 1, "square": 2}
 
 
 class Rates(NamedTuple):
-    """Share of uniform draws, steps of the weights and of the predictors, number of the loss."""
+    """Share of uniform draws, steps of weights and of predictors, number of the loss."""
 
     delta: float
     eta: float
@@ -154,7 +154,9 @@ def solve_selection(
 
     Returns
     -------
-    Result
+    Selector
+        With q, p, support, dual_coef, history, probability_history, n_updates, n_evaluations; `record` gives
+        what was "drawn" at each visit, "mistakes" and "losses".
 
     Examples
     --------
@@ -164,8 +166,8 @@ def solve_selection(
     >>> from cuelearn.oks.sources import Given
     >>> y = np.tile([1.0, -1.0], 50)
     >>> source, kernels = Given(2, 100), np.stack([np.eye(100), np.outer(y, y)])
-    >>> result = solve_selection(source, source.pack(kernels), y, rule=oks_pass, rng=0)
-    >>> int(result.kernel_probabilities.argmax())
+    >>> learner = solve_selection(source, source.pack(kernels), y, rule=oks_pass, rng=0)
+    >>> int(learner.q.argmax())
     1
     """
     rates |= {"delta": shares(delta), "n_rounds": n_epochs * len(targets)}
@@ -189,6 +191,9 @@ class SamplingKernels(StreamingKernels):
     """Base of OKS, OKSRegret and SOM."""
 
     _parameter_constraints = {"eta": [*POSITIVE, StrOptions({"auto"})]}
+
+    n_epochs: int = 2
+    shuffle: bool = True
 
     sampling_probabilities_ = of_learners(
         lambda learner: learner.p.copy(), "Probabilities p of the next draw."

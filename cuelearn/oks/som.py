@@ -67,9 +67,6 @@ class SOM(SamplingKernels):
 
     beta: float = 0.8
     delta: object = 0.2
-    n_epochs: int = 2
-    shuffle: bool = True
-    n_jobs: object = None
 
     def _learner(self, kernels, rng, n_rounds):
         options = {"eta": -math.log(self.beta), "n_rounds": n_rounds}

@@ -20,16 +20,16 @@ from cuelearn.oks.predictors import (
     self_values,
 )
 
-__all__ = ["Columns", "Evaluated", "Given", "bank_of", "has_functions", "kind_kernels", "with_widths"]
+__all__ = ["Columns", "Given", "kind_kernels"]
 
-#: ``scale="mean"`` is taken over at most so many evenly spaced samples: all pairs would cost a kernel matrix.
+#: Samples that ``scale="mean"`` is taken over at most: all pairs would cost a kernel matrix.
 MEAN_SAMPLES = 500
 KINDS = {"product": LINEAR, "euclidean": EUCLIDEAN, "sqeuclidean": SQEUCLIDEAN, "cityblock": CITYBLOCK}
 KINDS["chi2"] = CHI2
 
 
 def kind_of(name, kernel):
-    """The number by which the compiled routines know a kernel that is computed from X."""
+    """The number of a kernel in the compiled routines; ValueError for one that is not computed from X."""
     kind = POLY if isinstance(kernel, Poly) else KINDS.get(kernel.quantity)
     if kind is None:
         raise ValueError(
@@ -40,7 +40,7 @@ def kind_of(name, kernel):
 
 
 class Columns:
-    """Kernels computed from columns of X; `triples` with numbers, as `KernelBank.triples` gives them."""
+    """Kernels computed from columns of X; `triples` with numbers for scale."""
 
     given = False
 
@@ -66,7 +66,7 @@ class Columns:
         return len(self.names)
 
     def pack(self, X):
-        """Samples as the engine takes them, from a checked array or DataFrame; O(n width)."""
+        """Samples as the passes take them, from a checked array or DataFrame."""
         values = X.iloc[:, self._columns] if hasattr(X, "iloc") else X[:, self._columns]
         try:
             data = np.ascontiguousarray(values, dtype=np.float64)
@@ -124,7 +124,7 @@ def has_functions(triples):
 
 
 class Evaluated(Given):
-    """Kernels of which some are functions of the caller's: these are evaluated in rows, all as matrices."""
+    """Kernels of which some are functions of the caller's: all are evaluated as matrices."""
 
     given = False
 
@@ -145,14 +145,13 @@ class Evaluated(Given):
 def kind_kernels(groups):
     r"""Linear, polynomial, chi-squared and Gaussian kernel on each kind of features, in the paper's order.
 
-    The last two take their widths from the training samples (``scale="mean"``). The paper does not print its
-    polynomial; here it is homogeneous, :math:`\langle x, z \rangle^2`: with an offset of 1 histograms of unit
-    sum, whose products are tiny, would all look alike. Normalised to a unit diagonal, all four are free of
-    the features' unit.
+    The last two take their widths from the training samples. The paper does not print its polynomial; here it
+    is homogeneous, :math:`\langle x, z \rangle^2`: with an offset of 1 histograms of unit sum, whose products
+    are tiny, would all look alike.
 
     `groups` maps names to column numbers or slices, of values that are not negative, such as the ``cues`` of
-    a `CueData` with the 15 kinds ``KIND_CUES`` of `cuelearn.datasets`. Returns a list of (name, kernel,
-    columns), four per group: kernel number k (from 1) of the paper is entry k - 1.
+    a `CueData`. Returns a list of (name, kernel, columns): kernel number k (from 1) of the paper is entry
+    k - 1.
 
     Examples
     --------
@@ -167,7 +166,7 @@ def kind_kernels(groups):
 
 
 def with_widths(kernels, X, normalize=True):
-    """The kernels with numbers for scale and columns, from some of the samples of X (array or DataFrame)."""
+    """The kernels with numbers for scale and columns, from some of the samples of X."""
     rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MEAN_SAMPLES)).astype(int)
     return KernelBank(
         kernels, X.iloc[rows] if hasattr(X, "iloc") else X[rows], normalize=normalize, memory=0.0

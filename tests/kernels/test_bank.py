@@ -492,6 +492,7 @@ def test_columns_of_different_units_warn_once():
     for model in (AverageKernelSVM(), KernelPerceptron(RBF(gamma=0.1))):
         (message,) = scale_warnings(lambda model=model: model.fit(cancer, y))
         assert "make_pipeline(StandardScaler(), model)" in message
+        assert ("columns of the kernel differ" in message) == isinstance(model, KernelPerceptron)
         assert not scale_warnings(lambda model=model: make_pipeline(StandardScaler(), model).fit(cancer, y))
     stream = OM2()
     (message,) = scale_warnings(lambda: stream.partial_fit(cancer[:60], y[:60], classes=[0, 1]))

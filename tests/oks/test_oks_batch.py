@@ -168,7 +168,7 @@ def test_alignment_svm(centered):
 
 
 def test_select_then_fit():
-    """The selector is cloned; or is fitted already: then used as it is, and its time counts as selection."""
+    """The selector is cloned; or is fitted already: then used as it is."""
     X, y = make_data(120, seed=3, noise=0.2)
     labels = np.array(["no", "yes"])[y]
     selector = OKS(CUES, random_state=1)
@@ -180,10 +180,6 @@ def test_select_then_fit():
     assert again.selector_ is fitted
     assert_array_equal(again.decision_function(X), model.decision_function(X))
     assert_array_equal(again.predict(X), labels[[0, 1]][(again.decision_function(X) > 0).astype(int)])
-    seconds = again.seconds_
-    assert seconds["selection"] == fitted.history_["seconds"].iloc[-1]
-    parts = [seconds[part] for part in ("selection", "kernels", "tuning", "training")]
-    assert min(parts) > 0.0 and sum(parts) <= seconds["total"] * (1.0 + 1e-9)
 
 
 def test_select_then_fit_on_kernel_matrices():

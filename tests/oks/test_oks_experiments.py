@@ -199,9 +199,9 @@ def test_mistakes_by_brute_force():
 
         eta = th.weights_step(m, 50, delta)
         options = {"rule": oks_pass, "n_epochs": 1, "delta": delta, "eta": eta, "chunk": 1}
-        result = solve_selection(source, samples, stream.signs, rng=rng, watch=look, **options)
+        learner_of_run = solve_selection(source, samples, stream.signs, rng=rng, watch=look, **options)
         assert table["mistakes"][run] == pytest.approx(total[0], abs=1e-9)
-        assert table["drawn_mistakes"][run] == result.learner.n_mistakes
+        assert table["drawn_mistakes"][run] == learner_of_run.n_mistakes
 
 
 def test_corollary_by_brute_force():
@@ -215,12 +215,12 @@ def test_corollary_by_brute_force():
     for run, rng in enumerate(np.random.default_rng([3, 50, 15]).spawn(4)):
         visits = {"n_epochs": 1, "shuffle": True, "chunk": 50, "watch": lambda learner, visits: True}
         rates = {"rule": regret_pass, "delta": 0.4, "eta": eta, "step": step}
-        result = solve_selection(source, samples, stream.signs, rng=rng, **visits, **rates)
-        outputs = result.learner.outputs(held, samples)
-        assert result.learner.n_seen == 50
+        learner = solve_selection(source, samples, stream.signs, rng=rng, **visits, **rates)
+        outputs = learner.outputs(held, samples)
+        assert learner.n_seen == 50
         losses = np.maximum(0.0, 1.0 - stream.held_signs[:, None] * outputs).mean(axis=0)
         excess = losses - table["best_loss"][run]
-        best = int(np.argmax(result.kernel_probabilities))
+        best = int(np.argmax(learner.q))
         assert table["largest"][run] == pytest.approx(excess[best], abs=1e-5)
         assert table["largest_kernel"][run] == stream.names[best]
         expected = pytest.approx(excess[stream.names.index(table["drawn_kernel"][run])], abs=1e-5)

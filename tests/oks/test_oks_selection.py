@@ -121,7 +121,7 @@ def test_the_step_changes_no_sign():
         found = run(step)
         assert_array_equal(found.probability_history, wanted.probability_history)
         for name in ("drawn", "mistakes"):
-            assert_array_equal(found.learner.record(name), wanted.learner.record(name))
+            assert_array_equal(found.record(name), wanted.record(name))
         for one, other in zip(found.dual_coef, wanted.dual_coef, strict=True):
             assert_allclose(one, step * other, rtol=1e-12)
 

@@ -1,7 +1,6 @@
 """The methods of tables 1 and 2, timed from the features on, as the paper does.
 
-Whatever a method chooses, it chooses on the same samples, whole families that are held back from training. A
-further method takes one line in `METHODS`; `pairs` is always what `describe_pairs` returned.
+Whatever a method chooses, it chooses on the same samples, whole families that are held back from training.
 """
 
 import math
@@ -13,7 +12,7 @@ import pandas as pd
 
 from companion import pictures
 from companion.oks.tasks import Pair, held_apart
-from companion.protocol import gathered, quiet, timed
+from companion.protocol import quiet, timed
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OM2, SimpleMKL
 from cuelearn.oks import (
@@ -95,7 +94,7 @@ def judged(model, X, y):
 
 
 class Trial:
-    """Training part of a pair, what of it is held back (`train`, `test`), and what all methods are given."""
+    """A pair, and what of its training part is held back (`train`, `test`) for all methods."""
 
     def __init__(self, pair, seed, oks=None):
         self.pair, self.seed, self.oks = pair, seed, oks or {}
@@ -117,10 +116,7 @@ class Trial:
         return values[best_place(np.array(accuracies), np.array(losses))], models
 
     def run(self, method, grids):
-        """A method from the features on: the fitted estimator, the parameters chosen, and its work.
-
-        The work, tuning included, is kernel values (n (n + 1) / 2 for a matrix) and SVMs solved.
-        """
+        """A method from the features on: the fitted estimator, what was chosen, its work, tuning included."""
         entry, pair, chosen, tried = METHODS[method], self.pair, {}, []
         bank = self.bank() if entry.bank else None
         if entry.tuned:
@@ -156,12 +152,7 @@ def warm_up():
 
 
 def compare(name, methods, seed, grids, pairs, oks=None):
-    """Several methods on the same pair, one after the other in one run (DataFrame).
-
-    `grids` holds values of C, beta and p, `oks` delta and eta of `OKS`; the seed is that of what is held back
-    and of all draws. chance: share of the larger class that tests; seconds: from the features on; kernel: the
-    paper's number, 0 where there is none; C, beta, p: as chosen, else NaN.
-    """
+    """Several methods on the same pair, one after the other; kernel: the paper's number, 0 where none is."""
     warm_up()
     pair = pairs[name]
     trial, rows = Trial(pair, seed, oks), []
@@ -180,10 +171,7 @@ def compare(name, methods, seed, grids, pairs, oks=None):
 
 
 def every_kernel(name, seed, grids, pairs):
-    """Test accuracy of an SVM on each kernel alone, C by what is held back (figures 1 and 2).
-
-    accuracy_0 and accuracy_1 are on either half of the test samples, mistaken lists those that it errs on.
-    """
+    """Test accuracy of an SVM on each kernel alone, on either half of the test too, and its mistakes."""
     pair, rows = pairs[name], []
     trial = Trial(pair, seed)
     bank, entry = trial.bank(), METHODS["MuSVM"]
@@ -197,26 +185,13 @@ def every_kernel(name, seed, grids, pairs):
     return pd.DataFrame(rows)
 
 
-def every_kernel_again(sweep, split, names, grids, seeds, data):
-    """`every_kernel` of some pairs on further splits; `split(seed)` gives the pairs."""
-    tables = [pd.DataFrame()]
-    for seed in seeds:
-        points = [{"name": n, "seed": seed, "grids": grids} for n in names]
-        common = partial(_drawn, split, seed)
-        table = sweep.frame(every_kernel, points, common=common, data=data)
-        tables.append(table.drop(columns="grids", errors="ignore"))
-    return pd.concat(tables, ignore_index=True)
-
-
-def pictures_of(name, pair, quality, first="HSV 1x1 chi2", second="words 3x1 chi2"):
-    """Pictures of a pair of emoji, (n, 64, 64, 3), by title: of either label; of what two kernels mistake.
-
-    Of each label a training drawing of each thing; mistakes by the table of `every_kernel`.
-    """
+def pictures_of(name, pair, quality):
+    """Pictures of a pair of emoji by title: a drawing of each training thing; what two kernels mistake."""
     (train, test), sides = pair.drawings, {}
     for label, word in enumerate(name.partition(" ")[2].split("/")):
         rows = train[pair.y_train == label]
         sides[word] = rows[np.unique(pictures.emoji().thing[rows], return_index=True)[1]]
+    first, second = "HSV 1x1 chi2", "words 3x1 chi2"
     text = quality.set_index("kernel_name")["mistaken"]
     a, b = ({int(k) for k in text[kernel].split()} for kernel in (first, second))
     errors = {f"only {first} errs": a - b, f"only {second} errs": b - a, "both err": a & b}
@@ -226,10 +201,7 @@ def pictures_of(name, pair, quality, first="HSV 1x1 chi2", second="words 3x1 chi
 
 
 def selections(name, method, n_epochs, seeds, beta, pairs, oks=None):
-    """Kernels that a selector, "OKS" or "SOM", finds with many seeds, and what they cost.
-
-    `beta` of SOM is what `compare` chose on the same split; mistakes are a share of the visits.
-    """
+    """Kernels that "OKS" or "SOM" finds with many seeds, and what they cost."""
     pair, rows = pairs[name], []
     source = Columns(with_widths(pair.kernels, pair.X_train), normalize=True)
     samples, signs = source.pack(pair.X_train), 2.0 * pair.y_train - 1.0
@@ -237,16 +209,15 @@ def selections(name, method, n_epochs, seeds, beta, pairs, oks=None):
     if method == "SOM":
         rule = {"rule": som_pass, "delta": SOM_DELTA, "eta": -math.log(beta)}
     for seed in seeds:
-        result = solve_selection(source, samples, signs, n_epochs=n_epochs, shuffle=True, rng=seed, **rule)
-        row = {"seed": seed, "kernel": result.learner.best + 1}
-        row |= {"probability": float(result.kernel_probabilities.max())}
-        row |= {"evaluations": result.n_evaluations, "updates": result.n_updates}
-        rows.append(row | {"mistakes": result.learner.n_mistakes / result.learner.n_seen})
+        learner = solve_selection(source, samples, signs, n_epochs=n_epochs, shuffle=True, rng=seed, **rule)
+        row = {"seed": seed, "kernel": learner.best + 1, "probability": float(learner.q.max())}
+        row |= {"evaluations": learner.n_evaluations, "updates": learner.n_updates}
+        rows.append(row | {"mistakes": learner.n_mistakes / learner.n_seen})
     return pd.DataFrame(rows)
 
 
 def probabilities(name, seed, delta, eta, n_epochs, pairs):
-    """Kernel probabilities of OKS over the visits: DataFrame with step, kernel (from 1), probability."""
+    """Kernel probabilities of OKS over the visits."""
     pair = pairs[name]
     model = OKS(pair.kernels, delta=delta, eta=eta, n_epochs=n_epochs, random_state=seed)
     model.fit(pair.X_train, pair.y_train)
@@ -255,27 +226,8 @@ def probabilities(name, seed, delta, eta, n_epochs, pairs):
     return table.stack().rename("probability").reset_index()
 
 
-def _drawn(split, seed):
-    """The pairs of a seed, drawn where a point is to be computed."""
-    return {"pairs": split(seed)}
-
-
-def compare_all(sweep, split, names, grids, seeds, data, repeated, oks=None):
-    """Every method on the first split, those `repeated` on every one; `split(seed)` gives its pairs."""
-    tables = []
-    for seed in seeds:
-        methods = list(METHODS if seed == seeds[0] else repeated)
-        points = [{"name": n, "methods": methods, "seed": seed, "grids": grids, "oks": oks} for n in names]
-        common = partial(_drawn, split, seed)
-        tables.append(gathered(sweep, compare, points, "name", "seed", common=common, data=data))
-    return pd.concat(tables, ignore_index=True)
-
-
 def as_printed(table):
-    """The comparison as the paper prints it: a row per pair and method, means over seeds.
-
-    "chosen" is of the first seed.
-    """
+    """A row per pair and method, means over seeds; "chosen" is of the first seed."""
     chosen = table[["C", "beta", "p"]].apply(
         lambda row: ", ".join(f"{name}={value:g}" for name, value in row.dropna().items()), axis=1
     )

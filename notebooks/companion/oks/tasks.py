@@ -1,11 +1,10 @@
 """Pairs of keywords and of categories of emoji, 15 kinds of features times four kernels; pairs of leaves.
 
-A label takes part if 100 drawings of ten families or more have it (`full`: 60 of eight), and a pair if as
-much is left on either side without the things that have both. Of these pairs a seed draws one after the
-other, no label twice. The side with more drawings is cut to the other's number, so that chance is one half; a
-third of the families tests. Of the hundred species of leaves a seed draws groups of four, and a pair is one
-group against the next, with four kernels on each of three cues; a third of the leaves of each species tests.
-When the groups are used up, the species are drawn anew. The papers' own pairs are those of Corel5k.
+A label takes part if 100 drawings of ten families have it (`full`: 60 of eight), and a pair if as much is
+left on either side without the things that have both. A seed draws pairs, no label twice; the larger side is
+cut, so that chance is one half. Of the hundred species of leaves groups of four are drawn, and a pair is one
+group against the next. A third of the families, or of the leaves of each species, tests. The paper's own
+pairs are those of Corel5k.
 """
 
 from functools import cache, lru_cache
@@ -29,22 +28,17 @@ GROUP = 4  # species on either side of a pair of leaves
 
 
 class Pair(NamedTuple):
-    """A binary task, labels 0 and 1; `kernels` are (name, kernel, columns) with numbers for scale.
-
-    `families` of the training samples are on one side wherever one of `held_parts` is held back; `half` of
-    each test sample, 0 or 1: what is ranked on one half is judged on the other; `drawings`: rows of the
-    emoji.
-    """
+    """A binary task, labels 0 and 1; `kernels` with numbers for scale."""
 
     X_train: np.ndarray
     y_train: np.ndarray
     X_test: np.ndarray
     y_test: np.ndarray
     kernels: list
-    families: np.ndarray
-    half: np.ndarray
+    families: np.ndarray  # of the training samples: one is never on both sides
+    half: np.ndarray  # 0 or 1 of each test sample: what is ranked on one half is judged on the other
     held_parts: int = HELD_PARTS
-    drawings: tuple = ()
+    drawings: tuple = ()  # rows of the emoji
 
 
 @cache
@@ -71,10 +65,7 @@ def _many(side, least):
 
 @cache
 def pairs(kind, n, least=LEAST):
-    """The first n tasks of the rule, such as "keyword bird/fruit", where there are as many.
-
-    Of kind "keyword", "category", or "leaves": "leaves 3/4" are the third and the fourth group of species.
-    """
+    """The first n tasks of the rule, such as "keyword bird/fruit"; "leaves 3/4" are groups of species."""
     if kind == "leaves":
         return [f"leaves {k}/{k + 1}" for k in range(1, 2 * n, 2)]
     labels = [name for name in _labelled(kind)[0] if _many(_only(kind, name), least)]
@@ -166,11 +157,9 @@ def _emoji_of(places, n_drawings, n_views, n_jobs):
 
 
 def describe_pairs(names, seed, n_drawings, n_views=1, n_pictures=None, n_jobs=1, only=None):
-    """A `Pair` for each task, by name; emoji from one description of all drawings in any of them.
+    """A `Pair` for each task by name, or for `only` some; the seed is of the splits by family.
 
-    `n_drawings` of emoji are taken on either side, `n_pictures` of Corel5k train, at most. The seed is of the
-    splits by family. Training samples are all views of a drawing, in a random order; test samples the
-    drawings themselves. `only` some of the names are described.
+    Training samples are all views of a drawing, in a random order; test samples the drawings themselves.
     """
     rngs = {name: np.random.default_rng([seed, 6, k]) for k, name in enumerate(names)}
     own = {"corel5k": lambda name, rng: _of_corel5k(name, n_pictures, rng), "leaves": _of_leaves}

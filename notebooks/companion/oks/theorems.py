@@ -1,9 +1,8 @@
 """Theorems 1 and 3 and corollary 2 of the OKS paper, measured on real and random streams.
 
-The bounds speak of every kernel's predictor at every visit, the algorithms evaluate only the one they draw.
-So a run is replayed: the coefficients that its visits added give all outputs before a visit, what they drew
-and lost gives the weights. Comparators enter with a certified lower bound, L and G are the largest loss and
-slope met.
+The bounds speak of every kernel's predictor at every visit, the algorithms evaluate only the one they draw:
+so a run is replayed. Comparators enter with a certified lower bound, L and G are the largest loss and slope
+met.
 """
 
 import math
@@ -50,10 +49,8 @@ def stream_of(kind, n_samples, seed, n_held=0):
     """A `Stream` of independent samples with eight kernels; those of one seed begin with the same samples.
 
     "pendigits": odd against even digits, a linear and a Gaussian kernel on each of four representations.
-    Simulated, with Gaussian kernels: "random", labels that no kernel explains; "one useful", only the first.
+    Simulated: "random", labels that no kernel explains; "one useful", only the first does.
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     n = n_samples + n_held
     if kind == "pendigits":
         data, kinds = datasets.load_pendigits(), {"linear": Linear(), "rbf": RBF()}
@@ -76,20 +73,14 @@ def stream_of(kind, n_samples, seed, n_held=0):
     return Stream(list(bank.names), stack, signs[:n_samples], held, signs[n_samples:])
 
 
-# ------------------------------------------------------------------ a run, gone over again
-
-
 def runs_of(stream, draws, seeds, **options):
-    """Runs over a stream that differ in their draws: list of Result, and what visits drew and lost.
-
-    One pass in order unless `options` say otherwise; for Algorithm 2 the losses are the mistakes.
-    """
+    """One pass in order for each of some draws: learners, what visits drew, and what they lost."""
     source = Given(*stream.stack.shape[:2])
     samples, options = source.pack(stream.stack), {"n_epochs": 1, "chunk": stream.signs.size, **options}
     rngs = np.random.default_rng(seeds).spawn(draws)
-    results = [solve_selection(source, samples, stream.signs, rng=rng, **options) for rng in rngs]
-    drawn = np.array([r.learner.record("drawn") for r in results])
-    return results, drawn, np.array([r.learner.record("losses") for r in results])
+    learners = [solve_selection(source, samples, stream.signs, rng=rng, **options) for rng in rngs]
+    drawn = np.array([learner.record("drawn") for learner in learners])
+    return learners, drawn, np.array([learner.record("losses") for learner in learners])
 
 
 def replay(drawn, losses, n_kernels, delta, eta):
@@ -105,20 +96,20 @@ def replay(drawn, losses, n_kernels, delta, eta):
     return out
 
 
-def coefficients(results, j, n, dtype=float):
+def coefficients(learners, j, n, dtype=float):
     """What the runs added to the predictor of kernel j, shape (n, n_runs)."""
-    added = np.zeros((n, len(results)), dtype=dtype)
-    for run, result in enumerate(results):
-        added[result.support[j], run] = result.dual_coef[j]
+    added = np.zeros((n, len(learners)), dtype=dtype)
+    for run, learner in enumerate(learners):
+        added[learner.support[j], run] = learner.dual_coef[j]
     return added
 
 
-def outputs_before(stack, results):
+def outputs_before(stack, learners):
     """Every predictor at every visit of one pass in order, before the visit: (n_runs, n, n_kernels)."""
     m, n, _ = stack.shape
-    out = np.empty((len(results), n, m))
+    out = np.empty((len(learners), n, m))
     for j in range(m):
-        out[:, :, j] = (np.tril(stack[j], -1).astype(np.float64) @ coefficients(results, j, n)).T
+        out[:, :, j] = (np.tril(stack[j], -1).astype(np.float64) @ coefficients(learners, j, n)).T
     return out
 
 
@@ -134,16 +125,12 @@ def loss_of(loss, outputs, signs):
     return np.logaddexp(0.0, -margins), expit(-margins)
 
 
-# ------------------------------------------------------------------ comparators
-
-
 def least_loss(kernel, signs, step, loss="hinge", *, tol=1e-3, start=None, max_rounds=100):
-    r"""The least :math:`\sum_t \ell(f(x_t), y_t) + \|f\|^2/(2\lambda)` of a kernel's functions, from below.
+    """The least sum of losses + |f|^2 / (2 step) of a kernel's functions, from below by weak duality.
 
-    By weak duality :math:`-\sum_t \ell^*(-y_t a_t) - \tfrac\lambda2 \|\sum_t y_t a_t k(x_t, \cdot)\|^2` never
-    exceeds it. Hinge: an SVM without bias from a dual point `start`, to a relative gap `tol` or for
-    `max_rounds`. Square: Cholesky. Logistic: accelerated gradient descent. Returns the bound, the
-    coefficients (n,) of a function whose value is within the gap, and the point a.
+    Hinge: an SVM without bias from a dual point `start`, to a relative gap `tol` or for `max_rounds`. Square:
+    Cholesky. Logistic: accelerated gradient descent. Returns the bound, the coefficients of a function whose
+    value is within the gap, and the dual point.
     """
     n = signs.size
     if loss == "hinge":
@@ -196,10 +183,7 @@ def _least_losses(kind, n_samples, seed, loss, steps):
 
 @lru_cache(maxsize=8)
 def batch_predictors(kind, n_samples, seed, n_held):
-    """SVMs of every kernel as comparators: kernel, C, norm, loss (held-out hinge loss), by rising C.
-
-    At each larger C of `C_GRID` only the better half of the kernels goes on.
-    """
+    """SVMs of every kernel as comparators, by rising C, at each of which the better half goes on."""
     stream, rows = stream_of(kind, n_samples, seed, n_held), []
     going = dict.fromkeys(range(len(stream.stack)))
     for C in C_GRID:
@@ -220,32 +204,26 @@ def weights_step(n_kernels, n_samples, delta):
 
 
 def surplus(n_kernels, n_samples, delta, eta, step, slope=1.0, largest=1.0):
-    """What theorems 1 and 3 add to the comparator's value: G is `slope`, L `largest`."""
+    """What theorems 1 and 3 add to the comparator's value; G is `slope`, L `largest`."""
     m, T = n_kernels, n_samples
     predictors = step * m * T * slope**2 / (2.0 * delta)
     return predictors + eta * m * T * largest**2 / (2.0 * (1.0 - delta)) + math.log(m) / eta
 
 
-# ------------------------------------------------------------------ points of the sweeps
-
-
 def _all_losses(stream, draws, seed, loss, delta, eta, step):
     """The sum in the theorems' expectation and that over drawn kernels, by run; the largest loss, slope."""
     rule = {"rule": oks_pass} if loss == "mistake" else {"rule": regret_pass, "loss": loss}
-    results, drawn, own = runs_of(stream, draws, [seed, 14], delta=delta, eta=eta, step=step, **rule)
+    learners, drawn, own = runs_of(stream, draws, [seed, 14], delta=delta, eta=eta, step=step, **rule)
     q = replay(drawn, own, len(stream.stack), delta, eta)
-    losses, slopes = loss_of(loss, outputs_before(stream.stack, results), stream.signs[:, None])
+    losses, slopes = loss_of(loss, outputs_before(stream.stack, learners), stream.signs[:, None])
     return (q * losses).sum(axis=(1, 2)), own.sum(axis=1), float(losses.max()), float(slopes.max())
 
 
 def mistakes_against_bound(kind, n_samples, seed, delta=0.2, draws=30, radius=4.0):
-    r"""Theorem 3 on `draws` passes of Algorithm 2: theorem 1 with mistakes for losses on the left.
+    """Theorem 3 on `draws` passes of Algorithm 2, a row per run; the step only matters to the bound.
 
-    The right has the hinge loss, and L = G = 1. The step changes nothing that the algorithm does, so the
-    bound is the least over :math:`\lambda = r / \sqrt{mT}` with r of `RADII`. A row per run; mistakes: the
-    sum in the expectation; bound_step: the bound's lambda; loss: the least hinge loss over all functions of
-    norm at most r = `radius`, from below; allowed: what the theorem lets the mistakes exceed that loss by,
-    :math:`r\sqrt{mT/\delta} + \sqrt{2mT\ln m/(1-\delta)}`.
+    bound: the least over lambda = r / sqrt(mT), r of `RADII`; loss: the least hinge loss over functions of
+    norm at most `radius`, from below; allowed: what the theorem lets the mistakes exceed that loss by.
     """
     stream = stream_of(kind, n_samples, seed)
     m, T = len(stream.stack), n_samples
@@ -263,15 +241,10 @@ def mistakes_against_bound(kind, n_samples, seed, delta=0.2, draws=30, radius=4.
 
 
 def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radius=1.0):
-    r"""Theorem 1 on `draws` passes of Algorithm 1 over a stream.
+    """Theorem 1 on `draws` passes of Algorithm 1, a row per run.
 
-    .. math:: \mathbb{E} \sum_{t,i} q_i^t \ell(f_i^t(x_t), y_t)
-              \le \min_{i, f \in H_i} \Big( \sum_t \ell(f(x_t), y_t) + \frac{\|f\|^2}{2\lambda} \Big)
-              + \frac{\lambda m T G^2}{2\delta} + \frac{\eta m T L^2}{2(1-\delta)} + \frac{\ln m}{\eta}
-
-    with :math:`\eta = \sqrt{2(1-\delta)\ln m/(mT)}` and :math:`\lambda = r\sqrt{\delta/(mT)}`, r = `radius`,
-    which balances the terms for a comparator of norm r where slopes are at most 1. A row per run; losses: the
-    sum in the expectation; comparator: the minimum, from below; largest: L; slope: G; step: lambda.
+    The step is `radius` sqrt(delta / (mT)), which balances the terms for a comparator of this norm. losses:
+    the sum in the expectation; comparator: the minimum, from below; largest: L; slope: G.
     """
     stream = stream_of(kind, n_samples, seed)
     m, T = len(stream.stack), n_samples
@@ -285,19 +258,12 @@ def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radiu
 
 
 def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0.2, draws=100):
-    r"""Corollary 2: expected hinge loss of the predictor that Algorithm 1 ends with, on held-back samples.
+    """Corollary 2: held-out hinge loss of the predictors that Algorithm 1 ends with, above the best, by run.
 
-    With probability :math:`1-\epsilon` the loss of :math:`f_k^T`, k drawn from :math:`q_T`, is within
-    :math:`O(1/(\epsilon\sqrt T))` of the best. By theorem 1 and Markov's inequality the excess is at most
-    :math:`b/\epsilon`: b is the mean loss of any f, less the best, and the theorem's further terms over T.
-    (The proof draws a random round in place of T.) Every run takes T = `n_visits` of `n_samples` at random,
-    from which `batch_predictors` learn; steps balanced for the norm of the best of these.
-
-    A row per run; drawn, largest: excess of the predictor of the kernel drawn from q_T, and of the largest in
-    q_T; bound: b, least over the batch predictors and f = 0, with L the largest loss of a drawn kernel.
+    Every run takes T = `n_visits` of `n_samples` at random, from which `batch_predictors` learn. drawn,
+    largest: excess of the kernel drawn from q_T, and of the largest in q_T; bound: b of theorem 1 and
+    Markov's inequality, least over the batch predictors and f = 0, with L the largest loss of a drawn kernel.
     """
-    if n_visits > n_samples:
-        raise ValueError(f"n_visits must be at most n_samples, {n_samples}, got {n_visits}")
     stream = stream_of(kind, n_samples, seed, n_held)
     batch = batch_predictors(kind, n_samples, seed, n_held)
     best = batch.loc[batch["loss"].idxmin()]
@@ -305,12 +271,12 @@ def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0
     eta, step = weights_step(m, T, delta), best["norm"] * math.sqrt(delta / (m * T))
     # a shuffled pass, ended after its first T visits
     options = {"rule": regret_pass, "shuffle": True, "chunk": T, "watch": lambda learner, visits: True}
-    results, _, own = runs_of(stream, draws, [seed, T, 15], delta=delta, eta=eta, step=step, **options)
+    learners, _, own = runs_of(stream, draws, [seed, T, 15], delta=delta, eta=eta, step=step, **options)
     excess = np.empty((draws, m))
     for j in range(m):
-        outputs = stream.held[j] @ coefficients(results, j, n_samples, stream.held.dtype)
+        outputs = stream.held[j] @ coefficients(learners, j, n_samples, stream.held.dtype)
         excess[:, j] = loss_of("hinge", outputs, stream.held_signs[:, None])[0].mean(axis=0) - best["loss"]
-    q = np.array([r.kernel_probabilities for r in results])
+    q = np.array([learner.q for learner in learners])
     uniforms = np.random.default_rng([seed, T, 16]).random(draws)
     drawn = np.minimum((np.cumsum(q, axis=1) <= uniforms[:, None]).sum(axis=1), m - 1)
     row = {"run": np.arange(draws)}
@@ -335,11 +301,8 @@ def quality_at(visits, **point):
     return pd.concat(parts, ignore_index=True)
 
 
-# ------------------------------------------------------------------ what the tables say
-
-
 def expectations(table, value, by):
-    """Means of `value` over runs: `by`, mean, low, high (95% interval), the first of all other columns."""
+    """Means of `value` over runs with 95% intervals, and the first of all other columns."""
     groups = table.groupby(by, sort=False)
     rest = groups.first().drop(columns=[value, "run"])
     ends = pd.DataFrame([interval(part.to_numpy())._asdict() for _, part in groups[value]], index=rest.index)
@@ -347,10 +310,7 @@ def expectations(table, value, by):
 
 
 def quantiles(table, epsilons):
-    """Excess of `selection_quality` that is not passed with probability 1 - epsilon, over the runs.
-
-    bound: b over epsilon; drawn_best, largest_best: shares of runs with the best predictor's kernel.
-    """
+    """Excess that is not passed with probability 1 - epsilon, and shares of runs with the best kernel."""
     rows, by, sides = [], ["kind", "n_visits", "seed"], ("drawn", "largest")
     for key, part in table.groupby(by, sort=False):
         right = {f"{c}_best": float((part[f"{c}_kernel"] == part["best_kernel"]).mean()) for c in sides}
