@@ -52,9 +52,9 @@ INSIDE = [Number(Real, 0, 1, closed="neither")]
 TEXTS = {
     "kernels": (
         'list of (name, kernel, columns), "precomputed" or None',
-        'Cues, as in ColumnTransformer; None is one `RBF` over all columns, "precomputed" an X of shape '
-        '(n_kernels, n, n). A ``scale="mean"`` is taken over at most 500 evenly spaced samples. Where one is '
-        "a function of two arrays, `fit` makes the matrices of all kernels.",
+        "Cues, as in ColumnTransformer; None is one `RBF` over all columns, "
+        '"precomputed" an X of shape (n_kernels, n, n). A ``scale="mean"`` is taken over at most 500 evenly '
+        "spaced samples; where one is a function, `fit` makes the matrices of all kernels.",
     ),
     "delta": (
         "float in (0, 1] or a sequence of them",
@@ -320,7 +320,7 @@ def held_back(labels, share, rng, sample_weight=None):
     return np.sort(train), np.sort(test)
 
 
-def of_learners(get, doc, several=np.asarray):
+def of_learners(get, several=np.asarray):
     """A fitted attribute: what `get` gives of the learner of the one problem, or of every class's."""
 
     def values_of(self):
@@ -328,7 +328,7 @@ def of_learners(get, doc, several=np.asarray):
         values = [get(learner) for learner in self._learners]
         return values[0] if len(values) == 1 else several(values)
 
-    return property(values_of, doc=doc)
+    return property(values_of)
 
 
 @parameters
@@ -464,14 +464,12 @@ class OnlineKernels(ScoreClassifier):
     def _decide(self, learner, here, held):
         return learner.outputs(here, held, learner.best)[:, 0]
 
-    kernel_probabilities_ = of_learners(
-        lambda learner: learner.q.copy(), "Normalised weights q of the kernels."
-    )
-    best_index_ = of_learners(lambda learner: learner.best, "Number of the kernel with the largest weight.")
-    visits_ = of_learners(lambda learner: learner.record("visits"), "Sample of each visit.", list)
-    n_updates_ = of_learners(lambda learner: learner.n_updates, "Updates of predictors.", list)
-    n_evaluations_ = of_learners(lambda learner: learner.n_evaluations, "Kernel values computed.", list)
-    dual_coef_ = of_learners(lambda learner: learner.dual_coef, "Coefficients that go with `support_`.", list)
+    kernel_probabilities_ = of_learners(lambda learner: learner.q.copy())
+    best_index_ = of_learners(lambda learner: learner.best)
+    visits_ = of_learners(lambda learner: learner.record("visits"), list)
+    n_updates_ = of_learners(lambda learner: learner.n_updates, list)
+    n_evaluations_ = of_learners(lambda learner: learner.n_evaluations, list)
+    dual_coef_ = of_learners(lambda learner: learner.dual_coef, list)
 
     @property
     def best_kernel_(self):
@@ -481,7 +479,7 @@ class OnlineKernels(ScoreClassifier):
 
     @property
     def support_(self):
-        """For every kernel the samples in its predictor, as they joined; after `partial_fit` visits."""
+        """For every kernel the samples in its predictor; of a stream, numbers of visits."""
         check_is_fitted(self, "classes_")
         joined = [[self._numbers[members] for members in learner.support] for learner in self._learners]
         return joined[0] if len(joined) == 1 else joined
@@ -551,9 +549,7 @@ class OnlineKernels(ScoreClassifier):
 class StreamingKernels(OnlineKernels):
     """Online learners that can go on learning."""
 
-    online_errors_ = of_learners(
-        lambda learner: learner.record("mistakes"), "Whether each visit was a mistake.", list
-    )
+    online_errors_ = of_learners(lambda learner: learner.record("mistakes"), list)
 
     @documented
     @validated

@@ -84,6 +84,4 @@ class MuTron(OnlineKernels):
 
     mistakes_per_kernel_ = OM1.mistakes_per_kernel_
 
-    validation_accuracy_ = of_learners(
-        lambda learner: learner.accuracy, "Of each kernel on what was held back."
-    )
+    validation_accuracy_ = of_learners(lambda learner: learner.accuracy)

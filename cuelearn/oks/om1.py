@@ -118,6 +118,4 @@ class OM1(StreamingKernels):
     def _decide(self, learner, here, held):
         return np.sign(learner.outputs(here, held)) @ learner.q
 
-    mistakes_per_kernel_ = of_learners(
-        lambda learner: learner.own_mistakes.copy(), "Mistakes of each kernel's Perceptron."
-    )
+    mistakes_per_kernel_ = of_learners(lambda learner: learner.own_mistakes.copy())

@@ -126,4 +126,4 @@ class OKSRegret(SamplingKernels):
 
     fit.__doc__ = SamplingKernels.fit.__doc__
 
-    online_losses_ = of_learners(lambda learner: learner.record("losses"), "Loss of the drawn kernel.", list)
+    online_losses_ = of_learners(lambda learner: learner.record("losses"), list)

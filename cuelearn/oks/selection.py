@@ -195,7 +195,5 @@ class SamplingKernels(StreamingKernels):
     n_epochs: int = 2
     shuffle: bool = True
 
-    sampling_probabilities_ = of_learners(
-        lambda learner: learner.p.copy(), "Probabilities p of the next draw."
-    )
-    drawn_ = of_learners(lambda learner: learner.record("drawn"), "Kernel drawn at each visit.", list)
+    sampling_probabilities_ = of_learners(lambda learner: learner.p.copy())
+    drawn_ = of_learners(lambda learner: learner.record("drawn"), list)
