@@ -31,18 +31,7 @@ from cuelearn.mkl.svm import SharedProblem
 from cuelearn.mkl.training import Rounds
 from cuelearn.warn import warn_user
 
-__all__ = [
-    "MLMKLSA",
-    "Entropic",
-    "MLMKLSum",
-    "MLResult",
-    "SaddleGap",
-    "SharedProblem",
-    "sa_gradients",
-    "saddle_gap",
-    "solve_mlmkl_sa",
-    "solve_mlmkl_sum",
-]
+__all__ = ["MLMKLSA", "MLMKLSum", "SharedProblem", "saddle_gap", "solve_mlmkl_sa", "solve_mlmkl_sum"]
 
 TEXTS = {
     "C": ("float > 0", "Of the SVMs (without bias, no division by n)."),
@@ -72,12 +61,11 @@ MOST_PLANES = 500
 
 
 class Entropic:
-    r"""`weights` on a simplex, equal at the start, that follow gradients by exponentiated updates.
+    r"""Weights on a simplex, :math:`w_i \propto \exp(-\eta \sum_\tau g_{\tau i})`.
 
-    The step size eta is constant, :math:`w_i \propto \exp(-\eta \sum_\tau g_{\tau i})`, or "auto", AdaHedge:
-    :math:`\ln n` by what the steps cost so far, :math:`\sum_{\tau < t} ( w_\tau \cdot g_\tau +
-    \tfrac{1}{\eta_\tau} \ln \sum_i w_{\tau i} \, e^{-\eta_\tau g_{\tau i}} )`, which needs neither the scale
-    of the gradients nor the number of steps (de Rooij, van Erven, Grünwald, Koolen, JMLR 2014).
+    With eta "auto" AdaHedge: :math:`\ln n` by what the steps cost, :math:`\sum_{\tau < t} ( w_\tau \cdot
+    g_\tau + \tfrac{1}{\eta_\tau} \ln \sum_i w_{\tau i} \, e^{-\eta_\tau g_{\tau i}} )`, which needs neither
+    the gradients' scale nor the number of steps (de Rooij, van Erven, Grünwald, Koolen, JMLR 2014).
     """
 
     def __init__(self, size, eta="auto"):
@@ -86,7 +74,6 @@ class Entropic:
         self.weights, self._total, self._cost = np.full(size, 1.0 / size), np.zeros(size), 0.0
 
     def descend(self, gradient):
-        """One step against a gradient."""
         if self.adaptive:
             least, mixed = gradient[self.weights > 0.0].min(), 0.0
             if self.eta < np.inf:
@@ -120,10 +107,8 @@ class MLResult(NamedTuple):
 
 
 class SharedRun(Rounds):
-    """A run of one of the two; `kernel_weights` and `gamma` are what it would return now.
-
-    Its rule looks at the change of the weights since the iteration before or (`half`) since half as many.
-    """
+    """A run of one of the two; `kernel_weights` and `gamma` are what it would return now. Its rule looks at
+    the change of the weights since the iteration before or (`half`) since half as many."""
 
     def __init__(self, problem, name, n_iter, tol, callback, verbose, half=False, min_iter=1):
         super().__init__(name, n_iter, callback, verbose, unit="iteration")
@@ -135,11 +120,10 @@ class SharedRun(Rounds):
 
     @property
     def n_solved(self):
-        """SVMs solved by this run."""
         return self.problem.n_solved - self.before
 
     def record(self, t, weights, iterate, value, best, gamma):
-        """Write an iteration down, `best` and `gamma` being the result so far; whether it was the last."""
+        """Add an iteration, `best` and `gamma` being the result so far; whether it was the last."""
         self.kernel_weights, self.gamma = best.copy(), gamma.copy()
         before = self.path[t // 2 if self.half else -1]
         self.changes.append(float(np.linalg.norm(weights - before) / np.linalg.norm(weights)))
@@ -151,7 +135,6 @@ class SharedRun(Rounds):
         return self.stopped or (self.tol is not None and self.converged)
 
     def result(self):
-        """A `MLResult` of the run so far."""
         return MLResult(
             kernel_weights=self.kernel_weights,
             gamma=self.gamma,
@@ -170,13 +153,9 @@ class SharedRun(Rounds):
 
 
 def sa_gradients(problem, k, weights, smoothed, gamma=None, level=0.0):
-    r"""Estimated gradients of L from class k, drawn with the weight :math:`\gamma'_k` of `smoothed`:
-    equations 8, 9.
-
-    Returns :math:`-\frac12 (\alpha \circ y^k)^\top K_a (\alpha \circ y^k)` for all kernels, where gamma is
-    given times :math:`\gamma_k / \gamma'_k`; :math:`(H_k(p) - level) / \gamma'_k`, entry k for gamma;
-    :math:`H_k(p)`.
-    """
+    r"""Estimated gradients of L from class k, drawn with its weight in `smoothed` (equations 8, 9), and H:
+    :math:`-\frac12 (\alpha \circ y^k)^\top K_a (\alpha \circ y^k)`, with gamma times :math:`\gamma_k /
+    \gamma'_k`; :math:`(H_k(p) - level) / \gamma'_k`; :math:`H_k(p)`."""
     solution = problem.solve(k, weights)
     share = 1.0 if gamma is None else gamma[k] / smoothed[k]
     of_p = -0.5 * share * problem.quadratics([k])[:, 0]
@@ -184,7 +163,7 @@ def sa_gradients(problem, k, weights, smoothed, gamma=None, level=0.0):
 
 
 def loss_level(last, smoothed):
-    """Weighted mean of the losses met last, over the classes drawn so far; NaN before the first draw."""
+    """Weighted mean of the last losses of the classes drawn so far; NaN before the first draw."""
     met = np.isfinite(last)
     if not met.any():
         return np.nan
@@ -208,17 +187,15 @@ def solve_mlmkl_sa(
     `MLResult`.
 
     The options are those of `MLMKLSA`, with a NumPy Generator for `random_state`, and `eta`, the step size of
-    p and gamma: constant as in the paper (0.0001 to 0.01; what is small depends on the scale of the losses, n
-    C), or "auto". `callback(run, step)` gets the `SharedRun` after each iteration, the clock stopped; a true
-    result ends the run.
+    p and gamma: "auto", or constant as in the paper (what is small depends on the scale of the losses, n C).
+    `callback(run, step)` gets the `SharedRun` after each iteration, the clock stopped; a true result ends it.
 
     Equation 9 is divided by the smoothed weight :math:`\gamma'_k = (1 - \delta) \gamma_k + \delta / m`, with
     which the class was drawn: the estimate is without bias, at :math:`\gamma'`. Equation 7 prints both
     updates as descents; gamma ascends. `corrected`, which is not in the paper, multiplies the estimate for p
-    by :math:`\gamma_k / \gamma'_k`, as it is right at :math:`\gamma'` and not at :math:`\gamma`; takes off
-    equation 9 the mean, weighted by :math:`\gamma'`, of what each class met when it was last drawn (the first
-    draw only sets it), which moves no :math:`\gamma` but makes most of the noise; and stops by the change
-    since half as many iterations: that since the last one is some 1/t whatever the average.
+    by :math:`\gamma_k / \gamma'_k`; takes off equation 9 the mean, weighted by :math:`\gamma'`, of the last loss
+    of each class (the first draw only sets it), which moves no :math:`\gamma` but makes most of the noise; and
+    stops by the change since half as many iterations: that since the last one is some 1/t in any case.
 
     Examples
     --------
@@ -267,8 +244,8 @@ def solve_mlmkl_sa(
 def solve_mlmkl_sum(problem, *, n_iter=200, tol=0.01, callback=None, verbose=False):
     r"""ML-MKL-Sum (equations 1 and 2) on a `SharedProblem`: subgradient descent; returns a `MLResult`.
 
-    The options are those of `MLMKLSum`, `callback` is that of `solve_mlmkl_sa`. The paper leaves the steps to
-    others; here they are the exponentiated ones of SA: the two differ by nothing but the sampling of classes.
+    The options are those of `MLMKLSum`, `callback` is that of `solve_mlmkl_sa`. The steps are SA's, which the
+    paper leaves open: the two differ by the sampling of classes alone.
 
     Examples
     --------
@@ -312,12 +289,11 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, samp
     Parameters
     ----------
     problem : SharedProblem
-        Its counts and accuracy stay as they are; its solutions are those of the last plane afterwards.
+        Its counts and accuracy stay as they are.
     kernel_weights, gamma : array-like, shape (n_kernels,) and (n_problems,)
         Not negative, of sum 1.
     tol : float
-        Wanted slack, relative to `worst`; the SVMs are solved to a tenth of it. A ConvergenceWarning if
-        missed.
+        Wanted slack, relative to `worst`; a ConvergenceWarning if missed.
     threshold : float or None
         Relative to `worst`: stop as soon as the gap is known to be above or not above it.
     sample_weight : array-like, optional
@@ -381,7 +357,7 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, samp
 
 
 def least_mixture(planes, totals, gamma):
-    """The program for the p with the least sum of gamma_k max(total_k + plane_k . p) over planes."""
+    """Solution for the p with the least sum of gamma_k max(total_k + plane_k . p) over planes."""
     s, m = planes[0].shape[1], gamma.size
     thetas = sparse.kron(np.ones((len(planes), 1)), -sparse.eye_array(m))
     at_most = sparse.hstack([np.concatenate(planes), thetas]).tocsr()
@@ -392,7 +368,6 @@ def least_mixture(planes, totals, gamma):
 
 
 def simplex_point(name, values, size):
-    """Weights as float64, or an error that names them."""
     values = np.asarray(values, dtype=np.float64)
     if values.shape != (size,) or not (values >= 0.0).all() or abs(values.sum() - 1.0) > 1e-6:
         got = f"shape {values.shape} and sum {values.sum():g}"
@@ -405,7 +380,7 @@ def simplex_point(name, values, size):
 
 @parameters
 class SharedMKL(MultiLabelMKL):
-    """Base of the two: kernel weights first, then an SVM of every class on the combination."""
+    """Kernel weights first, then an SVM of every class on the combination."""
 
     _one_column = True
 
@@ -476,9 +451,8 @@ class MLMKLSA(SharedMKL):
     .. math:: \min_{p \in \Delta_s} \max_{1 \le k \le m} H_k(p), \qquad
               H_k(p) = \min_f \frac12 \|f\|^2_{K(p)} + C \sum_i [1 - y^k_i f(x_i)]_+
 
-    Every iteration draws one class, from weights that grow where the loss is large, solves its SVM on the
-    present combination and moves the kernel weights by its gradient. At the end every class gets its SVM on
-    the averaged combination.
+    Every iteration draws one class, by weights that grow where the loss is large, solves its SVM and moves
+    the kernel weights by its gradient. At the end every class gets its SVM on the averaged combination.
 
     Parameters
     ----------
@@ -488,11 +462,11 @@ class MLMKLSA(SharedMKL):
     delta : float in [0, 1], default 0.2
         Share of uniform draws of classes; 0 gives no class a chance that has lost its weight.
     corrected : bool, default True
-        Take the bias of the smoothing and most of the noise out of the gradients, and stop by a rule that can
-        fail. False: the paper's estimates and rule, which goes with ``tol=0.01``.
+        Take bias and most of the noise out of the gradients, and stop by a rule that can fail. False: the
+        paper's estimates and rule, which goes with ``tol=0.01``.
     tol : float or None, default 0.05
-        Stops, after 100 iterations or more, when the averaged kernel weights changed by less, relatively,
-        since half as many iterations, or, by the paper's rule, since the last one; None runs all iterations.
+        Stop, after 100 iterations or more, when the averaged kernel weights changed by less, relatively,
+        since half as many iterations (by the paper's rule: since the last one); None runs all iterations.
     $normalize $memory
     random_state : int, Generator or None
     $callback $verbose
@@ -517,8 +491,8 @@ class MLMKLSA(SharedMKL):
 
     Notes
     -----
-    An iteration costs one read of the kernels (to combine them in place), one SVM from the last solution of
-    its class, and one more read of the rows of its support samples.
+    An iteration costs one read of the kernels, one SVM from its class's last solution, and one more read of
+    the rows of its support samples.
 
     References
     ----------

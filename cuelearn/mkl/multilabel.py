@@ -1,9 +1,8 @@
 r"""Several labels per sample: what the multi-label methods share (NIPS 2010).
 
-Every class k is a binary problem with signs :math:`y^k`, and all use the same kernels. A class without
-positive or without negative training samples (with weight) cannot be trained: it is not trained, its score is
-the constant -1 or 1, its kernel weights are 0, it is named in `skipped_classes_`, and means over classes
-leave it out.
+Every class is a binary problem on the same kernels. One without positive or without negative training samples
+(with weight) is not trained: its score is the constant -1 or 1, its kernel weights are 0, and means over
+classes leave it out.
 """
 
 from dataclasses import field
@@ -19,7 +18,7 @@ from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.svm import problem_weights
 from cuelearn.warn import warn_user
 
-__all__ = ["MeanAUC", "MultiLabelMKL", "is_indicator", "learnable", "mean_auc", "numbers_of", "signs_of"]
+__all__ = ["MultiLabelMKL", "is_indicator", "learnable", "mean_auc", "numbers_of", "signs_of"]
 
 
 class MeanAUC(NamedTuple):
@@ -94,7 +93,7 @@ def _average_precision(scores, positive):
 
 
 def as_array(name, values):
-    """Values as an array, sparse or not, or an error that names the argument."""
+    """A dense array, or an error that names the argument."""
     try:
         return values.toarray() if hasattr(values, "toarray") else np.asarray(values)
     except (TypeError, ValueError):
@@ -102,18 +101,14 @@ def as_array(name, values):
 
 
 def holds_numbers(values):
-    """Whether an array holds real numbers, if need be as objects."""
     if values.dtype.kind == "O":
         return all(isinstance(v, Real) for v in values.flat)
     return values.dtype.kind in "biuf"
 
 
 def is_indicator(y, one_column=False):
-    """Whether y is a matrix with a column per class: two columns or more; or, for methods that are asked for
-    labels (`one_column`), a single one of -1, 0 and 1. Elsewhere that is a column of class labels.
-
-    Refuses in one sentence what is neither a vector of labels nor a matrix, label sets above all.
-    """
+    """Whether y is a matrix with a column per class: two or more, or with `one_column` a single one of -1, 0
+    and 1, else a column of class labels."""
     if y is None:
         return False
     try:
@@ -163,19 +158,9 @@ class MultiLabelMKL(KernelClassifier):
     """Base of the methods with a binary problem per class, for indicator matrices as well as class labels.
 
     A subclass has `_train(signs, sample_weight)`, with a row of -1 and 1 for each problem, which calls
-    `_keep_problems`.
-
-    Attributes
-    ----------
-    classes_ : ndarray
-        Class labels; of an indicator matrix the numbers of its columns, of a single column the two values
-        that `predict` answers with, as scikit-learn's scorers of two classes expect.
-    indicator_, n_outputs_ : bool, int
-        Whether y was an indicator matrix; its columns, 1 for class labels.
-    coding_ : ndarray of int, shape (2,)
-        What stands for no and yes: 0 and 1, or -1 and 1 as in y. Indicator matrices only.
-    skipped_classes_ : ndarray of int
-        Columns without positive or without negative samples with weight.
+    `_keep_problems`. `indicator_` says whether y was an indicator matrix; its `classes_` are the numbers of
+    its columns, or of a single column the two values that `predict` answers with, as scikit-learn's scorers
+    expect; `coding_` holds what stands for no and yes in y.
     """
 
     kernels: object = field(default=None, kw_only=False)
@@ -185,7 +170,7 @@ class MultiLabelMKL(KernelClassifier):
     memory: float = 2e9
 
     _multi_output = True
-    _one_column = False  # whether a single column is a label, and no column of class labels
+    _one_column = False  # whether a single column is an indicator
 
     def _start(self, X, y, sample_weight=None):
         self.indicator_ = is_indicator(y, self._one_column)  # before scikit-learn's checks, which say less
@@ -223,33 +208,29 @@ class MultiLabelMKL(KernelClassifier):
             return sides if sample_weight is None else sides * sample_weight
         return problem_weights(signs, sample_weight, self.class_weight, self.classes_, numbers_of(signs))
 
-    # ------------------------------------------------------- from problems to columns of scores
-
     def _fill(self, values, skipped, axis=-1):
-        """Values of the problems along an axis, with those of skipped classes filled in."""
+        """Values of the problems, with those of skipped classes filled in."""
         places = self.skipped_classes_ - np.arange(self.skipped_classes_.size)
         return np.insert(np.ascontiguousarray(values, dtype=np.float64), places, skipped, axis=axis)
 
     def _columns(self, values, skipped=0.0):
-        """Values of the problems, (..., n_problems), for all columns of scores: two labels in two halves."""
+        """Values (..., n_problems) for all columns of scores: two labels in two halves."""
         values = self._fill(values, skipped)
         return two_columns(values) if not self.indicator_ and values.shape[-1] == 1 else values
 
     def _rows(self, values):
-        """Kernel weights of the problems, (..., n_problems, n_kernels), likewise: two labels in two rows."""
+        """Kernel weights (..., n_problems, n_kernels), likewise: two labels in two rows."""
         values = self._fill(values, 0.0, axis=-2)
         return np.repeat(values, 2, axis=-2) if not self.indicator_ and values.shape[-2] == 1 else values
 
     def _keep_problems(self, coef, kernel_weights, bias=None):
-        """Set the fitted attributes: coefficients (n, n_problems), kernel weights (shared or not), biases."""
+        """Set the fitted attributes from coefficients (n, n_problems), kernel weights and biases."""
         weights = self._rows(kernel_weights) if kernel_weights.ndim == 2 else kernel_weights
         self._keep(self._columns(coef), weights)
         vars(self).pop("intercept_", None)
         if bias is not None or self.skipped_classes_.size:
             bias = np.zeros(coef.shape[1]) if bias is None else bias
             self.intercept_ = self._columns(bias, self._signs_of_skipped)
-
-    # ------------------------------------------------------- prediction
 
     def _class_scores(self, X):
         scores = super()._class_scores(X)
@@ -258,8 +239,8 @@ class MultiLabelMKL(KernelClassifier):
     def decision_function(self, X):
         """Decision values, (n, n_classes); for two class labels (n,), the second's score minus the first's.
 
-        X is as in `fit`, or a CrossBank. scikit-learn's scorers take the shape (n, 1) of an indicator matrix
-        of one column; its `cross_val_predict` takes such a column only as a vector, ``y[:, 0]``.
+        X is as in `fit`, or a CrossBank. scikit-learn's `cross_val_predict` takes an indicator matrix of one
+        column only as a vector, ``y[:, 0]``.
         """
         check_is_fitted(self)
         return self._class_scores(X) if self.indicator_ else super().decision_function(X)
