@@ -1,6 +1,5 @@
 """Multi-label MKL (NIPS 2010): methods on genes and emoji, weights over time, cost against classes.
 
-A further method takes one line in `METHODS`, a further set one in `SETS`, `CLASS_SETS` or `ORIGINAL_SETS`.
 ``**where`` are name, n_train and, where wanted, n_test and n_classes of `multilabel_task`.
 """
 
@@ -26,7 +25,7 @@ from cuelearn.mkl.vskl import VSKL
 VALIDATION = 1 / 4
 # first entry of the seeds of this file's draws
 _DRAW, _CLASSES = 70, 71
-#: Emoji: a label is a keyword of so many things, and things are taken as these teams drew them.
+#: A label is a keyword of so many things; things are taken as these teams drew them.
 LEAST_THINGS = 5
 STYLES = ("noto", "twemoji", "fluent-emoji", "openmoji")
 #: The cues of emoji, a kernel each, by what they see.
@@ -40,10 +39,8 @@ KINDS = {
 
 
 class LabelSet(NamedTuple):
-    """A `CueData` whose y are indicators (n, n_classes), its kernels as (name, kernel, columns).
-
-    `groups` has a number for each kernel; rows of one family stay on one side of every split.
-    """
+    """A `CueData` whose y are indicators (n, n_classes), its kernels as (name, kernel, columns), a group for
+    each kernel; rows of one family stay on one side of every split."""
 
     data: datasets.CueData
     kernels: list
@@ -65,7 +62,7 @@ class MultiLabelTask(NamedTuple):
 
 
 def _of_columns(data, cues):
-    """A linear, a quadratic and an RBF kernel for each group of columns."""
+    """Three kernels for each group of columns."""
     kinds = (("linear", Linear()), ("quadratic", Poly(degree=2)), ("RBF", RBF()))
     kernels = [(f"{cue} {kind}", kernel, columns) for cue, columns in cues for kind, kernel in kinds]
     return LabelSet(data, kernels, tuple(np.arange(len(kernels)) // len(kinds)))
@@ -77,7 +74,6 @@ def _yeast():
 
 
 def _keywords():
-    """Keywords that five things have or more."""
     return np.flatnonzero(pictures.emoji().keywords[pictures.things()].sum(axis=0) >= LEAST_THINGS)
 
 
@@ -122,22 +118,20 @@ def _leaves():
     return _of_columns(data._replace(y=indicators), list(data.cues.items()))
 
 
-#: Sets by name.
 SETS = {"yeast": _yeast, "emoji": _emoji}
-#: Sets with one class a sample: the cost of many classes, no labels.
+#: With one class a sample: the cost of many classes.
 CLASS_SETS = {"leaves": _leaves}
-#: The same for sets that the user must put in place.
+#: Which the user must put in place.
 ORIGINAL_SETS = {"scene": _scene, "corel5k": _corel5k}
 
 
 @functools.lru_cache(maxsize=4)
 def load_multilabel(name):
-    """A set by its name: a `LabelSet`."""
     return {**SETS, **CLASS_SETS, **ORIGINAL_SETS}[name]()
 
 
 def available_sets(original):
-    """The bundled sets and, on demand, those of `ORIGINAL_SETS` that are there; the others are told of."""
+    """The bundled sets and, on demand, those of `ORIGINAL_SETS` that are there."""
     names = list(SETS)
     for name in ORIGINAL_SETS if original else ():
         try:
@@ -149,7 +143,7 @@ def available_sets(original):
 
 
 def covering_rows(Y, rng, least=2):
-    """Rows with so many positives of every class among them (or all it has), drawn for rare classes first."""
+    """Rows with so many positives of every class (or all it has), drawn for rare classes first."""
     chosen = np.zeros(len(Y), dtype=bool)
     for c in np.argsort(Y.sum(axis=0), kind="stable"):
         positive = np.flatnonzero(Y[:, c] > 0)
@@ -190,7 +184,7 @@ def multilabel_task(name, seed, n_train, n_test=1, n_classes=None):
 
 
 def halves(Y, families, rng):
-    """Rows of half of the families, and of the others: the first half has every class."""
+    """Rows of half of the families, which have every class, and of the others."""
     names, family = np.unique(families, return_inverse=True)
     held = np.zeros((names.size, Y.shape[1]), dtype=Y.dtype)
     np.maximum.at(held, family, Y)
@@ -201,7 +195,7 @@ def halves(Y, families, rng):
 
 
 def held_back(families):
-    """Places of a quarter of the samples, whole families as they come, and of the others."""
+    """Places of a quarter of the samples, in whole families, and of the others."""
     _, first, of, counts = np.unique(families, return_index=True, return_inverse=True, return_counts=True)
     order = np.argsort(first)
     few = order[np.cumsum(counts[order]) <= int(VALIDATION * len(families))]
@@ -238,7 +232,6 @@ def warm_up(method):
 
 
 def rows_against(bank, X):
-    """All kernels between samples to judge and the training samples."""
     return next(iter(bank.cross(X).blocks(memory=8e9)))[1]
 
 
@@ -259,10 +252,7 @@ def chosen_C(name, method, seed, n_train, grid, n_classes=None):
 
 
 def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
-    """AUC, seconds of training (kernels in memory) and counts of one method on one draw.
-
-    `kernels` are the largest weights, as text.
-    """
+    """AUC, seconds of training (kernels in memory), counts and largest weights of a method on one draw."""
     task = multilabel_task(name, seed, n_train, n_test, n_classes)
     bank = KernelBank(task.kernels, task.X_train)
     cross = rows_against(bank, task.X_test)
@@ -281,11 +271,8 @@ def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
 
 
 def work_of(model):
-    """SVMs that a fitted method has solved, `n_solved`, and its combinations of all kernels, `n_combined`.
-
-    Methods that share combine once an iteration, and at the end solve the SVMs of all classes once more; a
-    method with weights for each class combines anew for every SVM.
-    """
+    """SVMs that a fitted method has solved, and its combinations of all kernels: methods that share combine
+    once an iteration and solve all classes' SVMs once more at the end; others combine for every SVM."""
     n_classes = len(model.classes_) - len(model.skipped_classes_)
     if model.kernel_weights_.ndim == 2:
         return {"n_solved": model.n_solved_, "n_combined": model.n_solved_}
@@ -309,7 +296,7 @@ def shared_problem(C, **where):
 
 
 def more_exact(problem):
-    """The same SVMs for a judge."""
+    """The same SVMs, to judge by."""
     return SharedProblem(problem.bank, problem.signs, problem.C, 1e-4)
 
 
@@ -322,11 +309,10 @@ def solve_shared(problem, method, seed, n_iter, **options):
 
 
 def cost_to_gap(method, seed, C, wanted, most, **where):
-    """SVMs and seconds until the certified saddle-point gap (Sum: distance from the least sum) is small.
+    """SVMs until the saddle-point gap (Sum: distance from the least sum) is `wanted`, `most` at most.
 
     SA is measured from a quarter as many iterations as there are classes on, at every 1.5 times as many, Sum
-    at each; the clock stops meanwhile. Runs end at the relative gap `wanted` or after at most `most` SVMs.
-    `start` is the gap at equal weights, at least.
+    at each. `start` is the gap at equal weights, at least.
     """
     _, problem = shared_problem(C, seed=seed, **where)
     judge = more_exact(problem)
@@ -368,10 +354,8 @@ def cost_to_gap(method, seed, C, wanted, most, **where):
 
 
 def powers(table, column, against):
-    """Powers of `against` that `column` follows, fitted to each draw of a set and method (DataFrame).
-
-    A run that did not reach its gap is left out, a draw with fewer than three runs left with them.
-    """
+    """Powers of `against` that `column` follows in each draw of a set and method with three or more runs that
+    reached their gap."""
     if "reached" in table:
         table = table[table["reached"]]
     names, rows = [name for name in ("name", "method", "seed") if name in table], []
@@ -383,7 +367,7 @@ def powers(table, column, against):
 
 
 def gap_after(seed, C, at, corrected=True, **where):
-    """Saddle-point gap (equation 11), relative to the worst class, of ML-MKL-SA's averages along one run."""
+    """Saddle-point gap (equation 11) over the worst class, of ML-MKL-SA's averages along one run."""
     _, problem = shared_problem(C, seed=seed, **where)
     judge, rows = more_exact(problem), []
 
@@ -413,9 +397,8 @@ def weight_paths(name, method, seed, n_train, C, n_classes=None):
 def over_time(method, seed, C, n_iter, at, *, factor=None, delta=0.2, **where):
     """AUC over training time of ML-MKL-SA (averaged kernel weights) or -Sum (present), no stopping rule.
 
-    With a `factor` both steps of SA are constant, `factor` / (n C); the paper's 0.01, 0.001 and 0.0001 are
-    the factors 30, 3 and 0.3. `moved` and `swing` are how far the kernel weights, and those of the
-    iterations, not averaged, went since the row before.
+    With a `factor` both steps of SA are constant, `factor` / (n C). `moved` and `swing` are how far the
+    kernel weights, and those of the iterations, not averaged, went since the row before.
     """
     task, problem = shared_problem(C, seed=seed, **where)
     cross = rows_against(problem.bank, task.X_test)
@@ -439,10 +422,8 @@ def over_time(method, seed, C, n_iter, at, *, factor=None, delta=0.2, **where):
 
 
 def watch_labels(n_classes, delta, C, corrected=True, seed=0, name="emoji", n_train=200, n_iter=400):
-    """One run of ML-MKL-SA on keywords: its averaged kernel weights over the iterations, and its classes.
-
-    These have columns class, weight (averaged gamma), draws. Last come the groups of the kernels.
-    """
+    """One run of ML-MKL-SA: averaged kernel weights over the iterations; its classes' averaged gamma and
+    draws; the groups of the kernels."""
     task, problem = shared_problem(C, name=name, seed=seed, n_train=n_train, n_classes=n_classes)
     result = solve_shared(problem, "MLMKLSA" if corrected else "", seed, n_iter, delta=delta)
     draws = np.bincount(result.drawn, minlength=len(task.names))
@@ -450,21 +431,14 @@ def watch_labels(n_classes, delta, C, corrected=True, seed=0, name="emoji", n_tr
     return pd.DataFrame(result.path, columns=problem.bank.names), classes, task.groups
 
 
-# things and keywords of the opening picture
 SHOWN_THINGS = (
     *("soccer ball", "rice ball", "confetti ball", "sport utility vehicle", "spouting whale"),
     *("ice cream", "wine glass", "magnifying glass tilted left"),
 )
-SHOWN_KEYWORDS = (
-    *("animal", "face", "ocean", "food", "ball", "sport", "game", "sweet", "ice", "drink", "glass"),
-)
 
 
 def keywords_together():
-    """What is hard about keywords: drawings, what each is and its keywords, and how keywords share things.
-
-    The last is a DataFrame: the share of the things with the row's keyword that have the column's, too.
-    """
+    """Drawings, and what each is and its keywords."""
     emoji = pictures.emoji()
     named = emoji.keyword_names[_keywords()].tolist()
     things = [emoji.names.tolist().index(name) for name in SHOWN_THINGS]
@@ -472,6 +446,4 @@ def keywords_together():
     rows = [np.flatnonzero((emoji.thing == k) & (emoji.style == STYLES[0]))[0] for k in things]
     has = emoji.keywords[:, columns[named]] > 0
     keywords = [(emoji.names[k], np.array(named)[has[k]].tolist()) for k in things]
-    shown = emoji.keywords[np.ix_(pictures.things(), columns[list(SHOWN_KEYWORDS)])].astype(int)
-    share = pd.DataFrame(shown.T @ shown / shown.sum(axis=0)[:, None], SHOWN_KEYWORDS, SHOWN_KEYWORDS)
-    return emoji.on_backgrounds(rows=rows).images, keywords, share
+    return emoji.on_backgrounds(rows=rows).images, keywords

@@ -21,12 +21,8 @@ def label(method):
     return method_style(method)["label"]
 
 
-# ---------------------------------------------------------------- what several figures share
-
-
 @cache
 def sets_of(run):
-    """Names of the sets: the bundled ones, and originals where they are asked for and present."""
     return experiments.available_sets(run.data_tier == "original")
 
 
@@ -43,23 +39,20 @@ def description():
 
 
 def sample(run, name):
-    """Which samples of a set are taken."""
     return {"name": name, "n_train": run.size["n_train"][name], "n_classes": run.size["n_classes"][name]}
 
 
 @cache
 def chosen_C(run):
-    """C of every set and method: the best on a quarter of the training samples of the first draw."""
+    """By set and method: the best on a quarter of the training samples of the first draw."""
     names = sets_of(run)
-    grid = list(run.size["C"])
     points = [
-        {**sample(run, name), "method": method, "seed": run.seed, "grid": grid}
+        {**sample(run, name), "method": method, "seed": run.seed, "grid": list(run.size["C"])}
         for name in names[::-1]
         for method in experiments.METHODS
     ]
     results = run.sweep("C").run(experiments.chosen_C, points, data=data_of(names))
-    pairs = zip(points, results, strict=True)
-    return {(point["name"], point["method"]): result["C"] for point, result in pairs}
+    return {(p["name"], p["method"]): result["C"] for p, result in zip(points, results, strict=True)}
 
 
 # ---------------------------------------------------------------- table 1
@@ -67,7 +60,6 @@ def chosen_C(run):
 
 @cache
 def table_runs(run):
-    """Every method on every draw of every set."""
     size = run.size
     names = sets_of(run)
     points = [
@@ -86,13 +78,11 @@ def table_runs(run):
 
 
 def by_method(run, columns):
-    """A row for each method, the columns one set after the other."""
     parts = [columns.xs(name, level="name").add_prefix(f"{name}: ") for name in sets_of(run)]
     return pd.concat(parts, axis=1).rename(label)
 
 
 def of_paper(column, heading):
-    """A column of the paper's table, by method and data set."""
     table = printed("mlmkl-tab-1").rename(columns={"AUC": "auc"})
     table = table.pivot(index="method", columns="name", values=column)
     return table.rename(label).add_suffix(f": {heading}")
@@ -113,9 +103,7 @@ def accuracy_of_all_methods(run):
     """Does sharing one combination of kernels cost accuracy?"""
     names = sets_of(run)
     auc = groups_of(run)["auc"].agg(AUC="mean", **{"+-": lambda v: interval(v).high - v.mean()})
-    drawn = [(run.size["n_classes"][name], name) for name in names]
-    classes = "".join(f", {n} classes of {name} a draw" for n, name in drawn if n)
-    note = f"{note_of_table(run)}{classes}; +-: half the 95% interval of the mean over draws"
+    note = f"{note_of_table(run)}; +-: half the 95% interval of the mean over draws"
     tables = {"": by_method(run, auc), "runs": table_runs(run)}
     paper = of_paper("auc", "AUC")
     run.save_table(tables, "mlmkl-tab-1", provenance=data_of(names), paper=paper, note=note)
@@ -128,14 +116,10 @@ def _(results):
     parts = []
     for name in means:
         column = means[name].drop(PRINTED)
-        parts.append(
-            f"on {name} from {column.min():.3f} to {column.max():.3f}, SA {column['MLMKLSA']:.3f}, equal "
-            f"weights {column['AverageKernelSVM']:.3f}, best {label(column.idxmax())}"
-        )
-    n_train = runs.loc[runs["name"] == "emoji", "n_train"].iloc[0]
+        parts.append(f"on {name} from {column.min():.3f} to {column.max():.3f}, SA {column['MLMKLSA']:.3f}")
     return f"""
 All methods, equal weights among them, are close to each other: {"; ".join(parts)}. Keywords of things never
-seen are hard, and {n_train} drawings show little of most of them."""
+seen are hard, and the drawings show little of most of them."""
 
 
 @figure("mlmkl-tab-1-work", claims="mlmkl-2")
@@ -144,8 +128,7 @@ def work_of_all_methods(run):
     columns = {"n_solved": "SVMs", "n_combined": "combinations"}
     work = groups_of(run)[list(columns)].mean().rename(columns=columns)
     note = f"{note_of_table(run)}; SVMs: with those of all classes at the end; combinations of all kernels"
-    data = data_of(sets_of(run))
-    run.save_table(by_method(run, work), "mlmkl-tab-1", "work", provenance=data, note=note)
+    run.save_table(by_method(run, work), "mlmkl-tab-1", "work", provenance=data_of(sets_of(run)), note=note)
 
 
 @work_of_all_methods.see
@@ -156,9 +139,9 @@ def _(results):
     ratio = solved[list(PER_CLASS)] / solved["MLMKLSA"]
     return f"""
 SVMs on emoji, each by its own stopping rule and $C$: SA {solved["MLMKLSA"]:,.0f}, {others}. SA combines all
-kernels anew for each of its SVMs, Sum once for those of all classes. The paper's methods with a combination
-for each class took from 43 minutes to eight hours on its data sets; with warm starts, to a certified gap of
-1%, they solve from {ratio.min():.1f} to {ratio.max():.1f} times as many SVMs as SA."""
+kernels anew for each of its SVMs, Sum once for those of all classes. With warm starts, to a certified gap of
+1%, the methods with a combination for each class solve from {ratio.min():.1f} to {ratio.max():.1f} times as
+many SVMs as SA."""
 
 
 @figure("mlmkl-tab-1-seconds")
@@ -166,9 +149,8 @@ def seconds_of_all_methods(run):
     """And how long does the training take?"""
     seconds = by_method(run, groups_of(run)[["seconds"]].mean())
     note = f"{note_of_table(run)}; training, kernels in memory, one thread; the paper's of 2010"
-    data = data_of(sets_of(run))
-    paper = of_paper("seconds", "seconds")
-    run.save_table(seconds, "mlmkl-tab-1", "seconds", provenance=data, paper=paper, note=note)
+    about = {"paper": of_paper("seconds", "seconds"), "note": note}
+    run.save_table(seconds, "mlmkl-tab-1", "seconds", provenance=data_of(sets_of(run)), **about)
 
 
 @seconds_of_all_methods.see
@@ -187,10 +169,7 @@ def choices_of_all_methods(run):
     table = table.assign(method=table["method"].map(label))[["name", "method", "C", "skipped", "kernels"]]
     edges = {key: at_edges({"C": grid}, {"C": C}, {"C": [0.001]}) for key, C in chosen_C(run).items()}
     edges = "; ".join(f"{name}, {label(m)}: {words}" for (name, m), words in edges.items() if words)
-    note = (
-        f"{note_of_table(run)}; skipped: classes without positives in training or test; kernels: largest "
-        f"weights in the first draw, means over classes. {edges}"
-    )
+    note = f"{note_of_table(run)}; skipped: classes without positives; kernels: of the first draw. {edges}"
     run.save_table(table, "mlmkl-tab-1", "choices", provenance=data_of(sets_of(run)), note=note)
 
 
@@ -200,16 +179,12 @@ def choices_of_all_methods(run):
 @figure("mlmkl-fig-1")
 def weights_over_time(run):
     """Where do the kernel weights go over the training time?"""
-    place = sample(run, "emoji")
     C = {method: chosen_C(run)["emoji", method] for method in LEARNING}
-    points = [{**place, "method": method, "seed": run.seed, "C": C[method]} for method in LEARNING]
+    points = [{**sample(run, "emoji"), "method": m, "seed": run.seed, "C": C[m]} for m in LEARNING]
     data = emoji().data
     paths = run.sweep("paths").frame(experiments.weight_paths, points, data=data)
     chosen = ", ".join(f"{label(method)} {C[method]:g}" for method in LEARNING)
-    note = (
-        f"{description()}; {place['n_train']} training samples, the first draw, one run each with its own "
-        f"stopping rule (dotted: its end); C: {chosen}; colours: what cues see"
-    )
+    note = f"{description()}; the first draw; dotted: the end by each one's stopping rule; C: {chosen}"
     drawing = draw.weights_over_time(paths, list(data.cues), emoji().groups)
     run.save_figure(drawing, "mlmkl-fig-1", paths, provenance=data, note=note)
 
@@ -219,14 +194,11 @@ def _(results):
     table = results.table("mlmkl-fig-1")
     kernels = list(table.columns)[list(table.columns).index("seconds") + 1 :]
     last = table.groupby("method").last()[kernels]
-    parts = []
-    for method in LEARNING:
-        largest = last.loc[method].nlargest(3).items()
-        parts.append(f"{label(method)} " + ", ".join(f"{kernel} {weight:.2f}" for kernel, weight in largest))
+    largest = {m: f"{last.loc[m].idxmax()} {last.loc[m].max():.2f}" for m in LEARNING}
+    parts = "; ".join(f"{label(method)} {weight}" for method, weight in largest.items())
     return f"""
-Sum's weights zigzag in the first steps, while AdaHedge learns how long a step may be; then they go steadily.
-SA's weights look smooth because they are averages; methods with weights for each class are shown by their
-mean over classes. The largest weights at the end: {"; ".join(parts)}."""
+Sum's weights zigzag in the first steps, while AdaHedge learns how long a step may be. SA's look smooth
+because they are averages. The largest weights at the end: {parts}."""
 
 
 @figure("mlmkl-fig-2", claims="mlmkl-4")
@@ -240,16 +212,10 @@ def accuracy_over_time(run):
         "MLMKLSum": [*range(6), *range(6, size["passes"] + 1, 5)],
     }
     C = {name: chosen_C(run)[name, "MLMKLSA"] for name in names}
+    n_test = size["n_test"]
     points = [
-        {
-            **sample(run, name),
-            "n_test": size["n_test"],
-            "method": method,
-            "seed": seed,
-            "C": C[name],
-            "n_iter": max(at),
-            "at": at,
-        }
+        {**sample(run, name), "n_test": n_test, "method": method, "seed": seed, "C": C[name]}
+        | {"n_iter": max(at), "at": at}
         for name in names
         for method, at in iterations.items()
         for seed in run.seeds(size["over_time"])
@@ -273,9 +239,8 @@ def _(results):
     gain = gain.groupby(["name", "method"], sort=False).mean()
     gains = ", ".join(f"{label(method)} {value:+.3f} ({name})" for (name, method), value in gain.items())
     return f"""
-Sum's weights travel {returned} as SA's averages. The weights that SA uses from iteration to iteration go
-much further: Sum's travel {present} as those. AUC at the end minus that of equal
-weights at the same $C$: {gains}."""
+Sum's weights travel {returned} as SA's averages, and {present} as the weights that SA uses
+from iteration to iteration. AUC at the end minus that of equal weights at the same $C$: {gains}."""
 
 
 # ---------------------------------------------------------------- delta and the step size
@@ -285,7 +250,7 @@ STEPS = [(0.0, 30.0), (0.2, 30.0), (0.6, 30.0), (1.0, 30.0), (0.0, 3.0), (0.0, 0
 
 @cache
 def step_runs(run):
-    """AUC over the iterations for every pair of delta and step of `STEPS`, with the paper's estimates."""
+    """AUC over the iterations for the pairs of `STEPS`, with the paper's estimates."""
     size = run.size
     at = sorted({0, 5, 10, 20, *np.linspace(40, size["n_iter"], 6).astype(int).tolist()})
     place = {**sample(run, "emoji"), "method": PRINTED, "n_test": size["n_test"]}
@@ -300,14 +265,12 @@ def step_runs(run):
 
 
 def note_of_steps(run):
-    n_train = run.size["n_train"]["emoji"]
     n_draws = run.size["steps"]["seeds"]
-    note = f"{description()}; the paper's estimates, constant steps; {n_train} training samples, "
+    note = f"{description()}; the paper's estimates, constant steps; {run.size['n_train']['emoji']} train, "
     return note + f"{n_draws} draws, C = {chosen_C(run)['emoji', PRINTED]:g}"
 
 
 def ends_of(table, column):
-    """Mean AUC after the last iteration, by delta or by step."""
     last = table[table["iteration"] == table["iteration"].max()]
     return last.groupby(column)["auc"].mean()
 
@@ -326,9 +289,8 @@ def _(results):
     ends = ends_of(results.table("mlmkl-fig-3"), "delta")
     return f"""
 With the largest step $\\delta = 0$ ends at an AUC of {ends[0.0]:.3f}, 0.2 at {ends[0.2]:.3f}, 0.6 at
-{ends[0.6]:.3f}, 1 at {ends[1.0]:.3f}. At $\\delta = 0$ a class whose weight has fallen is never drawn again,
-and a few draws settle on some classes; at $\\delta = 1$ all classes are drawn alike and $p$ follows Sum's
-gradient, which costs the mean AUC nothing against the others."""
+{ends[0.6]:.3f}, 1 at {ends[1.0]:.3f}. At $\\delta = 0$ a class whose weight has fallen is never drawn again;
+at $\\delta = 1$ all classes are drawn alike, and $p$ follows Sum's gradient."""
 
 
 @figure("mlmkl-fig-4", claims="mlmkl-5")
@@ -370,11 +332,8 @@ def cost_of_many_classes(run):
     data = data_of(names)
     cost = run.sweep("cost").frame(experiments.cost_to_gap, points, data=data)
     powers = experiments.powers(cost, "n_solved", "n_classes")
-    sizes = ", ".join(f"{name}: {size['n_train'][name]}" for name in names)
-    note = (
-        f"{description()}; {sizes} training samples, {size['seeds']} draws, C = {size['C']:g}, delta = 0.2, "
-        f"relative gap {size['wanted']:g}, at most {size['most']:,} SVMs; runs that gave up count in no power"
-    )
+    note = f"{description()}; training samples: {size['n_train']}; {size['seeds']} draws, C = {size['C']:g}, "
+    note += f"delta = 0.2, relative gap {size['wanted']:g}, at most {size['most']:,} SVMs"
     drawing = draw.cost_against_classes(cost, powers)
     run.save_figure(drawing, "mlmkl-cor-1", cost, provenance=data, note=note)
 
@@ -390,18 +349,14 @@ def _(results):
     for name in cost["name"].unique():
         n = cost.loc[cost["name"] == name, "n_classes"].max()
         solved = means.loc[name].xs(n, level="n_classes")
-        text = f"on {name} SA's exponent is {exponents[name, 'MLMKLSA']:.2f}, "
-        text += f"Sum's {exponents[name, 'MLMKLSum']:.2f}"
-        if (name, PRINTED) in exponents:
-            text += f", SA's with the paper's estimates {exponents[name, PRINTED]:.2f}"
-        text += f", and for all {n} classes SA solves {solved.loc['MLMKLSA', 'n_solved']:,.0f} SVMs, "
-        parts.append(text + f"Sum {solved.loc['MLMKLSum', 'n_solved']:,.0f}")
+        text = ", ".join(f"{label(method)} {exponent:.2f}" for method, exponent in exponents[name].items())
+        counts = [f"{solved.loc[method, 'n_solved']:,.0f}" for method in ("MLMKLSA", "MLMKLSum")]
+        parts.append(f"on {name} {text}, and for all {n} classes SA solves {counts[0]} SVMs, Sum {counts[1]}")
         slower.append(solved.loc["MLMKLSA", "seconds"] / solved.loc["MLMKLSum", "seconds"])
     return f"""
 The exponents of $m$, in the mean over draws: {"; ".join(parts)}. Sampling one of $m$ classes gives, by the
-analysis of bandits that it shares with the chapter on OKS, an error like $\\sqrt{{m \\ln m/T}}$, hence about
-$m \\ln m$ SVMs. In seconds SA loses more (there {min(slower):.0f} times Sum's or more): an SVM with a warm
-start is cheaper than the combination of kernels before it, which Sum pays for once a pass."""
+analysis of bandits, an error like $\\sqrt{{m \\ln m/T}}$, hence about $m \\ln m$ SVMs. In seconds SA loses
+more (there {min(slower):.0f} times Sum's or more): it combines the kernels for every SVM, Sum once a pass."""
 
 
 # ---------------------------------------------------------------- the saddle point
@@ -421,10 +376,8 @@ def gap_over_iterations(run):
     gaps = run.sweep("gap").frame(experiments.gap_after, points, data=data).drop(columns="at")
     gaps["method"] = np.where(gaps["corrected"], "MLMKLSA", PRINTED)
     exponents = experiments.powers(gaps, "gap", "n_iter").groupby("method")["exponent"].mean()
-    note = (
-        f"{description()}; {size['n_classes']} keywords a draw, {size['n_train']} training samples, "
-        f"{size['seeds']} draws, C = {size['C']:g}, delta = 0.2"
-    )
+    note = f"{description()}; {size['n_classes']} keywords a draw, {size['n_train']} train, "
+    note += f"{size['seeds']} draws, C = {size['C']:g}, delta = 0.2"
     drawing = draw.gap_over_iterations(gaps, exponents)
     run.save_figure(drawing, "mlmkl-thm-1", gaps, provenance=data, note=note)
 
@@ -438,5 +391,4 @@ def _(results):
     return f"""
 With the corrected estimates the gap falls like $T^{{{exponents["MLMKLSA"]:.2f}}}$; theorem 1 promises
 $T^{{-0.5}}$. With the paper's it is {ratio:.1f} times as large and falls like
-$T^{{{exponents[PRINTED]:.2f}}}$, so far: the estimate for $p$ is right at $\\gamma'$ and not at $\\gamma$,
-and at a fixed $\\delta$ no such fall can go on for ever there."""
+$T^{{{exponents[PRINTED]:.2f}}}$, so far: the estimate for $p$ is right at $\\gamma'$, not at $\\gamma$."""

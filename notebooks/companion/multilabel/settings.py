@@ -35,11 +35,7 @@ TABLE = {
         "most": (300, 20_000, 200_000),
         "wanted": (0.2, 0.1, 0.05),
         "C": (10.0, 10.0, 10.0),
-        "printed": (
-            ("emoji", "leaves"),
-            ("emoji",),
-            ("emoji", "leaves"),
-        ),  # sets with the paper's estimates too
+        "printed": (("emoji", "leaves"), ("emoji",), ("emoji", "leaves")),  # the paper's estimates too
         "seeds": (2, 5, 16),
     },
     "gap": {
@@ -53,11 +49,9 @@ TABLE = {
 
 
 def settings(profile):
-    """Sizes of all experiments of the chapter for a profile, "smoke", "quick" or "full".
+    """Sizes of all experiments for a profile, "smoke", "quick" or "full".
 
-    `n_train` and `n_classes` (None: all) are by set. Each experiment has `seeds` draws of its own, as many as
-    its claims need by the spread of an earlier run; the table's stand outside. At C = 0.001 every coefficient
-    is at C: smaller ones give the same ranking. `cost` begins at four classes: for two the gap of equal
-    weights is there almost at once. 150 drawings of emoji and 200 leaves suffice for two of every class.
+    `n_classes` None are all. `seeds` are as many draws as the claims need by the spread of an earlier run. At
+    C = 0.001 every coefficient is at C: smaller ones give the same ranking.
     """
     return settings_of(TABLE, profile)
