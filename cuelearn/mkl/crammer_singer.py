@@ -1,8 +1,7 @@
 r"""The multiclass SVM of Crammer and Singer without bias: block-coordinate ascent in its dual, compiled.
 
-What `finish_dual` and MC-MKL put around it is the choice of kernel weights. Scores of priors, where a problem
-has them, are a linear part of every class score with weights of its own for every class; no kernel matrix of
-them is made.
+Scores of priors, where a problem has them, are a linear part of every class score; no kernel matrix of them
+is made.
 """
 
 from typing import NamedTuple
@@ -42,9 +41,8 @@ def best_response(gradient, upper, curvature, order, out):
     :math:`\sum_c b_c = 0`, into `out`; `order` is work space.
 
     u is positive for the label, 0 for the others; curvatures are all positive or all 0. The solution is
-    :math:`b_c = \min(u_c, (\beta - g_c)/\kappa_c)`, with beta found by sorting the breakpoints :math:`g_c +
-    \kappa_c u_c` (Crammer and Singer 2002, section 5). Without curvature all of the label's mass goes to the
-    largest gradient.
+    :math:`b_c = \min(u_c, (\beta - g_c)/\kappa_c)`, beta by sorting the breakpoints :math:`g_c + \kappa_c
+    u_c` (Crammer and Singer 2002, section 5).
     """
     n_classes = gradient.shape[0]
     if curvature[0] <= 0.0:
@@ -89,8 +87,7 @@ def best_response(gradient, upper, curvature, order, out):
 
 @njit(cache=True)
 def balance(b, label, limit):
-    """Make a sample's coefficients sum to 0 without rounding: by the label's, or, where that is at its limit,
-    by the largest of the others."""
+    """Make a sample's coefficients sum to 0: by the label's, or at its limit by the largest of the others."""
     top, total = -1, 0.0
     for c in range(b.shape[0]):
         if c != label:
@@ -124,8 +121,8 @@ def move(c, i, change, machine, scores, theta, effective):
 
 @loop
 def sweep_samples(machine, coef, scores, theta, effective, work, order, tolerance, max_sweeps, max_updates):
-    """Sweeps of `ascend` without the steps on the face; arguments and results are those of `ascend`, with
-    the weighted `theta` and work space: zeros (4, n_classes) and integers (n_classes,)."""
+    """Sweeps of `ascend` without the steps on the face; `effective` is the weighted `theta`, then work space,
+    zeros (4, n_classes) and integers (n_classes,)."""
     n_samples, n_classes = coef.shape
     kernel, labels, limits, n = machine.kernel, machine.labels, machine.limits, machine.n
     gradient, curvature, new, upper = work[0], work[1], work[2], work[3]
@@ -184,9 +181,8 @@ def project(coef, labels, limits, work, order):
 def face_step(machine, coef, scores, theta):
     r"""Newton's step on the face of the present point: bounds that are met stay met.
 
-    Coefficients of samples much alike creep when one sample moves at a time. Here all that are off their
-    bounds move together, by conjugate gradients; the step is projected onto the bounds, and halved until it
-    gains.
+    All that are off their bounds move together, by conjugate gradients; the step is projected onto the bounds
+    and halved until it gains.
     """
     n, every = machine.n, np.arange(len(coef))
     upper = np.zeros_like(coef)
@@ -239,8 +235,6 @@ def face_step(machine, coef, scores, theta):
 def optimal_scaling(margin, limits, quadratic, linear):
     r"""The factor s on the weights for which
     :math:`s^2 quadratic + s\,linear + \frac1n \sum_i c_i [1 - s m_i]_+` is least; returns s and the value.
-
-    Near the optimum of a separable problem all margins miss 1 by little, and all losses count.
     """
     n = margin.size
     if quadratic + linear <= 0.0:
@@ -263,7 +257,7 @@ def optimal_scaling(margin, limits, quadratic, linear):
 
 
 def own_gap(machine, coef, scores, theta):
-    """Between the dual value of the coefficients and the primal value of their best multiple."""
+    """Of the coefficients' best multiple."""
     n, values = machine.n, np.ascontiguousarray(scores.T + machine.priors @ (machine.of_priors * theta).T)
     quadratic = 0.5 * float(np.sum(coef * values)) / n
     limits = machine.limits * (len(coef) / n)
@@ -338,7 +332,7 @@ def solve_crammer_singer(kernel, labels, n_classes, *, C=1.0, tol=1e-6):
 
 
 def plain_machine(kernel, labels, n_classes, limits=None):
-    """The `Machine` of all samples, without priors; by default with equal losses."""
+    """The `Machine` of all samples, without priors."""
     n = len(kernel)
     labels = np.ascontiguousarray(labels, dtype=np.int64)
     limits = np.ones(n) if limits is None else limits

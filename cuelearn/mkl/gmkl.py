@@ -15,7 +15,7 @@ from cuelearn.core.estimator import parameters
 from cuelearn.mkl.perclass import ClassSubproblem, PerClassMKL, documented, run_classes
 from cuelearn.mkl.svm import SharedProblem
 
-__all__ = ["GMKL", "BoxSubproblem", "GradientSubproblem", "dual_bound", "largest_multiple", "solve_gmkl"]
+__all__ = ["GMKL", "BoxSubproblem", "largest_multiple", "solve_gmkl"]
 
 # share of the wanted gap that an SVM's own gap may take, and the least accuracy, relative to the objective
 OWN_SHARE = 0.1
@@ -52,7 +52,7 @@ class BoxSubproblem(ClassSubproblem):
         self.limits = problem.C * problem.weights[k]
 
     def svm(self, weights, accuracy):
-        """The SVM at some kernel weights, to an accuracy relative to its objective."""
+        """The SVM at some kernel weights, to a relative accuracy."""
         self.problem.svm_tol = min(max(accuracy, SMALLEST_TOL), self.limit)
         self.n_solved = self.n_updates = self.n_solved + 1
         before, solution = self.problem.n_missed, self.problem.solve(self.k, weights)
@@ -61,7 +61,6 @@ class BoxSubproblem(ClassSubproblem):
         return solution
 
     def signed(self, alpha):
-        """Coefficients of the primal point that belongs to alpha."""
         return alpha * self.problem.signs[self.k]
 
 
@@ -73,7 +72,6 @@ class GradientSubproblem(BoxSubproblem):
         self.length = None
 
     def arrive(self, weights, solution):
-        """Take over a solved point."""
         self.weights, self.solution, self.present = weights, solution, value(solution, weights)
         coef = self.signed(solution.alpha)
         quadratics = yield coef
@@ -81,11 +79,9 @@ class GradientSubproblem(BoxSubproblem):
         self.measure(weights, coef, self.present, dual_bound(solution.alpha, quadratics, self.limits))
 
     def start(self):
-        """Measure the first point."""
         yield from self.arrive(self.weights, self.svm(self.weights, self.limit))
 
     def step(self):
-        """One step of the descent."""
         d, slope, present, kept = self.weights, self.slope, self.present, self.solution
         length = self.length or max(d.max(), 1.0 / d.size) / max(np.abs(slope).max(), 1e-300)
         for _ in range(MOST_TRIALS):
@@ -118,9 +114,9 @@ def value(solution, weights):
 def solve_gmkl(problem, *, tol=1e-2, max_iter=200, callback=None, verbose=False):
     """GMKL of every class of a `SharedProblem`, whose `svm_tol` is set anew for every SVM; a `ClassesResult`.
 
-    The options are those of `GMKL`; `callback(result, step)` gets a `ClassesResult`, the clock stopped.
-    Objectives fall in every step. A step is first tried at the length of Barzilai and Borwein, as in SPG-GMKL
-    (Jain, Vishwanathan, Varma, KDD 2012); Armijo's rule decides in every case.
+    The options are those of `GMKL`; `callback(result, step)` gets a `ClassesResult`, the clock stopped. A
+    step is first tried at the length of Barzilai and Borwein (Jain, Vishwanathan, Varma, KDD 2012); Armijo's
+    rule decides.
 
     Examples
     --------
@@ -157,8 +153,8 @@ class GMKL(PerClassMKL):
 
     Notes
     -----
-    A step costs for each class an SVM or two, from the class's last solution, each with a read of the kernels
-    to combine them, and one read of all kernels for all classes together.
+    A step costs an SVM or two for each class, each with a read of the kernels, and one read of all kernels
+    for all classes together.
 
     Kernels of features are kept in float32. At large C on kernels of low rank (linear ones, C = 1000) that is
     too coarse, and the gap stays open: give the kernels as float64 matrices there.

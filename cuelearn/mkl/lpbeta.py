@@ -26,9 +26,8 @@ from cuelearn.core.weights import check_sample_weight, loss_weights
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.single import FOLDS, kernel_alone, stratified_folds
 from cuelearn.mkl.svm import one_versus_rest, problem_weights, targets_of
-from cuelearn.mkl.training import Rounds
 
-__all__ = ["LPBeta", "LPSolution", "MarginProgram", "solve_lp_beta"]
+__all__ = ["LPBeta", "solve_lp_beta"]
 
 NU_GRID = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SHARE = Number(Real, 0, 1, closed="neither")
@@ -44,7 +43,7 @@ SMALLEST_WEIGHT = 1e-8
 
 
 class LPSolution(NamedTuple):
-    """What `solve_lp_beta` returns."""
+    """Of `solve_lp_beta`."""
 
     weights: np.ndarray  # (n_kernels,) or (n_classes, n_kernels): on the simplex, or each row
     margin: float  # rho: at most the share nu of the samples has a smaller margin
@@ -74,9 +73,7 @@ class MarginProgram:
               \forall m, c
 
     (LP-beta: one :math:`\gamma`, the third summed over c). The weights are the multipliers of the last
-    constraints. It starts with one wrong class per sample, whose second constraint is then a bound of a
-    variable; wrong classes that turn out to be violated are added until none is, so the result is that of the
-    whole program.
+    constraints. It starts with one wrong class per sample; violated ones are added until there is none.
     """
 
     def __init__(self, outputs, labels, per_class, sample_weight=None):
@@ -92,7 +89,7 @@ class MarginProgram:
         self.used[self.samples, scores.argmax(axis=1)] = True  # one row each, which makes the dual feasible
 
     def margins(self, weights):
-        """Margins over every class, shape (n_samples, n_classes); infinite for the label."""
+        """Margins over every class, (n_samples, n_classes); infinite for the label."""
         scores = weighted(self.outputs, weights)
         margins = scores[self.samples, self.labels][:, None] - scores
         margins[self.samples, self.labels] = np.inf
@@ -106,7 +103,7 @@ class MarginProgram:
         return float((self.caps * np.maximum(0.0, rho - margins)).sum() / (nu * self.total)) - rho, rho
 
     def solve(self, nu):
-        """The optimum of the whole program; returns a `LPSolution`."""
+        """The optimum of the whole program, a `LPSolution`."""
         if self.n_kernels == 1:
             weights = np.ones((self.n_classes, 1) if self.per_class else 1)
             objective, rho = self.value(self.margins(weights).min(axis=1), nu)
@@ -141,8 +138,7 @@ class MarginProgram:
         )
         several = np.flatnonzero(np.bincount(i, minlength=self.n_samples) > 1)
         caps = every[several]
-        # the variables are a times nu W, so that they and the products are numbers around 1: HiGHS's
-        # tolerances are absolute
+        # HiGHS's tolerances are absolute: the variables are a times nu W, numbers around 1
         program = {
             "c": np.r_[np.zeros(n_rows), np.ones(n_sums)],
             "A_ub": sparse.vstack([sparse.hstack([products, -sums]), caps]).tocsc(),
@@ -176,7 +172,7 @@ class MarginProgram:
         return sparse.csr_array((np.stack([own, -other]).ravel(), places), shape=shape)
 
     def feasible(self, point, i, share):
-        """The solver's dual point without its tolerances: at most `caps` for each sample, `share` in all."""
+        """The dual point without the solver's tolerances: at most `caps` a sample, `share` in all."""
         point = np.clip(point, 0.0, self.caps[i])
         point /= np.maximum(1.0, np.bincount(i, point, self.n_samples) / self.caps)[i]
         total = point.sum()
@@ -216,7 +212,7 @@ def solve_lp_beta(outputs, labels, nu, per_class=False, sample_weight=None):
     Notes
     -----
     Measured on one core: 0.05 s for 300 samples, 39 kernels and 10 classes, 1 to 5 s for 3,060 samples, 39
-    kernels and 102 classes (with all rows at once: 35 s), the same with weights per class 50 s.
+    kernels and 102 classes, with weights per class 50 s.
 
     References
     ----------
@@ -257,7 +253,6 @@ def solve_lp_beta(outputs, labels, nu, per_class=False, sample_weight=None):
 
 
 def fold_outputs(kernel, labels, n_classes, C, weights, train, test):
-    """Decision values of the test part from SVMs of the training part."""
     square = np.ascontiguousarray(kernel[np.ix_(train, train)])
     weights = None if weights is None else weights[:, train]
     coef, bias = one_versus_rest(square, labels[train], n_classes, C, weights=weights)
@@ -266,7 +261,7 @@ def fold_outputs(kernel, labels, n_classes, C, weights, train, test):
 
 
 def weight_right(scores, labels, weights):
-    """Sum of the weights of samples classified correctly."""
+    """Weight of the samples classified correctly."""
     return np.sum(weights * (np.argmax(scores, axis=1) == labels))
 
 
@@ -278,8 +273,7 @@ class LPBeta(KernelClassifier):
     A sample is scored by :math:`\sum_m \beta_m f_{m,c}(x)`, with :math:`f_{m,c}` the decision value, bias
     included, of an SVM of class *c* against the rest on kernel *m*. The weights maximise the mean of the
     smallest margins (`solve_lp_beta`), on decision values of SVMs trained without the sample; then the SVMs
-    of the kernels with weight are trained on all samples. Weight 2 is not exactly the sample twice: folds may
-    part the two copies, and each is then judged by SVMs that have seen the other.
+    of the kernels with weight are trained on all samples.
 
     Parameters
     ----------
@@ -290,8 +284,7 @@ class LPBeta(KernelClassifier):
     nu : float in (0, 1) or "cv", default "cv"
         Share of the samples, those with the smallest margins, whose mean margin is maximised. "cv": of 0.05,
         0.1, 0.2, ..., 0.9 the one whose program, trained on all folds but one, classifies that one best; the
-        larger one on ties. Where the worst share has negative margins under every good kernel, a small nu
-        prefers kernels with decision values near 0, which are good for nothing.
+        larger one on ties. A small nu on a hard problem prefers kernels with decision values near 0.
     per_class : bool, default False
         LP-B: kernel weights for each class (of two classes the same).
     folds : list of (train, test), optional
@@ -318,9 +311,6 @@ class LPBeta(KernelClassifier):
     margin_, objective_, dual_gap_ : float
         Of the linear program: :math:`\rho`, its value at the weights, its certified distance from the
         optimum.
-    history_ : DataFrame
-        A row for each stage ("outputs" of the folds, "program" with the choice of nu, "machines" on all
-        samples): seconds, n_updates (SVMs so far, one class each), n_support, objective, dual_gap.
     n_iter_, n_updates_ : int
         Linear programs solved for the weights; SVMs trained.
     converged_ : bool
@@ -329,8 +319,9 @@ class LPBeta(KernelClassifier):
     Notes
     -----
     A fit trains ``5 * n_kernels * n_classes`` SVMs on a share of the samples, then ``n_classes`` for every
-    kernel with weight; and solves 51 linear programs where nu is chosen, else one. Memory besides the bank:
-    one (n, n) matrix and a part of it for each thread, and ``8 * n_kernels * n * n_classes`` bytes.
+    kernel with weight, and solves 51 linear programs where nu is chosen, else one. Memory: one (n, n) matrix
+    and a part of it for each thread, and ``8 * n_kernels * n * n_classes`` bytes. Weight 2 is not exactly the
+    sample twice: folds may part the copies.
 
     References
     ----------
@@ -370,25 +361,17 @@ class LPBeta(KernelClassifier):
         self.folds_ = folds
         targets = targets_of(labels, self.classes_.size)
         weights = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
-        n_machines, stages = 1 if self.classes_.size == 2 else self.classes_.size, Rounds("", 3, None, False)
+        n_machines = 1 if self.classes_.size == 2 else self.classes_.size
         outputs = self._fold_outputs(labels, folds, weights)
-        self.n_updates_ = len(outputs) * len(folds) * n_machines
-        stages.end(1, stage="outputs", n_updates=self.n_updates_)
         counts = np.ones(labels.size) if sample_weight is None else sample_weight
         self.kernel_accuracy_ = np.array([weight_right(f, labels, counts) / counts.sum() for f in outputs])
         solution = self._weigh(outputs, labels, folds, counts)
         self.kernel_weights_, self.margin_ = solution.weights, solution.margin
-        self.objective_, self.dual_gap_ = solution.objective, solution.dual_gap
-        self.n_iter_ = solution.n_rounds
-        if self.bank_.indefinite:
-            self.dual_gap_ = np.nan
+        self.objective_, self.n_iter_ = solution.objective, solution.n_rounds
+        self.dual_gap_ = np.nan if self.bank_.indefinite else solution.dual_gap
         self.converged_ = bool(self.dual_gap_ <= CLOSED * np.abs(outputs).max())
-        known = {"objective": self.objective_, "dual_gap": self.dual_gap_}
-        stages.end(2, stage="program", n_updates=self.n_updates_, **known)
-        self.n_updates_ += self._fit_machines(labels, weights) * n_machines
-        known["n_support"] = self.support_.size
-        stages.end(3, stage="machines", n_updates=self.n_updates_, **known)
-        self.history_ = stages.history.frame()
+        n_fits = len(outputs) * len(folds) + self._fit_machines(labels, weights)
+        self.n_updates_ = n_fits * n_machines
 
     def _fold_outputs(self, labels, folds, weights):
         """Decision values (n_kernels, n, n_classes) of SVMs trained without the sample's fold."""
@@ -403,7 +386,7 @@ class LPBeta(KernelClassifier):
         return outputs
 
     def _weigh(self, outputs, labels, folds, counts):
-        """The second stage: choose nu, then the weights. Samples of no weight have no margins."""
+        """Choose nu, then the weights. Samples of no weight have no margins."""
         costs = loss_weights(counts, self.class_weight, self.classes_, labels)
 
         def program(rows):
@@ -428,7 +411,7 @@ class LPBeta(KernelClassifier):
         return solution
 
     def _fit_machines(self, labels, weights):
-        """SVMs on all samples of the kernels with weight, whose number is returned."""
+        """SVMs on all samples of the kernels with weight; how many these are."""
         n_kernels, n_classes = self.bank_.n_kernels, self.classes_.size
         active = np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
         coefs = np.zeros((active.size, labels.size, n_classes))

@@ -18,7 +18,7 @@ from cuelearn.warn import warn_user
 
 __all__ = ["MCMKL", "solve_mc_mkl"]
 
-# most sweeps of the SVM before the kernel weights move again
+# of the SVM before the kernel weights move again
 SWEEPS = 1000
 # the SVM's own gap is kept below this share of the gap that is wanted, or of a part of the gap that remains
 OWN_SHARE = 0.5
@@ -110,8 +110,8 @@ class MCMKL(KernelClassifier):
     .. math:: \min_{\bar w} \frac\lambda2 \Big(\sum_j \|w^j\|\Big)^2 + \frac1n \sum_i
               \Big[1 - \bar w\cdot\bar\phi(x_i,y_i) + \max_{y'\ne y_i} \bar w\cdot\bar\phi(x_i,y')\Big]_+
 
-    the problem of `OBSCURE` as p goes to 1, without bias. A Crammer-Singer SVM on the weighted kernels gives
-    a dual point, the linear program over all points so far gives the next weights.
+    the problem of `OBSCURE` as p goes to 1, without bias. A Crammer-Singer SVM gives a dual point, the linear
+    program over all points so far the next weights.
 
     Parameters
     ----------
@@ -133,8 +133,8 @@ class MCMKL(KernelClassifier):
 
     Notes
     -----
-    A round costs the SVM's sweeps (each O(n^2) times the classes that move; it starts from the last round's
-    solution), two reads of the kernels and a linear program. Memory: one (n, n) matrix besides the bank.
+    A round costs the SVM's sweeps, each O(n^2) times the classes that move, two reads of the kernels and a
+    linear program. Memory: one (n, n) matrix besides the bank.
 
     References
     ----------

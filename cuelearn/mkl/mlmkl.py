@@ -193,9 +193,10 @@ def solve_mlmkl_sa(
     Equation 9 is divided by the smoothed weight :math:`\gamma'_k = (1 - \delta) \gamma_k + \delta / m`, with
     which the class was drawn: the estimate is without bias, at :math:`\gamma'`. Equation 7 prints both
     updates as descents; gamma ascends. `corrected`, which is not in the paper, multiplies the estimate for p
-    by :math:`\gamma_k / \gamma'_k`; takes off equation 9 the mean, weighted by :math:`\gamma'`, of the last loss
-    of each class (the first draw only sets it), which moves no :math:`\gamma` but makes most of the noise; and
-    stops by the change since half as many iterations: that since the last one is some 1/t in any case.
+    by :math:`\gamma_k / \gamma'_k`; takes off equation 9 the mean, weighted by :math:`\gamma'`, of the last
+    loss of each class (the first draw only sets it), which moves no :math:`\gamma` but makes most of the
+    noise; and stops by the change since half as many iterations: that since the last one is some 1/t in any
+    case.
 
     Examples
     --------

@@ -48,9 +48,9 @@ class SILPMKL(OneVersusAllMKL):
     Notes
     -----
     Weights are on the simplex, most exactly 0. Coefficients are libsvm's times a factor near 1 that makes up
-    for its float32 kernel: one may exceed C by as much. A round costs for each class one SVM, two reads of
-    the kernels with weight and a linear program with a row per round so far; and one read of all kernels for
-    all classes together. Memory: one (n, n) matrix per thread besides the bank.
+    for its float32 kernel: one may exceed C by as much. A round costs one SVM, two reads of the kernels with
+    weight and a linear program for each class, and one read of all kernels. Memory: one (n, n) matrix per
+    thread.
 
     References
     ----------

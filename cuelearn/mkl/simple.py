@@ -20,14 +20,13 @@ GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
 class ReducedGradientSubproblem(BinarySubproblem):
-    """Kernel weights by reduced gradient descent with an exact line search."""
+    """Reduced gradient descent with an exact line search."""
 
     def __init__(self, problem, k, tol):
         super().__init__(problem, k, tol)
         self.precision = FIRST_PRECISION
 
     def exhausted(self):
-        """Whether neither the line search nor the SVM can be made more accurate."""
         return self.precision <= LAST_PRECISION and super().exhausted()
 
     def move(self, norms_sq):
@@ -58,7 +57,7 @@ class ReducedGradientSubproblem(BinarySubproblem):
         self.weights, self.solution = d, best
 
     def search(self, d, direction, limit):
-        """Golden section search for the least J on (0, limit): weights and SVM of the best point tried."""
+        """Golden section search for the least J on (0, limit): weights and SVM there."""
         tried = {}
 
         def at(length):
@@ -82,7 +81,7 @@ class ReducedGradientSubproblem(BinarySubproblem):
 
 
 def without(direction, out, d):
-    """A direction without some kernels: it keeps the sum of the weights by the entry of the largest."""
+    """A direction without some kernels; the largest weight's entry keeps the sum."""
     direction = np.where(out, 0.0, direction)
     top = int(np.argmax(d))
     direction[top] = 0.0

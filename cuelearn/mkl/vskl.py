@@ -26,7 +26,7 @@ from cuelearn.mkl.gmkl import BoxSubproblem, largest_multiple
 from cuelearn.mkl.perclass import PerClassMKL, documented, run_classes
 from cuelearn.mkl.svm import SharedProblem
 
-__all__ = ["VSKL", "MirrorSubproblem", "dual_exponent", "group_scales", "resolve_groups", "solve_vskl"]
+__all__ = ["VSKL", "resolve_groups", "solve_vskl"]
 
 # most SVMs for one value of G
 MOST_INNER = 20
@@ -46,7 +46,7 @@ MOST_TRIALS = 8
 
 
 def resolve_groups(groups, n_kernels):
-    """The number of each kernel's group, in the order of first appearance, for the `groups` of `VSKL`."""
+    """The number of each kernel's group, in the order of first appearance."""
     if groups is None:
         return np.zeros(n_kernels, dtype=np.int64)
     try:
@@ -61,9 +61,8 @@ def resolve_groups(groups, n_kernels):
 
 
 def group_scales(quadratics, s, least=0.0):
-    r"""The :math:`\gamma_j = (D_j^{r/2} / \sum_l D_l^{r/2})^{1 - 2/s}` best for given D, the `quadratics`
-    :math:`\sum_k \lambda_{jk} q_{jk}`; shares of the sum are `least` at least, so that no weight is
-    infinite."""
+    r"""The best :math:`\gamma_j = (D_j^{r/2} / \sum_l D_l^{r/2})^{1 - 2/s}` for :math:`D_j = \sum_k
+    \lambda_{jk} q_{jk}`, the `quadratics`; shares of the sum are `least` at least."""
     if s == 2.0 or quadratics.size == 1:
         return np.ones_like(quadratics)
     largest = quadratics.max()
@@ -94,19 +93,16 @@ class MirrorSubproblem(BoxSubproblem):
         self.power = 1.0 / (1.0 - 2.0 / s) if s > 2.0 else 1.0
 
     def wanted(self):
-        """How much G may be off by, absolutely."""
+        """How much G may be off by."""
         return self.share * max(self.tol * self.objective, 0.5 * self.gap)
 
     def least(self):
-        """Smallest share of a group: those held there cost less than what G may be off by."""
+        """Smallest share of a group: it costs less than what G may be off by."""
         return max(self.floor, 0.5 * self.wanted() / self.objective / self.gamma.size)
 
     def towards(self, gamma, best, before):
         """The next gamma, beyond the best for the present alpha where alpha follows gamma (Aitken, in
-        logarithms).
-
-        `before` is the distance to the best and the step taken of the round before; returns gamma and these.
-        """
+        logarithms); `before` and the second value are distance to the best and step taken of a round."""
         ahead = np.log(best / gamma)
         factor = np.ones_like(ahead)
         if before is not None:
@@ -159,19 +155,16 @@ class MirrorSubproblem(BoxSubproblem):
         self.measure(weights, self.signed(alpha), objective, lower, simplex=simplex.copy())
 
     def start(self):
-        """Measure the first point."""
         first = yield from self.evaluate(np.exp(self.logs), self.gamma)
         self.value, self.slope, self.gamma, self.weights = first
 
     def moved(self, length, slope):
-        """Logarithms after an entropic step."""
         logs = self.logs - length * slope
         for members in self.members:
             logs[members] -= np.logaddexp.reduce(logs[members])
         return logs
 
     def step(self):
-        """One step of mirror descent."""
         slope, old, gap = self.slope.copy(), np.exp(self.logs), self.gap
         for members in self.members:  # a constant in a group moves nothing
             slope[members] -= slope[members].min()
@@ -201,9 +194,9 @@ def solve_vskl(problem, *, groups=None, s=np.inf, tol=1e-2, max_iter=500, callba
     `ClassesResult`.
 
     The options are those of `VSKL`; `callback(result, step)` gets a `ClassesResult`, the clock stopped;
-    `extra` of a result holds :math:`\lambda` as ``simplex``. Every SVM certifies: its :math:`\alpha`, times
-    the best number, gives a lower bound by the dual above, and :math:`w_{jk} = d_{jk} \sum_i \alpha_i y_i
-    \phi_{jk}(x_i)` an objective. So the gap holds whatever steps were taken and however exact G was.
+    `extra` of a result holds :math:`\lambda` as ``simplex``. Every SVM certifies, however exact G was: its
+    :math:`\alpha`, times the best number, gives a lower bound, :math:`w_{jk} = d_{jk} \sum_i \alpha_i y_i
+    \phi_{jk}(x_i)` an objective.
 
     Examples
     --------
@@ -255,16 +248,13 @@ class VSKL(PerClassMKL):
 
     Notes
     -----
-    A value of G, see the module, costs one SVM where there is one group or s = 2, else a few (SVM and
-    :math:`\gamma` in alternation), each with a read of the kernels, and one read of all kernels for all
-    classes together. Steps adapt themselves, by whether G keeps below its model (descent lemma for the
-    entropy).
+    A step of mirror descent costs one SVM where there is one group or s = 2, else a few, each with a read of
+    the kernels, and one read of all kernels for all classes together.
 
     References
     ----------
-    Saketha Nath et al., NIPS 2009 (s infinite); Aflalo et al., JMLR 12 (2011). The formulation is as their
-    abstracts state it; derivation, duals and constants are worked out here. No bias; a certified gap ends the
-    run.
+    Saketha Nath et al., NIPS 2009 (s infinite); Aflalo et al., JMLR 12 (2011); duals and constants are
+    worked out here. No bias; a certified gap ends the run.
 
     Examples
     --------

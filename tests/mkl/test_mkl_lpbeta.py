@@ -189,7 +189,7 @@ def test_fewer_folds_where_a_class_is_small():
     X, y = DATA
     keep = np.concatenate([np.flatnonzero(y == 0)[:2], np.flatnonzero(y > 0)])
     model = LPBeta(CUES).fit(X[keep], y[keep])
-    assert model.history_.n_updates.iloc[0] == 3 * 2 * 3
+    assert len(model.folds_) == 2
     keep = np.concatenate([np.flatnonzero(y == 0)[:1], np.flatnonzero(y > 0)])
     with pytest.raises(
         ValueError, match="y must hold at least 2 samples of every class for cross-validation"
