@@ -1,7 +1,6 @@
 """The reference results: those on bundled data, and those on originals beside them."""
 
 import json
-import shutil
 
 import pandas as pd
 import pytest
@@ -16,7 +15,7 @@ from companion.run.claims import (
     write_verdicts,
 )
 from companion.run.figures import FigureStore
-from companion.run.gallery import MOST_BYTES, reference, times
+from companion.run.gallery import MOST_BYTES, reference
 
 YEAST, FLOWERS = {"name": "yeast", "tier": "bundled"}, {"name": "flowers17", "tier": "original"}
 
@@ -89,21 +88,6 @@ def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypat
     assert table.loc["obs-3", "original"] == "" and len(table) == len(read_verdicts(there))
     shown = (tmp_path / "figures" / "README.md").read_text()
     assert "fails: flowers17" in shown and "](reference/original/README.md)" in shown
-
-
-def test_times_of_all_profiles_are_kept(tmp_path):
-    """The reference results keep them; what was measured here goes before."""
-    results(tmp_path, jmlr_fig_6=(YEAST, 1))
-
-    full, quick = (tmp_path / "figures" / profile for profile in ("full", "quick"))
-    finish(full, seconds=5000.4)
-    reference(tmp_path, "quick")
-    shutil.rmtree(full)
-    finish(quick, seconds=12.3)
-    found = times(tmp_path).set_index("profile")["seconds"].to_dict()
-    assert found == {"full": 5000, "quick": 12}
-    finish(full, seconds=4000)
-    assert times(tmp_path)["seconds"].tolist() == [4000, 12]
 
 
 def test_a_finished_chapter_replaces_its_own_results_only(tmp_path):

@@ -53,11 +53,6 @@ def fails_at_two(x):
     return x
 
 
-def writes_in_place(at, array):
-    array[at] += 1
-    return float(array[at])
-
-
 def equal(a, b):
     if isinstance(a, dict):
         return list(a) == list(b) and all(equal(a[k], b[k]) for k in a)
@@ -88,12 +83,6 @@ def test_order_and_bits_do_not_depend_on_jobs(tmp_path):
     given = {"common": {"table": np.ones((60, 60))}, "data": ["ones"]}
     one, two = (Sweep(tmp_path / f"{n}", "s", n_jobs=n).run(slow_product, points, **given) for n in (1, 2))
     assert one == two and {result["threads"] for result in one} == {1}
-
-
-def test_large_common_arrays_stay_writable_and_private(tmp_path):
-    big = np.zeros(300_000)  # joblib maps arrays of this size into the workers
-    sweep, given = Sweep(tmp_path, "s", n_jobs=2), {"common": {"array": big}, "data": ["zeros"]}
-    assert sweep.run(writes_in_place, [{"at": 0}, {"at": 1}], **given) == [1.0, 1.0] and not big.any()
 
 
 def test_damaged_files_are_computed_anew(tmp_path):
@@ -175,11 +164,6 @@ def test_failing_point_is_named_and_the_others_are_kept(tmp_path):
     again = Sweep(tmp_path, "s")
     again.run(fails_at_two, [{"x": 0}])
     assert again.n_computed_ == 0
-
-
-def test_frame(tmp_path):
-    table = Sweep(tmp_path, "s").frame(fails_at_two, [{"x": 0}, {"x": 1}])
-    assert table.to_dict("list") == {"x": [0, 1], "value": [0, 1]}
 
 
 def test_dask_gives_the_same(tmp_path):

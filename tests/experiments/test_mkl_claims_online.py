@@ -48,19 +48,3 @@ def test_runs_that_did_not_converge_are_left_out_and_said(save_results):
     assert "no redundant cue: 3 of 12 runs left out" in found.text
     alone = table.assign(converged=table["converged"] & (table["seed"] == 0))
     assert judge("om2-3", save_results("thesis-fig-4.2", alone)).verdict == "not testable here"
-
-
-@pytest.mark.parametrize(("power", "verdict"), [(0.5, "holds"), (0.0, "fails")])
-def test_the_corollary_needs_a_control_that_pays(save_results, power, verdict):
-    rng = np.random.default_rng(1)
-    rows = [
-        (n, seed, p, 30 * n ** (power if p == "2.0" else 0.0) * np.exp(0.05 * rng.normal()))
-        for n in (2, 8, 32, 128)
-        for seed in range(8)
-        for p in ("auto", "2.0")
-    ]
-    useless = pd.DataFrame(rows, columns=["n_kernels", "seed", "p", "mistakes"])
-    data = {"emoji": "bundled", "random streams": "generated"}
-    found = judge("om2-8", save_results("thesis-thm-4.1", data=data, useless=useless))
-    assert found.tier == "simulated" and (found.verdict == "holds") == (verdict == "holds")
-    assert found.parts[0][1].verdict == "holds"
