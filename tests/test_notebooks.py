@@ -87,7 +87,7 @@ def test_notebook_runs_in_smoke(chapter, tmp_path):
     done = subprocess.run([*command, "--chapter", chapter], env=kept, **quiet)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
     directory = tmp_path / "figures" / "smoke"
-    assert (directory / "summary.md").is_file() and not list(directory.rglob(".*tmp-*"))
+    assert (directory / "README.md").is_file() and not list(directory.rglob(".*tmp-*"))
     text = (directory / "claims.csv").read_text(encoding="utf-8")
     for one in (chapter, *WITH.get(chapter, ())):
         assert (directory / "notebooks" / f"{one}.ipynb").is_file()

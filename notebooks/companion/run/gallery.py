@@ -1,4 +1,4 @@
-"""Overviews of what was made: the summary, the gallery, and the reference results that are committed."""
+"""Overviews of what was made: the gallery, and the reference results that are committed."""
 
 import gzip
 import json
@@ -14,7 +14,6 @@ from companion.run.claims import (
     with_original,
     write_verdicts,
 )
-from companion.run.figures import markdown_table
 from companion.run.records import catalogue, read_items, saved_items
 from cuelearn.core.storage import atomic_write
 
@@ -22,44 +21,25 @@ from cuelearn.core.storage import atomic_write
 MOST_BYTES = {"bundled": 4_000_000, "original": 300_000}
 
 
-def _summary(directory, chapters):
-    """One row for each figure or table made, and one for each row of the catalogue that is not."""
-    rows, items = [], saved_items(directory)
-    for chapter in chapters:
-        made = [item for item in items if item["chapter"] == chapter]
-        for item in made:
-            kinds = " ".join(sorted({file.rsplit(".", 1)[1] for file in item["files"]}))
-            rows.append([item["name"], kinds, item["our_data"], item["seconds"], "made"])
-        absent = catalogue(chapter).index.difference([item["id"] for item in made], sort=False)
-        rows += [[figure, "", "", None, "not made yet"] for figure in absent]
-    verdicts = read_verdicts(directory)
-    table = pd.DataFrame(rows, columns=["figure", "files", "data", "seconds", "status"])
-    return table, verdicts[verdicts["chapter"].isin(chapters)]
-
-
-def write_overviews(directory, chapters):
-    """summary.md and the gallery of one directory."""
-    table, verdicts = _summary(directory, chapters)
-    parts = [f"# What was made: {directory.name}\n", markdown_table(table)]
-    parts += ["\n## Claims\n", verdict_table(verdicts)] if len(verdicts) else []
-    atomic_write(directory / "summary.md", "\n".join(parts))
-    atomic_write(directory / "README.md", gallery(directory, directory))
-
-
 def print_summary(directory, status, root):
     """What was made, on which data, in what time; the verdicts; the status of each chapter."""
-    table, verdicts = _summary(directory, status)
-    made, judged = table["status"] == "made", verdicts["verdict"] != "open"
+    items = [item for item in saved_items(directory) if item["chapter"] in status]
+    made = [{"figure": item["name"], "data": item["our_data"], "seconds": item["seconds"]} for item in items]
+    rows = catalogue()[catalogue()["chapter"].isin(status)]
+    absent = rows.index.difference([item["id"] for item in items], sort=False)
+    verdicts = read_verdicts(directory)
+    verdicts = verdicts[verdicts["chapter"].isin(status)]
+    judged = verdicts["verdict"] != "open"
     columns = ["id", "verdict", "number", "low", "high", "measure", "data"]
-    for rows in (table[made], verdicts.loc[judged, columns]):
-        if len(rows):
-            print(rows.to_string(index=False, justify="left", na_rep="", float_format="{:.4g}".format))
-    for note, names in (("not made yet", table[~made]["figure"]), ("claims open", verdicts[~judged]["id"])):
+    for table in (pd.DataFrame(made), verdicts.loc[judged, columns]):
+        if len(table):
+            print(table.to_string(index=False, justify="left", na_rep="", float_format="{:.4g}".format))
+    for note, names in (("not made yet", absent), ("claims open", verdicts[~judged]["id"])):
         if len(names):
             print(f"{note}: {', '.join(names)}")
     for chapter, state in status.items():
         print(f"{chapter}: {state}")
-    print(f"figures and summary.md are in {os.path.relpath(directory, root)}")
+    print(f"figures and README.md are in {os.path.relpath(directory, root)}")
 
 
 def gallery(directory, home):

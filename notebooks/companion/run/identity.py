@@ -13,7 +13,7 @@ from companion.run.records import versions
 __all__ = ["fingerprint", "made_from", "short"]
 
 #: Modules of the companion whose text has no influence on what a chapter makes.
-RUNNER = ("run/runner.py", "run/gallery.py", "run/site.py", "run/warm.py")
+RUNNER = ("run/runner.py", "run/gallery.py", "run/site.py")
 
 
 def fingerprint(*parts):

@@ -2,7 +2,7 @@
 
 ``make figures``, which is ``python -m companion.run.runner``, executes ``notebooks/<chapter>.ipynb`` and
 writes, under ``figures/<profile>/`` (``params/<name=value,...>/`` there for other parameters than the
-published ones), figures, tables, ``claims.csv``, ``summary.md`` and ``notebooks/<chapter>.ipynb`` (only if
+published ones), figures, tables, ``claims.csv``, ``README.md`` and ``notebooks/<chapter>.ipynb`` (only if
 all of it succeeded) with ``.json`` (what it was made from: if that is the same, it is not run again), or
 ``.failed.ipynb`` and ``.log``. A killed run leaves no half-written file; started again, it goes on.
 """
@@ -13,15 +13,15 @@ import contextlib
 import json
 import logging
 import os
+import queue
 import re
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import traceback
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -234,22 +234,6 @@ def _relayed(relay, chapter):
         relay.unlink(missing_ok=True)
 
 
-@contextlib.contextmanager
-def compiled_ahead():
-    """Meanwhile an empty cache of numba's is filled by a process that takes what the others leave."""
-    process = None
-    cache = os.environ.get("NUMBA_CACHE_DIR")
-    if cache and PART not in os.environ and next(Path(cache).rglob("*.nbi"), None) is None:
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        process = subprocess.Popen([sys.executable, "-m", "companion.run.warm"], **quiet)
-    try:
-        yield
-    finally:
-        if process:
-            process.kill()
-            process.wait()
-
-
 def _surroundings(options):
     """Environment of the kernels: no home directory is needed; processes times threads fit the cores."""
     places = {"MPLCONFIGDIR": "matplotlib", "IPYTHONDIR": "ipython", "CUELEARN_CACHE": ""}
@@ -273,27 +257,6 @@ def _surroundings(options):
     package = str(Path(cuelearn.__file__).resolve().parents[1])
     paths = [package, str(FOLDER.parent), os.environ.get("PYTHONPATH")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-
-
-@cache
-def _engine():
-    """Name of papermill's engine that writes the notebook when it ends, also by a dead kernel.
-
-    The usual one writes its megabytes before and after each cell.
-    """
-    from papermill.engines import NBClientEngine, papermill_engines
-
-    class SavedOnce(NBClientEngine):
-        @classmethod
-        def execute_managed_notebook(cls, nb_man, kernel_name, **options):
-            path, nb_man.output_path = nb_man.output_path, None
-            try:
-                super().execute_managed_notebook(nb_man, kernel_name, **options)
-            finally:
-                nb_man.output_path = path
-
-    papermill_engines.register("saved once", SavedOnce)
-    return "saved once"
 
 
 def _kernels(stderr):
@@ -322,18 +285,14 @@ def _execute(job):
         file.unlink(missing_ok=True)  # of a killed run: the lock is ours
     os.environ["CUELEARN_MADE_FROM"] = job.identity()  # for the notebook's kernel
     began, start, trouble, printed = time.time(), time.monotonic(), "", ""
+    place = int(os.environ.get(PART, 0))
     options = {
         "kernel_name": "python3",
-        "progress_bar": {
-            "desc": job.chapter,
-            "leave": False,
-            "mininterval": 1,
-            "position": int(os.environ.get(PART, 0)),
-        },
+        "progress_bar": {"desc": job.chapter, "leave": False, "mininterval": 1, "position": place},
         "start_timeout": 120,
         "cwd": str(job.source.parent),
         "extra_arguments": ["--IPKernelApp.log_level=40"],
-        "engine_name": _engine(),
+        "autosave_cell_every": 0,
     }
     # A cell that Ctrl-C left waiting would say, after the runner's last line, that its kernel died.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
@@ -419,58 +378,41 @@ def _make_side_by_side(plan, options):
     kept = options.root / "figures" / "reference" / "times.csv"
     times = pd.read_csv(kept) if kept.is_file() else pd.DataFrame(columns=["profile", "chapter", "seconds"])
     times = times[times["profile"] == options.profile].set_index("chapter")["seconds"]
-    status = {job.chapter: "up to date" for job in plan}
-    waiting = [job.chapter for job in plan if options.force or job.stale()]
-    waiting.sort(key=lambda chapter: times.get(chapter, 0.0))
-    slots = list(range(min(options.jobs, len(waiting))))
-    n_jobs = max(1, options.jobs // len(slots))
-    running = {}
+    stale = [job.chapter for job in plan if options.force or job.stale()]
+    stale.sort(key=lambda chapter: -times.get(chapter, 0.0))
+    n_places = min(options.jobs, len(stale))
+    places = queue.SimpleQueue()
+    for place in range(n_places):
+        places.put(str(place))
+
+    def make(chapter):
+        place = places.get()
+        start = time.monotonic()
+        command = _command(chapter, max(1, options.jobs // n_places), options)
+        failed = subprocess.run(command, env=os.environ | {PART: place}).returncode
+        places.put(place)
+        return f"{'FAILED after' if failed else 'made in'} {time.monotonic() - start:.0f} s"
+
+    pool = ThreadPoolExecutor(n_places)
     try:
-        while waiting or running:
-            while waiting and slots:
-                chapter = waiting.pop()
-                place = slots.pop(0)
-                process = subprocess.Popen(
-                    _command(chapter, n_jobs, options), env=os.environ | {PART: str(place)}
-                )
-                running[chapter] = process, place, time.monotonic()
-            time.sleep(0.1)
-            for chapter in [
-                chapter for chapter, (process, *_) in running.items() if process.poll() is not None
-            ]:
-                process, place, start = running.pop(chapter)
-                slots.append(place)
-                state = "made in" if process.returncode == 0 else "FAILED after"
-                status[chapter] = f"{state} {time.monotonic() - start:.0f} s"
-    finally:  # after Ctrl-C
-        for process, *_ in running.values():
-            process.send_signal(signal.SIGINT)
-        for process, *_ in running.values():
-            process.wait()
-    return status
+        status = dict(zip(stale, pool.map(make, stale), strict=True))
+    finally:  # after Ctrl-C, which the processes have heard too
+        pool.shutdown(cancel_futures=True)
+    return {job.chapter: status.get(job.chapter, "up to date") for job in plan}
 
 
 def _command(chapter, n_jobs, options):
     """The command that makes one chapter of a run."""
-    command = [
-        sys.executable,
-        "-m",
-        "companion.run.runner",
-        "--root",
-        str(options.root),
-        "--chapter",
-        chapter,
-    ]
-    command += ["--profile", options.profile, "--data", options.data, "--jobs", str(n_jobs)]
-    for parameter in options.parameter:
-        command += ["--parameter", parameter]
-    if options.scheduler:
-        command += ["--scheduler", options.scheduler]
+    given = {"root": options.root, "chapter": chapter, "jobs": n_jobs, "scheduler": options.scheduler}
+    given |= {"profile": options.profile, "data": options.data}
+    command = [sys.executable, "-m", "companion.run.runner"]
+    command += [f"--{name}={value}" for name, value in given.items() if value]
+    command += [f"--parameter={parameter}" for parameter in options.parameter]
     return command + [f"--{name}" for name in ("svg", "force") if getattr(options, name)]
 
 
 def _make(plan, options):
-    """Make what is stale. Returns the exit status."""
+    """Make what is stale. Returns whether a chapter failed."""
     if not options.force and not any(job.stale() for job in plan):
         places = ", ".join(dict.fromkeys(os.path.relpath(job.directory, options.root) for job in plan))
         print(f"up to date: {', '.join(job.chapter for job in plan)} in {places}")
@@ -479,25 +421,23 @@ def _make(plan, options):
     if scheduler:
         connect(scheduler).close()  # tried before a chapter starts
     _surroundings(options)
-    from companion.run.gallery import print_summary, write_overviews  # matplotlib: now it has a place
+    from companion.run.gallery import gallery, print_summary  # matplotlib: now it has a place
 
     several = options.jobs > 1 and len(plan) > 1
-    with compiled_ahead():
-        status = _make_side_by_side(plan, options) if several else _make_here(plan, options)
+    status = _make_side_by_side(plan, options) if several else _make_here(plan, options)
+    failed = any("FAILED" in state for state in status.values())
     if PART in os.environ:
-        return 1 if "FAILED" in status[plan[0].chapter] else 0
+        return failed
     if plan[0].shows_reference():
         for chapter, state in status.items():
             print(f"{chapter}: {state}")
-        return 1 if any("FAILED" in state for state in status.values()) else 0
+        return failed
     for directory in dict.fromkeys(job.directory for job in plan):
         states = {job.chapter: status[job.chapter] for job in plan if job.directory == directory}
         with file_lock(directory / ".overview.lock"):
-            # the overviews show all chapters that are there, the printed summary those of this call
-            made = [c for c in CHAPTERS if c in states or (directory / "notebooks" / f"{c}.json").is_file()]
-            write_overviews(directory, made)
+            atomic_write(directory / "README.md", gallery(directory, directory))
         print_summary(directory, states, options.root)
-    return 1 if any("FAILED" in state for state in status.values()) else 0
+    return failed
 
 
 def _make_figures(options):
@@ -618,7 +558,7 @@ def _main(options):
             size = sum(file.stat().st_size for file in page.parent.rglob("*") if file.is_file())
             print(f"written: {os.path.relpath(page, root)} ({size / 1e6:.1f} MB)")
         return 0
-    return _make(plan, options)
+    return int(_make(plan, options))
 
 
 if __name__ == "__main__":
