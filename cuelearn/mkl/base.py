@@ -21,8 +21,7 @@ __all__ = ["BatchMKL", "KernelClassifier", "StochasticMKL", "documented", "load"
 
 
 def two_columns(values, axis=-1):
-    """What belongs to the one decision value of two classes, of extent 1, as what belongs to two scores: half
-    of it against the first class."""
+    """The one decision value of two classes as two scores: half of it against the first class."""
     return np.concatenate([-0.5 * values, 0.5 * values], axis=axis)
 
 
@@ -30,8 +29,8 @@ class KernelClassifier(ScoreClassifier):
     """Base of classifiers on many kernels.
 
     Subclasses have the parameters `kernels`, `normalize` and `memory`, and set `dual_coef_`, `support_` and
-    `kernel_weights_` in `fit`; scores are ``sum_j kernel_weights_[j] * K_j[:, support_] @ dual_coef_``. Where
-    each class has weights of its own, of shape (n_classes, n_kernels), column c of the scores takes row c.
+    `kernel_weights_` in `fit`; scores are ``sum_j kernel_weights_[j] * K_j[:, support_] @ dual_coef_``. With
+    weights of shape (n_classes, n_kernels) column c of the scores takes row c.
     """
 
     _multi_output = False  # whether y may be an indicator matrix
@@ -85,8 +84,8 @@ class KernelClassifier(ScoreClassifier):
         Warns
         -----
         ConvergenceWarning, IndefiniteKernelWarning, UserWarning
-            Where a method that iterates did not reach its `tol`; where a kernel is not positive
-            semidefinite; where a class of an indicator matrix cannot be trained.
+            Where a method did not reach its `tol`; where a kernel is not positive semidefinite; where a class
+            of an indicator matrix cannot be trained.
         """
         labels, weights = self._start(X, y, sample_weight)
         with one_warning(self.bank_.indefinite):
@@ -115,7 +114,6 @@ class KernelClassifier(ScoreClassifier):
         self.n_updates_, self.history_ = training.stream.n_updates, training.history.frame()
 
     def _show(self, problem, coef, weights):
-        """Set the fitted attributes of a primal point."""
         self._keep(problem.factor * coef, weights)
 
     def _take_run(self, result):
@@ -187,8 +185,6 @@ class KernelClassifier(ScoreClassifier):
         tags.input_tags.three_d_array = tags.input_tags.pairwise = self._is_precomputed()
         return tags
 
-    # ---------------------------------------------------------------- saving
-
     def _score_ones(self):
         n_kernels, shape = self.kernel_weights_.shape[-1], (1, self.n_features_in_)
         if not self._is_precomputed() and n_kernels != self.bank_.n_kernels:
@@ -251,8 +247,8 @@ class StochasticMKL(KernelClassifier):
 TEXTS = {
     "tol": (
         "float or None",
-        "Relative duality gap to reach: objective minus a certified bound of the optimum, as a share of the "
-        "objective. A gap above it at the end warns. None asks for nothing.",
+        "Relative duality gap to reach: objective minus a certified bound, as a share of the objective. A "
+        "gap above it at the end warns. None asks for nothing.",
     ),
     "finish": (
         "bool",
@@ -266,8 +262,7 @@ documented = functools.partial(docs.documented, texts=TEXTS)
 
 @parameters
 class BatchMKL(StochasticMKL):
-    """Base of OBSCURE, PegasosMKL and UFOMKL: stochastic epochs, then, where they leave a gap, ascent in the
-    dual."""
+    """Base of OBSCURE, PegasosMKL and UFOMKL: stochastic epochs, then ascent in the dual."""
 
     n_epochs: int = 50
     tol: object = 0.01

@@ -38,19 +38,18 @@ def common_objective(
         \Big[1 - s_{y_i}(x_i) + \max_{y' \ne y_i} s_{y'}(x_i)\Big]_+, \qquad \lambda = \frac{1}{C n},
 
     with a block :math:`w^j = [w^j_1, \dots, w^j_M]` for each kernel, of the hyperplanes of all classes.
+    Biases are not penalised. One-against-all methods ask for margins of 2 where this loss asks for 1.
 
     Parameters
     ----------
     model : fitted estimator of `cuelearn.mkl`, or `MKTL`
-        Scores and hyperplanes are taken as they are; biases are not penalised. `MKTL` has a block for each
-        score of a prior, as in its own problem.
     X, y : as in `fit`
         Samples of the losses: those of training for the problem above. y holds class labels.
     C : float > 0, default 1.0
     p : float in [1, 2] or "auto", default "auto"
     alpha : float >= 0, default 0.0
     sample_weight, class_weight
-        As of the estimators; the mean of the losses is weighted, and n the sum of the samples' weights.
+        As of the estimators; n is the sum of the samples' weights.
     **given
         What the model's `decision_function` takes besides, as `scores`.
 
@@ -64,11 +63,6 @@ def common_objective(
     ------
     ValueError
         If y does not have one class of training per row of X, or a loaded model has no training kernels.
-
-    Notes
-    -----
-    Cost: one prediction of X and one read of the training kernels. One-against-all methods ask for margins of
-    2 between the right class and others, where this loss asks for 1.
 
     Examples
     --------

@@ -10,9 +10,8 @@ __all__ = ["ConvergenceDisplay", "KernelWeightsDisplay", "kernel_summary"]
 
 
 def kernel_summary(names, weights, norms, support, classes=None):
-    """A model's `summary`: a row per kernel, for each class where `weights`, (n_rows, n_kernels), have rows.
-
-    `norms` has the shape of `weights`, and so has `support` where kernels have samples of their own.
+    """A model's `summary`: a row per kernel, for each class where `weights`, (n_rows, n_kernels), have rows;
+    `norms` has the shape of `weights`, `support` may have.
     """
     n_rows, n_kernels = weights.shape
     total = np.abs(weights).sum(axis=1, keepdims=True)
@@ -37,12 +36,12 @@ def axes_of(ax):
 
 
 class KernelWeightsDisplay:
-    """Bars of the kernels' shares in the model, from :math:`|\\alpha_j|/\\sum_k |\\alpha_k|`.
+    r"""Bars of the kernels' shares in the model, :math:`|\alpha_j|/\sum_k |\alpha_k|`.
 
     Parameters
     ----------
     summary : DataFrame
-        ``model.summary()``: columns name, weight, share, norm, and class where classes have their own.
+        ``model.summary()``.
 
     Attributes
     ----------
@@ -160,7 +159,7 @@ class ConvergenceDisplay:
         return self
 
     def _draw_bound(self, seen):
-        """What no objective can be below; the gaps of "relaxed" problems, of rounds, do not say."""
+        # the gaps of "relaxed" problems, of rounds, bound nothing
         if self.y != "objective" or "dual_gap" not in seen or "relaxed" in seen:
             return np.zeros(0)
         measured = seen.dropna(subset=["dual_gap"])

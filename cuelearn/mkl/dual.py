@@ -1,9 +1,8 @@
 r"""From any dual point to a certified optimum: ascent in the dual, in alternation with the group weights.
 
-The stochastic algorithms come near the optimum fast and then slow down; their dual point is a good start for
-what ends fast. With the primal weights of the groups held, :math:`w^g = d_g \theta^g`, the problem is the SVM
-of Crammer and Singer on the kernel :math:`\sum_j d_j K_j` (with scores of priors: plus a linear part of its
-own for every class). For a fixed dual point the regulariser
+With the primal weights of the groups held, :math:`w^g = d_g \theta^g`, the problem is the SVM of Crammer and
+Singer on the kernel :math:`\sum_j d_j K_j` (with scores of priors: plus a linear part of its own for every
+class). For a fixed dual point the regulariser
 
 .. math:: h(m) = \frac\lambda2 \|m\|_p^2 + \alpha \|m\|_1, \qquad m_g = \|w^g\|_2 ,
 
@@ -12,9 +11,8 @@ is a concave function of the squares :math:`m_g^2` (p <= 2), so
 :math:`d_g = m_g / (\lambda \|m\|_p^{2-p} m_g^{p-1} + \alpha)`: the next weights, for :math:`\alpha = 0` the
 closed-form step of p-norm MKL. (Anderson extrapolation of their logarithms was tried: it cycles at p = 1.01.)
 
-Most samples have no coefficient at the optimum. So the alternation runs on a working set, those with a
-coefficient or inside the margin; only when it is solved there are all samples looked at: for the certificate,
-and for new members.
+The alternation runs on a working set, the samples with a coefficient or inside the margin; all are looked at
+when it is solved: for the certificate, and for new members.
 """
 
 import math
@@ -33,35 +31,32 @@ __all__ = ["DualSolution", "finish_dual"]
 
 # most rounds of weights
 ROUNDS = 2000
-# most sweeps over the working set, and updates per member, before the group weights may move again; fewer
-# while the gap is large: members are many then and the weights far off
+# most sweeps over the working set, and updates per member, before the group weights may move again
 SWEEPS = 1000
 UPDATES, FIRST_UPDATES = 50, 5
-# weights that follow a half-solved SVM may go round in circles, but do not wait longer than so many rounds
+# most rounds that weights wait for a half-solved SVM, which may lead them round in circles
 PATIENCE = 1
 # an SVM is solved to this share of the gap that remains, the working set to this share of the one wanted
 OWN_SHARE = 0.3
 NEAR_SHARE = 0.5
-# logarithms of group weights stay this near to the largest: further below they count for nothing
+# logarithms of group weights stay this near to the largest
 LONGEST_WAY = 80.0
-# by what the step of the logarithms of the weights grows while the gap falls, and shrinks otherwise; and what
-# of a step that went too far is the longest from there on
+# growth of the step of the log weights while the gap falls, else shrinkage; longest after one too far
 GROW, SHRINK, LESS = 1.5, 0.25, 0.7
-# longer than this no step is, for groups whose weight is not below this share of the largest
+# longest step, of groups whose log weight is this near to the largest
 LONGEST_STEP, LIVE = 1.0, 10.0
-# a working set of so many is taken whatever the budget of memory: its combined kernel has 32 MB
+# a working set of so many is taken whatever the memory: its combined kernel has 32 MB
 LEAST_ROOM = 2000
 # relative gap of the working set below which samples may leave it
 SETTLED = 0.2
-# where the (2,1) norm makes groups vanish, one of less than this share of the largest has
+# groups of less than this share of the largest have vanished by the (2,1) norm
 NOTHING = 1e-10
-# of the start's coefficients those are dropped whose samples lie further than this beyond the margin
+# coefficients of the start are dropped this far beyond the margin
 SLACK = 0.5
 
 
 class DualSolution(NamedTuple):
-    """Where the ascent ended: the best points met, blocks ``group_weights[g] * theta^g`` with theta of
-    `dual_coef`."""
+    """Where the ascent ended: the best points met, blocks ``group_weights[g] * theta^g``."""
 
     dual_coef: np.ndarray  # (n_samples, n_classes)
     group_weights: np.ndarray  # (n_groups,)
@@ -74,8 +69,7 @@ class DualSolution(NamedTuple):
 
 
 def kernel_scores(bank, coef, weights):
-    """``sum_j weights[j] K_j @ coef`` in float64, shape (n_samples, n_classes), from the rows with a
-    coefficient."""
+    """``sum_j weights[j] K_j @ coef`` in float64, (n_samples, n_classes)."""
     scores, active = np.zeros((bank.n_samples, coef.shape[1])), np.flatnonzero(weights)
     combined = np.empty((BLOCK_ROWS, bank.n_samples))
     for rows, *places in support_rows(bank, coef):
@@ -118,8 +112,6 @@ class Ascent:
         log_weights[~self.usable] = -np.inf
         self.log_weights = log_weights
 
-    # ---------------------------------------------------------------- the working set
-
     def take(self, samples):
         """Work on these samples: on the bank as it is where they are most, else on a copy where that fits."""
         bank, n = self.problem.bank, self.problem.bank.n_samples
@@ -130,8 +122,9 @@ class Ascent:
         self.near = bank if everything else bank.restrict(samples, resident=resident)
 
     def take_from(self, margin):
-        """Work on the samples with a coefficient and those inside the margin; on the worst of them where the
-        kernels are computed on demand and their combination would not fit. Returns whether the former fit."""
+        """Work on the samples with a coefficient and those inside the margin, on the worst of them where
+        their combined kernel would not fit; whether the former do.
+        """
         bank, support = self.problem.bank, self.B.any(axis=1)
         chosen = np.flatnonzero(support | (margin < 1.0))
         if not bank.resident:
@@ -146,11 +139,10 @@ class Ascent:
         if kept.size < 0.8 * self.samples.size and kept.size <= 0.5 * self.problem.bank.n_samples:
             self.take(kept)
 
-    # ---------------------------------------------------------------- one round
-
     def round(self, target):
-        """Solve the SVM of the present weights on the working set; returns its relative gap there, whether
-        the weights may move, and the margins."""
+        """Solve the SVM of the present weights on the working set; its relative gap there, whether the
+        weights may move, and the margins.
+        """
         problem, near, W = self.problem, self.near, self.samples
         n, weights = problem.bank.n_samples, np.exp(self.log_weights)
         of_kernels, of_scores = problem.split(problem.factor * weights)
@@ -183,10 +175,8 @@ class Ascent:
             self.bound, self.dual_point = bound, scale * point
         return bound
 
-    # ---------------------------------------------------------------- all samples
-
     def measure(self):
-        """Objective and certified gap over all samples; returns their margins, infinite without weight."""
+        """Objective and certified gap over all samples; their margins, infinite without weight."""
         problem, weights = self.problem, np.exp(self.log_weights)
         n = problem.bank.n_samples
         if problem.alpha > 0.0:
@@ -211,9 +201,8 @@ class Ascent:
     def reweigh(self, better):
         r"""The next group weights; no usable group goes to 0, from where it could not come back.
 
-        The closed form is a short step towards the weights that would fit the present blocks, the shorter the
-        nearer p is to 1. While things get better longer ones are taken, on the surface
-        :math:`\|d\|_{p/(2-p)} = 1/\lambda` on which the closed form ends as well.
+        The closed form is a short step, the shorter the nearer p is to 1. While things get better longer ones
+        are taken, on the surface :math:`\|d\|_{p/(2-p)} = 1/\lambda` on which the closed form ends as well.
         """
         problem, p, usable = self.problem, self.problem.p, self.usable
         with np.errstate(divide="ignore"):
@@ -240,14 +229,13 @@ class Ascent:
 
 
 def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None, record=None):
-    r"""Solve an MKL or transfer problem to a certified relative gap, from a dual point.
+    """Solve an MKL or transfer problem to a certified relative gap, from a dual point.
 
     Parameters
     ----------
     problem : MKLProblem
     dual_point : ndarray, shape (n_samples, n_classes)
-        B with rows that sum to 0, the label's entry not negative, the others not positive; scaled back where
-        it is too large. Zeros are allowed.
+        B with rows that sum to 0, the label's entry not negative, the others not positive.
     tol : float
         Stop when objective - bound is at most `tol` times the objective.
     max_rounds : int
@@ -255,18 +243,10 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None,
     time_limit : float, optional
         Seconds.
     record : callable(round, objective, gap), optional
-        Called whenever all samples were looked at; a true return value ends the ascent.
+        Called whenever all samples were looked at.
 
-    Returns
-    -------
-    DualSolution
-
-    Notes
-    -----
-    Memory: one combined kernel of the working set, and a copy of the kernels among its samples where they are
-    fewer than half. A round reads the kernels of the working set twice; an update costs O(m) for each class
-    that changes, m the size of the working set. A look at all samples reads the rows of samples with a
-    coefficient once.
+    Notes ----- Memory: one combined kernel of the working set, and a copy of its kernels where they are fewer
+    than half. A round reads them twice; a look at all samples reads the rows with a coefficient once.
     """
     began = time.perf_counter()
     ascent = Ascent(problem, np.array(dual_point, dtype=np.float64))
@@ -279,8 +259,9 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None,
         over = rounds >= max_rounds or late or not ascent.norms.any()
         if relative <= target or over:
             margin = ascent.measure()
-            stop = record is not None and record(rounds, ascent.objective, ascent.gap)
-            if ascent.relative <= tol or over or stop:
+            if record is not None:
+                record(rounds, ascent.objective, ascent.gap)
+            if ascent.relative <= tol or over:
                 break
             outside = np.ones(margin.size, dtype=bool)
             outside[ascent.samples] = False

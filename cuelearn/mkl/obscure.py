@@ -16,11 +16,10 @@ __all__ = ["OBSCURE", "proximal_strength", "solve_obscure", "visit_obscure"]
 
 @njit(cache=True)
 def proximal_strength(strength, t, regularization, q, dual_norm, gradient_norm, radius):
-    r"""Next :math:`s_t` of the batch stage from :math:`s_{t-1}`, thesis Algorithm 5 lines 6 and 7.
+    """Next :math:`s_t` of the batch stage from :math:`s_{t-1}`, thesis Algorithm 5 lines 6 and 7.
 
-    `t` counts from 1 at the start of the batch stage; the norms are :math:`\|\bar\theta_t\|_{2,q}` and
-    :math:`\|\bar z_t\|_{2,q}`; `radius` is an upper bound R of the optimum's norm: infinity gives 0, the
-    steps of Pegasos-MKL.
+    `t` counts from 1 at the start of the batch stage; `radius` is an upper bound R of the optimum's norm:
+    infinity gives 0, the steps of Pegasos-MKL.
     """
     d = regularization * t + strength
     bound = (regularization / q * dual_norm + gradient_norm) / radius
@@ -29,8 +28,8 @@ def proximal_strength(strength, t, regularization, q, dual_norm, gradient_norm, 
 
 @loop
 def visit_obscure(order, start, mistakes, run, online, parameter):
-    """A stage of thesis Algorithm 5 from a position of the order on; returns the position reached, where
-    kernel rows are missing.
+    """A stage of thesis Algorithm 5 from a position of the order on; returns the position where kernel rows
+    are missing.
 
     The online stage is OM-2's update with a fixed step size (equation 4.6), its parameter; that of the batch
     stage, from line 4 on, is R. One function for both: it takes seconds to compile.
@@ -65,12 +64,11 @@ def visit_obscure(order, start, mistakes, run, online, parameter):
 def solve_obscure(
     problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="capped", name="OBSCURE", **options
 ):
-    r"""Run both stages of OBSCURE; a `Result`.
+    r"""Run both stages of OBSCURE on a problem with alpha = 0; a `Result`.
 
     Parameters
     ----------
     problem : MKLProblem
-        Its `alpha` must be 0.
     n_epochs_online, n_epochs, eta
         As of `OBSCURE`; the online stage ends early after an epoch without loss.
     radius : {"capped", "online"} or float
@@ -84,8 +82,8 @@ def solve_obscure(
 
     Notes
     -----
-    `extra` of the result holds `radius`, the R used, `radius_online`, the uncapped one, and
-    `n_updates_online`. JMLR Algorithm 3 lost a `t` that the thesis has; stage 2 counts `t` from 1 again.
+    `extra` of the result holds `radius`, the R used, and `radius_online`, the uncapped one. JMLR Algorithm 3
+    lost a `t` that the thesis has; stage 2 counts `t` from 1 again.
 
     Examples
     --------
@@ -115,7 +113,7 @@ def solve_obscure(
         raise ValueError(f"radius must be 'capped', 'online' or a positive number, got {radius!r}")
     else:
         used = math.inf if radius == math.inf else check_positive("radius", radius)
-    training.extra.update(radius=used, radius_online=online, n_updates_online=training.stream.n_updates)
+    training.extra.update(radius=used, radius_online=online)
     if n_epochs and used > 0.0 and not training.stopped:
         training.run_stage("batch", visit_obscure, False, used, n_epochs=n_epochs)
     return training.finish(certify=n_epochs > 0)
@@ -152,17 +150,14 @@ class OBSCURE(BatchMKL):
 
     See Also
     --------
-    solve_obscure : The solver, on an `MKLProblem`.
+    solve_obscure : The solver, on an `MKLProblem`, with other bounds R, orders of visits, the hinge loss.
     UFOMKL : The same problem, and a sparser one, without an online stage.
-    cuelearn.core.groupnorm : The (2,p) group norm.
 
     Notes
     -----
     Cost per visit as for OM2; visits without loss only scale, which is kept in one number. The theoretical
     rate is :math:`O(q \log T / (\lambda T))` or :math:`O(R\sqrt{q \log T / T})`, whichever is smaller: at
     large C many epochs end far above the optimum, and the ascent in the dual gets there.
-    Other bounds R, the order of visits and the hinge loss of two classes are options of `solve_obscure` and
-    `MKLProblem`.
 
     References
     ----------

@@ -30,8 +30,7 @@ __all__ = ["OM2", "om2_step_size", "solve_om2", "visit_om2"]
 
 
 class Batch:
-    """Kernels of a batch with the samples kept before it and itself, `rows` (n_kernels, n_batch, n): what
-    a run over the batch reads of a `KernelBank`."""
+    """Kernels of a batch with the samples kept before it and itself, `rows` (n_kernels, n_batch, n)."""
 
     # rows of earlier samples are never asked for
     resident, memory = False, 0.0
@@ -40,22 +39,14 @@ class Batch:
         self.rows, self.diagonal, self.indefinite = rows, diagonal, indefinite
         self.n_kernels, self.n_batch, self.n_samples = rows.shape
         self.dtype = rows.dtype
-        self.n_kept = self.n_samples - self.n_batch
-
-    def placed(self):
-        """The rows for the compiled loops."""
-        place = np.full(self.n_samples, -1)
-        place[self.n_kept :] = np.arange(self.n_batch)
-        return Rows(self.rows.reshape(-1), place, self.n_samples, self.n_batch * self.n_samples)
 
 
 @njit(cache=True)
 def om2_step_size(margin, gradient_norm_sq):
     r"""Step size of OM-2, thesis equation 4.5, with :math:`\bar w_t \cdot \bar z_t = -` margin, which is
-    below 1: 1 on a mistake, 0 for a sample that every kernel maps to 0.
+    below 1.
 
-    With kernels of unit diagonal it lies in (0, 1]; without, it can turn negative and is clipped at 0: such a
-    visit does not update.
+    Without kernels of unit diagonal it can turn negative and is clipped at 0: such a visit does not update.
     """
     if gradient_norm_sq <= 0.0:
         return 0.0
@@ -64,8 +55,8 @@ def om2_step_size(margin, gradient_norm_sq):
 
 @loop
 def visit_om2(order, start, mistakes, run):
-    """Thesis Algorithm 4 from a position of the order on; returns the position reached, where kernel rows
-    are missing."""
+    """Thesis Algorithm 4 from a position of the order on; returns the position where kernel rows are
+    missing."""
     q, now = run.setting.q, run.dual.now
     for position in range(start, order.shape[0]):
         i = order[position]
@@ -83,7 +74,7 @@ def visit_om2(order, start, mistakes, run):
 
 
 def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
-    r"""Run OM-2, see `OM2`, over whole epochs; a `Result`.
+    """Run OM-2, see `OM2`, over whole epochs; a `Result`.
 
     Parameters
     ----------
@@ -93,7 +84,7 @@ def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
     until_no_loss : bool
         End after an epoch without an update.
     **options
-        Of `Training`: tol, measure, rng, shuffle, sampling, callback, verbose, scores, certify.
+        As of `solve_obscure`, without finish.
 
     Examples
     --------
@@ -136,8 +127,8 @@ class OM2(StochasticMKL):
         Enters only the objective and the duality gap that are reported.
     class_weight : None, "balanced" or dict, default None
         Factors on the updates at samples of each class, as `sample_weight` at single ones; `partial_fit`
-        takes no "balanced". With factors s the bound of theorem 4.1 holds where mistakes and losses count s
-        times and its term :math:`q L^2 \|\bar u\|^2` is multiplied by :math:`\max\{1, \max_t s_t\}`.
+        takes no "balanced". The bound of theorem 4.1 then holds where mistakes and losses count s times and
+        its term :math:`q L^2 \|\bar u\|^2` is multiplied by :math:`\max\{1, \max_t s_t\}`.
     $tol $shuffle $normalize $memory $random_state $callback $verbose
 
     Attributes
@@ -185,8 +176,7 @@ class OM2(StochasticMKL):
 
     @validated
     def fit(self, X, y, sample_weight=None):
-        """As of the other methods, but `sample_weight` are factors on the updates, as of `partial_fit`; keeps
-        the support for it."""
+        """As of the other methods; `sample_weight` are factors on the updates, as of `partial_fit`."""
         super().fit(X, y, sample_weight)
         self._doubted = bool(self.bank_.indefinite)
         if not self._is_precomputed():
@@ -199,9 +189,9 @@ class OM2(StochasticMKL):
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Go on learning from a batch, in the given order: the online algorithm proper.
 
-        Only samples with a coefficient are kept. A ``scale="mean"`` is set by the first batch
-        and stays; for a stream whose first batch is small, give numbers. Goes on from `fit` or a loaded model
-        just as well.
+        Only samples with a coefficient are kept. A ``scale="mean"`` is set by the first batch and stays:
+        where that is small, give numbers. Goes on from `fit` or a loaded model just as well. Cost per sample:
+        its kernel row against support and batch, and one visit; objective and gap are not measured.
 
         Parameters
         ----------
@@ -217,11 +207,6 @@ class OM2(StochasticMKL):
         Returns
         -------
         self
-
-        Notes
-        -----
-        Cost per sample: its kernel row against support and batch, and one visit. Objective and gap are not
-        measured.
         """
         self.classes_, first = classes_of_stream(self, classes, fitted="dual_coef_")
         if first:
@@ -233,7 +218,7 @@ class OM2(StochasticMKL):
             batch = self._given_batch(X, first)
         else:
             batch, samples, computed = self._new_batch(X, first)
-        n_batch, kept = batch.n_batch, batch.n_kept
+        n_batch, kept = batch.n_batch, batch.n_samples - batch.n_batch
         labels = np.zeros(batch.n_samples, dtype=np.int64)
         labels[kept:] = labels_within(labels_of(self, y, n_batch), self.classes_)
         if self.class_weight == "balanced":
@@ -248,7 +233,9 @@ class OM2(StochasticMKL):
         self._doubted = self._doubted or doubted
         problem = MKLProblem(batch, labels, self.classes_.size, p=self.p)
         start = self.dual_coef_, np.zeros(batch.n_kernels) if first else self.block_norms_sq_
-        stream = Stream(problem, scores="recompute", start=start, rows=batch.placed(), cost=cost)
+        place = np.arange(-kept, n_batch)  # below 0 for the samples before
+        rows = Rows(batch.rows.reshape(-1), place, batch.n_samples, n_batch * batch.n_samples)
+        stream = Stream(problem, scores="recompute", start=start, rows=rows, cost=cost)
         stream.start_stage(visit_om2)
         mistakes = stream.visit(kept + visited)
 
@@ -278,7 +265,6 @@ class OM2(StochasticMKL):
         return validate_samples(self, X, used=used, dtype=FLOATS, reset=reset, **options)
 
     def _given_batch(self, X, first):
-        """A batch of precomputed kernels."""
         X, n_seen = real_values(X, "X"), self.n_seen_
         if X.ndim != 3 or X.shape[2] != n_seen + X.shape[1]:
             wanted = f"(n_kernels, n, {n_seen} + n): the batch against all seen so far and itself"
@@ -294,7 +280,7 @@ class OM2(StochasticMKL):
         return Batch(rows, diagonal, indefinite_batch(X, n_seen))
 
     def _new_batch(self, X, first):
-        """A batch of samples, these and those kept before it, and their bank."""
+        """A batch of samples, these with those kept before it, and their bank."""
         X = as_frame(X)
         checked = self._checked(X, reset=first)
         if first:

@@ -6,9 +6,8 @@ Each class has the binary problem
 b)\big]_+
 
 with the dual :math:`\max_a \sum_i a_i - \frac12 \|(a^\top Y K_j Y a)_j^{1/2}\|_q^2` over
-:math:`0 \le a_i \le C`, :math:`a^\top y = 0` (p = 1: the largest :math:`a^\top Y K_j Y a` in place of the
-norm). For fixed kernel weights *d* it is an SVM on :math:`\sum_j d_j K_j`, which libsvm solves; a method says
-how *d* moves (`BinarySubproblem.move`), and that is all that one file holds.
+:math:`0 \le a_i \le C`, :math:`a^\top y = 0`. For fixed kernel weights *d* it is an SVM on
+:math:`\sum_j d_j K_j`, which libsvm solves; a method says how *d* moves (`BinarySubproblem.move`).
 """
 
 from typing import NamedTuple
@@ -43,21 +42,18 @@ class Solution(NamedTuple):
 
     @property
     def dual(self):
-        """Dual value for these weights."""
         return self.total - 0.5 * self.quadratic
 
     def primal(self, C):
-        """Primal value for these weights."""
         return 0.5 * self.multiple**2 * self.quadratic + C * self.hinge
 
 
 def best_multiple(margins, quadratic, C, weights=None):
     r"""The t > 0 with the least :math:`\frac{t^2}{2} Q + C \sum_i c_i [1 - t m_i]_+`, exactly; 1 where that
-    would be 0. The `weights` c are 1 by default.
+    would be 0.
 
-    libsvm keeps the kernel in float32, so its margins :math:`m_i = y_i f(x_i)` are off by 1e-7 and more. At
-    large C that exceeds the norm. Stretching the point by as much as the margins are off takes these losses
-    away and hardly changes the norm :math:`Q = \|f\|^2`.
+    libsvm keeps the kernel in float32, so its margins :math:`m_i = y_i f(x_i)` are off by 1e-7 and more,
+    which at large C exceeds the norm. Stretching the point by as much takes these losses away.
     """
     weighted = margins if weights is None else weights * margins
     order = np.argsort(margins)[::-1]
@@ -74,10 +70,8 @@ def best_multiple(margins, quadratic, C, weights=None):
 
 
 class BinaryMKL(NamedTuple):
-    """Binary problems, a row of `signs` for each, on the kernels of a bank, with an exponent p in [1, 2].
-
-    `weights`, of the shape of `signs`, are factors on C.
-    """
+    """Binary problems, a row of `signs` for each, with an exponent p in [1, 2]; `weights` are factors on
+    C."""
 
     bank: object
     signs: np.ndarray
@@ -121,12 +115,12 @@ class BinarySubproblem(ClassSubproblem):
         return self.solution
 
     def value(self, solution, norms_sq):
-        """Objective at the primal point: of the norms of its blocks, not of the weights that led there."""
+        """Objective at the primal point: of the norms of its blocks."""
         norms = solution.multiple * solution.weights * np.sqrt(norms_sq)
         return 0.5 * group_norm(norms, self.problem.p) ** 2 + self.problem.C * solution.hinge
 
     def bound(self, solution, norms_sq):
-        """Value of the dual point for the problem over all kernels: never above the optimum."""
+        """Value of the dual point for the problem over all kernels."""
         p = self.problem.p
         if p == 1.0:
             return solution.total - 0.5 * norms_sq.max()
@@ -143,11 +137,9 @@ class BinarySubproblem(ClassSubproblem):
             self.refine()
 
     def refine(self):
-        """Solve the next SVM more accurately."""
         self.tolerance, self.solution = max(SMALLEST_TOLERANCE, 0.1 * self.tolerance), None
 
     def exhausted(self):
-        """Whether nothing can be made more accurate."""
         return self.tolerance <= SMALLEST_TOLERANCE
 
     def step(self):
@@ -165,16 +157,13 @@ class BinarySubproblem(ClassSubproblem):
 
     def move(self, norms_sq):
         """Set `weights` for the next round; `norms_sq` are ``coef @ K_j @ coef`` of the present solution."""
-        raise TypeError(f"{type(self).__name__} does not say how its kernel weights move")
+        raise NotImplementedError
 
 
 @parameters
 class OneVersusAllMKL(PerClassMKL):
-    """Base of SILP, SimpleMKL and p-norm MKL: a subclass names its `subproblem` and the exponent of its group
-    norm.
-
-    Objectives and gaps are in the scaling of `objective`: divided by ``C * n_samples``, or C times the sum of
-    the weights of the samples.
+    """Base of SILP, SimpleMKL and p-norm MKL. Objectives and gaps are divided by C times the sum of the
+    weights of the samples.
     """
 
     tol: float = 1e-3

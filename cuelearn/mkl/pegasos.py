@@ -12,17 +12,16 @@ __all__ = ["PegasosMKL", "solve_pegasos_mkl"]
 
 
 def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
-    r"""Pegasos-MKL: OBSCURE's batch stage from 0 without a bound of the norm, R infinite: :math:`s_t = 0`, so
-    the step size is :math:`q/(\lambda t)` (JMLR 5.3). The first step forgets the start: it shrinks by 0.
-    Returns a `Result`.
+    """Run Pegasos-MKL, see `PegasosMKL`, on a problem with alpha = 0; a `Result`.
+
+    OBSCURE's batch stage from 0 without a bound of the norm: R infinite, so :math:`s_t = 0`.
 
     Parameters
     ----------
     problem : MKLProblem
-        Its `alpha` must be 0.
     n_epochs : int >= 1
     **options
-        Of `Training`: tol, finish, measure, rng, shuffle, sampling, callback, verbose, scores, certify.
+        As of `solve_obscure`.
 
     Examples
     --------
@@ -43,11 +42,7 @@ def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
 @documented
 @parameters
 class PegasosMKL(BatchMKL):
-    r"""Pegasos extended to MKL: the same problem as OBSCURE, step size :math:`q/(\lambda t)`, no online stage
-    (JMLR 5.3).
-
-    .. math:: \min_{\bar w} \frac\lambda2 \|\bar w\|_{2,p}^2 + \frac1n\sum_i \ell(\bar w; x_i, y_i),
-              \qquad \lambda = \frac1{Cn}
+    r"""Pegasos extended to MKL: OBSCURE's problem, step size :math:`q/(\lambda t)`, no online stage.
 
     Parameters
     ----------

@@ -2,9 +2,9 @@ r"""Methods with kernel weights of their own for each class: one run over all cl
 estimators.
 
 The classes, each a binary problem, run in lock step: a *round* is one step of every class that has not
-converged, so that a classifier of all exists after each. A method is a generator of one step
-(`ClassSubproblem.step`): where it needs the quadratic forms :math:`c^\top K_j c` of coefficients c it yields
-them, and the run computes those of all classes that wait, in one read of the kernels.
+converged. A method is a generator of one step (`ClassSubproblem.step`): where it needs the quadratic forms
+:math:`c^\top K_j c` of coefficients c it yields them, and the run computes those of all classes that wait, in
+one read of the kernels.
 """
 
 import functools
@@ -55,8 +55,7 @@ class ClassSubproblem:
     """Class k of a problem, whose `bank` holds the kernels. A method is a subclass with the generator `step`.
 
     `weights` are the present kernel weights; `measure` keeps the `best` `ClassPoint`, its `objective`, and
-    the best bound `lower`. Once `stalled`, nothing can be made more accurate. `n_solved`, `n_updates`: SVMs,
-    and the steps they took.
+    the best bound `lower`. Once `stalled`, nothing can be made more accurate.
     """
 
     better = 0.0  # an objective counts as better by more than this share
@@ -84,7 +83,6 @@ class ClassSubproblem:
 
     @property
     def converged(self):
-        """Whether it is small enough."""
         return self.gap <= self.tol * self.objective
 
 
@@ -176,7 +174,6 @@ def run_classes(subproblems, max_iter, *, name, scale=1.0, n_jobs=None, callback
 @parameters
 class PerClassMKL(MultiLabelMKL):
     """Base of the estimators: `_solve(signs, weights, total, **options)` of each returns a `ClassesResult`.
-
     `weights` are those of `_problem_weights`, `total` the sum of the weights of the samples.
     """
 
@@ -205,12 +202,10 @@ class PerClassMKL(MultiLabelMKL):
             )
 
     def _exhausted(self):
-        """What to do where rounds do not help."""
         finer = ", or give the kernels as float64 matrices" if self.bank_.dtype == np.float32 else ""
         return f"the SVMs' accuracy is exhausted, raise tol{finer}"
 
     def _take(self, result):
-        """Fitted attributes of a result."""
         self._keep_problems(result.dual_coef, result.kernel_weights, result.intercept)
         self.path_, self.history_ = self._rows(result.path), result.history
         self.objectives_ = self._fill(result.objectives, np.nan)

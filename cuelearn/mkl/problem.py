@@ -8,8 +8,7 @@ With F kernels, n samples, :math:`\lambda = 1/(Cn)`, any :math:`a_{iy'} \ge 0` w
           \big[\|\theta^j\| - \alpha\big]_+ \Big\|_q^2 \le \min P .
 
 Coefficients are stored as B, (n, n_classes): :math:`B_{iy_i} = \sum_{y'} a_{iy'}`, :math:`B_{iy'} =
--a_{iy'}`. Weights of the samples or classes replace the 1 of a sample by its limit, and n in
-:math:`\lambda` by their sum.
+-a_{iy'}`. With weights a sample's 1 becomes its limit, and n in :math:`\lambda` the sum of the weights.
 """
 
 from typing import NamedTuple
@@ -30,8 +29,7 @@ from cuelearn.warn import warn_user
 
 __all__ = ["MKLProblem", "Certificate", "combined_kernel", "objective", "duality_gap"]
 
-# rows per block: constants, so that sums do not depend on the machine; fewer in float64 (they stay in the
-# cache for their product)
+# rows per block: constants, so that sums do not depend on the machine; fewer in float64
 BLOCK_ROWS, QUADRATIC_ROWS = 256, 64
 # share of coefficients up to which scores are summed over those that are not 0, in double precision
 SPARSE = 0.1
@@ -62,7 +60,7 @@ class MKLProblem:
     Parameters
     ----------
     bank : KernelBank
-        Training kernels.
+        Training kernels. Of indefinite ones it warns: solvers then give NaN for duality gaps.
     labels : ndarray of int, shape (n_samples,)
         Class indices 0 .. n_classes - 1.
     n_classes : int
@@ -73,29 +71,18 @@ class MKLProblem:
         Weight of the (2,1) norm.
     loss : {"multiclass", "hinge"}
     scores : ndarray of float64, shape (n_samples, K), optional
-        Scores of priors: each a block of one number for every class (thesis 6.2); with the hinge loss two
-        share it.
+        Scores of priors: each a block of one number for every class (thesis 6.2); with the hinge loss one for
+        both.
     sample_weight : array-like of float >= 0, shape (n_samples,), optional
-        s; their sum W takes the place of n, see `cuelearn.core.weights`.
     class_weight : None, "balanced", "positive" or dict
-        c, see `cuelearn.core.weights.class_weights`; keys of a dict are class indices.
+        See `cuelearn.core.weights`; keys of a dict are class indices.
 
     Attributes
     ----------
     n_groups : int
         Blocks: kernels first, then scores of priors, class by class.
-    rows : int
-        Classes that have blocks of their own for the scores: n_classes, or 1 for the hinge loss.
-    loss_weights : ndarray, shape (n_samples,)
-        :math:`s_i c_{y_i}`.
-    limits : ndarray, shape (n_samples,)
-        Of a sample's dual variables, the factors of the losses in their mean over n:
-        :math:`s_i c_{y_i} n / W`.
-
-    Warns
-    -----
-    IndefiniteKernelWarning
-        Where a kernel is not positive semidefinite: solvers then give NaN for duality gaps.
+    loss_weights, limits : ndarray, shape (n_samples,)
+        :math:`s_i c_{y_i}`, and this times n / W, W the sum of the s: factors of the losses in their mean.
 
     Examples
     --------
@@ -109,7 +96,7 @@ class MKLProblem:
     (2.0, 2, 0.000667)
     """
 
-    # whether it pays to leave out kernels, and to visit samples without computing all rows
+    # whether kernels may be left out, and samples visited without computing all rows
     many_kernels = True
 
     def __init__(
@@ -133,19 +120,13 @@ class MKLProblem:
         self.C, self.alpha = check_positive("C", C), check_non_negative("alpha", alpha)
         self.factor = kernel_factor(loss, self.n_classes)
         if self.labels.shape != (n,):
-            got = self.labels.shape
-            raise ValueError(f"y must have {n} entries, one per training sample, got shape {got}")
+            raise ValueError(f"y must have {n} entries, one per sample, got shape {self.labels.shape}")
         self.scores = np.ascontiguousarray(np.zeros((n, 0)) if scores is None else scores, dtype=np.float64)
         if self.scores.ndim != 2 or len(self.scores) != n:
-            got = self.scores.shape
-            raise ValueError(f"scores must have one row per training sample, {n}, got shape {got}")
+            raise ValueError(f"scores must have {n} rows, one per sample, got shape {self.scores.shape}")
         self.rows = 1 if loss == "hinge" else self.n_classes
         self.n_groups = bank.n_kernels + self.rows * self.scores.shape[1]
         self.p, self.q = self._resolve_p(p)
-        self._weigh(sample_weight, class_weight)
-
-    def _weigh(self, sample_weight, class_weight):
-        n = self.bank.n_samples
         sample_weight = check_sample_weight(sample_weight, n)
         total = n if sample_weight is None else sample_weight.sum()
         weights = loss_weights(sample_weight, class_weight, np.arange(self.n_classes), self.labels)
@@ -156,14 +137,12 @@ class MKLProblem:
     def _resolve_p(self, p):
         return resolve_p(p, self.n_groups)
 
-    # ---------------------------------------------------------------- blocks of the scores of priors
-
     def score_blocks(self, coef):
         """Blocks of the scores, class by class: shape (n_classes, K)."""
         return coef.T @ self.scores
 
     def split(self, weights):
-        """Weights of all blocks as those of the kernels and of every class and score, (n_classes, K)."""
+        """Weights of all blocks as those of the kernels, and of every class and score, (n_classes, K)."""
         n_kernels, n_scores = self.bank.n_kernels, self.scores.shape[1]
         per_class = weights[n_kernels:].reshape(self.rows, n_scores)
         return weights[:n_kernels], np.broadcast_to(per_class, (self.n_classes, n_scores))
@@ -172,8 +151,6 @@ class MKLProblem:
         """Values of all blocks from those of the kernels and the squares of every class and score."""
         values = blocks_sq if self.rows > 1 else self.factor * blocks_sq.sum(axis=0)
         return np.concatenate([kernel_values, values.ravel()])
-
-    # ---------------------------------------------------------------- reads of the kernels
 
     def training_scores(self, coef, weights):
         """Class scores of all training samples for the primal blocks ``weights[j] * theta^j``."""
@@ -214,8 +191,6 @@ class MKLProblem:
         """Squared norms of the blocks ``theta^j = sum_i sum_y coef[i, y] phi^j(x_i, y)``, (n_groups,)."""
         return self.join(self.factor * kernel_norms_sq(self.bank, coef), self.score_blocks(coef) ** 2)
 
-    # ---------------------------------------------------------------- values
-
     def primal(self, coef, kernel_weights, norms_sq=None):
         """Objective P of the blocks ``kernel_weights[j] * theta^j``, whose squared norms may be known."""
         norms_sq = self.block_norms_sq(coef) if norms_sq is None else norms_sq
@@ -223,16 +198,16 @@ class MKLProblem:
         return self.regularizer(kernel_weights * np.sqrt(norms_sq)) + self.mean_loss(scores)
 
     def mean_loss(self, scores):
-        """Mean of the training samples' losses, weighted by `limits`, at given class scores."""
+        """Mean of the losses, weighted by `limits`."""
         return mean_loss(scores, self.labels, self.limits)
 
     @property
     def mean_loss_at_zero(self):
-        """The objective at w = 0, which bounds the optimum's norm."""
+        """The objective at w = 0."""
         return float(np.mean(self.limits))
 
     def regularizer(self, primal_norms):
-        """Regulariser of given primal block norms (those of negative weights count by their size)."""
+        """Regulariser of primal block norms."""
         primal_norms = np.abs(primal_norms)
         value = 0.5 * self.regularization * group_norm(primal_norms, self.p) ** 2
         return value + self.alpha * float(primal_norms.sum())
@@ -243,11 +218,11 @@ class MKLProblem:
         return total - group_norm(excess, self.q) ** 2 / (2.0 * self.regularization)
 
     def dual_bound(self, dual_coef, norms_sq=None):
-        """Best lower bound along the ray of a dual point.
+        """Best lower bound along the ray of a dual point B: the bound, the multiple, and the point
+        multiplied.
 
-        `dual_coef` is the B of a non-negative `a`; rows whose sum exceeds their limit are scaled back to it.
-        `norms_sq`, the blocks' squared norms at B, are used if none is. Returns D at the best feasible
-        multiple (at least 0, the value of a = 0), the multiple, and the point that it multiplies.
+        Rows of B whose sum exceeds their limit are scaled back; `norms_sq`, of the blocks at B, are used if
+        none is.
         """
         n = self.bank.n_samples
         own = dual_coef[np.arange(n), self.labels]
@@ -293,8 +268,8 @@ def flat_view(stack):
 
 
 def row_blocks(bank, samples, step):
-    """Rows of all kernels for `step` samples at a time: these, a flat array, where their first kernel's rows
-    begin in it, and how far apart kernels are. Rows computed on demand are overwritten by the next.
+    """Rows of all kernels, `step` samples at a time: samples, flat array, where the first kernel's rows begin
+    in it, distance of kernels. Rows computed on demand are overwritten by the next.
     """
     if bank.resident:
         flat, row_stride, kernel_stride = flat_view(bank.stack)
@@ -319,16 +294,14 @@ def combine(block, kernel_weights, dtype=None):
 
 
 def block_scores(block, coef, kernel_weights):
-    """Scores by a block of kernels: those that all classes share are combined first, then multiplied with the
-    coefficients, in float64, so that a row's scores do not depend on the rows beside it."""
+    """Scores by a block of kernels, in float64, so that a row's do not depend on the rows beside it."""
     if kernel_weights.ndim == 1:
         return combine(block, kernel_weights) @ coef
     return sum((part @ coef) * weights for part, weights in zip(block, kernel_weights.T, strict=True))
 
 
 def combined_scores(cross, coef, kernel_weights):
-    """Scores (n_rows, n_classes) of a cross bank's rows, for coefficients (n_columns, n_classes) and weights
-    (n_kernels,) or (n_classes, n_kernels)."""
+    """Scores (n_rows, n_classes) of a cross bank, for weights (n_kernels,) or (n_classes, n_kernels)."""
     scores = np.zeros((cross.n_rows, coef.shape[1]))
     for rows, block in cross.blocks(reuse=True):
         scores[rows] = block_scores(block, coef, kernel_weights)
@@ -337,8 +310,7 @@ def combined_scores(cross, coef, kernel_weights):
 
 @njit(cache=True, fastmath=True)
 def gather(flat, starts, length, columns, out):
-    """``out[b] = row_b[columns]`` in the precision of `out`; unsigned columns spare the test for negative
-    ones."""
+    """``out[b] = row_b[columns]``; unsigned columns spare the test for negative ones."""
     for b in range(starts.size):
         row = flat[starts[b] : starts[b] + length]
         if columns.size == length:
@@ -365,11 +337,8 @@ def dots(flat, starts, length, columns, vector, out):
 
 
 def quadratic_forms(bank, coefs, support=None):
-    """``coefs[:, c] @ K_j @ coefs[:, c]``, shape (n_kernels, n_vectors), in one read of the kernels.
-
-    The coefficients are those of all samples, or of `support` alone. In float64: at large C a gap is a
-    difference of nearly equal numbers. Only rows of samples with a coefficient are read, `QUADRATIC_ROWS` of
-    one kernel at a time; where they are computed, `BLOCK_ROWS` of all or half the budget at most.
+    """``coefs[:, c] @ K_j @ coefs[:, c]``, (n_kernels, n_vectors), in one read of the kernels and in float64:
+    at large C a gap is a difference of nearly equal numbers. `coefs` are of all samples, or of `support`.
     """
     n, n_vectors = bank.n_samples, coefs.shape[1]
     if support is not None:
@@ -414,10 +383,8 @@ def support_rows(bank, coef):
 
 
 def kernel_norms_sq(bank, coef):
-    r"""Squared norms of ``sum_i sum_y coef[i, y] phi^j(x_i, y)`` in float64, shape (n_kernels,).
-
-    They are inner products of the kernels with ``coef @ coef.T``: one read of the rows with a coefficient,
-    whatever the number of classes.
+    """Squared norms of ``sum_i sum_y coef[i, y] phi^j(x_i, y)``, (n_kernels,): products of kernels with
+    ``coef @ coef.T``, one read of the rows with a coefficient.
     """
     out = np.zeros(bank.n_kernels)
     for rows, *places in support_rows(bank, coef):
@@ -426,7 +393,7 @@ def kernel_norms_sq(bank, coef):
 
 
 def announce_matrix(bank):
-    """Warn where one (n, n) matrix in float64 is beyond the bank's budget; of one bank once in a fit."""
+    """Warn where one (n, n) matrix in float64 is beyond the bank's budget, once for a bank in a fit."""
     n, mark = bank.n_samples, object()
     size = 8.0 * n * n
     # threads may ask at the same time: `setdefault` lets one of them through
@@ -438,11 +405,8 @@ def announce_matrix(bank):
 
 
 def combined_kernel(bank, kernel_weights, factor, out=None):
-    """``factor * sum_j kernel_weights[j] * K_j`` as one (n, n) matrix in float64, written to `out` if given;
-    before the first new one beyond the bank's budget is made, `announce_matrix` warns.
-
-    At large C the dual value is a difference of nearly equal numbers; sums in float32 would limit the gap to
-    some 1e-4.
+    """``factor * sum_j kernel_weights[j] * K_j``, (n, n), written to `out` if given. In float64: sums in
+    float32 would limit the gap at large C to some 1e-4.
     """
     n, active = bank.n_samples, np.flatnonzero(kernel_weights)
     if out is None:
@@ -487,10 +451,6 @@ def objective(kernels, y, dual_coef, kernel_weights, **options):
     -------
     float
 
-    Notes
-    -----
-    Cost: two reads of the kernel stack, O(n^2 F + n^2 F M) operations for the norms.
-
     Examples
     --------
     >>> import numpy as np
@@ -510,16 +470,16 @@ def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, 
     kernels, y, **options
         As in `objective`.
     dual_point : ndarray, shape (n_samples, n_classes)
-        :math:`a_{iy'} \ge 0`; the column of the true class is ignored. Rows with a sum above their limit, 1
-        without weights, are scaled back, and the best multiple of the point is taken.
+        :math:`a_{iy'} \ge 0`; the column of the true class is ignored. Rows with a sum above their limit are
+        scaled back, and the best multiple of the point is taken.
     dual_coef, kernel_weights : ndarray, optional
         Primal point; by default that of the dual point (gradient of the conjugate, theorem 4.6).
 
     Returns
     -------
     Certificate
-        `objective`, `dual_value` and `gap`; ``objective - gap`` never exceeds the optimum. Where a kernel is
-        not positive semidefinite nothing is known: `dual_value` and `gap` are NaN.
+        ``objective - gap`` never exceeds the optimum. With an indefinite kernel `dual_value` and `gap` are
+        NaN.
 
     Raises
     ------

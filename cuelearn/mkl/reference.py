@@ -17,27 +17,23 @@ __all__ = ["solve_reference"]
 def solve_reference(
     problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, callback=None, start=None, verbose=False
 ):
-    r"""Solve the MKL problem to a certified relative gap.
-
-    .. math:: \min_{\bar w} \frac\lambda2\|\bar w\|_{2,p}^2 + \alpha\|\bar w\|_{2,1}
-              + \frac1n\sum_i\ell(\bar w; x_i, y_i)
+    """Solve the MKL problem, see `MKLProblem`, to a certified relative gap.
 
     Parameters
     ----------
     problem, tol, max_rounds, time_limit
         As of `finish_dual`.
     callback : callable(round, objective, gap), optional
-        As its `record`.
+        Called whenever all samples were looked at.
     start : ndarray, shape (n_samples, n_classes), optional
-        Its `dual_point`; 0 by default.
+        A dual point; 0 by default.
     verbose : bool
-        Show progress once the run takes more than two seconds.
 
     Returns
     -------
     Result
-        `dual_coef` and `kernel_weights` are the best primal point met; `extra["dual_point"]` holds a, shape
-        (n_samples, n_classes), whose value is ``objective - dual_gap``.
+        The best primal point met; `extra["dual_point"]` holds a, shape (n_samples, n_classes), whose value is
+        ``objective - dual_gap``.
 
     Warns
     -----

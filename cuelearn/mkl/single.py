@@ -1,7 +1,4 @@
-r"""One kernel only: the average of all, or the best of them. SVM in batch, Passive-Aggressive online.
-
-The baselines of the thesis's figures 4.3 to 4.8: what a method that learns kernel weights has to beat.
-"""
+"""One kernel only: the average of all, or the best of them. SVM in batch, Passive-Aggressive online."""
 
 from dataclasses import field
 
@@ -26,16 +23,15 @@ FOLDS = 5
 
 
 def stratified_folds(labels, n_folds, random_state, given=None, sample_weight=None):
-    """Shuffled pairs of training and test samples: those of ``StratifiedKFold(n_folds, shuffle=True,
-    random_state=random_state)``, fewer where a class is small, of the samples with weight; or the list
-    `given`."""
+    """Shuffled pairs of training and test samples: stratified, fewer where a class is small, of the samples
+    with weight; or the list `given`.
+    """
     if given is not None:
         counted = np.ones(labels.size) if sample_weight is None else sample_weight
-        if not all(counted[test].any() for _, test in given):
-            raise ValueError("folds must have a test sample with sample_weight > 0 each")
         classes = np.unique(labels).size
-        if any(np.unique(labels[train][counted[train] > 0.0]).size < classes for train, _ in given):
-            raise ValueError("folds must leave training samples, with sample_weight > 0, of every class")
+        for train, test in given:
+            if not counted[test].any() or np.unique(labels[train][counted[train] > 0.0]).size < classes:
+                raise ValueError("folds must leave training samples, with sample_weight > 0, of every class")
         return list(given)
     rows = np.arange(labels.size) if sample_weight is None else np.flatnonzero(sample_weight)
     labels = labels[rows]
@@ -59,10 +55,7 @@ def kernel_alone(bank, j):
 
 def best_alone(model, labels, fit_scores, sample_weight=None):
     """Weights of the kernel with the best accuracy over folds; tells the model its name, all accuracies and
-    the folds.
-
-    `fit_scores(kernel_train, train, kernel_test)` are scores (n_test, n_classes), `train` the numbers of the
-    training samples.
+    the folds. `fit_scores(kernel_train, train, kernel_test)` are scores (n_test, n_classes).
     """
     folds = stratified_folds(labels, FOLDS, model.random_state, model.folds, sample_weight)
     model.folds_ = folds
@@ -96,10 +89,10 @@ class AverageKernelSVM(MultiLabelMKL):
     ----------
     $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $skipped_classes_
     history_ : DataFrame
-        One row, for the whole training: step, seconds (of combining the kernels and solving the SVMs),
-        n_updates (SVMs solved), n_support, objective (of the problem above, summed over the classes).
+        One row: seconds of combining the kernels and solving the SVMs, n_updates (SVMs solved), n_support,
+        objective (of the problem above, summed over the classes).
     path_ : ndarray, shape (2, n_kernels)
-        Twice the kernel weights: for curves over time next to those of methods that learn them.
+        Twice the kernel weights, for curves over time.
 
     References
     ----------
@@ -160,8 +153,7 @@ class BestKernelSVM(AverageKernelSVM):
     folds_ : list of (train, test)
         Positions of samples, as of ``StratifiedKFold(shuffle=True, random_state=random_state)``.
     history_, path_
-        As of `AverageKernelSVM`: the seconds are with the choice, n_updates counts the SVMs on the chosen
-        kernel.
+        As of `AverageKernelSVM`; the seconds are with the choice.
 
     Examples
     --------
@@ -205,10 +197,9 @@ class BestKernelSVM(AverageKernelSVM):
 def passive_aggressive(kernel, labels, order, aggressiveness, coef, scores, mistakes):
     r"""One pass of multiclass PA-I on one kernel; returns the number of updates.
 
-    On a visit with loss, :math:`\tau = \min\{C_i, \ell / (2 k(x_i, x_i))\}`, with the C_i of
-    `aggressiveness`, is added to the label's coefficient and taken from the rival's. `coef` and ``scores =
-    coef @ kernel``, (n_classes, n), change in place, `mistakes` receives the 0/1 sequence. Crammer, Dekel,
-    Keshet, Shalev-Shwartz, Singer (2006), sections 3 and 8.
+    On a visit with loss, :math:`\tau = \min\{C_i, \ell / (2 k(x_i, x_i))\}` is added to the label's
+    coefficient and taken from the rival's. `coef` and ``scores = coef @ kernel``, (n_classes, n), and
+    `mistakes` change.
     """
     n_updates = 0
     here = np.empty(coef.shape[0])
@@ -240,11 +231,10 @@ class KernelPA(KernelClassifier):
     ----------
     $kernels
     kernel : "average", "best" or str, default "average"
-        Which kernel to learn on: one by its name, or that with the best cross-validated accuracy of PA-I
-        itself.
+        Which kernel to learn on: one by its name, or that with the best cross-validated accuracy.
     C : float > 0, default 1.0
-        Aggressiveness: the largest step; a sample's weight multiplies it. Weight 2 is not the sample twice
-        here: a second visit sees what the first has changed. Samples of weight 0 are visited and recorded.
+        Aggressiveness: the largest step; a sample's weight multiplies it. Samples of weight 0 are visited
+        and recorded.
     folds : list of (train, test), optional
         As of `BestKernelSVM`.
     $n_epochs $shuffle $normalize $memory $random_state

@@ -1,15 +1,12 @@
-r"""What a stochastic MKL run keeps, in named tuples that compiled loops take, and the steps that the loops
-share.
+r"""What a stochastic MKL run keeps, in named tuples that compiled loops take, and the steps that they share.
 
 One coefficient matrix serves all kernels (thesis 4.3.3): :math:`\theta^j = \sum_{i,y} A_{iy}\, \phi^j(x_i,
 y)`. There are two routes to the class scores of a visited sample, :math:`s_y = \sum_j \alpha_j\, \theta^j
-\cdot \phi^j(x_i, y)`, and the products of every block with an update's gradient. "recompute" combines the
-visited rows first, :math:`k = \sum_j \alpha_j K_j[i]`: one read of them, independent of the number of
-classes; right while most visits update. "maintain" keeps the scores of all samples per kernel and class up to
-date (memory F M n): a visit reads no kernel row, an update takes five streams over one row per kernel; right
-when few visits update, and the only way that spares kernels which have to be computed on demand. Scores of
-priors (thesis 6.3) are blocks of one number each, :math:`\theta_{yz} = \sum_i A_{iy} s_{iz}`, after the
-kernels in arrays of blocks.
+\cdot \phi^j(x_i, y)`. "recompute" combines the visited rows first: one read of them whatever the number of
+classes; right while most visits update. "maintain" keeps the scores of all samples per kernel and class
+(memory F M n): a visit reads no kernel row, an update takes five streams over one row per kernel; right when
+few visits update, and the only way that spares kernels computed on demand. Scores of priors (thesis 6.3) are
+blocks of one number each, :math:`\theta_{yz} = \sum_i A_{iy} s_{iz}`, after the kernels.
 """
 
 import math
@@ -21,20 +18,16 @@ from numba import njit
 from cuelearn.core.groupnorm import link_weights
 from cuelearn.core.losses import competitor
 
-# a lazily scaled dual vector is brought back to scale 1 below this value, far from where float32 scores would
-# overflow
+# below this scale a lazily scaled dual vector is brought back to 1, far from where float32 would overflow
 SMALLEST_SCALE = 1e-6
-# A loop over visits makes no array: without counting references to those in its tuples it takes a third of
-# the time, and with the steps below written into it two thirds of what a call of each would.
+# Without counting references a loop takes a third of the time, with its steps inlined two thirds.
 loop = njit(cache=True, _nrt=False)
 inlined = njit(cache=True, inline="always")
 
 
 class Rows(NamedTuple):
-    """Kernel rows: of kernel j at sample i ``flat[place[i] * row_stride + j * kernel_stride :][:n]``.
-
-    ``place[i] < 0``: not in memory. Sample-major, a pass runs at memory speed, kernel-major at about two
-    thirds of it.
+    """Kernel rows: of kernel j at sample i ``flat[place[i] * row_stride + j * kernel_stride :][:n]``; not in
+    memory where ``place[i] < 0``.
     """
 
     flat: np.ndarray
@@ -45,7 +38,8 @@ class Rows(NamedTuple):
 
 class Samples(NamedTuple):
     """Labels (n,); diagonals (n_kernels, n); ||z||_{2,q}^2 of a gradient (n,); weights of the losses (n,);
-    scores of priors (n, K)."""
+    scores of priors (n, K).
+    """
 
     labels: np.ndarray
     diagonal: np.ndarray
@@ -55,9 +49,8 @@ class Samples(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """Sparse lists of each class's coefficients for the route "recompute", all empty in the other:
-    ``index[c, :count[c]]`` are the samples, ``value`` their coefficients, ``place[c, i]`` where i stands, or
-    -1.
+    """Sparse lists of each class's coefficients for the route "recompute": ``index[c, :count[c]]`` are the
+    samples, ``value`` their coefficients, ``place[c, i]`` where i stands, or -1.
     """
 
     place: np.ndarray
@@ -97,8 +90,8 @@ class Work(NamedTuple):
 
 
 class Setting(NamedTuple):
-    r"""Numbers of the problem: :math:`\lambda`, the loss's factor, the share below which a kernel is left out
-    of sums (`rounding`), whether the classes share the blocks of the scores of priors.
+    """Numbers of the problem; `rounding` is the share below which a kernel is left out of sums, `shared`
+    whether the classes share the blocks of the scores of priors.
     """
 
     q: float
@@ -119,14 +112,10 @@ class Run(NamedTuple):
     setting: Setting
 
 
-# ------------------------------------------------------------------ steps of a visit
-
-
 @inlined
 def predict(i, prefactor, run):
     """Best wrong class of a sample and the margin over it; the primal vector is `prefactor` times the
-    weighted dual one. The class is -1 where the visit has to wait for the sample's kernel rows; nothing has
-    happened then.
+    weighted dual one. The class is -1 where the visit has to wait for the sample's kernel rows.
     """
     dual, scores, place = run.dual, run.work.scores, run.rows.place[i]
     n_active = dual.now.n_active
@@ -242,7 +231,7 @@ def project(radius, dual):
 
 @njit(cache=True)
 def fold_scale(dual):
-    """Bring the lazily scaled dual vector back to scale 1 (a scale of 0 forgets everything exactly)."""
+    """Bring the dual vector back to scale 1 (a scale of 0 forgets everything exactly)."""
     now = dual.now
     multiply(dual.norms_sq, now.scale * now.scale)
     for c in range(dual.coef.shape[0]):
@@ -264,20 +253,14 @@ def fold_scale(dual):
 
 @loop
 def multiply(values, factor):
-    """A row times a number, in place."""
     for k in range(values.shape[0]):
         values[k] *= factor
 
 
-# ------------------------------------------------------------------ rows and sparse coefficients
-
-
 @njit(cache=True, fastmath=True)
 def combine_rows(flat, base, kernel_stride, weights, active, n_active, out):
-    """``out = sum_j weights[j] * row_j`` over the active kernels.
-
-    Adjacent rows (sample-major) are read one after the other, as one stream; rows far apart four at a time,
-    so that several memory streams are under way at once.
+    """``out = sum_j weights[j] * row_j`` over the active kernels: adjacent rows (sample-major) as one stream,
+    rows far apart four at a time.
     """
     n = out.shape[0]
     out[:] = 0
@@ -310,8 +293,7 @@ def combine_block(flat, starts, kernel_stride, weights, active, out):
 
 @njit(cache=True, fastmath=True)
 def gathered_dot(row, index, value, count):
-    """``sum_s value[s] * row[index[s]]`` in double precision; unsigned indices spare the test for negative
-    ones."""
+    """``sum_s value[s] * row[index[s]]`` in double precision."""
     total = 0.0
     for s in range(count):
         total += value[s] * row[index[s]]
@@ -321,7 +303,8 @@ def gathered_dot(row, index, value, count):
 @njit(cache=True)
 def sparse_scores(flat, starts, kernel_stride, weights, active, coef, combined, out):
     """Class scores ``out[b, c]`` of rows that begin at `starts`, from the coefficients of each class as a
-    sparse matrix: where its rows begin, samples, values; `combined` is room for a row."""
+    sparse matrix (indptr, indices, data); `combined` is room for a row.
+    """
     begin, samples, values = coef
     for b in range(starts.shape[0]):
         combine_rows(flat, starts[b], kernel_stride, weights, active, active.shape[0], combined)
@@ -341,15 +324,15 @@ def full_dot(row, dense):
 
 @njit(cache=True, fastmath=True)
 def class_scores(combined, entries, scores):
-    """Class scores of one sample from its combined kernel row and the sparse coefficients of each class."""
+    """Class scores of one sample from its combined kernel row."""
     for c in range(scores.shape[0]):
         scores[c] = gathered_dot(combined, entries.index[c], entries.value[c], entries.count[c])
 
 
 @njit(cache=True)
 def pair_products(rows, base, label, rival, coef, entries, difference, out):
-    """Products of every block with the gradient's direction, from the rows of the visited sample: sparse
-    while the two classes hold few coefficients, else against the dense difference of their columns.
+    """Products of every block with the gradient's direction: sparse while the two classes hold few
+    coefficients, else against the dense difference of their columns.
     """
     n, count = coef.shape[1], entries.count
     sparse = 4 * (count[label] + count[rival]) < n
@@ -383,7 +366,6 @@ def add_coefficient(coef, c, i, amount, entries):
 
 @njit(cache=True)
 def index_entries(coef, entries):
-    """Fill empty sparse lists from the coefficients."""
     for c in range(coef.shape[0]):
         for i in range(coef.shape[1]):
             entries.place[c, i] = -1
@@ -393,8 +375,7 @@ def index_entries(coef, entries):
 
 @njit(cache=True, fastmath=True)
 def add_row(scores, label, rival, flat, base, kernel_stride, amount):
-    """Maintained scores after an update: ``+ amount * row`` for the label, ``- amount * row`` for its
-    rival."""
+    """Maintained scores after an update: ``+ amount * row`` for the label, ``-`` for its rival."""
     n = scores.shape[2]
     amount = flat.dtype.type(amount)
     for j in range(scores.shape[1]):

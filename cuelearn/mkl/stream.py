@@ -1,8 +1,4 @@
-"""A stochastic run over one problem: its state, the route to class scores, the supply of kernel rows.
-
-Compiled loops (`visit_om2`, `visit_obscure`, `visit_ufo`) change the state; `Stream` passes it to them,
-chooses between the two routes of `state.py`, and fetches rows that are computed on demand.
-"""
+"""A stochastic run over one problem: its state, the route to class scores, the supply of kernel rows."""
 
 import numpy as np
 
@@ -23,23 +19,21 @@ CACHE_BYTES = 1 << 20
 REFRESH_AFTER = 50
 # kernel rows computed at a time: the matrix product behind them reads all samples once per call
 FETCH_ROWS = 128
-# rows per partial sum of recomputed scores: constant, so that bits do not depend on how many rows fit the
-# memory
+# rows per partial sum of recomputed scores: constant, so that bits do not depend on the memory
 SUM_ROWS = 16
-# most bytes of kernels among the samples of a window: larger ones cost more kernels within, smaller ones more
-# fetches; on 60,000 digits the sum is lowest near this
+# most bytes of kernels among the samples of a window: on 60,000 digits the cost is lowest near this
 WINDOW_BYTES = 128e6
 
 
 class Stream:
-    """State of a stochastic run over one `MKLProblem`.
+    """State of a stochastic run over one `MKLProblem`, on which compiled loops work.
 
-    `scores` is the route to class scores: "recompute", "maintain", or "auto". That maintains once few visits
-    update, samples are many against classes and memory allows; and from the start if all scores fit a core's
-    cache (in a `long_run` of several epochs) or kernels are computed on demand. `start`, to go on from, are
-    coefficients (m, n_classes) of the first samples and squared block norms; `rows` those of all samples to
-    visit, where the bank cannot give them; `cost`, (n_samples,), factors on the updates, by default the
-    weights of the losses over the samples with weight.
+    `scores` is the route to class scores, see `state.py`: "recompute", "maintain", or "auto", which maintains
+    once few visits update, samples are many against classes and memory allows; from the start if all scores
+    fit a core's cache (in a `long_run` of several epochs) or kernels are computed on demand. `start`, to go
+    on from, are coefficients (m, n_classes) of the first samples and squared block norms; `rows` those of all
+    samples to visit, where the bank cannot give them; `cost`, (n_samples,), factors on the updates, by
+    default the weights of the losses over the samples with weight.
     """
 
     def __init__(self, problem, *, scores="auto", long_run=True, start=None, rows=None, cost=None):
@@ -71,7 +65,8 @@ class Stream:
             self.dual.coef[:, : len(start[0])] = start[0].T
             self.dual.norms_sq[:] = start[1]
         small = long_run and self.score_bytes <= CACHE_BYTES
-        by_itself = scores == "auto" and self._scores_fit() and (small or not bank.resident)
+        self.scores_fit = self.score_bytes <= 0.5 * bank.memory
+        by_itself = scores == "auto" and self.scores_fit and (small or not bank.resident)
         self._set_route("maintain" if scores == "maintain" or by_itself else "recompute")
         if start is not None:
             state.refresh_link(0.0, self.run)
@@ -80,8 +75,6 @@ class Stream:
     def run(self):
         """What the compiled loops take."""
         return Run(self.samples, self.rows, self.dual, self.work, self.setting)
-
-    # ---------------------------------------------------------------- rows
 
     def _open_rows(self):
         bank, n, n_kernels = self.bank, self.bank.n_samples, self.bank.n_kernels
@@ -97,21 +90,16 @@ class Stream:
         return Rows(self.buffer.reshape(-1), np.full(n, -1), n_kernels * n, n)
 
     def _fetch(self, samples):
-        """Compute rows of some samples, at most as many as the buffer holds, into its first places."""
+        """Compute rows of some samples into the first places of the buffer."""
         self.bank.rows_into(samples, self.buffer[: samples.size].transpose(1, 0, 2))
 
     def _fetch_coming(self, order, position):
-        """Fetch the rows of the coming visits, where every visit needs its row."""
+        """Fetch the rows of the coming visits."""
         coming = order[position : position + len(self.buffer)]
         coming = coming[np.sort(np.unique(coming, return_index=True)[1])]
         self.rows.place[:] = -1
         self._fetch(coming)
         self.rows.place[coming] = np.arange(coming.size)
-
-    # ---------------------------------------------------------------- routes
-
-    def _scores_fit(self):
-        return self.score_bytes <= 0.5 * self.bank.memory
 
     def _set_route(self, route):
         n_classes, n = self.dual.coef.shape
@@ -157,7 +145,7 @@ class Stream:
             few = update_share < (MAINTAIN_BELOW if self.route == "recompute" else 2.0 * MAINTAIN_BELOW)
             few = few and self.bank.n_samples > SAMPLES_PER_CLASS * self.problem.n_classes
             small = self.route == "maintain" and self.score_bytes <= CACHE_BYTES
-            wanted = "maintain" if (few or small) and self._scores_fit() else "recompute"
+            wanted = "maintain" if (few or small) and self.scores_fit else "recompute"
             if wanted != self.route:
                 self._set_route(wanted)
         if self.n_updates - self.updates_at_refresh > REFRESH_AFTER * self.bank.n_samples:
@@ -167,13 +155,9 @@ class Stream:
                 self.dual.norms_sq[:] = self.problem.block_norms_sq(self.dual.coef.T)
                 self.updates_at_refresh = self.n_updates
 
-    # ---------------------------------------------------------------- visits
-
     def start_stage(self, loop, *parameters, averages=False):
-        """Begin a stage: its compiled loop, and the loop's parameters; steps count from 1 again.
-
-        The primal point belongs to the dual vector itself, or, where the loop `averages`, to the mean of the
-        steps.
+        """Begin a stage: its compiled loop and the loop's parameters; steps count from 1 again. The primal
+        point belongs to the dual vector, or, where the loop `averages`, to the mean of the steps.
         """
         self.loop, self.parameters, self.averages = loop, parameters, averages
         self.dual.now.step = self.dual.now.strength = 0.0
@@ -241,11 +225,8 @@ class Stream:
                 base, stride = row * self.rows.row_stride, self.rows.kernel_stride
                 state.add_row(self.dual.maintained, label, rival, self.rows.flat, base, stride, amount)
 
-    # ---------------------------------------------------------------- what a run has reached
-
     @property
     def n_updates(self):
-        """Updates so far."""
         return int(self.dual.now.n_updates)
 
     @property
@@ -255,7 +236,6 @@ class Stream:
 
     @property
     def n_support(self):
-        """Samples with a coefficient."""
         return int(np.count_nonzero(self.dual.coef.any(axis=0)))
 
     def point(self):
@@ -302,7 +282,8 @@ class Stream:
 
 def gradient_norms_sq(problem, diagonal):
     r""":math:`\|\bar z\|_{2,q}^2` at every sample: blocks of length sqrt(2 k(x, x)), and the absolute scores
-    of priors for the two classes that a gradient concerns."""
+    of priors for the two classes that a gradient concerns.
+    """
     blocks_sq = 2.0 * problem.factor * diagonal
     if problem.scores.shape[1]:
         absolute = np.abs(problem.scores)

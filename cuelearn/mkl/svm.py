@@ -1,8 +1,5 @@
-"""Binary SVMs on one kernel matrix: with bias by libsvm, without by coordinate ascent.
-
-libsvm cannot leave its bias out, and methods that train one SVM after another on kernels that hardly change
-want to go on from the last solution: `solve_box_svm` does both, and certifies its gap.
-"""
+"""Binary SVMs on one kernel matrix: with bias by libsvm, without, and with warm starts, by coordinate
+ascent."""
 
 import contextlib
 import itertools
@@ -37,8 +34,7 @@ __all__ = [
     "targets_of",
 ]
 
-# most steps of libsvm, its own limit that scikit-learn lifts; far fewer where C times the mean diagonal is so
-# large that rounding may keep its tolerance out of reach
+# most steps of libsvm; far fewer where rounding may keep its tolerance out of reach
 MOST_STEPS, FEW_STEPS, HARD = 10_000_000, 100_000, 1e7
 # sweeps of an SVM without bias where the same holds
 FEW_SWEEPS = 1000
@@ -48,9 +44,6 @@ LOOK = 20
 WAITING = 0.3
 # factor on the tolerance when it was met and the gap is still too large
 TIGHTER = 0.5
-
-
-# ------------------------------------------------------------------ with bias
 
 
 class BinarySVM(NamedTuple):
@@ -66,10 +59,10 @@ class BinarySVM(NamedTuple):
 def fit_svc(kernel, target, C, tol=1e-3, weights=None, max_iter=None):
     """libsvm on a kernel matrix that was checked before; same bits as scikit-learn's `SVC`, a `BinarySVM`.
 
-    The larger value of `target` is the positive class; `weights` are factors on C. Around a small SVM the
-    checks of `SVC` take ten times as long as libsvm itself, so the routine below it is called, and `SVC`
-    where that has changed. A ConvergenceWarning after `MOST_STEPS`, or `FEW_STEPS` where C times the mean
-    diagonal is above `HARD`; with `max_iter` the caller looks at `converged`.
+    The larger value of `target` is the positive class; `weights` are factors on C. The checks of `SVC` take
+    ten times as long as a small SVM itself, so the routine below it is called, and `SVC` where that has
+    changed. It warns after `MOST_STEPS`, or `FEW_STEPS` where C times the mean diagonal is above `HARD`; with
+    `max_iter` the caller looks at `converged`.
     """
     from sklearn import svm  # not with the package: half of scikit-learn comes with it
 
@@ -113,10 +106,7 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None, max_iter=None):
 
 
 def balance_weights(target, sample_weight=None):
-    """Weights n / (2 n_side) of the zeros and the ones of a target: scikit-learn's "balanced".
-
-    With sample weights the samples are counted by them.
-    """
+    """Weights n / (2 n_side) of the zeros and the ones of a target, counted by `sample_weight`."""
     positive = np.asarray(target) > 0
     if sample_weight is None:
         n, n_positive = positive.size, int(np.count_nonzero(positive))
@@ -126,9 +116,8 @@ def balance_weights(target, sample_weight=None):
 
 
 def problem_weights(targets, sample_weight, class_weight, classes, labels):
-    """Weights of the losses of problems of two sides each, (n_problems, n), or None where all are 1.
-
-    "balanced" weighs the sides of each target alike, a dict the samples of each class in all problems.
+    """Weights of the losses of problems of two sides each, (n_problems, n), or None where all are 1:
+    "balanced" weighs the sides of each target alike, a dict the samples of each class.
     """
     if class_weight == "balanced":
         sides = np.array([balance_weights(target, sample_weight) for target in targets])
@@ -149,9 +138,8 @@ def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None, weights=None):
 
 
 def svms_of(kernel, targets, C, n_jobs=None, weights=None):
-    """One SVM with bias for each target of zeros and ones: coefficients (n, n_targets), biases (n_targets,).
-
-    `weights`, (n_targets, n), as of `problem_weights`, are factors on C.
+    """One SVM with bias for each target of zeros and ones: coefficients (n, n_targets), biases (n_targets,);
+    `weights` as of `problem_weights`.
     """
     coef, bias = np.zeros((kernel.shape[0], len(targets))), np.empty(len(targets))
 
@@ -168,9 +156,6 @@ def svms_of(kernel, targets, C, n_jobs=None, weights=None):
     return coef, bias
 
 
-# ------------------------------------------------------------------ without bias
-
-
 class BoxSolution(NamedTuple):
     """A solved SVM without bias; its dual `value` is never above the optimum and at most `gap` below."""
 
@@ -183,9 +168,7 @@ class BoxSolution(NamedTuple):
 @njit(cache=True)
 def box_ascent(kernel, signs, C, weights, alpha, scores, tolerance, max_sweeps):
     """Coordinate ascent until no optimality condition is violated by more than `tolerance`; returns the
-    sweeps done.
-
-    `alpha` and `scores`, which are ``kernel @ (alpha * signs)``, change in place; sums are formed in float64.
+    sweeps done. `alpha` and ``scores = kernel @ (alpha * signs)`` change in place.
     """
     n = alpha.shape[0]
     threshold = tolerance
@@ -283,18 +266,17 @@ class SharedProblem:
     C, svm_tol : float > 0
         Of every SVM; its relative gap.
     max_sweeps : int
-        Of every SVM.
+        Of every SVM; at most 1,000 where C times the diagonal of a kernel is so large that the problem is
+        `hard`.
     weights : ndarray of float >= 0, shape (n_problems, n), optional
         Factors on C, 1 by default.
 
     Attributes
     ----------
-    hard : bool
-        As of `is_hard`; `max_sweeps` is 1,000 at most then.
     alphas : ndarray, shape (n_problems, n)
         The last solution of each class, from which the next starts.
     n_solved, n_missed : int
-        SVMs solved, and those that did not reach `svm_tol` within `max_sweeps`.
+        SVMs solved, and those that did not reach `svm_tol`.
 
     Examples
     --------

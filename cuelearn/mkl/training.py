@@ -1,9 +1,4 @@
-"""What every solver returns and records, the rounds of batch methods and the epochs of stochastic ones.
-
-A stochastic solver is a few stages of `Training.run_stage`: whole epochs by one compiled loop, after each a
-row of the history and the callback, and at chosen ones a measurement of objective and gap, with the clock
-stopped.
-"""
+"""What every solver returns and records, the rounds of batch methods and the epochs of stochastic ones."""
 
 from typing import NamedTuple
 
@@ -26,7 +21,7 @@ class Result(NamedTuple):
     """What every MKL solver returns.
 
     With scores of priors `kernel_weights` are those of all blocks, (n_groups,). `converged` is True where no
-    tolerance was set. `extra` is particular to one algorithm; where a `Training` ran, whether the callback
+    tolerance was set. `extra` is particular to one algorithm; of stochastic ones whether the callback
     `stopped` it, and the `visits`, sample numbers in order.
 
     Examples
@@ -59,8 +54,7 @@ COLUMNS = "stage step epoch seconds n_updates n_support online_error objective d
 class Rounds:
     """Rounds 1, 2, ..., `max_iter` of a batch method, each ended by `end`; the clock stops meanwhile.
 
-    `callback` is None or called with what `show` of `end` returns and the number of the round; a true result
-    ends the run.
+    `callback` takes what `show` of `end` returns and the number of the round; a true result ends the run.
     """
 
     def __init__(self, name, max_iter, callback, verbose, unit="round"):
@@ -93,7 +87,8 @@ def draw_order(n_samples, rng, *, shuffle=True, sampling="permutation"):
 
 
 class Training:
-    """One solver run: a stream of visits with history, callback and stopping rule.
+    """One stochastic run: stages of whole epochs by one compiled loop, with history, callback and stopping
+    rule.
 
     Parameters
     ----------
@@ -101,8 +96,9 @@ class Training:
     tol : float or None
         Stop once the duality gap is at most `tol` times the objective; None runs all epochs.
     measure : {"auto", "geometric", "every", "end"}
-        When objective and gap are measured: "every" epoch; "geometric" at epochs 1, 2, 3, 4, 6, 9, ... and
-        the last of a stage; at the "end" only; "auto" is "geometric" if `tol` is set, else "end".
+        When objective and gap are measured, with the clock stopped: "every" epoch; "geometric" at epochs 1,
+        2, 3, 4, 6, 9, ... and the last of a stage; at the "end" only; "auto" is "geometric" if `tol` is set,
+        else "end".
     rng : numpy.random.Generator
     shuffle : bool
         Permute the first epoch too; False keeps its given order (a stream).
@@ -112,10 +108,9 @@ class Training:
         Called after every epoch, at the point ``training.stream.point()``; a true return value ends the run.
     verbose : bool or int
     scores : {"auto", "recompute", "maintain"}
-        Route, see `Stream`, as `long_run`.
+        Route, see `Stream`, as `long_run` and `cost`.
     certify : bool
-        False leaves the end point unmeasured (NaN) where that was not scheduled: on demand it reads every
-        row.
+        False leaves the end point unmeasured (NaN): on demand it reads every row.
     finish : bool
         Whether `finish_dual` goes on from where the stages end above `tol`.
     """
@@ -156,9 +151,8 @@ class Training:
     ):
         """Run up to `n_epochs` epochs of a compiled loop, see `Stream.start_stage`.
 
-        `until_no_loss` ends the stage after an epoch without an update: the online stage has then converged
-        (thesis theorem 4.3). `certify` says whether the coefficients give a dual point; False measures the
-        objective only.
+        `until_no_loss` ends the stage after an epoch without an update (thesis theorem 4.3). `certify` says
+        whether the coefficients give a dual point; False measures the objective only.
         """
         stream, history = self.stream, self.history
         stream.start_stage(loop, *parameters, averages=averages)
@@ -201,8 +195,7 @@ class Training:
         return value, gap
 
     def finish(self, *, certify=True):
-        """Measure the end point, ascend in the dual where that is asked for and a gap is left, warn where the
-        tolerance was missed, and return the `Result`."""
+        """Measure the end point, ascend in the dual where a gap is left and that is wanted; the `Result`."""
         self.history.pause()
         last = self.history.rows[-1] if self.history.rows else {}
         if last and self._measured_at == self.step:
@@ -262,5 +255,4 @@ class Training:
 
         with bar:
             solution = finish_dual(self.problem, self.stream.dual_point()[0], tol=self.tol, record=record)
-        self.extra.update(n_steps_dual=solution.n_updates, n_rounds_dual=solution.n_rounds)
         return solution

@@ -11,8 +11,8 @@ __all__ = ["UFOMKL", "solve_ufo", "visit_ufo"]
 
 @loop
 def visit_ufo(order, start, mistakes, run):
-    r"""Thesis Algorithm 7 from a position of the order on; returns the position reached, where kernel rows
-    are missing.
+    r"""Thesis Algorithm 7 from a position of the order on; returns the position where kernel rows are
+    missing.
 
     The primal vector is the gradient of the conjugate at :math:`\bar\theta/t` (theorem 4.6): with
     :math:`\alpha > 0` its weights change at every visit.
@@ -34,16 +34,15 @@ def visit_ufo(order, start, mistakes, run):
 
 
 def solve_ufo(problem, *, n_epochs=50, **options):
-    r"""Run UFO-MKL, see `UFOMKL`, over whole epochs; a `Result`.
+    """Run UFO-MKL, see `UFOMKL`, over whole epochs; a `Result`.
 
     Parameters
     ----------
     problem : MKLProblem
     n_epochs : int >= 1
     **options
-        Of `Training`: tol, finish, measure, rng, shuffle, sampling, callback, verbose, scores, certify. With
-        ``sampling="iid"`` visit counts per sample may exceed the epochs; they are clipped, the bound is
-        looser.
+        As of `solve_obscure`. With ``sampling="iid"`` visit counts per sample may exceed the epochs; they are
+        clipped, the bound is looser.
 
     Examples
     --------
