@@ -89,8 +89,7 @@ class BagClassifier(Estimator):
         ----------
         X : as in `decision_function`
         y : array-like, of the shape of what `predict` gives, with names from `classes_`; or CandidateSet
-            The truth. Where only candidates are known, in cross-validation for one, a bag's labels count as
-            right that agree with the candidate which agrees with most of them: 1 less the mean ambiguous loss
+            The truth; of candidates, as in cross-validation, the nearest: 1 less the mean ambiguous loss
             (Cour, Sapp, Taskar: Learning from partial labels, JMLR 2011, bound the true error by it).
         candidates : CandidateSet, optional
             As of `predict`.

@@ -1,8 +1,7 @@
 r"""Candidate labeling sets: for every bag of instances, the labelings that are possible (thesis section 5.3).
 
 A bag of M instances with P attributes each has M * P *slots*, slot ``m * P + p`` for attribute p of instance
-m. A candidate labeling vector gives every slot a label. Sets that can be listed are; a set of all ways to
-assign at most one word to each region, too large to list, is kept as its words and constraints (`Matching`).
+m. Sets that can be listed are; all ways to assign at most one word to each region are kept as a `Matching`.
 """
 
 import copy
@@ -38,8 +37,7 @@ SPLITTING = "scikit-learn's tools split bags by groups=candidates.bag_of with cv
 
 
 class PackedMatchings(NamedTuple):
-    """What only bags with a `Matching` have. Compiled functions that treat these bags take it as an argument
-    of its own, so that nothing of theirs is compiled where it is None."""
+    """What only bags with a `Matching` have; nothing of theirs is compiled where it is None."""
 
     n_words: np.ndarray  # of a Matching; 0 for a listed set
     allowed_start: np.ndarray  # where a Matching's mask begins in `allowed`
@@ -48,8 +46,7 @@ class PackedMatchings(NamedTuple):
 
 
 class PackedCandidates(NamedTuple):
-    """The sets of all bags in flat arrays, as the compiled searches read them. A label is a *column* where
-    the labels of all attributes stand side by side."""
+    """The sets of all bags in flat arrays; labels are *columns*: those of all attributes side by side."""
 
     n_attributes: int
     column: np.ndarray  # first column of each attribute, and the end
@@ -63,9 +60,6 @@ class PackedCandidates(NamedTuple):
     slot: np.ndarray  # where the labels possible in each slot begin in `slot_labels`, and the end
     slot_labels: np.ndarray  # the set Z(m) of every slot, ascending
     matchings: PackedMatchings | None  # None where all sets are listed
-
-
-# ------------------------------------------------------------------ compiled questions
 
 
 @register_jitable
@@ -112,9 +106,6 @@ def ambiguous_loss(packed, matchings, i, labels):
     return best
 
 
-# ------------------------------------------------------------------ checks of what is given
-
-
 def is_index(value, end, least=0):
     """Whether a value is an integer from `least` to `end` - 1."""
     return isinstance(value, Integral) and not isinstance(value, bool) and least <= value < end
@@ -135,10 +126,8 @@ def check_candidates(candidates, n_rows=None, classes=None):
 
 
 def check_bag_weights(sample_weight, candidates):
-    """Weights of the bags as float64, shape (n_bags,), or None where none are given.
-
-    They may be given for the instances, as scikit-learn's tools index them, the same within each bag.
-    """
+    """Weights of the bags as float64, or None; they may be given for the instances, as scikit-learn's tools
+    index them."""
     shape = np.shape(sample_weight)
     if shape == (candidates.n_instances,):
         of_instances = np.asarray(sample_weight)
@@ -176,8 +165,8 @@ def listed_bag(what, given):
         raise ValueError(f"{what} {wanted}, got shape {array.shape}")
     whole = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.all(array == np.floor(array)))
     if not whole or array.max() >= 2**31:
-        given = f"{array.dtype} up to {array.max()}" if array.dtype.kind in "iuf" else f"{array.flat[0]}"
-        raise ValueError(f"{what} hold labels as integers below 2^31 (names go to classes=), got {given}")
+        wanted = "labels as integers below 2^31 (names go to classes=)"
+        raise ValueError(f"{what} hold {wanted}, got {array.flat[0]}")
     return np.atleast_3d(array).astype(np.int32)
 
 
@@ -210,7 +199,7 @@ def checked_prior(i, bag, given):
 
 
 def without_repeats(bag, prior):
-    """Vectors given twice once, where they came first; their priors add up, those of prior 0 are left out."""
+    """Vectors given twice once, their priors added up; those of prior 0 are left out."""
     if not isinstance(bag, Matching) and len(bag) > 1:
         flat = bag.reshape(len(bag), -1)
         _, first, inverse = np.unique(flat, axis=0, return_index=True, return_inverse=True)
@@ -232,8 +221,7 @@ class CandidateSet:
     r"""Candidate labeling sets of many bags.
 
     Bag :math:`\mathcal X_i = \{x_{i,1}, \dots, x_{i,M_i}\}` comes with
-    :math:`\mathcal Z_i = \{Z_{i,1}, \dots, Z_{i,L_i}\}`, of which one vector is the true labeling. The
-    instances of all bags are the rows of one matrix, bag after bag.
+    :math:`\mathcal Z_i = \{Z_{i,1}, \dots, Z_{i,L_i}\}`, of which one vector is the true labeling.
 
     Parameters
     ----------
@@ -247,9 +235,9 @@ class CandidateSet:
     null : int or sequence of int, optional
         The label of each attribute that says "none of the words". Needed where a bag is a `Matching`.
     priors : sequence of array-like, shape (n_candidates,), optional
-        Prior probability of each candidate (remark 5.1), in any scale, None for bags without; a candidate
-        with prior 0 is left out. In `MMS` a candidate's score is multiplied by its prior over the bag's
-        largest, so a small prior raises a negative score: that is how the remark has it.
+        Prior probability of each candidate (remark 5.1), in any scale, None for bags without. In `MMS` a
+        candidate's score is multiplied by its prior over the bag's largest, so a small prior raises a
+        negative score: that is how the remark has it.
 
     Attributes
     ----------
@@ -291,18 +279,9 @@ class CandidateSet:
     >>> options = {"groups": bags.bag_of, "cv": GroupKFold(3)}  # any search takes them too
     >>> cross_val_score(MMS(random_state=0), X, bags, **options)
     array([1., 1., 1.])
-
-    Weights of the bags go with it as weights of the instances, which such tools index:
-
-    >>> weights = np.array([1.0, 2.0] * 3)[bags.bag_of]
-    >>> cross_val_score(MMS(random_state=0), X, bags, params={"sample_weight": weights}, **options)
-    array([1., 1., 1.])
     """
 
     def __init__(self, candidates, *, n_labels=None, classes=None, null=None, priors=None):
-        if isinstance(candidates, (str, bytes)) or not hasattr(candidates, "__len__"):
-            kind = type(candidates).__name__
-            raise TypeError(f"candidates must be a sequence with one candidate set per bag, got {kind}")
         if len(candidates) == 0:
             raise ValueError("candidates must hold at least one bag, got none")
         bags = []
@@ -315,9 +294,8 @@ class CandidateSet:
                 raise ValueError(f"candidates[{i}] must have {others}, got {P}")
         self.n_attributes = first
         self._name_labels(bags, n_labels, classes, null)
-        if priors is None:
-            priors = [None] * len(bags)
-        if not hasattr(priors, "__len__") or len(priors) != len(bags):
+        priors = [None] * len(bags) if priors is None else priors
+        if len(priors) != len(bags):
             raise ValueError(f"priors must have one entry per bag, {len(bags)} of them")
         pairs = []
         for i, (bag, prior) in enumerate(zip(bags, priors, strict=True)):
@@ -325,18 +303,11 @@ class CandidateSet:
         self._hold(pairs)
 
     def _name_labels(self, bags, n_labels, classes, null):
-        """Set `n_labels`, `classes` and `null`, which all labels must be among."""
+        """Set `n_labels`, `classes` and `null`."""
         P = self.n_attributes
-        for name, value in (("n_labels", n_labels), ("classes", classes), ("null", null)):
-            once = value is None or np.isscalar(value) and name != "classes"
-            if not (once or hasattr(value, "__len__")):
-                raise TypeError(f"{name} must be given for all attributes or once for each, got {value!r}")
         sizes = None
         if n_labels is not None:
-            sizes = (n_labels,) * P if np.isscalar(n_labels) else tuple(n_labels)
-            if len(sizes) != P:
-                raise ValueError(f"n_labels must have a number for each of {P} attributes, got {sizes}")
-            sizes = tuple(check_count("n_labels", size) for size in sizes)
+            sizes = tuple(check_count("n_labels", size) for size in np.broadcast_to(n_labels, P))
         if classes is not None:
             classes = list(classes)
             nested = len(classes) == 1 and not isinstance(classes[0], str) and hasattr(classes[0], "__len__")
@@ -395,8 +366,8 @@ class CandidateSet:
 
     @classmethod
     def from_labels(cls, y, bag_sizes=None, **options):
-        """Sets with one candidate each, the truth: labels (n_instances,) or (n_instances, n_attributes),
-        sizes of the bags (one instance each by default), options of the class."""
+        """Sets with one candidate each, the truth: labels (n_instances[, n_attributes]), sizes of the bags
+        (one instance each by default), options of the class."""
         y = np.asarray(y)
         if y.ndim not in (1, 2) or len(y) == 0:
             raise ValueError(f"y must have shape (n_instances[, n_attributes]), got {y.shape}")
@@ -405,9 +376,8 @@ class CandidateSet:
 
     @classmethod
     def from_indicator(cls, possible, **options):
-        """Partial labels: one bag for each instance, with the labels that a 0/1 matrix (n_instances,
-        n_labels) allows it; options of the class. The matrix may be sparse; the column names of a data frame
-        are the classes. A row without a label is an error."""
+        """Partial labels: one bag for each instance, with the labels that a 0/1 matrix, sparse or not, or a
+        data frame, whose columns are the classes, allows it; options of the class."""
         if hasattr(possible, "columns"):
             options.setdefault("classes", [list(possible.columns)])
         given = csr_array(possible) if issparse(possible) else np.asarray(possible)
@@ -423,8 +393,6 @@ class CandidateSet:
             options.setdefault("n_labels", allowed.shape[1])
         return cls(np.split(allowed.indices[:, None], allowed.indptr[1:-1]), **options)
 
-    # ------------------------------------------------------------------ reading
-
     def __len__(self):
         return self.n_bags
 
@@ -434,7 +402,7 @@ class CandidateSet:
         return (self.n_instances,)
 
     def __getitem__(self, rows):
-        """The `CandidateSet` of the bags to which some rows of X belong, whole bags one after the other."""
+        """The `CandidateSet` of whole bags, given by their rows of X."""
         index = rows[0] if isinstance(rows, tuple) else rows
         index = np.arange(self.n_instances)[index]
         if index.ndim != 1:
@@ -447,9 +415,8 @@ class CandidateSet:
         return self.take(bags)
 
     def __repr__(self):
-        sizes = ", ".join(map(str, self.n_labels))
-        counts = f"{self.n_bags} bags, {self.n_instances} instances, labels {sizes}"
-        return f"<CandidateSet: {counts}, {sum(self.n_candidates)} candidates>"
+        counts = f"{self.n_bags} bags, {self.n_instances} instances, {sum(self.n_candidates)} candidates"
+        return f"<CandidateSet: {counts}>"
 
     def check_bag(self, i):
         """A bag's number, from the end where negative."""
@@ -462,8 +429,8 @@ class CandidateSet:
         return not isinstance(self._bags[self.check_bag(i)], Matching)
 
     def bag(self, i):
-        """All candidates of bag i, shape (n_candidates, n_instances, n_attributes); an error for a `Matching`
-        of more than 10,000, which `iterate` goes through."""
+        """All candidates of bag i, shape (n_candidates, n_instances, n_attributes); of a `Matching` at most
+        10,000."""
         if self.is_listed(i):
             return self._bags[i]
         if self.n_candidates[i] > MOST_LISTED:
@@ -477,8 +444,8 @@ class CandidateSet:
         return None if prior is None else prior / prior.max()
 
     def iterate(self, i, start=0, stop=None):
-        """Go through the candidates of bag i from `start` to before `stop`, made on the fly where they are
-        not listed; each of shape (n_instances, n_attributes)."""
+        """Go through the candidates of bag i, each of shape (n_instances, n_attributes), from `start` to
+        before `stop`."""
         bag = self._bags[self.check_bag(i)]
         if isinstance(bag, Matching):
             bag = generate(bag, np.array(self.null, dtype=np.int32))
@@ -552,8 +519,7 @@ class CandidateSet:
         return made
 
     def attribute(self, attribute):
-        """The `CandidateSet` of one attribute alone, vectors that it does not tell apart once; an error where
-        two words of a `Matching` have the same label."""
+        """The `CandidateSet` of one attribute alone, vectors that it does not tell apart once."""
         p, bags = self._check_attribute(attribute), []
         for i, bag in enumerate(self._bags):
             labels = labels_in(bag)[..., [p]]
@@ -580,8 +546,6 @@ class CandidateSet:
     def named(self, labels):
         """Label numbers, shape (n, n_attributes), as names: objects of that shape, (n,) for one attribute."""
         return named(labels, self.classes)
-
-    # ------------------------------------------------------------------ packing
 
     @cached_property
     def packed(self):
@@ -650,7 +614,7 @@ def starts_of(sizes):
 
 
 def named(labels, classes):
-    """Label numbers, shape (n, n_attributes), as names: objects of that shape, (n,) for one attribute."""
+    """As of `CandidateSet`."""
     labels = np.asarray(labels)
     if len(classes) == 1:
         return classes[0][labels.reshape(-1)]

@@ -1,30 +1,19 @@
-r"""From a caption and the regions of its image to the candidate labeling set (thesis sections 5.3, 5.6.1,
-5.7.1; figures 5.1, 5.2, 5.4 and 5.5).
-
-`mentions` reads who a caption names, who does what and who stands where; the constraints then say which
-regions may take which words.
-
-References
-----------
-T. Berg et al. (2004). Names and faces in the news. CVPR. L. Jie, B. Caputo and V. Ferrari (2009). Who's doing
-what. NIPS 22.
-"""
+r"""From a caption and the regions of its image to the candidate labeling set (thesis sections 5.3, 5.6.1 and
+5.7.1): which regions may take which of the words that a caption mentions."""
 
 import itertools
 import math
 import re
 from functools import lru_cache
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from cuelearn.core.checks import check_count
-from cuelearn.mms.candidates import CandidateSet, Matching
+from cuelearn.mms.candidates import MOST_LISTED, CandidateSet, Matching
 from cuelearn.mms.captions import PLACE, Mention, check_vocabulary, mentions, place_of
 
-__all__ = ["ItemCandidates", "Region", "candidate_set", "candidates_from_caption"]
+__all__ = ["Region", "candidate_set", "candidates_from_caption"]
 
 #: A face belongs to a body if their centres lie at most this share of the body's width apart, horizontally.
 NEAR_CENTRE = 0.25
@@ -48,40 +37,13 @@ class Region(NamedTuple):
 
 
 class ItemCandidates(NamedTuple):
-    """The candidate labeling set of one image with its caption.
-
-    Attributes
-    ----------
-    candidates : ndarray of int32, shape (n_candidates, n_instances, n_attributes), or Matching
-        In the order of figure 5.4: the first way to assign as many words as possible, then its parts, those
-        with more words first, then the second way, and so on.
-    words : list of tuple of int
-        Labels that come with each word, one per attribute, in the order of the text.
-    instances : list of tuple of int
-        Region numbers of each instance: a face, a body, or the face and the body of a person.
-    positions : dict of int to str
-        The indicators that were used: word number to "left", "right", "middle", "top", "2nd from left", ...
-    note : str
-        What fallbacks were taken, joined by "; "; "" if none.
-
-    Examples
-    --------
-    >>> from cuelearn.mms import ItemCandidates, Region, Vocabulary, candidates_from_caption
-    >>> words = Vocabulary(["Ann Lee", "Bo Ray"])
-    >>> faces = [Region("face", (10, 10, 30, 30)), Region("face", (50, 10, 70, 30))]
-    >>> item = candidates_from_caption("Ann Lee (L) and Bo Ray meet.", faces, words)
-    >>> isinstance(item, ItemCandidates), item.words, item.instances, item.positions
-    (True, [(1,), (2,)], [(0,), (1,)], {0: 'left'})
-    """
+    """The candidate labeling set of one image, as `candidates_from_caption` says."""
 
     candidates: np.ndarray | Matching
     words: list
     instances: list
     positions: dict
     note: str
-
-
-# ------------------------------------------------------------------ regions
 
 
 def checked_regions(regions):
@@ -92,15 +54,11 @@ def checked_regions(regions):
         raise ValueError("regions must hold at least one region, got none")
     for number, region in enumerate(regions):
         what = f"regions[{number}] must"
-        try:
-            kind, box = region
-            x0, y0, x1, y1 = box
-        except (TypeError, ValueError):
-            raise ValueError(f"{what} be a Region(kind, (x0, y0, x1, y1)), got {region!r}") from None
+        kind, (x0, y0, x1, y1) = region
         if kind not in ("face", "body"):
             raise ValueError(f"{what} be of kind 'face' or 'body', got {kind!r}")
-        if not all(isinstance(v, Real) and math.isfinite(v) for v in box) or not (x0 < x1 and y0 < y1):
-            raise ValueError(f"{what} have a box with finite x0 < x1 and y0 < y1, got {box!r}")
+        if not np.isfinite([x0, y0, x1, y1]).all() or not (x0 < x1 and y0 < y1):
+            raise ValueError(f"{what} have a box with finite x0 < x1 and y0 < y1, got {region!r}")
     return [kind for kind, _ in regions], [tuple(map(float, box)) for _, box in regions]
 
 
@@ -116,8 +74,7 @@ def apart(face, body):
 
 
 def find_instances(kinds, boxes, attributes):
-    """Region numbers of each instance, the boxes that say where it lies, and how many faces and bodies found
-    no partner (C1)."""
+    """Region numbers of each instance, the boxes that say where it lies, and a note on who has no partner."""
     faces, bodies = ([k for k, kind in enumerate(kinds) if kind == wanted] for wanted in ("face", "body"))
     if len(attributes) == 1:
         chosen, kind = (faces, "face") if attributes[0] == "name" else (bodies, "body")
@@ -204,19 +161,15 @@ def checked_mentions(caption, vocabulary):
     return checked
 
 
-# ------------------------------------------------------------------ labelings
-
-
-def choices(n, word_of, placed, repeat):
+def choices(word_of, placed):
     """What instances may take: at a known place {instance: words, null (0) last if at all}, and elsewhere
-    {word: how often}; from the word number of every person (0 without one) and the instance of every person
-    whose place is known. With `repeat` a word may be used any number of times."""
+    {word: how often}; from every person's word number (0 without one) and known instance."""
     fixed, free = {}, {}
     for person, word in word_of.items():
         if person in placed:
             fixed.setdefault(placed[person], set()).add(word)
         elif word:
-            free[word] = n if repeat else free.get(word, 0) + 1
+            free[word] = free.get(word, 0) + 1
     fixed = {m: (*sorted(words - {0}), *(words & {0})) for m, words in sorted(fixed.items())}
     return fixed, dict(sorted(free.items()))
 
@@ -242,11 +195,10 @@ def count_labelings(n, fixed, free):
 @lru_cache(maxsize=256)
 def free_labelings(n, capacities):
     """Ways to give n instances at most one word each and word w to at most ``capacities[w - 1]`` of them, 0
-    for null, shape (number, n); in the order of figure 5.4, the all-null one last.
+    for null, shape (number, n).
 
-    A labeling that does not use all that it could belongs to the one that the unused copies of words, each
-    put on the first place left, complete it to; by these complete ones the labelings are sorted, then by how
-    many copies are left out, then which.
+    In the order of figure 5.4, the all-null one last: by what unused copies of words, each put on the first
+    place left, complete a labeling to, then by how many copies are left out, then which.
     """
     copies = [w for w, most in enumerate(capacities, 1) for _ in range(min(most, n))]
     ways = [()]  # places of the copies so far, n where one is left out; those of one word ascend
@@ -302,17 +254,7 @@ def checked_attributes(attributes):
     return known
 
 
-def check_constraints(constraints):
-    if not isinstance(constraints, str) or not set(constraints) <= set("ABCD"):
-        raise ValueError(f"constraints must be letters among 'ABCD', got {constraints!r}")
-    if not {"A", "C"} <= set(constraints):
-        without = "without which a caption gives no labeling vectors"
-        raise ValueError(f"constraints must hold 'A' and 'C', {without}, got {constraints!r}")
-
-
-def candidates_from_caption(
-    caption, regions, vocabulary, *, attributes=("name",), constraints="ABCD", max_candidates=10_000
-):
+def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",), constraints="ABCD"):
     r"""The candidate labeling set of an image, from its caption.
 
     The instances are the faces (for names), the bodies (for verbs), or the persons, a face and a body each
@@ -324,8 +266,7 @@ def candidates_from_caption(
     .. math:: L = \sum_{j=1}^{\min(f, w)} \binom f j \binom w j\, j!
 
     of them: 6 for two and two, 33 for three and three. (Section 5.6.1 prints the sum from j = 0 and without
-    :math:`j!`.) Figure 5.2's caption has seven: Hackett in the middle, with one or both of the others in six
-    of them and with neither in the seventh.
+    :math:`j!`.)
 
     Parameters
     ----------
@@ -341,21 +282,29 @@ def candidates_from_caption(
         ("name",), ("verb",) or ("name", "verb"). A verb without a known name as its subject is no word. For
         verbs alone a word may be used as often as it has subjects, equal vectors count once, and a name's
         place is that of its verb's body.
-    constraints : str, default "ABCD"
-        Without "B" a word may be used any number of times, without "D" indicators are ignored. "A" and "C"
-        cannot be left out.
-    max_candidates : int, default 10,000
-        More labelings than that are not listed but kept as a `Matching`.
+    constraints : {"ABCD", "ABC"}
+        Without "D" indicators are ignored.
 
     Returns
     -------
-    ItemCandidates
+    ItemCandidates, a named tuple of
+        candidates : ndarray of int32, shape (n_candidates, n_instances, n_attributes)
+            In the order of figure 5.4: the first way to assign as many words as possible, then its parts,
+            those with more words first, then the second way, and so on. More than 10,000 are a `Matching`.
+        words : list of tuple of int
+            Labels that come with each word, one per attribute, in the order of the text.
+        instances : list of tuple of int
+            Region numbers of each instance: a face, a body, or the face and the body of a person.
+        positions : dict of int to str
+            The indicators that were used: word number to "left", "top", "2nd from left", ...
+        note : str
+            What was left out or dropped, joined by "; ".
 
     Raises
     ------
     ValueError
-        If there is no region, face, body or person to label; if there are more than `max_candidates`
-        labelings in which a word occurs twice, which a `Matching` cannot say.
+        If there is no region, face, body or person to label; if there are more than 10,000 labelings in which
+        a verb occurs twice, which a `Matching` cannot say.
 
     Notes
     -----
@@ -363,9 +312,9 @@ def candidates_from_caption(
     are said to be there; null where the vocabulary counts the name as null. Instances are compared by the
     centres of their faces (of their bodies for verbs alone).
 
-    `note` says what was left out or dropped: a caption without known word has one candidate, null everywhere;
-    an indicator that cannot apply is dropped (a middle among an even number, a place among a single region,
-    places that two instances share, two places for one name), and all of them where they leave no candidate.
+    A caption without known word has one candidate, null everywhere. An indicator that cannot apply is dropped
+    (a middle among an even number, a place among a single region, places that two instances share, two places
+    for one name), and all of them where they leave no candidate.
 
     Examples
     --------
@@ -380,41 +329,39 @@ def candidates_from_caption(
     """
     mentioned = checked_mentions(caption, vocabulary)
     attributes = checked_attributes(attributes)
-    check_constraints(constraints)
-    max_candidates = check_count("max_candidates", max_candidates)
+    if constraints not in ("ABC", "ABCD"):
+        raise ValueError(f"constraints must be 'ABCD' or 'ABC', got {constraints!r}")
     if "verb" in attributes and len(vocabulary.verbs) == 1:
         raise ValueError("vocabulary must hold verbs for the attribute 'verb', got none")
     instances, boxes, note = find_instances(*checked_regions(regions), attributes)
     notes = [note] if note else []
     words, word_of = find_words(mentioned, vocabulary, attributes)
     n = len(instances)
-    repeat = "B" not in constraints
     if not words:
         null_alone = np.zeros((1, n, len(attributes)), dtype=np.int32)
         return ItemCandidates(null_alone, [], instances, {}, "; ".join([*notes, "no known word"]))
     placed = placed_names(mentioned, boxes, notes) if "D" in constraints else {}
-    taken = choices(n, word_of, {name: at for name, (at, _) in placed.items()}, repeat)
+    taken = choices(word_of, {name: at for name, (at, _) in placed.items()})
     count = count_labelings(n, *taken)
     if count == 0:
         notes.append("all indicators dropped: they leave no candidate")
         placed = {}
-        taken = choices(n, word_of, placed, repeat)
+        taken = choices(word_of, placed)
         count = count_labelings(n, *taken)
     places = {}
     for name, (_, place) in placed.items():
         if word_of[name]:
             places.setdefault(word_of[name] - 1, []).append(place)
     positions = {word: ", ".join(places[word]) for word in sorted(places)}
-    if count <= max_candidates:
+    if count <= MOST_LISTED:
         labels = np.array([(0,) * len(attributes), *words], dtype=np.int32)
         kept = labels[list_labelings(n, *taken)]
     else:
         used = [word for word in word_of.values() if word]
-        most = f"max_candidates = {max_candidates}"
-        if repeat or len(set(used)) < len(used):
-            twice = f"at most {most} labelings where a word may be used twice"
+        if len(set(used)) < len(used):
+            twice = f"at most {MOST_LISTED} labelings where a word may be used twice"
             raise ValueError(f"caption must leave {twice}, got {count}: a Matching uses every word once")
-        notes.append(f"{count} labelings, more than {most}: kept as a Matching")
+        notes.append(f"{count} labelings, more than {MOST_LISTED}: kept as a Matching")
         kept = Matching(np.array(words, dtype=np.int32), mask_of(n, *taken, len(words)))
     return ItemCandidates(kept, words, instances, positions, "; ".join(notes))
 
@@ -435,16 +382,14 @@ def find_words(mentioned, vocabulary, attributes):
     return list(words), word_of
 
 
-def candidate_set(items, vocabulary, attributes=("name",), *, constraints="ABCD", max_candidates=10_000):
+def candidate_set(items, vocabulary, attributes=("name",), *, constraints="ABCD"):
     """The candidate labeling sets of many images.
 
     Parameters
     ----------
-    items : sequence of ItemCandidates, or of pairs (caption, regions)
-        Pairs go through `candidates_from_caption`, with `constraints` and `max_candidates`. An error has the
-        number of the item.
+    items : sequence of pairs (caption, regions)
+        As of `candidates_from_caption`, and so are the options. An error has the number of the item.
     vocabulary : Vocabulary
-        The one that the items were made with.
     attributes : tuple, default ("name",)
 
     Returns
@@ -463,23 +408,15 @@ def candidate_set(items, vocabulary, attributes=("name",), *, constraints="ABCD"
     """
     check_vocabulary(vocabulary)
     attributes = checked_attributes(attributes)
-    if isinstance(items, (str, bytes, ItemCandidates)) or not hasattr(items, "__iter__"):
-        raise TypeError(f"items must be a list of ItemCandidates, got {type(items).__name__}")
-    options = {"attributes": attributes, "constraints": constraints, "max_candidates": max_candidates}
+    options = {"attributes": attributes, "constraints": constraints}
     sets = []
     for number, item in enumerate(items):
-        if not isinstance(item, ItemCandidates):
-            if not isinstance(item, (tuple, list)) or len(item) != 2:
-                wanted = "an ItemCandidates or a pair (caption, regions)"
-                raise TypeError(f"items[{number}] must be {wanted}, got {type(item).__name__}")
-            try:
-                item = candidates_from_caption(*item, vocabulary, **options)
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"items[{number}]: {error}") from None
-        given = item.candidates.words if isinstance(item.candidates, Matching) else item.candidates
-        if given.shape[-1] != len(attributes):
-            wanted = f"items[{number}] must have the attributes {attributes}"
-            raise ValueError(f"{wanted}, got {given.shape[-1]} labels per instance")
-        sets.append(item.candidates)
+        if not isinstance(item, (tuple, list)) or len(item) != 2:
+            wanted = "a pair (caption, regions)"
+            raise TypeError(f"items[{number}] must be {wanted}, got {type(item).__name__}")
+        try:
+            sets.append(candidates_from_caption(*item, vocabulary, **options).candidates)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"items[{number}]: {error}") from None
     classes = [vocabulary.names if a == "name" else vocabulary.verbs for a in attributes]
     return CandidateSet(sets, classes=classes, null=(0,) * len(attributes))

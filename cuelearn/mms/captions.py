@@ -40,30 +40,24 @@ class Mention(NamedTuple):
     place: str = ""  # "left", "right", "middle", "top", "bottom", or such as "2nd from left"
 
 
-# ------------------------------------------------------------------ vocabulary
-
-
 def is_listing(value):
     return hasattr(value, "__iter__") and not isinstance(value, (str, bytes))
 
 
 def given_words(what, words):
-    """Labels with their surface forms, the label itself first, from a list or a dict."""
+    """Labels with their surface forms, the label itself first."""
     if not is_listing(words):
         wanted = "a list of words or a dict from a word to its surface forms"
         raise TypeError(f"{what} must be {wanted}, got {words!r}")
     labels = {}
     owner = {}
     for label, forms in words.items() if isinstance(words, Mapping) else ((word, ()) for word in words):
-        if not is_listing(forms):
-            raise TypeError(f"{what}[{label!r}] must be a list of surface forms, got {forms!r}")
-        if label in labels:
-            raise ValueError(f"{what} must hold every word once, got {label!r} twice")
+        if label in labels or not is_listing(forms):
+            wanted = "every word once, with a list of surface forms"
+            raise ValueError(f"{what} must hold {wanted}, got {label!r}: {forms!r}")
         for form in (label, *forms):
-            if not isinstance(form, str):
-                raise TypeError(f"{what} must hold words as str, got {form!r}")
-            if not WORD.search(form):
-                raise ValueError(f"{what} must hold words with at least one letter, got {form!r}")
+            if not isinstance(form, str) or not WORD.search(form):
+                raise TypeError(f"{what} must hold words with at least one letter, got {form!r}")
             if owner.setdefault(form, label) != label:
                 both = f"got {form!r} for {owner[form]!r} and {label!r}"
                 raise ValueError(f"{what} must give a surface form to one label, {both}")
@@ -95,7 +89,7 @@ def index_of(labels, gap=r"\s+"):
 
 
 def index_of_verbs(verbs):
-    """As `index_of`, with inflections of the first words; up to three words may stand between others."""
+    """As `index_of`, with inflections of first words; up to three words may stand between others."""
     given = {form: label for label, forms in verbs.items() for form in forms}
     labels = dict(given)
     for form, label in given.items():
@@ -111,12 +105,10 @@ class Vocabulary:
     Parameters
     ----------
     names : list of str, or dict of str to list of str
-        Labels, or labels with further surface forms: ``{"Barack Obama": ["President of the USA"]}``. A label
-        is a form of itself.
+        Labels, or labels with further surface forms: ``{"Barack Obama": ["President of the USA"]}``.
     verbs : list of str, or dict of str to list of str, default ()
-        Base forms such as "wave" or "hit a backhand", or labels with further forms (irregular ones,
-        synonyms): ``{"shake hands": ["shook hands"], "backhand": ["hit a backhand"]}``. The regular
-        inflections of the first word of a label or form are added: waves, waving, waved.
+        Base forms, or labels with further forms (irregular ones, synonyms): ``{"shake hands": ["shook
+        hands"]}``. The regular inflections of the first word are added: waves, waving, waved.
 
     Attributes
     ----------
@@ -126,8 +118,7 @@ class Vocabulary:
     Raises
     ------
     ValueError
-        If a word is "null", given twice, or a surface form given for two labels. (An inflection that two
-        labels share goes to the first.)
+        If a word is "null", given twice, or a surface form given for two labels.
 
     Examples
     --------
@@ -157,9 +148,8 @@ class Vocabulary:
         self.verb_label = dict.fromkeys(self.verb_label, 0) | {verb: k for k, verb in enumerate(verbs, 1)}
 
     def only(self, names=None, verbs=None):
-        """The `Vocabulary` of these labels (all by default), in their order; the others count as null. They
-        are still read, so that "(L)" after a name that counts as null says that the region at the left is
-        null, and its verb goes to no other name."""
+        """The `Vocabulary` of these labels (all by default), in their order; the others are still read, so
+        that their places and verbs go to no other name, but count as null."""
         kept = []
         for what, chosen, labels in (("names", names, self.names), ("verbs", verbs, self.verbs)):
             known = labels[1:].tolist()
@@ -185,9 +175,6 @@ def check_vocabulary(vocabulary):
     """A TypeError if this is none."""
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"vocabulary must be a Vocabulary, got {type(vocabulary).__name__}")
-
-
-# ------------------------------------------------------------------ reading
 
 
 def find(caption, index):
@@ -235,8 +222,8 @@ def mentions(caption, vocabulary):
 
     Notes
     -----
-    A small rule for plain captions. Whatever is read otherwise can be given to `candidates_from_caption` as a
-    list of `Mention` in place of the text.
+    A small rule for plain captions; `candidates_from_caption` takes a list of `Mention` that was read
+    otherwise.
 
     Names are the longest known surface forms, case-sensitive, on whole words: "Obama's" names Obama,
     "Obama-style" does not. A verb belongs to the nearest name before it in its sentence and to those that

@@ -17,8 +17,7 @@ class CLSVM(Rival):
         + C \sum_m [1 - s_{my} (w_y \cdot x_m + b_y)]_+ ,
 
     where :math:`s_{my}` is 1 for :math:`y \in \mathcal Z(m)`, else -1, and the bias the weight of a constant
-    feature. An instance gets the label with the largest score. Each of several attributes is learnt apart
-    from the others; null is a label like any other.
+    feature. Each of several attributes is learnt apart; null is a label like any other.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from cuelearn.mms.em import NO_MASS, EMNaming, documented_naming, evenly_spaced,
 
 __all__ = ["DistNaming"]
 
-METRICS = ("cosine", "sqeuclidean", "precomputed")
+METRICS = ("cosine", "sqeuclidean")
 #: Pairs of at most that many samples, evenly spaced, give a scale by rule.
 SCALE_SAMPLES = 2000
 #: At most that many samples, evenly spaced, calibrate the scores.
@@ -22,8 +22,6 @@ CALIBRATION_SAMPLES = 5000
 LEAST = 1e-300
 #: Steps of the M-step that are tried, each half as long.
 HALVINGS = 8
-#: Distances as far below 0, against 1 or the largest, pass for 0.
-ROUNDING = 1e-5
 #: Of `calibrate`; labels that the scores tell apart without an error have no finite optimum.
 MOST_SLOPE, MOST_OFFSET = 100.0, 20.0
 #: Values held at once where rows of distances are computed.
@@ -36,12 +34,12 @@ class Distances:
 
     metric: str
     centre: np.ndarray  # (d,): taken off for "sqeuclidean"
-    X: np.ndarray  # (n, d): training instances, `prepared`; "precomputed" (n, n), or (n, 0) after the fit
+    X: np.ndarray  # (n, d): training instances, `prepared`
     scale: float = 1.0
 
     @classmethod
     def of(cls, X, metric, scale):
-        """Of training instances; scale a number, or by rule over pairs of different ones."""
+        """Of training instances, with a scale or its rule."""
         centre = np.zeros(X.shape[1]) if metric != "sqeuclidean" else X.mean(axis=0, dtype=np.float64)
         made = cls(metric, centre, cls(metric, centre, X).prepared(X))
         if isinstance(scale, str):
@@ -55,8 +53,6 @@ class Distances:
 
     def prepared(self, X):
         """Rows of length 1 (or 0) for "cosine", centred ones otherwise, in float64."""
-        if self.metric == "precomputed":
-            return X
         X = X - self.centre
         if self.metric == "cosine":
             length = np.sqrt((X * X).sum(axis=1, keepdims=True))
@@ -64,9 +60,7 @@ class Distances:
         return X
 
     def to(self, rows, Y):
-        """From prepared rows; of a precomputed metric they are the distances."""
-        if self.metric == "precomputed":
-            return np.asarray(rows, dtype=np.float64)
+        """From prepared rows to prepared rows."""
         inner = rows @ Y.T
         if self.metric == "cosine":
             return np.clip(1.0 - inner, 0.0, 2.0)
@@ -74,20 +68,18 @@ class Distances:
 
     def among(self, rows):
         """Between some training instances."""
-        if self.metric == "precomputed":
-            return self.to(self.X[np.ix_(rows, rows)], None)
         return self.to(self.X[rows], self.X[rows])
 
     def blocks(self, X):
-        """Of prepared rows to all training instances, block by block: slice, distances."""
+        """Slices of prepared rows, and their distances to all training instances."""
         step = max(1, BLOCK // len(self.X))
         for start in range(0, len(X), step):
             part = X[start : start + step]
             yield slice(start, start + len(part)), self.to(part, self.X)
 
     def null_levels(self, X, leave_out=False):
-        """Log-affinity of null at prepared rows: the log of the mean kernel value to all training instances.
-        With `leave_out` the rows are these themselves, and none counts for itself."""
+        """Log of the mean kernel value to all training instances; with `leave_out` the rows are these
+        themselves, and none counts for itself."""
         out = np.zeros(len(X))
         number = len(self.X) - leave_out
         for rows, distance in self.blocks(X if number else X[:0]):
@@ -103,8 +95,8 @@ class Distances:
         return np.exp(np.minimum(distance / -self.scale - level[:, None], 700.0))
 
     def scores(self, matrix, X, levels, own=None):
-        """Log-affinities of all labels over null's, the `levels`, from exemplar weights (n_labels, n), at
-        prepared rows; 0 for labels without exemplars. Training instances come with their numbers, `own`."""
+        """Log-affinities over null's, the `levels`, from exemplar weights (n_labels, n); 0 for labels without
+        exemplars. Rows that are training instances come with their numbers, `own`."""
         out = np.empty((len(X), matrix.shape[0]))
         for rows, distance in self.blocks(X):
             value = self.ratio(distance, levels[rows])
@@ -120,12 +112,8 @@ def log_ratio(value):
 
 
 class Exemplars:
-    """The appearance model of one attribute: weighted exemplars of every label.
-
-    A label's score at an instance is the logarithm of its affinity over that of null, so null scores 0, and
-    so does a label without exemplars. Only instances that may have a label, by the `mask` (n, n_labels), are
-    its exemplars, so that a label of n_k such instances needs n_k^2 distances; `memory` is for all of them.
-    """
+    """The appearance model of one attribute: instances that may have a label, by the `mask` (n, n_labels),
+    are its exemplars; its score is the logarithm of their affinity over that of null."""
 
     def __init__(self, distances, mask, null, memory):
         self.distances, self.mask = distances, mask
@@ -141,8 +129,7 @@ class Exemplars:
         return block
 
     def update(self, responsibilities):
-        """Exemplars weigh as their responsibilities, as far as that raises the expected log-likelihood
-        (generalised M-step)."""
+        """Generalised M-step: towards the responsibilities, as far as the expected log-likelihood rises."""
         for k, rows in enumerate(self.rows):
             own = responsibilities[rows, k]
             mass = own.sum()
@@ -164,7 +151,7 @@ class Exemplars:
             self.weights[k], self.values[k] = weights, values
 
     def scores(self):
-        """Of the training instances, each left out of the exemplars; 0 for labels that it cannot have."""
+        """Of the training instances, each left out of the exemplars."""
         out = np.zeros(self.mask.shape)
         for k, values in self.values.items():
             out[self.rows[k], k] = log_ratio(values)
@@ -182,14 +169,9 @@ class Exemplars:
 
 
 def calibrate(scores, responsibilities, prior, null):
-    r"""Slope a >= 0 and null's offset b with which scores without a caption fit what the captions told.
-
-    .. math:: \max_{a, b} \; \frac1n \sum_i \sum_k r_{ik} \log p_{ik}, \qquad
-        p_{ik} \propto \pi_k \exp(a s_{ik} + b [k = 0])
-
-    `scores` and `responsibilities` have shape (n, n_labels), `prior` is log pi, -inf where a label is left
-    out. Without `null` b is 0. The problem is concave.
-    """
+    r"""Slope a >= 0 and null's offset b of :math:`\max_{a, b} \frac1n \sum_i \sum_k r_{ik} \log p_{ik}` with
+    :math:`p_{ik} \propto \pi_k \exp(a s_{ik} + b [k = 0])`; scores and responsibilities (n, n_labels), log pi
+    -inf where a label is left out; b is 0 without `null`."""
     seen = prior > -np.inf
     scores, responsibilities, prior = scores[:, seen], responsibilities[:, seen], prior[seen]
     is_null = (np.flatnonzero(seen) == null).astype(float)
@@ -218,17 +200,15 @@ class DistNaming(EMNaming):
         \qquad p(x \mid k) \propto \sum_j w_{jk} \, e^{-d(x, x_j) / \text{scale}}
 
     over weights of exemplars: the training instances whose candidates have label k, :math:`\sum_j w_{jk} =
-    1`; null looks like any training instance. Faces and poses have each their own distance and are joined
-    through the candidates, whose name and verb belong to one person.
+    1`; null looks like any training instance.
 
     Parameters
     ----------
-    metric : {"cosine", "sqeuclidean", "precomputed"}, or a sequence with one per attribute
-        "cosine" is ``1 - x'x'' / (|x| |x''|)``, 1 from a zero vector. For "precomputed" X holds the distances
-        of its rows to the training instances.
+    metric : {"cosine", "sqeuclidean"}, or a sequence with one per attribute
+        "cosine" is ``1 - x'x'' / (|x| |x''|)``, 1 from a zero vector.
     scale : {"spread", "mean"}, float > 0, or a sequence with one per attribute
         Divisor of the distances: by rule half their standard deviation, or their mean, over pairs of
-        different training instances (of 2,000 evenly spaced ones if there are more).
+        different training instances (of at most 2,000).
     $assignment $columns
     memory : float > 0, default 2e9
         Bytes for the distances among the exemplars of all labels; more are computed anew in every iteration.
@@ -242,22 +222,21 @@ class DistNaming(EMNaming):
     $converged_ $n_iter_
     scale_ : ndarray, shape (n_attributes,)
     calibration_ : ndarray, shape (n_attributes, 2)
-        Without a caption a label's score, times a slope and with an offset for null, is the logarithm of its
-        appearance; these two numbers fit the responsibilities of the training instances best. Candidates do
-        without.
+        Slope of a label's score and offset of null without a caption: those that fit the responsibilities of
+        the training instances best.
     exemplar_weights_ : list of sparse arrays, shape (n_labels, n_instances), one per attribute
 
     Notes
     -----
-    Known of the original (thesis 5.7.3, the paper's abstract) are: a generative model of faces and poses,
-    joined through name-verb pairs, fitted by EM; the distances; kernels :math:`e^{-d/\text{scale}}` of these.
-    The rest is our reading: exemplars weighted by responsibilities, as the kernel density of the label; null
-    as the density of all instances; scale by a rule where the thesis cross-validates it.
+    The thesis (5.7.3) tells of a generative model of faces and poses, joined through name-verb pairs and
+    fitted by EM, the distances, and kernels :math:`e^{-d/\text{scale}}` of these. The rest is our reading:
+    exemplars weighted by responsibilities; null as the density of all instances; scale by a rule where the
+    thesis cross-validates it.
 
     No instance is evidence for itself: at its own place its affinity is null's. So `assignment_`, not
-    `predict`, is the labeling of the training set. Weights equal to the responsibilities do not maximise the
-    expected log-likelihood, so the M-step goes towards them by the longest of the steps 1, 1/2, ..., 2^-7
-    that does not lower it, or stays.
+    `predict`, is the labeling of the training set. The M-step goes towards weights equal to the
+    responsibilities by the longest of the steps 1, 1/2, ..., 2^-7 that does not lower the expected
+    log-likelihood, or stays.
 
     Cost: distances O(n^2 d) once for null, O(sum of n_k^2) time per iteration and memory for labels that n_k
     instances may have.
@@ -293,9 +272,6 @@ class DistNaming(EMNaming):
         for metric in metrics:
             if metric not in METRICS:
                 raise ValueError(f"metric must be one of {METRICS}, got {metric!r}")
-        if self.columns is not None and "precomputed" in metrics:
-            instead = "give X as a list, one array each"
-            raise ValueError(f"columns must be None where a metric is 'precomputed'; {instead}")
         return metrics
 
     def _scales(self):
@@ -304,16 +280,6 @@ class DistNaming(EMNaming):
             if isinstance(scale, str) and scale not in ("spread", "mean"):
                 raise ValueError(f"scale must be 'spread' or 'mean' or a number, got {scale!r}")
         return [scale if isinstance(scale, str) else check_positive("scale", scale) for scale in scales]
-
-    def _parts(self, X, candidates=None):
-        metrics, parts = self._metrics(), super()._parts(X, candidates)
-        for p, (part, metric) in enumerate(zip(parts, metrics, strict=True)):
-            if metric == "precomputed" and part.min() < 0.0:
-                if part.min() < -ROUNDING * max(1.0, part.max()):
-                    what = f"got {part.min()} for attribute {p}"
-                    raise ValueError(f"X must hold distances >= 0 where the metric is 'precomputed', {what}")
-                parts[p] = np.maximum(part, 0.0)
-        return parts
 
     def _check_weights(self, sample_weight, candidates):
         if sample_weight is not None:
@@ -325,9 +291,6 @@ class DistNaming(EMNaming):
         self.distances_, models = [], []
         nulls = candidates.null or [None] * len(parts)
         for p, (part, metric, scale) in enumerate(zip(parts, self._metrics(), self._scales(), strict=True)):
-            if metric == "precomputed" and part.shape[0] != part.shape[1]:
-                what = f"for attribute {p}, got {part.shape}"
-                raise ValueError(f"X must be the square matrix of distances of the training instances {what}")
             self.distances_.append(Distances.of(part, metric, scale))
             models.append(Exemplars(self.distances_[p], candidates.mask(p), nulls[p], self.memory))
         self.scale_ = np.array([distances.scale for distances in self.distances_])
@@ -341,8 +304,6 @@ class DistNaming(EMNaming):
             rows, level = distances.X[own], model.level[own]
             scores = distances.scores(self.exemplar_weights_[p], rows, level, own)
             calibration.append(calibrate(scores, share[own], priors[p], nulls[p]))
-            if distances.metric == "precomputed":  # what a prediction does not need
-                self.distances_[p] = replace(distances, X=np.empty((len(share), 0)))
         self.calibration_ = np.array(calibration)
 
     def _appearance(self, parts):

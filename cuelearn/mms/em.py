@@ -1,7 +1,6 @@
-r"""EM over candidate labelings: what the Gaussian mixture (GMM) and the distance-based model (DIST) of thesis
-section 5.7 share.
+r"""EM over candidate labelings, for the Gaussian mixture and the distance-based model of thesis section 5.7.
 
-Both hold that a bag's labeling is drawn from its candidates and that the labels then draw the appearances,
+A bag's labeling is drawn from its candidates, and the labels then draw the appearances,
 
 .. math:: p(\mathcal X_i \mid \mathcal Z_i)
     = \sum_{Z \in \mathcal Z_i} p(Z) \prod_m \prod_p p_p\bigl(x_m^{(p)} \mid z_m^{(p)}\bigr).
@@ -59,7 +58,7 @@ NO_MASS = 1e-12
 
 
 def once_or_each(name, value, P, once):
-    """A parameter given once or once per attribute, as a list of P; `once` says what counts as given once."""
+    """A parameter given once, as `once` says, or once per attribute; a list of P."""
     values = [value] * P if once(value) else list(value) if hasattr(value, "__len__") else None
     if values is None or len(values) != P:
         raise ValueError(f"{name} must be given once or once for each of the {P} attributes, got {value!r}")
@@ -67,7 +66,7 @@ def once_or_each(name, value, P, once):
 
 
 def is_one_choice(columns):
-    """Whether these are columns of one attribute rather than a sequence of such."""
+    """Whether these are columns of one attribute."""
     whole = (int, np.integer, np.bool_)
     return isinstance(columns, slice) or (len(columns) > 0 and all(isinstance(c, whole) for c in columns))
 
@@ -81,11 +80,9 @@ def evenly_spaced(n, most):
 class EMNaming(BagClassifier):
     """Base: the EM loop and the predictions.
 
-    Subclasses implement ``_models(parts, candidates, weights)``, one appearance model per attribute with
-    ``update(responsibilities)``, which come multiplied by the `weights` of the instances, ``scores()`` of the
-    training instances and ``log_prior()``;
-    ``_finish(models, responsibilities)``, which keeps what predictions need; and ``_appearance(parts)``, the
-    scores of other instances.
+    Subclasses have ``_models(parts, candidates, weights)``, one per attribute with ``update(weighted
+    responsibilities)``, ``scores()`` of the training instances and ``log_prior()``; ``_finish(models,
+    responsibilities)``; and ``_appearance(parts)``, the scores of new instances.
     """
 
     _parameter_constraints = {
@@ -109,10 +106,9 @@ class EMNaming(BagClassifier):
         X : array-like, shape (n_instances, n_features)
             The instances of all bags in order.
         candidates : CandidateSet
-            A single mode is that of one attribute, ``candidates.attribute(p)``.
         sample_weight : array-like, shape (n_bags,) or (n_instances,), optional
             Weights of the *bags*: weight 2 is the bag twice, weight 0 says nothing of the labels' appearances
-            (its own labeling is estimated all the same). None is 1 for each. `DistNaming` takes none.
+            (its own labeling is estimated all the same). `DistNaming` takes none.
 
         Returns
         -------
@@ -171,7 +167,7 @@ class EMNaming(BagClassifier):
         return np.ones(candidates.n_bags) if weights is None else weights
 
     def _parts(self, X, candidates=None):
-        """The columns of each attribute, list of P arrays; after `fit` with the widths of those of `fit`."""
+        """The columns of each attribute, list of P arrays."""
         X = check_array(X, dtype=FLOATS, input_name="X")
         if candidates is not None:
             check_candidates(candidates, len(X))
@@ -214,10 +210,7 @@ class EMNaming(BagClassifier):
 
 def chosen_columns(array, columns):
     """Some columns of an attribute's array."""
-    try:
-        part = array[:, columns if isinstance(columns, slice) else np.asarray(columns)]
-    except (IndexError, TypeError):
-        part = array[:, :0]
+    part = array[:, columns if isinstance(columns, slice) else np.asarray(columns)]
     if part.ndim != 2 or part.shape[1] == 0:
         have = f"the {array.shape[1]} columns of X for each attribute"
         raise ValueError(f"columns must choose from {have}, got {columns!r}")

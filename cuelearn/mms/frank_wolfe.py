@@ -45,8 +45,7 @@ class Dual(NamedTuple):
         return cls(np.zeros((8, n_slots), np.int32), share, loss, np.zeros(n_bags, np.int64))
 
     def with_room(self, bag_of_slot):
-        """Where a bag has no room, without what carries nothing, and with twice the room if that is no more
-        than a half, within `MOST_LABELINGS`."""
+        """Where a bag has no room, without what carries nothing, and with up to twice the room."""
         room = len(self.labels)
         if self.count.max() < room:
             return self
@@ -72,8 +71,7 @@ class Dual(NamedTuple):
 
 @register_jitable
 def remember(known, share, loss, count, i, labels, new_loss):
-    """Number of a labeling among the known ones of bag i, to which it is added; in a full list one that
-    carries nothing makes place, and -1 says that the bag has to wait for more room."""
+    """Number of a labeling among the known ones of bag i, to which it is added; -1 where there is no room."""
     for v in range(count[i]):
         s = 0
         while s < labels.shape[0] and known[v, s] == labels[s]:
@@ -144,9 +142,8 @@ def least_violating(violation, share, count):
 
 @njit(cache=True)
 def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_bags, most_nodes):
-    """Visit a block of bags, whose known labelings are `known_labels`, shape (room, n_slots of the block);
-    returns the sum of the bags' duality gaps, each when it was visited (NaN where an exact search gave up),
-    and the steps."""
+    """Visit a block of bags with `known_labels`, shape (room, n_slots of the block); returns the sum of the
+    bags' duality gaps, each when it was visited (NaN where an exact search gave up), and the steps."""
     bags, first, base, products, targets, delta, weights = block
     P, of = packed.n_attributes, attributes_of(packed)
     violation = np.empty(known_labels.shape[0])
@@ -215,12 +212,9 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
 
 
 def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
-    """Epochs of dual steps on a `ConvexProblem` until the gap is at most `tol` times the dual value, or this
-    says that no hyperplanes are better than an objective `best` by more than that.
-
-    The dual variables of the round before stay feasible: its labelings keep their shares, the candidates'
-    part is new. Returns the dual value, the relaxed value, the objective, epochs, steps and `Dual`.
-    """
+    """Epochs of dual steps on a `ConvexProblem`, from the shares of the round before, until the gap is at
+    most `tol` times the dual value, or this says that nothing is better than `best` by more than that;
+    returns the dual value, the relaxed value, the objective, epochs, steps and `Dual`."""
     space, candidates, lam = problem.space, problem.candidates, problem.lam
     N, P = candidates.n_bags, candidates.n_attributes
     dual = Dual.empty(N, candidates.n_instances * P) if dual is None else dual

@@ -41,7 +41,7 @@ class GaussianModel:
         self.means = np.zeros((n_labels, X.shape[1])) + mean
 
     def update(self, responsibilities):
-        """The M-step: weighted means; the prior's `strength` instances of `spread` join the covariance."""
+        """The M-step."""
         X, mass = self.X, responsibilities.sum(axis=0)
         sums = responsibilities.T @ X
         taken = mass > NO_MASS
@@ -71,8 +71,7 @@ class GMMNaming(EMNaming):
         \max_{\mu, \Sigma} \; \sum_i \log \sum_{Z \in \mathcal Z_i} p(Z)
         \prod_{m, p} N\bigl(x_{i,m}^{(p)}; \mu_{z}, \Sigma\bigr) + \log p(\Sigma), \qquad z = z_m^{(p)}
 
-    The E-step gives the probability of every candidate of a bag, the M-step means and a covariance that all
-    labels share. It starts from all candidates by their priors, equal ones by default; nothing is random.
+    All labels share a covariance. EM starts from all candidates by their priors; nothing is random.
     `decision_function` is the logarithm of a label's probability, -inf where no instance took it.
 
     Parameters
@@ -96,11 +95,10 @@ class GMMNaming(EMNaming):
     Notes
     -----
     An iteration costs O((n + K) d^2 + n K d + d^3), and the E-step O(number of candidates times their
-    length). A `Matching` is not listed: its sum is taken over the subsets of its words, O(M W 2^W), exactly.
+    length), or O(M W 2^W) for a `Matching`.
 
-    Berg et al. project faces by kernel PCA and linear discriminants first, after which one fixed covariance
-    serves all names; here it is estimated along with the means. Their language model is left out as in the
-    thesis; `CandidateSet` takes such weights as `priors`.
+    Berg et al. project faces by kernel PCA and linear discriminants first and fix the covariance; here it is
+    estimated. Their language model is left out as in the thesis; such weights are `CandidateSet`'s `priors`.
 
     References
     ----------

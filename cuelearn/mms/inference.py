@@ -1,12 +1,9 @@
-r"""Searches over labelings: the best candidates, and the labeling outside the candidates that violates the
-margin most (thesis Algorithm 10),
+r"""Searches over labelings: the best candidates, and the labeling outside them that violates the margin most
+(thesis Algorithm 10), with the largest :math:`U(\bar Z) = \Delta_A(\bar Z, \mathcal Z) + S_w(\mathcal X, \bar
+Z)`.
 
-.. math:: \hat Z = \arg\max_{\bar Z \notin \mathcal Z} U(\bar Z), \qquad
-    U(\bar Z) = \Delta_A(\bar Z, \mathcal Z) + S_w(\mathcal X, \bar Z) .
-
-The algorithm replaces the joint loss by the sum of the slots' losses, the number of labels outside the
-:math:`\mathcal Z(m)`, which is never larger, so that U may fall short of the largest. Labels outside
-:math:`\mathcal Z(m)` all lose the same there, so only the best of them can be part of an answer.
+The algorithm replaces the joint loss by the number of labels outside the :math:`\mathcal Z(m)`, which is
+never larger, so that U may fall short of the largest. Of these labels only the best can be part of an answer.
 """
 
 import numpy as np
@@ -30,13 +27,10 @@ METHODS = ("heap", "exact")
 MOST_NODES = 50_000_000
 
 
-# ------------------------------------------------------------------ the best candidates
-
-
 @register_jitable
 def listed_values(packed, i, scores, as_log):
-    """Scores of the listed candidates of bag i, times their priors over the largest (remark 5.1); or, where
-    the scores are log-likelihoods, plus the logarithms of these."""
+    """Scores of the listed candidates of bag i, times their priors over the largest (remark 5.1), or, of
+    log-likelihoods, plus the logarithms of these."""
     P = packed.n_attributes
     values, at = np.empty(packed.count[i]), packed.start[i]
     for c in range(values.shape[0]):
@@ -77,13 +71,9 @@ def best_candidate(packed, matchings, i, scores, as_log, labels):
 
 @register_jitable
 def mean_candidate(packed, matchings, i, scores, soft, target, slack):
-    """Write the mean label indicators of all best candidates of bag i (the subgradient of section 5.4.4),
-    each times its prior, into `target`, shape (n_regions, n_columns); returns the score of a best one. Within
-    1e-9 (relative) of the best counts as best; with all scores zero these are all.
-
-    Where `soft`, the scores are log-likelihoods: every candidate counts by its posterior probability; returns
-    log sum_Z w(Z) p(X | Z), w the priors, 1 for the candidates of a `Matching`.
-    """
+    """Write the mean label indicators of all best candidates of bag i (section 5.4.4), each times its prior,
+    into `target`; returns the score of a best one. `soft`: the scores are log-likelihoods, every candidate
+    counts by its posterior probability; returns log sum_Z w(Z) p(X | Z), w the priors."""
     P = packed.n_attributes
     for m in range(target.shape[0]):
         for k in range(target.shape[1]):
@@ -110,13 +100,10 @@ def mean_candidate(packed, matchings, i, scores, soft, target, slack):
     return best + np.log(number) if soft else best
 
 
-# ------------------------------------------------------------------ Algorithm 10
-
-
 @register_jitable
 def slot_lists(packed, i, scores, outside_loss):
     """For every slot the labels that an answer can hold, best first: Z(m), and the best label outside it,
-    which gains `outside_loss`; where each slot's labels begin, labels, scores with losses."""
+    which gains `outside_loss`; where each slot begins, labels, scores with losses."""
     P = packed.n_attributes
     n_slots = scores.shape[0] * P
     row = packed.row[i] * P
@@ -186,12 +173,8 @@ def pop(heap, n, cost):
 
 @register_jitable
 def heap_search(packed, i, first, label, value, labels):
-    """Algorithm 10: go through labelings in descending sum of `value` until one is no candidate.
-
-    A labeling takes in each slot a place of its list. It is reached from one parent only, with the last place
-    that is not the first lowered by one, so that none comes twice; a candidate adds at most a child per slot.
-    Returns whether there is a labeling that is no candidate.
-    """
+    """Algorithm 10: go through labelings in descending sum of `value` until one is no candidate; returns
+    whether there is one. A labeling is reached from one parent only, whose last raised place is one lower."""
     n_slots = first.shape[0] - 1
     room = 1 + packed.count[i] * n_slots
     cost, parent, raised = np.empty(room), np.empty(room, np.int32), np.empty(room, np.int32)
@@ -226,11 +209,8 @@ def heap_search(packed, i, first, label, value, labels):
 
 @register_jitable
 def matching_search(packed, i, scores, first, label, value, labels):
-    """What Algorithm 10 answers for a matching, in O(n_regions) instead of up to a step per candidate.
-
-    A labeling is no candidate if all is null, if a region's labels are no word that it may take, or if two
-    regions share a word. The best of each kind is found in turn.
-    """
+    """What Algorithm 10 answers for a matching: the best labeling that is all null, has a region without an
+    allowed word, or has two regions with the same word."""
     P, n_regions = packed.n_attributes, scores.shape[0]
     for s in range(labels.shape[0]):
         labels[s] = label[first[s]]
@@ -283,8 +263,8 @@ def matching_search(packed, i, scores, first, label, value, labels):
 
 @register_jitable
 def violator(packed, matchings, i, scores, labels):
-    """Write Algorithm 10's answer for bag i, as columns, into `labels`; returns its U, with the joint
-    ambiguous loss (-inf where every labeling is a candidate), and that loss."""
+    """Write Algorithm 10's answer for bag i, as columns; returns its U by the joint ambiguous loss (-inf
+    where every labeling is a candidate), and that loss."""
     first, label, value = slot_lists(packed, i, scores, 1.0)
     if matchings is not None and matchings.n_words[i] > 0:
         matching_search(packed, i, scores, first, label, value, labels)
@@ -300,12 +280,7 @@ def violator(packed, matchings, i, scores, labels):
 @register_jitable
 def exact_violator(packed, i, scores, labels, most_nodes, best, best_loss):
     """Write the labeling with the largest U into `labels`: branch and bound over the slots, depth first, from
-    Algorithm 10's answer, which `labels` hold, its U and loss.
-
-    A partial labeling is abandoned when its score, the best scores of the slots to come, and the most that
-    its distance to the candidates can still become do not exceed the best U so far. Returns U and loss as
-    `violator`; U is NaN where the search took more than `most_nodes` partial labelings.
-    """
+    Algorithm 10's answer; returns U and loss, U NaN beyond `most_nodes` partial labelings."""
     first, label, value = slot_lists(packed, i, scores, 0.0)
     n_slots, P, L = first.shape[0] - 1, packed.n_attributes, packed.count[i]
     ahead = np.zeros(n_slots + 1)  # best scores of the slots from s on
@@ -355,9 +330,6 @@ def find(packed, i, scores, labels, most_nodes):
     return exact_violator(packed, i, scores, labels, most_nodes, value, loss)
 
 
-# ------------------------------------------------------------------ all bags
-
-
 @njit(cache=True, nogil=True)
 def best_candidates(packed, scores, as_log, labels):
     """`best_candidate` of every bag, slot after slot; returns their scores, shape (n_bags,)."""
@@ -395,8 +367,8 @@ def reached(target, scores):
 
 @njit(cache=True)
 def losses_of_bags(packed, first, last, scores, target, most_nodes):
-    """Relaxed and ambiguous surrogate losses (5.5) and (5.2) of bags `first` to ``last - 1``: with the score
-    of `target` in place of the largest candidate's, and with that; NaN where an exact search gave up."""
+    """Relaxed losses (5.5), by the score of `target`, and ambiguous surrogate losses (5.2) of bags `first` to
+    ``last - 1``; NaN where an exact search gave up."""
     losses = np.empty((2, last - first))
     for i in range(first, last):
         low, high = packed.row[i] - packed.row[first], packed.row[i + 1] - packed.row[first]
@@ -410,9 +382,6 @@ def losses_of_bags(packed, first, last, scores, target, most_nodes):
             if losses[row, i - first] < 0.0:
                 losses[row, i - first] = 0.0
     return losses
-
-
-# ------------------------------------------------------------------ for users
 
 
 def side_by_side(scores, candidates, n_rows):
@@ -460,14 +429,14 @@ def most_violating(scores, candidates, bag=0, method="heap"):
     Raises
     ------
     ValueError
-        If every labeling is a candidate; if the exact search is asked for a bag whose candidates are not
-        listed, or takes more than 50 million partial labelings.
+        If every labeling is a candidate; if the exact search gets a `Matching`, or takes more than 50 million
+        partial labelings.
 
     Notes
     -----
     Thesis Algorithm 10, with the corrections that the sums hold the losses and that no index vector is pushed
-    twice. It takes O(L M log(L M)) at most; for a `Matching` its answer is found in O(M (K + W)) without a
-    heap, and its joint loss in O(M W 2^W). The exact search is exponential in M at worst.
+    twice, takes O(L M log(L M)) at most, for a `Matching` O(M (K + W)) and its joint loss O(M W 2^W). The
+    exact search is exponential in M at worst.
 
     Examples
     --------

@@ -45,10 +45,9 @@ class M3MIML(BagRival):
 
     Notes
     -----
-    The authors solve the dual by Frank and Wolfe's method on kernels between all instances, the thesis
-    therefore on its small problems only; their program ends after five steps. Here an interior-point method
-    solves every label's problem until the duality gap certifies `tol`: 10 to 40 steps of n n_features^2
-    operations, 8 n n_features bytes a thread.
+    The authors' program solves the dual by five steps of Frank and Wolfe's method on kernels between all
+    instances. Here an interior-point method solves every label's problem until the duality gap certifies
+    `tol`: 10 to 40 steps of n n_features^2 operations, 8 n n_features bytes a thread.
 
     Null has no classifier and score 0, as for `MIMLSVM`. A label of every bag has w = 0 and b = 1, one of no
     bag b = -1.

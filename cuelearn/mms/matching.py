@@ -1,8 +1,7 @@
 """Sets of labelings too large to list: all ways to assign at most one word to each region (thesis 5.6.1).
 
-Best candidates, counts and posteriors come from recursions over the regions and the subsets of the words that
-are used, in O(n_regions n_words 2^n_words) time and memory. ``packed`` is a `PackedCandidates`, i a bag.
-"""
+Recursions over the regions and the subsets of the words that are used take O(n_regions n_words 2^n_words)
+time and memory. ``packed`` is a `PackedCandidates`, i a bag."""
 
 import math
 from functools import cache
@@ -36,9 +35,6 @@ class Matching(NamedTuple):
 
     words: np.ndarray
     allowed: np.ndarray
-
-
-# ------------------------------------------------------------------ one by one
 
 
 def takes(bag, m, used, order):
@@ -94,9 +90,6 @@ def draw_matching(bag, rng):
         w, used = options[rng.choice(len(options), p=ways / ways.sum())]
         chosen.append(w)
     return chosen
-
-
-# ------------------------------------------------------------------ all at once
 
 
 @register_jitable

@@ -22,10 +22,8 @@ MOST_ROUNDS = 300
 
 @njit(cache=True, nogil=True)
 def reduce_pairs(squares, rows, columns, out):
-    """Squared Hausdorff distances of bags from the squared distances of their instances.
-
-    `rows` and `columns` hold the first row (column) of each bag, and the end.
-    """
+    """Squared Hausdorff distances of bags, which begin at `rows` and `columns`, from those of their
+    instances."""
     nearest = np.empty(squares.shape[1], np.float32)  # of each column, to the row bag
     for i in range(rows.shape[0] - 1):
         nearest[:] = np.inf
@@ -49,9 +47,7 @@ def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
     .. math:: d_H(A, B) = \max\Big\{\max_{a \in A} \min_{b \in B} \|a - b\|,\ \max_{b \in B} \min_{a \in
     A} \|b - a\|\Big\}
 
-    `starts` hold the first row of each bag, and the end. Squared distances come from products in float32,
-    a block of 64 MB at a time, after the mean of `Y` is taken off; a distance below about 3e-4 of the
-    norms that are left is rounding.
+    A distance below about 3e-4 of the norms, the mean of `Y` taken off, is rounding.
     """
     same = Y is None
     Y, Y_starts = (X, starts) if same else (Y, Y_starts)
@@ -89,22 +85,13 @@ def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
     return out
 
 
-def nearest_medoids(distances, medoids):
-    """Number of the medoid that each item belongs to, from the distances to all items."""
-    labels = np.argmin(distances[:, medoids], axis=1)
-    labels[medoids] = np.arange(len(medoids))
-    return labels
-
-
 def k_medoids(distances, n_clusters, random_state=None):
-    """k-medoids by alternation: every item goes to its nearest medoid, every cluster takes the item with the
-    least total distance (Zhou and Zhang, NIPS 2006, table 2, steps 2 and 3).
-
-    Returns medoids, ascending, and the number of the medoid that each item belongs to.
-    """
+    """Medoids, ascending, by alternation: every item goes to its nearest medoid, every cluster takes the item
+    with the least total distance (Zhou and Zhang, NIPS 2006, table 2, steps 2 and 3)."""
     medoids = np.sort(as_generator(random_state).choice(len(distances), n_clusters, replace=False))
     for _ in range(MOST_ROUNDS):
-        labels = nearest_medoids(distances, medoids)
+        labels = np.argmin(distances[:, medoids], axis=1)
+        labels[medoids] = np.arange(n_clusters)
         updated = medoids.copy()
         for k in range(n_clusters):
             members = np.flatnonzero(labels == k)
@@ -116,7 +103,7 @@ def k_medoids(distances, n_clusters, random_state=None):
         if np.array_equal(updated, medoids):
             break
         medoids = updated
-    return medoids, nearest_medoids(distances, medoids)
+    return medoids
 
 
 @documented_rival
@@ -153,8 +140,6 @@ class MIMLSVM(BagRival):
     $null_ $trained_
     medoids_ : ndarray of int, shape (k,)
         Numbers of the bags that are medoids, among those of positive weight.
-    clusters_ : ndarray of int, shape (n_bags,)
-        Nearest medoid of each bag.
     medoid_rows_, medoid_starts_ : ndarrays
         Instances of the medoids, and where each begins.
     coef_, intercept_ : ndarrays, shapes (n_labels, k) and (n_labels,)
@@ -168,13 +153,11 @@ class MIMLSVM(BagRival):
     all others are negative. A label of every bag scores 1, one of no bag -1.
 
     Time for n instances in N bags: n^2 n_features / 2 for the distances of at most `max_clustered` bags, 10
-    to 40 steps of N k^2 for each label (where there are hundreds, a smaller `max_clustered` saves most of
-    it); memory 4 N_c^2 + 8 N k bytes, N_c the clustered bags.
+    to 40 steps of N k^2 for each label; memory 4 N_c^2 + 8 N k bytes, N_c the clustered bags.
 
     References
     ----------
-    Zhou and Zhang: Multi-instance multi-label learning, NIPS 2006, table 2; the T-criterion: Boutell, Luo,
-    Shen, Brown, Pattern Recognition 37 (2004); thesis 5.5 and 5.6.3.
+    Zhou and Zhang: Multi-instance multi-label learning, NIPS 2006, table 2; thesis 5.5 and 5.6.3.
 
     Examples
     --------
@@ -217,13 +200,11 @@ class MIMLSVM(BagRival):
             drawn = np.sort(rng.choice(n_bags, self.max_clustered, replace=False))
         part = X[candidates.rows(drawn)]
         distances = hausdorff_distances(part, starts_of_bags(sizes[drawn], len(part)), n_jobs=self.n_jobs)
-        chosen, _ = k_medoids(distances, max(1, int(self.ratio * drawn.size + 1e-9)), rng)
+        chosen = k_medoids(distances, max(1, int(self.ratio * drawn.size + 1e-9)), rng)
         self.medoids_ = drawn[chosen]
         self.medoid_rows_ = X[candidates.rows(self.medoids_)]
         self.medoid_starts_ = starts_of_bags(sizes[self.medoids_], len(self.medoid_rows_))
         mapped = distances[:, chosen] if drawn.size == n_bags else self._map(X, candidates.bag_starts)
-        self.clusters_ = np.argmin(mapped, axis=1)
-        self.clusters_[self.medoids_] = np.arange(self.medoids_.size)
         return np.ascontiguousarray(mapped, dtype=np.float64)
 
     def _map(self, X, starts):

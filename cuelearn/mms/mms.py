@@ -58,11 +58,10 @@ class MMS(BagClassifier):
     C : float > 0, default 1.0
         The thesis sets lambda to 1/N throughout, which is C = 1.
     solver : {"frank-wolfe", "pegasos"}
-        Of the convex problems: dual steps with line search, which end at a certified gap, or the papers'
-        stochastic subgradient steps (Algorithm 9), which take what `n_epochs` give.
+        Dual steps with line search, which end at a certified gap, or the papers' stochastic subgradient steps
+        (Algorithm 9).
     n_init : int, default 1
-        Starts. The first begins with the mean of all candidates, a further one with one candidate of every
-        bag, drawn at random; the least objective is kept.
+        Starts: the first from the mean of all candidates, others from a random candidate of every bag.
     n_rounds : int or None, default None
         Rounds of a start at most. None: 10 for "pegasos", else 50.
     n_epochs : int or None, default None
@@ -94,7 +93,9 @@ class MMS(BagClassifier):
         certificate, as on indefinite kernels; no bound, and possibly negative, where Algorithm 10 searches
         bags of several instances).
     history_ : DataFrame
-        One row per round, see `MMSResult`.
+        A row per round: start, round, n_epochs, seconds, objective, relaxed (value of the convex problem
+        5.5), dual_bound (on that, or NaN), dual_gap, n_changed (bags whose best candidates changed),
+        n_updates, n_projections.
     visits_ : ndarray of int, shape (n_passes, n_bags); of "pegasos"
         Bags in the order of the visits, for replays; rounds follow each other.
     n_iter_ : int
@@ -107,7 +108,7 @@ class MMS(BagClassifier):
     -----
     ConvergenceWarning
         If the rounds end before the objective settles, the gap is NaN, negative or more than `tol`, the
-        objective rose in a round, or it is not below that of w = 0. Each says its number and what helps.
+        objective rose in a round, or it is not below that of w = 0.
     IndefiniteKernelWarning
         If a kernel is not positive semidefinite.
 
@@ -118,7 +119,6 @@ class MMS(BagClassifier):
 
     See Also
     --------
-    solve_mms : The solver, on a `LinearSpace` or `KernelSpace`.
     most_violating : Algorithm 10, the search of a step.
     common_objective : The objective of any linear model.
 
@@ -128,11 +128,10 @@ class MMS(BagClassifier):
     O(n b d) for blocks of b instances, and a search per bag. Memory: X, 16 n K bytes, the kernel matrices,
     and for "frank-wolfe" 4 bytes for each slot of each labeling that a bag was found to violate.
 
-    **Ties and starts.** Which minimum the rounds find depends on which candidates count as best. For
-    "frank-wolfe" listed candidates whose scores differ by no more than the round's gap are equally good, and
-    averaged: which of them is ahead is rounding. (For "pegasos" and matchings those within 1e-9.) Problems of
-    a few bags still have many minima, and the mean of all candidates leads to one of them; `n_init` looks at
-    others, see the example. A lower objective is a larger margin, not always a better labeling.
+    For "frank-wolfe" listed candidates whose scores differ by no more than the round's gap are equally good,
+    and averaged: which of them is ahead is rounding. (For "pegasos" and matchings those within 1e-9.)
+    Problems of a few bags still have many minima; `n_init` looks at others than that of the mean of all
+    candidates. A lower objective is a larger margin, not always a better labeling.
 
     With exact inference a certified round never raises the objective. Algorithm 10 sees only part of the
     losses, so that objective and gap are then lower estimates, which may rise a little. The round with the
@@ -151,15 +150,6 @@ class MMS(BagClassifier):
     >>> sets = CandidateSet([[[0, 1], [1, 0]], [[0, 1]]])  # the first bag could be either way round
     >>> MMS(random_state=0).fit(X, sets).predict(X)
     array([0, 1, 0, 1])
-
-    Five bags of which little is known: the least objective of five starts is below that of one.
-
-    >>> rng = np.random.default_rng(2)
-    >>> X = rng.standard_normal((10, 4))
-    >>> sets = CandidateSet([rng.integers(3, size=(4, 2)) for _ in range(5)])
-    >>> one, five = (MMS(C=10.0, n_init=n, random_state=0).fit(X, sets).objective_ for n in (1, 5))
-    >>> bool(five < one)
-    True
     """
 
     _parameter_constraints = {
@@ -198,8 +188,7 @@ class MMS(BagClassifier):
         candidates : CandidateSet
         sample_weight : array-like, shape (n_bags,), or (n_instances,), the same within each bag; optional
             Weights of the *bags*: weight 2 is the bag twice, weight 0 the bag left out (kernel parameters by
-            rule are still those of all instances). None is 1 for each. In cross-validation, which indexes
-            instances, they are ``w[candidates.bag_of]``.
+            rule are still those of all instances). In cross-validation they are ``w[candidates.bag_of]``.
 
         Returns
         -------
@@ -242,7 +231,7 @@ class MMS(BagClassifier):
         return self.tol * max(self.history_["dual_bound"][result.kept], FINEST)
 
     def _doubts(self, result):
-        """What speaks against the result, each with its number and with what would help."""
+        """What speaks against the result."""
         kept = self.history_.loc[result.kept]
         rounds = self.history_.loc[self.history_["start"] == kept["start"], "objective"]
         better = "raise n_epochs, lower C" + (
@@ -321,8 +310,6 @@ class MMS(BagClassifier):
         self.dual_coef_ = self._one([space.weights[self.support_, columns] for columns in space.columns])
         self.bank_support_ = self.support_
 
-    # ------------------------------------------------------------------ prediction
-
     def _scores(self, X):
         """Scores of all labels, one matrix per attribute."""
         if self.kernels is None:
@@ -347,10 +334,7 @@ class MMS(BagClassifier):
         return scores
 
     def summary(self):
-        """What each kernel is worth, as of the classes of `cuelearn.mkl`: here all weigh the same.
-
-        Several attributes follow each other (column attribute: its number). ValueError without kernels.
-        """
+        """What each kernel is worth, as of the classes of `cuelearn.mkl`; attributes follow each other."""
         check_is_fitted(self, "classes_")
         if self.kernels is None:
             raise ValueError("MMS without kernels has none to weigh")
@@ -369,8 +353,6 @@ class MMS(BagClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed()
         return tags
-
-    # ------------------------------------------------------------------ saving
 
     def _score_ones(self):
         if not self._precomputed():

@@ -1,13 +1,10 @@
 r"""Stochastic subgradient steps on the convex problem of a round (thesis Algorithm 9).
 
-A step t on a group :math:`A_t` of K bags, :math:`A_t^+` those of them with a loss, :math:`\hat Z_k` the most
-violating labeling and :math:`\bar\Phi_k` the mean joint feature vector of bag k's best candidates:
+Step t on a bag with a loss, of weight v (1 on average), :math:`\hat Z` its most violating labeling and
+:math:`\bar\Phi` the mean joint feature vector of its best candidates:
 
-.. math:: w \leftarrow (1 - 1/t) w + \frac{1}{\lambda K t} \sum_{k \in A_t^+} v_k (\bar\Phi_k -
-    \Phi(\mathcal X_k, \hat Z_k)),
+.. math:: w \leftarrow (1 - 1/t) w + \frac{v}{\lambda t} (\bar\Phi - \Phi(\mathcal X, \hat Z)),
     \qquad w \leftarrow \min(1, R / \|w\|)\, w
-
-with weights :math:`v_k` of the bags, 1 on average.
 """
 
 from typing import NamedTuple
@@ -52,10 +49,9 @@ def attributes_of(packed):
 
 
 @register_jitable
-def add_bag(packed, scores, target, labels, first_row, weight, entries, n):
-    """Append the direction of one bag, its weight times its target minus its most violating labeling; returns
-    the number of entries."""
-    P = packed.n_attributes
+def fill_entries(packed, scores, target, labels, first_row, weight, entries):
+    """A bag's direction, its weight times target minus most violating labeling; returns how many entries."""
+    P, n = packed.n_attributes, 0
     for m in range(scores.shape[0]):
         for p in range(P):
             for k in range(packed.column[p], packed.column[p + 1]):
@@ -68,32 +64,30 @@ def add_bag(packed, scores, target, labels, first_row, weight, entries, n):
 
 
 @njit(cache=True)
-def pegasos_block(packed, block, state, lam, radius, batch, most_nodes):
-    """Steps over a block of bags, `batch` of them at a time; returns the new `State`."""
+def pegasos_block(packed, block, state, lam, radius, most_nodes):
+    """Steps over a block of bags; returns the new `State`."""
     bags, first, base, products, target, delta, weights = block
     step, scale, norm, total_loss, n_updates, n_projections = state
     of = attributes_of(packed)
     room = base.size
     entries = Entries(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room), np.empty(room))
     labels = np.empty(base.shape[0] * packed.n_attributes, np.int32)
-    for low in range(0, bags.shape[0], batch):
-        high = min(low + batch, bags.shape[0])
+    for b in range(bags.shape[0]):
+        scores = base[first[b] : first[b + 1]] * scale
+        aim = target[first[b] : first[b + 1]]
+        own = labels[: scores.shape[0] * packed.n_attributes]
+        value, loss = find(packed, bags[b], scores, own, most_nodes)
+        if np.isnan(value):
+            return State(step, scale, norm, np.nan, n_updates, n_projections)
         n = 0
-        for b in range(low, high):
-            scores = base[first[b] : first[b + 1]] * scale
-            aim = target[first[b] : first[b + 1]]
-            own = labels[: scores.shape[0] * packed.n_attributes]
-            value, loss = find(packed, bags[b], scores, own, most_nodes)
-            if np.isnan(value):
-                return State(step, scale, norm, np.nan, n_updates, n_projections)
-            if weights[b] > 0.0 and value - reached(aim, scores) > 0.0:
-                n_updates += 1
-                total_loss += weights[b] * loss / (high - low)
-                n = add_bag(packed, scores, aim, own, first[b], weights[b], entries, n)
+        if weights[b] > 0.0 and value - reached(aim, scores) > 0.0:
+            n_updates += 1
+            total_loss += weights[b] * loss
+            n = fill_entries(packed, scores, aim, own, first[b], weights[b], entries)
         shrink = 1.0 - 1.0 / step
         norm = norm * shrink * shrink
         scale *= shrink
-        eta = 1.0 / (lam * (high - low) * step)
+        eta = 1.0 / (lam * step)
         step += 1.0
         row, column, size, score = entries
         for e in range(n):
@@ -105,7 +99,7 @@ def pegasos_block(packed, block, state, lam, radius, batch, most_nodes):
             move, k = eta * size[e] / scale, column[e]
             delta[row[e], k] += move
             line = products[of[k], row[e]]
-            for r in range(first[high], base.shape[0]):  # rows of bags visited before are not needed again
+            for r in range(first[b + 1], base.shape[0]):  # rows of bags visited before are not needed again
                 base[r, k] += move * line[r]
         norm = max(norm, 0.0)
         if norm > radius * radius:
@@ -115,7 +109,7 @@ def pegasos_block(packed, block, state, lam, radius, batch, most_nodes):
     return State(step, scale, norm, total_loss, n_updates, n_projections)
 
 
-def pegasos(problem, n_epochs, batch, bar):
+def pegasos(problem, n_epochs, bar):
     """Epochs of Algorithm 9 on a `ConvexProblem` from the present hyperplanes, which count for as many steps
     as there are bags; returns a lower bound on the optimum, NaN where there is none, and the `State`."""
     space, candidates, lam = problem.space, problem.candidates, problem.lam
@@ -123,16 +117,16 @@ def pegasos(problem, n_epochs, batch, bar):
     radius = np.sqrt(2.0 * candidates.bag_sizes.max() * candidates.n_attributes / lam)
     state = State(start + 1.0, 1.0, norm_before, 0.0, 0, 0)
     for _ in range(n_epochs):
-        for rows, block in problem.blocks(batch):
+        for rows, block in problem.blocks():
             state = state._replace(scale=1.0)
-            state = pegasos_block(candidates.packed, block, state, lam, radius, batch, problem.most_nodes)
+            state = pegasos_block(candidates.packed, block, state, lam, radius, problem.most_nodes)
             problem.refuse_unfinished(state.loss)
             space.move(rows, block.delta * state.scale, state.scale)
             problem.visits.append(block.bags.astype(np.min_scalar_type(candidates.n_bags)))
         state = state._replace(squared_norm=space.squared_norm())
         bar.update(candidates.n_bags)
     steps = state.step - 1.0 - start
-    if batch > 1 or state.n_projections > 0:
+    if state.n_projections > 0:
         return np.nan, state
     # (start + T) w = start w_0 + T v, and v is feasible in the dual: every bag was visited equally often
     total = start + steps

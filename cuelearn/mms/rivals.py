@@ -1,8 +1,5 @@
-"""What the rivals of MMS share: input checks, one linear SVM per label, predictions for instances and bags.
-
-`CLSVM` asks which labels an instance can have. `MIMLSVM` and `M3MIML` see only which labels a bag can have,
-and score single instances at test time (thesis 5.5).
-"""
+"""What the rivals of MMS share: input checks, one linear SVM per label, predictions for instances and
+bags."""
 
 from dataclasses import field
 from functools import partial
@@ -52,8 +49,7 @@ documented_rival = partial(
 
 
 def side_weights(class_weight, signs, weights):
-    """Weight of each sample's loss: `weights` (None: 1), or with "balanced" times what gives both sides the
-    same total, and leaves the sum of all as it was."""
+    """Weight of each sample's loss; "balanced" gives both sides the same total, and leaves the sum."""
     positive = signs > 0.0
     if class_weight is None or positive.all() or not positive.any():
         return weights
@@ -63,8 +59,8 @@ def side_weights(class_weight, signs, weights):
 
 
 def reduced(X):
-    """X in float64; with more features than rows, its coordinates in an orthonormal basis of the rows' span,
-    and the basis."""
+    """X in float64, or its coordinates in an orthonormal basis of the rows' span where that is smaller, and
+    the basis."""
     X = np.ascontiguousarray(X, dtype=np.float64)
     if X.shape[1] <= X.shape[0]:
         return X, None
@@ -73,14 +69,14 @@ def reduced(X):
 
 
 def expanded(coef, basis):
-    """Weights of the features, one row per label, from those of the coordinates that `reduced` gave."""
+    """Weights of the features from those of the coordinates that `reduced` gave."""
     return coef if basis is None else np.stack([basis @ row for row in coef])
 
 
 @parameters
 class Rival(BagClassifier):
-    """Base: input checks, one SVM per label; subclasses have ``_train(X, candidates, weights)``, with
-    positive weights of the bags or None, and ``_scores(X)``."""
+    """Base; subclasses have ``_train(X, candidates, weights)``, weights positive or None, and
+    ``_scores(X)``."""
 
     _parameter_constraints = {
         **Estimator._parameter_constraints,
@@ -127,8 +123,8 @@ class Rival(BagClassifier):
         return self
 
     def _fit_labels(self, to_train, sample, n_columns, **options):
-        """Fit the SVM of every label of a mask; ``sample(label)`` gives its rows, of `n_columns`, signs, and
-        weights or None. Returns the list of LinearSolution; coef, intercept, gap, n_iter over all labels."""
+        """The SVMs of a mask of labels from ``sample(label)``, its rows, signs and weights (or None); returns
+        the solutions, and coef, intercept, gap, n_iter of all labels."""
         options |= {"tol": self.tol, "max_iter": self.max_iter}
 
         def solve(k):
@@ -152,15 +148,11 @@ class Rival(BagClassifier):
 
 
 class BagRival(Rival):
-    """Base of the methods that see the labels of bags only; subclasses have ``_bag_scores(X, starts)``.
-
-    Null has no SVM: null instances are negative for every label (thesis 5.6.3), so its score is 0, and an
-    instance is null where all others are negative. A label of every bag scores 1, one of no bag -1.
-    """
+    """Base of the methods that see the labels of bags only; subclasses have ``_bag_scores(X, starts)``."""
 
     def _start_bags(self, candidates):
-        """Sets classes and which labels count as trained; returns the labels of the bags, shape (n_bags,
-        n_labels), null left out, and those to train."""
+        """The labels of the bags, shape (n_bags, n_labels), null left out, and which labels are to be
+        trained."""
         if candidates.n_attributes != 1:
             alone = "candidates.attribute(p) is one alone"
             raise ValueError(f"candidates must have one attribute, got {candidates.n_attributes}; {alone}")
@@ -193,12 +185,3 @@ class BagRival(Rival):
         """Scores of all labels, shape (n_bags, n_labels), for whole bags; X has their instances."""
         X = self._check_new(X)
         return self._scores_of_bags(X, starts_of_bags(bag_sizes, len(X)))
-
-    def predict_bags(self, X, bag_sizes):
-        """Label sets of whole bags, bool of shape (n_bags, n_labels), by the T-criterion: every label with a
-        positive score; where there is none, the best, or null if there is such a label."""
-        (scores,) = self._possible([self.bag_decision_function(X, bag_sizes)])
-        chosen = scores > 0.0
-        empty = np.flatnonzero(~chosen.any(axis=1))
-        chosen[empty, np.argmax(scores[empty], axis=1)] = True
-        return chosen

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from cuelearn.core.checks import check_count, check_positive
+from cuelearn.core.checks import check_positive
 from cuelearn.core.progress import progress
 from cuelearn.mms.candidates import batches, check_bag_weights, check_candidates
 from cuelearn.mms.frank_wolfe import frank_wolfe
@@ -36,10 +36,7 @@ HISTORY = [*HISTORY.split(), "n_projections"]
 
 
 class MMSResult(NamedTuple):
-    """What `solve_mms` returns. `history` has a row per round: start, round, n_epochs, seconds, objective,
-    relaxed (value of the convex problem 5.5), dual_bound (which no hyperplanes can go below there; NaN where
-    there is none), dual_gap, n_changed (bags whose best candidates changed before the round), n_updates,
-    n_projections."""
+    """What `solve_mms` returns; `history` is that of `MMS`."""
 
     objective: float  # of (5.3), at the kept round, where it is least
     history: pd.DataFrame
@@ -47,26 +44,23 @@ class MMSResult(NamedTuple):
     converged: bool  # whether its start ended where the next round would not lower the objective
     ended: bool  # whether the callback ended the training
     at_zero: float  # objective of w = 0
-    target: np.ndarray  # (n_instances, sum of labels): mean label indicators of the kept round's candidates
     visits: np.ndarray  # (passes, n_bags): bags in the order of the visits; of Pegasos only
 
 
 class ConvexProblem:
-    """The convex problem (5.5) of a round: the candidates' part is fixed by `target`; the bags' `weights` are
-    kept with mean 1."""
+    """The convex problem (5.5) of a round, whose candidates' part `target` fixes; `weights` have mean 1."""
 
-    def __init__(self, space, candidates, lam, exact=False, rng=None, shuffle=True, weights=None):
+    def __init__(self, space, candidates, lam, exact=False, rng=None, weights=None):
         self.space, self.candidates, self.lam = space, candidates, lam
         weights = np.ones(candidates.n_bags) if weights is None else weights
         self.weights = weights * (candidates.n_bags / weights.sum())
-        self.rng, self.shuffle, self.visits = rng, shuffle, []
+        self.rng, self.visits = rng, []
         self.most_nodes = MOST_NODES if exact else 0
         self.target = np.zeros((candidates.n_instances, space.n_columns))
         self.rows_of_block = min(MOST_ROWS, max(space.n_columns, CHEAP // space.width))
 
     def fresh_target(self, slack=0.0):
-        """Best candidates by the present hyperplanes, on average where several are within `slack` of the
-        best; returns in how many bags they changed."""
+        """Average of the candidates within `slack` of the best; returns in how many bags it changed."""
         starts, old, self.target = self.candidates.bag_starts, self.target, np.empty_like(self.target)
         for first, last in batches(starts, ROWS):
             rows = slice(int(starts[first]), int(starts[last]))
@@ -107,16 +101,15 @@ class ConvexProblem:
             raise ValueError(f"inference='exact' needs {many}; 'heap' does not")
         raise ValueError("the hyperplanes overflow: standardise the features, lower C, or take 'frank-wolfe'")
 
-    def blocks(self, batch=1):
-        """One epoch's blocks, of whole batches of bags: rows of X and `Block`."""
+    def blocks(self):
+        """One epoch's blocks of bags in a new order: rows of X and `Block`."""
         sets = self.candidates
-        order = self.rng.permutation(sets.n_bags) if self.shuffle else np.arange(sets.n_bags)
+        order = self.rng.permutation(sets.n_bags)
         ends = np.cumsum(sets.bag_sizes[order])
         begin = 0
         while begin < sets.n_bags:
             done = ends[begin - 1] if begin else 0
-            end = int(np.searchsorted(ends, done + self.rows_of_block, side="right"))
-            end = min(begin + max(batch, (end - begin) // batch * batch), sets.n_bags)
+            end = max(begin + 1, int(np.searchsorted(ends, done + self.rows_of_block, side="right")))
             bags = order[begin:end]
             rows, first = sets.rows(bags), np.concatenate([[0], np.cumsum(sets.bag_sizes[bags])])
             scores = self.space.scores(rows)
@@ -131,15 +124,12 @@ class Kept(NamedTuple):
 
     objective: float
     weights: np.ndarray
-    target: np.ndarray
     row: int  # of the history
 
 
-def solver_of(problem, solver, n_epochs, batch_size, tol, bar):
-    """A function of an objective to be beaten, which solves the problem from where the hyperplanes are.
-
-    Returns dual bound, relaxed value, objective, epochs, steps and projections.
-    """
+def solver_of(problem, solver, n_epochs, tol, bar):
+    """A function of an objective to be beaten, which solves the problem from where the hyperplanes are; it
+    returns dual bound, relaxed value, objective, epochs, steps and projections."""
     dual = None
 
     def dual_steps(best):
@@ -149,7 +139,7 @@ def solver_of(problem, solver, n_epochs, batch_size, tol, bar):
 
     def subgradient_steps(_):
         try:
-            bound, state = pegasos(problem, n_epochs, batch_size, bar)
+            bound, state = pegasos(problem, n_epochs, bar)
         except ZeroDivisionError:  # the projections shrank the scale to 0
             problem.refuse_unfinished(np.inf)
         return bound, *problem.value(), n_epochs, state.n_updates, state.n_projections
@@ -158,10 +148,8 @@ def solver_of(problem, solver, n_epochs, batch_size, tol, bar):
 
 
 def concave_convex(problem, solve, start, history, n_rounds, tol, sound, callback):
-    """Rounds from one start; where `sound`, bounds and gaps decide what is a tie and when nothing is better.
-
-    Returns `Kept`, whether the rounds converged, and whether `callback` ended them.
-    """
+    """Rounds from one start; where `sound`, gaps decide what is a tie and when nothing is better. Returns
+    `Kept`, whether the rounds converged, and whether `callback` ended them."""
     problem.space.weights[:] = 0.0
     kept, rises, near, began = None, 0, 0.0, time.perf_counter()
     for number in range(1, n_rounds + 1):
@@ -178,7 +166,7 @@ def concave_convex(problem, solve, start, history, n_rounds, tol, sound, callbac
         near = min(max(0.0, relaxed - bound), tol * abs(objective)) if sound else 0.0
         settled = kept is not None and 0.0 <= best - objective <= tol / SETTLED * abs(best)
         if objective <= best:
-            kept, rises = Kept(objective, problem.space.weights.copy(), problem.target, len(history) - 1), 0
+            kept, rises = Kept(objective, problem.space.weights.copy(), len(history) - 1), 0
         else:
             rises += 1
         if callback is not None and callback(number):
@@ -198,51 +186,17 @@ def solve_mms(
     n_init=1,
     n_rounds=None,
     n_epochs=None,
-    batch_size=1,
     tol=1e-2,
     inference="auto",
-    shuffle=True,
     rng=None,
     callback=None,
     verbose=False,
 ):
     """Minimise the objective that `MMS` writes out, by the concave-convex procedure (thesis Algorithm 8).
 
-    Parameters
-    ----------
-    space : LinearSpace or KernelSpace
-        Of the instances; the hyperplanes are left in its `weights`.
-    candidates : CandidateSet
-    lam : float > 0
-        The objective's lambda.
-    sample_weight : ndarray, shape (n_bags,), optional
-        Weights of the bags in the mean of their losses, not all zero.
-    batch_size : int >= 1
-        Bags of a Pegasos step (K in Algorithm 9).
-    shuffle : bool
-        Whether each pass has a new order of the bags.
-    rng : None, int or Generator
-    callback : callable(round), optional
-        Called after each round; True ends the training.
-    solver, n_init, n_rounds, n_epochs, tol, inference, verbose
-        As of `MMS`.
-
-    Returns
-    -------
-    MMSResult
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.mms import CandidateSet, LinearSpace, solve_mms
-    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1], [0.1, 1.0]])
-    >>> sets = CandidateSet([[[0, 1], [1, 0]], [[0, 1]]])
-    >>> space = LinearSpace(X, sets.n_labels)
-    >>> result = solve_mms(space, sets, lam=0.5, rng=0)
-    >>> result.converged, np.argmax(X @ space.weights.T, axis=1)
-    (True, array([0, 1, 0, 1]))
+    The hyperplanes are left in the `weights` of the space, a `LinearSpace` or `KernelSpace`; returns an
+    `MMSResult`. ``callback(round)`` ends the training by True; the other options are those of `MMS`.
     """
-    batch_size = check_count("batch_size", batch_size)
     few = "pegasos" if space.indefinite else solver  # no gap would end a round
     n_rounds = n_rounds or N_ROUNDS[few]
     if n_epochs is None:
@@ -252,25 +206,25 @@ def solve_mms(
         small = solver != "pegasos" and candidates.bag_sizes.max() * candidates.n_attributes <= EXACT_SLOTS
         inference = "exact" if small and all(map(candidates.is_listed, range(candidates.n_bags))) else "heap"
     rng = np.random.default_rng(rng)
-    problem = ConvexProblem(space, candidates, lam, inference == "exact", rng, shuffle, sample_weight)
+    problem = ConvexProblem(space, candidates, lam, inference == "exact", rng, sample_weight)
     space.weights[:] = 0.0
     at_zero, history, least = problem.value()[1], [], None
     total = n_init * n_rounds * n_epochs * candidates.n_bags
     with progress(name="MMS", total=total, unit="bag", verbose=verbose) as bar:
         for start in range(n_init):
-            solve = solver_of(problem, solver, n_epochs, batch_size, tol, bar)
+            solve = solver_of(problem, solver, n_epochs, tol, bar)
             options = n_rounds, tol, solver != "pegasos", callback
             kept, converged, ended = concave_convex(problem, solve, start, history, *options)
             if least is None or kept.objective < least[0].objective:
                 least = kept, converged
             if ended:
                 break
-    (objective, space.weights, target, row), converged = least
+    (objective, space.weights, row), converged = least
     history = pd.DataFrame(history, columns=HISTORY)
     if space.indefinite:
         history[["dual_bound", "dual_gap"]], converged = np.nan, False
     visits = np.concatenate([np.zeros(0, dtype=np.uint8), *problem.visits]).reshape(-1, candidates.n_bags)
-    return MMSResult(objective, history, row, converged, ended, at_zero, target, visits)
+    return MMSResult(objective, history, row, converged, ended, at_zero, visits)
 
 
 def objective_of(space, candidates, lam, inference="heap", weights=None):
@@ -284,8 +238,7 @@ def common_objective(model, X, candidates, *, sample_weight=None, C=1.0, inferen
     Parameters
     ----------
     model : fitted estimator with `coef_` and `intercept_`, or lists of these for several attributes
-        An estimator of `cuelearn.mms` (in its linear form), or one whose rows of `coef_` are the candidates'
-        labels in order. Biases are weights of a constant feature, as in `MMS`.
+        Rows of `coef_` are the candidates' labels in order, biases the weights of a constant feature.
     X : array-like, shape (n_instances, n_features)
     candidates : CandidateSet
     sample_weight : array-like, shape (n_bags,) or (n_instances,), optional

@@ -1,9 +1,8 @@
 """Hyperplanes of all labels, held in the feature space or as coefficients of the training instances.
 
-The solvers visit bags in blocks. A block needs the scores of its instances and their inner products, both one
-matrix product; within it one bag after the other is visited exactly as if each had been scored by itself, and
-at its end the hyperplanes are moved by one further product. So a sequential method runs at the speed of
-matrix products.
+Solvers visit bags in blocks. Scores and inner products of a block's instances are one matrix product each;
+within it one bag after the other is visited exactly as if each had been scored by itself, and at its end one
+further product moves the hyperplanes. So a sequential method runs at the speed of matrix products.
 """
 
 from typing import NamedTuple
@@ -31,11 +30,8 @@ class Block(NamedTuple):
 
 
 class Space:
-    """Base: `weights` are the hyperplanes of all attributes' labels, `columns` those of each attribute.
-
-    Rows are a slice or indices of instances; scores have shape (n_rows, n_columns), inner products
-    (n_attributes, n_rows, n_rows), both float64.
-    """
+    """Base: `weights` are the hyperplanes of all attributes' labels, `columns` those of each attribute; rows
+    are a slice or indices of instances."""
 
     indefinite = {}  # {name: how} of indefinite kernels: then no bound is certified
 
@@ -56,29 +52,8 @@ class Space:
 
 
 class LinearSpace(Space):
-    """Hyperplanes as vectors of the feature space, for `solve_mms`.
-
-    Parameters
-    ----------
-    X : ndarray of float32 or float64, shape (n_instances, n_features)
-        With a column of ones where the hyperplanes shall have a bias.
-    n_labels : sequence of int
-        Labels of each attribute.
-
-    Attributes
-    ----------
-    weights : ndarray, shape (sum of n_labels, n_features)
-        In the precision of X; zeros at first.
-    columns : list of slice
-        The rows of `weights` that belong to each attribute.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.mms import LinearSpace
-    >>> LinearSpace(np.eye(4), [2, 3]).weights.shape
-    (5, 4)
-    """
+    """Hyperplanes as vectors of the feature space, `weights` of shape (sum of n_labels, n_features), in the
+    precision of X, which has a column of ones."""
 
     def __init__(self, X, n_labels):
         super().__init__(len(X), n_labels)
@@ -150,11 +125,7 @@ class MeanKernel:
 
 class KernelSpace(Space):
     """Hyperplanes as coefficients of the training instances, `weights` of shape (n_rows, sum of n_labels);
-    the kernels of an attribute are averaged, and 1 is added, which is a constant feature.
-
-    There is one bank per attribute, the same object where attributes share it. An averaged matrix may take
-    `memory` bytes; beyond, its rows are computed whenever they are needed.
-    """
+    one bank per attribute, the same object where attributes share it."""
 
     width = 1  # inner products are known
 

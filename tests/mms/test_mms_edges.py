@@ -122,14 +122,12 @@ def test_every_form_is_saved(tmp_path):
     ]
     for number, (model, train, new) in enumerate(forms):
         model.set_params(n_rounds=2, n_epochs=3, random_state=0, callback=lambda m, r: False).fit(train, sets)
-        want, path = model.decision_function(new), tmp_path / f"{number}.npz"
-        for _ in range(2):
-            model.save(path)
-            model = load(path)
-            for a, b in zip(model.decision_function(new), want, strict=True):
-                assert_allclose(a, b, atol=1e-9)
-            assert model.predict(new).shape == (len(want[0]), 2)
-            assert [c.tolist() for c in model.classes_] == [["x", "y", "z"], ["u", "v"]]
+        path = tmp_path / f"{number}.npz"
+        model.save(path)
+        load(path).save(path)
+        for a, b in zip(load(path).decision_function(new), model.decision_function(new), strict=True):
+            assert_allclose(a, b, atol=1e-9)
+        assert_array_equal(load(path).predict(new), model.predict(new))
 
 
 @pytest.mark.parametrize("model", [MMS(), CLSVM(), MIMLSVM(), M3MIML(), GMMNaming(), DistNaming()])

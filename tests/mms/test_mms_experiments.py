@@ -1,9 +1,6 @@
 """Figures 5.3 and 5.6, tables 5.1 to 5.4: who sees what, and that their numbers are those of plain counts."""
 
-import types
-
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
@@ -123,11 +120,8 @@ def test_labels_that_training_did_not_show(multi_class, shown):
     model.fit(X, CandidateSet.from_labels(y, np.full(20, 3), n_labels=5))
     new = rng.standard_normal((50, 5))
     scores = model.decision_function(new)
-    assert scores.shape == (50, 5)
     missing = [k for k in range(5) if k not in shown]
     assert scores[:, missing].max() < scores[:, list(shown)].min() - 1e6
-    assert set(methods.predicted(model, new)) == set(shown)
-    assert (methods.predicted(model, X) == y).all()
     options = {"loss": "hinge", "multi_class": multi_class, "tol": 1e-2, "max_iter": 500, "random_state": 0}
     plain = LinearSVC(C=10.0, **options).fit(X, y)
     assert_array_equal(methods.predicted(model, new), plain.predict(new))
@@ -248,32 +242,6 @@ def test_captions_are_all_that_weak_methods_see(monkeypatch, where, method):
     else:
         assert np.isnan(assignment)
         assert not np.array_equal(models[-1].decision_function(faces), others[-1].decision_function(faces))
-
-
-def test_real_ambiguous_labels(monkeypatch):
-    """Bags of one instance in folds; scales and parameters from the training part alone."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(3, size=90)
-    X = 5.0 * np.eye(3)[y] + rng.standard_normal((90, 3)) + 7.0
-    sets = CandidateSet(
-        [[[k], [(k + 1 + i % 2) % 3]] if i % 3 else [[k]] for i, k in enumerate(y)], n_labels=3
-    )
-    folds = [(np.arange(60), np.arange(60, 90)), (np.arange(30, 90), np.arange(30))]
-    which, runs = ["RANDOM", "MMS", "MC-SVM"], []
-    for change in (0.0, 100.0):
-        changed = X.copy()
-        changed[folds[1][1]] += change
-        made = types.SimpleNamespace(X=changed, y=y, candidates=sets, folds=folds)
-        with monkeypatch.context() as patch:
-            patch.setattr(naming, "load_original", lambda name, made=made: made)
-            models = recorded(patch, methods)
-            table = naming.partial_labels("lost", 1, which, (1.0, 10.0), EFFORT).set_index("method")
-            runs.append((table, models))
-    (table, models), (other, others) = runs
-    assert_equal_scores(models, others, rng.random((20, 3)))
-    pd.testing.assert_frame_equal(table[["assignment", "C"]], other[["assignment", "C"]])
-    assert np.isnan(table.loc["MC-SVM", "assignment"])
-    assert table.loc[["MMS", "MC-SVM"], "recognition"].min() > 0.9
 
 
 def test_assignment_and_recognition_are_plain_counts(monkeypatch):

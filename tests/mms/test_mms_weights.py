@@ -11,7 +11,6 @@ from cuelearn.kernels import RBF
 from cuelearn.mms import (
     CLSVM,
     M3MIML,
-    MIMLSVM,
     MMS,
     CandidateSet,
     DistNaming,
@@ -81,14 +80,6 @@ def test_weighted_svm_and_objective(solver):
     gap = 2e-4 if solver == "frank-wolfe" else 5e-2
     assert least * (1.0 - 1e-6) <= model.objective_ <= least * (1.0 + gap)
     assert not model.dual_gap_ < model.objective_ - least - 1e-6
-
-
-def test_medoids_are_those_of_bags_with_weight():
-    X, sets, weights = bags()
-    kept = np.flatnonzero(weights)
-    without = MIMLSVM().fit(X[sets.rows(kept)], sets.take(kept), weights[kept])
-    assert_array_equal(MIMLSVM().fit(X, sets, weights).coef_, without.coef_)
-    assert np.any(MIMLSVM().fit(X[sets.rows(kept)], sets.take(kept)).coef_ != without.coef_)
 
 
 @pytest.mark.parametrize("model", [MMS(), CLSVM(), SupervisedSVM(), GMMNaming()])

@@ -1,9 +1,4 @@
-"""Experiments of the MMS chapter (thesis chapter 5; Jie and Orabona, NIPS 2010).
-
-`artificial` makes bags for figure 5.3; `naming` turns composed captions and faces into candidate sets for
-tables 5.1 to 5.4, `poses` the same with body poses for figure 5.6. `methods` holds the methods and how their
-parameters are chosen, `theorems` the propositions.
-"""
+"""Experiments of the MMS chapter (thesis chapter 5; Jie and Orabona, NIPS 2010)."""
 
 from companion import protocol
 from companion.mms.artificial import bags_of, by_round, curves, histories, samples, two_draws

@@ -17,10 +17,8 @@ HARD = ["n_candidates", "p_correlated", "p_ambiguous"]  # what makes a set of ba
 
 
 def features(name, data, rows):
-    """Features of some samples between -1 and 1 by their range in the training part; grey values 0 to 1.
-
-    MNIST's 28 x 28 pixels are averaged to 14 x 14, which is near the 16 x 16 of usps.
-    """
+    """Features of some samples between -1 and 1 by their range in the training part; MNIST's grey values,
+    averaged to 14 x 14 pixels (near the 16 x 16 of usps), from 0 to 1."""
     X, train = data.X, data.train
     if name == "mnist":
         images = np.empty((len(rows), 784), dtype=np.float32)
@@ -68,9 +66,7 @@ def validated(name, method, seed, n_bags, grid, effort):
 
 
 def accuracies(seed, chosen, effort, **made):
-    """Test accuracy, and share of training instances whose label within the candidates is right, of methods
-    trained on the same bags, `made` by `bags_of`.
-    """
+    """Test accuracy, and share of training instances that are right within their candidates, by method."""
     bags, X_test, y_test = bags_of(seed=seed, **made)
     train = bags.X, bags.candidates, bags.labels()
     new = X_test, pd.Index(bags.candidates.classes[0]).get_indexer(y_test)
@@ -108,10 +104,8 @@ def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS), further
 
 
 def by_round(seed, n_epochs, solver, C=1.0, inference="heap", n_rounds=50, **made):
-    """`MMS.history_` and test accuracy after every round of the concave-convex procedure, on `bags_of`.
-
-    `ended` says whether the rounds came to their end before `n_rounds`, other than by rising.
-    """
+    """`MMS.history_` and test accuracy after every round; `ended`: before `n_rounds`, other than by
+    rising."""
     bags, X_test, y_test = bags_of(seed=seed, **made)
     accuracy = []
 
@@ -130,9 +124,6 @@ def with_each_search(seed, effort, C=1.0, **made):
     bags, X_test, y_test = bags_of(seed=seed, **made)
     new = X_test, pd.Index(bags.candidates.classes[0]).get_indexer(y_test)
     return each_search(bags.X, bags.candidates, new, C, seed, effort)
-
-
-# ---------------------------------------------------------------- under sliders
 
 
 @lru_cache

@@ -12,8 +12,6 @@ from companion.run.registry import figure
 from cuelearn import datasets
 from cuelearn.datasets import DataFileError, Provenance
 
-# ---------------------------------------------------------------- what several figures share
-
 
 @cache
 def names_of(run):
@@ -45,9 +43,6 @@ def posed(run):
     """The composed corpus of persons with a face and a body."""
     size = run.size["poses"]
     return experiments.posed(run.seed, size["n_items"], size["n_test"], size["n_names"])
-
-
-# ---------------------------------------------------------------- pictures with captions
 
 
 def _save_items(run, drawing, row, data, numbers):
@@ -134,14 +129,10 @@ def number_of_candidates(run):
 def _(results):
     table = results.table("thesis-alg-10-counts").query("faces == names").set_index("faces")
     right = table["corrected"]
-    printed = table["printed"]
     return f"""
 Faster than exponentially: two faces and two names have {right[2]} candidates, four and four {right[4]}, six
 and six {right[6]:,}. The thesis's sum, which lacks the factor $j!$ and counts the labeling of *null* alone,
-gives {printed[2]}, {printed[4]} and {printed[6]}. For two and two its mistakes cancel."""
-
-
-# ---------------------------------------------------------------- the search
+gives {table.loc[6, "printed"]} for six and six; for two and two its mistakes cancel."""
 
 
 @figure("thesis-alg-10-shares")
@@ -180,10 +171,9 @@ def _(results):
     table = results.table("thesis-alg-10-shares")
     shares = table.groupby(table["sets"].str.startswith("names"))["same"].agg(["min", "max"])
     return f"""
-For faces and names among two hundred the search finds the best answer in at least
-{shares.loc[True, "min"]:.1%} of the bags. Nearly all strong competitors use a name that the caption lacks,
-and there both losses agree. For vectors over few labels it does in {shares.loc[False, "min"]:.0%} to
-{shares.loc[False, "max"]:.0%} of the bags."""
+For faces and names among two hundred it does in at least {shares.loc[True, "min"]:.1%} of the bags: nearly
+all strong competitors use a name that the caption lacks, and there both losses agree. For vectors over few
+labels it does in {shares.loc[False, "min"]:.0%} to {shares.loc[False, "max"]:.0%}."""
 
 
 @figure("thesis-alg-10-trained", claims="mms-5")
@@ -209,12 +199,9 @@ def _(results):
     loss = 100 * (means.loc["exact", "accuracy"] - means.loc["heap", "accuracy"])
     return f"""
 Algorithm 10 is exact in {same["names"]:.0%} of the items with names and in {bags.min():.0%} to
-{bags.max():.0%} of the bags made ambiguous. Training pushes down labels that no candidate has, until the
-best wrong answer *swaps* labels within the bag, where counting slot by slot sees no loss. Training with the
-exact search instead changes test accuracy by {loss.min():+.1f} to {loss.max():+.1f} points."""
-
-
-# ---------------------------------------------------------------- as ambiguity grows
+{bags.max():.0%} of the bags made ambiguous, where the best wrong answer *swaps* labels within the bag and
+counting slot by slot sees no loss. The exact search changes test accuracy by {loss.min():+.1f} to
+{loss.max():+.1f} points."""
 
 
 @figure("thesis-fig-5.3", claims=["mms-1", "mms-2", "mms-3"])
@@ -246,26 +233,15 @@ def _(results):
     mean = 100 * table.groupby("method")["accuracy"].mean()
     hard = table.assign(hardness=table["p_correlated"] + table["p_ambiguous"])
     in_L = 100 * claims.falls(hard, "n_candidates").mean()
-    by_draw = 100 * claims.falls(hard, "hardness")
-    in_P = by_draw.mean()
-    of_mms = by_draw["MMS"].groupby("name").mean()
+    in_P = 100 * claims.falls(hard, "hardness").mean()
     return f"""
 Over all settings MMS names {mean["MMS"]:.1f}% of the test samples right, the SVM that knows every label
 {mean["MC-SVM"]:.1f}%, M3MIML {mean["M3MIML"]:.1f}%, CL-SVM {mean["CLSVM"]:.1f}%, MIMLSVM
-{mean["MIMLSVM"]:.1f}%.
+{mean["MIMLSVM"]:.1f}%, since a single instance is farther from bags of five than these are from each other.
 
-From the smallest $L$ to the largest MMS loses {in_L["MMS"]:.1f} points and CL-SVM {in_L["CLSVM"]:.1f};
-M3MIML loses {in_L["M3MIML"]:.1f} and MIMLSVM {in_L["MIMLSVM"]:.1f}, because the labels of a bag are the
-same for any $L$: what they ignore cannot hurt them. Correlated and look-alike labels cost MMS
-{in_P["MMS"]:.1f} points (most on {of_mms.idxmax()}: {of_mms.max():.1f}), CL-SVM {in_P["CLSVM"]:.1f}, M3MIML
-{in_P["M3MIML"]:.1f}.
-
-M3MIML and MIMLSVM work as in their authors' programs. MIMLSVM describes a bag by its Hausdorff distances to
-other bags. A single instance is farther from bags of five than these are from each other, so that MIMLSVM
-is poor on single instances from the start and has little to lose."""
-
-
-# ---------------------------------------------------------------- round by round
+From the smallest $L$ to the largest MMS loses {in_L["MMS"]:.1f} points and CL-SVM {in_L["CLSVM"]:.1f}; M3MIML
+loses {in_L["M3MIML"]:.1f}, because the labels of a bag are the same for any $L$. Correlated and look-alike
+labels cost MMS {in_P["MMS"]:.1f} points, CL-SVM {in_P["CLSVM"]:.1f}, M3MIML {in_P["M3MIML"]:.1f}."""
 
 
 @figure("thesis-alg-8", claims="mms-4")
@@ -304,26 +280,19 @@ def round_by_round(run):
 def _(results):
     rounds = results.table("thesis-alg-8")
     runs = claims.ends(rounds)
-    means = runs.groupby("name", sort=False)[["gain", "settled"]].mean()
-    gain = 100 * means["gain"]
-    settled = means["settled"]
+    gain = 100 * runs.groupby("name", sort=False)["gain"].mean()
     of_both = rounds["seed"].isin(rounds.loc[rounds["solver"] == "pegasos", "seed"])
     lowest = rounds[of_both].groupby(["solver", "name", "seed"])["objective"].min()
     lowest = lowest.groupby(level=[0, 1]).mean()
     ratio = lowest["pegasos"] / lowest["frank-wolfe"]
     return f"""
-The objective falls when averages over {rounds["n_candidates"].iloc[0]} candidates give way to one, on most
-sets in the second round. It settles after {runs["settled"].mean():.1f} rounds on average
-({settled.min():.1f} on {settled.idxmin()}, {settled.max():.1f} on {settled.idxmax()}). Accuracy gains
-{gain.min():.0f} ({gain.idxmin()}) to {gain.max():.0f} points ({gain.idxmax()}) over the first round.
+The objective falls when averages over {rounds["n_candidates"].iloc[0]} candidates give way to one, and
+settles after {runs["settled"].mean():.1f} rounds on average. Accuracy gains {gain.min():.0f}
+({gain.idxmin()}) to {gain.max():.0f} points ({gain.idxmax()}) over the first round.
 
-Pegasos with the same number of passes, without a certificate, reaches {ratio.min():.2f} to
-{ratio.max():.2f} times the objective of the dual steps, and its objective rises now and then. With
-Algorithm 10's answers the objective is only what the search sees, and may rise; with the exact search
+Pegasos with the same number of passes reaches {ratio.min():.2f} to {ratio.max():.2f} times the objective of
+the dual steps. With Algorithm 10's answers the objective may rise; with the exact search
 {claims.rises(results.table("thesis-alg-8.exact"))}."""
-
-
-# ---------------------------------------------------------------- the propositions
 
 
 def bound_tasks(run):
@@ -361,10 +330,9 @@ def _(results):
     table = results.table("thesis-prop-5.2")
     largest = table[table["part"] == "fresh"].groupby("classifier")["ratio"].max()
     return f"""
-The points lie above the line, and nearest to it for the classifier whose errors fall on the labels that
-come along most ({largest.idxmax()}, {largest.max():.2f} of the bound; MMS {largest["MMS"]:.2f}). The
-proposition says nothing of bags that were used for training: a memoriser of one candidate per bag has no
-ambiguous loss at all there."""
+The points lie above the line, and nearest to it for the classifier whose errors fall on the labels that come
+along most ({largest.idxmax()}, {largest.max():.2f} of the bound; MMS {largest["MMS"]:.2f}). Of training
+bags the proposition says nothing: there a memoriser of one candidate per bag has no ambiguous loss at all."""
 
 
 @figure("thesis-prop-5.3", claims="mms-10")
@@ -390,11 +358,8 @@ def _(results):
     return f"""
 With the exact search it is below in {counts["below_exact"] or "none"} of {counts["n_bags"]:,} bags; the
 proposition says none. With Algorithm 10 it is below in {counts["below_heap"]}, but in
-{counts["below_slots"] or "none"} below the number of labels that no candidate has for their instance,
-which is what the proof of 5.2 needs."""
+{counts["below_slots"] or "none"} below the slots' losses, which is what the proof of 5.2 needs."""
 
-
-# ---------------------------------------------------------------- who is in the picture?
 
 #: Table -> protocol and what is measured.
 TABLES = {
@@ -518,9 +483,8 @@ def _(results):
     right = table["accuracy"]
     paper = table["paper: accuracy"]
     return f"""
-With more names per caption and few faces per name MMS assigns {right["MMS"]:.0f}% right, with indicators
-{right["MMS positions"]:.0f} (the thesis: {paper["MMS"]} and {paper["MMS positions"]}). Here indicators
-leave many items a single candidate."""
+MMS assigns {right["MMS"]:.0f}% right, with indicators {right["MMS positions"]:.0f} (the thesis:
+{paper["MMS"]} and {paper["MMS positions"]}). Here indicators leave many items a single candidate."""
 
 
 @figure("thesis-tab-5.4")
@@ -568,9 +532,6 @@ truth, which name {second["assignment_truth"]:.0%} right, is {second["truth"]:.3
 separate than the right one."""
 
 
-# ---------------------------------------------------------------- who is doing what?
-
-
 @figure("thesis-fig-5.6", claims="mms-8")
 def names_and_verbs(run):
     """Do names and verbs help each other if they are modelled jointly?"""
@@ -602,14 +563,11 @@ def _(results):
     gain = {m: means.loc[m].loc["both"] - means.loc[m].drop("both").mean() for m in ("MMS", "DistNaming")}
     mms = means.loc["MMS", "both"]
     dist = means.loc["DistNaming", "both"]
-    names = means["recognition"].xs("name", level="modelled")
     return f"""
-A caption at test time adds {mms["with_caption"] - mms["recognition"]:.0f} points. Modelled jointly, names
-and verbs give MMS {gain["MMS"]["assignment"]:+.1f} points of assignment and
-{gain["MMS"]["recognition"]:+.1f} of recognition, DIST {gain["DistNaming"]["assignment"]:+.1f} and
-{gain["DistNaming"]["recognition"]:+.1f}.
+A caption at test time adds {mms["with_caption"] - mms["recognition"]:.0f} points. Modelled jointly, names and
+verbs give MMS {gain["MMS"]["assignment"]:+.1f} points of assignment and {gain["MMS"]["recognition"]:+.1f} of
+recognition, DIST {gain["DistNaming"]["assignment"]:+.1f} and {gain["DistNaming"]["recognition"]:+.1f}.
 
-DIST, which weighs labels by how often they occur, assigns {dist["assignment"]:.0f}% right, MMS
-{mms["assignment"]:.0f}. Of drawings never seen DIST recognises {dist["recognition"]:.0f}% without a
-caption, MMS {mms["recognition"]:.0f}: DIST goes by likeness to single drawings. Of names alone GMM
-recognises {names["GMMNaming"]:.0f}%, MMS {names["MMS"]:.0f}, DIST {names["DistNaming"]:.0f}."""
+DIST assigns {dist["assignment"]:.0f}% right, MMS {mms["assignment"]:.0f}. Of drawings never seen DIST,
+which goes by likeness to single drawings, recognises {dist["recognition"]:.0f}%, MMS
+{mms["recognition"]:.0f}."""

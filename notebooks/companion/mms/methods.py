@@ -1,8 +1,4 @@
-"""The methods of the chapter's comparisons, and how their C is chosen: for all in the same way.
-
-A further method takes one line in `WEAK` (it learns from candidate sets) or `SUPERVISED` (it is given the
-truth).
-"""
+"""The methods of the chapter's comparisons, and how their C is chosen: for all in the same way."""
 
 import numpy as np
 import pandas as pd
@@ -35,15 +31,13 @@ def make_mms(C, seed, n_epochs=20, n_rounds=6):
     return MMS(C=C, n_epochs=n_epochs, n_rounds=n_rounds, random_state=seed, **DUAL)
 
 
-def _mimlsvm(C, weight, seed, effort):
-    return MIMLSVM(C=C, class_weight=weight, max_clustered=1000, random_state=seed)
-
-
 #: Learn from candidate sets: a function of C, the class weights and a seed.
 WEAK = {
     "MMS": lambda C, weight, seed, effort: make_mms(C, seed, **effort),
     "CLSVM": lambda C, weight, seed, effort: CLSVM(C=C, class_weight=weight),
-    "MIMLSVM": _mimlsvm,
+    "MIMLSVM": lambda C, weight, seed, effort: MIMLSVM(
+        C=C, class_weight=weight, max_clustered=1000, random_state=seed
+    ),
     "M3MIML": lambda C, weight, seed, effort: M3MIML(C=C, class_weight=weight),
 }
 #: Are given the labels of all instances.
@@ -78,10 +72,8 @@ def assigned(model, X, candidates):
 
 
 def shares_right(name, chosen, seed, effort, train, new):
-    """A trained method's shares of right labels, assignment (NaN where it is given the truth) and
-    recognition, from X, candidates and true labels of training instances, X and true labels of new
-    ones.
-    """
+    """A trained method's shares of right labels: assignment (NaN where it is given the truth) of training
+    instances `train` (X, candidates, labels), recognition of `new` ones (X, labels)."""
     X, candidates, labels = train
     given = truth_set(labels, candidates) if name in SUPERVISED else candidates
     model = fitted(make(name, chosen, seed, effort), X, given)
@@ -90,9 +82,8 @@ def shares_right(name, chosen, seed, effort, train, new):
 
 
 def each_search(X, candidates, new, C, seed, effort, step=1):
-    """`MMS` with Algorithm 10 and with the exact search, tested on `new` X and label numbers; same: share
-    of every `step`-th bag where both find the same value at the trained scores.
-    """
+    """`MMS` with either search, tested on `new` X and label numbers; same: share of every `step`-th bag where
+    both find the same value at the trained scores."""
     rows = []
     for inference in ("heap", "exact"):
         model = fitted(make_mms(C, seed, **effort).set_params(inference=inference), X, candidates)
@@ -129,9 +120,8 @@ def share_consistent(labels, candidates):
 
 
 def best_on_held(tried, fit, predict, candidates, order):
-    """Of the parameters `tried`, those whose predictions of held-back bags, the first third of `order`,
-    agree best with the candidates; nothing of the truth is used; on ties the first.
-    """
+    """Of the parameters `tried`, those whose predictions of held-back bags, the first third of `order`, agree
+    best with the candidates; on ties the first."""
     held, train = (np.sort(part) for part in np.split(order, [max(1, int(VALIDATION * order.size))]))
     rows, rows_held = candidates.rows(train), candidates.rows(held)
     inner, outer = candidates.take(train), candidates.take(held)
@@ -143,10 +133,7 @@ def best_on_held(tried, fit, predict, candidates, order):
 
 
 def choose(name, X, candidates, labels, grid, seed, effort):
-    """C and class_weight with which a method agrees best with held-back bags; ties: the smallest C.
-
-    For methods that are given the truth, the true `labels`, this is the accuracy.
-    """
+    """C and class_weight with which a method agrees best with held-back bags."""
     candidates = truth_set(labels, candidates) if name in SUPERVISED else candidates
     weights = ("", "balanced") if name in BALANCED else ("",)
     return best_on_held(

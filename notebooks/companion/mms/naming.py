@@ -40,9 +40,8 @@ def provenance_of(**made):
 
 
 def labelled_sets(data, occurrences, constraints, attributes=("name",)):
-    """Candidate sets of a composed corpus, and the true labels (n, n_attributes); names that fewer than
-    `occurrences` training captions hold count as null.
-    """
+    """Candidate sets of a composed corpus, and the true labels (n, n_attributes); rare names count as
+    null."""
     names = data.names_with(occurrences)
     sets = candidate_set(data.items, data.vocabulary.only(names=names), attributes, constraints=constraints)
     truth = data.truth(names, list(VERBS)).T if "verb" in attributes else [data.truth(names)]
@@ -82,9 +81,7 @@ def naming_parameters(method, seed, grid, effort, **made):
 
 
 def naming_run(seed, chosen, effort, **made):
-    """By method, the share of training faces whose name within the caption is right (assignment), and of test
-    faces named right without a caption (recognition; RANDOM is given it).
-    """
+    """Assignment of training faces and recognition of test faces by method; RANDOM is given all captions."""
     data, every, truth = problem(seed=seed, **made, constraints="ABC")
     test, rows = np.flatnonzero(data.is_test), []
     faces = every.rows(test)
@@ -104,9 +101,7 @@ def naming_run(seed, chosen, effort, **made):
 
 
 def protocols(sweep, o, seeds, grid, effort):
-    """`naming_run` of both protocols over the seeds, each of which composes a corpus, with C and
-    class_weight.
-    """
+    """`naming_run` of both protocols over the seeds, each of which composes a corpus."""
     choices = []
     points = []
     for p, methods in {"I": PROTOCOL_I, "II": PROTOCOL_II}.items():
@@ -146,9 +141,8 @@ def searches(sweep, o, naming, seed, effort):
 
 
 def objective_at_truth(seed, C=10.0, n_epochs=50, **made):
-    """Does the criterion prefer what `MMS` finds, or hyperplanes trained with the true labels? Objectives
-    on the same candidate sets, and assignments.
-    """
+    """Objectives on the same candidate sets, and assignments, of `MMS` and of hyperplanes trained with the
+    truth."""
     X, part, labels = training("MMS", seed, **made)
     out = {}
     for kind, given, n_rounds in (("found", part, 10), ("truth", truth_set(labels, part), 1)):

@@ -42,10 +42,8 @@ def posed(seed, n_items, n_test, n_names):
 
 @lru_cache(maxsize=1)  # a point has one corpus
 def table_of(seed, n_items, n_test, n_names):
-    """The composed corpus with poses, its features in float32, the columns of their parts: face (of unit
-    length), the cues of bodies, and pose, these side by side, each over its mean distance among
-    training persons.
-    """
+    """The composed corpus with poses, its features in float32, and the columns of their parts: face (of unit
+    length), the cues of bodies, and pose, these side by side, each over its mean distance."""
     data = posed(seed, n_items, n_test, n_names)
     faces = data.faces / np.maximum(np.linalg.norm(data.faces, axis=1, keepdims=True), 1e-12)
     body = {cue: data.poses[:, part] for cue, part in data.pose_cues.items()}
@@ -119,9 +117,7 @@ def pose_parameters(method, modelled, seed, widths, grid, effort, **size):
 
 
 def pose_run(modelled, seed, chosen, effort, **size):
-    """Assignment on training items, recognition on test items without and with their captions, by method and
-    attribute.
-    """
+    """Assignment, recognition and naming within captions, by method and attribute."""
     tables = [_shares(method, own, modelled, seed, effort, **size) for method, own in chosen.items()]
     return pd.concat(tables, ignore_index=True)
 

@@ -1,10 +1,8 @@
 r"""Propositions 5.2 and 5.3, Algorithm 10 against exact search, and the number of candidates, measured.
 
-*5.2*, :math:`E[\Delta_{01}] \le E[\Delta_A] / (1 - \eta)`, rests on conditions that its statement leaves out:
-the degree eta is given the *instance* and over all slots (averaged over a label's instances it fails where
-the noise follows the features), and the classifier has not seen the candidates. *5.3*, :math:`\ell_A \ge
-\Delta_A`, needs the exact search: with Algorithm 10's answer :math:`\ell_A` can fall below :math:`\Delta_A`,
-though never below the sum of the slots' losses, with which the proof of 5.2 bounds the true loss.
+*5.2*, :math:`E[\Delta_{01}] \le E[\Delta_A] / (1 - \eta)`, needs the degree eta given the *instance*, and a
+classifier that has not seen the candidates. *5.3*, :math:`\ell_A \ge \Delta_A`, needs the exact search; with
+Algorithm 10's answer :math:`\ell_A` is never below the sum of the slots' losses, by which 5.2 is proved.
 """
 
 import itertools
@@ -24,13 +22,9 @@ from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_viola
 
 CLASSIFIERS = ("MMS", "MC-SVM", "constant", "random", "adversary", "memoriser")
 SCALES = (0.1, 1.0, 10.0)  # of hyperplanes
-# how ambiguous bags are made, unless the caller says otherwise
 MADE = {"p_correlated": 0.25, "p_ambiguous": 0.25, "n_candidates": 10, "bag_size": 5}
 #: Differences of sums of scores that count as none, times 1 + their size.
 NEAR = 1e-9
-
-
-# ------------------------------------------------------------------ proposition 5.2
 
 
 def instances(task, n_train, n_fresh, seed):
@@ -41,11 +35,8 @@ def instances(task, n_train, n_fresh, seed):
 
 
 def predictions(name, train, fresh, shares, seed, mms):
-    """What a classifier says of the training instances and of the fresh ones.
-
-    "adversary" answers the label that co-occurs most with the true one, where the bound is attained;
-    "memoriser" is a nearest neighbour of training instances with one of their candidates at random.
-    """
+    """What a classifier says of the training instances and of the fresh ones; "adversary" answers the label
+    that co-occurs most with the true one, "memoriser" is a nearest neighbour with a random candidate."""
     rng = np.random.default_rng([seed, 22])
     classes, parts = train.candidates.classes[0], (train, fresh)
     if name == "constant":
@@ -73,9 +64,8 @@ def _answers(predicted, data):
 
 
 def losses_of(predicted, data):
-    """Of every bag: true, the number of wrong labels; slots, of labels that are no candidate for their
-    instance; joint, the ambiguous loss. slots <= joint <= true.
-    """
+    """Of every bag the numbers of wrong labels (true) and of labels that are no candidate for their instance
+    (slots), and the ambiguous loss (joint): slots <= joint <= true."""
     sets, (answer, wrong, outside) = data.candidates, _answers(predicted, data)
     true, slots = (np.add.reduceat(v.astype(np.int64), sets.bag_starts[:-1]) for v in (wrong, outside))
     return pd.DataFrame({"true": true, "slots": slots, "joint": ambiguous_losses(answer, sets)})
@@ -96,10 +86,8 @@ def _over(top, bottom):
 def bound_of(predicted, data, shares, n_bootstrap=500, seed=0):
     """The two sides of proposition 5.2 for predicted classes of the rows of `data`, means over bags.
 
-    `shares` tell how often labels co-occur, which gives the ambiguity degree. expected_slots equals slots
-    in expectation if the candidates were not seen; bound is joint / (1 - eta), slots_bound, slots / (1 -
-    eta), and label_bound, the sum of slots of class y / (1 - eta_y), of remark 5.2, are tighter. Ratios
-    are true over each, with the ends of intervals from bags drawn anew, the degree held fixed.
+    bound is joint / (1 - eta); slots_bound and label_bound (remark 5.2) are tighter. Ratios are true over
+    each, with intervals from bags drawn anew. expected_slots is what slots are if candidates were not seen.
     """
     labels, losses, shares = data.labels(), losses_of(predicted, data), shares.to_numpy()
     degrees = np.where(np.eye(len(shares), dtype=bool), 0.0, shares).max(axis=1)
@@ -127,10 +115,8 @@ def bound_of(predicted, data, shares, n_bootstrap=500, seed=0):
 
 
 def proposition_5_2(task, n_train, n_fresh, seed, n_bootstrap=500, mms=None, **made):
-    """Proposition 5.2 for classifiers good and bad, on the bags they were trained on and on fresh ones.
-
-    A row per classifier and part ("fresh" is of what the proposition speaks), with the columns of `bound_of`.
-    """
+    """Proposition 5.2 on the training bags and on fresh ones, of which it speaks: `bound_of` by
+    classifier."""
     made = {**MADE, **made}
     X_train, y_train, X_fresh, y_fresh = instances(task, n_train, n_fresh, seed)
     # pairs have a stream of their own: one seed, one set of pairs
@@ -148,13 +134,9 @@ def proposition_5_2(task, n_train, n_fresh, seed, n_bootstrap=500, mms=None, **m
     return pd.DataFrame(rows)
 
 
-# ------------------------------------------------------------------ proposition 5.3
-
-
 def surrogates(scores, candidates):
-    """Both sides of proposition 5.3 in every bag: joint and slots, the ambiguous losses of the
-    prediction; exact and heap, the surrogate loss by either search; near, what rounding may do.
-    """
+    """Both sides of proposition 5.3 in every bag: joint and slots, the ambiguous losses of the prediction;
+    exact and heap, the surrogate loss by either search; near, what rounding may do."""
     scores = np.asarray(scores, dtype=np.float64)
     answer, rows = scores.argmax(axis=1), np.arange(len(scores))
     own = scores[rows, best_labelings(scores, candidates)[:, 0]]
@@ -172,10 +154,8 @@ def surrogates(scores, candidates):
 
 
 def proposition_5_3(task, n_train, seed, n_bags=1000, mms=None, **made):
-    """Proposition 5.3 for hyperplanes that are zero, random or trained, the latter two times `SCALES`: in
-    how many bags the surrogate loss is below the ambiguous loss (exact search, Algorithm 10) and below
-    the slots' losses.
-    """
+    """Proposition 5.3 for hyperplanes that are zero, random or trained: in how many bags the surrogate loss
+    is below the ambiguous loss (exact search, Algorithm 10) and below the slots' losses."""
     X, y, _, _ = instances(task, n_train, 1, seed)
     data = make_ambiguous(X, y, random_state=seed, **{**MADE, **made})
     part = np.arange(min(n_bags, data.candidates.n_bags))
@@ -195,13 +175,9 @@ def proposition_5_3(task, n_train, seed, n_bags=1000, mms=None, **made):
     return pd.DataFrame(rows)
 
 
-# ------------------------------------------------------------------ Algorithm 10
-
-
 def random_bag(rng, kind, n_instances, n_labels, n_candidates):
-    """A bag's candidates at random, (n, n_instances): distinct vectors of independent labels, or ways to give
-    faces at most one of `n_labels` - 1 names each, no name twice, not all null (label 0).
-    """
+    """A bag's candidates at random, (n, n_instances): distinct vectors of independent labels, or matchings of
+    faces with `n_labels` - 1 names."""
     if kind == "names":
         words = np.arange(1, n_labels)[:, None]
         faces = [Matching(words, np.ones((n_instances, n_labels), dtype=bool))]
@@ -216,12 +192,8 @@ def random_bag(rng, kind, n_instances, n_labels, n_candidates):
 def search_shares(
     n_bags=1000, kind="vectors", n_instances=3, n_labels=6, n_candidates=10, n_known=None, lead=0.0, seed=0
 ):
-    """How often, and by how much, Algorithm 10 misses the most violating labeling in bags of `random_bag`.
-
-    Candidates are made of `n_known` labels, null included, drawn anew for every bag; `lead` is added to the
-    normal scores of one candidate's labels. largest and mean are of the shortfall, lost is the share of the
-    surrogate losses that it does not see, above counts bags where its value exceeds the exact one.
-    """
+    """How often, and by how much, Algorithm 10 misses the most violating labeling in bags of `random_bag`,
+    whose candidates have `n_known` labels; `lead` is added to the normal scores of one candidate's labels."""
     rng = np.random.default_rng([seed, 25])
     n_known = n_labels if n_known is None else n_known
     shortfalls, losses, above = [], [], 0  # losses: with the exact search, and with Algorithm 10
@@ -253,10 +225,7 @@ def search_shares(
 
 
 def counts(most=6):
-    """Number of candidate vectors for faces and names: printed (section 5.6.1), corrected, and listed.
-
-    The printed sum lacks the j! ways in which j names go to j faces, and counts the all-null vector.
-    """
+    """Number of candidate vectors for faces and names: printed (section 5.6.1), corrected, and listed."""
     rows = []
     for f, w in itertools.product(range(1, most + 1), repeat=2):
         terms = [math.comb(f, j) * math.comb(w, j) for j in range(min(f, w) + 1)]

@@ -23,9 +23,6 @@ SOLVERS = {
 }
 
 
-# --- the idea -----------------------------------------------------------------------------------------------
-
-
 def idea():
     """A bag of two faces, its labelings, those that the caption allows, and what a classifier loses."""
     names, meant = ("Ann", "Bob", "Cy", "none"), (0, 1)
@@ -69,9 +66,6 @@ def idea():
     return fig
 
 
-# --- figures ------------------------------------------------------------------------------------------------
-
-
 def runs(ax, grid, style):
     """Each run, a row of `grid`, as a thin line; their mean as a thick one."""
     thin_lines(ax, grid, style["color"])
@@ -80,10 +74,7 @@ def runs(ax, grid, style):
 
 
 def accuracy_curves(table):
-    """Figure 5.3: accuracy over ambiguous vectors, a row per difficulty, a column per data set.
-
-    Last row: by how much those who know all labels are above MMS, over all difficulties.
-    """
+    """Figure 5.3: accuracy over ambiguous vectors, a row per difficulty; last row: the SVMs minus MMS."""
     names = distinct(table["name"])
     hardness = distinct(zip(table["p_correlated"], table["p_ambiguous"], strict=True))
     size = (1.85 * len(names) + 0.6, 1.75 * (len(hardness) + 1) + 0.7)
@@ -114,7 +105,7 @@ def accuracy_curves(table):
 
 
 def rounds(table):
-    """The concave-convex procedure: objective over the first round's, and accuracy, after every round."""
+    """Objective over the first round's, and accuracy, after every round."""
     names = distinct(table["name"])
     fig, axes = panels(len(names), 2, size=(1.85 * len(names) + 0.6, 4.2), sharex=True)
     for (upper, lower), name in zip(axes.T, names, strict=True):
@@ -164,11 +155,8 @@ def bound(table):
 
 
 def joint_models(table):
-    """Figure 5.6: assignment on training items, recognition on test items, for names and for verbs.
-
-    Strokes are corpora; markers their means: hollow where the other attribute is not modelled, squares where
-    a test caption is given. Last row: what the claims compare, corpus by corpus.
-    """
+    """Figure 5.6: assignment on training items, recognition on test items, for names and for verbs; last row:
+    what the claims compare, corpus by corpus."""
     fig, axes = panels(2, 3, size=(8.0, 8.2), sharex="row", height_ratios=(8, 7, 8.5))
     fig.get_layout_engine().set(hspace=0.06)
     for (left, right), last, attribute in zip(axes[:2], axes[2], ("name", "verb"), strict=True):
@@ -222,9 +210,6 @@ def _differences(table, attribute):
         text = f"{name}, joint \u2212 single" if a == b else f"{name} \u2212 {other}"
         for column, face, word in (("assignment", color, "assigned"), ("recognition", "white", "recognised")):
             yield f"{text}, {word}", color, face, "D", wide[column][a, of_a] - wide[column][b, of_b]
-
-
-# --- under sliders ------------------------------------------------------------------------------------------
 
 
 def place(axes, shares, together):

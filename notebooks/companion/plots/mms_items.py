@@ -1,8 +1,5 @@
-"""Captioned items and their candidate labeling sets (thesis figures 5.1, 5.2, 5.4 and 5.5).
-
-A word has one colour in the caption, in the table of candidates and in its key, that of the person it belongs
-to; symbols say the same without colour. Thesis sections 5.1, 5.3, 5.6.1 and 5.7.1.
-"""
+"""Captioned items and their candidate labeling sets (thesis figures 5.1, 5.2, 5.4 and 5.5); a word has the
+colour of the person it belongs to."""
 
 import json
 from pathlib import Path
@@ -18,13 +15,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.table import Table
 
 from companion.run.figures import BLACK, BLUE, RED
-from cuelearn.core.checks import check_count
-from cuelearn.mms import CandidateSet, ItemCandidates, Matching, Region, Vocabulary, candidates_from_caption
+from cuelearn.mms import CandidateSet, Matching, Region, Vocabulary, candidates_from_caption
 from cuelearn.mms.captions import find
-
-__all__ = [
-    *("THESIS", "item_with_candidates", "items", "people", "pick", "spatial_indicators", "thesis_captions")
-]
 
 #: Of the persons a, b, c, d of a caption, dark enough for text; further ones are black.
 COLORS = (BLUE, RED, "#00795A", "#A3447F")
@@ -41,13 +33,10 @@ is a false detection; names and captions are invented."""
 THESIS = json.loads(Path(__file__).with_name("captions.json").read_text(encoding="utf-8"))
 
 
-# --- an item ------------------------------------------------------------------------------------------------
-
-
 class Item(NamedTuple):
     """An item as a learner gets it, and the truth."""
 
-    parsed: ItemCandidates
+    parsed: tuple  # as of `candidates_from_caption`
     names: list  # of the labels, one list per attribute
     words: dict  # (attribute, label) -> symbol, text, colour
     caption: list  # (word, look)
@@ -75,10 +64,7 @@ class Item(NamedTuple):
 
 
 def symbols(words, names):
-    """(attribute, label) -> symbol, text, colour; letters as the words come, a verb has its first subject's.
-
-    A verb of several persons is black.
-    """
+    """(attribute, label) -> symbol, text, colour; a verb has its first subject's letter, of several black."""
     letters, owners = {}, {}
     for word in words:
         for p, label in enumerate(word):
@@ -127,9 +113,6 @@ def read_item(data, number, attributes=None, constraints="ABCD"):
     order = sorted(numbers, key=numbers.get)
     true = [[item.names[p].index(label) for p, label in enumerate(truth[face])] for face in order]
     return item._replace(true=np.array(true), number=number, numbers=numbers, data=data)
-
-
-# --- its panels ---------------------------------------------------------------------------------------------
 
 
 def wrapped(words, width, size=8.0):
@@ -192,10 +175,7 @@ def columns(item, candidates, most):
 
 
 def draw_candidates(ax, item, shown, title, width=WIDTH, crossed=(), spelled=False):
-    """Candidate vectors as columns of a table, a row for each face, or face and pose (figures 5.4 and 5.5).
-
-    The true vector has a black head; vectors that are crossed out are grey; words are `spelled` or symbols.
-    """
+    """Candidate vectors as columns of a table; the true one has a black head, crossed ones are grey."""
     shape = shown[0][1].shape
     cell = min(0.8 if spelled else 0.4, (width - 0.9) / len(shown))
     table = Table(ax, bbox=(0, 0, (0.9 + cell * len(shown)) / width, 1))
@@ -234,7 +214,7 @@ def page(mosaic, heights):
 
 
 def draw_items(items, key, tables):
-    """Pictures above captions, tables of candidates (item, title, vectors and look), and how to read them."""
+    """Pictures above captions, tables of candidates (title, item, vectors and look), and how to read them."""
     width = WIDTH / len(items) - 0.1
     sizes = [item.data.sizes[item.number] for item in items]
     high = max(min(2.2, width * tall / wide) for wide, tall in sizes)
@@ -259,13 +239,8 @@ def draw_items(items, key, tables):
     return fig
 
 
-# --- figures ------------------------------------------------------------------------------------------------
-
-
 def items(data, numbers):
     """Figure 5.1: one or two captioned items; below, the candidate labeling set of the last in words."""
-    if not 1 <= len(numbers) <= 2:
-        raise ValueError(f"numbers must hold one or two items, got {len(numbers)}")
     shown = [read_item(data, number) for number in numbers]
     last = shown[-1]
     vectors, total = columns(last, last.parsed.candidates, 6)
@@ -275,9 +250,8 @@ def items(data, numbers):
 
 
 def people(data, n=5):
-    """Figure 5.1: a row for each of the `n` people most often pictured, with faces of training and of
-    test items, and, for each cue, the face of somebody else that is most like the first one.
-    """
+    """Figure 5.1: faces of the `n` people most often pictured, and, for each cue, the face of somebody else
+    that is most like the first one."""
     in_test, known = data.is_test[data.bag_of], data.kinds == "identity"
     names, counts = np.unique(data.names[known], return_counts=True)
     titles = ["training items"] * 4 + ["test items"] * 2
@@ -317,17 +291,10 @@ def item_with_candidates(data, number):
 
 
 def spatial_indicators(data, number):
-    """Figure 5.2: an item whose caption says who stands where, and what constraint [D] leaves of its set.
-
-    The item must have at most 10,000 candidates, and indicators must rule out one of them.
-    """
+    """Figure 5.2: an item whose caption says who stands where, and what constraint [D] leaves of its set."""
     item = read_item(data, number, ("name",))
     kept, free = item.parsed.candidates, read_item(data, number, ("name",), "ABC").parsed.candidates
-    if isinstance(free, Matching):
-        raise ValueError("number must be an item of at most 10,000 candidates, got one with more")
     crossed = {k for k, z in enumerate(free) if not (kept == z).all(axis=(1, 2)).any()}
-    if not crossed:
-        raise ValueError(f"number must be an item of which indicators rule out a candidate, got {number}")
     without = f"without [D]: {counted(len(free), 'candidate')}; [D] strikes out {len(crossed)} (grey)"
     with_d = f"with [D]: {counted(len(kept), 'candidate')} left"
     tables = [
@@ -367,21 +334,9 @@ def counted(n, word):
     return f"{n:,} {word}{'' if n == 1 else 's'}"
 
 
-# --- choosing items -----------------------------------------------------------------------------------------
-
-
 def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=False):
-    """A good example among the items, the same one every time; a ValueError if there is none.
-
-    `n_names` are known names of the caption, `n_pairs` those with a known verb (of two or more, not all verbs
-    are the same). With `indicators` these must rule out candidates, and items of which more than one is left
-    come first; then items without unnamed faces, without strangers, with short captions. The true vector is a
-    candidate.
-    """
-    requested = {"n_faces": n_faces, "n_names": n_names, "n_pairs": n_pairs}
-    requested = {name: check_count(name, n) for name, n in requested.items() if n is not None}
-    if n_pairs is not None and data.poses is None:
-        raise ValueError("n_pairs must be None for data without poses")
+    """The best example among the items, or a ValueError: `n_names` known names, `n_pairs` with different
+    known verbs, `indicators` that rule out candidates; its true vector is a candidate."""
     allowed = np.ones(len(data.captions), dtype=bool) if n_faces is None else data.bag_sizes == n_faces
     if indicators:
         allowed &= data.has_position
@@ -409,5 +364,5 @@ def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=False):
         decided.append(i)
     if decided:
         return decided[0]
-    conditions = ", ".join(f"{name}={n}" for name, n in requested.items()) or "the vocabulary"
-    raise ValueError(f"{conditions} must be met by an item of the data, got 0 of {allowed.size}")
+    wanted = f"n_faces={n_faces}, n_names={n_names}, n_pairs={n_pairs}"
+    raise ValueError(f"{wanted} must be met by an item of the data, got 0 of {allowed.size}")
