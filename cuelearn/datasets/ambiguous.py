@@ -71,17 +71,6 @@ class AmbiguousData(NamedTuple):
         shares = counts / np.maximum(np.bincount(labels, minlength=classes.size), 1)[:, None]
         return pd.DataFrame(shares, pd.Index(classes, name="true"), pd.Index(classes, name="also"))
 
-    def ambiguity_degree(self):
-        r"""Ambiguity degree (thesis section 5.4.2), as met on these bags.
-
-        .. math:: \eta = \max_{y, z \neq y} P(z \in \mathcal{Z}(m) \mid y_m = y)
-
-        The largest of many shares: on few bags it lies above the chance that it stands for.
-        """
-        shares = self.co_occurrence().to_numpy(copy=True)
-        np.fill_diagonal(shares, 0.0)
-        return float(shares.max())
-
 
 def make_ambiguous(
     X, y, *, bag_size=5, n_candidates=10, p_correlated=0.0, p_ambiguous=0.0, random_state=None
@@ -122,15 +111,11 @@ def make_ambiguous(
 
     Notes
     -----
-    The thesis leaves open what exactly has probability at least :math:`P_c`. Here it is an instance to meet
-    its partner: that a *bag* has two correlated instances would come to nothing, for with ten classes, bags
-    of five and no preference at all nearly two in three do. Of a pair of classes of sizes :math:`n_a \ge
-    n_b`, :math:`\lceil P_c n_b \rceil` couples are formed and put into bags at random, before all others.
-    Chance adds to this: of ten equal classes in bags of five 35%, 51% and 68% meet for :math:`P_c` = 0, 0.25
-    and 0.5.
-
-    What is drawn for a bag depends on its labels alone, not on `X`: given the class, the candidates are
-    independent of the features, as proposition 5.2 needs it. 60,000 instances with L = 100 take 2 s.
+    The thesis leaves open what exactly has probability at least :math:`P_c`; here it is an instance to meet
+    its partner. Of a pair of classes of sizes :math:`n_a \ge n_b`, :math:`\lceil P_c n_b \rceil` couples are
+    formed and put into bags at random, before all others. Chance adds to this: of ten equal classes in bags
+    of five 35%, 51% and 68% meet for :math:`P_c` = 0, 0.25 and 0.5. What is drawn for a bag depends on its
+    labels alone, as proposition 5.2 needs it. 60,000 instances with L = 100 take 2 s.
 
     Examples
     --------

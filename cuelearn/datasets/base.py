@@ -15,20 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "CueData",
-    "DataFileError",
-    "ImageData",
-    "Provenance",
-    "check_integer",
-    "check_rows",
-    "data_directory",
-    "data_module",
-    "first_items",
-    "read_bundled",
-    "side_by_side",
-    "simulator",
-]
+__all__ = ["CueData", "DataFileError", "ImageData", "Provenance"]
 
 
 class DataFileError(OSError):
@@ -228,10 +215,7 @@ def simulator(name):
 
 
 def read_bundled(name):
-    """A bundled set's entry in ``datasets.json``, its arrays (an ``NpzFile``) and its `Provenance`.
-
-    `DataFileError` if the file is missing or its sha256, taken of the very bytes that are parsed, differs.
-    """
+    """A bundled set's entry in ``datasets.json``, its arrays (an ``NpzFile``) and its `Provenance`."""
     directory = data_directory()
     entry = json.loads((directory / "datasets.json").read_text(encoding="utf-8"))[name]
     path, expected = directory / entry["file"], entry["sha256"]

@@ -1,9 +1,8 @@
 """Loaders of the real data sets that lie in the project's ``data/`` directory.
 
-``data/datasets.json`` says of each set what its columns and classes are; `load_bundled` reads a set by that,
-and a public loader adds what its set has besides. Every loader returns a `CueData` of tier ``"bundled"`` and
-raises `DataFileError` for a missing or damaged file. Licence, source and citation stand in its ``provenance``
-and in ``data/README.md``."""
+``data/datasets.json`` says of each set what its columns and classes are. Every loader returns a `CueData` of
+tier ``"bundled"`` and raises `DataFileError` for a missing or damaged file. Licence, source and citation are
+in its ``provenance`` and in ``data/README.md``."""
 
 from __future__ import annotations
 
@@ -193,17 +192,11 @@ def _bitmaps(held):
 
 
 def redraw_pen_points(points, size=16):
-    """Draw pen trajectories as grey images: lines of one pixel's width through the points, with soft edges.
+    """Draw pen trajectories, (n, 2 k) of x1, y1, x2, ... in 0..100, as images, float32 (n, size, size).
 
-    A pixel's ink is 1 minus the distance of its centre from the line, in pixels, cut to [0, 1]: the share of
-    the pixel that a straight stroke covers, to within a tenth. `points`, (n, 2 k) with k >= 2, are x1, y1,
-    x2,
-    ... in 0..100, y pointing up; 0 and 100 fall on the centres of the outermost pixels. Returns float32
-    (n, size, size), the top row first.
+    A pixel's ink is 1 minus the distance of its centre from the line, in pixels, cut to [0, 1].
     """
     points = np.asarray(points, dtype=np.float32)
-    if points.ndim != 2 or points.shape[1] < 4 or points.shape[1] % 2:
-        raise ValueError(f"points must have shape (n, 2 k) with k >= 2, got {points.shape}.")
     scale = np.float32((size - 1) / 100)
     x = (points[:, 0::2] * scale)[:, :, None]  # pixel centres have whole coordinates
     y = ((100 - points[:, 1::2]) * scale)[:, :, None]

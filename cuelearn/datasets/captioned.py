@@ -1,12 +1,8 @@
 r"""News items composed of real pictures: images with faces, and captions that name some of the people in
-them.
+them (thesis sections 5.6 and 5.7, appendix A).
 
-The thesis learns names from Labeled Yahoo! News and names with verbs from Idiap/ETHZ Faces and Poses; neither
-can be shipped. Here a person is a *thing* of which there are emoji in many styles, a face one of its
-drawings, a body a piece of clothing turned by the angle of what the person does, and the captions are English
-sentences about invented people. Whatever is shown of it is called *composed*. Who is pictured and what the
-captions say is decided in ``data/simulators/captions.py``; here stand the pictures and features, the corpus
-and its truth (thesis sections 5.6 and 5.7, appendix A)."""
+Who is pictured and what the captions say is decided in ``data/simulators/captions.py``; here stand the
+pictures and features, the corpus and its truth."""
 
 from __future__ import annotations
 
@@ -27,10 +23,6 @@ from .emoji import EmojiData, before, load_emoji, mildly_changed
 __all__ = ["VERBS", "CaptionedData", "make_captioned"]
 
 NULL = "null"
-N_IDENTITIES = 214
-FULL_SIZE, FULL_FACES, FULL_POSITIONS = 20_071, 31_147, 3_105
-POSES_SIZE, POSES_TEST = 1_703, 103
-TRAIN_PROTOCOL_2 = 10_000
 
 #: What a person of kind ``"poses"`` may do; the body of verb k is turned by k times 36 degrees.
 VERBS = (
@@ -67,7 +59,8 @@ def _cast():
         new = ~np.isin(emoji.family, emoji.family[without])
         return np.flatnonzero(new & (emoji.n_drawings() >= least))
 
-    people = np.random.default_rng(0).permutation(emoji.unlike(among(_STYLES, clothes)))[:N_IDENTITIES]
+    people = np.random.default_rng(0).permutation(emoji.unlike(among(_STYLES, clothes)))
+    people = people[: simulator("captions").N_IDENTITIES]
     return _Cast(emoji, people, clothes, among(_STYLES_STRANGER, np.append(clothes, people)))
 
 
@@ -132,23 +125,19 @@ class CaptionedData(NamedTuple):
         N texts.
     regions : list of list of Region
         Boxes of each item: its faces in no particular order; with poses each is followed by its upper body.
-    faces : ndarray of float32, shape (n, d)
-        One row per face, item after item, in the order of `regions`.
-    poses : ndarray of float32, shape (n, d), or None
-        The same for each face's body.
+    faces, poses : ndarray of float32, shape (n, d)
+        One row per face and per body, item after item, in the order of `regions`; poses None without bodies.
     bag_sizes : ndarray of int, shape (N,)
         Faces of each item.
     names, verbs : ndarray of str, shape (n,)
         Who it is, mentioned or not, and what the person does (None without poses), said or not; ``"null"``
         for a false detection.
     is_test, has_position : ndarray of bool, shape (N,)
-        Test items, which have drawings that training items never have; whether the caption tells who stands
-        where.
+        Test items; whether the caption tells who stands where.
     vocabulary : Vocabulary
         All names of the captions, in the order of `labels`, and all verbs.
     statistics : DataFrame
-        Columns what, thesis, ours, note: what the thesis prints of its data, what this corpus has, and what
-        could not be matched.
+        What the thesis prints of its data, what this corpus has, and what could not be matched.
     description : str
     provenance : Provenance
     labels : ndarray of str
@@ -156,8 +145,8 @@ class CaptionedData(NamedTuple):
         never pictured, the long tail.
     mentions : DataFrame
         A row for every name in every caption, in the order of the text: ``item``, ``name`` (number among
-        `labels`), ``face`` (row of `faces`, -1 if not pictured), ``verb`` (what the caption says they do;
-        ``"null"`` if nothing), ``place`` (where it says they are: as in `cuelearn.mms.Mention`).
+        `labels`), ``face`` (row of `faces`, -1 if not pictured), ``verb`` (``"null"`` if none is said),
+        ``place`` (as in `cuelearn.mms.Mention`).
     kinds : ndarray of str, shape (n,)
         ``"identity"``, ``"stranger"`` (of the long tail) or ``"false detection"``.
     things : ndarray of str, shape (n,)
@@ -166,9 +155,9 @@ class CaptionedData(NamedTuple):
         Rows of `load_emoji` that make each face and each body: one, or two for a false detection; -1 for no
         drawing.
     angles : ndarray of float64, shape (n, 2)
-        Degrees by which the drawings of bodies are turned, before each is changed mildly.
+        Degrees by which the drawings of bodies are turned.
     seeds : ndarray of int64, shape (n,)
-        Of the mild changes and background colours of each face and body.
+        Of the mild changes and background colours.
     sizes : ndarray of int, shape (N, 2)
         Width and height of each image.
     face_cues, pose_cues : dict of str to slice
@@ -259,9 +248,8 @@ class CaptionedData(NamedTuple):
         Returns
         -------
         ndarray of str, shape (n,), or (n, 2) with `verbs`
-            The face's name; ``"null"`` if it is not among `names`, or the item's caption does not have it.
-            Second column: the verb that the caption says of that person; ``"null"`` if it says none, or one
-            that is not among `verbs`, or the name is ``"null"``.
+            The face's name, and the verb that the caption says of that person; ``"null"`` for what the item's
+            caption does not say, or is not modelled.
         """
         if verbs is not None and self.poses is None:
             raise ValueError("verbs must be None for a corpus without poses")
@@ -329,34 +317,31 @@ def make_captioned(
 ):
     r"""Compose a corpus of captioned images from emoji (thesis sections 5.6 and 5.7).
 
+    The thesis learns from Labeled Yahoo! News and Idiap/ETHZ Faces and Poses; neither can be shipped.
+
     **People.** An identity is a thing with seven drawings or more (214 of them, no two of which any style
-    draws alike) and an invented name; some are also called by an office ("President ..."). The identity of
-    rank r is drawn with a weight
+    draws alike) and an invented name. The identity of rank r is drawn with a weight
     :math:`r^{-\text{exponent}}`; ranks 1 and 2, 3 and 4, ... are partners who are often pictured together.
-    Then there are 246 people who are mentioned now and then and never pictured, and a long tail of people who
-    are mentioned once or twice.
+    246 people are mentioned now and then and never pictured, and a long tail once or twice.
 
-    **Faces.** A face of an identity is one of its drawings before a plain colour of its own, mildly changed
-    as by `EmojiData.on_backgrounds`: no two are the same photograph. A *stranger*, a person of the long tail,
-    is a thing of which no identity is drawn; a *false detection* shows the right half of one drawing and the
-    left half of another. Two fifths of the drawings of each thing make the faces of test items, the others
-    those of training items. Columns: ``"HSV 2x2"`` (288) and ``"PHOG 2"`` (192) of `image_cues`, colour and
-    shape: square roots of shares, each part of norm 1.
+    **Faces.** A face is a drawing before a plain colour, mildly changed as by `EmojiData.on_backgrounds`. A
+    *stranger*, a person of the long tail, is a thing of which no identity is drawn; a *false detection* shows
+    the right half of one drawing and the left half of another. Two fifths of the drawings of each thing make
+    the faces of test items, the others those of training items. Columns: ``"HSV 2x2"`` (288) and ``"PHOG 2"``
+    (192) of `image_cues`: square roots of shares, each part of norm 1.
 
-    **Poses** (``kind="poses"``). A body is a piece of clothing, dealt as drawings of faces are, turned by k
-    times 36 degrees, with up to 15 degrees of scatter, where the person does number k of the ten `VERBS`; its
-    cues are ``"PHOG 2"``, ``"derivatives 2x2"`` (256) and ``"gist"`` (288). Everybody has two usual verbs,
-    taken in 60 of 100 cases.
+    **Poses** (``kind="poses"``). A body is a piece of clothing, turned by k times 36 degrees, with up to 15
+    degrees of scatter, where the person does number k of the ten `VERBS`; its cues are ``"PHOG 2"``,
+    ``"derivatives 2x2"`` (256) and ``"gist"`` (288).
 
     **Captions**, from some 70 templates. Some faces are of people who are not mentioned, some names of people
     who are not pictured; a name occurs once in an image and in a caption. Spatial indicators, as "(L)", ",
-    left," or "from left to right", agree with the boxes. With poses a caption says of most people what they
-    do, also of some who are not in the picture.
+    left," or "from left to right", agree with the boxes.
 
     **Shares.** Numbers of items, faces and items with spatial indicators, most faces of an image and most
-    names of a caption are those of Labeled Yahoo! News (or Faces+Poses); other shares were set so that
-    RANDOM, which draws one of the candidate labelings and sees no face, is as often right as in tables 5.1
-    and 5.3 (see ``statistics``). No learner had a part in it.
+    names of a caption are those of the thesis's data; other shares were set so that RANDOM, which draws one
+    of the candidate labelings and sees no face, is as often right as in tables 5.1 and 5.3 (see
+    ``statistics``). No learner had a part in it.
 
     Parameters
     ----------
@@ -367,8 +352,7 @@ def make_captioned(
     protocol : {"I", "II"}, default="I"
         Of kind ``"news"``: which of the thesis's protocols the ambiguity is set for. I: names of 20 or more
         occurrences, any item may be a test item. II: names of 3 or more, more names per caption, all items
-        with spatial indicators in the training set. By their printed numbers the two cannot be had from one
-        corpus (see ``statistics``).
+        with spatial indicators in the training set.
     n_names : int, optional
         Identities, from 30 to 214; 214 by default, 60 with poses.
     exponent : float >= 0, default=0.7
@@ -387,8 +371,7 @@ def make_captioned(
 
     Notes
     -----
-    All drawings of a part of a thing are used equally often, give or take one. A face takes 1.3 ms, a body
-    1.4 ms: 20,071 items 45 s and 250 MB.
+    A face takes 1.3 ms, a body 1.4 ms: 20,071 items 45 s and 250 MB.
 
     References
     ----------
@@ -411,20 +394,22 @@ def make_captioned(
     poses = kind == "poses"
     if protocol not in ("I", "II") or (poses and protocol != "I"):
         raise ValueError(f"protocol must be 'I' or 'II', and 'I' with poses, got {protocol!r}")
-    full = POSES_SIZE if poses else FULL_SIZE
+    world = simulator("captions")
+    full = world.POSES_SIZE if poses else world.FULL_SIZE
     n = full if n_items is None else check_count("n_items", n_items, 20)
-    n_names = (60 if poses else N_IDENTITIES) if n_names is None else check_count("n_names", n_names, 30)
-    if n_names > N_IDENTITIES:
-        raise ValueError(f"n_names must be at most {N_IDENTITIES}, got {n_names}")
+    most = world.N_IDENTITIES
+    n_names = (60 if poses else most) if n_names is None else check_count("n_names", n_names, 30)
+    if n_names > most:
+        raise ValueError(f"n_names must be at most {most}, got {n_names}")
     if test_share is None:
-        usual = {"I": 0.2, "II": 1 - TRAIN_PROTOCOL_2 / FULL_SIZE}[protocol]
-        test_share = POSES_TEST / POSES_SIZE if poses else usual
+        usual = {"I": 0.2, "II": 1 - world.TRAIN_PROTOCOL_2 / world.FULL_SIZE}[protocol]
+        test_share = world.POSES_TEST / world.POSES_SIZE if poses else usual
     exponent = check_non_negative("exponent", exponent)
     p_correlated = _share("p_correlated", p_correlated, 1)
     test_share = _share("test_share", test_share, 0.9 if protocol == "I" else 0.8)
     # One stream each, so that a change of words or boxes leaves people and samples alone.
     *streams, sample_rng = as_generator(random_state).spawn(5)
-    world, emoji = simulator("captions"), _cast().emoji
+    emoji = _cast().emoji
     made = world.compose(streams, n, poses, protocol, n_names, exponent, p_correlated, test_share)
 
     spelled = np.array([*VERBS, NULL])

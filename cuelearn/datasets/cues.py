@@ -7,42 +7,54 @@ named ``train``."""
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
 from .base import CueData, ImageData, check_integer, check_rows, side_by_side
 from .descriptors import (
-    FILTERS,
-    HSV_BINS,
-    SHAPE_CELLS,
-    STEP,
-    Cue,
-    LocalDescriptors,
     Picture,
-    centred_mask,
     check_image,
     check_mask,
-    dense_descriptors,
-    dense_patches,
+    derivative_bins,
+    direction_bins,
     field_bins,
+    gist,
+    hog,
     hsv_bins,
-    in_the_middle,
-    large_patches,
+    in_cells,
+    lab_bins,
+    lbp_bins,
+    moments,
+    phog,
+    pixels,
     rgb_bins,
     scaled,
     shape_pyramid,
     shares,
+    silhouette,
     with_middle,
 )
-from .grids import GRID_CUES, VALUES
 from .laser import LASER_FEATURE_NAMES, laser_features
-from .words import BagOfWords, count_words
+from .words import (
+    BagOfWords,
+    LocalDescriptors,
+    at_corners,
+    count_words,
+    dense_patches,
+    hue_patches,
+    in_middle_too,
+    large_patches,
+    patches_in_cells,
+    self_similarity,
+)
 
 __all__ = [
-    *("CUES", "IMAGE_CUES", "LASER_FEATURE_NAMES", "OBJECT_CUES", "PHOTO_CUES", "ROBOT_CUES"),
-    *("cue_kernels", "describe", "image_cues", "in_tasks", "laser_features"),
+    *("CUES", "EMOJI_CUES", "KIND_CUES", "OBJECT_CUES", "PHOTO_CUES", "ROBOT_CUES", "VALUES"),
+    *("cue_kernels", "describe", "image_cues"),
 ]
 
 #: The four of table 3.1, in its order (its CRFH is ``LxLy``).
@@ -51,7 +63,7 @@ ROBOT_CUES = ("colour", "LxLy", "bow", "laser")
 OBJECT_CUES = ("LxLy", "DirC", "colour", "shape")
 #: Seven for photographs: two of colour, two of derivatives, edges in a pyramid, words of two sizes.
 PHOTO_CUES = ("RGB", "HSV", "derivatives", "directions", "shape pyramid", "words", "large words")
-#: Images handed to one worker at a time.
+#: Images that one worker describes at a time.
 IMAGES_PER_TASK = 16
 
 
@@ -78,88 +90,135 @@ def cue_kernels(data, cues=None):
     return [triple for cue in wanted for triple in data.triples(RBF() if cue in plain else Chi2(), [cue])]
 
 
-def _in_middle_too(patches, picture, step):
-    """Patches, and which of them have their centres in the middle."""
-    descriptors, rows, columns, shape = patches(picture, step)
-    return LocalDescriptors(descriptors, in_the_middle(rows, columns, *shape))
+class Cue(NamedTuple):
+    """`describe` takes a `Picture` and gives float32 (width,); a cue of words takes the step of the patches
+    too and gives `LocalDescriptors`, which the vocabulary named `words` turns into a histogram."""
+
+    describe: Callable
+    words: str | None = None
 
 
-def _silhouette(picture):
-    return centred_mask(check_mask(picture.mask, picture.image.shape[:2]))
+def _counted(bins, *arguments):
+    """Over the object only where its mask is known."""
+    return Cue(lambda picture: shares(bins(picture, *arguments), picture.mask))
 
 
-def _fields(filters):
-    return lambda picture: shares(field_bins(picture, filters, *FILTERS[filters]), picture.mask)
+def _counted_twice(bins, *arguments):
+    return Cue(lambda picture: with_middle(bins(picture, *arguments), picture))
+
+
+_PIXEL_BINS = {
+    "RGB": rgb_bins,
+    "HSV": partial(hsv_bins, bins=(8, 3, 3)),
+    "LAB": lab_bins,
+    "LBP": lbp_bins,
+    "derivatives": derivative_bins,
+    "directions": direction_bins,
+}
+_PATCHES = {
+    "words": dense_patches,
+    "large words": large_patches,
+    "hue words": hue_patches,
+    "self-similarity": self_similarity,
+    "corner words": partial(at_corners, dense_patches),
+    "corner hue words": partial(at_corners, hue_patches),
+}
+
+
+def _all_cues():
+    cues = {
+        "colour": _counted(rgb_bins),
+        "LxLy": _counted(field_bins, "LxLy", (1.0, 2.0, 4.0), 15),
+        "DirC": _counted(field_bins, "DirC", (1.0, 4.0), 16),
+        "bow": Cue(lambda picture, step: LocalDescriptors(dense_patches(picture, step)[0]), "bow"),
+        "shape": Cue(silhouette),
+        "RGB": _counted_twice(rgb_bins),
+        "HSV": _counted_twice(hsv_bins),
+        "derivatives": _counted_twice(field_bins, "LxLy", (1.0, 2.0), 15),
+        "directions": _counted_twice(field_bins, "DirC", (1.0, 4.0), 16),
+        "shape pyramid": Cue(shape_pyramid),
+        "words": Cue(partial(in_middle_too, dense_patches), "words"),
+        "large words": Cue(partial(in_middle_too, large_patches), "large words"),
+    }
+    for cells in ((1, 1), (3, 1), (2, 2), (4, 4)):
+        where = f"{cells[0]}x{cells[1]}"
+        for name, bins in _PIXEL_BINS.items():
+            cues[f"{name} {where}"] = Cue(partial(in_cells, bins, cells))
+        for name, patches in _PATCHES.items():
+            cues[f"{name} {where}"] = Cue(partial(patches_in_cells, patches, cells), name)
+    for level in range(4):
+        for signed in (False, True):
+            cues[f"PHOG {level}{' signed' * signed}"] = Cue(partial(phog, level, signed))
+    return cues | {"HOG": Cue(hog), "gist": Cue(gist), "moments": Cue(moments), "pixels": Cue(pixels)}
+
+
+def _with_cells(names, cells):
+    return [f"{name} {where}" for name in names for where in cells]
 
 
 #: How each cue describes a picture.
-CUES = {
-    "colour": Cue(lambda picture: shares(rgb_bins(picture), picture.mask), (8, 8, 8)),
-    "LxLy": Cue(_fields("LxLy"), (3, 15, 15)),
-    "DirC": Cue(_fields("DirC"), (17, 17)),
-    "bow": Cue(lambda picture, step: LocalDescriptors(dense_descriptors(picture.grey, step)), words="bow"),
-    "shape": Cue(_silhouette, (SHAPE_CELLS, SHAPE_CELLS)),
-    "RGB": Cue(lambda picture: with_middle(rgb_bins(picture), picture), (2, 8, 8, 8)),
-    "HSV": Cue(lambda picture: with_middle(hsv_bins(picture), picture), (2, *HSV_BINS)),
-    "derivatives": Cue(
-        lambda picture: with_middle(field_bins(picture, "LxLy", (1.0, 2.0), 15), picture), (2, 2, 15, 15)
+CUES = _all_cues()
+#: Those that are no histograms.
+VALUES = ("HOG", "gist", "moments", "pixels")
+#: 39 of 18 descriptors, as many as the papers' kernels of Caltech-101: colour, texture, edges, words, shape.
+EMOJI_CUES = (
+    *_with_cells(
+        ["HSV", "hue words", "LBP", "self-similarity", "words", "large words", "derivatives"],
+        ["1x1", "2x2", "4x4"],
     ),
-    "directions": Cue(
-        lambda picture: with_middle(field_bins(picture, "DirC", (1.0, 4.0), 16), picture), (2, 17, 17)
+    *(name for name in CUES if name.startswith("PHOG")),
+    *("RGB 1x1", "LAB 1x1", "directions 1x1", "corner words 1x1", "corner hue words 1x1"),
+    *("HOG", "gist", "moments", "shape", "pixels"),
+)
+#: The 15 kinds of features of TagProp (Guillaumin et al., ICCV 2009), from which online kernel selection
+#: starts: three colour histograms and four kinds of words, each also in three bands, and gist.
+KIND_CUES = (
+    *_with_cells(
+        ["RGB", "LAB", "HSV", "words", "hue words", "corner words", "corner hue words"], ["1x1", "3x1"]
     ),
-    "shape pyramid": Cue(lambda picture: shape_pyramid(picture.image)),
-    "words": Cue(partial(_in_middle_too, dense_patches), words="words"),
-    "large words": Cue(partial(_in_middle_too, large_patches), words="large words"),
-    **GRID_CUES,
-}
-#: All cues that `image_cues` knows.
-IMAGE_CUES = (*CUES, "laser")
+    "gist",
+)
 
 
-def in_tasks(describe, sequences, *arguments, rows=None, n_jobs=None, verbose=False, name="cues"):
-    """List of what `describe` makes of blocks of the sequences, or of these rows; the same for any n_jobs."""
+def describe(
+    data, cues, *, rows=None, vocabularies=None, step=8, size=240, n_jobs=None, verbose=False, name="cues"
+):
+    """What `CUES` say of images, or of these rows: for each cue an array float32 (n, width).
+
+    Where `vocabularies`, a dict of fitted `BagOfWords`, lacks the words of a cue: a list of
+    `LocalDescriptors` of patches `step` pixels apart. The rest is as for `image_cues`.
+    """
     from joblib import Parallel, delayed
 
     from cuelearn.core.progress import progress
 
-    n = len(sequences[0]) if rows is None else len(rows)
-    blocks = [slice(start, min(start + IMAGES_PER_TASK, n)) for start in range(0, n, IMAGES_PER_TASK)]
-    if rows is not None:
-        blocks = [rows[block] for block in blocks]
-    parts = ([_taken(items, block) for items in sequences] for block in blocks)
-    # mapped as sweeps do: with another mode joblib would start other workers
-    done = Parallel(n_jobs=n_jobs, return_as="generator", mmap_mode="c")(
-        delayed(describe)(*part, *arguments) for part in parts
-    )
-    return list(progress(done, name=name, total=len(blocks), verbose=verbose))
-
-
-def _taken(items, block):
-    """The rows of an array, of image files, or of a list; None stays."""
-    if isinstance(items, list | tuple) and not isinstance(block, slice):
-        return [items[row] for row in block]
-    return None if items is None else items[block]
-
-
-def describe(
-    data, cues, *, rows=None, vocabularies=None, step=STEP, size=240, n_jobs=None, verbose=False, name="cues"
-):
-    """What `CUES` say of images: for each cue an array float32 (n, width).
-
-    Where `vocabularies`, a dict of fitted `BagOfWords`, lacks the words of a cue: a list of
-    `LocalDescriptors` of patches `step` pixels apart. `rows` are those described, all by default; the rest is
-    as for `image_cues`.
-    """
     images, names = data.images, data.frames.get("name")
     if size is not None and data.masks is None and hasattr(images, "shrunk"):  # masks have the full size
         images = images.shrunk(2 * size)
-    sequences = np.arange(len(data.y)), images, data.masks, names
-    options = {"rows": rows, "n_jobs": n_jobs, "verbose": verbose, "name": name}
+    rows = np.arange(len(data.y)) if rows is None else rows
+    blocks = [rows[start : start + IMAGES_PER_TASK] for start in range(0, len(rows), IMAGES_PER_TASK)]
     words = vocabularies or {}
-    parts = in_tasks(_describe, sequences, cues, words, step, size, **options)
+    tasks = (
+        (block, *(_taken(items, block) for items in (images, data.masks, names)), cues, words, step, size)
+        for block in blocks
+    )
+    # mapped as sweeps do: with another mode joblib would start other workers
+    done = Parallel(n_jobs=n_jobs, return_as="generator", mmap_mode="c")(
+        delayed(_describe)(*task) for task in tasks
+    )
+    parts = list(progress(done, name=name, total=len(blocks), verbose=verbose))
     features = {cue: [one for part in parts for one in part[cue]] for cue in cues}
-    counted = [cue for cue in cues if CUES[cue].words is None or CUES[cue].words in words]
-    return features | {cue: np.array(features[cue], dtype=np.float32) for cue in counted}
+    for cue in cues:
+        if CUES[cue].words is None or CUES[cue].words in words:
+            features[cue] = np.array(features[cue], dtype=np.float32)
+    return features
+
+
+def _taken(items, rows):
+    """The rows of an array, of image files, or of a list; None stays."""
+    if isinstance(items, list | tuple):
+        return [items[row] for row in rows]
+    return None if items is None else items[rows]
 
 
 def _describe(rows, images, masks, names, cues, words, step, size):
@@ -212,8 +271,9 @@ def image_cues(
     LxLy           675       derivatives at the scales 1, 2 and 4 pixels (CRFH), 15 x 15 bins each
     DirC           289       gradient directions at the scales 1 and 4 pixels jointly
     bow            n_words   patches of 32 x 32 pixels, by the nearest visual word
-    shape          576       silhouette (`centred_mask`); needs masks
-    laser          45        `laser_features`, standardised over the training rows; needs scans
+    shape          576       silhouette, moved to its centroid, of unit area; needs masks
+    laser          45        geometric features of scans (Mozos et al., 2005), standardised over
+                             the training rows; needs scans
     RGB            1024      as colour
     HSV            512       hue, saturation and value jointly
     derivatives    900       as LxLy, at two scales
@@ -224,8 +284,8 @@ def image_cues(
     =============  ========  =====================================================================
 
     The first three count over the object only where masks are known. From RGB on they are for photographs,
-    `PHOTO_CUES`: they need no masks; one half of each, besides the pyramid, counts the whole image, the other
-    an ellipse in its middle, where most photographers put what they mean.
+    `PHOTO_CUES`: one half of each, besides the pyramid, counts the whole image, the other an ellipse in its
+    middle.
 
     Further cues divide the image into cells, and count in each; lengths are in 32ths of the shorter side:
     RGB, HSV, LAB, LBP, derivatives, directions, words, large words, hue words, self-similarity, corner words
@@ -239,7 +299,7 @@ def image_cues(
         From `load_image_folder`, `load_original`, or `load_emoji` by its method `on_backgrounds`;
         ``ImageData(images, y, names_of_classes)`` takes images in memory.
     cues : sequence of str, default=PHOTO_CUES
-        In the order wanted. The thesis's choices are `ROBOT_CUES` and `OBJECT_CUES`.
+        The thesis's choices are `ROBOT_CUES` and `OBJECT_CUES`.
     train : array of int or of bool, optional
         Rows from which vocabularies and the scale of ``laser`` are learnt; ``data.train`` by default. Cues
         that learn need it, so that nothing of the test rows enters by oversight; ``np.arange(n)`` takes all.
@@ -274,8 +334,7 @@ def image_cues(
     Notes
     -----
     A photograph of 320 x 240 pixels takes 25 ms with colour, LxLy, DirC and bow, 50 ms with `PHOTO_CUES`, on
-    one core. What scales images, looks at hue, counts in cells or makes the pyramid needs the extra
-    ``images``.
+    one core. Most cues need the extra ``images``.
 
     Examples
     --------
@@ -329,11 +388,8 @@ def image_cues(
     X, columns = side_by_side({cue: blocks[cue] for cue in cues}, np.float32)
     features = []
     for cue in cues:
-        if cue == "laser":
-            features += [f"laser {name}" for name in LASER_FEATURE_NAMES]
-        else:  # by the place in the histogram or on the grid
-            places = np.ndindex(CUES[cue].grid or (blocks[cue].shape[1],))
-            features += [f"{cue} {','.join(map(str, place))}" for place in places]
+        columns_of_cue = LASER_FEATURE_NAMES if cue == "laser" else range(blocks[cue].shape[1])
+        features += [f"{cue} {column}" for column in columns_of_cue]
     how = f" ({'; '.join(learnt)})" if learnt else ""
     description = f"{data.description.rstrip('. ')}. Described by {', '.join(cues)}{how}."
     split, targets = (data.train, data.test), list(data.target_names)
@@ -350,8 +406,8 @@ def _check_cues(data, cues):
             "ImageData(images, y, names_of_classes) takes arrays."
         )
     cues = (cues,) if isinstance(cues, str) else tuple(cues)
-    if not cues or not set(cues) <= set(IMAGE_CUES) or len(set(cues)) < len(cues):
-        raise ValueError(f"cues must be some of {list(IMAGE_CUES)}, each once, got {list(cues)}.")
+    if not cues or not set(cues) <= {*CUES, "laser"} or len(set(cues)) < len(cues):
+        raise ValueError(f"cues must be some of {[*CUES, 'laser']}, each once, got {list(cues)}.")
     if "laser" in cues and (data.laser is None or data.laser_angles is None):
         raise ValueError("The cue 'laser' needs laser scans with their angles, but data has none.")
     silhouettes = [cue for cue in cues if cue in ("shape", "moments")]

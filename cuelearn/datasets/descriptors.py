@@ -1,70 +1,68 @@
-"""Descriptors of one picture: histograms of colours and derivatives, local patches, the silhouette.
+"""Descriptors of one picture: histograms of colours, patterns and derivatives, edges, the silhouette.
 
-Every range and number of bins is fixed, so that a descriptor depends on its image alone."""
+Every range and number of bins is fixed, so that a descriptor depends on its picture alone. A histogram over
+cells (1 x 1, 3 x 1, 2 x 2 or 4 x 4 equal ones) is divided by the number of pixels of the whole picture, so
+that it has sum 1 whatever its cells; its lengths grow with the picture by `unit`.
+"""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
-from functools import cached_property
-from typing import NamedTuple
+from functools import cache, cached_property, lru_cache
+from importlib import import_module
 
 import numpy as np
 
 from cuelearn.core.optional import require
 
-from .base import check_integer
-
-__all__ = [
-    *("FILTERS", "HSV_BINS", "RESPONSE_RANGE", "SHAPE_CELLS", "STEP"),
-    *("Cue", "LocalDescriptors", "Picture", "centred_mask", "check_image", "check_mask"),
-    *(
-        "dense_descriptors",
-        "direction_sectors",
-        "dense_patches",
-        "field_bins",
-        "foreground_mask",
-        "hsv_bins",
-        "in_the_middle",
-        "large_patches",
-        "rgb_bins",
-    ),
-    *("scaled", "shape_pyramid", "share", "shares", "with_middle"),
-]
+__all__ = ["foreground_mask"]
 
 #: Scale-normalised derivatives from -RESPONSE_RANGE to RESPONSE_RANGE are told apart (grey values run from 0
 #: to 1). An edge from black to white responds with 1/sqrt(2 pi) = 0.40 at every scale.
 RESPONSE_RANGE = 0.2
 #: Below this scale-normalised gradient magnitude, an edge of 6 grey levels, a pixel has no direction.
 FLAT_MAGNITUDE = 0.01
-#: Scales and bins of the receptive field histograms, by filters.
-FILTERS = {"LxLy": ((1.0, 2.0, 4.0), 15), "DirC": ((1.0, 4.0), 16)}
-HSV_BINS = (16, 4, 4)
-SHAPE_CELLS = 24  # per side
-STEP = 8  # of the patches, in pixels
-_CUT, _FLAT = 0.2, 1e-5  # of a patch: the largest value, and the norm that counts as none
-_PYRAMID = (1, 2, 4)  # cells per side, by level
-_PYRAMID_SECTORS = 16
-_PYRAMID_SMOOTHING = 1.5
+SHAPE_CELLS = 24  # of a silhouette, per side
+PYRAMID = (1, 2, 4)  # cells per side, by level
+PYRAMID_SECTORS = 16
+PYRAMID_SMOOTHING = 1.5
+LAB_BINS = 8  # per channel; lightness from 0 to 100, colours from -LAB_RANGE to LAB_RANGE
+LAB_RANGE = 110.0
+LBP_PATTERNS = 59  # of eight neighbours: 58 uniform ones, told apart, and all others
+DERIVATIVE_BINS, SECTORS = 8, 36
+PHOG_SECTORS = 12  # of half a turn; signed: twice as many
+HOG_CELLS, HOG_ORIENTATIONS = 8, 8
+GIST_SIDE, GIST_CELLS, GIST_ORIENTATIONS = 32, 4, 6
+GIST_WAVELENGTHS = (4.0, 4.0 * math.sqrt(2.0), 8.0)  # of a picture of 32 pixels
+PIXELS = 8  # per side
+
+
+@cache
+def skimage(module):
+    """A module of scikit-image; looked up once, as a corpus has thousands of pictures."""
+    require("images", "skimage")
+    return import_module(f"skimage.{module}")
 
 
 class Picture:
-    """An image as descriptors see it; what several of them need is made once, when first asked for.
-
-    `image` is uint8 (height, width, 3), or already grey, float32 (height, width); `mask`, bool, is the
-    object's, or None.
-    """
+    """An image, uint8 (height, width, 3), and the object's mask, bool or None; what several descriptors need
+    is made once, when first asked for."""
 
     def __init__(self, image, mask=None):
-        self.image, self.mask = image, mask
-        self._found = {}
+        self.image, self._mask = image, mask
+        self._made = {}
 
-    def once(self, find, *arguments):
-        """``find(picture, *arguments)``, found when it is first asked for."""
-        if (find, *arguments) not in self._found:
-            self._found[find, *arguments] = find(self, *arguments)
-        return self._found[find, *arguments]
+    def once(self, make, *arguments):
+        """``make(picture, *arguments)``, made when it is first asked for."""
+        if (make, *arguments) not in self._made:
+            self._made[make, *arguments] = make(self, *arguments)
+        return self._made[make, *arguments]
+
+    @cached_property
+    def mask(self):
+        """The mask, checked; None where there is none."""
+        return None if self._mask is None else check_mask(self._mask, self.image.shape[:2])
 
     @cached_property
     def grey(self):
@@ -83,6 +81,11 @@ class Picture:
         rows, columns = np.mgrid[:height, :width] + 0.5
         return in_the_middle(rows, columns, height, width)
 
+    @property
+    def unit(self):
+        """Length in pixels, of which the shorter side has 32, with which cells and filters grow."""
+        return max(1, min(self.image.shape[:2]) // 32)
+
     def derivatives(self, scale):
         """Scale-normalised Gaussian derivatives (Lx, Ly), float32."""
         return self.once(_derivatives, scale)
@@ -95,32 +98,6 @@ def _derivatives(picture, scale):
         np.float32(scale) * gaussian_filter(picture.grey, float(scale), order=order, mode="nearest")
         for order in ((0, 1), (1, 0))
     ]
-
-
-class LocalDescriptors(NamedTuple):
-    """What a cue of words finds in one image: (n, width) descriptors, and where.
-
-    Where `central`, bool (n,), is given, half of the histogram of words is that of these alone; where `cell`,
-    int (n,), is, each of `n_cells` cells has a histogram.
-    """
-
-    descriptors: np.ndarray
-    central: np.ndarray | None = None
-    cell: np.ndarray | None = None
-    n_cells: int = 1
-
-
-class Cue(NamedTuple):
-    """A way to describe a picture.
-
-    `describe` takes a `Picture` and gives float32 (width,). A cue of words names their vocabulary, `words`:
-    it takes the step of the patches in pixels too and gives `LocalDescriptors`, which the vocabulary turns
-    into a histogram. The columns are named by their place on `grid`.
-    """
-
-    describe: Callable
-    grid: tuple[int, ...] | None = None
-    words: str | None = None
 
 
 def scaled(image, factor):
@@ -146,13 +123,12 @@ def check_image(image):
         raise ValueError(f"image must be an array of shape (height, width, 3) of uint8, got {given}.{hint}")
 
 
-def check_mask(mask, shape=None):
+def check_mask(mask, shape):
     """The mask as an array; it must be of bool, of the image's size, and not empty."""
     mask = np.asarray(mask)
-    if mask.ndim != 2 or mask.dtype != np.bool_ or (shape is not None and mask.shape != shape):
-        wanted = "(height, width)" if shape is None else str(shape)
+    if mask.dtype != np.bool_ or mask.shape != shape:
         raise ValueError(
-            f"mask must be an array of shape {wanted} of bool, got shape {mask.shape} of {mask.dtype}."
+            f"mask must be an array of shape {shape} of bool, got shape {mask.shape} of {mask.dtype}."
         )
     if not mask.any():
         raise ValueError("mask must be True on at least one pixel, got none.")
@@ -160,35 +136,18 @@ def check_mask(mask, shape=None):
 
 
 def grey_levels(image):
-    """Luma of an RGB image, float32 from 0 to 1; a grey image of float32 as it is."""
-    if getattr(image, "dtype", None) == np.float32 and image.ndim == 2:
-        return image
+    """Luma of an RGB image, float32 from 0 to 1."""
     check_image(image)
     weights = (np.float32(weight / 255) for weight in (0.299, 0.587, 0.114))
     red, green, blue = (image[..., channel] * weight for channel, weight in enumerate(weights))
     return red + green + blue
 
 
-def share(index, n_bins, mask=None):
-    """Share of the pixels in each bin, float32, sum 1."""
-    index = index.ravel() if mask is None else index[check_mask(mask, index.shape)]
-    return (np.bincount(index, minlength=n_bins) / index.size).astype(np.float32)
-
-
-def shares(bins, mask=None):
-    """Histograms one after the other, sum 1, of (index arrays, number of bins of each)."""
-    indices, n_bins = bins
-    return np.concatenate([share(index, n_bins, mask) / np.float32(len(indices)) for index in indices])
-
-
-def with_middle(bins, picture):
-    """Half for the whole picture, half for its middle."""
-    return np.concatenate([shares(bins), shares(bins, picture.middle)]) / np.float32(2)
+# ---------------------------------------------------------------- bins of pixels: indices, number of bins
 
 
 def rgb_bins(picture):
-    """Of each pixel, the joint bin of red, green and blue, eight each: [index array], 512."""
-    check_image(picture.image)
+    """The joint bin of red, green and blue, eight each."""
     level = (picture.image >> 5).astype(np.int32)
     return [(level[..., 0] * 8 + level[..., 1]) * 8 + level[..., 2]], 512
 
@@ -196,8 +155,7 @@ def rgb_bins(picture):
 def hsv_levels(image):
     """Hue, saturation and value of an RGB image, float64 from 0 to 1, each (height, width).
 
-    The numbers of scikit-image's `rgb2hsv`, which reduces over the three channels of every pixel and takes
-    five times as long.
+    The numbers of scikit-image's `rgb2hsv` in a fifth of its time.
     """
     red, green, blue = np.ascontiguousarray(np.moveaxis(image, 2, 0)) * (1.0 / 255)
     value = np.maximum(np.maximum(red, green), blue)
@@ -216,28 +174,40 @@ def hsv_levels(image):
     return hue, saturation, value
 
 
-def hsv_bins(picture, bins=HSV_BINS):
-    """Of each pixel, the joint bin of hue, saturation and value: [index array], number of bins."""
-    check_image(picture.image)
+def hsv_bins(picture, bins=(16, 4, 4)):
+    """The joint bin of hue, saturation and value."""
     levels = zip(hsv_levels(picture.image), bins, strict=True)
     hue, saturation, value = (np.minimum((level * n).astype(np.intp), n - 1) for level, n in levels)
     return [(hue * bins[1] + saturation) * bins[2] + value], math.prod(bins)
 
 
+def lab_bins(picture):
+    """The joint bin in CIELAB."""
+    low = np.array([0.0, -LAB_RANGE, -LAB_RANGE])
+    level = (skimage("color").rgb2lab(picture.image) - low) * (
+        LAB_BINS / np.array([100.0, 2 * LAB_RANGE, 2 * LAB_RANGE])
+    )
+    lightness, a, b = np.moveaxis(np.clip(level, 0, LAB_BINS - 1).astype(np.int32), 2, 0)
+    return [(lightness * LAB_BINS + a) * LAB_BINS + b], LAB_BINS**3
+
+
+def lbp_bins(picture):
+    """Local binary patterns (Ojala, Pietikainen and Maenpaa, 2002): of eight neighbours, one unit away."""
+    radius = picture.unit
+    levels = np.rint(picture.grey * 255).astype(np.uint8)
+    framed = np.pad(levels, radius + 1, mode="edge")
+    patterns = (
+        skimage("feature").local_binary_pattern(framed, 8, radius, method="nri_uniform").astype(np.int32)
+    )
+    return [patterns[radius + 1 : -radius - 1, radius + 1 : -radius - 1]], LBP_PATTERNS
+
+
 def field_bins(picture, filters, scales, bins):
-    r"""Of each pixel, the bin of its derivatives: [index array, ...], number of bins of each.
+    """The bin of the derivatives: composed receptive field histograms (Linde and Lindeberg, 2004).
 
-    Composed receptive field histograms (Linde and Lindeberg, 2004) of the grey values f, from 0 to 1. The
-    filters at scale :math:`\sigma` are :math:`L_x = \sigma\, \partial_x (g_\sigma * f)` and :math:`L_y =
-    \sigma\, \partial_y (g_\sigma * f)`; outside the image the nearest pixel is repeated.
-
-    ``"LxLy"``
-        At each scale the joint bin of :math:`(L_x, L_y)`, ``x * bins + y``. Bins are equally wide from -0.2
-        to 0.2; stronger responses count in the outermost.
-    ``"DirC"``
-        The direction :math:`\operatorname{atan2}(L_y, L_x)` in `bins` sectors, of which the first is centred
-        on the x axis, and one more for magnitudes below 0.01, jointly over all scales, of which the last runs
-        fastest. It forgets contrast.
+    "LxLy": at each scale the joint bin of both derivatives, equally wide ones from -0.2 to 0.2; stronger
+    responses count in the outermost. "DirC": the direction's sector at all scales jointly, of which the last
+    runs fastest, and one more for a flat place; it forgets contrast.
     """
     if filters == "LxLy":
         size, indices = bins**2, []
@@ -262,99 +232,165 @@ def direction_sectors(lx, ly, n):
     return sector
 
 
-def dense_descriptors(image, step=STEP):
-    """Dense local descriptors of the grey image, laid out and normalised as SIFT's (Lowe, 2004).
+def derivative_bins(picture):
+    """As "LxLy", at half a unit and with fewer bins."""
+    x, y = (
+        np.clip((response / RESPONSE_RANGE + 1) * (DERIVATIVE_BINS / 2), 0, DERIVATIVE_BINS - 1)
+        for response in picture.derivatives(picture.unit / 2)
+    )
+    return [x.astype(np.int32) * DERIVATIVE_BINS + y.astype(np.int32)], DERIVATIVE_BINS**2
 
-    Square patches on a grid, each of 4 x 4 cells of 8 orientations, normalised to unit length, cut at 0.2 and
-    normalised again, and stored as bytes, ``min(512 v, 255)``. Unlike SIFT's, they have one fixed size, keep
-    upright, and opposite gradients count as one orientation.
 
-    Parameters
-    ----------
-    image : ndarray of uint8, shape (height, width, 3), or of float32, shape (height, width)
-        In colour, or grey; at least ``4 * step`` pixels high and wide, a patch.
-    step : int, default=8
-        Side of a cell and distance of neighbouring patches in pixels; at least 2.
+def direction_bins(picture):
+    """As "DirC", at half a unit."""
+    return field_bins(picture, "DirC", (picture.unit / 2,), SECTORS)
 
-    Returns
-    -------
-    ndarray of uint8, shape ((height // step - 3) * (width // step - 3), 128)
-        Row by row. All zero where the patch is of one colour.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.datasets import dense_descriptors
-    >>> dense_descriptors(np.zeros((96, 128, 3), np.uint8)).shape
-    (117, 128)
+# ---------------------------------------------------------------- histograms of bins, float32
+
+
+def share(index, n_bins):
+    """Share of the entries in each bin, float32, sum 1."""
+    index = index.ravel()
+    return (np.bincount(index, minlength=n_bins) / index.size).astype(np.float32)
+
+
+def shares(bins, mask=None):
+    """Histograms one after the other, sum 1."""
+    indices, n_bins = bins
+    parts = [share(index if mask is None else index[mask], n_bins) for index in indices]
+    return np.concatenate([part / np.float32(len(indices)) for part in parts])
+
+
+def with_middle(bins, picture):
+    """Half for the whole picture, half for its middle."""
+    return np.concatenate([shares(bins), shares(bins, picture.middle)]) / np.float32(2)
+
+
+def cell_of(rows, columns, shape, cells):
+    """Number of the cell, row by row, in which each pixel lies."""
+    return (rows * cells[0] // shape[0]) * cells[1] + columns * cells[1] // shape[1]
+
+
+def in_cells(bins, cells, picture):
+    """Histogram of each cell, one after the other; each pixel counts alike."""
+    (index,), n_bins = picture.once(bins)
+    rows, columns = np.ogrid[: index.shape[0], : index.shape[1]]
+    place = cell_of(rows, columns, index.shape, cells) * n_bins + index
+    counts = np.bincount(place.ravel(), minlength=cells[0] * cells[1] * n_bins)
+    return (counts / index.size).astype(np.float32)
+
+
+# ---------------------------------------------------------------- edges, pixels, the silhouette
+
+
+def phog(level, signed, picture):
+    """Orientations of edges by contrast in 2^level x 2^level cells (Bosch, Zisserman and Munoz, 2007)."""
+    n = 2**level
+    sectors = 2 * PHOG_SECTORS
+    x, y = picture.derivatives(picture.unit / 2)
+    sector, contrast = direction_sectors(x, y, sectors), np.hypot(x, y)
+    edge = sector < sectors
+    kept = sectors if signed else PHOG_SECTORS  # unsigned: opposite directions count as one
+    rows, columns = np.nonzero(edge)
+    place = cell_of(rows, columns, x.shape, (n, n)) * kept + sector[edge] % kept
+    total = np.bincount(place, contrast[edge], minlength=n * n * kept)
+    return (total / max(total.sum(), 1e-12)).astype(np.float32)
+
+
+def shape_pyramid(picture):
+    """Orientations of edges by contrast in the image, its quarters, its sixteenths (Bosch et al., 2007).
+
+    A level's histograms have sum 1/3; an image without edges counts every orientation alike.
     """
-    grey = grey_levels(image)
-    check_integer("step", step, 2)
-    if min(grey.shape) < 4 * step:
-        raise ValueError(
-            f"image must be at least 4 * step = {4 * step} pixels high and wide, "
-            f"got {grey.shape[0]} x {grey.shape[1]}: lower the step, or leave out cues of words."
-        )
-    patches = np.lib.stride_tricks.sliding_window_view(_edge_cells(grey, step), (4, 4), axis=(0, 1))
-    histograms = patches.transpose(0, 1, 3, 4, 2).reshape(-1, 128)
-    for most in (_CUT, 1.0):
-        histograms = np.minimum(
-            histograms / np.sqrt((histograms**2).sum(axis=1, keepdims=True) + _FLAT**2), most
-        )
-    return np.minimum(np.rint(512 * histograms), 255).astype(np.uint8)
+    grey = skimage("filters").gaussian(skimage("color").rgb2gray(picture.image), PYRAMID_SMOOTHING)
+    n = PYRAMID[-1]
+    cell = (grey.shape[0] // n, grey.shape[1] // n)
+    grey = grey[: n * cell[0], : n * cell[1]]
+    # one block that covers the image: all cells are divided by the same norm
+    cells = skimage("feature").hog(grey, PYRAMID_SECTORS, cell, (n, n), block_norm="L1", feature_vector=False)
+    cells = cells.reshape(n, n, -1)
+    parts = [cells.reshape(side, n // side, side, n // side, -1) for side in PYRAMID]
+    levels = [part.sum(axis=(1, 3)).ravel() for part in parts]
+    total = levels[0].sum()
+    if total == 0:
+        levels, total = [np.full(level.size, 1 / level.size) for level in levels], 1.0
+    return (np.concatenate(levels) / (len(PYRAMID) * total)).astype(np.float32)
 
 
-def _edge_cells(grey, side):
-    """Mean contrast of edges of eight orientations in square cells: (rows, columns, 8)."""
-    height, width = (length // side for length in grey.shape)
-    dy, dx = np.zeros(grey.shape), np.zeros(grey.shape)
-    dy[1:-1], dx[:, 1:-1] = grey[2:] - grey[:-2], grey[:, 2:] - grey[:, :-2]
-    dy, dx = dy[: height * side, : width * side], dx[: height * side, : width * side]
-    orientation = (np.rad2deg(np.arctan2(dy, dx)) % 180 * (8 / 180)).astype(np.intp) % 8
-    rows, columns = np.ogrid[: height * side, : width * side]
-    place = ((rows // side) * width + columns // side) * 8 + orientation
-    total = np.bincount(place.ravel(), np.hypot(dx, dy).ravel(), minlength=height * width * 8)
-    return total.reshape(height, width, 8) / side**2
+def hog(picture):
+    """Oriented gradients (Dalal and Triggs, 2005): 8 x 8 cells, blocks of 2 x 2."""
+    size = tuple(side // HOG_CELLS for side in picture.grey.shape)
+    return skimage("feature").hog(picture.grey, HOG_ORIENTATIONS, size, (2, 2)).astype(np.float32)
 
 
-def dense_patches(picture, step):
-    """`dense_descriptors` of a picture, rows and columns of the patches' centres, its height and width."""
-    shape = picture.grey.shape
-    centres = [np.arange(side // step - 3) * step + 2 * step for side in shape]
-    rows, columns = np.meshgrid(*centres, indexing="ij")
-    return dense_descriptors(picture.grey, step), rows.ravel(), columns.ravel(), shape
+@lru_cache(maxsize=4)
+def _gabor_bank(shape):
+    """Spectra of Gabor filters that answer 0 to a flat picture, and the margin."""
+    filters = []
+    for wavelength in GIST_WAVELENGTHS:
+        for k in range(GIST_ORIENTATIONS):
+            values = skimage("filters").gabor_kernel(1 / wavelength, theta=math.pi * k / GIST_ORIENTATIONS)
+            envelope = np.abs(values)
+            filters.append(values - envelope * (values.sum() / envelope.sum()))
+    margin = max(max(values.shape) for values in filters) // 2
+    bank = np.zeros((len(filters), shape[0] + 2 * margin, shape[1] + 2 * margin), dtype=np.complex128)
+    for spectrum, values in zip(bank, filters, strict=True):
+        height, width = values.shape
+        spectrum[:height, :width] = values
+        spectrum[...] = np.fft.fft2(np.roll(spectrum, (-(height // 2), -(width // 2)), axis=(0, 1)))
+    return bank.astype(np.complex64), margin
 
 
-def large_patches(picture, step):
-    """The same of the picture at half its size."""
-    height, width = picture.image.shape[:2]
-    if min(height, width) < 8 * step:
-        raise ValueError(
-            f"image must be at least 8 * step = {8 * step} pixels high and wide, got {height} x {width}: "
-            "leave out the cue 'large words', or lower the step of vocabulary=BagOfWords(n_words, step=4)."
-        )
-    return dense_patches(picture.half, step)
+def gist(picture):
+    """Mean magnitude of each Gabor filter in each of 4 x 4 cells (Oliva and Torralba, 2001)."""
+    from scipy.fft import fft2, ifft2
+
+    factor = GIST_SIDE / min(picture.image.shape[:2])
+    grey = grey_levels(scaled(picture.image, factor)) if factor < 1 else picture.grey
+    bank, margin = _gabor_bank(grey.shape)
+    spectrum = fft2(np.pad(grey, margin, mode="symmetric"))
+    inner = tuple(slice(margin, margin + side) for side in grey.shape)
+    return pooled(np.abs(ifft2(bank * spectrum))[:, *inner], GIST_CELLS)
 
 
-def centred_mask(mask):
-    r"""Global shape: the silhouette moved to its centroid, scaled to unit area, on a grid of 24 x 24 cells.
+def pooled(values, n):
+    """Means over n x n cells of the last two axes, flat."""
+    for axis in (-2, -1):
+        edges = np.arange(n) * values.shape[axis] // n
+        sizes = np.diff([*edges, values.shape[axis]])
+        sums = np.add.reduceat(values, edges, axis=axis)
+        values = sums / (sizes[:, None] if axis == -2 else sizes)
+    return values.ravel().astype(np.float32)
 
-    The grid is a square of side :math:`3 \sqrt A`, A the silhouette's area in pixels, centred on the
-    centroid; a cell's value is the share of it that the silhouette covers, computed exactly. So the vector
-    does not change when the silhouette moves by whole pixels, and hardly when it is scaled. `mask`, bool
-    (height, width), is True on the object, on at least one pixel. Returns float32 (576,) from 0 to 1, row by
-    row.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.datasets import centred_mask
-    >>> square = np.zeros((40, 40), bool)
-    >>> square[3:13, 20:30] = True
-    >>> centred_mask(square).reshape(24, 24)[12, ::4]
-    array([0., 0., 1., 1., 0., 0.], dtype=float32)
+def pixels(picture):
+    """Mean colours over a grid."""
+    return pooled(np.moveaxis(picture.image, 2, 0) / np.float32(255), PIXELS)
+
+
+def moments(picture):
+    """Central moments of the silhouette, free of its size, up to order 4, and Hu's seven invariants (1962).
+
+    Of each the root that makes it grow like a length, times 1 or -1.
     """
-    mask = check_mask(mask)
+    measure = skimage("measure")
+    mask = picture.mask.astype(float)
+    central = measure.moments_normalized(measure.moments_central(mask, order=4), order=4)
+    orders = [(p, q) for p in range(5) for q in range(5) if 2 <= p + q <= 4]
+    values = np.array([central[order] for order in orders] + [*measure.moments_hu(central)])
+    degrees = np.array([p + q for p, q in orders] + [2, 4, 6, 6, 12, 8, 12])
+    return (np.sign(values) * np.abs(values) ** (1 / degrees)).astype(np.float32)
+
+
+def silhouette(picture):
+    """The silhouette moved to its centroid, scaled to unit area, on a grid of 24 x 24 cells, from 0 to 1.
+
+    The grid is a square of side 3 sqrt(area) about the centroid; a cell's value is the share of it that the
+    silhouette covers, computed exactly. It does not change when the silhouette moves by whole pixels, and
+    hardly when it is scaled.
+    """
+    mask = picture.mask
     rows, columns = mask.sum(axis=1), mask.sum(axis=0)
     area = int(rows.sum())
     side, size = 3.0 * math.sqrt(area), SHAPE_CELLS
@@ -397,60 +433,18 @@ def foreground_mask(image):
     >>> int(foreground_mask(image).sum())
     320
     """
-    require("images", "skimage")
     from scipy import ndimage
-    from skimage.color import rgb2lab
-    from skimage.filters import threshold_otsu
 
     check_image(image)
 
     def border(values):
         return np.concatenate([values[0], values[-1], values[:, 0], values[:, -1]])
 
-    lab = rgb2lab(image)
+    lab = skimage("color").rgb2lab(image)
     distance = np.linalg.norm(lab - np.median(border(lab), axis=0), axis=-1)
     if np.ptp(distance) < 1:  # less than a just noticeable difference
         return np.zeros(distance.shape, dtype=bool)
-    threshold = min(threshold_otsu(distance), max(4 * np.median(border(distance)), 10.0))
+    threshold = min(skimage("filters").threshold_otsu(distance), max(4 * np.median(border(distance)), 10.0))
     pieces, n_pieces = ndimage.label(distance > threshold)
     sizes = np.bincount(pieces.ravel(), minlength=n_pieces + 1)[1:]
     return ndimage.binary_fill_holes(pieces == 1 + int(sizes.argmax()))
-
-
-def shape_pyramid(image):
-    """Orientation of edges, by contrast, in the image, its quarters, its sixteenths: float32 (336,), sum 1.
-
-    A level's histograms have sum 1/3; an image without edges counts every orientation alike. `image` is uint8
-    (height, width, 3).
-
-    References
-    ----------
-    A. Bosch, A. Zisserman and X. Munoz (2007). Representing shape with a spatial pyramid kernel. CIVR.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.datasets import shape_pyramid
-    >>> found = shape_pyramid(np.zeros((64, 64, 3), dtype=np.uint8))
-    >>> found.shape, round(float(found.sum()), 3)
-    ((336,), 1.0)
-    """
-    require("images", "skimage")
-    from skimage.color import rgb2gray
-    from skimage.feature import hog
-    from skimage.filters import gaussian
-
-    check_image(image)
-    grey = gaussian(rgb2gray(image), _PYRAMID_SMOOTHING)
-    n = _PYRAMID[-1]
-    cell = (grey.shape[0] // n, grey.shape[1] // n)
-    grey = grey[: n * cell[0], : n * cell[1]]
-    # one block that covers the image: all cells are divided by the same norm
-    cells = hog(grey, _PYRAMID_SECTORS, cell, (n, n), block_norm="L1", feature_vector=False)
-    cells = cells.reshape(n, n, -1)
-    parts = [cells.reshape(side, n // side, side, n // side, -1) for side in _PYRAMID]
-    levels = [part.sum(axis=(1, 3)).ravel() for part in parts]
-    total = levels[0].sum()
-    if total == 0:
-        levels, total = [np.full(level.size, 1 / level.size) for level in levels], 1.0
-    return (np.concatenate(levels) / (len(_PYRAMID) * total)).astype(np.float32)

@@ -1,26 +1,16 @@
 """Emoji: the same things drawn in eight styles, with names, subgroups and keywords by Unicode.
 
-The files in ``data/`` are made, and pictures of other sizes drawn, by ``data/build.py``; ``data/README.md``
-credits every style and says which drawings were left out and which things are drawn alike."""
+The files are made by ``data/build.py``; ``data/README.md`` credits every style and says which drawings were
+left out and which things are drawn alike."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
-from .base import (
-    DataFileError,
-    ImageData,
-    Provenance,
-    check_integer,
-    data_directory,
-    data_module,
-    read_bundled,
-)
+from .base import ImageData, Provenance, check_integer, data_directory, read_bundled
 
 __all__ = ["EMOJI_STYLES", "EmojiData", "before", "changed_picture", "load_emoji", "mildly_changed"]
 
@@ -41,7 +31,7 @@ class EmojiData:
 
     Attributes
     ----------
-    pictures : ndarray of uint8, shape (n, size, size, 4)
+    pictures : ndarray of uint8, shape (n, 64, 64, 4)
         Red, green, blue and alpha (0 where nothing is drawn); style by style, in Unicode's order. Those that
         lie in ``data/`` are unpacked, in a second, when first asked for.
     style : ndarray of str, shape (n,)
@@ -68,7 +58,7 @@ class EmojiData:
     (True, 20)
     """
 
-    parts: list  # of each file its pictures, or its name and the rows taken of it
+    parts: list  # the files, and the rows taken of each
     style: np.ndarray
     thing: np.ndarray
     names: np.ndarray
@@ -82,18 +72,14 @@ class EmojiData:
 
     @cached_property
     def pictures(self):
-        held = (
-            p if isinstance(p, np.ndarray) else read_bundled(p[0])[1]["pictures"][p[1]] for p in self.parts
-        )
-        return np.concatenate(list(held))
+        return np.concatenate([read_bundled(file)[1]["pictures"][rows] for file, rows in self.parts])
 
     def on_backgrounds(self, target="name", rows=None, *, n_views=1, random_state=0):
         """Labelled RGB images, each before a plain colour of its own, as `image_cues` takes them.
 
         The colour is drawn evenly from all of RGB, for each thing in each style by the seed alone, whatever
-        rows or styles are taken: what the background shows of the outline must be found like any edge. Only
-        cues that look at ``masks`` (shape; colour, LxLy and DirC, which count over the object) are told;
-        ``images._replace(masks=None)`` keeps it from these as well.
+        rows or styles are taken. Only cues that look at ``masks`` (shape, moments; colour, LxLy and DirC,
+        which count over the object) know the outline.
 
         Parameters
         ----------
@@ -221,7 +207,7 @@ def changed_picture(picture, turn=0.0, size=1.0, shift=(0.0, 0.0), light=1.0):
     return changed
 
 
-def load_emoji(styles=None, size=64, packages=None):
+def load_emoji(styles=None):
     """Load emoji: 861 animals, plants, foods, places, activities and objects, drawn in up to eight styles.
 
     5,513 pictures by six design teams; 841 things come in four styles or more, 342 in all eight. Drawings
@@ -233,12 +219,6 @@ def load_emoji(styles=None, size=64, packages=None):
     styles : list of str, optional
         Some of `EMOJI_STYLES`; by default all that are there. ``emojione-v1`` and ``openmoji`` (CC BY-SA 4.0)
         lie in ``emoji-sharealike.npz``, which may be missing.
-    size : int, default=64
-        Height and width in pixels, from 16 to 1024. Another size than 64 is drawn anew, from the packages, by
-        resvg-py 0.5.0 (``pip install resvg-py==0.5.0 pillow``): about 2 ms per picture at 64 pixels.
-    packages : path, optional
-        Directory with the archives that ``npm pack @iconify-json/noto@1.2.9`` and so on write, as
-        ``data/datasets.json`` names them; by default the one that ``CUELEARN_DATA`` names.
 
     Returns
     -------
@@ -248,10 +228,9 @@ def load_emoji(styles=None, size=64, packages=None):
     Raises
     ------
     ValueError
-        If a style is not known, or the size out of range.
+        If a style is not known.
     DataFileError
-        If a file is damaged or missing, also that of a style that was named; for other sizes, if a package,
-        or what draws it, is not available.
+        If a file is damaged or missing, also that of a style that was named.
 
     References
     ----------
@@ -266,29 +245,24 @@ def load_emoji(styles=None, size=64, packages=None):
     >>> str(emoji.subgroup[emoji.names == "red apple"][0])
     'food-fruit'
     """
-    size = check_integer("size", size, 16, 1024)
     wanted = [styles] if isinstance(styles, str) else list(EMOJI_STYLES if styles is None else styles)
     if not wanted or not set(wanted) <= set(EMOJI_STYLES):
         raise ValueError(f"styles must be some of {list(EMOJI_STYLES)}, got {wanted}.")
     main, facts, origin = read_bundled("emoji")
-    names, parts, licences = facts["names"], [], [origin.licence]
+    parts, licences = [], [origin.licence]
     for file, there in _FILES.items():
         may_lack = styles is None and file != "emoji"
         if not set(there) & set(wanted) or (may_lack and not (data_directory() / f"{file}.npz").is_file()):
             continue
-        entry, held, of = read_bundled(file)
+        _, held, origin_of_file = read_bundled(file)
         style = np.array(there)[held["style"]]
         rows = np.flatnonzero(np.isin(style, wanted))
-        style, thing = style[rows], held["thing"][rows].astype(np.int64)
-        pictures = file, rows
-        if size != 64:
-            pictures = _drawn_anew(entry["packages"], packages, style, names[thing], size)
-        parts.append((pictures, style, thing))
-        licences += [f"{', '.join(there)}: {of.licence}"] if file != "emoji" else []
-    pictures, style, thing = zip(*parts, strict=True)
+        parts.append(((file, rows), style[rows], held["thing"][rows].astype(np.int64)))
+        licences += [f"{', '.join(there)}: {origin_of_file.licence}"] if file != "emoji" else []
+    files, style, thing = zip(*parts, strict=True)
     known = {name: facts[name] for name in ("names", "group", "subgroup", "keyword_names")}
     return EmojiData(
-        list(pictures),
+        list(files),
         np.concatenate(style),
         np.concatenate(thing),
         family=facts["family"].astype(np.int64),
@@ -297,25 +271,3 @@ def load_emoji(styles=None, size=64, packages=None):
         provenance=origin._replace(licence="; ".join(licences)),
         **known,
     )
-
-
-def _drawn_anew(listed, directory, style, names, size):
-    """Pictures of another size, drawn from the packages in the directory as `data/build.py` does."""
-    place = directory or os.environ.get("CUELEARN_DATA")
-    if place is None or not Path(place).is_dir():
-        raise DataFileError(
-            f"Pictures of {size} pixels are drawn from the packages that data/datasets.json names: write "
-            "them into a directory with `npm pack NAME@VERSION` and give it as packages or as "
-            f"CUELEARN_DATA, got {place}."
-        )
-    build = data_module("build")
-    archives, pictures = build.Packages(place), np.empty((len(style), size, size, 4), dtype=np.uint8)
-    try:
-        for package in listed:
-            here = style == package["name"].rpartition("/")[2]
-            if here.any():
-                content = archives.read(package)["package/icons.json"]
-                pictures[here] = build.draw_icons(content, names[here].tolist(), size)[1]
-    except build.BuildError as error:
-        raise DataFileError(f"Pictures of {size} pixels cannot be drawn: {error}") from None
-    return pictures

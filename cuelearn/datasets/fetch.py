@@ -28,7 +28,7 @@ from cuelearn.core.optional import require
 from .base import DataFileError, data_directory, read_bundled
 from .originals import known_originals, known_sum, load_original, original_directory
 
-__all__ = ["fetch_original", "main", "verify_original"]
+__all__ = ["fetch_original", "main"]
 
 #: Ends of names that are archives, to be unpacked.
 ARCHIVES = (".tgz", ".tar.gz", ".tar.bz2", ".tar", ".zip", ".rar")
@@ -45,9 +45,6 @@ def _entry(name):
     return known_originals()[name]
 
 
-# ------------------------------------------------------------------------------------------------- verifying
-
-
 def _sum_differs(file):
     """Whether the sum of a file is known and another; None where none is known."""
     known = known_sum(file.name)
@@ -58,25 +55,7 @@ def _sum_differs(file):
 
 
 def verify_original(name, path=None):
-    """Whether the files of a set are whole: their sums where they are known, and what its loader says.
-
-    Parameters
-    ----------
-    name : str
-        A set of ``originals.json``.
-    path : path-like, optional
-        The directory with its files; by default where `load_original` finds it.
-
-    Returns
-    -------
-    str
-        What was verified.
-
-    Raises
-    ------
-    DataFileError
-        If the set is not there, or not whole.
-    """
+    """What was verified of a set: its sums where they are known, and that its loader reads it."""
     entry = _entry(name)
     path = original_directory(name) if path is None else Path(path)
     files = [path / file for file in {**entry.sums, **entry.urls} if (path / file).is_file()]
@@ -94,9 +73,6 @@ def verify_original(name, path=None):
         raise DataFileError(f"{path} holds none of the files of {name}: {entry.layout}.")
     all_known = bool(files) and None not in differs
     return "whole, sums as known" if all_known else "of the right form, sums not known"
-
-
-# -------------------------------------------------------------------------------------------------- fetching
 
 
 @contextlib.contextmanager
@@ -232,9 +208,6 @@ def fetch_original(name, place=None):
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return target
-
-
-# ---------------------------------------------------------------------------------------------- command line
 
 
 def _bundled():

@@ -1,9 +1,7 @@
 """Real images from folders: any labelled folder, KTH-IDOL2, ETH-80 and Oxford Flowers-17.
 
-Every loader takes the path of a folder and returns an `ImageData` of tier ``"original"`` whose images are
-read from their files when asked for, so that a data set need not fit in memory; `image_cues` turns it into
-cues. It raises `DataFileError` for a folder that is not laid out as described, and on access of an image that
-is missing, empty or unreadable, with its name."""
+Images are read from their files when asked for. `DataFileError` names what is missing, empty, unreadable, or
+not laid out as described."""
 
 from __future__ import annotations
 
@@ -20,10 +18,7 @@ from cuelearn.core.optional import require
 from .base import DataFileError, ImageData, Provenance
 from .descriptors import foreground_mask
 
-__all__ = [
-    *("ImageFiles", "load_eth80", "load_flowers17", "load_idol2", "load_image_folder", "read_image"),
-    "read_mask",
-]
+__all__ = ["load_eth80", "load_flowers17", "load_idol2", "load_image_folder", "read_image"]
 
 #: File names that count as images, in lower case.
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".gif", ".webp")
@@ -45,7 +40,7 @@ _ROOM_OF_CODE = {"BO": "OO", "EO": "TO"}
 
 
 class _Layout(NamedTuple):
-    """How a set is laid out: its name, its folder (for messages), the names of its images, and its origin."""
+    """How a set is laid out."""
 
     name: str
     folder: str
@@ -131,11 +126,8 @@ def read_mask(paths):
 
 
 class ImageFiles:
-    """A read-only sequence of images, ``read(path)``, read anew at every access.
-
-    The files may have any format that Pillow reads and any sizes. A slice, or an array of rows, is another
-    `ImageFiles` and reads nothing.
-    """
+    """A sequence of images, ``read(path)``, read anew at every access; a slice, or an array of rows, is one
+    too and reads nothing."""
 
     def __init__(self, paths, read=read_image):
         self.paths = list(paths)
@@ -170,7 +162,7 @@ def _subdirectories(path):
     return sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
 
 
-# ------------------------------------------------------------------------------------------------- any folder
+# ---------------------------------------------------------------- any folder
 
 
 def load_image_folder(path):
@@ -179,15 +171,12 @@ def load_image_folder(path):
     The layout is ::
 
         <folder>/<class>/<image>.png             png, jpg, jpeg, bmp, ppm, pgm, tif, tiff, gif or webp
-        <folder>/<class>/maps/<image>-map.png    optional: the object is bright
-        <folder>/<class>/<image>.scan            optional: a laser scan taken with the image
+        <folder>/<class>/maps/<image>-map.png    the object is bright; for all images or for none
 
     or ``<folder>/train/<class>/...`` and ``<folder>/test/<class>/...``, whose rows are then ``train`` and
     ``test`` of the `ImageData`, and of what `image_cues` makes of it. Classes, and the images of each, come
     in alphabetical order (an online learner needs ``shuffle=True``); ``frames["name"]`` is
     ``<class>/<image>.png``, or ``train/<class>/<image>.png``. Nothing is read yet: `image_cues` reads.
-    Masks and scans are for all images or for none. A scan is a text file with two numbers per line, a beam's
-    direction in radians (from the heading, ascending) and its range in metres; all have the same directions.
 
     Examples
     --------
@@ -201,8 +190,7 @@ def load_image_folder(path):
     layout = _Layout(
         name,
         "one directory per class with its images in it, <folder>/<class>/<image>.png (or another image "
-        "format), or such directories in <folder>/train and <folder>/test; optionally masks "
-        "<class>/maps/<image>-map.png and scans <class>/<image>.scan",
+        "format), or such directories in <folder>/train and <folder>/test",
         source=f"the folder {name}",
     )
     path = layout.open(path)
@@ -222,23 +210,22 @@ def load_image_folder(path):
         trained = set(learnt)
         n_train = sum(file.parent in trained for file in paths)
         train, test = np.split(np.arange(len(y)), [n_train])
-    masks = _companions(paths, "mask", _map_of)
-    scans = _companions(paths, "laser scan", lambda file: file.with_suffix(".scan"))
-    laser, angles = _read_scans(scans) if scans else (None, None)
-    known = [what for what, there in (("mask", masks), ("laser scan", scans)) if there]
-    ending = f", with a {' and a '.join(known)} each." if known else "."
+    maps = [_map_of(file) for file in paths]
+    lacking = [file for file, its_map in zip(paths, maps, strict=True) if not its_map.is_file()]
+    if 0 < len(lacking) < len(paths):
+        raise DataFileError(
+            f"The image {lacking[0]} has no mask: {_map_of(lacking[0])} is missing, others have theirs."
+        )
     return ImageData(
         ImageFiles(paths),
         np.array(y),
         targets,
         {"name": np.array([file.relative_to(path).as_posix() for file in paths])},
-        ImageFiles(zip(masks, paths, strict=True), read_mask) if masks else None,
-        laser,
-        angles,
-        f"{len(paths)} images of {len(targets)} classes from the folder {name}{ending}",
-        layout.provenance(),
-        train,
-        test,
+        None if lacking else ImageFiles(zip(maps, paths, strict=True), read_mask),
+        description=f"{len(paths)} images of {len(targets)} classes from the folder {name}.",
+        provenance=layout.provenance(),
+        train=train,
+        test=test,
     )
 
 
@@ -260,35 +247,7 @@ def _class_directories(layout, path):
     return classes, None
 
 
-def _companions(paths, what, companion):
-    """The files that go with the images, which all have one or none has: then an empty list."""
-    expected = [companion(file) for file in paths]
-    there = [file.is_file() for file in expected]
-    if any(there) and not all(there):
-        i = there.index(False)
-        raise DataFileError(
-            f"The image {paths[i]} has no {what}: {expected[i]} is missing, though other images have theirs."
-        )
-    return expected if any(there) else []
-
-
-def _read_scans(files):
-    """Read scan files of two columns: ranges (n, n_beams) float32 and the directions that all share."""
-    scans = []
-    for file in files:
-        try:
-            scan = np.loadtxt(file, ndmin=2)
-        except ValueError:
-            scan = np.empty((0, 0))
-        if scan.shape[1:] != (2,):
-            raise DataFileError(f"The laser scan {file} must hold two numbers per line, direction and range.")
-        if scans and not np.array_equal(scan[:, 0], scans[0][:, 0]):
-            raise DataFileError(f"The laser scan {file} has other directions than {files[0]}.")
-        scans.append(scan)
-    return np.array([scan[:, 1] for scan in scans], dtype=np.float32), scans[0][:, 0].copy()
-
-
-# ----------------------------------------------------------------------------------------------------- ETH-80
+# ---------------------------------------------------------------- ETH-80
 
 _ETH80 = _Layout(
     "ETH-80",
@@ -302,18 +261,10 @@ _ETH80 = _Layout(
 
 
 def load_eth80(path):
-    """Load ETH-80 as published: 80 objects of eight categories, 41 views each (Leibe and Schiele, 2003).
+    """ETH-80 as published, in the folder or one level down, by category, object and view.
 
-    The layout is that of the published ``eth80-cropped-close128`` (128 x 128 pixels) and
-    ``eth80-cropped256``, one directory per object, in the folder or one level down, ::
-
-        apple1/apple1-000-000.png
-        apple1/maps/apple1-000-000-map.png
-
-    where the angles are the view's distance from the zenith and its azimuth, in degrees. Where a map is
-    missing, the mask is segmented by `foreground_mask`. Images come by category, object and view. ``frames``:
-    ``object`` counts the objects of a category from 1 in the order of their numbers; ``elevation`` (90 minus
-    the first angle) and ``azimuth`` in degrees; ``name``, such as ``car14-090-045``.
+    The angles in a name are the view's distance from the zenith and its azimuth, in degrees. Where a map is
+    missing, the mask is segmented. ``frames["object"]`` counts the objects of a category.
     """
     path = _ETH80.open(path)
     inner = sorted(path.glob("eth80-cropped*"))
@@ -340,8 +291,6 @@ def load_eth80(path):
             rows.append((present.index(category), seen.count(category), 90 - int(zenith), int(azimuth)))
     y, number, elevation, azimuth = np.array(rows).T
     maps = [_map_of(file) if _map_of(file).is_file() else None for file in paths]
-    segmented = maps.count(None)
-    how = f"; {segmented} masks segmented for want of a map file." if segmented else ", with masks."
     size = f"{len(paths)} views of {len(objects)} objects of {len(present)} categories"
     frames = {
         "object": number,
@@ -349,13 +298,18 @@ def load_eth80(path):
         "azimuth": azimuth.astype(np.float64),
         "name": np.array([file.stem for file in paths]),
     }
-    masks = ImageFiles(zip(maps, paths, strict=True), read_mask)
-    description = f"ETH-80: {size} before a blue background{how}"
-    origin = _ETH80.provenance()
-    return ImageData(ImageFiles(paths), y, present, frames, masks, None, None, description, origin)
+    return ImageData(
+        ImageFiles(paths),
+        y,
+        present,
+        frames,
+        ImageFiles(zip(maps, paths, strict=True), read_mask),
+        description=f"ETH-80: {size} before a blue background.",
+        provenance=_ETH80.provenance(),
+    )
 
 
-# ------------------------------------------------------------------------------------------------------ IDOL2
+# ---------------------------------------------------------------- IDOL2
 
 _IDOL2 = _Layout(
     "KTH-IDOL2",
@@ -369,30 +323,14 @@ _IDOL2 = _Layout(
 
 
 def load_idol2(path):
-    """Load the 12 image sequences of the robot Dumbo of KTH-IDOL2 (thesis appendix A).
+    """The 12 image sequences of the robot Dumbo of KTH-IDOL2 (thesis appendix A), those that are there.
 
-    The layout is ::
-
-        dum_cloudy1/png/t1152902094.641331_rPA_x1.02_y-0.35_a1.5708.png
-        dum_cloudy1/scans.tdf
-
-    with one directory per sequence: the weather (cloudy, sunny, night) and a number, of which 1 and 2 were
-    taken in a first session, 3 and 4 months later. An image's name carries the time in seconds, the room, and
-    the robot's position in metres and heading in radians. Rooms: BO one-person office, CR corridor, EO
-    two-person office, KT kitchen, PA printer area; OO and TO are understood too.
-
-    The directories and the order of the fields are those of the published archives; the spelling of the
-    fields and the scan file are those of the COLD database, recorded by the same group, and could not be
-    checked against IDOL2 itself. A line of ``scans.tdf`` is a scan: of
-    its numbers the third is the number n of beams, the fourth and fifth are the time in seconds and
-    microseconds, and the last n are the ranges in metres, from -90 degrees (right) to 90 degrees. An image
-    gets the scan nearest in time, at most half a second off; ``laser`` is None where no sequence has a file
-    of scans.
-
-    Images come by sequence (first session, cloudy 1 and 2, sunny 1 and 2, night 1 and 2, then the second) and
-    time, the rooms in the order of table 3.1. ``frames`` has ``sequence`` (0 to 11), ``session`` and
-    ``repeat`` (1 or 2), ``weather``, ``time`` since the sequence's first image, ``x``, ``y``, ``heading`` and
-    ``name``. Sequences that are not there are left out.
+    The spelling of the names and the scan file are those of the COLD database, recorded by the same group,
+    and could not be checked against IDOL2 itself. A line of ``scans.tdf`` is a scan: of its numbers the third
+    is the number n of beams, the fourth and fifth are the time in seconds and microseconds, and the last n
+    are the ranges in metres, from -90 degrees (right) to 90 degrees. An image gets the scan nearest in time,
+    at most half a second off; ``laser`` is None where no sequence has a file of scans. Images come by
+    sequence (session, weather, repeat) and time, the rooms in the order of table 3.1.
     """
     path = _IDOL2.open(path)
     paths, rows, parts = [], [], []
@@ -421,8 +359,7 @@ def load_idol2(path):
         angles = np.linspace(-math.pi / 2, math.pi / 2, ranges.shape[1])
     y, *columns = (np.array(column) for column in zip(*rows, strict=True))
     names = ("sequence", "weather", "session", "repeat", "time", "x", "y", "heading", "name")
-    how = "." if ranges is None else ", each with the laser scan nearest in time."
-    description = f"KTH-IDOL2, robot Dumbo: {len(paths)} images of five rooms in {len(parts)} sequences{how}"
+    description = f"KTH-IDOL2, robot Dumbo: {len(paths)} images of five rooms in {len(parts)} sequences."
     frames = dict(zip(names, columns, strict=True))
     images, rooms = ImageFiles(paths), list(_ROOMS)
     return ImageData(images, y, rooms, frames, None, ranges, angles, description, _IDOL2.provenance())
@@ -463,7 +400,7 @@ def _idol2_scans(source, times, files):
     return table[delay.argmin(axis=1), -n:].astype(np.float32)
 
 
-# ------------------------------------------------------------------------------------------------- Flowers-17
+# ---------------------------------------------------------------- Flowers-17
 
 _FLOWERS17 = _Layout(
     "Flowers-17",
@@ -475,12 +412,7 @@ _FLOWERS17 = _Layout(
 
 
 def load_flowers17(path):
-    """Load Oxford Flowers-17 as published: 17 kinds of flowers, 80 photographs of each (thesis appendix A).
-
-    The layout is that of the published ``17flowers.tgz``, ``jpg/image_0001.jpg`` to ``jpg/image_1360.jpg``,
-    or the images themselves; image i is of class ``(i - 1) // 80``. Images may have any size; copies scaled
-    down will do. They come by number, without masks; ``frames["name"]`` is ``image_0001`` and so on.
-    """
+    """Oxford Flowers-17 as published (thesis appendix A); image i is of class ``(i - 1) // 80``."""
     path = _FLOWERS17.open(path)
     directory = path / "jpg" if (path / "jpg").is_dir() else path
     files = {file.stem: file for file in _FLOWERS17.images_in(directory)}

@@ -27,14 +27,12 @@ def make_three_class(n_per_class=100, noise=0.05, random_state=0):
 
     .. math:: x^j_i = m^j_{y_i} + \sigma \varepsilon, \qquad \varepsilon \sim N(0, I_3) .
 
-    In cue 4 the prototypes are the unit vectors :math:`e_1, e_2, e_3`, a triangle whose height, the margin
-    between one class and the other two, is :math:`\sqrt{3/2}`. In cues 1 to 3 one unit vector *u* stands for
-    the class singled out and one, *v*, for both others; :math:`u \cdot v = 1/4` puts them at that same
-    distance. So a one-against-rest problem with the l1 norm finds its own cue and cue 4 equally dear and uses
-    both, since their noise is independent; a multiclass problem pays :math:`\sqrt 2` with cue 4 alone and 2
-    with cues 1 to 3, so with p near 1 it keeps cue 4 alone, until `noise` outweighs that difference (from
-    about 0.06). This holds for linear kernels; RBF kernels with ``scale="mean"`` stretch the distances of
-    cues 1 to 3 more than those of cue 4.
+    In cue 4 the prototypes are the unit vectors :math:`e_1, e_2, e_3`, a triangle of height
+    :math:`\sqrt{3/2}`. In cues 1 to 3 one unit vector *u* stands for the class singled out and one, *v*, for
+    both others; :math:`u \cdot v = 1/4` puts them at that same distance. So, with linear kernels, a
+    one-against-rest problem with the l1 norm uses its own cue and cue 4; a multiclass problem pays
+    :math:`\sqrt 2` with cue 4 alone and 2 with cues 1 to 3, so with p near 1 it keeps cue 4 alone, until
+    `noise` outweighs that difference (from about 0.06).
 
     Parameters
     ----------

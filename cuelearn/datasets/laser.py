@@ -32,47 +32,18 @@ LASER_FEATURE_NAMES = (
 
 
 def laser_features(ranges, angles, names=None):
-    r"""Geometric features of laser scans (Mozos, Stachniss and Burgard, 2005).
+    r"""Geometric features of laser scans (Mozos, Stachniss and Burgard, 2005), float64 (n_frames, 45).
 
-    Of the beams: mean and standard deviation of the difference between neighbours, as they are and cut at
-    2.5, 5 and 10 m, and of the lengths; the number of gaps, neighbours that differ by more than 0.3, 0.5, 1
-    and 2 m; distance and angle between the two nearest local minima (the smallest of 11 neighbouring beams; 0
-    where there are fewer than two). Of the polygon of the beams' end points: area A, perimeter P and A/P;
-    mean and standard deviation of the distance of the end points from the centroid, in metres and as shares
-    of the largest; the circularity :math:`P^2/A` and the normalised one :math:`4 \pi A / P^2`; compactness
-    :math:`A^2 / (2 \pi (\mu_{20} + \mu_{02}))`, 1 for a disc, and eccentricity :math:`\sqrt{(\mu_{20} -
-    \mu_{02})^2 + 4 \mu_{11}^2} / (\mu_{20} + \mu_{02})`; and from the Fourier coefficients of the boundary,
+    `ranges`, (n_frames, n_beams), are metres, cut to 20; `angles` the directions of the beams in radians,
+    ascending; where they go round the circle the last beam neighbours the first. Of the beams: differences of
+    neighbours, lengths, gaps, and the two nearest local minima. Of the polygon of the end points: area,
+    perimeter, distances from the centroid, circularity, compactness :math:`A^2 / (2 \pi (\mu_{20} +
+    \mu_{02}))`, eccentricity, and from the Fourier coefficients of the boundary,
 
     .. math:: c_k = \frac 1 P \int_0^P z(t)\, e^{-2 \pi i k t / P} dt, \qquad z = x + i y
 
     at arc length t, computed exactly from the edges, the semi-axes :math:`|c_1| \pm |c_{-1}|` of the
-    approximating ellipse, their ratio (minor over major), and :math:`|c_k| / |c_1|` for k from -8 to -1 and
-    from 2 to 8. Polygon features do not depend on the robot's heading. What is 0/0 counts as 0.
-
-    Parameters
-    ----------
-    ranges : ndarray, shape (n_frames, n_beams)
-        Metres, not negative; at least 3 beams. Readings above 20 m are cut to it: scanners mark a beam
-        without return by a number of their own, such as 81.9.
-    angles : ndarray, shape (n_beams,)
-        Directions of the beams in radians, ascending, over at most a full circle. Where they go round the
-        circle the last beam neighbours the first; otherwise the polygon is closed by a straight line.
-    names : sequence of str, optional
-        Names of the frames for error messages.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_frames, 45)
-        Columns are `LASER_FEATURE_NAMES`. Lengths in metres, angles in radians.
-
-    Examples
-    --------
-    >>> from cuelearn.datasets.laser import LASER_FEATURE_NAMES, laser_features
-    >>> import numpy as np
-    >>> angles = np.deg2rad(np.arange(-180, 180))
-    >>> features = dict(zip(LASER_FEATURE_NAMES, laser_features(np.full((1, 360), 2.0), angles)[0]))
-    >>> round(float(features["area"]), 2), round(float(features["normalised circularity"]), 3)
-    (12.57, 1.0)
+    approximating ellipse, their ratio, and :math:`|c_k| / |c_1|`. What is 0/0 counts as 0.
     """
     ranges = np.asarray(ranges)
     angles = np.asarray(angles, dtype=np.float64)

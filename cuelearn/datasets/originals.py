@@ -1,8 +1,6 @@
 """The papers' own data, from the files that the user put in place: `load_original`.
 
-All that differs between the sets stands in ``originals.json``: where a set comes from, which `fetch` reads,
-and how its files are read: their format, which has a reader here, their names, cues, columns and labels.
-Image sets stand in `folders`.
+What differs between the sets stands in ``originals.json``; here is a reader for each format.
 """
 
 from __future__ import annotations
@@ -25,10 +23,7 @@ from cuelearn.warn import warn_user
 from .base import CueData, DataFileError, Provenance, side_by_side
 from .folders import load_eth80, load_flowers17, load_idol2, load_image_folder
 
-__all__ = [
-    *("AWA_TEST_CLASSES", "Original", "PartialData", "known_originals", "known_sum", "load_original"),
-    *("load_partial_labels", "original_directory"),
-]
+__all__ = ["AWA_TEST_CLASSES", "PartialData", "known_originals", "load_original", "load_partial_labels"]
 
 #: The ten classes that the authors of Animals with Attributes keep for tests, by name.
 AWA_TEST_CLASSES = (
@@ -41,24 +36,10 @@ class Original(NamedTuple):
     """What ``originals.json`` says of a set.
 
     `urls` are the addresses of its files by name, none where they have to be taken by hand from `page`;
-    `sums` are check sums, such as ``"md5:..."``, empty where not known, by file name; `layout` says what the
+    `sums` are check sums by file name, such as ``"md5:..."``, empty where not known; `layout` says what the
     directory of that name in ``CUELEARN_DATA`` holds, `serves` what is made from it. `reading` is empty for
-    the sets that are bundled; for others:
-
-    ``format``, ``files``
-        The reader, and the lists of files that hold the set together, in the order in which they are looked
-        for.
-    ``what``, ``form``
-        Of messages: the set and the form of its files.
-    ``cues``, ``labels``, ``n_train``
-        Columns of each cue, names of the classes, number of training rows; where the files do not say.
-    ``names``, ``grid``
-        A column is called by a name and a place on the grid, in this order; by cue and number where there are
-        none.
-    ``noun``
-        A class of partial labels.
-    ``description``, ``cited``, ``source``
-        Of `CueData` and `Provenance`.
+    the sets that are bundled; for others it has the reader (``format``), the lists of files of which one
+    holds the set (``files``), and what these do not say of columns and classes.
     """
 
     name: str
@@ -89,7 +70,7 @@ def known_originals():
 
 
 def known_sum(file):
-    """The check sum that is known of a file of this name, as "sha256:..." or "md5:...", or None."""
+    """The check sum that is known of a file of this name, or None."""
     return next((o.sums[file] for o in known_originals().values() if o.sums.get(file)), None)
 
 
@@ -187,7 +168,6 @@ def _columns(widths):
 
 
 def _read_awa(reading, files, contents):
-    """An archive with a histogram per image in each cue, ``y`` and ``classes``."""
     [file], [content] = files, contents
     with _parsing(file, reading), np.load(io.BytesIO(content), allow_pickle=False) as archive:
         cues = {cue: archive[cue] for cue in ("phog", "surf", "rgsift", "lss")}
@@ -393,8 +373,7 @@ def load_partial_labels(path, sha256=None):
 
     Both published forms are read: ``features`` (n, d), ``p_labels`` and ``logitlabels`` (n, n_classes), with
     the rows of folds in ``tr`` and ``te``, counted from 1; and ``data`` (n, d), ``partial_target`` and
-    ``target`` (n_classes, n), as the pages of Lost, MSRCv2, BirdSong, Soccer Player and Yahoo! News have
-    them. Matrices may be sparse.
+    ``target`` (n_classes, n). Matrices may be sparse.
 
     Parameters
     ----------
@@ -510,8 +489,7 @@ _FOLDERS = {
 
 
 def original_directory(name):
-    """Where a set is: the directory of its name in ``CUELEARN_DATA``, or that itself; `DataFileError` if not
-    there."""
+    """Where a set is: the directory of its name in ``CUELEARN_DATA``, or that itself."""
     place = os.environ.get("CUELEARN_DATA")
     if not place:
         raise DataFileError(
@@ -563,14 +541,14 @@ def load_original(name, path=None):
 
     Notes
     -----
-    - awa: cues phog (252 columns), surf, rgsift and lss (2,000 each), histograms of sum 1 up to the rounding
-      of the file's 16 bits, without the published colour histogram; 100 photographs of each class in
-      `AWA_TEST_CLASSES`, 50 of each other, of the 30,475 published.
+    - awa: cues phog (252 columns), surf, rgsift and lss (2,000 each), histograms of sum 1, without the
+      published colour histogram; 100 photographs of each class in `AWA_TEST_CLASSES`, 50 of each other, of
+      the 30,475 published.
     - birdsong (38 columns), lost (108), msrcv2 (48): 2.2, 2.2 and 3.2 candidates each; five folds, drawn
       where the file has none. Those of lost are principal components of the pixels, in the thousands:
       standardise them; two of its names are right for no face.
     - caltech101: as `load_image_folder` reads it. eth80 (with masks), flowers17 and idol2 (with laser scans):
-      laid out as the functions of `cuelearn.datasets.folders` say.
+      as published; ``frames`` say what the names of the images tell.
     - corel5k: 499 terms, 0 or 1, which images share a kind of region with which: all that is still to be had
       of the 15 kinds of features in the papers. The order does not say which 500 images are the test part.
     - covtype: ten quantities (metres, degrees, hill shade from 0 to 255), four areas and 40 soils, 0 or 1;

@@ -1,17 +1,176 @@
-"""Visual words: vocabularies learnt from local descriptors, and histograms of the nearest words."""
+"""Visual words: local descriptors of patches, vocabularies learnt from them, histograms of the nearest words.
+
+A function of patches takes a `Picture` and their step in pixels; it gives descriptors (n, width), rows and
+columns of the patches' centres, and the height and width of the picture.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 import numbers
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from .descriptors import dense_descriptors, share
+from .descriptors import Picture, cell_of, in_the_middle, share, skimage
 
 __all__ = ["BagOfWords", "count_words"]
+
+LARGEST_VALUE, FLAT_NORM = 0.2, 1e-5  # of a patch: where it is cut, and the norm that counts as none
+HUES = 36
+RADII, ANGLES = (2, 3, 4, 5), 12  # of self-similarity, in units
+NOISE = 0.02**2  # mean squared difference of grey values that counts as none
+MAX_CORNERS = 50
+MAX_IMAGES, MAX_DESCRIPTORS = 500, 50_000  # that a vocabulary is learnt from
+CORNER_THRESHOLD = 0.01  # of the picture's strongest
+CORNER_NOISE = 1e-12  # far below the answer to a contrast of one grey level, far above that of rounding
+
+
+class LocalDescriptors(NamedTuple):
+    """What a cue of words finds in one image: (n, width) descriptors, and where.
+
+    Where `central`, bool (n,), is given, half of the histogram of words is that of these alone; where `cell`,
+    int (n,), is, each of `n_cells` cells has a histogram.
+    """
+
+    descriptors: np.ndarray
+    central: np.ndarray | None = None
+    cell: np.ndarray | None = None
+    n_cells: int = 1
+
+
+# ---------------------------------------------------------------- patches
+
+
+def dense_patches(picture, step):
+    """Patches on a grid, laid out and normalised as SIFT's (Lowe, 2004): 4 x 4 cells of 8 orientations.
+
+    They are normalised to unit length, cut at 0.2 and normalised again, and stored as bytes, ``min(512 v,
+    255)``. Unlike SIFT's, they have one fixed size, keep upright, and opposite gradients count as one.
+    """
+    grey = picture.grey
+    if min(grey.shape) < 4 * step:
+        raise ValueError(
+            f"image must be at least 4 * step = {4 * step} pixels high and wide, "
+            f"got {grey.shape[0]} x {grey.shape[1]}: lower the step, or leave out cues of words."
+        )
+    patches = np.lib.stride_tricks.sliding_window_view(_edge_cells(grey, step), (4, 4), axis=(0, 1))
+    histograms = patches.transpose(0, 1, 3, 4, 2).reshape(-1, 128)
+    for most in (LARGEST_VALUE, 1.0):
+        lengths = np.sqrt((histograms**2).sum(axis=1, keepdims=True) + FLAT_NORM**2)
+        histograms = np.minimum(histograms / lengths, most)
+    descriptors = np.minimum(np.rint(512 * histograms), 255).astype(np.uint8)
+    centres = [np.arange(side // step - 3) * step + 2 * step for side in grey.shape]
+    rows, columns = np.meshgrid(*centres, indexing="ij")
+    return descriptors, rows.ravel(), columns.ravel(), grey.shape
+
+
+def _edge_cells(grey, side):
+    """Mean contrast of edges of eight orientations in square cells: (rows, columns, 8)."""
+    height, width = (length // side for length in grey.shape)
+    dy, dx = np.zeros(grey.shape), np.zeros(grey.shape)
+    dy[1:-1], dx[:, 1:-1] = grey[2:] - grey[:-2], grey[:, 2:] - grey[:, :-2]
+    dy, dx = dy[: height * side, : width * side], dx[: height * side, : width * side]
+    orientation = (np.rad2deg(np.arctan2(dy, dx)) % 180 * (8 / 180)).astype(np.intp) % 8
+    rows, columns = np.ogrid[: height * side, : width * side]
+    place = ((rows // side) * width + columns // side) * 8 + orientation
+    total = np.bincount(place.ravel(), np.hypot(dx, dy).ravel(), minlength=height * width * 8)
+    return total.reshape(height, width, 8) / side**2
+
+
+def large_patches(picture, step):
+    """The same of the picture at half its size."""
+    height, width = picture.image.shape[:2]
+    if min(height, width) < 8 * step:
+        raise ValueError(
+            f"image must be at least 8 * step = {8 * step} pixels high and wide, got {height} x {width}: "
+            "leave out the cue 'large words', or lower the step of vocabulary=BagOfWords(n_words, step=4)."
+        )
+    return dense_patches(picture.half, step)
+
+
+def hue_patches(picture, step):
+    """Hue, counted by chroma, in the same patches (after van de Weijer and Schmid, 2006)."""
+    red, green, blue = (picture.image[..., c].astype(np.float32) / 255 for c in range(3))
+    first, second = (red - green) / math.sqrt(2.0), (red + green - 2 * blue) / math.sqrt(6.0)
+    chroma = np.hypot(first, second)
+    turns = np.arctan2(first, second) * (HUES / (2 * math.pi))
+    hue = np.floor(turns + 0.5).astype(np.int32) % HUES
+    height, width = (side // step for side in chroma.shape)
+    rows, columns = np.ogrid[: height * step, : width * step]
+    place = ((rows // step) * width + columns // step) * HUES + hue[: height * step, : width * step]
+    weights = chroma[: height * step, : width * step].ravel()
+    cells = np.bincount(place.ravel(), weights, minlength=height * width * HUES)
+    cells = cells.reshape(height, width, HUES) / (step * step)
+    windows = np.lib.stride_tricks.sliding_window_view(cells, (4, 4), axis=(0, 1))
+    histograms = windows.mean(axis=(3, 4)).reshape(-1, HUES).astype(np.float32)
+    return histograms, *picture.once(dense_patches, step)[1:]
+
+
+def self_similarity(picture, step):
+    """How like its surroundings each patch is, at 12 angles and 4 distances (Shechtman and Irani, 2007)."""
+    from scipy.ndimage import uniform_filter
+
+    unit, grey = picture.unit, picture.grey
+    _, rows, columns, shape = picture.once(dense_patches, step)
+    margin = max(RADII) * unit
+    wide = np.pad(grey, margin, mode="edge")
+    others = np.empty((len(RADII) * ANGLES, *shape), dtype=np.float32)
+    for k, (radius, a) in enumerate(itertools.product(RADII, range(ANGLES))):
+        angle = 2 * math.pi * a / ANGLES
+        dy, dx = round(radius * unit * math.sin(angle)), round(radius * unit * math.cos(angle))
+        others[k] = wide[margin + dy : margin + dy + shape[0], margin + dx : margin + dx + shape[1]]
+    patch = (1, 2 * unit + 1, 2 * unit + 1)
+    apart = uniform_filter((grey - others) ** 2, patch, mode="nearest")
+    distances = np.ascontiguousarray(apart[:, rows, columns].T)
+    # what differs among nearest neighbours is texture, no dissimilarity
+    scale = np.maximum(distances[:, :ANGLES].mean(axis=1, keepdims=True), NOISE)
+    return np.exp(-distances / scale), rows, columns, shape
+
+
+def at_corners(local, picture, step):
+    """The patch nearest to each of Harris's corners; a corner counts in the cell in which it lies itself."""
+    descriptors, _, _, shape = picture.once(local, step)
+    rows, columns = picture.once(_corners).T
+    width = shape[1] // step - 3
+    i = np.clip(np.rint((rows - 2 * step) / step).astype(int), 0, shape[0] // step - 4)
+    j = np.clip(np.rint((columns - 2 * step) / step).astype(int), 0, width - 1)
+    return descriptors[i * width + j], rows, columns, shape
+
+
+def _corners(picture):
+    """Rows and columns of Harris's corners, (n, 2)."""
+    feature = skimage("feature")
+    unit = picture.unit
+    margin = 4 * unit + 1  # as far as the filters reach: else the frame would make corners
+    response = feature.corner_harris(np.pad(picture.grey, margin, mode="edge"), sigma=unit / 2)
+    return feature.corner_peaks(
+        response[margin:-margin, margin:-margin],
+        min_distance=unit,
+        threshold_abs=CORNER_NOISE,
+        threshold_rel=CORNER_THRESHOLD,
+        num_peaks=MAX_CORNERS,
+        exclude_border=False,
+    )
+
+
+def in_middle_too(patches, picture, step):
+    """Patches, and which of them have their centres in the middle."""
+    descriptors, rows, columns, shape = patches(picture, step)
+    return LocalDescriptors(descriptors, in_the_middle(rows, columns, *shape))
+
+
+def patches_in_cells(patches, cells, picture, step):
+    """Patches, and the cell in which each has its centre."""
+    descriptors, rows, columns, shape = picture.once(patches, step)
+    return LocalDescriptors(descriptors, cell=cell_of(rows, columns, shape, cells), n_cells=math.prod(cells))
+
+
+# ---------------------------------------------------------------- words
 
 
 class BagOfWords(TransformerMixin, BaseEstimator):
@@ -20,19 +179,17 @@ class BagOfWords(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_words : int, default=300
-        Size of the vocabulary (thesis appendix A); at least 2.
+        Size of the vocabulary (thesis appendix A), at least 2. It is learnt from at most 500 images, drawn at
+        random, and 50,000 of their descriptors, equally many of each image.
     step : int, default=8
-        Of `dense_descriptors`, in pixels.
-    max_images, max_descriptors : int, default=500 and 50000
-        The vocabulary is learnt from at most so many images, drawn at random, and so many of their
-        descriptors, equally many of each image.
+        Side of the cells of patches, 4 x 4 each, and their distance, in pixels.
     random_state : int, default=0
         The same seed and images give the same bits for any number of threads.
 
     Attributes
     ----------
     words_ : ndarray of float32, shape (n_words, width)
-        The centres; width 128 for `dense_descriptors`.
+        The centres; width 128 for patches of edges.
 
     Examples
     --------
@@ -46,16 +203,12 @@ class BagOfWords(TransformerMixin, BaseEstimator):
     _parameter_constraints = {
         "n_words": [Interval(numbers.Integral, 2, None, closed="left")],
         "step": [Interval(numbers.Integral, 2, None, closed="left")],
-        "max_images": [Interval(numbers.Integral, 1, None, closed="left")],
-        "max_descriptors": [Interval(numbers.Integral, 1, None, closed="left")],
         "random_state": [Interval(numbers.Integral, 0, None, closed="left")],
     }
 
-    def __init__(self, n_words=300, step=8, max_images=500, max_descriptors=50_000, random_state=0):
+    def __init__(self, n_words=300, step=8, random_state=0):
         self.n_words = n_words
         self.step = step
-        self.max_images = max_images
-        self.max_descriptors = max_descriptors
         self.random_state = random_state
 
     def fit(self, images, y=None, rows=None):
@@ -72,7 +225,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
             raise ValueError("images must hold at least one image, got none.")
         rng = np.random.default_rng(self.random_state)
         drawn = self._draw(rows, rng)
-        quota = -(-self.max_descriptors // len(drawn))
+        quota = -(-MAX_DESCRIPTORS // len(drawn))
         sample = []
         for i in drawn:
             descriptors = self._descriptors(images[int(i)])
@@ -116,11 +269,11 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         return self._draw(rows, np.random.default_rng(self.random_state))
 
     def _draw(self, rows, rng):
-        return rows[np.sort(rng.permutation(len(rows))[: self.max_images])]
+        return rows[np.sort(rng.permutation(len(rows))[:MAX_IMAGES])]
 
     def _descriptors(self, image):
         if getattr(image, "ndim", None) != 2:
-            return dense_descriptors(image, self.step)
+            return dense_patches(Picture(image), self.step)[0]
         if image.dtype not in (np.uint8, np.float32):
             raise ValueError(
                 f"descriptors must be of shape (n_patches, width) of uint8 or float32, got {image.shape} "

@@ -1,9 +1,7 @@
 """The world of the composed news items: who is pictured, who is mentioned, what the captions say, where the
 faces stand.
 
-Words and templates stand in ``captions.json``; `cuelearn.datasets.make_captioned` gives the people
-faces. From top to bottom: names; the composition (`Composer`); the captions (`Writer`); the
-boxes; and all together (`compose`)."""
+Words and templates stand in ``captions.json``; `cuelearn.datasets.make_captioned` gives the people faces."""
 
 from __future__ import annotations
 
@@ -18,18 +16,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from cuelearn.datasets.captioned import (
-    FULL_FACES,
-    FULL_POSITIONS,
-    FULL_SIZE,
-    N_IDENTITIES,
-    NULL,
-    POSES_SIZE,
-    TRAIN_PROTOCOL_2,
-    item_mask,
-)
-
 __all__ = ["compose", "statistics"]
+
+NULL = "null"
+N_IDENTITIES = 214
+# Of Labeled Yahoo! News and of Faces and Poses.
+FULL_SIZE, FULL_FACES, FULL_POSITIONS = 20_071, 31_147, 3_105
+POSES_SIZE, POSES_TEST = 1_703, 103
+TRAIN_PROTOCOL_2 = 10_000
 
 WORDS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 #: In templates {a} are the people in the picture, {b} the last of them where a template tells two apart, {x}
@@ -42,11 +36,9 @@ MOST_NAMES = 9  # of a caption
 _NAME_SEED = 1788  # a person has the same name in every corpus
 _OFFICE_EVERY = 10  # every tenth person holds an office and is also called by it
 
-# ------------------------------------------------------------------------------------------------------ names
-# Two pieces to a name, chosen so that none of the 2,610 surnames is an English word (Webster's second
-# edition, the Collaborative International Dictionary, the 300,000 most frequent words of wordfreq) or among
-# the 88,799 surnames of the US census of 1990, and no first name is a word. First names may exist; with such
-# a surname nobody has them.
+# ---------------------------------------------------------------- names
+# Two pieces to a name, chosen so that no surname is an English word or among the 88,799 surnames of the US
+# census of 1990, and no first name is a word.
 
 
 @lru_cache(maxsize=1)
@@ -77,7 +69,7 @@ def tail_name(k, reserved):
     return f"{firsts[(37 * place + turn) % len(firsts)]} {surnames[place]}"
 
 
-# -------------------------------------------------------------------------------------------- the composition
+# ---------------------------------------------------------------- the composition
 
 PERSON, STRANGER, FALSE = range(3)
 
@@ -92,28 +84,12 @@ _POSITION_FACES = (0.02, 0.41, 0.34, 0.14, 0.06, 0.03)
 REGULARS, REGULARS_MOST = 246, 18
 
 
-class Recipe(NamedTuple):
-    """How a corpus is put together, in shares: faces that are no face or not mentioned, in images with
-    one face, with two or three, with more (`unnamed`); of these the false detections (`false`); items
-    whose people are all of the long tail (`others`), people of it beside an identity (`stranger`), in
-    items with spatial indicators `_position`; 0, 1, 2, ... identities that the caption names and the
-    image does not show (`extra`), and names of the long tail that it adds (`tail`).
-    """
-
-    unnamed: tuple
-    unnamed_position: float
-    false: float
-    others: float
-    others_position: float
-    stranger: float
-    stranger_position: float
-    extra: tuple
-    extra_position: tuple
-    extra_others: tuple
-    tail: tuple
-
-
-RECIPES = {name: Recipe(**shares) for name, shares in WORDS["recipes"].items()}
+# How a corpus is put together, in shares: faces that are no face or not mentioned, in images with one face,
+# two or three, more (`unnamed`); of these the false detections (`false`); items whose people are all of the
+# long tail (`others`), people of it beside an identity (`stranger`), in items with spatial indicators
+# `_position`; 0, 1, 2, ... identities that the caption names and the image does not show (`extra`), and names
+# of the long tail that it adds (`tail`).
+RECIPES = {name: SimpleNamespace(**shares) for name, shares in WORDS["recipes"].items()}
 _CROWD = 6  # with more faces than this, most are not mentioned
 _UNNAMED_CROWD = 0.5
 _PARTNER_EXTRA = 0.3  # a mentioned person who is not pictured is the partner of one who is
@@ -364,7 +340,7 @@ def _add_regulars(rng, items, is_test, first, train_size):
                 others.insert(int(rng.integers(len(others) + 1)), Mention(first + name, -1))
 
 
-# --------------------------------------------------------------------------------------------------- captions
+# ---------------------------------------------------------------- captions
 
 _LETTER = {"left": "L", "right": "R", "centre": "C", "top": "top", "bottom": "bottom"}
 
@@ -380,11 +356,9 @@ class Writer:
 
     def fields(self):
         pick = self.pick
-        day, month, year = (
-            int(self.rng.integers(1, 29)),
-            pick(WORDS["months"]),
-            int(self.rng.integers(2002, 2010)),
-        )
+        day = int(self.rng.integers(1, 29))
+        month = pick(WORDS["months"])
+        year = int(self.rng.integers(2002, 2010))
         fields = {"place": pick(WORDS["places"]), "day": pick(WORDS["days"]), "month": month, "year": year}
         fields["date"] = f"{month} {day}, {year}"
         for name, options in (("event", "events"), ("company", "companies"), ("group", "groups")):
@@ -487,7 +461,7 @@ def _tidy(sentence, role):
     return sentence[0].upper() + sentence[1:]
 
 
-# ------------------------------------------------------------------------------------------------------ boxes
+# ---------------------------------------------------------------- boxes
 
 _SLOT = 120.0  # pixels that a person has in width
 
@@ -514,7 +488,7 @@ def lay_out(rng, item, poses):
     return (round(width), round(height)), np.rint(faces), np.rint(bodies)
 
 
-# ----------------------------------------------------------------------------------------------- all together
+# ---------------------------------------------------------------- all together
 
 
 def ordinal(k, n):
@@ -587,7 +561,7 @@ def compose(streams, n, poses, protocol, n_names, exponent, p_correlated, test_s
     )
 
 
-# ------------------------------------------------------------------------------------------------- statistics
+# ---------------------------------------------------------------- statistics
 
 
 @cache
@@ -606,15 +580,12 @@ def expected_right(n_faces, n_names, n_named, n_pinned, n_pinned_null):
     """
     if n_names == 0:
         return float(n_faces)
-    if (
-        n_faces == 1 or n_pinned_null == n_faces
-    ):  # a place among one, and places that leave no candidate, say nothing
+    if n_faces == 1 or n_pinned_null == n_faces:
+        # a place among one, and places that leave no candidate, say nothing
         n_pinned = n_pinned_null = 0
-    free_faces, free_names, free_named = (
-        n_faces - n_pinned - n_pinned_null,
-        n_names - n_pinned,
-        n_named - n_pinned,
-    )
+    free_faces = n_faces - n_pinned - n_pinned_null
+    free_names = n_names - n_pinned
+    free_named = n_named - n_pinned
     empty = int(n_pinned == 0)
     total = _labelings(free_faces, free_names) - empty
     right = float(n_pinned + n_pinned_null)
@@ -636,7 +607,7 @@ def random_accuracy(data, names, items, positions):
     counts = [
         np.bincount(item[rows], minlength=n) for rows in (kept, kept & pictured, kept & given, ~kept & given)
     ]
-    chosen = np.flatnonzero(item_mask(items, n))
+    chosen = np.arange(n)[items]
     right = sum(expected_right(*row) for row in np.column_stack([data.bag_sizes, *counts])[chosen].tolist())
     return right / data.bag_sizes[chosen].sum()
 

@@ -15,8 +15,7 @@ import cuelearn
 from companion import CHECKOUT
 from cuelearn.datasets import image_cues, load_emoji
 from cuelearn.datasets.base import CueData, data_directory
-from cuelearn.datasets.cues import CUES, describe
-from cuelearn.datasets.grids import VALUES
+from cuelearn.datasets.cues import CUES, VALUES, describe
 from cuelearn.datasets.words import BagOfWords
 
 #: Folders of the package that describe no picture.
