@@ -2,13 +2,10 @@ r"""Experiments of the OMCL chapter (thesis chapter 3): `cue_tasks` -> `permutat
 
 A part of each permutation's training part is held back. There kernel widths are chosen for each cue with
 the Perceptron, the second layer's C with OMCL-PERC, and Projectron++'s :math:`\eta` as the largest one
-whose error is within one standard error of the best ("sparser": two); Flat's likewise. Grids and rules were
-written down before any learner had been run.
+whose error is within one standard error of the best ("sparser": two); Flat's likewise.
 
-Emoji, as `cue_tasks` says: claims are judged on objects split by drawing (the thesis's split) and on
-categories; objects split by thing are reported beside them. Table 2.1 is measured on the categories. HTAD
-takes the place of KTH-IDOL2, where that is not present; mfeat is a stream with a low online error, for the
-size of support sets, and one more sequence for theorem 3.1.
+Claims are judged on emoji, objects split by drawing (the thesis's split) and categories; HTAD takes the place
+of KTH-IDOL2, where that is not present; mfeat is a stream with a low online error.
 """
 
 from functools import cache
@@ -36,9 +33,6 @@ from cuelearn.omcl import (
 CURVE_POINTS = 200
 
 
-# ------------------------------------------------------------- one permutation
-
-
 class WatchedOMCL(OMCL):
     """OMCL that keeps the scores of the first layer, for the theorem and the votes."""
 
@@ -61,17 +55,15 @@ def bounded(eta):
 
 
 def two_layers(C, n_cues=None, etas=None):
-    """OMCL on precomputed kernels: OMCL-PERC on a number of cues, or OMCL-BM with one eta for each cue."""
+    """OMCL-PERC on a number of precomputed kernels, or OMCL-BM with one eta for each."""
     learners = [KernelPerceptron("precomputed")] * n_cues if etas is None else map(bounded, etas)
     named = [(f"cue {j}", learner, j) for j, learner in enumerate(learners)]
     return WatchedOMCL(named, PassiveAggressive(C=C))
 
 
 def choose_parameters(run):
-    """Parameters of all methods, by validation: a dict of `factors`, `C`, `eta` by method, `flat`.
-
-    Of OMCL-BM there is an eta for each cue; `flat` names the distances of Flat's long vectors.
-    """
+    """Parameters of all methods, by validation: `factors` and `eta` (one for each cue), `C`, and `flat`, the
+    distances of Flat's long vectors."""
 
     def sparsest(wrap, inside, across):
         errors = {eta: run.validation_error(wrap(bounded(eta)), inside, across) for eta in ETAS}
@@ -97,15 +89,9 @@ def choose_parameters(run):
 
 
 def permutation_run(permutation, step, task):
-    """All methods on one permutation: a dict of DataFrames and arrays.
-
-    `step` is that of gradient descent in the second layer, for theorem 3.1.
-    """
+    """All methods on one permutation; `step` is that of gradient descent in theorem 3.1."""
     run = Permutation(task, task.splits[permutation])
-    labels = run.labels
-    truth = run.truth
-    n_classes = run.n_classes
-    cues = run.cues
+    labels, truth, n_classes, cues = run.labels, run.truth, run.n_classes, run.cues
     chosen = choose_parameters(run)
     C = chosen["C"]
     etas = chosen["eta"]
@@ -116,10 +102,7 @@ def permutation_run(permutation, step, task):
     models["OMCL-PERC"] = two_layers(C, len(cues)), stacks
     models["Flat"] = Flat(bounded(etas["Flat"])), flat
     models["Flat maps"] = Flat(bounded(etas["Flat maps"])), stacks
-    curves = []
-    finals = []
-    hypotheses = []
-    confusions = {}
+    curves, finals, hypotheses, confusions = [], [], [], {}
 
     def note(method, model, predicted, end, online=None, tied=0.0):
         errors = class_errors(predicted != truth, truth, n_classes)
@@ -193,9 +176,6 @@ def regret(model, labels, n_classes, C, step):
     .. math:: \sum_t g'_t \le \min_j \sum_t g^j_t + \frac{M}{2\tau} + \tau \sum_{t: g'_t > 0} \|S_t\|^2 ,
 
     and PA-I keeps its mistakes below :math:`\max\{\max_t 2\|S_t\|^2, 1/C\}\,(M + 2 C \min_j \sum_t g^j_t)`.
-
-    Returns a row for each learner in the second layer, and the cumulative losses of cues and learners,
-    thinned.
     """
     S = np.concatenate(list(model.first_layer_scores()), axis=1)
     cue_losses = np.stack([learner.online_losses_ for learner in model.learners_])
@@ -221,15 +201,11 @@ def regret(model, labels, n_classes, C, step):
     return pd.DataFrame(rows, columns=columns), cumulative
 
 
-# -------------------------------------------------------- smaller experiments
-
-
 def integration_run(permutation, task, n_epochs=20):
     """Low, middle and high-level integration of the same cues (thesis table 2.1): test errors.
 
     Low: an SVM on the long vector (standardised), RBF. Middle: OBSCURE; and OM-2 in one pass, online. High:
-    an SVM for each cue, and a linear SVM on their cross-validated scores (stacking). Kernel widths at the
-    mean distance. What was chosen is in columns named as in `LEVELS`.
+    an SVM for each cue, and a linear SVM on their cross-validated scores (stacking).
     """
     run = Permutation(task, task.splits[permutation])
 
@@ -264,9 +240,7 @@ def integration_run(permutation, task, n_epochs=20):
         ("middle", "online", "OM-2", middle),
         ("high", "batch", "stacked SVMs", high),
     ]
-    inner = run.labels[run.split.inner]
-    held = run.labels[run.split.held]
-    rows = []
+    inner, held, rows = run.labels[run.split.inner], run.labels[run.split.held], []
     for level, learning, method, predict in methods:
 
         def score(point, predict=predict):
@@ -282,17 +256,14 @@ def integration_run(permutation, task, n_epochs=20):
 def confused_pairs(confusions, task, images):
     """Of each cue the pair of categories that it confuses most often beyond the best other cue.
 
-    `confusions` is from `run_all`. A pair's rate is the share of the first taken for the second, mean of both
-    ways and over permutations. Returns a row for each cue: the pair's names, the rows of the two images most
-    alike in this cue, one of each category (`unchanged` ones), and the rate of every cue and of OMCL-BM.
+    A pair's rate is the share of the first taken for the second, mean of both ways and over permutations.
+    Beside the pair stand the rows of the two `unchanged` images most alike in this cue, and all rates.
     """
     methods = {**{cue: f"cue: {cue}" for cue in task.data.cues}, "OMCL-BM": "OMCL-BM"}
     mean = {name: np.mean([run[m] for run in confusions], axis=0) for name, m in methods.items()}
     rates = {name: (c + c.T) / 2 for name, c in mean.items()}
-    rows = unchanged(images.frames)
-    y = task.data.y
-    names = task.data.target_names
-    pairs = []
+    y, names = task.data.y, task.data.target_names
+    rows, pairs = unchanged(images.frames), []
     for cue in task.data.cues:
         best = np.min([rates[other] for other in task.data.cues if other != cue], axis=0)
         beyond = np.where(np.tri(len(names), dtype=bool), -np.inf, rates[cue] - best)
@@ -316,13 +287,10 @@ def unchanged(frames):
 
 
 def sheet(images, n):
-    """Rows of `n` images of each category, evenly among its `unchanged` ones: shape (n_classes, n)."""
+    """Rows of `n` images of each category, evenly among its `unchanged` ones."""
     rows = unchanged(images.frames)
     by_class = [rows[images.y[rows] == c] for c in range(len(images.target_names))]
     return np.array([part[np.linspace(0, part.size - 1, n).round().astype(int)] for part in by_class])
-
-
-# ------------------------------------------------------------------ collecting
 
 
 def run_all(sweep, tasks, step):
@@ -340,10 +308,7 @@ def run_all(sweep, tasks, step):
 
 
 def edges(chosen, grids=None):
-    """Which choices lie at the edge of their grid, and how often, as a text.
-
-    `chosen` is from `run_all`, or what `integration_run` chose for one method, with its `grids`.
-    """
+    """Which choices lie at the edge of their grid, and how often, as a text."""
     return protocol.edges(chosen, grids or {"C": C_GRID, "eta": ETAS, "width": FACTORS}, NATURAL)
 
 

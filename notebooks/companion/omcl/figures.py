@@ -18,8 +18,6 @@ from cuelearn.datasets.cues import OBJECT_CUES
 METHODS = ("OMCL-BM", "OMCL-BM sparser", "OMCL-PERC", "Flat", "Flat maps", "Vote")
 PERCENT = "Percent, every class counts alike; +- is half a 95% interval over permutations."
 
-# ---------------------------------------------------------------- what several figures share
-
 
 def streams(run):
     """Names of the data sets whose claims are judged; the second is that of thesis section 3.4.1."""
@@ -29,7 +27,6 @@ def streams(run):
 
 @cache
 def images_of(run, name):
-    """Images of the "objects" or of "IDOL2", an `ImageData`."""
     if name == "IDOL2":
         return cue_tasks.original_images("idol2", run.data_tier)
     images = cue_tasks.original_images("eth80", run.data_tier)
@@ -57,11 +54,7 @@ def tasks_of(run, name):
 
 @cache
 def results_of(run, name):
-    """All methods on all permutations of a data set: a namespace.
-
-    `runs` is from `run_all`; `cues` and `classes` are names, `data` says where the samples come from, `note`
-    how they are split.
-    """
+    """All methods on all permutations of a data set, with what the figures say of it."""
     tasks = tasks_of(run, name)
     task = tasks[0]
     data = images_of(run, name) if name in ("objects", "IDOL2") else task.data
@@ -83,7 +76,6 @@ def _is_emoji(run):
 
 
 def _origin(run, name):
-    """How many drawings or things there are, and how they are split; empty for other data."""
     if name == "categories":
         groups = pictures.categories(run.size[name]["n_categories"]).values()
         n_things = sum(map(len, groups))
@@ -99,7 +91,6 @@ def _origin(run, name):
 
 
 def _choices(results):
-    """Which chosen parameters lie at the ends of their grids."""
     return f"Of choices, {experiments.edges(results.runs['chosen']) or 'none at an edge'}."
 
 
@@ -113,7 +104,6 @@ def _learning_curves(run, name, row, suffix=None, paper=None):
 
 
 def _errors(run, name):
-    """Errors of all methods by class, in percent."""
     results = results_of(run, name)
     return draw.error_table(results.runs, results.classes, results.cues, METHODS)
 
@@ -142,7 +132,7 @@ def _support_sizes(run, row, names, columns, note=""):
 
 
 def _ends(results, name, value="test_error"):
-    """A column of saved learning curves after the last sample, in percent: rows permutations."""
+    """A column of saved learning curves after the last sample, in percent."""
     return 100 * at_end(results.table(name), value)
 
 
@@ -153,9 +143,6 @@ def _cues(methods):
 def _listed(texts):
     *first, last = texts
     return f"{', '.join(first)} and {last}" if first else last
-
-
-# ---------------------------------------------------------------- one result
 
 
 @figure("thesis-fig-3.1")
@@ -171,17 +158,10 @@ def _(results):
     mean = _ends(results, "thesis-fig-3.1").mean()
     cues = _cues(mean.index)
     alone = _listed([f"{cue[5:]} errs on {mean[cue]:.0f}%" for cue in cues])
-    text = f"""
+    return f"""
 Of the cues alone, {alone}. With all, OMCL-BM errs on {mean["OMCL-BM"]:.0f}%, OMCL-PERC on
-{mean["OMCL-PERC"]:.0f}%, and the plain long vector (Flat) on {mean["Flat"]:.0f}%."""
-    if len(cues) > 2:
-        return text
-    return f"""{text} One learner on both
-sensors can use what they say together; two learners whose scores are added cannot. Vote has two voters and
-ties whenever they disagree."""
-
-
-# ---------------------------------------------------------------- what each cue confuses
+{mean["OMCL-PERC"]:.0f}%, and the plain long vector (Flat) on {mean["Flat"]:.0f}%. One learner on all
+sensors can use what they say together; learners whose scores are added cannot."""
 
 
 @figure("thesis-fig-3.4-objects")
@@ -190,7 +170,7 @@ def eight_categories(run):
     objects = images_of(run, "objects")
     cells = experiments.sheet(objects, 8)
     table = pd.DataFrame({"image": objects.frames["name"][cells.ravel()]})
-    drawing = draw.contact_sheet(objects.images, objects.target_names, [""] * 8, cells, size=0.75)
+    drawing = draw.contact_sheet(objects.images, objects.target_names, cells)
     n_objects = len(experiments.unchanged(objects.frames))
     note = f"Eight of each category's objects ({n_objects} in all), each in one view."
     shows = "the eight categories, as different designers draw them"
@@ -213,18 +193,14 @@ def what_each_cue_confuses(run):
 def _(results):
     pairs = results.table("thesis-fig-2.1").set_index("cue")
     cues = list(pairs.index)
-    blind = {cue: pairs.loc[cue, cue] for cue in cues}
-    others = {cue: pairs.loc[cue, [name for name in cues if name != cue]].astype(float) for cue in cues}
-    mended = sum(pairs.loc[cue, "OMCL-BM"] < blind[cue] for cue in cues)
-    best = sum(pairs.loc[cue, "OMCL-BM"] < others[cue].min() for cue in cues)
+    mended = sum(pairs.loc[cue, "OMCL-BM"] < pairs.loc[cue, cue] for cue in cues)
     cue = cues[-1]
+    others = pairs.loc[cue, cues[:-1]].astype(float)
     return f"""
 Every cue is blind to something that another sees. {cue[0].upper()}{cue[1:]} takes
-{pairs.loc[cue, "first"]} and {pairs.loc[cue, "second"]} for each other in {blind[cue]:.0%} of their tests
-(mean of both ways), {others[cue].idxmin()} in {others[cue].min():.0%}. In {mended} of the {len(cues)}
-pairs all cues together err less than the cue that is blind, in {best or "none"} less than the best of the
-others.
-Figure 3.6 shows how OMCL-BM weighs them."""
+{pairs.loc[cue, "first"]} and {pairs.loc[cue, "second"]} for each other in {pairs.loc[cue, cue]:.0%} of
+their tests (mean of both ways), {others.idxmin()} in {others.min():.0%}. In {mended} of the {len(cues)}
+pairs all cues together err less than the cue that is blind."""
 
 
 @figure("thesis-fig-2.1-confusions")
@@ -247,9 +223,6 @@ The diagonals are what is right. With all cues together it is {right.mean():.0%}
 {right.min():.0%} ({right.idxmin()}) to {right.max():.0%} ({right.idxmax()})."""
 
 
-# ---------------------------------------------------------------- objects never seen
-
-
 @figure("thesis-fig-3.4")
 def learning_curves_on_objects(run):
     """Does OMCL err less on drawings never seen than every single cue, one long vector, and a vote?"""
@@ -259,20 +232,17 @@ def learning_curves_on_objects(run):
 
 @learning_curves_on_objects.see
 def _(results):
-    ends = _ends(results, "thesis-fig-3.4")
-    mean = ends.mean()
+    mean = _ends(results, "thesis-fig-3.4").mean()
     online = _ends(results, "thesis-fig-3.4", "online_error").mean()
     cues = _cues(mean.index)
     best = mean[cues].idxmin()
     fooled = (mean[cues] - online[cues]).idxmax()
-    ahead = (ends[best] < ends["OMCL-BM"]).sum()
     return f"""
 With all cues OMCL-BM errs on {mean["OMCL-BM"]:.0f}%, OMCL-PERC on {mean["OMCL-PERC"]:.0f}%, the best
-single cue, {best[5:]}, on {mean[best]:.0f}%; in {ahead} of {len(ends)} permutations that cue is ahead of
-OMCL-BM. The panels say why. While learning, {fooled[5:]} makes {online[fooled]:.0f}% mistakes and
-{best[5:]} {online[best]:.0f}%, since most new pictures are views of a drawing already shown; on drawings
-never shown they err on {mean[fooled]:.0f} and {mean[best]:.0f}%. The second layer learns whom to trust on
-the first kind of pictures and is tested on the second."""
+single cue, {best[5:]}, on {mean[best]:.0f}%. While learning, {fooled[5:]} makes {online[fooled]:.0f}%
+mistakes and {best[5:]} {online[best]:.0f}%, since most new pictures are views of a drawing already shown; on
+drawings never shown they err on {mean[fooled]:.0f} and {mean[best]:.0f}%. The second layer learns whom to
+trust on the first kind of pictures and is tested on the second."""
 
 
 @figure("thesis-tab-3.2", claims="omcl-6")
@@ -320,8 +290,8 @@ def _trust(results, name):
     values = ", ".join(f"{cue} {weight:.2f}" for cue, weight in by_cue.items())
     return f"""
 Divided by the largest weight of its row, a weight on the diagonals is {runs["diagonal"]:.2f} on the mean,
-one off them {runs["off"]:.2f}; for {runs["rows"]:.0%} of the classes the largest weight stands on a
-diagonal. On the cues' own scores the weights are {values}."""
+one off them {runs["off"]:.2f}; for {runs["rows"]:.0%} of the classes the largest stands on a diagonal. The
+cues' own scores have {values}."""
 
 
 @figure("thesis-tab-3.2-things")
@@ -342,9 +312,6 @@ def _(results):
 With whole things held out, shape errs on {table.loc["cue: shape", "cow"]:.0f}% of the cows (a face is no
 cow's outline). The best single cue errs on {mean[_cues(mean.index)].min():.0f}%, OMCL-BM on
 {mean["OMCL-BM"]:.0f}%, OMCL-PERC on {mean["OMCL-PERC"]:.0f}%, Flat on {mean["Flat"]:.0f}%."""
-
-
-# ---------------------------------------------------------------- two sensors; places
 
 
 @figure("thesis-tab-3.1")
@@ -400,12 +367,8 @@ def _(results):
         support = at_end(table, "support").mean()
         shares.append(f"{support['OMCL-BM'] / support['OMCL-PERC']:.0%} on {name}")
     return f"""
-Of the Perceptrons' support OMCL-BM keeps {_listed(shares)}. The kernels may be a reason: where those that
-were chosen are narrow, hardly any update lies in the span of others, whichever $\\eta$ of the grid is
-taken."""
-
-
-# ---------------------------------------------------------------- categories
+Of the Perceptrons' support OMCL-BM keeps {_listed(shares)}. Where the kernels that were chosen are narrow,
+hardly any update lies in the span of others, whatever $\\eta$ is."""
 
 
 @figure("thesis-fig-3.4-categories", claims=["omcl-1", "omcl-2"])
@@ -421,11 +384,10 @@ def _(results):
     cues = _cues(mean.index)
     best = mean[cues].idxmin()
     return f"""
-Here OMCL-BM does not come near the lead that it has in the thesis. It errs on {mean["OMCL-BM"]:.0f}%, the
-best single cue ({best[5:]}) on {mean[best]:.0f}%, the learners on the joint feature maps (Flat, both
-readings) on {mean["Flat"]:.0f} and {mean["Flat maps"]:.0f}%. So the cues have something to tell each
-other. But while learning, the second layer makes {online["OMCL-BM"]:.0f}% mistakes, the median cue
-{online[cues].median():.0f}%."""
+Here OMCL-BM does not have the lead of the thesis. It errs on {mean["OMCL-BM"]:.0f}%, the best single cue
+({best[5:]}) on {mean[best]:.0f}%, Flat in both readings on {mean["Flat"]:.0f} and {mean["Flat maps"]:.0f}%.
+So the cues have something to tell each other; but while learning, the second layer makes
+{online["OMCL-BM"]:.0f}% mistakes, the median cue {online[cues].median():.0f}%."""
 
 
 @figure("thesis-tab-3.2-categories")
@@ -449,10 +411,9 @@ def _(results):
     errors = each["OMCL-BM"]
     return f"""
 OMCL-BM errs least on {errors.idxmin()} ({errors.min():.0f}%), most on {errors.idxmax()}
-({errors.max():.0f}%). Its second layer has {n} x {n_cues * n} weights that start from zero, and few
-pictures of each category to learn them from. What theorem 3.1 promises is measured against the loss of the
-best cue, plus a regret that grows with the number of classes; with so few samples of each that is not paid
-back yet. The thesis' sets have five and eight classes, and hundreds of pictures of each."""
+({errors.max():.0f}%). Its second layer has {n} x {n_cues * n} weights to learn from few pictures of each
+category; the regret of theorem 3.1 grows with the number of classes, and is not paid back yet. The thesis'
+sets have five and eight classes, and hundreds of pictures of each."""
 
 
 @figure("thesis-fig-3.5", claims="omcl-3")
@@ -469,11 +430,8 @@ def _(results):
         share = {method: support[method] / support["OMCL-PERC"] for method in ("OMCL-BM", "OMCL-BM sparser")}
         shares.append(f"{share['OMCL-BM']:.0%} and {share['OMCL-BM sparser']:.0%} on the {name}")
     return f"""
-Of the Perceptrons' support OMCL-BM and its sparser form keep {", ".join(shares)}. In the thesis it is less
-than three quarters and less than half, at about the same error."""
-
-
-# ---------------------------------------------------------------- three levels
+Of the Perceptrons' support OMCL-BM and its sparser form keep {", ".join(shares)}; in the thesis less than
+three quarters and less than half."""
 
 
 @figure("thesis-tab-2.1")
@@ -511,9 +469,6 @@ The low, the middle and the high level in batch: {errors["batch"]}; online, with
 {errors["online"]}."""
 
 
-# ---------------------------------------------------------------- the theorem, and the averages
-
-
 @figure("thesis-thm-3.1", claims="omcl-7")
 def regret_of_the_second_layer(run):
     """Does the second layer's loss stay below that of the best cue plus the regret?"""
@@ -537,16 +492,12 @@ def _(results):
     mistakes = bounds[bounds["quantity"] == "mistakes"]
     below = (passive["measured"] <= passive["best cue"]).groupby(passive["data"]).agg(["sum", "count"])
     below = ", ".join(f"{name} {row['sum']} of {row['count']}" for name, row in below.iterrows())
-    ratio = np.log(steps["measured"].to_numpy() / passive["measured"]).groupby(passive["data"]).mean()
-    ratio = ", ".join(f"{name} {np.exp(value):.2g}" for name, value in ratio.items())
     largest = (steps["measured"] / steps["bound"]).max()
     loose = (mistakes["bound"] / mistakes["measured"]).median()
     return f"""
 The loss of gradient steps reaches at most {largest:.0%} of its bound. Runs in which PA-I on top stays
-below the loss of the best *single* cue itself, which no such theorem promises: {below}. The loss of
-gradient steps of fixed size over that of PA-I (geometric means): {ratio}. The bound on PA-I's mistakes is
-true and useless, {loose:.0f} times what is measured in the median run: it is multiplied by the largest
-$\\|S_t\\|^2$."""
+below the loss of the best *single* cue itself, which no such theorem promises: {below}. The bound on PA-I's
+mistakes is true and useless, {loose:.0f} times what is measured in the median run."""
 
 
 @figure("thesis-sec-3.3", claims="omcl-8")
@@ -566,12 +517,7 @@ def _(results):
     table = results.table("thesis-sec-3.3")
     errors = table[table["method"] == "OMCL-BM"].groupby("data", sort=False)[["last", "average"]]
     mean = 100 * errors.mean()
-    worst = 100 * errors.max()
-    texts = [
-        f"{name} {mean.loc[name, 'last']:.1f} and {mean.loc[name, 'average']:.1f}% (worst run "
-        f"{worst.loc[name, 'last']:.0f} and {worst.loc[name, 'average']:.0f}%)"
-        for name in mean.index
-    ]
+    texts = [f"{name} {row['last']:.1f} and {row['average']:.1f}%" for name, row in mean.iterrows()]
     return f"""
 OMCL-BM's error with the last hypothesis and with the average: {"; ".join(texts)}. The guarantee is for
 independent samples in random order."""
