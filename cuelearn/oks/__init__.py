@@ -6,7 +6,6 @@ from cuelearn.oks.mutron import MuTron
 from cuelearn.oks.oks import OKS
 from cuelearn.oks.om1 import OM1
 from cuelearn.oks.regret import OKSRegret
-from cuelearn.oks.selection import solve_selection
 from cuelearn.oks.som import SOM
 from cuelearn.oks.sources import kind_kernels
 
@@ -23,5 +22,4 @@ __all__ = [
     "kind_kernels",
     "load",
     "select_then_fit",
-    "solve_selection",
 ]

@@ -11,12 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from cuelearn.core.checks import as_generator
 from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters
 from cuelearn.oks.base import Learner, StreamingKernels, of_learners
 from cuelearn.oks.predictors import Visits, output, set_probabilities
 
-__all__ = ["Rates", "SamplingKernels", "Selector", "ask", "draw", "solve_selection"]
+__all__ = ["Rates", "SamplingKernels", "Selector", "ask", "draw"]
 
 #: Convex losses of OKSRegret, by the number that its pass knows them by.
 LOSSES = {"hinge": 0, "logistic": 1, "square": 2}
@@ -56,11 +55,13 @@ def ask(kernels, samples, visits, weights, predictors, t):
 
 
 class Selector(Learner):
-    r"""State of a selection algorithm on one binary problem.
+    r"""State of a selection algorithm, the pass `rule`, on one binary problem.
 
-    `delta` has one value per epoch, the last persists. `eta` is a number, or "auto" for
+    `delta` is a list with one value per epoch, the last persists. `eta` is a number, or "auto" for
     :math:`\sqrt{2(1-\delta)\ln m/(mT)}` with the epoch's delta; `step` is a number, or "auto" for
     :math:`\sqrt{\delta/(mT)}` with the smallest delta. T is `n_rounds`, and doubles where visits go on.
+    Without an estimator: ``Selector(source.kernels, rng, ...).run(source.pack(X), targets, n_epochs)``, where
+    source is a `Columns` or `Given`.
     """
 
     SAVED = (*Learner.SAVED, "delta", "n_rounds")
@@ -120,61 +121,6 @@ class Selector(Learner):
         rates = Rates(self.delta, self.rate, self.step_length, self.loss)
         counts = self.rule(self.kernels, samples, visits, self.weights, self.predictors, rates)
         self.note(n, *counts, int(notes["mistakes"].sum()), **notes)
-
-
-def solve_selection(
-    source,
-    samples,
-    targets,
-    *,
-    rule,
-    n_epochs=2,
-    delta=(0.5, 0.2),
-    rng=None,
-    chunk=None,
-    watch=None,
-    shuffle=False,
-    sample_weights=None,
-    **rates,
-):
-    """Run a selection algorithm over samples.
-
-    Parameters
-    ----------
-    source, samples
-        A `Columns` or `Given` of `cuelearn.oks.sources`, and what its `pack` makes of samples.
-    targets : ndarray, shape (n,)
-        -1 or 1; real numbers for the square loss.
-    rule : `oks.oks_pass`, `regret.regret_pass` or `som.som_pass`
-    delta, eta, step, loss
-        As of `OKSRegret`; for SOM `eta` is -log(beta).
-    chunk, watch, n_epochs, shuffle, sample_weights
-        ``watch(learner, step)`` is called after every `chunk` visits; a true value of it ends the run.
-    rng : Generator, int or None
-
-    Returns
-    -------
-    Selector
-        With q, p, support, dual_coef, history, probability_history, n_updates, n_evaluations; `record` gives
-        what was "drawn" at each visit, "mistakes" and "losses".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.oks import solve_selection
-    >>> from cuelearn.oks.oks import oks_pass
-    >>> from cuelearn.oks.sources import Given
-    >>> y = np.tile([1.0, -1.0], 50)
-    >>> source, kernels = Given(2, 100), np.stack([np.eye(100), np.outer(y, y)])
-    >>> learner = solve_selection(source, source.pack(kernels), y, rule=oks_pass, rng=0)
-    >>> int(learner.q.argmax())
-    1
-    """
-    rates |= {"delta": shares(delta), "n_rounds": n_epochs * len(targets)}
-    learner = Selector(source.kernels, as_generator(rng), rule=rule, **rates)
-    targets = np.asarray(targets, dtype=np.float64)
-    options = {"shuffle": shuffle, "chunk": chunk, "watch": watch, "sample_weights": sample_weights}
-    return learner.run(samples, targets, n_epochs, **options)
 
 
 def shares(delta, least="(0"):

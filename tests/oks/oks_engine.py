@@ -40,7 +40,7 @@ class State(Selector):
         return self.record("drawn"), self.record("mistakes"), self.record("losses")
 
     def dictionaries(self):
-        """Predictors as dictionaries from samples to coefficients."""
+        """Of each predictor, coefficients by sample."""
         rows = zip(*self.predictors, strict=True)
         return [dict(zip(support[:c], coef[:c], strict=True)) for support, coef, c in rows]
 

@@ -1,5 +1,4 @@
-"""Pairs of emoji and what is compared on them; theorems 1 and 3 and corollary 2, measured: against a conic
-solver and runs watched at every visit."""
+"""Pairs and what is compared on them; the theorems measured, against a conic solver and watched runs."""
 
 import math
 from types import SimpleNamespace
@@ -14,9 +13,10 @@ from companion import pictures, protocol
 from companion.oks import compare, settings, tasks
 from companion.oks import theorems as th
 from companion.run.claims import judge
-from cuelearn.oks import OKS, solve_selection
+from cuelearn.oks import OKS
 from cuelearn.oks.oks import oks_pass
 from cuelearn.oks.regret import regret_pass
+from cuelearn.oks.selection import Selector
 from cuelearn.oks.sources import Given
 
 LOSSES = ("hinge", "logistic", "square")
@@ -198,10 +198,10 @@ def test_mistakes_by_brute_force():
                 total[0] += learner.q @ wrong
 
         eta = th.weights_step(m, 50, delta)
-        options = {"rule": oks_pass, "n_epochs": 1, "delta": delta, "eta": eta, "chunk": 1}
-        learner_of_run = solve_selection(source, samples, stream.signs, rng=rng, watch=look, **options)
+        rates = {"rule": oks_pass, "delta": [delta], "eta": eta}
+        run_of = Selector(source.kernels, rng, **rates).run(samples, stream.signs, 1, chunk=1, watch=look)
         assert table["mistakes"][run] == pytest.approx(total[0], abs=1e-9)
-        assert table["drawn_mistakes"][run] == learner_of_run.n_mistakes
+        assert table["drawn_mistakes"][run] == run_of.n_mistakes
 
 
 def test_corollary_by_brute_force():
@@ -213,9 +213,9 @@ def test_corollary_by_brute_force():
     samples, held = source.pack(stream.stack), source.pack(stream.held)
     step, eta = table["best_norm"][0] * math.sqrt(0.4 / (m * 50)), th.weights_step(m, 50, 0.4)
     for run, rng in enumerate(np.random.default_rng([3, 50, 15]).spawn(4)):
-        visits = {"n_epochs": 1, "shuffle": True, "chunk": 50, "watch": lambda learner, visits: True}
-        rates = {"rule": regret_pass, "delta": 0.4, "eta": eta, "step": step}
-        learner = solve_selection(source, samples, stream.signs, rng=rng, **visits, **rates)
+        learner = Selector(source.kernels, rng, rule=regret_pass, delta=[0.4], eta=eta, step=step)
+        stop = {"chunk": 50, "watch": lambda learner, visits: True}
+        learner.run(samples, stream.signs, 1, shuffle=True, **stop)
         outputs = learner.outputs(held, samples)
         assert learner.n_seen == 50
         losses = np.maximum(0.0, 1.0 - stream.held_signs[:, None] * outputs).mean(axis=0)

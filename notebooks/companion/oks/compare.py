@@ -15,19 +15,10 @@ from companion.oks.tasks import Pair, held_apart
 from companion.protocol import quiet, timed
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OM2, SimpleMKL
-from cuelearn.oks import (
-    OKS,
-    OM1,
-    SOM,
-    AlignmentSVM,
-    MuSVM,
-    MuTron,
-    SelectedSVM,
-    kind_kernels,
-    solve_selection,
-)
+from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, SelectedSVM, kind_kernels
 from cuelearn.oks.batch import best_place
 from cuelearn.oks.oks import oks_pass
+from cuelearn.oks.selection import Selector
 from cuelearn.oks.som import som_pass
 from cuelearn.oks.sources import Columns, with_widths
 
@@ -207,9 +198,11 @@ def selections(name, method, n_epochs, seeds, beta, pairs, oks=None):
     samples, signs = source.pack(pair.X_train), 2.0 * pair.y_train - 1.0
     rule = {"rule": oks_pass, **(oks or {})}
     if method == "SOM":
-        rule = {"rule": som_pass, "delta": SOM_DELTA, "eta": -math.log(beta)}
+        rule = {"rule": som_pass, "delta": [SOM_DELTA], "eta": -math.log(beta)}
     for seed in seeds:
-        learner = solve_selection(source, samples, signs, n_epochs=n_epochs, shuffle=True, rng=seed, **rule)
+        rng = np.random.default_rng(seed)
+        learner = Selector(source.kernels, rng, n_rounds=n_epochs * signs.size, **rule)
+        learner.run(samples, signs, n_epochs, shuffle=True)
         row = {"seed": seed, "kernel": learner.best + 1, "probability": float(learner.q.max())}
         row |= {"evaluations": learner.n_evaluations, "updates": learner.n_updates}
         rows.append(row | {"mistakes": learner.n_mistakes / learner.n_seen})

@@ -20,9 +20,9 @@ from cuelearn.core.intervals import interval
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl.problem import MKLProblem
 from cuelearn.mkl.reference import solve_reference
-from cuelearn.oks import solve_selection
 from cuelearn.oks.oks import oks_pass
 from cuelearn.oks.regret import regret_pass
+from cuelearn.oks.selection import Selector
 from cuelearn.oks.sources import Given
 
 #: Steps of a predictor times sqrt(m T) over which theorem 3 is minimised, and with which balls are computed.
@@ -73,12 +73,16 @@ def stream_of(kind, n_samples, seed, n_held=0):
     return Stream(list(bank.names), stack, signs[:n_samples], held, signs[n_samples:])
 
 
-def runs_of(stream, draws, seeds, **options):
+def runs_of(stream, draws, seeds, passes=None, **rates):
     """One pass in order for each of some draws: learners, what visits drew, and what they lost."""
+    n = stream.signs.size
     source = Given(*stream.stack.shape[:2])
-    samples, options = source.pack(stream.stack), {"n_epochs": 1, "chunk": stream.signs.size, **options}
-    rngs = np.random.default_rng(seeds).spawn(draws)
-    learners = [solve_selection(source, samples, stream.signs, rng=rng, **options) for rng in rngs]
+    samples = source.pack(stream.stack)
+    passes = passes or {"chunk": n}
+    learners = [
+        Selector(source.kernels, rng, n_rounds=n, **rates).run(samples, stream.signs, 1, **passes)
+        for rng in np.random.default_rng(seeds).spawn(draws)
+    ]
     drawn = np.array([learner.record("drawn") for learner in learners])
     return learners, drawn, np.array([learner.record("losses") for learner in learners])
 
@@ -213,7 +217,7 @@ def surplus(n_kernels, n_samples, delta, eta, step, slope=1.0, largest=1.0):
 def _all_losses(stream, draws, seed, loss, delta, eta, step):
     """The sum in the theorems' expectation and that over drawn kernels, by run; the largest loss, slope."""
     rule = {"rule": oks_pass} if loss == "mistake" else {"rule": regret_pass, "loss": loss}
-    learners, drawn, own = runs_of(stream, draws, [seed, 14], delta=delta, eta=eta, step=step, **rule)
+    learners, drawn, own = runs_of(stream, draws, [seed, 14], delta=[delta], eta=eta, step=step, **rule)
     q = replay(drawn, own, len(stream.stack), delta, eta)
     losses, slopes = loss_of(loss, outputs_before(stream.stack, learners), stream.signs[:, None])
     return (q * losses).sum(axis=(1, 2)), own.sum(axis=1), float(losses.max()), float(slopes.max())
@@ -270,8 +274,9 @@ def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0
     m, T = len(stream.stack), n_visits
     eta, step = weights_step(m, T, delta), best["norm"] * math.sqrt(delta / (m * T))
     # a shuffled pass, ended after its first T visits
-    options = {"rule": regret_pass, "shuffle": True, "chunk": T, "watch": lambda learner, visits: True}
-    learners, _, own = runs_of(stream, draws, [seed, T, 15], delta=delta, eta=eta, step=step, **options)
+    passes = {"shuffle": True, "chunk": T, "watch": lambda learner, visits: True}
+    rates = {"rule": regret_pass, "delta": [delta], "eta": eta, "step": step}
+    learners, _, own = runs_of(stream, draws, [seed, T, 15], passes, **rates)
     excess = np.empty((draws, m))
     for j in range(m):
         outputs = stream.held[j] @ coefficients(learners, j, n_samples, stream.held.dtype)
