@@ -169,17 +169,6 @@ def test_clean_removes_what_was_generated_and_nothing_else(tmp_path):
     assert done.returncode == 2 and "make must be run in the checkout" in done.stderr
 
 
-def test_recipes_name_no_place(tmp_path):
-    """No line of a recipe holds the path of the checkout, so none can be taken apart by it; all are shell."""
-    checkout = odd_checkout(tmp_path, "pyproject.toml", "requirements.lock", "environment.yml")
-    targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    settings = ["CHAPTER=oks", "PARAMS=seed=3", "SCHEDULER=tcp://a:1", "PYTHON=/o'b r/python"]
-    done = subprocess.run(["make", "-n", *targets, *settings], cwd=checkout, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "[new]" not in done.stdout and "b r" not in done.stdout
-    subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=True)
-
-
 def test_lab_works_on_copies_that_stay(tmp_path):
     checkout = odd_checkout(tmp_path, "requirements.lock", "environment.yml", "pyproject.toml", "notebooks")
     python = checkout / ".venv" / "bin" / "python"
@@ -214,9 +203,6 @@ exec {PYTHON} -c "import sys; sys.version_info = (3, 10, 4); $2"
 """
 WITHOUT_VENV = f"""#!/bin/sh
 exec {PYTHON} -c "import sys; sys.version_info = (3, 13, 1); sys.modules['ensurepip'] = None; $2"
-"""
-UV = """#!/bin/sh
-echo "uv $*" >> log; [ ! -e killed ] && mkdir -p .venv/bin && cp "${0%/*}/interpreter" .venv/bin/python
 """
 
 
@@ -274,8 +260,6 @@ def test_without_a_usable_python_the_message_names_what_there_is(install):
     _, output = install("notebooks", status=1, **programs)
     assert "(found: python3.12 is Python 3.13 without the module venv, python3 is Python 3.10)" in output
     assert "make env PYTHON=" in output and "install uv" in output
-    log, _ = install("notebooks", uv=UV, interpreter=INTERPRETER)
-    assert log[0] == "uv run --quiet --no-project --python 3.13 python -m venv .venv" and len(log) == 4
 
 
 def numba_cache(checkout, **env):

@@ -9,8 +9,6 @@ from estimators import CUES, LEARNERS, OF_SAMPLES, data, make
 from sklearn.compose import make_column_selector
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.kernels import KernelBank
-from cuelearn.mms import MMS
 from cuelearn.oks import OKS
 
 NAMES = list("abcdef")
@@ -98,15 +96,3 @@ def test_columns_by_callables_and_frames_of_other_libraries(name):
         np.testing.assert_allclose(model.decision_function(given), wanted, rtol=1e-9, atol=1e-9)
         backwards = of_cues(name, [["a", "b"], slice("c", "d"), [4, 5]]).fit(given, y)
         np.testing.assert_allclose(backwards.decision_function(given), wanted, rtol=1e-9, atol=1e-9)
-
-
-def test_bags_and_banks():
-    X, sets = data("MMS")
-    array, frame = spoiled(X)
-    wanted = MMS([("k", "rbf", slice(0, 4))], random_state=0).fit(X, sets).predict(X)
-    for given, columns in ((array, slice(1, 5)), (frame, list("abcd"))):
-        model = MMS([("k", "rbf", columns)], random_state=0).fit(given, sets)
-        np.testing.assert_array_equal(model.predict(given), wanted)
-    for given, label in ((array, 7), (frame, "'nothing'")):
-        with pytest.raises(ValueError, match=f"cue 'k': column {label} of X holds NaN or infinite"):
-            KernelBank([("k", "rbf", [1, 7])], given)

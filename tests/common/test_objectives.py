@@ -1,7 +1,4 @@
-"""What the book's table says of `objective_`, and the common objectives, by brute force from features."""
-
-import re
-from pathlib import Path
+"""`objective_` and the common objectives, by brute force from features."""
 
 import estimators
 import numpy as np
@@ -11,17 +8,8 @@ from cuelearn.mkl import common_objective
 from cuelearn.mms import CLSVM, SupervisedSVM
 from cuelearn.mms import common_objective as common_bag_objective
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "notebooks" / "book" / "objectives.md").read_text(encoding="utf-8")
 P_ROWS = ("OM2", "OBSCURE", "UFOMKL", "PegasosMKL", "MKTL", "MCMKL")
 SUMS = ("SILPMKL", "SimpleMKL", "LpMKL", "GMKL", "VSKL")
-
-
-def table():
-    """First and second column of the table."""
-    return [
-        re.match(r"\| (`.*?) \| (.*) \|$", line).groups() for line in PAGE.split("\n") if "| `" in line[:4]
-    ]
 
 
 def blocks(model):
@@ -45,13 +33,6 @@ def brute(found, scores, labels, C, p, alpha=0.0):
     wrong = np.where(np.eye(scores.shape[1], dtype=bool)[labels], -np.inf, scores).max(axis=1)
     losses = np.maximum(0.0, 1.0 - scores[np.arange(n), labels] + wrong)
     return 0.5 / (C * n) * (norms**p).sum() ** (2.0 / p) + alpha * norms.sum() + losses.mean()
-
-
-def test_the_table_has_every_estimator_with_an_objective(fitted):
-    named = [name for row, _ in table() for name in re.findall(r"`(\w+)`", row)]
-    kernel_or_bags = [n for n in estimators.ESTIMATORS if n in named or hasattr(fitted(n)[0], "objective_")]
-    assert sorted(named) == sorted(kernel_or_bags)
-    assert {*P_ROWS, *SUMS, "LPBeta", "MMS"} == set(named)
 
 
 @pytest.mark.parametrize("name", P_ROWS)

@@ -130,9 +130,6 @@ def test_a_column_of_labels_is_a_vector(name):
         model = make(name).fit(X, y[:, None])
     assert sum(w.category is DataConversionWarning for w in caught) == 1
     np.testing.assert_array_equal(model.predict(X), wanted)
-    if hasattr(model, "partial_fit"):
-        with pytest.warns(DataConversionWarning, match="column-vector y"):
-            make(name).partial_fit(X, y[:, None], classes=[0, 1, 2])
     column = (y == 1).astype(int)[:, None]
     if getattr(model, "_one_column", False):
         assert make(name).fit(X, column).indicator_

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 from estimators import ESTIMATORS, OF_SAMPLES, attached, data, make, outputs
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.estimator import Estimator, load
 
@@ -98,20 +98,6 @@ def test_parameters_come_back(name, fitted, tmp_path):
             found.set_params(random_state=0)
         again = clone(found).fit(X, given)
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_what_cannot_be_saved(name, fitted, tmp_path):
-    with pytest.raises(NotFittedError):
-        make(name).save(tmp_path / "model.npz")
-    model, _, _ = fitted(name)
-    other = next(
-        key for key in model.get_params(deep=False) if key not in ("callback", "random_state", "kernels")
-    )
-    vars(model)[other] = object()
-    with pytest.raises(TypeError, match="is a object, which cannot be saved without pickle"):
-        model.save(tmp_path / "model.npz")
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_file_of_another_class(fitted, tmp_path):

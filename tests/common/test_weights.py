@@ -1,6 +1,5 @@
 """Weights of samples and classes: weight 2 is the sample twice, weight 0 the sample left out."""
 
-import functools
 import warnings
 
 import numpy as np
@@ -179,19 +178,6 @@ def test_weights_of_a_stream():
     np.testing.assert_allclose(fewer.dual_coef_, whole.dual_coef_, atol=1e-12)
     with pytest.raises(ValueError, match="class_weight must be None or a dict for partial_fit"):
         clone(model).set_params(class_weight="balanced").partial_fit(K, y, classes=[0, 1, 2])
-
-
-def test_multi_kt_leaves_weighted_samples_out():
-    """Its predictions for each sample are those of a refit without it; those without weight play no part."""
-    K, y, weights = problem()
-    scores = np.random.default_rng(1).normal(size=(N, 2))
-    make = functools.partial(ESTIMATORS["MultiKT"], "precomputed", C=2.0, class_weight=None, scaling=None)
-    model = make().fit(K, y, scores=scores, sample_weight=weights)
-    kept = np.flatnonzero(weights)
-    fewer = make().fit(K[:, kept[:, None], kept], y[kept], scores=scores[kept], sample_weight=weights[kept])
-    np.testing.assert_allclose(fewer.leave_one_out_, model.leave_one_out_[kept], atol=1e-9)
-    i = int(np.flatnonzero(weights == 0.0)[0])
-    np.testing.assert_allclose(model.leave_one_out_[i], model.decision_function(K, scores)[i], atol=1e-9)
 
 
 def test_folds_without_a_class_are_named():

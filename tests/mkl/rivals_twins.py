@@ -16,8 +16,7 @@ from mkl_twins import dual_exponent, features_of, make_stack, plain_norm
 
 
 def signs_of(y):
-    """Labels -1 and 1 of the binary problems, shape (n_problems, n): one for two classes, else one for each
-    class."""
+    """Labels -1 and 1 of the binary problems, (n_problems, n): one for two classes, else one for each."""
     classes = np.unique(y)
     return np.array([np.where(y == c, 1.0, -1.0) for c in (classes if classes.size > 2 else classes[1:])])
 
@@ -41,9 +40,7 @@ def conic_binary(K, signs, p, C, bias=True, tolerance=1e-10):
         constraints.append(length <= size)
         objective += cp.square(size) / (2.0 * C * n)
     value = 1.0
-    for _ in range(
-        2
-    ):  # the solver's tolerances are absolute: the second time in a unit in which the optimum is 1
+    for _ in range(2):  # the solver's tolerances are absolute: the second time the optimum is 1
         problem = cp.Problem(cp.Minimize(objective / value), constraints)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -67,8 +64,7 @@ def plain_block_norms(K, coef):
 
 
 def binary_columns(model, n):
-    """Coefficients (n_problems, n), kernel weights and biases of the binary problems, from the fitted
-    attributes."""
+    """Coefficients (n_problems, n), kernel weights and biases of the binary problems."""
     coef = np.zeros((n, model.classes_.size))
     coef[model.support_] = model.dual_coef_
     if model.classes_.size == 2:  # the decision value is the difference of the two columns

@@ -1,27 +1,16 @@
 """Comparisons: choice of parameters, timed fits, online learners, folds."""
 
 import numpy as np
-import pytest
 
 from companion.mkl import rivals, runs, settings, tasks
 from companion.mkl.online import OMCLOnKernels
-from cuelearn import datasets, mkl
-from cuelearn.datasets import EMOJI_CUES
+from cuelearn import datasets
 from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive
 
 GRIDS = {"C": (1.0, 100.0), "p": (1.25, 2.0), "alpha": (0.005,)}
 
 
 MFEAT = datasets.load_mfeat()
-
-
-@pytest.fixture(scope="module")
-def objects(tmp_path_factory):
-    """Pictures described once, kept apart from those of the checkout."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CUELEARN_CACHE", str(tmp_path_factory.mktemp("cache")))
-        tasks.load_pictures("objects", 4)
-        yield
 
 
 def test_the_choice_is_the_best_of_the_grid_and_shared_where_the_problem_is(sweep):
@@ -75,7 +64,7 @@ def test_omcl_on_a_bank_is_omcl():
     assert np.array_equal(mine.online_errors_, plain.online_errors_)
 
 
-def test_folds_are_parts_that_keep_groups_together(objects):
+def test_folds_are_parts_that_keep_groups_together():
     """Views of a drawing are on one side, also where a method chooses by folds of its own."""
     groups = np.repeat(np.arange(12), 3)
     labels = groups // 4
@@ -89,19 +78,6 @@ def test_folds_are_parts_that_keep_groups_together(objects):
         model = rivals.build(method, {}, 0, labels, groups)
         assert all(not set(groups[train]) & set(groups[test]) for train, test in model.folds)
     assert rivals.build("LPBeta", {}, 0, labels).folds is None
-
-
-def test_every_cue_alone_and_their_mean(objects, monkeypatch):
-    where, fits = {"task": "objects-4", "n_train": 20}, []
-    monkeypatch.setattr(rivals, "fitted", lambda model, *data: fits.append(model.C) or model.fit(*data))
-    chosen = rivals.choose_alone([1.0, 10.0, 1e6], 2, 0, **where)
-    assert len(fits) < 2 * 3 * len(chosen) and fits.count(1.0) == 2 * len(chosen)  # bounds are inactive
-    assert list(chosen) == [*EMOJI_CUES, "average"] and set(chosen.values()) <= {1.0, 10.0}  # as 1e6
-    found = rivals.each_alone(chosen, 0, n_test=100, **where).set_index("cue")
-    task = tasks.get_task("objects-4", 20, 100, 0)
-    svm = mkl.AverageKernelSVM("precomputed", C=chosen["average"]).fit(task.bank, task.labels)
-    assert found.loc["average", "predicted"] == svm.predict(task.cross).tolist()
-    assert found["test_error"].between(0, 1).all() and found["test_error"].nunique() > 1
 
 
 def test_two_stages_end_where_they_say():

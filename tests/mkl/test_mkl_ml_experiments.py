@@ -263,25 +263,6 @@ def test_gaps_along_a_run_are_those_of_separate_runs(method):
 # ------------------------------------------------------------------ paths
 
 
-@pytest.mark.parametrize("method", ["MLMKLSA", "GMKL"])
-def test_paths_of_kernel_weights_are_shares_from_equal_ones_on(method, toys):
-    table = exp.weight_paths("partial", method, 1, 40, 2.0)
-    task = exp.multilabel_task("partial", 1, 40, 1)
-    names = [kernel[0] for kernel in task.kernels]
-    assert table.columns.tolist() == ["seconds", *names]
-    shares, seconds = table[names].to_numpy(), table["seconds"]
-    assert shares.sum(axis=1) == pytest.approx(1.0) and (shares >= 0.0).all()
-    assert shares[0] == pytest.approx(EQUAL)
-    assert seconds.iloc[0] == 0.0 < seconds.iloc[1] and seconds.is_monotonic_increasing
-    model = exp.METHODS[method](2.0, 1, task.groups)
-    model.fit(KernelBank(task.kernels, task.X_train), task.Y_train)
-    assert len(table) == len(model.history_) + 1 == len(model.path_) > 2
-    for t in (1, len(table) // 2, -1):
-        weights = np.atleast_2d(model.path_[t])
-        weights = weights[weights.sum(axis=1) > 0.0]  # 0 for classes that were not trained
-        assert shares[t] == pytest.approx((weights / weights.sum(axis=1, keepdims=True)).mean(axis=0))
-
-
 def test_powers_are_those_of_each_draw_and_leave_out_abandoned_runs():
     points = list(itertools.product("ab", (0, 1, 2), (2, 4, 8, 16)))
     table = pd.DataFrame(points, columns=["method", "seed", "m"])
