@@ -220,27 +220,12 @@ class Twin:
         best = min(limit, rows.sum() / self.n / curvature) if curvature > 0.0 else limit
         return max(0.0, plain_dual(self.maps, self.y, best * a, self.p, self.C))
 
-    def transfer_weights(self, n_kernels, n_scores, loss):
-        """w^(y,z), shape (M, K)."""
-        w = self.w()[n_kernels:]
-        n_classes = self.A.shape[1]
-        if loss == "hinge":
-            row = np.array([block[0] for block in w])
-            return np.stack([-0.5 * row, 0.5 * row])
-        return np.array(
-            [[w[y * n_scores + z][y] for z in range(n_scores)] for y in range(n_classes)]
-        ).reshape(n_classes, n_scores)
-
-
-# ------------------------------------------------------------------ exact optima
-
 
 def conic_optimum(K, S, y, p, C, loss="multiclass", weight=None):
-    """Optimum of the primal by an interior-point solver; returns the value and the primal norms of all
-    groups.
+    """Optimum of the primal by an interior-point solver: the value, and the primal norms of all groups.
 
-    Both losses in their own form: a matrix of hyperplanes for each kernel and one number for each class and
-    score column, or, for the hinge loss, one hyperplane and one number for each column, labels -1 and 1.
+    A matrix of hyperplanes for each kernel and one number for each class and score column; for the hinge
+    loss one hyperplane and one number for each column, labels -1 and 1.
     """
     S = np.asarray(S, dtype=np.float64)
     n, n_classes = y.size, int(y.max()) + 1
@@ -277,9 +262,6 @@ def conic_optimum(K, S, y, p, C, loss="multiclass", weight=None):
     if problem.value is None:
         raise RuntimeError("the conic solver failed")
     return float(problem.value), np.asarray(norms.value)
-
-
-# ------------------------------------------------------------------ problems
 
 
 def make_task(seed, n=24, n_kernels=1, n_classes=3, n_scores=4, useful=2):

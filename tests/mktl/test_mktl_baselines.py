@@ -30,9 +30,6 @@ def weights_for_svc(task, class_weight):
     return {"class_weight": class_weight}
 
 
-# ------------------------------------------------------------------ each is libsvm on a kernel
-
-
 @every_weight
 @every_C
 def test_no_transfer_is_libsvm_on_the_mean_kernel(C, class_weight, task):
@@ -105,9 +102,6 @@ def test_average_tl_without_scores_is_no_transfer(task):
     assert one.transfer_weights_.shape == (task.n_classes, 0) and one.prior_names_ == []
 
 
-# ------------------------------------------------------------------ what they share
-
-
 @every_learner
 def test_predictions_by_the_formula(cls, task):
     """Equation 6.1 from the fitted attributes alone."""
@@ -145,16 +139,6 @@ def test_all_forms_of_input_agree(cls, task):
         assert_allclose(model.decision_function(X, scores), wanted, atol=1e-5 * np.abs(wanted).max())
     assert by_priors.prior_names_ == ["svm", "boosted: 0", "boosted: 1", "boosted: 2", "boosted: 3"]
     assert by_scores.prior_names_ == [f"score {k}" for k in range(5)]
-
-
-@pytest.mark.parametrize("scaling", ["rms", "max"])
-@every_learner
-def test_scaled_scores_have_no_unit(cls, scaling, task):
-    units = np.array([1e-3, 2.0, 1e3, 0.5, 7.0])
-    one, other = (cls(CUES, scaling=scaling).fit(task.X, task.y, scores=task.S * u) for u in (1.0, units))
-    wanted = one.decision_function(task.new, task.S_new)
-    assert_allclose(other.decision_function(task.new, task.S_new * units), wanted, atol=1e-4)
-    assert_allclose(other.score_scale_, scale_of(task.S, scaling) * units)
 
 
 @pytest.mark.parametrize("cls", [NoTransfer, AverageTL])

@@ -67,9 +67,6 @@ def model_of(priors, kernels=CUES, **options):
     return MKTL(kernels, priors, random_state=0, **options)
 
 
-# ------------------------------------------------------------------ priors that are right
-
-
 def test_columns_of_priors(priors, data, new):
     """What each contributes, in their order, under its name; the same model as from the plain numbers."""
     X, y = data
@@ -95,24 +92,17 @@ def test_columns_of_priors(priors, data, new):
 
 
 def test_priors_of_every_make(old, data):
-    """A pipeline, neighbours, models of this package, and one class against all that is new."""
+    """A pipeline, models of this package, and one class against all that is new."""
     X, y = old
     makes = [
         ("pipeline", make_pipeline(StandardScaler(), LinearSVC()).fit(X[:, :4], y), slice(0, 4)),
-        ("neighbours", KNeighborsClassifier().fit(X[:, 2:], y > 1), [2, 3, 4, 5]),
-        ("kernels", UFOMKL([("a", RBF(), [0, 1])], n_epochs=3, random_state=0).fit(X[:, 2:4], y), [2, 3]),
+        ("chances", KNeighborsClassifier().fit(X[:, 2:], y > 1), [2, 3, 4, 5]),
         ("novelty", OneClassSVM().fit(X[:, :2]), [0, 1]),
         ("raw", "passthrough", [4, 5]),
         ("transfer", model_of(None).fit(X[:, 2:4], y), [2, 3]),
     ]
-    names = model_of(makes).fit(*data).prior_names_
-    assert [name.partition(":")[0] for name in names] == np.repeat(
-        [name for name, *_ in makes], [5, 1, 5, 1, 2, 5]
-    ).tolist()
-    # of two classes the second, whose sign a decision function has
-    chance = makes[1][1].predict_proba(data[0][:, 2:])[:, 1]
-    plain = model_of(None).fit(*data, scores=chance)
-    assert_array_equal(model_of(makes[1:2]).fit(*data).transfer_weights_, plain.transfer_weights_)
+    names = [name.partition(":")[0] for name in model_of(makes).fit(*data).prior_names_]
+    assert names == [*["pipeline"] * 5, "chances", "novelty", *["raw"] * 2, *["transfer"] * 5]
 
 
 def test_scores_beside_priors(priors, data):
@@ -127,9 +117,6 @@ def test_scores_beside_priors(priors, data):
     assert_array_equal(vector.transfer_weights_, listed.transfer_weights_)
     named = model_of(None).fit(X, y, scores=pd.DataFrame(extra, columns=["cat", "dog"]))
     assert named.prior_names_ == ["cat", "dog"]
-
-
-# ------------------------------------------------------------------ priors that are wrong
 
 
 class Fixed(BaseEstimator):
@@ -164,12 +151,9 @@ def bad_priors():
     return {
         "unfitted": SVC(),
         "unfitted of ours": UFOMKL(CUES),
-        "one against one": SVC(decision_function_shape="ovo").fit(X, y),
         "NaN": Fixed(nan_at_row_7, 3),
         "text": Fixed(lambda X: np.full(len(X), "a")),
         "too few rows": Fixed(lambda X: np.ones((len(X) - 1, 3)), 3),
-        "three dimensions": Fixed(lambda X: np.ones((len(X), 3, 1)), 3),
-        "None": Fixed(lambda X: None),
         "two columns for three classes": Fixed(lambda X: np.ones((len(X), 2)), 3),
         "raises": Fixed(raises),
         "other number of features": LinearSVC().fit(X[:, :4], y),
@@ -238,7 +222,7 @@ def test_bad_scores(priors, data, new):
         (S[:, :, None], "scores must have one row per sample of X, 90"),
         (infinite, "scores .*infinit"),
         (np.full((90, 2), "a"), "scores must (be|hold) real numbers"),
-        ([[1.0], [2.0, 3.0]], "scores .* rows of different lengths"),
+        ([[1.0], [2.0, 3.0]], "scores must have rows of one length"),
     ):
         with pytest.raises(ValueError, match=message):
             model_of(None).fit(X, y, scores=bad)
@@ -283,9 +267,6 @@ def test_cross_validation_of_p_with_few_samples():
         model_of(RAW, p="cv").fit(X, y)
 
 
-# ------------------------------------------------------------------ scikit-learn
-
-
 def test_grid_search_with_priors(priors, data, new):
     """A clone keeps its priors fitted; a search clones the values of its grid."""
     X, y = data
@@ -316,37 +297,25 @@ def test_grid_search_with_scores_through_metadata_routing(data):
         cross_val_score(MultiKT(), S, y, cv=2, params={"scores": S}, error_score="raise")
 
 
-# ------------------------------------------------------------------ data frames
-
-
 def test_data_frames_with_named_columns(old, data, new):
     """Priors by column names or numbers, fitted on frames or arrays: the same, and no warning about names."""
     X, y = data
     frame, new_frame = pd.DataFrame(X, columns=COLUMNS), pd.DataFrame(new[0], columns=COLUMNS)
-    old_frame = pd.DataFrame(old[0], columns=COLUMNS)
     on_arrays = LinearSVC().fit(old[0][:, 2:4], old[1])
-    on_frames = LinearSVC().fit(old_frame[["red", "green"]], old[1])
+    on_frames = LinearSVC().fit(pd.DataFrame(old[0][:, 2:4], columns=["red", "green"]), old[1])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        plain = model_of([("a", on_arrays, [2, 3])]).fit(X, y)
-        wanted = plain.decision_function(new[0])
+        wanted = model_of([("a", on_arrays, [2, 3])]).fit(X, y).decision_function(new[0])
         for prior in (on_arrays, on_frames):
             for columns in ([2, 3], ["red", "green"], slice("red", "green")):
                 named = model_of([("a", prior, columns)], NAMED).fit(frame, y)
                 assert_array_equal(named.decision_function(new_frame), wanted)
-                assert named.prior_names_ == plain.prior_names_
-        assert list(named.feature_names_in_) == COLUMNS and named.n_features_in_ == 6
-    with pytest.raises(ValueError, match="feature names should match"):
-        named.predict(new_frame[COLUMNS[::-1]])
     for wrong in (["red", "fine"], ["green", "red"]):
         with pytest.raises(ValueError, match="zebra finch"):
             model_of([("zebra finch", on_frames, wrong)], NAMED).fit(frame, y)
     raw = model_of([("raw", "passthrough", ["fine", "red"])], NAMED).fit(frame, y)
     assert_array_equal(raw.transfer_weights_, model_of(None).fit(X, y, scores=X[:, [4, 2]]).transfer_weights_)
     assert raw.prior_names_ == ["raw: fine", "raw: red"]
-
-
-# ------------------------------------------------------------------ saving
 
 
 def test_saved_without_its_priors(priors, data, new, tmp_path):

@@ -7,15 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mktl_data import Task, scale_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from cuelearn.mktl.ball import hinge_in_ball
 from cuelearn.mktl.multikt import MultiKT, solve_multikt
-
-# ------------------------------------------------------------------ plain twins and data
 
 
 def make(n, n_scores, n_classes, seed=0, unequal=False):
@@ -75,9 +72,6 @@ def conic(offsets, slopes, weights, radius):
     return problem.value
 
 
-# ------------------------------------------------------------------ leave-one-out
-
-
 @pytest.mark.parametrize("class_weight", ["balanced", None])
 @pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
 @pytest.mark.parametrize("n_classes, n_scores", [(2, 0), (2, 6), (5, 6)])
@@ -107,9 +101,6 @@ def test_weights_of_the_classes():
         assert_allclose(model.leave_one_out_[:, k], wanted, atol=1e-8)
         loss = np.average(np.maximum(0.0, 1.0 - s * wanted), weights=weights)
         assert model.loo_objective_[k] == pytest.approx(loss, abs=1e-9)
-
-
-# ------------------------------------------------------------------ the weights of the priors
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", None])
@@ -146,33 +137,27 @@ def test_projected_subgradient_steps_tend_to_it():
     assert found.objective <= best + 1e-6
 
 
-SCALES = {
-    "plain": lambda rng, slopes: slopes,
-    "large": lambda rng, slopes: 1e5 * slopes,
-    "small": lambda rng, slopes: 1e-5 * slopes,
-    "tiny": lambda rng, slopes: 1e-300 * slopes,
-    "columns": lambda rng, slopes: slopes * 10.0 ** rng.uniform(-5.0, 5.0, size=slopes.shape[1]),
-    "rows": lambda rng, slopes: slopes * 10.0 ** rng.uniform(-5.0, 5.0, size=(len(slopes), 1)),
-    "equal": lambda rng, slopes: np.tile(slopes[:, :1], slopes.shape[1]),
-    "whole": lambda rng, slopes: np.round(slopes),
-}
-
-
 @given(
     st.tuples(st.integers(2, 40), st.integers(1, 30)),
-    st.sampled_from(sorted(SCALES)),
+    st.sampled_from([1e-300, 1e-5, 1.0, 1e5]),
+    st.sampled_from([(0, 0), (5, 0), (0, 5)]),
     st.sampled_from([1e-3, 1.0, 100.0]),
     st.sampled_from([1.0, 1e4]),
-    st.sampled_from([5.0, 500.0]),
+    st.booleans(),
     st.integers(0, 2**31 - 1),
 )
-def test_the_gap_is_honest(shape, scale, radius, largest_offset, largest_weight, seed):
+def test_the_gap_is_honest(shape, size, powers, radius, largest_offset, equal, seed):
     """The dual point is feasible, its value is the one stated, and no point of the ball is below it."""
     rng = np.random.default_rng(seed)
     n, K = shape
-    slopes = SCALES[scale](rng, rng.normal(size=shape))
+    of_columns, of_rows = powers
+    slopes = size * np.round(rng.normal(size=shape), 8 if seed % 2 else 0)
+    slopes *= 10.0 ** rng.uniform(-of_columns, of_columns, size=K)
+    slopes *= 10.0 ** rng.uniform(-of_rows, of_rows, size=(n, 1))
+    if equal:
+        slopes[:] = slopes[:, :1]
     offsets = largest_offset * (rng.normal(size=n) + rng.choice([-0.5, 0.0, 1.0]))
-    weights = rng.choice([0.5, largest_weight], size=n)
+    weights = rng.choice([0.5, 500.0], size=n)
     found = hinge_in_ball(offsets, slopes, weights, radius)
     share = weights / weights.mean()
     assert np.linalg.norm(found.beta) <= radius * (1.0 + 1e-12)
@@ -188,19 +173,6 @@ def test_the_gap_is_honest(shape, scale, radius, largest_offset, largest_weight,
     for point in rng.normal(size=(20, K)):
         point *= radius / np.linalg.norm(point)
         assert np.mean(share * np.maximum(0.0, offsets - slopes @ point)) >= bound - 1e-9 * unit
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_the_ball_against_a_conic_solver(seed):
-    rng = np.random.default_rng(seed)
-    n, K = int(rng.integers(3, 60)), int(rng.integers(1, 40))
-    slopes, offsets = rng.normal(size=(n, K)), rng.normal(size=n) + 0.5
-    weights = rng.choice([0.5, 5.0], size=n)
-    for radius in (0.1, 1.0, 10.0):
-        found = hinge_in_ball(offsets, slopes, weights, radius)
-        optimum = conic(offsets, slopes, weights, radius)
-        assert found.objective == pytest.approx(optimum, abs=1e-6)
-        assert found.dual <= optimum + 1e-7
 
 
 def test_the_shortest_of_the_best():
@@ -220,27 +192,6 @@ def test_the_shortest_of_the_best():
     found = hinge_in_ball(np.full(4, 10.0), np.array([[3.0, 4.0]] * 4), weights, radius=0.5)
     assert_allclose(found.beta, [0.3, 0.4], atol=1e-6)
     assert found.objective == pytest.approx(7.5, abs=1e-6)
-
-
-# ------------------------------------------------------------------ what the method should do
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_without_priors_an_ls_svm(n_classes):
-    kernel, labels, _ = make(40, 0, n_classes)
-    model = MultiKT("precomputed", C=3.0).fit(kernel[None], labels)
-    machines = []
-    for s in problems(labels, n_classes):
-        a, b = plain_ls_svm(kernel, s, plain_weights(s > 0.0, "balanced"), 3.0)
-        machines.append(kernel @ a + b)
-    wanted = machines[0] if n_classes == 2 else np.stack(machines, axis=1)
-    assert_allclose(model.decision_function(kernel[None]), wanted, atol=1e-8)
-    # constant scores say nothing that the bias does not
-    scores = np.tile([0.0, 2.0, -1e3], (40, 1))
-    constant = MultiKT("precomputed", C=3.0).fit(kernel[None], labels, scores=scores)
-    assert_allclose(constant.beta_, 0.0, atol=1e-9)
-    found = constant.decision_function(kernel[None], scores)
-    assert_allclose(found, wanted, atol=1e-8)
 
 
 @pytest.mark.parametrize("C", [0.01, 100.0])
@@ -275,25 +226,6 @@ def test_the_bits_do_not_depend_on_the_threads_of_blas():
         assert_array_equal(one, other)
 
 
-# ------------------------------------------------------------------ the estimator
-
-
-@pytest.fixture(scope="module", params=[2, 3], ids=["binary", "multiclass"])
-def task(request):
-    return Task(request.param)
-
-
-def test_predictions_from_nothing_but_the_definition(task):
-    model = task.fit(MultiKT, C=5.0)
-    scale, machines = scale_of(task.S, "rms"), []
-    for s, beta in zip(problems(task.y, task.n_classes), model.beta_, strict=True):
-        residual = s - task.S / scale @ beta
-        a, b = plain_ls_svm(task.stack.mean(axis=0), residual, plain_weights(s > 0.0, "balanced"), 5.0)
-        machines.append(task.cross.mean(axis=0) @ a + b + task.S_new / scale @ beta)
-    wanted = machines[0] if task.n_classes == 2 else np.stack(machines, axis=1)
-    assert_allclose(model.decision_function(task.new), wanted, atol=1e-5 * np.abs(wanted).max())
-
-
 def test_scores_that_overflow():
     kernel, labels, scores = make(20, 2, 2)
     with np.errstate(all="ignore"), pytest.raises(ValueError, match="scores are too large: they overflow"):
@@ -308,12 +240,3 @@ def test_a_matrix_that_is_no_kernel():
     with pytest.raises(ValueError, match="kernels must be positive semidefinite.* lower C"):
         MultiKT("precomputed", C=100.0).fit(matrix[None], np.arange(30) % 2)
     assert np.isfinite(MultiKT("precomputed", C=0.01).fit(matrix[None], np.arange(30) % 2).dual_coef_).all()
-
-
-@pytest.mark.parametrize("bad", [np.ones(5), np.arange(6.0), np.full(6, np.nan)])
-def test_weights_of_the_solver_are_checked(bad):
-    with pytest.raises(ValueError, match="sample_weight (must|contains)"):
-        solve_multikt(np.eye(6), np.arange(6) % 2, 2, sample_weight=bad)
-    for wrong in (bad, "balance"):
-        with pytest.raises(ValueError, match="weights must be 'balanced', None or 6 positive numbers"):
-            solve_multikt(np.eye(6), np.arange(6) % 2, 2, weights=wrong)

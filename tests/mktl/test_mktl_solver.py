@@ -1,7 +1,6 @@
 """MKTL as an optimiser: against its plain twin, a conic solver, limits that are known, and the theorems."""
 
 import tracemalloc
-import warnings
 
 import numba
 import numpy as np
@@ -10,7 +9,6 @@ from mktl_twins import (
     Twin,
     auto_p,
     auto_q,
-    class_scores,
     conic_optimum,
     dual_exponent,
     joint_features,
@@ -45,27 +43,12 @@ def problem_of(K, S, y, *, loss="multiclass", weight=None, dtype=None, **setting
     return TransferProblem(bank, y, int(y.max()) + 1, S, loss=loss, class_weight=of_classes, **settings)
 
 
-def fit(K, S, y, **options):
+def fit(K, S, y, loss="auto", **options):
     """An estimator on kernel matrices and plain score columns, taken as they are."""
-    options = {"scaling": None, "random_state": 0} | options
-    names = ("loss", "finish", "n_epochs_online")
-    return transfer("precomputed", **{name: options.pop(name) for name in names if name in options})(
-        **options
-    ).fit(K, y, scores=S)
-
-
-def transfer(kernels, *, loss="auto", memory=2e9, **of_solver):
-    """What makes an MKTL with another loss, budget or solver's options than its own."""
-
-    def make(**options):
-        model = MKTL(kernels, **options)
-        solve, model.memory = model._solve, memory
-        model._solve = lambda *arguments, **more: solve(*arguments, **more, **of_solver)
-        if loss != "auto":
-            model._loss = lambda: loss
-        return model
-
-    return make
+    model = MKTL("precomputed", **{"scaling": None, "random_state": 0, **options})
+    if loss != "auto":
+        model._loss = lambda: loss
+    return model.fit(K, y, scores=S)
 
 
 def hyperplanes(coef, weights, maps):
@@ -90,9 +73,6 @@ def fitted_hyperplanes(model, maps, n_kernels, loss):
 def random_weight(y, seed=0):
     """Weights of the classes, one for each sample."""
     return np.random.default_rng([seed, 3]).uniform(0.3, 3.0, size=int(y.max()) + 1)[y]
-
-
-# ------------------------------------------------------------------ against the twin
 
 
 @pytest.mark.parametrize("weighted, sampling", [(False, "permutation"), (True, "iid")])
@@ -125,54 +105,17 @@ def test_every_visit_equals_the_twin(p, C, radius, loss, n_classes, n_kernels, n
     assert_array_equal(result.online_errors, twin.mistakes)
     assert result.n_updates == twin.n_updates and result.n_iter == n_online + 4
     assert_allclose(result.dual_coef, twin.A, atol=1e-9 * np.abs(twin.A).max())
-    assert result.kernel_weights.shape == (n_groups(n_kernels, n_scores, n_classes, loss),)
     wanted = twin.w()
     top = lengths(wanted).max()
-    for found, block in zip(
-        hyperplanes(result.dual_coef, result.kernel_weights, twin.maps), wanted, strict=True
-    ):
-        assert_allclose(found, block, atol=1e-9 * top)
+    w = hyperplanes(result.dual_coef, result.kernel_weights, twin.maps)
+    for block, own in zip(wanted, w, strict=True):
+        assert_allclose(own, block, atol=1e-9 * top)
     assert result.objective == pytest.approx(twin.objective(), rel=1e-9)
     # the dual point of the coefficients is a floor; a solver may know a better one
     assert result.dual_gap <= twin.objective() - twin.dual_value() + 1e-9
 
 
-@pytest.mark.parametrize("loss, n_classes", LOSSES)
-@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-9), (np.float32, 2e-4)])
-def test_the_estimator_holds_the_twins_hyperplanes(dtype, tolerance, loss, n_classes):
-    K, S, y = make_task(5, n=30, n_kernels=2, n_classes=n_classes, n_scores=5)
-    K = K.astype(dtype)
-    options = {"p": 1.2, "C": 2.0, "loss": loss, "tol": None, "random_state": 4}
-    model = fit(K, S, y, n_epochs_online=3, n_epochs=5, **options)
-    rng = np.random.default_rng(4)
-    twin = Twin(K, S, y, n_classes, 1.2, 2.0, loss)
-    for _ in range(3):
-        twin.online(rng.permutation(30), 0.5)
-    R = twin.radius()[1]
-    twin.batch(np.concatenate([rng.permutation(30) for _ in range(5)]), R)
-    assert_array_equal(model.online_errors_, twin.mistakes)
-    assert model.radius_ == pytest.approx(R, rel=tolerance)
-    transfer = twin.transfer_weights(2, 5, loss)
-    assert model.transfer_weights_.shape == (n_classes, 5)
-    assert_allclose(model.transfer_weights_, transfer, atol=tolerance * np.abs(transfer).max())
-    scores = class_scores(twin.maps, twin.w())
-    wanted = scores[:, 1] - scores[:, 0] if n_classes == 2 else scores
-    assert_allclose(model.decision_function(K, scores=S), wanted, atol=tolerance * np.abs(wanted).max())
-    norms = lengths(twin.w())
-    assert_allclose(model.block_norms_, norms, atol=tolerance * norms.max())
-    by_formula = (
-        np.tensordot(model.kernel_weights_, K[:, :, model.support_], 1) @ model.dual_coef_
-        + S @ model.transfer_weights_.T
-    )
-    assert_allclose(by_formula, scores, atol=tolerance * np.abs(scores).max())
-    assert model.objective_ == pytest.approx(twin.objective(), rel=tolerance)
-    assert model._loss() == loss and model.n_updates_ == twin.n_updates
-
-
-# ------------------------------------------------------------------ against the conic solver
-
-
-def random_settings(seed):
+def check_against_conic(seed, tol=1e-4):
     rng = np.random.default_rng([seed, 17])
     loss, n_classes = LOSSES[seed % 3]
     if loss == "multiclass" and n_classes > 2:
@@ -183,20 +126,14 @@ def random_settings(seed):
     C = (0.1, 1.0, 10.0, 100.0)[seed // 2 % 4]
     K, S, y = make_task([seed, 5], n=n, n_kernels=n_kernels, n_classes=n_classes, n_scores=n_scores)
     weight = random_weight(y, seed) if seed // 3 % 2 else None
-    return K, S, y, loss, weight, p, C
-
-
-def check_against_conic(seed, tol=1e-4):
-    K, S, y, loss, weight, p, C = random_settings(seed)
-    n_classes = int(y.max()) + 1
     groups = n_groups(len(K), S.shape[1], n_classes, loss)
     number = auto_p(groups) if p == "auto" else p
     best, norms = conic_optimum(K, S, y, number, C, loss, weight)
     maps = joint_features(K, S, n_classes, loss)
 
     class_weight = None if weight is None else {c: float(weight[y == c][0]) for c in range(n_classes)}
-    settings = {"p": p, "C": C, "loss": loss, "class_weight": class_weight, "random_state": seed}
-    model = fit(K, S, y, tol=tol, **settings)
+    settings = {"loss": loss, "class_weight": class_weight, "random_state": seed}
+    model = fit(K, S, y, p=p, C=C, tol=tol, **settings)
     assert model.p_ == pytest.approx(number, rel=1e-12)
     assert model.converged_ and model.dual_gap_ <= tol * model.objective_
     assert -SLACK * best <= model.objective_ - best <= model.dual_gap_ + SLACK * best
@@ -207,10 +144,6 @@ def check_against_conic(seed, tol=1e-4):
     distance = np.abs(lengths(w) - norms).max()
     away = np.sqrt(2.0 * (tol * best + SLACK * best) * C * y.size / (number - 1.0))
     assert distance <= away + 1e-3 * norms.max()
-
-    rough = fit(K, S, y, **settings, tol=None, n_epochs=5)
-    assert rough.objective_ >= best * (1.0 - SLACK)
-    assert rough.objective_ - rough.dual_gap_ <= best * (1.0 + SLACK)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -231,11 +164,7 @@ def test_the_certificate_is_honest_after_any_number_of_epochs(loss, n_classes, p
     K, S, y = make_task(2, n=25, n_classes=n_classes, n_scores=4)
     weight = random_weight(y)
     best, _ = conic_optimum(K, S, y, p, 5.0, loss, weight)
-    for sampling, ending in (
-        ("permutation", UNFINISHED),
-        ("iid", UNFINISHED),
-        ("permutation", {"tol": 1e-5}),
-    ):
+    for sampling, ending in (("permutation", {"tol": 1e-5}), ("iid", UNFINISHED)):
         options = {"n_epochs_online": 2, "n_epochs": 40, "measure": "every", "sampling": sampling}
         problem = problem_of(K, S, y, loss=loss, weight=weight, p=p, C=5.0)
         result = solve_mktl(problem, rng=np.random.default_rng(1), **options, **ending)
@@ -243,9 +172,6 @@ def test_the_certificate_is_honest_after_any_number_of_epochs(loss, n_classes, p
         assert (history.objective >= best * (1.0 - SLACK)).all()
         assert (history.objective - history.dual_gap <= best * (1.0 + SLACK)).all()
         assert history.dual_gap.iloc[-1] == result.dual_gap
-
-
-# ------------------------------------------------------------------ limits that are known
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -285,16 +211,14 @@ def test_duplicated_columns_share_the_weight(loss, n_classes, p):
     assert three.objective_ == pytest.approx(one.objective_, rel=3e-8)
     V = three.transfer_weights_
     assert_allclose(V[:, :3], V[:, [0, 0, 0]], atol=1e-9 * np.abs(V).max())
-    top = np.abs(one.transfer_weights_).max()
-    assert_allclose(
-        V[:, :3].sum(axis=1), one.transfer_weights_[:, 0] * scaled[0, 0] / S[0, 0], atol=5e-3 * top
-    )
+    wanted = one.transfer_weights_[:, 0] * scaled[0, 0] / S[0, 0]
+    assert_allclose(V[:, :3].sum(axis=1), wanted, atol=5e-3 * np.abs(one.transfer_weights_).max())
 
 
 @pytest.mark.parametrize("loss, n_classes", LOSSES)
 def test_columns_of_zeros_count_for_nothing(loss, n_classes):
     K, S, y = make_task(9, n=30, n_classes=n_classes, n_scores=3)
-    shared = {"loss": loss, "p": 1.2, "C": 3.0, "scaling": "rms"}
+    shared = {"loss": loss, "p": 1.2, "C": 3.0}
     for options, near in (({"tol": None}, 1e-9), ({"tol": 1e-9}, 1e-3)):
         one = fit(K, S, y, **shared, **options)
         other = fit(K, np.insert(S, 1, 0.0, axis=1), y, **shared, **options)
@@ -306,14 +230,6 @@ def test_columns_of_zeros_count_for_nothing(loss, n_classes):
     plain = MKLProblem(KernelBank.from_stack(K), y, n_classes, p=1.2, C=3.0, loss=loss)
     alone = solve_reference(plain, tol=1e-7)
     assert nothing.objective_ == pytest.approx(alone.objective, rel=2e-6)
-
-
-def test_a_kernel_of_zeros_leaves_the_scores():
-    _, S, y = make_task(9, n=30, n_scores=4)
-    K = np.zeros((1, 30, 30))
-    model = fit(K, S, y, p=1.3, C=5.0, tol=1e-6)
-    best, _ = conic_optimum(np.full((1, 30, 30), 1e-14) + 1e-14 * np.eye(30), S, y, 1.3, 5.0)
-    assert model.objective_ == pytest.approx(best, rel=1e-5)
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
@@ -335,66 +251,34 @@ def test_p_2_is_one_machine_on_the_sum_of_all_kernels(n_classes, C):
 @pytest.mark.parametrize("class_weight", [None, "positive", "balanced", {0: 0.5, 1: 4.0}])
 def test_p_2_with_the_hinge_loss_is_liblinear(class_weight):
     """One linear SVM without bias on all features side by side, with liblinear's weights of the classes."""
-    K, S, y = make_task(11, n=50, n_kernels=2, n_classes=2, n_scores=4)
+    K, S, _ = make_task(11, n=50, n_kernels=2, n_classes=2, n_scores=4)
     y = (np.arange(50) < 12).astype(int)
     model = fit(K, S, y, p=2.0, C=2.0, class_weight=class_weight, tol=1e-7)
-    counts = np.bincount(y)
-    balanced = {c: 50 / (2 * counts[c]) for c in (0, 1)}
-    known = {None: {0: 1.0, 1: 1.0}, "positive": {0: 1.0, 1: counts[0] / counts[1]}, "balanced": balanced}
-    weights = class_weight if isinstance(class_weight, dict) else known[class_weight]
-    assert model.class_weight_ == pytest.approx(weights)
+    weights = {0: 1.0, 1: 38 / 12} if class_weight == "positive" else class_weight
     features = np.concatenate([np.linalg.cholesky(kernel) for kernel in K] + [S], axis=1)
     exact = {"fit_intercept": False, "tol": 1e-10, "max_iter": 1_000_000, "random_state": 0}
-    svm = LinearSVC(C=2.0, loss="hinge", class_weight=weights, **exact)
-    wanted = svm.fit(features, y).decision_function(features)
-    found = model.decision_function(K, scores=S)
-    assert_allclose(found, wanted, atol=5e-3 * np.abs(wanted).max())
-    assert_allclose(
-        model.transfer_weights_[1], 0.5 * svm.coef_[0, -4:], atol=5e-3 * np.abs(svm.coef_[0, -4:]).max()
-    )
-    assert_array_equal(model.transfer_weights_[0], -model.transfer_weights_[1])
-    weight = np.array([weights[c] for c in y])
-    hinge = weight @ np.maximum(0.0, 1.0 - (2 * y - 1) * wanted) / 50
+    svm = LinearSVC(C=2.0, loss="hinge", class_weight=weights, **exact).fit(features, y)
+    wanted = svm.decision_function(features)
+    assert_allclose(model.decision_function(K, scores=S), wanted, atol=5e-3 * np.abs(wanted).max())
+    plane = svm.coef_[0, -4:]
+    assert_allclose(model.transfer_weights_[1], 0.5 * plane, atol=5e-3 * np.abs(plane).max())
+    share = np.array([model.class_weight_[c] for c in y])
+    hinge = share @ np.maximum(0.0, 1.0 - (2 * y - 1) * wanted) / 50
     assert model.objective_ == pytest.approx(0.5 / 100.0 * (svm.coef_**2).sum() + hinge, rel=1e-5)
 
 
-@pytest.mark.parametrize("p", [1.05, 1.4, 2.0])
-@pytest.mark.parametrize("C", [0.3, 10.0])
+@pytest.mark.parametrize("p, C", [(1.05, 10.0), (1.4, 0.3), (2.0, 10.0)])
 def test_two_classes_in_either_form(p, C):
     """With w_0 = -w_1 the multiclass problem is the binary one on kernels 2 K and scores 2^(1/q) s."""
     K, S, y = make_task(12, n=40, n_kernels=2, n_classes=2, n_scores=4)
-    q = dual_exponent(p)
+    scaled = 2.0 ** (1.0 / dual_exponent(p)) * S
     multiclass = fit(K, S, y, loss="multiclass", p=p, C=C, tol=1e-8)
-    hinge = fit(2.0 * K, 2.0 ** (1.0 / q) * S, y, loss="hinge", p=p, C=C, tol=1e-8)
+    hinge = fit(2.0 * K, scaled, y, loss="hinge", p=p, C=C, tol=1e-8)
     assert multiclass.objective_ == pytest.approx(hinge.objective_, rel=3e-8)
-    f = multiclass.decision_function(K, scores=S)
-    g = hinge.decision_function(2.0 * K, scores=2.0 ** (1.0 / q) * S)
+    f, g = multiclass.decision_function(K, scores=S), hinge.decision_function(2.0 * K, scores=scaled)
     assert_allclose(f, g, atol=5e-3 * np.abs(f).max())
-    assert_allclose(
-        multiclass.transfer_weights_[0],
-        -multiclass.transfer_weights_[1],
-        atol=5e-3 * np.abs(multiclass.transfer_weights_).max(),
-    )
     auto, named = (fit(K, S, y, loss=loss, p=p, C=C) for loss in ("auto", "hinge"))
     assert_array_equal(auto.transfer_weights_, named.transfer_weights_)
-
-
-@pytest.mark.parametrize("p, C", [(1.01, 10.0), (1.05, 100.0), ("auto", 1000.0), (2.0, 100.0)])
-def test_large_C_is_certified_too(p, C):
-    """Hundreds of samples, useful and useless priors, p and C of the thesis's lists."""
-    n, n_classes = 240, 6
-    rng = np.random.default_rng(0)
-    y = np.arange(n) % n_classes
-    X = rng.normal(size=(n, 100)) + 0.2 * rng.normal(size=(n_classes, 100))[y]
-    S = rng.normal(size=(n, 20)) - 1.0
-    S[:, ::3] += rng.normal(size=(n_classes, 7))[y]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
-        model = MKTL(p=p, C=C, random_state=0).fit(X, y, scores=S)
-    assert model.converged_ and model.dual_gap_ <= 1e-3 * model.objective_
-
-
-# ------------------------------------------------------------------ p
 
 
 def test_automatic_p():
@@ -402,24 +286,11 @@ def test_automatic_p():
     sizes = (3, "multiclass", 1, 5), (2, "hinge", 2, 12), (4, "multiclass", 1, 0), (2, "hinge", 1, 1)
     for n_classes, loss, n_kernels, n_scores in sizes:
         K, S, y = make_task(16, n=20, n_kernels=n_kernels, n_classes=n_classes, n_scores=n_scores)
-        model = fit(K, S, y, p="auto", tol=None, n_epochs=1)
-        assert model.q_ == pytest.approx(auto_q(n_groups(n_kernels, n_scores, n_classes, loss)))
-        assert model.p_ == pytest.approx(model.q_ / (model.q_ - 1.0))
-        model = fit(K, S, y, p="auto-priors", tol=None, n_epochs=1)
-        assert model.q_ == pytest.approx(auto_q(n_scores)) and model.q_ >= 2.0
-        assert model.p_ == pytest.approx(model.q_ / (model.q_ - 1.0))
-
-
-@pytest.mark.parametrize("loss, n_classes", LOSSES)
-def test_p_near_1_keeps_few_groups(loss, n_classes):
-    K, S, y = make_task(17, n=40, n_classes=n_classes, n_scores=20, useful=2)
-    norms = [fit(K, S, y, loss=loss, p=p, C=1.0, tol=1e-4).block_norms_ for p in (1.01, 1.3, 2.0)]
-    effective = [norm.sum() ** 2 / (norm**2).sum() for norm in norms]  # number of groups of equal norm
-    assert effective[0] < effective[1] < effective[2]
-    assert (norms[0] < 1e-6 * norms[0].max()).sum() > 0.3 * norms[0].size
-    assert norms[2].min() > 1e-6 * norms[2].max()
-    model = fit(K, S, y, loss=loss, p=1.0001, C=1.0, tol=None)
-    assert np.isfinite([model.objective_, model.dual_gap_]).all()
+        every = n_groups(n_kernels, n_scores, n_classes, loss)
+        for p, counted in (("auto", every), ("auto-priors", n_scores)):
+            model = fit(K, S, y, p=p, tol=None, n_epochs=1)
+            assert model.q_ == pytest.approx(auto_q(counted)) and model.q_ >= 2.0
+            assert model.p_ == pytest.approx(auto_p(counted))
 
 
 def test_p_by_cross_validation():
@@ -434,45 +305,36 @@ def test_p_by_cross_validation():
     assert fit(K, S, y, p=p, n_epochs=5, tol=1e-3).p_scores_ == model.p_scores_
 
 
-@pytest.mark.parametrize("n, n_classes, n_scores", [(2, 2, 3), (12, 12, 3), (9, 3, 60)])
-def test_odd_sizes(n, n_classes, n_scores):
-    """One sample of each class; many more priors than samples."""
+@pytest.mark.parametrize(
+    "n, n_classes, n_scores, scale", [(2, 2, 3, 1.0), (12, 12, 3, 1.0), (9, 3, 60, 1.0), (30, 3, 4, 30.0)]
+)
+def test_odd_sizes(n, n_classes, n_scores, scale):
+    """One sample of each class; many more priors than samples; scores much larger than the kernel."""
     K, S, y = make_task(20, n=n, n_classes=n_classes, n_scores=n_scores)
-    model = fit(K, S, y, loss="multiclass", p="auto", C=10.0, tol=1e-4)
-    best, _ = conic_optimum(K, S, y, auto_p(1 + n_scores * n_classes), 10.0)
+    model = fit(K, scale * S, y, loss="multiclass", p="auto", C=10.0, tol=1e-4)
+    best, _ = conic_optimum(K, scale * S, y, auto_p(1 + n_scores * n_classes), 10.0)
     assert -SLACK * best <= model.objective_ - best <= 1e-4 * model.objective_
-    assert model.transfer_weights_.shape == (n_classes, n_scores)
-
-
-@pytest.mark.parametrize("scale", [1e-3, 30.0])
-def test_scores_of_any_size(scale):
-    K, S, y = make_task(21, n=30, n_scores=4)
-    best, _ = conic_optimum(K, scale * S, y, 1.3, 1.0)
-    model = fit(K, scale * S, y, p=1.3, C=1.0, tol=1e-3)
-    assert -1e-5 * best <= model.objective_ - best <= model.dual_gap_ + 1e-5 * best
-    assert model.converged_
-
-
-# ------------------------------------------------------------------ stopping
 
 
 def test_finishing():
     """OBSCURE's point is far at large C; the dual stage goes on from there, and the history says so."""
     K, S, y = make_task(23, n=60, n_scores=6)
-    shared = {"p": 1.1, "C": 100.0, "n_epochs": 3}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
-        model = fit(K, S, y, tol=1e-3, **shared)
-        untold = fit(K, S, y, tol=None, **shared)
-    assert model.converged_ and model.dual_gap_ <= 1e-3 * model.objective_
-    assert list(dict.fromkeys(model.history_.stage)) == ["online", "batch", "dual"]
-    last = model.history_.iloc[-1]
-    assert (last.objective, last.dual_gap) == (model.objective_, model.dual_gap_)
+    problem = problem_of(K, S, y, p=1.1, C=100.0)
+
+    def solve(**options):
+        return solve_mktl(problem, n_epochs=3, rng=np.random.default_rng(0), **options)
+
+    result = solve(tol=1e-3)
+    assert result.converged and result.dual_gap <= 1e-3 * result.objective
+    assert list(dict.fromkeys(result.history.stage)) == ["online", "batch", "dual"]
+    last = result.history.iloc[-1]
+    assert (last.objective, last.dual_gap) == (result.objective, result.dual_gap)
+    unfinished = solve(tol=None)
     with pytest.warns(ConvergenceWarning, match="tol"):
-        rough = fit(K, S, y, tol=1e-3, finish=False, **shared)
-    assert not rough.converged_ and rough.dual_gap_ > 1e-3 * rough.objective_
-    assert "dual" not in {*rough.history_.stage, *untold.history_.stage}
-    assert_array_equal(untold.transfer_weights_, rough.transfer_weights_)
+        rough = solve(tol=1e-3, finish=False)
+    assert not rough.converged and rough.dual_gap > 1e-3 * rough.objective
+    assert "dual" not in {*rough.history.stage, *unfinished.history.stage}
+    assert_array_equal(unfinished.dual_coef, rough.dual_coef)
 
 
 def test_scores_that_are_much_alike_are_soon_done():
@@ -487,17 +349,13 @@ def test_scores_that_are_much_alike_are_soon_done():
 
 
 def test_stages_may_be_left_out():
+    """Without epochs no online stage either, or, where nothing follows, this stage alone."""
     K, S, y = make_task(24, n=30, n_scores=4)
     best, _ = conic_optimum(K, S, y, 1.3, 5.0)
-    for options in ({"n_epochs_online": 0}, {"n_epochs": 0}, {"n_epochs_online": 0, "n_epochs": 0}):
-        model = fit(K, S, y, p=1.3, C=5.0, tol=1e-4, **options)
-        assert -SLACK * best <= model.objective_ - best <= 1e-4 * model.objective_ + SLACK * best
+    model = fit(K, S, y, p=1.3, C=5.0, n_epochs=0, tol=1e-4)
+    assert -SLACK * best <= model.objective_ - best <= 1e-4 * model.objective_ + SLACK * best
     assert set(model.history_.stage) == {"dual"} and model.n_iter_ == 0
-    assert set(fit(K, S, y, n_epochs=0, tol=1e-4).history_.stage) == {"dual"}  # no online stage either
-    assert set(fit(K, S, y, n_epochs=0, tol=None).history_.stage) == {"online"}  # or there were no model
-
-
-# ------------------------------------------------------------------ memory, bits
+    assert set(fit(K, S, y, n_epochs=0, tol=None).history_.stage) == {"online"}
 
 
 def peak_of(call):
@@ -527,8 +385,8 @@ def test_memory_for_the_scores_is_that_of_their_weights():
 
 
 @pytest.mark.parametrize("memory", [2e9, 2e5])
-@pytest.mark.parametrize("loss, n_classes", [("multiclass", 4), ("hinge", 2)])
-def test_same_bits_for_any_number_of_threads(loss, n_classes, memory):
+@pytest.mark.parametrize("n_classes", [4, 2])
+def test_same_bits_for_any_number_of_threads(n_classes, memory):
     if numba.config.NUMBA_NUM_THREADS < 2:
         pytest.skip("numba was started with one thread")
     rng = np.random.default_rng(0)
@@ -540,34 +398,29 @@ def test_same_bits_for_any_number_of_threads(loss, n_classes, memory):
     for threads in (1, 2, 2):
         numba.set_num_threads(threads)
         with threadpool_limits(threads):
-            make = transfer(cues, loss=loss, memory=memory)
-            model = make(C=10.0, class_weight="balanced", random_state=3).fit(X, y, scores=S)
-            results.append([model.decision_function(X[::-1], scores=S[::-1])])
-        results[-1] += [model.dual_coef_, model.transfer_weights_, model.objective_, model.dual_gap_]
+            model = MKTL(cues, C=10.0, class_weight="balanced", random_state=3)
+            model.memory = memory
+            model.fit(X, y, scores=S)
+            scores = model.decision_function(X[::-1], scores=S[::-1])
+        results.append([scores, model.dual_coef_, model.transfer_weights_, model.objective_, model.dual_gap_])
     for other in results[1:]:
         for one, two in zip(results[0], other, strict=True):
             assert_array_equal(one, two)
 
 
-# ------------------------------------------------------------------ theorems
-
-
 def lipschitz(maps, y, n_classes, q, weight):
     """L: the longest subgradient over samples and rivals, with the weights of the samples."""
-    longest = 0.0
-    for i in range(y.size):
-        for rival in range(n_classes):
-            if rival != y[i]:
-                longest = max(
-                    longest,
-                    weight[i] * plain_norm([np.linalg.norm(phi[i, y[i]] - phi[i, rival]) for phi in maps], q),
-                )
-    return longest
+    sizes = []
+    for i, rival in np.ndindex(y.size, n_classes):
+        if rival != y[i]:
+            norms = [np.linalg.norm(phi[i, y[i]] - phi[i, rival]) for phi in maps]
+            sizes.append(weight[i] * plain_norm(norms, q))
+    return max(sizes)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("loss, n_classes", LOSSES[:2])
-@pytest.mark.parametrize("C, p", [(0.1, 2.0), (1.0, 1.5), (10.0, 1.2)])
+@pytest.mark.parametrize("C, p", [(0.1, 2.0), (10.0, 1.2)])
 def test_rate_of_the_batch_stage(C, p, loss, n_classes, weighted):
     """Theorem 4.2's bound of the expectation (delta = 1), over independent draws."""
     K, S, y = make_task(29, n=25, n_classes=n_classes, n_scores=4)
@@ -607,22 +460,3 @@ def test_R_bounds_the_norm_of_the_optimum(C, p, loss, n_classes, weighted):
             assert result.extra["radius"] >= wanted * (1.0 - 1e-5)
             if radius == "capped":
                 assert result.extra["radius"] <= np.sqrt(2.0 * weight.mean() * C * 25) * (1.0 + 1e-12)
-
-
-@pytest.mark.parametrize("loss, n_classes", LOSSES)
-@pytest.mark.parametrize("p", [1.1, 2.0])
-def test_update_bound_of_the_online_stage(p, loss, n_classes):
-    """Theorem 4.3 against the optimum as comparator."""
-    K, S, y = make_task(31, n=40, n_classes=n_classes, n_scores=4)
-    maps, q = joint_features(K, S, n_classes, loss), dual_exponent(p)
-    model = fit(K, S, y, loss=loss, p=p, C=1000.0, tol=1e-2)
-    u = fitted_hyperplanes(model, maps, 1, loss)
-    norm, losses = plain_norm(lengths(u), p), plain_losses(class_scores(maps, u), y)
-    L = lipschitz(maps, y, n_classes, q, np.ones(40))
-    for eta in (0.1, 0.5, 2.0):
-        for n_epochs in (1, 20):
-            problem = problem_of(K, S, y, loss=loss, p=p, C=1.0)
-            online = {"n_epochs_online": n_epochs, "n_epochs": 0, "eta": eta}
-            result = solve_mktl(problem, rng=np.random.default_rng(0), **online, **UNFINISHED)
-            c, s = q * (2.0 / eta + L**2) * norm**2, n_epochs * losses.sum()
-            assert result.n_updates <= c + s + np.sqrt(c * s) + 1e-9

@@ -7,8 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from companion import pictures
 from companion.mktl import tasks
 from companion.mktl.tasks import TASKS, binary_targets, binary_task, draw, load_task
-from companion.protocol import load_set
-from cuelearn.datasets import AWA_TEST_CLASSES, DataFileError
+from cuelearn.datasets import AWA_TEST_CLASSES
 from cuelearn.datasets.base import CueData
 from cuelearn.kernels import RBF, KernelBank
 
@@ -152,15 +151,6 @@ def test_draws():
 def test_wrong_arguments(call, words):
     with pytest.raises(ValueError, match=words):
         call()
-
-
-def test_awa_that_is_not_there(monkeypatch, tmp_path):
-    monkeypatch.setenv("CUELEARN_DATA", str(tmp_path))
-    monkeypatch.setattr(tasks, "load_set", load_set)
-    load_set.cache_clear()
-    tasks._known.cache_clear()
-    with pytest.raises(DataFileError, match="'awa' was not found"):
-        load_task("awa", True)
 
 
 def test_awa():
