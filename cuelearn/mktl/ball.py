@@ -64,15 +64,10 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
 
     where the weights are scaled to mean 1. Of many minimisers the answer tends to the shortest (it minimises
     :math:`f(\beta) + \frac{tol}{2} \|\beta\|^2 / R^2`), so what no sample asks for stays 0 and equal columns
-    share.
+    share. Offsets c and weights :math:`\omega > 0` have shape (n,), slopes with the rows :math:`g_i` (n, K);
+    slopes above 1e100 are an OverflowError. `tol` is the largest gap between the two values, as share of the
+    objective where that is above 1; where double precision ends it may be larger, but is certified.
 
-    `offsets` c and `weights` :math:`\omega > 0` have shape (n,), `slopes` with the rows :math:`g_i` (n, K); K
-    may be 0, and slopes above 1e100 are an OverflowError. `tol` is the largest gap between the two values, as
-    share of the objective where that is above 1; where double precision ends the gap of the `BallSolution`
-    may be larger, but is certified.
-
-    Notes
-    -----
     Mehrotra's predictor and corrector as in `cuelearn.core.linear_svm`, with v, xi the excess and the lack of
     each margin: :math:`g_i \cdot \beta = c_i + v_i - \xi_i`,
     :math:`a_i v_i = (\omega_i - a_i)\, \xi_i = \tau \to 0`. The ball stays as it is: each direction in beta

@@ -120,8 +120,7 @@ class TransferClassifier(KernelClassifier):
         return usable * np.sqrt(np.where(largest > 0.0, mean_square, 1.0))
 
     def _set(self, dual_coef, kernel_weights, transfer_weights, intercept=None):
-        """Take what a subclass found: shapes (n, n_classes), (n_kernels,), (n_classes, K), (n_classes,); or,
-        for two classes, the one decision value, half of which is for one class and half against the other."""
+        """Take what a subclass found; for two classes it may be one decision value, half for each class."""
         if dual_coef.shape[1] < self.classes_.size:
             dual_coef, intercept = two_columns(dual_coef), two_columns(intercept)
             transfer_weights = two_columns(transfer_weights, axis=0)
@@ -139,9 +138,8 @@ class TransferClassifier(KernelClassifier):
             given, _ = given_scores(scores, n_rows)
             if given.shape[1] != n_all:
                 raise ValueError(
-                    f"scores must have {n_all} columns, those of prior_names_: a model that was loaded holds "
-                    "no priors; give their scores here or the priors to attach(), got "
-                    f"{given.shape[1]} columns"
+                    f"scores must have {n_all} columns, got {given.shape[1]}: a loaded model has no priors; "
+                    "give the scores of prior_names_ here, or the priors to attach()"
                 )
             return given / self.score_scale_
         if isinstance(X, CrossBank):
@@ -160,8 +158,7 @@ class TransferClassifier(KernelClassifier):
         Returns
         -------
         self
-            ValueError if they are not those of the fit by their names; at the first prediction, if one gives
-            another number of columns.
+            ValueError if they are not those of the fit by their names.
         """
         check_is_fitted(self)
         if self._is_precomputed():

@@ -104,10 +104,8 @@ class PriorFeatures(TransferClassifier):
     Notes
     -----
     Cost: O(n K^2) operations for each of some twenty steps of an interior-point method, per class, whatever C
-    is; libsvm's steps, which the thesis took, grow to minutes at C = 1000 on some hundred samples, for the
-    same hyperplane. With many useless priors and a large C the shortest of the hyperplanes that separate few
-    samples is not always a good one. Where the best biases are an interval, the one found may not be
-    libsvm's.
+    is; libsvm's steps, which the thesis took, grow to minutes at C = 1000, for the same hyperplane. Where the
+    best biases are an interval, the one found may not be libsvm's.
 
     References
     ----------
@@ -131,11 +129,11 @@ class PriorFeatures(TransferClassifier):
     _uses_kernels = False
 
     def _train(self, labels, S, sample_weight):
-        machines, coefs = [], []
         if S.shape[1] == 0:
             raise ValueError(
                 "PriorFeatures needs one column of scores at least: give priors, or scores to fit"
             )
+        machines, coefs = [], []
         targets = targets_of(labels, self.classes_.size)
         losses = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
         for k, target in enumerate(targets):

@@ -131,9 +131,8 @@ class MKTL(TransferClassifier):
     Cost: a visit O(M (F0 + K)), an update O(F0 n + F); 10 classes of 100 samples with 40 priors take 0.2 to 3
     s, up to 10 s where C is large and p near 1. Memory for the scores: the n x K given ones, and O(M K).
 
-    Scikit-learn's searches and pipelines hand `scores` on to `fit` only with metadata routing:
-    ``sklearn.set_config(enable_metadata_routing=True)``,
-    ``model.set_fit_request(scores=True).set_score_request(scores=True)``; "passthrough" columns need none.
+    Scikit-learn's searches and pipelines hand `scores` on to `fit` only with metadata routing, as the message
+    of `predict` without them says; "passthrough" columns need none.
 
     As the regulariser may leave out every prior, useless priors cannot be worse than none in the objective;
     on new samples they can, see the chapter's notebook.

@@ -12,9 +12,8 @@ from scipy.linalg import LinAlgError, cholesky
 from scipy.linalg.lapack import dtrtri
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import POSITIVE, parameters
-from cuelearn.core.weights import check_sample_weight, loss_weights
+from cuelearn.core.weights import loss_weights
 from cuelearn.kernels.tiles import linear_algebra
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.svm import balance_weights
@@ -22,10 +21,7 @@ from cuelearn.mktl.ball import hinge_in_ball
 from cuelearn.mktl.base import TransferClassifier, documented
 from cuelearn.warn import warn_user
 
-__all__ = ["LeastSquares", "MultiKT", "MultiKTSolution", "least_squares_svm", "solve_multikt"]
-
-
-# ------------------------------------------------------------------ the least-squares SVM
+__all__ = ["MultiKT", "MultiKTSolution", "solve_multikt"]
 
 
 class LeastSquares(NamedTuple):
@@ -41,26 +37,18 @@ def least_squares_svm(kernel, targets, ridge):
 
     .. math::
 
-        \min_{v, b} \frac12 \|v\|^2 + \frac12 \sum_i \frac{1}{r_i} (t_i - v \cdot \phi(x_i) - b)^2 , \qquad
         \begin{pmatrix} K + \mathrm{diag}(r) & 1 \\ 1^\top & 0 \end{pmatrix}
             \begin{pmatrix} a \\ b \end{pmatrix}
         = \begin{pmatrix} t \\ 0 \end{pmatrix} .
 
     With P the upper left block of the inverse, :math:`a = P t`, and the SVM trained on all samples but i
-    predicts :math:`t_i - a_i / P_{ii}` for sample i.
+    predicts :math:`t_i - a_i / P_{ii}` for sample i. Targets t have shape (n, k), the ridge r > 0 (n,); the
+    kernel is positive semidefinite at least on vectors that sum to 0, or a ValueError.
 
-    The kernel, (n, n) in float64 with n >= 2, is positive semidefinite at least on vectors that sum to 0
-    (ValueError if it is too far from it); targets have shape (n, k), the ridge r > 0 (n,).
-
-    Notes
-    -----
     As :math:`1^\top a = 0` the system is reduced to the n - 1 dimensions orthogonal to 1 (a Householder
     reflection), where :math:`P = W^\top W` with W from a Cholesky factor: nothing cancels however unequal the
-    r. 2/3 n^3 + O(n^2 k) operations, three further n x n matrices.
-
-    References
-    ----------
-    Suykens, Vandewalle, Neural Processing Letters 9 (1999); Cawley, IJCNN 2006 (weighted, leave-one-out).
+    r. 2/3 n^3 + O(n^2 k) operations. Suykens, Vandewalle, Neural Processing Letters 9 (1999); Cawley, IJCNN
+    2006.
     """
     n = len(kernel)
     system = kernel + np.diag(ridge)
@@ -82,9 +70,6 @@ def least_squares_svm(kernel, targets, ridge):
     W[:, 1:] += inverse
     coef = W.T @ (W @ targets)
     return LeastSquares(coef, (targets - system @ coef).mean(axis=0), np.einsum("ij,ij->j", W, W))
-
-
-# ------------------------------------------------------------------ Multi-KT
 
 
 class MultiKTSolution(NamedTuple):
@@ -109,7 +94,7 @@ def solve_multikt(
     kernel,
     labels,
     n_classes,
-    scores=None,
+    scores,
     *,
     C=1.0,
     weights="balanced",
@@ -117,41 +102,12 @@ def solve_multikt(
     max_radius=1.0,
     tol=1e-6,
 ):
-    """Multi-KT on one kernel matrix; see `MultiKT` for the problem.
+    """Multi-KT on one kernel matrix (n, n) and scores (n, K); arguments as of `MultiKT`, but checked there.
 
-    Parameters
-    ----------
-    kernel : ndarray of float64, shape (n, n)
-    labels : ndarray of int, shape (n,)
-        Class numbers, each present.
-    n_classes : int
-    scores : ndarray of float64, shape (n, K), optional
-    C, max_radius, tol : float > 0
-    weights : "balanced", or ndarray of float > 0, shape (n,), or None
-        Of the samples: balanced for each binary problem, the same for all problems, or 1.
-    sample_weight : ndarray of float > 0, shape (n,), optional
-        Factors on `weights`, by which the samples are counted where these are "balanced".
-
-    Returns
-    -------
-    MultiKTSolution
-        ValueError if a parameter is out of range, the kernel too far from positive semidefinite, or scores
-        overflow; ConvergenceWarning if a gap is above `tol`.
+    `weights` are "balanced" for each binary problem, or (n,) for all; `sample_weight` > 0 multiplies them.
     """
-    C, radius = check_positive("C", C), check_positive("max_radius", max_radius)
-    tol = check_positive("tol", tol)
     labels, per_problem = np.asarray(labels), isinstance(weights, str)
     n = labels.size
-    if weights is not None and not per_problem:
-        weights = np.asarray(weights, dtype=np.float64)
-        if weights.shape != (n,) or not (np.isfinite(weights) & (weights > 0.0)).all():
-            raise ValueError(f"weights must be 'balanced', None or {n} positive numbers, got {weights}")
-    elif per_problem and weights != "balanced":
-        raise ValueError(f"weights must be 'balanced', None or {n} positive numbers, got {weights!r}")
-    sample_weight = check_sample_weight(sample_weight, n)
-    if sample_weight is not None and not sample_weight.all():
-        raise ValueError("sample_weight must be positive here: leave samples without weight out")
-    S = np.zeros((n, 0)) if scores is None else np.asarray(scores, dtype=np.float64)
     classes = [1] if n_classes == 2 else range(n_classes)
     coefs, biases, balls, left_out, machine = [], [], [], [], None
     with linear_algebra().limit(limits=1):  # the same sums for any number of threads
@@ -162,12 +118,12 @@ def solve_multikt(
                 if per_problem:
                     zeta = balance_weights(signs[:, k], sample_weight)
                 zeta = zeta * (1.0 if sample_weight is None else sample_weight)
-                machine = least_squares_svm(kernel, np.concatenate([signs, S], axis=1), 1.0 / (C * zeta))
+                machine = least_squares_svm(kernel, np.concatenate([signs, scores], axis=1), 1.0 / (C * zeta))
             own, of_scores = machine.dual_coef[:, k], machine.dual_coef[:, len(classes) :]
             # 1 - y_i yhat_i(beta) = c_i - g_i . beta
             turn = signs[:, k] / machine.diagonal
             try:
-                ball = hinge_in_ball(turn * own, turn[:, None] * of_scores, zeta, radius, tol)
+                ball = hinge_in_ball(turn * own, turn[:, None] * of_scores, zeta, max_radius, tol)
             except OverflowError:
                 raise ValueError(
                     "scores are too large: they overflow in the leave-one-out predictions"
@@ -228,8 +184,8 @@ class MultiKT(TransferClassifier):
     max_radius : float > 0, default 1.0
         Of the ball of beta.
     tol : float > 0, default 1e-6
-        Largest duality gap of the problem in beta. Of points that differ by less in the objective the shorter
-        is preferred.
+        Largest duality gap of the problem in beta (times the objective, where that is above 1), or a
+        ConvergenceWarning. Of points that differ by less in the objective the shorter is preferred.
     $scaling $normalize $memory
 
     Attributes
@@ -249,17 +205,12 @@ class MultiKT(TransferClassifier):
         Most steps of the interior-point method.
     converged_ : bool
 
-    Warns
-    -----
-    ConvergenceWarning
-        If a gap is above `tol` (times the objective, where that is above 1).
-
     Notes
     -----
-    As published: regulariser, zeta, leave-one-out, its weighted hinge loss, the unit ball. Different: beta is
-    solved for exactly and certified (of many minimisers the shortest, so a useless prior has weight 0), not
-    by projected subgradient steps; scores can be scaled (``scaling=None`` is the published method), several
-    kernels averaged; more than two classes go one against the rest, as in the thesis.
+    As published, but for three things: beta is solved for exactly and certified (of many minimisers the
+    shortest, so a useless prior has weight 0), not by projected subgradient steps; scores can be scaled
+    (``scaling=None`` is the published method), several kernels averaged; more than two classes go one
+    against the rest, as in the thesis.
 
     Cost: for each binary problem (once, unless "balanced") 2/3 n^3 operations, and some 10 steps of n K^2;
     four matrices of n x n in float64.

@@ -16,11 +16,10 @@ PASSTHROUGH = "passthrough"
 
 
 class PriorScores:
-    """Priors, and where in X each finds its features; errors name the prior that is wrong.
+    """Priors, and where in X each finds its features (all columns by default); errors name the wrong prior.
 
-    Columns as in `KernelBank`, but for callables; without them a prior gets all columns of X. `names`, set by
-    the first `columns`, has one name for every column of scores: the prior's, with ": class" behind it where
-    the prior knows more than two classes.
+    `names`, set by the first `columns`, has one name for every column of scores: the prior's, with ": class"
+    behind it where the prior knows more than two classes.
     """
 
     def __init__(self, priors, n_features, feature_names=None):
@@ -28,8 +27,7 @@ class PriorScores:
         self.names = self._widths = None
 
     def columns(self, X):
-        """Scores of all priors on samples, (n, K) in float64; ValueError if a prior fails, or gives NaN, too
-        few rows, or another number of columns than its classes (or than before)."""
+        """Scores of all priors on samples, (n, K) in float64, of as many columns as the first time."""
         parts, names = [np.zeros((len(X), 0))], []
         for k, (name, prior, index) in enumerate(self.entries):
             values, own_names = scores_of(name, prior, index, X)
@@ -76,26 +74,19 @@ def checked_priors(priors, n_features, feature_names):
         name, prior, columns = (*entry, None)[:3]
         if name in [other[0] for other in entries]:
             raise ValueError(f"priors must have different names, got {name!r} twice")
-        if isinstance(prior, str):
-            if prior != PASSTHROUGH:
-                raise ValueError(
-                    f"prior {name!r} must be a fitted estimator or {PASSTHROUGH!r}, got {prior!r}"
-                )
-        elif isinstance(prior, type) or not any(
-            hasattr(prior, m) for m in ("decision_function", "predict_proba")
-        ):
-            kind = prior.__name__ if isinstance(prior, type) else type(prior).__name__
+        scores = hasattr(prior, "decision_function") or hasattr(prior, "predict_proba")
+        if isinstance(prior, type) or not (prior == PASSTHROUGH if isinstance(prior, str) else scores):
             raise ValueError(
-                f"prior {name!r} must be a fitted estimator with decision_function or predict_proba, "
-                f"got {kind}"
+                f"prior {name!r} must be a fitted estimator with decision_function or predict_proba, or "
+                f"{PASSTHROUGH!r}, got {prior!r}"
             )
         index = np.arange(n_features)
         if columns is not None:
-            listed = isinstance(columns, (str, slice, int, np.integer)) or hasattr(columns, "__iter__")
+            listed = isinstance(columns, (slice, int, np.integer)) or hasattr(columns, "__iter__")
             if callable(columns) or not listed:
-                got = "a callable" if callable(columns) else repr(columns)
                 raise TypeError(
-                    f"prior {name!r}: columns must be a slice, integers, names or a boolean mask, got {got}"
+                    f"prior {name!r}: columns must be a slice, integers, names or a boolean mask, "
+                    f"got {columns!r}"
                 )
             index = resolve_columns(name, columns, None, n_features, places, kind="prior")
         check_features(name, prior, index, feature_names)
@@ -104,7 +95,7 @@ def checked_priors(priors, n_features, feature_names):
 
 
 def check_features(name, prior, index, feature_names):
-    """That a prior was fitted on as many columns as it is given, with the same names where both have some."""
+    """That a prior is given as many columns as at its fit, of the same names where both have some."""
     expected = getattr(prior, "n_features_in_", None)
     if expected is not None and expected != len(index):
         raise ValueError(
@@ -171,16 +162,13 @@ def checked_scores(name, prior, values, n_samples):
 
 
 def given_scores(scores, n_samples, n_columns=None):
-    """The caller's columns of scores, (n, k) in float64, none for None, and their names; `n_columns` is the k
-    of a fitted model."""
+    """The caller's columns of scores, (n, k) in float64, none for None, and their names; k may be fixed."""
     values, names = np.zeros((n_samples, 0)), []
     if scores is not None:
         try:
             frame = scores if hasattr(scores, "iloc") else np.asarray(scores)
         except ValueError:
-            raise ValueError(
-                "scores must be an array of shape (n, k), got rows of different lengths"
-            ) from None
+            raise ValueError("scores must have rows of one length") from None
         if frame.ndim == 1:
             frame = frame.to_frame() if hasattr(frame, "to_frame") else frame[:, None]
         if frame.ndim != 2 or frame.shape[0] != n_samples:

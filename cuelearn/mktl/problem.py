@@ -27,18 +27,14 @@ class TransferProblem(MKLProblem):
 
     Parameters
     ----------
-    bank : KernelBank
-        Training kernels of the new samples.
-    labels : ndarray of int, shape (n_samples,)
-    n_classes : int
+    bank, labels, n_classes
+        As of `MKLProblem`: kernels of the new samples and their classes.
     scores : ndarray of float64, shape (n_samples, K)
         Scores of the priors, scaled as they shall be used; K may be 0.
     p : float in (1, 2], "auto" or "auto-priors"
         "auto": q = 2 ln F with F all blocks (section 6.3, theorem 4.2); "auto-priors": the q = 2 ln K of
         section 6.5.2. Both are clipped to q >= 2.
-    C : float > 0
-    loss : {"multiclass", "hinge"}
-    sample_weight, class_weight
+    C, loss, sample_weight, class_weight
         As of `MKLProblem`: the weights c above are :math:`s_i c_{y_i} n / W`.
 
     Examples
