@@ -2,7 +2,6 @@
 
 Times are those of training: a run's clock stops while objective and gap are measured; "fit" is the whole
 call.
-``--case all_digits`` is OBSCURE on all 60,000 digits (minutes).
 """
 
 from functools import partial
@@ -215,8 +214,7 @@ CASES = {
         [{"task": t, "n": n} for t, n in (("objects-102", 204), ("objects-102", 510), ("pendigits-4", 4000))],
         [{"task": "pendigits-4", "n": 150}],
     ),
-    "all_digits": (demand, [{**MNIST, "n": 60_000, "memory": 1e9, "n_epochs": 10}], []),
 }
 
 if __name__ == "__main__":
-    main(__doc__, CASES, by_name=("all_digits",))
+    main(__doc__, CASES)

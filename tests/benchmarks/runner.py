@@ -86,11 +86,9 @@ def peak_bytes():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def main(about, cases, by_name=()):
-    """Run cases, `{name: (function, sizes, tiny sizes)}`; those of `by_name` only where they are named.
-
-    A function yields groups; sizes are a list of dicts of its arguments.
-    """
+def main(about, cases):
+    """Run cases, `{name: (function, sizes, tiny sizes)}`: a function yields groups, sizes are a list of dicts
+    of its arguments."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--smoke", action="store_true", help="tiny sizes: shows that all of it runs")
@@ -99,7 +97,7 @@ def main(about, cases, by_name=()):
     table = TABLES / f"{Path(sys.argv[0]).stem}{'-smoke' * options.smoke}.csv"
     if options.case is None:
         table.unlink(missing_ok=True)
-        for name in [name for name in cases if name not in by_name]:
+        for name in cases:
             subprocess.run([sys.executable, *sys.argv, "--case", name], check=True)
         return
     function, full, tiny = cases[options.case]

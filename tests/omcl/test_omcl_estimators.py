@@ -246,12 +246,3 @@ def test_a_loaded_model_goes_on(name, tmp_path):
             each.partial_fit(*data(60, seed=2))
         assert_array_equal(loaded.decision_function(X), model.decision_function(X))
         assert (loaded.n_seen_, loaded.n_mistakes_) == (model.n_seen_, model.n_mistakes_)
-
-
-@pytest.mark.parametrize("cue", [SGDClassifier(), KernelPerceptron()])
-def test_what_cannot_be_saved(cue, tmp_path):
-    """Learners of others, and columns by a function."""
-    model = Vote([("a", cue, lambda X: [0])]).fit(*data())
-    with pytest.raises(TypeError, match="cannot be saved"):
-        model.save(tmp_path / "model")
-    assert not list(tmp_path.iterdir())

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion import cue_tasks, pictures, protocol
+from companion import cue_tasks, protocol
 from companion import omcl as exp
 from companion.plots import omcl as draw
 from companion.run.claims import Verdict
@@ -55,28 +55,6 @@ def test_object_splits_never_show_a_test_object():
         assert not {*things[split.train][several[split.train]]} & {*things[test][several[test]]}
         first = y == 0
         assert not {*things[inner][first[inner]]} & {*things[held][first[held]]}
-
-
-def test_emoji_stand_for_the_objects_of_eth80():
-    images = cue_tasks.emoji_objects(2, 0)
-    assert images.target_names == list(cue_tasks.OBJECTS) and images.masks is not None
-    task = cue_tasks.object_task(images, range(2), seed=0)
-    by_thing = cue_tasks.thing_task(task, images.frames, range(2), seed=0)
-    for each, column, alone in ((task, "object", range(8)), (by_thing, "family", (1, 2, 3, 4, 5))):
-        for split in each.splits.values():
-            assert np.bincount(images.y[split.train]).tolist() == [12] * 8  # six drawings, two views
-            shown = {*images.frames[column][split.train][np.isin(images.y[split.train], alone)]}
-            assert not shown & {*images.frames[column][split.test][np.isin(images.y[split.test], alone)]}
-
-
-def test_categories_are_tested_on_things_never_seen():
-    task = cue_tasks.category_task(3, 6, range(2), seed=0)
-    split = task.splits[0]
-    assert list(task.data.cues) == list(cue_tasks.CATEGORY_CUES) == list(task.distances)
-    assert np.bincount(task.data.y[split.train]).tolist() == [6, 6, 6] and split.test.size > 100
-    groups = pictures.categories()
-    families = pictures.emoji().family[np.concatenate(list(groups.values()))]
-    assert len(groups) == 30 and np.unique(families).size == families.size
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,4 @@
-"""The chapter runs on image folders in the layouts of KTH-IDOL2 and ETH-80, here small ones of made-up frames
-and emoji."""
+"""The chapter runs on image folders in the layouts of KTH-IDOL2 and ETH-80."""
 
 import os
 import subprocess

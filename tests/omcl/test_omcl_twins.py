@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from omcl_twins import TwinKernel, TwinLinear, make_stream
 from plain_kernels import plain_kernel
-from sklearn.base import clone
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, Linear, Poly
 from cuelearn.omcl import (
@@ -200,21 +199,6 @@ def test_samples_of_zeros_change_nothing(C):
     model.partial_fit(np.full((2, 3), 1e-170), [1, 2])  # its square is 0
     model.partial_fit(np.eye(3), [0, 1, 2])
     assert np.isfinite(model.coef_).all()
-
-
-@pytest.mark.parametrize(
-    "model", [*(cls() for cls in CLASSES.values()), PassiveAggressive(), OnlineGradientDescent()]
-)
-def test_a_tie_is_a_mistake_against_the_first_wrong_class(model):
-    """Before the first sample all scores are 0."""
-    if hasattr(model, "kernel"):
-        model.set_params(kernel=RBF(scale=1.0))
-    for label, rival in ((0, 1), (1, 0), (2, 0)):
-        model = clone(model).set_params(average=False)
-        model.partial_fit([[1.0, 2.0]], [label], classes=[0, 1, 2])
-        assert model.online_errors_.tolist() == [True] and model.online_losses_.tolist() == [1.0]
-        scores = model.decision_function([[1.0, 2.0]])[0]
-        assert scores.argmax() == label and scores.argmin() == rival
 
 
 def test_margin_errors_whose_gain_is_too_small_are_skipped():
