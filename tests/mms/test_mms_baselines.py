@@ -154,6 +154,16 @@ def test_mimlsvm_is_an_svm_on_the_distances_to_the_medoids(C):
         assert_allclose(model.decision_function(X)[:, k], singles @ w + b, atol=2e-2)
 
 
+def test_mimlsvm_clusters_a_part_of_the_bags():
+    X, _, candidates = make_bags(60)
+    part = MIMLSVM(max_clustered=20, random_state=1).fit(X, candidates)
+    drawn = np.random.default_rng(1).choice(60, 20, replace=False)
+    assert part.medoids_.size == 4 and set(part.medoids_) <= set(drawn)
+    mapped = hausdorff_distances(X, candidates.bag_starts)[:, part.medoids_]
+    scores = part.bag_decision_function(X, candidates.bag_sizes)
+    assert_allclose(scores, mapped @ part.coef_.T + part.intercept_, atol=1e-2)
+
+
 @pytest.mark.parametrize("C", [0.05, 1.0, 100.0])
 def test_m3miml_is_its_quadratic_program(C):
     X, _, candidates = make_bags(14, n_labels=3, d=4)
@@ -214,6 +224,16 @@ def test_a_caption_chooses_among_its_candidates(cls):
     )
     words = model.predict(X[:3], matching)
     assert_array_equal(words, matching.named(best_candidate([model.decision_function(X[:3])], matching)))
+
+
+@pytest.mark.parametrize("cls", RIVALS)
+def test_a_label_that_never_was_possible_is_not_predicted(cls):
+    X, _, candidates = make_bags(n_labels=3)
+    wider = CandidateSet([candidates.bag(i) for i in range(candidates.n_bags)], n_labels=5)
+    model, plain = cls().fit(X, wider), cls().fit(X, candidates)
+    assert model.trained_.tolist() == [True] * 3 + [False] * 2
+    assert np.all(model.decision_function(X)[:, 3:] == -1.0)
+    assert_array_equal(model.predict(X), plain.predict(X))
 
 
 @pytest.mark.parametrize("cls", RIVALS)

@@ -273,8 +273,6 @@ def test_repeats_count_once_and_known_labels_have_one_candidate():
     assert sure.n_candidates == [1, 1] and sure.bag(1).tolist() == [[[0], [1], [1]]] and sure.n_labels == (4,)
     assert np.array_equal(sure.mask(), np.eye(4, dtype=bool)[y])
     assert CandidateSet.from_labels(y).bag_sizes.tolist() == [1] * 4
-    named = CandidateSet([[[0, 1]]], classes=["cat", "dog"])
-    assert named.named([1, 0]).tolist() == ["dog", "cat"]
 
 
 @pytest.mark.parametrize(
@@ -284,7 +282,6 @@ def test_repeats_count_once_and_known_labels_have_one_candidate():
         ([[[0, 1]], [[0, 1], [0]]], {}, r"candidates\[1\] must be an array of shape .* must have one length"),
         ([[[0, 4]]], {"n_labels": 3}, r"candidates\[0\] holds the label 4 outside the classes; .* at most 2"),
         ([[["Ada", "Alan"]]], {}, r"candidates\[0\] must .*\(names go to classes=\), got Ada"),
-        ([[[0, 1]]], {"classes": ["a", "a"]}, "classes must hold every name once"),
         ([[[0, 1]]], {"priors": [[0.5, 0.5]]}, r"priors\[0\] must hold 1 numbers >= 0"),
         ([Matching(np.array([[1]]), np.ones((1, 2), bool))], {}, "null must be given where a bag is a Match"),
         ([Matching(np.array([[0]]), np.ones((1, 2), bool))], {"null": 0}, ".* no word whose labels are all"),

@@ -58,9 +58,6 @@ def objective(w, b, X, sets, C, inference="heap"):
     return 0.5 / (C * sets.n_bags) * (np.sum(w**2) + np.sum(b**2)) + total / sets.n_bags
 
 
-# ------------------------------------------------------------------ settings
-
-
 def test_as_many_runs_as_the_claims_were_planned_with():
     for profile in ("quick", "full"):
         sizes = settings(profile)
@@ -70,11 +67,6 @@ def test_as_many_runs_as_the_claims_were_planned_with():
         parts += [sizes["naming"], {"seeds": sizes["naming"]["placed"]}, sizes["poses"]]
         parts += [sizes["bound"]] * 2
         assert claims("mms")[profile].astype(int).tolist() == [part["seeds"] for part in parts]
-        assert sizes["naming"]["placed"] <= sizes["naming"]["seeds"]
-        assert artificial["seeds"] <= artificial["more_seeds"]
-
-
-# ------------------------------------------------------------------ methods
 
 
 class Spy:
@@ -128,9 +120,6 @@ def test_labels_that_training_did_not_show(multi_class, shown):
     # within a caption that offers nothing else, such a label is still assigned
     only = CandidateSet([[[missing[0]]]] * 50, n_labels=5)
     assert (methods.assigned(model, new, only) == missing[0]).all()
-
-
-# ------------------------------------------------------------------ figure 5.3
 
 
 @pytest.mark.parametrize("method", ["MMS", "MIMLSVM", "MC-SVM"])
@@ -190,9 +179,6 @@ def test_accuracy_by_round_is_that_of_its_round(solver, inference):
         assert row.objective == pytest.approx(objective(w, b, bags.X, sets, 0.7, inference), rel=1e-4)
         assert row.accuracy == pytest.approx(np.mean(np.argmax(X_test @ w.T + b, axis=1) == truth), abs=1e-12)
     assert table["accuracy"].nunique() > 1
-
-
-# ------------------------------------------------------------------ tables 5.1 to 5.4
 
 
 def test_null_is_label_0_and_training_items_are_no_test_items():
@@ -260,9 +246,6 @@ def test_assignment_and_recognition_are_plain_counts(monkeypatch):
             right[False] += (best[:, 0] == truth).tolist()
     assert row["assignment"] == pytest.approx(np.mean(right[False]))
     assert row["recognition"] == pytest.approx(np.mean(right[True]))
-
-
-# ------------------------------------------------------------------ figure 5.6
 
 
 def cosine(X, Z):

@@ -1,6 +1,5 @@
 """MMS: optima, certificates, limits, forms."""
 
-import itertools
 import re
 import warnings
 
@@ -40,23 +39,6 @@ def ambiguous(X, y, rng, n_bags=60, size=3, n_vectors=4, K=10):
             bag.append(changed)
         bags.append(np.array(bag)[rng.permutation(n_vectors)])
     return X[rows], y[rows], CandidateSet(bags, n_labels=K)
-
-
-def twin_objective(W, X, sets, lam):
-    """(5.3) by going through every labeling."""
-    total = 0.0
-    for i in range(sets.n_bags):
-        scores = X[sets.bag_starts[i] : sets.bag_starts[i + 1]] @ W.T
-        inside = [tuple(z.ravel()) for z in sets.bag(i)]
-        values = lambda z: sum(scores[m, k] for m, k in enumerate(z))  # noqa: E731
-        worst = -np.inf
-        for z in itertools.product(range(W.shape[0]), repeat=len(scores)):
-            if z not in inside:
-                worst = max(
-                    worst, values(z) + min(sum(a != b for a, b in zip(z, q, strict=True)) for q in inside)
-                )
-        total += max(0.0, worst - max(values(z) for z in inside))
-    return 0.5 * lam * np.sum(W**2) + total / sets.n_bags
 
 
 @pytest.mark.parametrize("solver, n_epochs", [("frank-wolfe", 300), ("pegasos", 3000)])

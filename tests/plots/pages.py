@@ -4,8 +4,7 @@ import itertools
 import warnings
 
 import numpy as np
-from matplotlib.collections import LineCollection
-from matplotlib.colors import same_color, to_rgb
+from matplotlib.colors import same_color
 from numpy.testing import assert_allclose, assert_array_equal
 
 from companion.run.figures import interval, method_style
@@ -70,13 +69,6 @@ def named(ax, method):
     (line,) = [line for line in ax.lines if line.get_label() == method_style(method)["label"]]
     assert same_color(line.get_color(), method_style(method)["color"])
     return line
-
-
-def thin_lines(ax, color):
-    """Single runs in a panel: the values of each thin line of a colour."""
-    thin = [c for c in ax.collections if isinstance(c, LineCollection)]
-    thin = [c for c in thin if to_rgb(c.get_color()[0]) == to_rgb(color)]
-    return [segment[:, 1] for c in thin for segment in c.get_segments()]
 
 
 def has_band(ax, grid):

@@ -57,10 +57,10 @@ def joint():
 @pytest.mark.parametrize(
     "make, table, n_axes",
     [
-        (draw.accuracy_curves, curves, 6),
+        (draw.accuracy_curves, curves, 4),
         (draw.rounds, by_round, 4),
         (draw.bound, bounds, 1),
-        (draw.joint_models, joint, 6),
+        (draw.joint_models, joint, 4),
         (draw.idea, None, 3),
     ],
 )

@@ -159,8 +159,7 @@ def search_with_random_scores(run):
     shares = pd.DataFrame(run.sweep("search").run(experiments.search_shares, points))
     note = (
         "same: share of bags where Algorithm 10's U equals the exact one; largest, mean: shortfall; lost: "
-        "share of the surrogate losses that it does not see; above: bags where it is larger (impossible); "
-        "lead: scores of one candidate's labels are raised by it, as training does"
+        "share of the surrogate losses that it does not see; lead: raises one candidate's scores"
     )
     table = pd.DataFrame(rows).join(shares)
     run.save_table(table, "thesis-alg-10", "shares", provenance=[experiments.RANDOM_BAGS], note=note)
@@ -183,9 +182,8 @@ def search_with_trained_scores(run):
     table = experiments.searches(run.sweep, size, run.size["naming"], run.seed, run.size["effort"])
     data = [*sets_of(size["names"]), news(run)]
     note = (
-        "MMS trained and tested with either search; same: share of bags with the exact value at the "
-        "trained scores; names: items of protocol I with up to 4 faces and 500 candidates; a seed is a "
-        "draw or a corpus"
+        "MMS trained and tested with either search; same: share of bags with the exact value; names: items "
+        "of protocol I with up to 4 faces and 500 candidates"
     )
     run.save_table(table, "thesis-alg-10", "trained", provenance=data, note=note)
 
@@ -215,12 +213,10 @@ def accuracy_as_ambiguity_grows(run):
     every_draw = experiments.curves(run.sweep, names, seeds, size, grid, run.size["effort"], further=further)
     table = claims.with_all(every_draw)
     data = sets_of(names)
-    n_classes = ", ".join(str(len(set(part.y))) for part in data)
     at_ends = experiments.edges(table, ["method", "name"], C=grid)
     note = (
-        f"real samples, made ambiguous; MNIST averaged to 14 x 14 pixels; {size['n_bags']} bags of five; "
-        f"{n_classes} classes; {size['n_test']} test samples at most; seeds are draws of samples, bags and "
-        f"vectors; parameters chosen in each at L = 20, P_c = P_a = 0.25; {experiments.VALIDATED}; "
+        f"real samples, made ambiguous; {size['n_bags']} bags of five; {size['n_test']} test samples; "
+        f"parameters chosen at L = 20, P_c = P_a = 0.25; {experiments.VALIDATED}; "
         f"{at_ends or 'no C lies at an end of its grid'}"
     )
     drawing = draw.accuracy_curves(table)
@@ -268,9 +264,8 @@ def round_by_round(run):
     table = sweep.frame(experiments.by_round, points, data=data)
     exact = sweep.frame(experiments.by_round, of_exact, data=data)
     note = (
-        f"L = {size['L']}, P_c = P_a = 0.25, C = 1, {size['n_epochs']} passes in each round at most; runs "
-        f"that ended earlier stay where they were; Pegasos: {size['beside']} of the draws; exact: the same "
-        f"with the exact search, {few['n_bags']} bags, L = 10"
+        f"L = {size['L']}, P_c = P_a = 0.25, C = 1, {size['n_epochs']} passes in each round at most; "
+        f"Pegasos: {size['beside']} of the draws; exact: with that search, {few['n_bags']} bags, L = 10"
     )
     tables = {"": table, "exact": exact}
     run.save_figure(draw.rounds(table), "thesis-alg-8", tables, provenance=data, seeds=seeds, note=note)
@@ -345,9 +340,8 @@ def surrogate_and_ambiguous_loss(run):
     counts = ["n_bags", "below_exact", "below_heap", "below_slots"]
     table = table.groupby(["task", "weights"], sort=False)[counts].sum().reset_index()
     note = (
-        "bags whose surrogate loss is below the ambiguous loss of the prediction: with the exact search, "
-        "with Algorithm 10; below_slots: Algorithm 10's loss below the sum of the slots' losses; summed "
-        "over seeds and scales of the hyperplanes"
+        "bags whose surrogate loss, with either search, is below the ambiguous loss of the prediction, or "
+        "Algorithm 10's below the slots' losses; summed over seeds and scales of the hyperplanes"
     )
     run.save_table(table, "thesis-prop-5.3", provenance=data, seeds=run.seeds(size), note=note)
 
@@ -513,8 +507,8 @@ def objective_of_the_truth(run):
     ]
     table = run.sweep("objective-at-truth").frame(experiments.objective_at_truth, points)
     note = (
-        "MMS objective (5.3), C = 10, of the hyperplanes that MMS finds and of hyperplanes trained with "
-        "the true labels, on the same candidate sets; shares of training faces named right by either"
+        "MMS objective (5.3), C = 10, of the hyperplanes that MMS finds and of those trained with the true "
+        "labels, on the same candidate sets; shares of training faces named right by either"
     )
     data = list(corpora_of(run).values())
     run.save_table(table, "thesis-tab-5.3", "objective", provenance=data, note=note)
@@ -546,9 +540,8 @@ def names_and_verbs(run):
         experiments.edges(rows["GMMNaming"], ["method"], components=experiments.COMPONENTS),
     ]
     note = (
-        f"{size['n_items']} items, {size['n_test']} of them test items; emoji, {size['n_names']} things, "
-        f"split by drawing; {size['seeds']} composed corpora; hollow: one attribute alone, filled: both, "
-        f"squares: with the caption; {experiments.VALIDATED}; "
+        f"{size['n_items']} items, {size['n_test']} of them test items, of {size['n_names']} emoji things; "
+        f"hollow: one attribute alone, filled: both, squares: with the caption; {experiments.VALIDATED}; "
         f"{'; '.join(filter(None, at_ends)) or 'none at an end of its grid'}"
     )
     drawing = draw.joint_models(table)

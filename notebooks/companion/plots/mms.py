@@ -13,7 +13,6 @@ from cuelearn.core.intervals import CONFIDENCE, interval
 
 NAMES = ("MNIST", "letter", "Pendigits", "satimage", "usps")
 TITLES = {name.lower(): name for name in NAMES}
-TOLD = ("MC-SVM", "1vA-SVM")  # know all labels; their curves lie on that of MMS
 #: Losses that have a place on a logarithmic axis.
 LEAST = 1e-3
 #: Solver -> how it is drawn.
@@ -74,13 +73,13 @@ def runs(ax, grid, style):
 
 
 def accuracy_curves(table):
-    """Figure 5.3: accuracy over ambiguous vectors, a row per difficulty; last row: the SVMs minus MMS."""
+    """Figure 5.3: accuracy over ambiguous vectors, a row per difficulty, a column per data set."""
     names = distinct(table["name"])
     hardness = distinct(zip(table["p_correlated"], table["p_ambiguous"], strict=True))
-    size = (1.85 * len(names) + 0.6, 1.75 * (len(hardness) + 1) + 0.7)
-    fig, axes = panels(len(names), len(hardness) + 1, size=size, sharex=True, sharey="row")
+    size = (1.85 * len(names) + 0.6, 1.75 * len(hardness) + 0.7)
+    fig, axes = panels(len(names), len(hardness), size=size, sharex=True, sharey="row")
     table = table.assign(accuracy=100.0 * table["accuracy"])
-    for row, (correlated, ambiguous) in zip(axes, hardness, strict=False):
+    for row, (correlated, ambiguous) in zip(axes, hardness, strict=True):
         hard = where(table, p_correlated=correlated, p_ambiguous=ambiguous)
         for ax, name in zip(row, names, strict=True):
             for method, rows in where(hard, name=name).groupby("method", sort=False):
@@ -91,15 +90,9 @@ def accuracy_curves(table):
     values = sorted(table["n_candidates"].unique())
     for top, bottom, name in zip(axes[0], axes[-1], names, strict=True):
         top.set_title(f"{TITLES[name]}\n(made ambiguous)", fontsize=9)
-        keys = ["method", "seed", "n_candidates"]
-        mean = where(table, name=name).groupby(keys)["accuracy"].mean().unstack()
-        bottom.axhline(0.0, color="#555555", linewidth=0.8)
-        for method in TOLD:
-            runs(bottom, mean.loc[method] - mean.loc["MMS"], method_style(method))
         bottom.set(xscale="log", xlabel="ambiguous vectors L")
         bottom.set_xticks(values, [str(v) for v in values])
         bottom.minorticks_off()
-    axes[-1, 0].set_ylabel("minus MMS's, mean of\nall $P_c$, $P_a$ (points)")
     legend(fig, axes[0, 0], 6, fontsize=8)
     return fig
 
@@ -155,11 +148,9 @@ def bound(table):
 
 
 def joint_models(table):
-    """Figure 5.6: assignment on training items, recognition on test items, for names and for verbs; last row:
-    what the claims compare, corpus by corpus."""
-    fig, axes = panels(2, 3, size=(8.0, 8.2), sharex="row", height_ratios=(8, 7, 8.5))
-    fig.get_layout_engine().set(hspace=0.06)
-    for (left, right), last, attribute in zip(axes[:2], axes[2], ("name", "verb"), strict=True):
+    """Figure 5.6: assignment on training items, recognition on test items, for names and for verbs."""
+    fig, axes = panels(2, 2, size=(8.0, 5.4), sharex="row", height_ratios=(8, 7))
+    for (left, right), attribute in zip(axes, ("name", "verb"), strict=True):
         training, test = [], []
         of_attribute = where(table, attribute=attribute)
         for (method, modelled), part in of_attribute.groupby(["method", "modelled"], sort=False):
@@ -177,10 +168,6 @@ def joint_models(table):
             ax.set_title(f"{attribute}s, {kind} items (emoji, composed)", fontsize=8)
         left.set_xlabel("assigned right within the caption (%)")
         right.set_xlabel("recognised right (%)")
-        _rows(last, list(_differences(of_attribute, attribute)))
-        last.axvline(0.0, color="#555555", linewidth=0.8)
-        last.set_title(f"{attribute}s, differences, corpus by corpus", fontsize=8)
-        last.set_xlabel("difference (points)")
     return fig
 
 
@@ -196,20 +183,6 @@ def _rows(ax, rows):
         ax.cuelearn_band = f"strokes: {len(values)} corpora; lines: {CONFIDENCE:.0%} intervals of their mean"
     ax.set_yticks(range(len(rows)), [name for name, *_ in rows], fontsize=7.5)
     ax.set_ylim(len(rows) - 0.4, -0.6)
-
-
-def _differences(table, attribute):
-    """What the claims compare, in rows of `_rows`: assignment, and hollow recognition."""
-    wide = table.pivot(index="seed", columns=["method", "modelled"], values=["assignment", "recognition"])
-    pairs = [(method, "both", method, attribute) for method in ("MMS", "DistNaming")]
-    pairs += [("MMS", "both", "DistNaming", "both"), ("DistNaming", attribute, "GMMNaming", attribute)]
-    for a, of_a, b, of_b in [pair for pair in pairs if pair[2:] in wide["assignment"]]:
-        name = method_style(a)["label"]
-        color = method_style(a)["color"]
-        other = method_style(b)["label"]
-        text = f"{name}, joint \u2212 single" if a == b else f"{name} \u2212 {other}"
-        for column, face, word in (("assignment", color, "assigned"), ("recognition", "white", "recognised")):
-            yield f"{text}, {word}", color, face, "D", wide[column][a, of_a] - wide[column][b, of_b]
 
 
 def place(axes, shares, together):

@@ -283,11 +283,7 @@ def item_with_candidates(data, number):
     word = "name" if item.of == "face" else "name-verb pair"
     counts = f"{counted(len(item.true), item.of)}, {counted(len(item.parsed.words), word)}"
     title = f"candidate labeling set by {letters}: {counts}, {counted(total, 'candidate vector')}"
-    notes = [note for note in item.parsed.note.split("; ") if note and not note.endswith("Matching")]
-    if not any(item.is_true(z) for _, z in vectors):
-        notes.append("the true vector is no candidate")
-    lines = wrapped("; ".join(notes), WIDTH / 2)
-    return draw_items([item], [*item.key, *lines], [(title, item, vectors, {})])
+    return draw_items([item], item.key, [(title, item, vectors, {})])
 
 
 def spatial_indicators(data, number):
@@ -301,7 +297,7 @@ def spatial_indicators(data, number):
         (without, item, columns(item, free, 34)[0], {"crossed": crossed}),
         (with_d, item, columns(item, kept, 34)[0], {}),
     ]
-    return draw_items([item], [*item.key, *wrapped(item.parsed.note, WIDTH / 2)], tables)
+    return draw_items([item], item.key, tables)
 
 
 def thesis_captions():
