@@ -228,9 +228,6 @@ def twin_passive_aggressive(kernel, y, n_classes, C, order, weights=None):
         yield A.copy(), margin <= 0.0
 
 
-# ------------------------------------------------------------------ exact optima
-
-
 def features_of(kernel):
     """Features whose inner products are the kernel."""
     values, vectors = np.linalg.eigh(np.asarray(kernel, dtype=np.float64))
@@ -285,9 +282,6 @@ def conic_solution(K, y, p, C, alpha=0.0, loss="multiclass", tolerance=1e-10, we
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance)
     lengths = np.array([0.0 if block is None else np.linalg.norm(block.value) for block in blocks])
     return float(problem.value), lengths, scores.value
-
-
-# ------------------------------------------------------------------ problems
 
 
 def make_stack(rng, n, n_kernels, n_classes, dtype=np.float64):

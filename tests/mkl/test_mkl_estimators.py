@@ -59,9 +59,6 @@ def same(model, other):
         assert_array_equal(getattr(model, name), getattr(other, name))
 
 
-# ------------------------------------------------------------------ forms of input
-
-
 def test_grid_search_over_a_pipeline_with_cues(data, new):
     pipeline = make_pipeline(StandardScaler(), make(OBSCURE, CUES))
     grid = {"obscure__C": [0.1, 1.0], "obscure__kernels": [CUES, CUES[1:]]}
@@ -124,9 +121,6 @@ def test_saved_models_without_support(data, new, tmp_path):
         assert not loaded.decision_function(new[0]).any()
 
 
-# ------------------------------------------------------------------ baselines
-
-
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_average_kernel_is_libsvm_on_the_mean(n_classes):
     """One SVM with bias per class on the mean kernel; for two classes a single one."""
@@ -155,9 +149,6 @@ def test_best_kernel(cls, options, data, new):
         chosen = KernelPA(CUES, kernel="shape").fit(X, y)
         assert_array_equal(chosen.kernel_weights_, [1.0, 0.0, 0.0])
         assert_array_equal(chosen.dual_coef_, alone.dual_coef_)
-
-
-# ------------------------------------------------------------------ history, stopping, callbacks
 
 
 @pytest.mark.parametrize("measure", ["end", "every", "geometric"])
@@ -198,9 +189,6 @@ def test_tol_stops_on_the_gap_or_a_warning_says_that_it_was_missed(cls, data):
     with pytest.warns(ConvergenceWarning, match=message):
         model = make(cls, CUES, tol=1e-9, n_epochs=3, **published).fit(*data)
     assert not model.converged_ and model.dual_gap_ > 1e-9 * model.objective_
-
-
-# ------------------------------------------------------------------ random states and threads
 
 
 @pytest.mark.parametrize("cls", [OBSCURE, UFOMKL, LPBeta])
@@ -247,8 +235,6 @@ def test_same_bits_for_any_number_of_threads(cls, memory, options):
     for one_thread, two_threads in zip(*results, strict=True):
         assert_array_equal(one_thread, two_threads)
 
-
-# ------------------------------------------------------------------ errors
 
 KERNELS = ["rbf", [], [("a", RBF())], [("a", "gaus", [0])], 3, [("a", RBF(), [99])]]
 #: Beyond those that the estimators of all chapters refuse (tests/common).

@@ -110,9 +110,6 @@ def test_reference_at_extremes(case):
     assert result.objective == pytest.approx(by_hand(problem, result, K, y), rel=1e-7)
 
 
-# ------------------------------------------------------------------ right answers in the limits
-
-
 @pytest.mark.parametrize("p", [1.0001, 1.3, "auto"])
 def test_one_kernel_is_the_plain_svm_whatever_p(p):
     K, y = stack(n=30, n_kernels=1, seed=1)

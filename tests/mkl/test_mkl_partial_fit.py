@@ -130,8 +130,6 @@ def test_samples_that_every_kernel_maps_to_zero():
     assert_allclose(model.dual_coef_, wanted.dual_coef_, atol=1e-5)
 
 
-# ------------------------------------------------------------------ errors
-
 X, Y = make_data(N)
 K, _ = make_stack(np.random.default_rng(0), 30, 3, 3)
 THREE = {"classes": [0, 1, 2]}

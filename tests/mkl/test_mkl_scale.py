@@ -60,9 +60,6 @@ def on_demand(*arguments):
     return result
 
 
-# ---------------------------------------------------------------- results
-
-
 @pytest.mark.parametrize("name, scores", [("mnist", "recompute"), ("mfeat", "maintain")])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_results_are_the_same_for_any_budget(solver, name, scores):
@@ -103,9 +100,6 @@ def test_full_rows_are_computed_for_updates_only(solver, monkeypatch):
     monkeypatch.setattr(KernelBank, "rows_into", counting)
     result = run(solver, bank, y, certify=False)
     assert sum(computed) == result.n_updates < result.online_errors.size
-
-
-# ---------------------------------------------------------------- memory
 
 
 def test_a_run_on_demand_keeps_to_its_budget():

@@ -27,9 +27,6 @@ from cuelearn.mkl.ufo import visit_ufo
 ROUTES = ["recompute", "maintain"]
 
 
-# ------------------------------------------------------------------ OM-2 on 1,000 digits
-
-
 @pytest.fixture(scope="module")
 def digits():
     """1,000 digits, a Linear, a Poly and an RBF kernel on each quadrant of the image."""
@@ -76,9 +73,6 @@ def test_the_fast_twin_equals_the_plain_one(p):
     for order, (coef, mistakes) in zip(orders, twin_om2_rows(rows, y, 4, p, orders), strict=True):
         assert [plain.step(i) for i in order] == list(mistakes)
         assert_allclose(plain.A, coef, atol=1e-10)
-
-
-# ------------------------------------------------------------------ every step of every rule, small problems
 
 
 def follow(stream, twin, order, rtol=1e-9):
@@ -222,9 +216,6 @@ def test_weighted_steps(rule, route):
     assert_array_equal(stream.visited, visited)
     stream.start_stage(loop, *parameters, averages=rule == "ufo")
     follow(stream, twin, rng.choice(visited, size=150))
-
-
-# ------------------------------------------------------------------ whole runs
 
 
 def run_twin(twin, order):

@@ -8,8 +8,6 @@ from companion.run.registry import figure
 from cuelearn import datasets
 from cuelearn.kernels import KernelBank, Linear
 
-# ---------------------------------------------------------------- three classes
-
 
 def _three_classes(run, row, methods):
     """Four kernel matrices, and the weights of `methods`; the table has those of all."""
@@ -38,9 +36,8 @@ def weights_of_silp_and_om2(run):
 def _(results):
     n_draws, least = _least_on_4(results.table("thesis-fig-4.1"), "OM2")
     return f"""
-The fourth matrix is the only one with three blocks, and OM-2 gives it (nearly) the whole weight, at least
-{least:.3f} in {n_draws} draws. Each of SILP's binary problems takes kernel 4 *and* the one that serves
-its class: together they use all four."""
+OM-2 gives the only matrix with three blocks at least {least:.3f} of the weight in {n_draws} draws. Each of
+SILP's binary problems takes kernel 4 *and* the one that serves its class: together they use all four."""
 
 
 @figure("jmlr-fig-1", claims="om2-1")
@@ -52,12 +49,7 @@ def weights_of_silp_and_obscure(run):
 @weights_of_silp_and_obscure.see
 def _(results):
     n_draws, least = _least_on_4(results.table("jmlr-fig-1"), "OBSCURE")
-    return f"""
-OBSCURE, which is run to the optimum, agrees with OM-2: on kernel 4 it puts at least {least:.3f} in
-{n_draws} draws."""
-
-
-# ---------------------------------------------------------------- the theorems
+    return f"OBSCURE, which is run to the optimum, puts at least {least:.3f} on kernel 4 in {n_draws} draws."
 
 
 @figure("thesis-thm-4.1", claims=["om2-7", "om2-8"])
@@ -97,8 +89,7 @@ def _(results):
     return f"""
 Theorem 4.1 is nearly tight where labels are random (mistakes up to {tight["random"]:.0%} of the bound),
 less so on real digits ({tight["mfeat-6"]:.0%}). At the corollary's $p$ useless kernels are nearly free:
-with {n_kernels} kernels OM-2 makes {mistakes["auto"]:.0f} mistakes on {most["n_samples"].iloc[0]}
-samples, at $p = 2$ {mistakes["2.0"]:.0f}."""
+with {n_kernels} kernels OM-2 makes {mistakes["auto"]:.0f} mistakes, at $p = 2$ {mistakes["2.0"]:.0f}."""
 
 
 @figure("thesis-thm-4.3", claims="obs-10")
@@ -130,18 +121,9 @@ def _suboptimality(run, row, method, cases):
     """Suboptimality of a method over independent draws, and its bound."""
     size = run.size["theorems"]
     mfeat = datasets.load_mfeat()
-    points = [
-        {
-            "method": method,
-            "n_samples": size["n_train"],
-            "seed": run.seed,
-            "C": C,
-            "p": p,
-            "n_epochs": size["n_epochs"],
-            "streams": size["streams"],
-        }
-        for p, C in cases
-    ]
+    place = {"method": method, "n_samples": size["n_train"], "seed": run.seed}
+    more = {"n_epochs": size["n_epochs"], "streams": size["streams"]}
+    points = [{**place, "C": C, "p": p, **more} for p, C in cases]
     table = run.sweep(f"{row}-bound").frame(theorems.suboptimality_bound, points, data=mfeat)
     run.save_figure(draw.suboptimality_bounds(table, method), row, table, provenance=[mfeat])
 
@@ -161,8 +143,8 @@ def suboptimality_of_obscure(run):
 @suboptimality_of_obscure.see
 def _(results):
     return f"""
-What is measured falls about as fast as the bound, or faster. The constants pay for the worst case: the
-bound is {_over_the_bound(results.table("thesis-thm-4.2")):.0f} times what is measured, in the median."""
+What is measured falls about as fast as the bound, or faster. The bound is
+{_over_the_bound(results.table("thesis-thm-4.2")):.0f} times what is measured, in the median."""
 
 
 @figure("thesis-thm-4.5", claims="ufo-4")

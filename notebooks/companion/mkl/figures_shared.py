@@ -22,10 +22,7 @@ name_methods(rivals.METHODS)  # a method that was added to the registry gets a s
 
 @cache
 def tasks_of(run):
-    """Names of the tasks on emoji, their training samples, and in words what they are.
-
-    All pictures are described once and kept on disk.
-    """
+    """Names of the tasks on emoji, their training samples, and in words what they are."""
     size = run.size
     n_things = size["objects"]["n_classes"]
     n_groups = size["categories"]["n_classes"]
@@ -47,8 +44,8 @@ def tasks_of(run):
 
 @cache
 def objects_or_flowers(run):
-    """Objects with 39 kernels; with DATA=original Flowers-17, where every process would describe its
-    photographs anew."""
+    """Objects with 39 kernels; with DATA=original Flowers-17, in one process: each would describe its
+    photographs."""
     size = run.size["flowers"]
     if run.data_tier == "original":
         if flowers.have_flowers():
@@ -68,9 +65,6 @@ def objects_or_flowers(run):
         n_jobs=None,
         are=tasks.things_are,
     )
-
-
-# ---------------------------------------------------------------- chosen parameters
 
 
 def choose(run, name, task, methods, n_train, **options):
@@ -117,9 +111,6 @@ def compared_on_objects(run):
 def in_words(chosen, methods):
     """Chosen parameters for a note."""
     return "; ".join(f"{method}: {rivals.in_words(chosen[method])}" for method in methods)
-
-
-# ---------------------------------------------------------------- all methods in one run
 
 
 @cache
@@ -172,9 +163,6 @@ def every_cue_alone(run):
         for seed in run.seeds(run.size)
     ]
     return run.sweep("alone").frame(rivals.each_alone, points, data=tasks.emoji)
-
-
-# ---------------------------------------------------------------- curves against the optimum
 
 
 def against_optimum(run, name, task, n_train, n_test, methods, chosen, seeds, n_epochs, data, n_jobs=None):

@@ -10,9 +10,7 @@ from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive
 
 class OMCLOnKernels(ClassifierMixin, BaseEstimator):
     """OMCL-PERC on a bank: a Perceptron for each kernel, PA-I on their scores, averaged (thesis 3.3).
-
-    Later epochs visit the training samples in a new order, as samples of their own; `online_errors_` is of
-    the first.
+    Later epochs visit the training samples in a new order, as samples of their own.
     """
 
     def __init__(self, kernels="precomputed", *, C=1.0, n_epochs=1, random_state=None):
@@ -22,7 +20,6 @@ class OMCLOnKernels(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, bank, y):
-        """Learn from a KernelBank and labels."""
         self.classes_, labels = np.unique(y, return_inverse=True)
         n, classes = labels.size, np.arange(self.classes_.size)
         rng = np.random.default_rng(self.random_state)
@@ -39,7 +36,6 @@ class OMCLOnKernels(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Classes of new samples, a CrossBank or an array (n_kernels, n, n_train)."""
         blocks = [b for _, b in X.blocks()] if isinstance(X, CrossBank) else [np.asarray(X)]
         parts = [self.model_.predict(np.ascontiguousarray(b[:, :, self.order_])) for b in blocks]
         return self.classes_[np.concatenate(parts)]

@@ -31,11 +31,8 @@ POINTS = 20  # of a curve of the online error, at least
 
 
 class Method(NamedTuple):
-    """A method of the comparisons.
-
-    `grid` are parameters chosen by cross-validation, with the papers' values; `options` are fixed. `like`
-    names another method with the same problem, whose choice is taken over. `own` is a parameter that the
-    estimator chooses itself, fixed when the others have been chosen.
+    """A method: parameters chosen by cross-validation, fixed `options`, the method `like` it with the same
+    problem, whose choice is taken over, and its `own` parameter, which the estimator chooses itself.
     """
 
     estimator: type
@@ -92,7 +89,7 @@ def warm_up_method(method):
 
 
 def held_kernels(task):
-    """The test kernels of a task as one array, for several models, if they are small; else the cross bank."""
+    """The test kernels of a task as one array, if they are small; else the cross bank."""
     bank = task.bank
     if task.cross.n_rows * bank.n_kernels * bank.n_samples * bank.dtype.itemsize > HELD:
         return task.cross
@@ -103,11 +100,8 @@ def error_of(model, test, task):
     return float(np.mean(model.predict(test) != task.test_labels))
 
 
-# --------------------------------------------------------- choice of parameters
-
-
 def folds_of(labels, groups, n_folds, seed):
-    """Stratified folds that keep samples of a group, all of one class, on one side; None: no groups."""
+    """Stratified folds that keep samples of a group, all of one class, on one side."""
     ids, first, which = np.unique(
         np.arange(labels.size) if groups is None else groups, return_index=True, return_inverse=True
     )
@@ -118,7 +112,7 @@ def folds_of(labels, groups, n_folds, seed):
 
 
 def to_choose_on(seed, every=1, **where):
-    """Kernels, labels and groups of what parameters are chosen on: the first of `every` few classes."""
+    """Kernels, labels and groups of what parameters are chosen on: one of `every` few classes."""
     task = get_task(n_test=1, seed=seed, **where)
     rows = np.flatnonzero(task.labels % every == 0)
     bank = task.bank if every == 1 else task.bank.restrict(rows)
@@ -126,7 +120,7 @@ def to_choose_on(seed, every=1, **where):
 
 
 def validation_accuracy(method, params, n_folds, seed, options=None, **where):
-    """Accuracy of one choice of parameters on held-back training samples; `where` as in `to_choose_on`."""
+    """Accuracy of one choice of parameters on held-back training samples."""
     bank, labels, groups = to_choose_on(seed, **where)
     right = []
     for train, test in folds_of(labels, groups, n_folds, seed):
@@ -161,12 +155,11 @@ def choose(
     options=None,
     data=(),
 ):
-    """Parameters of several methods, all by one validation; ties: the smaller C, the larger p and alpha.
+    """Parameters of several methods, all by one validation, and a table of all points tried.
 
-    With `every` = 2 on the samples of every second class. `grids` replaces some of the papers' values; where
-    the best of these is the first or last, the papers' next value is tried too, until none is better.
-    `options` are further fixed parameters by method. Returns a dict by method, and a table of all points
-    tried; its column "edge" says what still lies at an end.
+    `grids` replaces some of the papers' values; where the best of these is the first or last, the papers'
+    next value is tried too, until none is better. Ties: the smaller C, the larger p and alpha. `options` are
+    further fixed parameters by method.
     """
     where = {"task": task, "n_train": n_train, "seed": seed, "n_kernels": n_kernels, "every": every}
     source = {m: METHODS[m].like or m for m in methods}  # whose choice it takes over
@@ -204,9 +197,8 @@ def choose(
 
 
 def next_to(best, tried, begun, whole):
-    """Neighbours of the best point, one step on in each parameter, that were not tried.
-
-    They are among the first values and those of the whole grid beyond their ends; one value alone is fixed.
+    """Neighbours of the best point, one step on in each parameter, that were not tried: among the first
+    values, and those of the whole grid beyond their ends; one value alone is fixed.
     """
     neighbours = []
     for name, value in best.items():
@@ -220,16 +212,15 @@ def next_to(best, tried, begun, whole):
 
 
 def edges(table):
-    """What `choose` found at the edges of its grids, in words for the note of a figure."""
+    """What `choose` found at the edges of its grids, for the note of a figure."""
     at_edge = table[table["edge"] != ""]
     listed = "; ".join(at_edge["method"] + ": " + at_edge["edge"])
     return f"; at the edge of the grid: {listed}" if listed else ""
 
 
 def choose_alone(C, n_folds, seed, **where):
-    """C of every kernel alone, and as "average" of their mean, by folds; ties: the smaller C.
-
-    The values of C rise: where no coefficient of an SVM is at its bound, a larger C has the same one.
+    """C of every kernel alone, and as "average" of their mean, by folds; ties: the smaller C. The values of C
+    rise: where no coefficient of an SVM is at its bound, a larger C has the same one.
     """
     task, chosen = get_task(n_test=1, seed=seed, **where), {}
     folds = folds_of(task.labels, task.groups, n_folds, seed)
@@ -253,7 +244,7 @@ def alone(bank, name):
 
 
 def each_alone(chosen, seed, **where):
-    """An SVM on every kernel that `chosen` gives a C: its test error, and what it takes test samples for."""
+    """An SVM on every kernel that `chosen` gives a C: its test error and its predictions."""
     task = get_task(seed=seed, **where)
     test, rows = held_kernels(task), []
     for name, C in chosen.items():
@@ -266,15 +257,12 @@ def each_alone(chosen, seed, **where):
 
 
 def in_words(params):
-    """Chosen parameters as text for a table."""
+    """Chosen parameters as text."""
     return ", ".join(f"{name}={value:g}" for name, value in params.items())
 
 
-# ---------------------------------------------------------------- timed fits
-
-
 def compare(methods, seed, **where):
-    """Several methods, a list of [name, parameters], on the same kernels, one after the other in one run.
+    """Several methods, a list of [name, parameters], on the same kernels, one after the other.
 
     `seconds` are of a whole fit, kernels in memory, warmed up; `n_used` kernels have weight; objective and
     dual_gap are of the method's own problem; `rows`: kernel rows read, of SILP and its like.
@@ -301,10 +289,7 @@ def compare(methods, seed, **where):
 
 
 def many_compare(n_epochs, methods, seed, **where):
-    """Several methods on up to 1,400 kernels, one after the other in one run (thesis figure 4.10).
-
-    A method is a dict with name, method, and its parameters.
-    """
+    """Several methods, dicts of name, method and parameters, on up to 1,400 kernels (thesis figure 4.10)."""
     rows = []
     for entry in methods:
         params = {k: v for k, v in entry.items() if k not in ("name", "method")}
@@ -344,21 +329,17 @@ def with_ratios(table, by):
 
 
 def with_intervals(table, by):
-    """Accuracy in percent over the splits: its mean and 95% interval for each value of the columns `by`."""
+    """Accuracy in percent over the splits: mean and 95% interval by the columns `by`."""
     groups = table.groupby(by, sort=False)["test_error"]
     rows = [interval(100 * (1 - errors.to_numpy())) for _, errors in groups]
     return pd.DataFrame(rows, columns=["accuracy", "low", "high"], index=groups.first().index)
-
-
-# -------------------------------------------------------------------- curves
 
 
 def rival_curve(method, params, seed, n_epochs=None, tol=None, **where):
     """Test error, objective, gap and updates over time and work of any method with a history.
 
     The stochastic solvers run `n_epochs` epochs, or to a certified gap of `tol`; batch methods end by their
-    own stopping rule. The clock stops while the test error is measured. `lower` is the last certified lower
-    bound of the method's own problem, `rows` are the kernel rows read.
+    own rule. The clock stops while the test error is measured. `lower` bounds the method's own problem.
     """
     if method in SOLVERS:
         frame = training_curve(method, n_epochs, seed, tol=tol, **params, **where)
@@ -409,7 +390,7 @@ def curves_of(sweep, task, n_train, n_test, methods, chosen, seeds, *, n_epochs,
 
 
 def against_bounds(curves, exact):
-    """Curves with their certified suboptimality; rows of `optimum` with a column seed bound the solvers'."""
+    """Curves with their certified suboptimality; rows of `optimum` bound the solvers'."""
     bound = exact.set_index("seed")["lower"]
     own = ~curves["method"].isin(list(SOLVERS))
     curves = curves.assign(lower=curves["lower"].where(own, curves["seed"].map(bound)))
@@ -417,10 +398,8 @@ def against_bounds(curves, exact):
 
 
 def online_curves(learners, seed, **where):
-    """Online learners, a list of [method, parameters, epochs], on one split (thesis figures 4.3, 4.4).
-
-    Of each the error over the first pass, in the order of the task, and on new samples after some epochs,
-    later ones permuted: a fit for each.
+    """Online learners, a list of [method, parameters, epochs], on one split: the error over the first pass,
+    in the order of the task, and on new samples after some epochs, a fit for each.
     """
     task = get_task(seed=seed, **where)
     test = held_kernels(task)

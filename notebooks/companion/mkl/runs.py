@@ -1,7 +1,4 @@
-"""Runs of the stochastic solvers: curves over time, the certified optimum, growing sets of kernels.
-
-Every function takes the place where it runs as ``**where``, the arguments of `get_task`.
-"""
+"""Runs of the stochastic solvers; every function takes the arguments of `get_task` as ``**where``."""
 
 from functools import cache
 
@@ -68,9 +65,8 @@ def warm_up():
 
 
 def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, noise=0.05):
-    """Kernel weights, of sum 1, on the simulated three-class problem (thesis figure 4.1, JMLR figure 1).
-
-    `target` is the class that a binary problem tells from the rest; 0: all classes at once.
+    """Kernel weights, of sum 1, on the simulated three-class problem (thesis figure 4.1, JMLR figure 1);
+    `target` is the class that a binary problem tells from the rest, 0 all classes at once.
     """
     data = datasets.make_three_class(noise=noise, random_state=seed)
     bank = KernelBank(data.triples(Linear()), data.X)
@@ -87,9 +83,8 @@ def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, noise=0.05):
 def training_curve(
     method, n_epochs, seed, C=1.0, p="auto", alpha=0.0, hold_test=True, eta=None, tol=None, **where
 ):
-    """Test error, objective and gap over time and work of one solver, the clock stopped meanwhile.
-
-    `hold_test` keeps the test kernels in memory; the run ends at a certified gap of `tol`.
+    """Test error, objective and gap over time and work of one solver, the clock stopped meanwhile;
+    `hold_test` keeps the test kernels in memory.
     """
     task, problem = loaded(seed, p, C, alpha, **where)
     blocks = list(task.cross.blocks(memory=2e8)) if hold_test else None
@@ -124,10 +119,8 @@ def alike(bank, labels):
 
 
 def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
-    """OM-2 (with `eta`: OBSCURE's online stage) after some epochs, and until it has converged.
-
-    It has in the first epoch that updates on no more visits than there are samples `alike`; the work is that
-    until then, `final_error` that of the end.
+    """OM-2 (with `eta`: OBSCURE's online stage) after some epochs, and until it has converged: in the first
+    epoch that updates on no more visits than there are samples `alike`.
     """
     task, problem = loaded(seed, p, **where)
     n, n_alike = task.labels.size, alike(task.bank, task.labels)
@@ -156,8 +149,7 @@ def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
 
 def two_stages(p, C, eta, n_epochs, tol, seed, n_epochs_online=300, **where):
     """OBSCURE's online stage until an epoch without loss, and both stages to a certified gap (JMLR figure
-    4).
-    """
+    4)."""
     task, problem = loaded(seed, p, C, **where)
     options = {"n_epochs_online": n_epochs_online, "eta": eta, "seed": seed}
     online = solve("OBSCURE", problem, n_epochs=0, **options)
@@ -172,8 +164,8 @@ def two_stages(p, C, eta, n_epochs, tol, seed, n_epochs_online=300, **where):
 def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, tol=None, **where):
     """One solver on up to 1,400 kernels; equal epochs: OBSCURE's online stage counts.
 
-    `rows` are the kernel rows read in these: a visit those of the kernels that had weight when its epoch
-    ended, an update all. With `tol` ascent in the dual follows, to that certified gap.
+    `rows` are the kernel rows read: a visit those of the kernels that had weight when its epoch ended, an
+    update all. With `tol` ascent in the dual follows, to that certified gap.
     """
     task, problem = loaded(seed, p, C, alpha, **where)
     online = {"n_epochs_online": min(5, n_epochs // 2)} if method == "OBSCURE" else {}
@@ -209,10 +201,8 @@ def against_alpha(runs, seed, **where):
 
 
 def all_of_mnist(n_train, n_test, C, p, n_epochs, seed):
-    """OBSCURE on all 60,000 training digits, or some of them, kernels computed on the fly (claim obs-8).
-
-    `wrong` are the test digits that the last classifier mistakes.
-    """
+    """OBSCURE on up to 60,000 digits, kernels computed on demand; `wrong` are the test digits mistaken at
+    last."""
     task, problem = loaded(seed, p, C, task="mnist-12", n_train=n_train, n_test=n_test)
     rows, at = [], looks(1.3) | {n_epochs}
 

@@ -143,12 +143,10 @@ TABLE = {
 def settings(profile):
     """Sizes of all experiments of the chapter for a profile, "smoke", "quick" or "full".
 
-    `seeds` is how many splits (or streams) each is repeated over, where an entry has none of its own;
-    `choose` the cross-validation of every method, of tables of few classes on at most so many samples, where
-    there are many classes on one in `every`. Objects have one to five drawings of each thing; beyond, `sizes`
-    takes up to four views of each drawing, and batch methods up to `rivals_up_to` samples. `online` has as
-    many splits as `tables` with all epochs, further ones with the first pass alone. `n_epochs_hard` are those
-    at C = 1000, where no stochastic solver comes near the optimum. `n_kernels` has `params` of its own: at p
-    = 1.01 the online stage takes more than 300 epochs. `full` is to take 140 minutes on two cores.
+    `seeds` is how many splits (or streams) each is repeated over, where an entry has none of its own. Objects
+    have one to five drawings of each thing; beyond, `sizes` takes up to four views of each drawing, and batch
+    methods up to `rivals_up_to` samples. `online` has as many splits as `tables` with all epochs, further
+    ones with the first pass alone. `n_epochs_hard` are those at C = 1000. `n_kernels` has `params` of its
+    own: at p = 1.01 the online stage takes more than 300 epochs. `full` is to take 140 minutes on two cores.
     """
     return settings_of(TABLE, profile)

@@ -36,14 +36,10 @@ LEARN = {"objects": 5, "categories": 6}
 CATEGORY_THINGS, THING_DRAWINGS = 8, 5
 
 
-# ------------------------------------------------------------------ pictures
-
-
 class Pictures(NamedTuple):
-    """Emoji described: distances by cue, (n_cues, n, n), each row's class, the names of the classes.
-
-    `group` is what a split keeps on one side: the drawing of an object, the thing of a category; `view` 0 is
-    the drawing itself, `drawing` its row among all.
+    """Emoji described: distances by cue, (n_cues, n, n), each row's class, the names of the classes; `group`,
+    the drawing of an object or the thing of a category, stays on one side of a split; `view` 0 is the drawing
+    itself, `drawing` its row among all.
     """
 
     distances: np.ndarray
@@ -62,9 +58,8 @@ def category_things(n_categories):
 
 
 def described_pictures(kind, n_classes, n_views=1, n_jobs=1):
-    """The drawings of so many "objects", all of each, or "categories", as `pictures.described` gives them.
-
-    Which they are is drawn once for all splits. With it the names of the classes, and of each row its class.
+    """The drawings of "objects", all of each, or "categories", drawn once for all splits; names of the
+    classes, and of each row its class and drawing.
     """
     if kind == "objects":
         things = np.sort(pictures.objects(n_classes))[:, None]
@@ -99,15 +94,14 @@ def _distances(data, rows):
 
 @lru_cache(maxsize=2)
 def load_pictures(kind, n_classes, n_views=1):
-    """`Pictures` of `described_pictures`. The distances of four views of 816 drawings take 1.7 GB."""
+    """`Pictures` of `described_pictures`."""
     data, shown = cues_and_pictures(kind, n_classes, n_views)
     return shown._replace(distances=_distances(data, slice(None)))
 
 
 def picture_split(shown, kind, per_class, seed):
-    """Rows that learn, in random order, so many of each class, and rows that test, likewise.
-
-    Smaller training parts are subsets of larger ones: of an object first its drawings, then their views.
+    """Rows to train and to test, in random order, so many of each class. Smaller training parts are subsets
+    of larger ones: of an object first its drawings, then their views.
     """
     rng, parts = np.random.default_rng([seed, 6]), []
     for c in range(len(shown.names)):
@@ -137,10 +131,8 @@ def kernels_among(cues, kind, n_classes, n_shown):
 
 
 def mistaken(predicted, cues, kind, n_classes, per_class, seed, most):
-    """Test drawings that the average kernel names right and the cues mostly do not, worst first.
-
-    `predicted` has the classes of the test samples by cue and for "average". Columns: the row among all
-    drawings of what is shown (`drawing`), and of one of what each cue takes it for.
+    """Test drawings that the average kernel names right and the cues mostly do not, worst first: their row,
+    and a drawing of what each cue takes them for.
     """
     _, shown = cues_and_pictures(kind, n_classes)
     train, test = picture_split(shown, kind, per_class, seed)
@@ -156,10 +148,8 @@ def mistaken(predicted, cues, kind, n_classes, per_class, seed, most):
 
 @lru_cache(maxsize=1)  # with four views of a drawing 1 GB
 def load_picture_task(name, n_train, n_test, seed, n_kernels=None):
-    """A `Task` of emoji, such as "objects-102", with one kernel for each cue of its set.
-
-    "objects-102-1400" has 40 widths of 35 distances; `n_kernels` takes some, a multiple of 35, of other sets
-    a random subset. Validation keeps a drawing, of a category a thing, on one side.
+    """A `Task` of emoji, such as "objects-102", with one kernel for each cue of its set; "objects-102-1400"
+    has 40 widths of 35 distances; `n_kernels` takes some, a multiple of 35, of other sets a random subset.
     """
     word, n_classes, *many = name.split("-")
     kind, cues = SETS[word]
@@ -182,15 +172,8 @@ def load_picture_task(name, n_train, n_test, seed, n_kernels=None):
     return Task(bank, labels, bank.cross(across), truth, int(n_classes), shown.group[train])
 
 
-# -------------------------------------------------------------------- tables
-
-
 def kernel_set(name, data):
-    """The kernels of a named task as (name, kernel, columns) triples.
-
-    "mfeat-6", "pendigits-4": one RBF (mean rule) per cue. "mnist-12": linear, polynomial and RBF per
-    quadrant. "leaves-18", "scene15-18": exponential chi-squared and RBF per cue, at three widths.
-    """
+    """The kernels of a named task as (name, kernel, columns) triples."""
     if name in ("mfeat-6", "pendigits-4"):
         kinds = {"": RBF()}
     elif name == "mnist-12":
@@ -211,10 +194,8 @@ def load_data(name):
 
 @lru_cache(maxsize=2)
 def load_task(name, n_train, n_test, seed):
-    """A `Task` of `kernel_set`, split by the seed.
-
-    Sets without a published split are split stratified; multiple features are scaled by the training part.
-    Pendigits and MNIST keep their parts: a random subset to train, and the first test samples.
+    """A `Task` of `kernel_set`, split by the seed, stratified; multiple features are scaled by the training
+    part. Pendigits and MNIST keep their parts: a random subset to train, and the first test samples.
     """
     data = load_data(name)
     rng = np.random.default_rng([seed, 1])
@@ -231,8 +212,9 @@ def load_task(name, n_train, n_test, seed):
 
 
 def get_task(task, n_train, n_test, seed, n_kernels=None):
-    """A `Task` by name: of `SETS` with the number of classes ("objects-102"), of `kernel_set`, or "flowers-7"
-    and "flowers-1400" (the originals, with their own test part)."""
+    """A `Task` by name: of `SETS` with the number of classes ("objects-102"), of `kernel_set`, or the
+    originals "flowers-7" and "flowers-1400".
+    """
     if task.startswith("flowers"):
         return flowers.load_flowers(n_train // 17, seed, n_kernels or 7)
     if task.split("-")[0] in SETS:

@@ -72,7 +72,7 @@ def mistake_bound(kind, n_samples, seed, p):
 
 
 def useless_kernels(n_kernels, n_samples, seed, p="auto"):
-    """Corollary 4.1: mistakes of OM-2 with one useful kernel among F; "auto" is p = 2 ln F / (2 ln F - 1)."""
+    """Corollary 4.1: mistakes of OM-2 with one useful kernel among F."""
     result = one_pass(stream_problem("one useful", n_samples, seed, n_kernels=n_kernels, p=p), seed)
     weights = result.kernel_weights
     return {"mistakes": int(result.online_errors.sum()), "weight": float(weights[0] / weights.sum())}
@@ -98,9 +98,8 @@ def update_bound(n_samples, seed, p, eta):
 
 
 def suboptimality_bound(method, n_samples, seed, C, p, n_epochs, streams):
-    """Theorems 4.2 and 4.5: suboptimality over independent draws (as both assume) and the bound.
-
-    UFO-MKL's holds with probability 1 - delta; delta = 1 is the bound of the expectation it is derived from.
+    """Theorems 4.2 and 4.5: suboptimality over independent draws (as both assume) and the bound; of UFO-MKL
+    that of the expectation, delta = 1.
     """
     problem = stream_problem("mfeat-6", n_samples, seed, p=p, C=C)
     best, rows = reference(problem, tol=1e-4), []

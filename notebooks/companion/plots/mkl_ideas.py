@@ -17,10 +17,7 @@ LOSS_WEIGHTS = (1.0, 10.0, 100.0)
 
 
 def norm_balls(theta=(1.0, 0.6)):
-    """Balls of the group norm of two blocks, and where theta points to on each; the link of any number.
-
-    The w in the ball that agrees best with theta is theta rescaled block by block: what the link does.
-    """
+    """Balls of the group norm of two blocks, and where theta points to on each; the link of any number."""
     fig, ((ball, link),) = panels(2, size=(8.0, 3.6))
     theta, angle = np.asarray(theta), np.linspace(0.0, np.pi / 2, 201)
     circle = np.maximum(0.0, [np.cos(angle), np.sin(angle)])
@@ -38,16 +35,11 @@ def norm_balls(theta=(1.0, 0.6)):
     arrow = {"arrowstyle": "-|>", "color": GREY, "linewidth": 1.5}
     ball.annotate("", 0.75 * theta, (0, 0), arrowprops=arrow)
     ball.text(*0.78 * theta, r"$\bar\theta$", color="#555555", va="center")
-    ball.set(
-        xlim=(0, 1.1), ylim=(0, 1.1), aspect="equal", title=r"norm 1; the dots agree best with $\bar\theta$"
-    )
+    ball.set(aspect="equal", title=r"norm 1; the dots agree best with $\bar\theta$")
     ball.set(xlabel=r"norm of the first block, $\|w^1\|$", ylabel=r"of the second, $\|w^2\|$")
-    link.set(xlim=(0, 1), ylim=(0, 1.05), title="the link: what a kernel counts")
-    link.set(
-        xlabel=r"norm of a dual block over the largest", ylabel=r"its weight $\alpha_j$ over the largest"
-    )
+    link.set(title="the link: what a kernel counts")
+    link.set(xlabel="norm of a dual block over the largest", ylabel=r"its weight $\alpha_j$ over the largest")
     ball.legend(loc="upper right")
-    link.legend(loc="upper left", bbox_to_anchor=(0.02, 0.9))
     return fig
 
 
@@ -60,20 +52,14 @@ def two_stages(switch=300.0):
         return 30.0 / (1.0 + t / 5.0) + 0.3
 
     before, after = visits[visits <= switch], np.append(switch, visits[visits > switch])
-    ax.plot(
-        visits, 30.0 / (1.0 + visits / 300.0), color=GREY, linestyle=":", label="shrinking steps from zero"
-    )
-    ax.plot(after, online(after), color=GREY, linestyle="--", label="fixed steps, gone on with")
-    ours = method_style("OBSCURE")["color"]
-    ax.plot(before, online(before), color=method_style("OBSCURE online")["color"], linewidth=2.5)
-    ax.plot(after, online(switch) / (1.0 + (after - switch) / 900.0), color=ours, linewidth=2.5)
-    ax.axvline(switch, color="black", linewidth=0.8)
-    words = {"ha": "center", "fontsize": 9}
-    ax.text(12.0, 0.35, "online stage: fixed steps,\nquickly into the region", **words)
-    ax.text(12000.0, 10.0, "batch stage: steps shrink,\nstart near, to the optimum", **words)
+    ax.plot(visits, 30.0 / (1.0 + visits / 300.0), ":", color=GREY, label="shrinking steps from zero")
+    ax.plot(after, online(after), "--", color=GREY, label="fixed steps, gone on with")
+    early, late = (method_style(method)["color"] for method in ("OBSCURE online", "OBSCURE"))
+    ax.plot(before, online(before), color=early, label="online stage: fixed steps, quickly into the region")
+    shrinking = online(switch) / (1.0 + (after - switch) / 900.0)
+    ax.plot(after, shrinking, color=late, label="batch stage: shrinking steps from there, to the optimum")
     log_axis(ax.xaxis, ax.yaxis)
-    ax.set(xlabel="visits", ylabel="distance to the optimum", ylim=(3e-3, 60), title="schematic, no data")
-    ax.set_yticklabels([])
+    ax.set(xlabel="visits", ylabel="distance to the optimum", title="schematic, no data", yticklabels=[])
     ax.legend(loc="lower left")
     return fig
 
@@ -92,9 +78,8 @@ def weights_and_errors(axes, names, weights, mistakes):
 def error_and_updates(axes, curves, staged, n_kernels):
     """Runs of OBSCURE with so many kernels; updates of its online stage, these runs among all."""
     error, updates = axes
-    mine = where(curves, n_kernels=n_kernels)
     for stage, line in (("online", "--"), ("batch", "-")):
-        for k, (_, run) in enumerate(where(mine, stage=stage).groupby("seed")):
+        for k, (_, run) in enumerate(where(curves, n_kernels=n_kernels, stage=stage).groupby("seed")):
             label = f"{stage} stage, one line a run" if k == 0 else "_"
             error.plot(run["epoch"], 100 * run["test_error"], line, color=BLUE, linewidth=0.8, label=label)
     log_axis(error.xaxis)
@@ -119,20 +104,18 @@ def fits_by_alpha(task, seed):
 
 
 def kept_and_error(axes, table, C, alpha):
-    """UFO-MKL: weights of the kernels at this alpha and C; test errors at every alpha, this one a dot.
-
-    `table` has a column for each kernel besides C, alpha and test_error.
-    """
+    """UFO-MKL: weights of the kernels at this alpha and C, and test errors at every alpha, from a `table`
+    with a column for each kernel besides C, alpha and test_error."""
     weights, error = axes
-    mine, color = where(table, C=C), method_style("UFOMKL")["color"]
-    now = where(mine, alpha=alpha).iloc[0]
+    subset, color = where(table, C=C), method_style("UFOMKL")["color"]
+    now = where(subset, alpha=alpha).iloc[0]
     shares = now.drop(["C", "alpha", "test_error"]).astype(float)
     weights.bar(shares.index, shares / max(1.0e-12, shares.sum()), color=color, width=0.6)
     weights.set(ylim=(0, 1), ylabel="share of the kernel weights")
-    weights.text(0.02, 0.92, f"{np.count_nonzero(shares)} of {shares.size} kept", transform=weights.transAxes)
-    error.plot(mine["alpha"], 100 * mine["test_error"], color=color)
+    weights.set_title(f"{np.count_nonzero(shares)} of {shares.size} kept")
+    error.plot(subset["alpha"], 100 * subset["test_error"], color=color)
     error.plot(alpha, 100 * now["test_error"], "o", color=color, markersize=9)
-    error.text(0.02, 0.92, f"{now['test_error']:.1%}", transform=error.transAxes)
+    error.set_title(f"{now['test_error']:.1%}")
     log_axis(error.xaxis)
     log_axis(error.yaxis, plain=True)
     error.set(ylim=(1, 100), xlabel=r"$\alpha$", ylabel="test error [%]")
