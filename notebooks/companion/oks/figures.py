@@ -1,6 +1,7 @@
 """Figures and tables of the OKS chapter, in the order of its notebook."""
 
 from functools import cache, partial
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -132,13 +133,10 @@ def sixty_kernels_on_one_pair(run):
     task = tasks_of(run, run.seed)[name]
     table = rows_of(every_kernel(run), [name])
     sides, errors = compare.pictures_of(name, task, table)
-    n_train = task.y_train.size
-    n_test = task.y_test.size
-    note = f"{n_train} training samples, {n_test} test samples; {splits(run)['tab-1']}"
+    note = f"{task.y_train.size} training samples, {task.y_test.size} test samples; {splits(run)['tab-1']}"
     drawing = draw.kinds(table, sides, errors, name)
-    run.save_figure(
-        drawing, "oks-fig-1", table, "pictures", provenance=pairs_of(run).data["tab-1"], note=note
-    )
+    data = pairs_of(run).data["tab-1"]
+    run.save_figure(drawing, "oks-fig-1", table, "pictures", provenance=data, note=note)
 
 
 @sixty_kernels_on_one_pair.see
@@ -335,15 +333,12 @@ def kernels_chosen_by_oks_and_som(run):
     of_som = methods[(methods["method"] == "SOM") & (methods["seed"] == run.seed)]
     beta = of_som.set_index("name")["beta"]
     points = []
-    for name in pairs.all:
-        for method in ("OKS", "SOM"):
-            for n_epochs in size["n_epochs"]:
-                # two passes, which are judged, have more seeds
-                n_seeds = size["judged" if n_epochs == 2 else "seeds"]
-                seeds = list(range(run.seed, run.seed + n_seeds))
-                point = {"name": name, "method": method, "n_epochs": n_epochs}
-                point |= {"seeds": seeds, "beta": beta[name], "oks": options_of_oks(run)}
-                points.append(point)
+    for name, method, n_epochs in product(pairs.all, ("OKS", "SOM"), size["n_epochs"]):
+        # two passes, which are judged, have more seeds
+        n_seeds = size["judged" if n_epochs == 2 else "seeds"]
+        point = {"name": name, "method": method, "n_epochs": n_epochs, "beta": beta[name]}
+        seeds = list(range(run.seed, run.seed + n_seeds))
+        points.append({**point, "seeds": seeds, "oks": options_of_oks(run)})
     common = {"pairs": tasks_of(run, run.seed)}
     chosen = run.sweep("selections").frame(compare.selections, points, common=common, data=data_of(run))
     accuracies = every_kernel(run)[["name", "kernel", "kernel_name", "accuracy"]]
@@ -416,18 +411,22 @@ def _streams(run, size, **values):
     ]
 
 
+def _save_streams(run, name, drawing, table, size, summary="means"):
+    note = (
+        f"{size['seeds']} streams of each kind, eight kernels, {summary} over {size['draws']} draws of them"
+    )
+    run.save_figure(drawing, name, table, provenance=[datasets.load_pendigits(), theorems.STREAMS], note=note)
+
+
 @figure("oks-thm-3", claims="oks-3")
 def mistakes_and_their_bound(run):
     """Do the mistakes of Algorithm 2 stay below the bound of theorem 3?"""
     size = run.size["mistakes"]
-    pendigits = datasets.load_pendigits()
     points = _streams(run, size, deltas=[0.2, 0.5], draws=size["draws"])
-    table = run.sweep("theorem-3").frame(theorems.mistakes_at, points, data=pendigits)
+    table = run.sweep("theorem-3").frame(theorems.mistakes_at, points, data=datasets.load_pendigits())
     by = ["kind", "n_samples", "seed", "delta"]
     table = theorems.expectations(table.drop(columns="deltas"), "mistakes", by)
-    note = f"{size['seeds']} streams of each kind, eight kernels, means over {size['draws']} draws of kernels"
-    data = [pendigits, theorems.STREAMS]
-    run.save_figure(draw.mistake_bound(table), "oks-thm-3", table, provenance=data, note=note)
+    _save_streams(run, "oks-thm-3", draw.mistake_bound(table), table, size)
 
 
 @mistakes_and_their_bound.see
@@ -453,19 +452,18 @@ predictor of moderate norm has hinge loss, because a hinge loss can be more than
 def regret_and_its_bound(run):
     """Does the regret of Algorithm 1 stay below the bound of theorem 1, for three losses?"""
     size = run.size["regret"]
-    pendigits = datasets.load_pendigits()
     points = [
         {**point, "loss": loss, "delta": delta, "radius": radius, "draws": size["draws"]}
         for point in _streams(run, size)
         for loss in ("hinge", "logistic", "square")
         for delta, radius in ((0.5, 1.0), (0.2, 4.0))
     ]
-    table = run.sweep("theorem-1").frame(theorems.regret_against_bound, points, data=pendigits)
+    table = run.sweep("theorem-1").frame(
+        theorems.regret_against_bound, points, data=datasets.load_pendigits()
+    )
     by = ["kind", "loss", "n_samples", "seed", "delta", "radius"]
     table = theorems.expectations(table, "losses", by)
-    note = f"{size['seeds']} streams of each kind, eight kernels, means over {size['draws']} draws of kernels"
-    data = [pendigits, theorems.STREAMS]
-    run.save_figure(draw.regret_bounds(table), "oks-thm-1", table, provenance=data, note=note)
+    _save_streams(run, "oks-thm-1", draw.regret_bounds(table), table, size)
 
 
 @regret_and_its_bound.see
@@ -482,19 +480,15 @@ losses on Pendigits move slowly from those of the zero predictor."""
 def excess_of_the_chosen_kernel(run):
     """How far is the chosen kernel's loss from the best, after how many visits?"""
     size = run.size["quality"]
-    pendigits = datasets.load_pendigits()
     sizes = {name: size[name] for name in ("n_samples", "n_held", "draws")}
     points = [
         {"kind": kind, "seed": seed, "visits": size["n_visits"], **sizes}
         for kind in ("pendigits", "one useful")
         for seed in range(run.seed, run.seed + size["seeds"])
     ]
-    table = run.sweep("corollary-2").frame(theorems.quality_at, points, data=pendigits)
+    table = run.sweep("corollary-2").frame(theorems.quality_at, points, data=datasets.load_pendigits())
     table = theorems.quantiles(table, (0.5, 0.2, 0.1))
-    note = f"{size['seeds']} streams of each kind, eight kernels, "
-    note += f"quantiles over {size['draws']} draws of kernels"
-    data = [pendigits, theorems.STREAMS]
-    run.save_figure(draw.selection_quality(table), "oks-cor-2", table, provenance=data, note=note)
+    _save_streams(run, "oks-cor-2", draw.selection_quality(table), table, size, "quantiles")
 
 
 @excess_of_the_chosen_kernel.see

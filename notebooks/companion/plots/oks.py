@@ -168,9 +168,8 @@ def selection_quality(table):
         for column, (label, style) in sides.items():
             for epsilon, color in zip(epsilons, COLORS, strict=False):
                 part = where(subset, epsilon=epsilon)
-                positive = bool((part[column] > 0.0).all())
-                look = {**style, "color": color, "geometric": positive}
-                curve(ax, part, "n_visits", column, label=rf"{label}, $\epsilon$ = {epsilon:g}", **look)
+                named = rf"{label}, $\epsilon$ = {epsilon:g}"
+                curve(ax, part, "n_visits", column, label=named, color=color, **style)
             found.plot(means[f"{column}_best"], color=shade, label=f"{stream}: {label}", **style)
         visits = means.index.to_numpy(dtype=float)
         start = subset.loc[subset["n_visits"] == visits[0], "largest"].mean()
