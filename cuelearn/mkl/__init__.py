@@ -4,11 +4,11 @@ from cuelearn.mkl.base import load
 from cuelearn.mkl.compare import common_objective
 from cuelearn.mkl.crammer_singer import solve_crammer_singer
 from cuelearn.mkl.displays import ConvergenceDisplay, KernelWeightsDisplay
-from cuelearn.mkl.gmkl import GMKL, solve_gmkl
+from cuelearn.mkl.gmkl import GMKL
 from cuelearn.mkl.lpbeta import LPBeta, solve_lp_beta
 from cuelearn.mkl.lpnorm import LpMKL
-from cuelearn.mkl.mcmkl import MCMKL, solve_mc_mkl
-from cuelearn.mkl.mlmkl import MLMKLSA, MLMKLSum, SharedProblem, saddle_gap, solve_mlmkl_sa, solve_mlmkl_sum
+from cuelearn.mkl.mcmkl import MCMKL
+from cuelearn.mkl.mlmkl import MLMKLSA, MLMKLSum, SharedProblem, saddle_gap
 from cuelearn.mkl.multilabel import mean_auc
 from cuelearn.mkl.obscure import OBSCURE, solve_obscure
 from cuelearn.mkl.om2 import OM2, solve_om2
@@ -20,7 +20,7 @@ from cuelearn.mkl.simple import SimpleMKL
 from cuelearn.mkl.single import AverageKernelSVM, BestKernelSVM, KernelPA
 from cuelearn.mkl.training import Result
 from cuelearn.mkl.ufo import UFOMKL, solve_ufo
-from cuelearn.mkl.vskl import VSKL, solve_vskl
+from cuelearn.mkl.vskl import VSKL
 
 __all__ = [
     "ConvergenceDisplay",
@@ -51,16 +51,11 @@ __all__ = [
     "mean_auc",
     "objective",
     "saddle_gap",
-    "solve_gmkl",
     "solve_lp_beta",
-    "solve_mc_mkl",
-    "solve_mlmkl_sa",
-    "solve_mlmkl_sum",
     "solve_crammer_singer",
     "solve_obscure",
     "solve_om2",
     "solve_pegasos_mkl",
     "solve_reference",
     "solve_ufo",
-    "solve_vskl",
 ]

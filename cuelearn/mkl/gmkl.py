@@ -114,18 +114,8 @@ def value(solution, weights):
 def solve_gmkl(problem, *, tol=1e-2, max_iter=200, callback=None, verbose=False):
     """GMKL of every class of a `SharedProblem`, whose `svm_tol` is set anew for every SVM; a `ClassesResult`.
 
-    The options are those of `GMKL`; `callback(result, step)` gets a `ClassesResult`, the clock stopped. A
-    step is first tried at the length of Barzilai and Borwein (Jain, Vishwanathan, Varma, KDD 2012); Armijo's
-    rule decides.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.kernels import KernelBank
-    >>> from cuelearn.mkl import SharedProblem, solve_gmkl
-    >>> problem = SharedProblem(KernelBank.from_stack(np.eye(4)[None]), [[1, 1, -1, -1]], C=10)
-    >>> solve_gmkl(problem).converged
-    array([ True])
+    A step is first tried at the length of Barzilai and Borwein (Jain, Vishwanathan, Varma, KDD 2012);
+    Armijo's rule decides. `callback(result, step)` gets a `ClassesResult`.
     """
     tol = check_positive("tol", tol)
     subproblems = [GradientSubproblem(problem, k, tol) for k in range(problem.n_problems)]

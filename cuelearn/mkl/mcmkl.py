@@ -32,18 +32,8 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
     .. math:: \min_{d \ge 0, \sum_j d_j = 1} \max_B\; \frac1n \sum_i B_{iy_i} - \frac{1}{2\lambda} \sum_j d_j
               \|\theta^j(B)\|^2
 
-    The options are those of `MCMKL`; p and alpha of the `MKLProblem` play no part. `callback(result, step)`
-    gets the best point so far, the clock stopped. Zien and Ong, ICML 2007, sections 3 and 4; the SVM is
-    Crammer and Singer's (2002), without bias, warm-started.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.kernels import KernelBank
-    >>> from cuelearn.mkl import MKLProblem, solve_mc_mkl
-    >>> bank = KernelBank.from_stack(np.eye(4)[None])
-    >>> solve_mc_mkl(MKLProblem(bank, [0, 0, 1, 1], 2, C=10), tol=0.01).converged
-    True
+    p and alpha of the `MKLProblem` play no part. `callback(result, step)` gets the best point so far. Zien
+    and Ong, ICML 2007, sections 3 and 4; the SVM is Crammer and Singer's (2002), without bias, warm-started.
     """
     bank, labels, lam = problem.bank, problem.labels, problem.regularization
     n = bank.n_samples

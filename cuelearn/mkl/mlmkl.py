@@ -92,7 +92,7 @@ class Entropic:
 
 
 class MLResult(NamedTuple):
-    """What `solve_mlmkl_sa` and `solve_mlmkl_sum` return."""
+    """Of `solve_mlmkl_sa` and `solve_mlmkl_sum`."""
 
     kernel_weights: np.ndarray  # (n_kernels,); SA: the average over iterations, Sum: the best met
     gamma: np.ndarray  # (n_problems,); SA: the average, Sum: equal weights
@@ -197,19 +197,6 @@ def solve_mlmkl_sa(
     loss of each class (the first draw only sets it), which moves no :math:`\gamma` but makes most of the
     noise; and stops by the change since half as many iterations: that since the last one is some 1/t in any
     case.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.datasets import load_iris
-    >>> from cuelearn.kernels import KernelBank
-    >>> from cuelearn.mkl import SharedProblem, solve_mlmkl_sa
-    >>> X, y = load_iris(return_X_y=True)
-    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
-    >>> problem = SharedProblem(bank, np.where(y == [[0], [1], [2]], 1.0, -1.0), C=10)
-    >>> result = solve_mlmkl_sa(problem, n_iter=100, tol=None, rng=np.random.default_rng(0))
-    >>> int(result.kernel_weights.argmax()), result.drawn.shape
-    (1, (100,))
     """
     rng = np.random.default_rng() if rng is None else rng
     if isinstance(delta, bool) or not (isinstance(delta, Real) and 0.0 <= delta <= 1.0):
@@ -245,17 +232,7 @@ def solve_mlmkl_sa(
 def solve_mlmkl_sum(problem, *, n_iter=200, tol=0.01, callback=None, verbose=False):
     r"""ML-MKL-Sum (equations 1 and 2) on a `SharedProblem`: subgradient descent; returns a `MLResult`.
 
-    The options are those of `MLMKLSum`, `callback` is that of `solve_mlmkl_sa`. The steps are SA's, which the
-    paper leaves open: the two differ by the sampling of classes alone.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.kernels import KernelBank
-    >>> from cuelearn.mkl import SharedProblem, solve_mlmkl_sum
-    >>> problem = SharedProblem(KernelBank.from_stack(np.eye(4)[None]), [[1, 1, -1, -1]], C=10)
-    >>> solve_mlmkl_sum(problem, n_iter=50).kernel_weights
-    array([1.])
+    The steps are SA's, which the paper leaves open: the two differ by the sampling of classes alone.
     """
     m, for_p, least = problem.n_problems, Entropic(problem.bank.n_kernels), np.inf
     run = SharedRun(problem, "ML-MKL-Sum", n_iter, tol, callback, verbose)

@@ -191,21 +191,10 @@ class MirrorSubproblem(BoxSubproblem):
 
 def solve_vskl(problem, *, groups=None, s=np.inf, tol=1e-2, max_iter=500, callback=None, verbose=False):
     r"""VSKL of every class of a `SharedProblem`, whose `svm_tol` is set anew for every SVM; a
-    `ClassesResult`.
+    `ClassesResult`, whose `extra` holds :math:`\lambda` as ``simplex``.
 
-    The options are those of `VSKL`; `callback(result, step)` gets a `ClassesResult`, the clock stopped;
-    `extra` of a result holds :math:`\lambda` as ``simplex``. Every SVM certifies, however exact G was: its
-    :math:`\alpha`, times the best number, gives a lower bound, :math:`w_{jk} = d_{jk} \sum_i \alpha_i y_i
-    \phi_{jk}(x_i)` an objective.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.kernels import KernelBank
-    >>> from cuelearn.mkl import SharedProblem, solve_vskl
-    >>> problem = SharedProblem(KernelBank.from_stack(np.eye(4)[None]), [[1, 1, -1, -1]], C=10)
-    >>> solve_vskl(problem, groups=["a"], s=2).converged
-    array([ True])
+    Every SVM certifies, however exact G was: its :math:`\alpha`, times the best number, gives a lower bound,
+    :math:`w_{jk} = d_{jk} \sum_i \alpha_i y_i \phi_{jk}(x_i)` an objective.
     """
     if not (isinstance(s, Real) and s >= 2.0):
         raise ValueError(f"s must be a number in [2, inf], got {s!r}")

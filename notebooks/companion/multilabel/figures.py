@@ -153,13 +153,6 @@ def seconds_of_all_methods(run):
     run.save_table(seconds, "mlmkl-tab-1", "seconds", provenance=data_of(sets_of(run)), **about)
 
 
-@seconds_of_all_methods.see
-def _(results):
-    seconds = results.table("mlmkl-tab-1-seconds").set_index("method")["emoji: seconds"]
-    values = ", ".join(f"{method} {value:.2g}" for method, value in seconds.items())
-    return f"Seconds on emoji: {values}. They depend on the machine; the verdict counts SVMs."
-
-
 @figure("mlmkl-tab-1-choices")
 def choices_of_all_methods(run):
     """Which C was chosen, and which kernels have the largest weights?"""
