@@ -12,7 +12,6 @@ import json
 import os
 import pickle
 import textwrap
-import time
 import warnings
 import zlib
 from collections.abc import Mapping
@@ -71,7 +70,10 @@ class _Relay:
     """Stands in for a bar in an executed notebook: tells the runner, leaves nothing in the output."""
 
     def __init__(self, path, total, name):
-        self.path, self.total, self.name, self.n = Path(path), total, name, 0
+        self.path = Path(path)
+        self.total = total
+        self.name = name
+        self.n = 0
 
     def update(self, n):
         self.n += n
@@ -138,8 +140,8 @@ def _data_identity(item):
 # --- one point ----------------------------------------------------------------------------------------------
 
 
-def _evaluate(i, function, point, threads, /, **common):
-    """(i, pickled result, seconds) of one point; BLAS, OpenMP and numba use at most `threads` threads."""
+def _evaluate(key, function, point, /, **common):
+    """(key, pickled result) of one point; BLAS, OpenMP and numba use one thread."""
     import numba
     from joblib.externals.loky import process_executor
     from threadpoolctl import threadpool_limits
@@ -147,12 +149,10 @@ def _evaluate(i, function, point, threads, /, **common):
     # A worker that keeps kernels for its next points leaks nothing: loky would start another in its place.
     process_executor._MAX_MEMORY_LEAK_SIZE = KEPT
     before = numba.get_num_threads()
-    numba.set_num_threads(max(1, min(threads, numba.config.NUMBA_NUM_THREADS)))
+    numba.set_num_threads(1)
     try:
-        with threadpool_limits(limits=threads):
-            start = time.perf_counter()
-            result = function(**point, **common)
-            return i, pickle.dumps(result, protocol=5), time.perf_counter() - start
+        with threadpool_limits(limits=1):
+            return key, pickle.dumps(function(**point, **common), protocol=5)
     except Exception as error:
         name = getattr(function, "__qualname__", repr(function))
         raise RuntimeError(f"{name} failed at the point {point}: {type(error).__name__}: {error}") from error
@@ -160,16 +160,11 @@ def _evaluate(i, function, point, threads, /, **common):
         numba.set_num_threads(before)
 
 
-def keep(file, key, result, seconds=0.0):
-    """Store a pickled result, and the seconds it took, where `load` finds it."""
-    atomic_write(file, zlib.compress(pickle.dumps((key, result, seconds))))
-
-
 def load(file, key):
-    """(result, seconds) stored under `key`; None if the file is absent, damaged or of another key."""
+    """The pickled result stored under `key`; None if the file is absent, damaged or of another key."""
     try:
-        stored, result, seconds = pickle.loads(zlib.decompress(Path(file).read_bytes()))
-        return (pickle.loads(result), seconds) if stored == key else None
+        stored, result = pickle.loads(zlib.decompress(Path(file).read_bytes()))
+        return result if stored == key else None
     except Exception:  # whatever is wrong with it: it is computed anew, never trusted
         return None
 
@@ -191,6 +186,12 @@ def connect(scheduler):
 class Sweep:
     """One function at many points: in parallel, resumable, with a progress bar.
 
+    A point is stored as soon as it is finished, under a key made of the function's name and code, the point's
+    parameters, the sources of this package (without its presentation), the checksums of the data given, and
+    the versions of NumPy, SciPy, scikit-learn and numba. If any of them changes, it is computed anew; so is a
+    damaged file. A result is read back from storage even when it was just computed. BLAS and numba use one
+    thread within a point: the same bits for any `n_jobs`.
+
     Parameters
     ----------
     cache_dir : str or Path
@@ -198,52 +199,24 @@ class Sweep:
     name : str
         Name of the sweep: a sub-directory of `cache_dir` and the label of the progress bar.
     n_jobs : int, default=1
-        Processes. -1 means one for each core.
-    scheduler : str, optional
-        Address of a Dask scheduler (``tcp://host:port``), to which all points are sent instead; default is
-        ``$CUELEARN_SCHEDULER``. Needs the extra ``dask``.
-    threads : int, default=1
-        Threads that BLAS and numba may use within one point: with 1, the same bits for any `n_jobs`.
+        Processes, -1 for one on each core. If ``$CUELEARN_SCHEDULER`` is the address of a Dask scheduler,
+        all points are sent there instead.
 
     Attributes
     ----------
     n_computed_, n_cached_ : int
         Points computed by, and found before, the last `run`.
-    seconds_ : list of float
-        Wall time of each point of the last `run`, measured when it was computed; comparable only with
-        ``n_jobs=1``, since parallel points share caches and memory bandwidth.
-
-    Notes
-    -----
-    A point is stored as soon as it is finished, under a key made of the function's name and code, the point's
-    parameters, the sources of this package (without its presentation), the checksums of the data given, and
-    the versions of NumPy, SciPy, scikit-learn and numba. If any of them changes, it is computed anew; so is a
-    damaged file. A result is read back from storage even when it was just computed.
-
-    Examples
-    --------
-    >>> from companion.run.sweep import Sweep
-    >>> import tempfile
-    >>> def square(x): return {"value": x * x}
-    >>> with tempfile.TemporaryDirectory() as cache:
-    ...     sweep = Sweep(cache, "squares")
-    ...     [result["value"] for result in sweep.run(square, [{"x": 2}, {"x": 3}])]
-    [4, 9]
     """
 
-    def __init__(self, cache_dir, name, n_jobs=1, scheduler=None, threads=1):
+    def __init__(self, cache_dir, name, n_jobs=1):
         if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0 or n_jobs < -1:
             raise ValueError(f"n_jobs must be -1 or a positive integer, got {n_jobs!r}")
         self.directory = Path(cache_dir) / name
         self.name = name
         self.n_jobs = n_jobs
-        self.scheduler = scheduler or os.environ.get("CUELEARN_SCHEDULER")
-        self.threads = threads
-        self.n_computed_ = self.n_cached_ = 0
-        self.seconds_ = []
 
     def run(self, function, points, *, common=None, data=()):
-        """Evaluate `function` at all `points`.
+        """Evaluate `function` at all `points`: what it returned, in their order.
 
         Parameters
         ----------
@@ -258,11 +231,6 @@ class Sweep:
         data : sequence
             Of the data that the results depend on: checksums (or other identifying text), or the data sets or
             their ``provenance`` records.
-
-        Returns
-        -------
-        list
-            What `function` returned, in the order of `points`.
 
         Raises
         ------
@@ -284,16 +252,15 @@ class Sweep:
         clean_temporaries(self.directory)
         results = {key: load(file, key) for key, file in files.items()}
         todo = {key: point for key, point in zip(keys, points, strict=True) if results[key] is None}
-        self.n_computed_, self.n_cached_ = len(todo), sum(results[key] is not None for key in keys)
+        self.n_computed_ = len(todo)
+        self.n_cached_ = sum(results[key] is not None for key in keys)
         with self._bar(len(todo)) as bar:
-            for key, result, seconds in self._compute(function, todo, common):
-                keep(files[key], key, result, seconds)
-                results[key] = pickle.loads(result), seconds
+            for key, result in self._compute(function, todo, common):
+                atomic_write(files[key], zlib.compress(pickle.dumps((key, result))))
+                results[key] = result
                 bar.update(1)
-        # equal points are computed once, and each gets a result of its own
-        taken = [results.pop(key, None) or load(files[key], key) for key in keys]
-        self.seconds_ = [seconds for _, seconds in taken]
-        return [result for result, _ in taken]
+        # each of equal points, which are computed once, gets a result of its own
+        return [pickle.loads(results[key]) for key in keys]
 
     def frame(self, function, points, **kwargs):
         """Like `run`, but one DataFrame: a row for each point, its parameters, then its results as columns.
@@ -316,9 +283,9 @@ class Sweep:
     def _bar(self, total):
         """Under the runner it reports to the runner's own bar."""
         relay = os.environ.get("CUELEARN_PROGRESS")
-        return (
-            _Relay(relay, total, self.name) if relay else progress(name=self.name, total=total, verbose=True)
-        )
+        if relay:
+            return _Relay(relay, total, self.name)
+        return progress(name=self.name, total=total, verbose=True)
 
     def _same(self, function, data):
         """What identifies every point of a run besides its parameters."""
@@ -327,28 +294,27 @@ class Sweep:
             **identity,
             "sources": sources(identity["function"]),
             "data": data,
-            "threads": self.threads,
             "versions": {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")},
         }
 
     def _compute(self, function, todo, common):
-        """Yield (key, pickled result, seconds) of key -> point as they finish, in any order."""
+        """Yield (key, pickled result) of key -> point as they finish, in any order."""
         from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
         if not todo:
             return
         more = common() if callable(common) else common or {}
-        jobs = (delayed(_evaluate)(key, function, point, self.threads, **more) for key, point in todo.items())
-        if self.scheduler:
-            with connect(self.scheduler) as client, client.as_current():
-                with parallel_config(backend="dask"):
-                    yield from Parallel(return_as="generator_unordered")(jobs)
+        jobs = (delayed(_evaluate)(key, function, point, **more) for key, point in todo.items())
+        scheduler = os.environ.get("CUELEARN_SCHEDULER")
+        if scheduler:
+            with connect(scheduler) as client, client.as_current(), parallel_config(backend="dask"):
+                yield from Parallel(return_as="generator_unordered")(jobs)
             return
         # mmap_mode "c": workers share large arrays without copying them, and may still write to their own
         # view, so that compiled code sees the same array type as in this process.
         workers = min(effective_n_jobs(self.n_jobs), len(todo))
         options = {"return_as": "generator_unordered", "mmap_mode": "c", "pre_dispatch": "2*n_jobs"}
-        with warnings.catch_warnings(), parallel_config(backend="loky", inner_max_num_threads=self.threads):
+        with warnings.catch_warnings(), parallel_config(backend="loky", inner_max_num_threads=1):
             # a worker that holds more than `KEPT` is replaced between points; nothing is lost
             warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
             yield from Parallel(workers, **options)(jobs)
