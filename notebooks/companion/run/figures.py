@@ -112,13 +112,7 @@ METHOD_STYLE = (
 
 
 def method_style(method, **changes):
-    """Keyword arguments for ``ax.plot`` that draw `method` as everywhere else; `changes` win.
-
-    Raises
-    ------
-    ValueError
-        If the method is unknown; near names are listed.
-    """
+    """Keyword arguments for ``ax.plot`` that draw `method` as everywhere else; `changes` win."""
     if method not in METHOD_STYLE:
         raise ValueError(f"method {method!r} has no style{near(method, METHOD_STYLE)}")
     return {**METHOD_STYLE[method], **changes}
@@ -136,26 +130,10 @@ def name_methods(names):
 
 
 def band(ax, x, samples, method=None, alpha=0.2, geometric=False, **style):
-    """Draw the mean of repeated curves and its 95% interval as a band; the saved figure's footer says so.
+    """Draw the mean of repeated curves and its 95% interval as a band, which the saved figure's footer names.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-    x, samples : array-like of shape (n_points,) and (n_repetitions, n_points)
-    method : str, optional
-        Key of `METHOD_STYLE`.
-    alpha : float
-        Opacity of the band.
-    geometric : bool
-        Geometric mean, and the interval of the logarithms: for positive quantities that spread over orders of
-        magnitude.
-    **style
-        Passed to ``ax.plot``; wins over the method's style.
-
-    Returns
-    -------
-    Interval
-        What was drawn, each an array of shape (n_points,).
+    `samples` has the shape (n_repetitions, n_points); `geometric` means are for positive quantities that
+    spread over orders of magnitude. Returns the `Interval` that was drawn.
     """
     style = {**(method_style(method) if method else {}), **style}
     samples = np.atleast_2d(np.asarray(samples, dtype=float))
@@ -174,9 +152,6 @@ def stamp(ax, word):
 
     For figures whose panels differ. One of which nothing is stamped gets one word for all, by its provenance.
     """
-    known = ("real", "simulated", "composed", "real and simulated")
-    if word not in known:
-        raise ValueError(f"word must be one of {', '.join(known)}, got {word!r}")
     made = {"fontsize": 6, "style": "italic", "ha": "right", "va": "bottom", "transform": ax.transAxes}
     ax.cuelearn_stamp = ax.text(1.0, 1.005, word, color="#555555" if word == "real" else RED, **made)
 
@@ -302,39 +277,22 @@ def css_width(png):
 
 
 class FigureStore:
-    """Writes the figures and tables of one chapter, at one profile.
+    """Writes the figures and tables of one chapter, at one profile, and keeps numbers and provenance.
 
     For a row of ``catalogue.csv``, ``name = id`` or ``id-suffix``: ``name.png`` (the figure), ``name.csv``
     (the plotted numbers, ``name.<key>.csv`` for each of several tables; panels of one id that show the same
     numbers share one file), ``name.md`` (a table as Markdown) and, last, ``name.json`` (what made it: data,
     parameters, seeds, versions, commit, platform, seconds, files): a figure without it is unfinished.
 
-    Parameters
-    ----------
-    profile : {"smoke", "quick", "full", "reference"}
-    figures_dir : str or Path, optional
-        Directory that takes the files. By default ``figures/<profile>`` beside the notebooks' folder, or a
-        folder of its own in there if `parameters` are not the published ones.
-    chapter : str, default="mkl"
-        Only ids of this chapter are taken.
-    parameters : dict, optional
-        The notebook's parameters, kept with every figure. ``seed`` among them becomes the figure's seed.
-    svg : bool, optional
-        Whether figures are drawn as SVG too; by default if ``CUELEARN_SVG`` is set.
-    made_from : str, optional
-        Fingerprint of what the figures are made from, which their records hold.
-
-    Attributes
-    ----------
-    directory, cache_dir : Path
-        Where the files go, and where sweeps of this profile keep their points.
+    They go to `directory`, by default ``figures/<profile>`` beside the notebooks' folder, or a folder of its
+    own in there if `parameters` are not the published ones; sweeps keep their points in `cache_dir`.
+    `made_from` is a fingerprint that the records hold. Figures are drawn as SVG too with `svg`, by default if
+    ``CUELEARN_SVG`` is set.
     """
 
     def __init__(self, profile, figures_dir=None, chapter="mkl", parameters=None, svg=None, made_from=None):
-        chapters = list(dict.fromkeys(catalogue()["chapter"]))
-        for what, value, known in (("profile", profile, PROFILES), ("chapter", chapter, chapters)):
-            if value not in known:
-                raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
+        if profile not in PROFILES:
+            raise ValueError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
         self.profile = profile
         self.chapter = chapter
         if figures_dir is None:
@@ -349,35 +307,15 @@ class FigureStore:
         self._clock = time.perf_counter()
 
     def save_figure(self, fig, id, data, suffix=None, provenance=(), **about):
-        """Write a figure with its numbers and what made it.
+        """Write a figure with its numbers and what made it; returns the PNG file.
 
-        Parameters
-        ----------
-        fig : matplotlib.figure.Figure
-            Gets a footer that names the data and the bands, and the word for data that is not a recording;
-            the figure object is left as it was, but closed.
-        id : str
-            Row of ``catalogue.csv``.
-        data : DataFrame or dict of DataFrame
-            The plotted numbers.
-        suffix : str, optional
-            Tells panels or data sets of one id apart.
-        provenance : sequence
-            The ``provenance`` of each data set shown (or the data sets themselves). Must not be empty.
-        **about
-            ``note``: what a reader must know beside the picture. ``paper`` (dict or DataFrame): the paper's
-            own numbers. ``seeds``: those used, if they are more than the parameter ``seed``. ``shows``: what
-            this panel shows, where the catalogue's words tell of another.
+        It gets a footer that names the data and the bands, and the word for data that is not a recording; the
+        figure object is left as it was, but closed. `data` are the plotted numbers (DataFrame or dict of
+        these), `provenance` the data sets shown or their records; `suffix` tells panels of one id apart.
 
-        Returns
-        -------
-        Path
-            The PNG file.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the id is unknown or of another chapter, no provenance is given, or `data` is no table.
+        `about` may have a ``note`` (what a reader must know beside the picture), ``paper`` (the paper's own
+        numbers), ``seeds`` (if they are more than the parameter ``seed``) and ``shows`` (where the
+        catalogue's words tell of another panel).
         """
         name, row, records = self._check(id, suffix, provenance)
         tables = {"": data} if isinstance(data, pd.DataFrame) else data
@@ -395,25 +333,12 @@ class FigureStore:
         return self.directory / f"{name}.png"
 
     def save_table(self, df, id, suffix=None, provenance=(), *, paper=None, digits=4, note="", **about):
-        """Write a table as CSV and Markdown, the paper's own numbers beside ours.
+        """Write a table as CSV and Markdown, the paper's own numbers beside ours; returns the Markdown file.
 
-        Parameters
-        ----------
-        df : DataFrame or dict of DataFrame
-            Our numbers; the index is written only if it has a name. Of a dict ``""`` is the table, the others
-            are written beside it, as of `save_figure`.
-        paper : DataFrame or dict of column -> values, optional
-            The paper's numbers, in the order of the rows of `df` (a DataFrame with a named index is aligned
-            on it). They become columns ``paper: <column>`` right after ours of the same name, or at the end.
-        digits : int
-            Significant digits in the Markdown file.
-        id, suffix, provenance, note, **about
-            As for `save_figure`.
-
-        Returns
-        -------
-        Path
-            The Markdown file.
+        The index of `df` is written only if it has a name. Of a dict ``""`` is the table, the others are
+        written beside it. `paper` (DataFrame or dict of columns, in the order of the rows; aligned where it
+        has an index of the same name) becomes columns ``paper: <column>`` right after ours of the same name,
+        or at the end. The rest is as of `save_figure`.
         """
         name, row, records = self._check(id, suffix, provenance)
         beside = {} if isinstance(df, pd.DataFrame) else {key: df[key] for key in df if key}

@@ -95,31 +95,9 @@ def entries(chapter):
 class Chapter:
     """One run of a chapter: its parameters, its sizes, where its results go, and its figures by name.
 
-    Parameters
-    ----------
-    name : {"omcl", "mkl", "multilabel", "mms", "mktl", "oks"}
-    profile : {"smoke", "quick", "full", "reference"}
-        With "reference" nothing is computed: the results are those committed with the project.
-    figures_dir : str or Path, optional
-        As in `FigureStore`.
-    n_jobs : int, default=1
-        Processes of a sweep.
-    **parameters
-        Those of the notebook; what is not given is as published.
-
-    Attributes
-    ----------
-    size : dict
-        Sizes of the experiments in this profile; in a reference run those of quick.
-    seed, data_tier and so on
-        The parameters.
-
-    Examples
-    --------
-    >>> from companion.run.registry import Chapter
-    >>> oks = Chapter("oks", profile="reference")
-    >>> oks.table("oks-tab-1")["method"].tolist()[-2:]
-    ['SOM', 'OKS']
+    `profile` is smoke, quick, full or reference; with "reference" nothing is computed: the results are those
+    committed with the project. `figures_dir` is as in `FigureStore`, `n_jobs` are the processes of a sweep;
+    `parameters` are those of the notebook, what is not given is as published.
     """
 
     def __init__(self, name, profile="quick", figures_dir=None, n_jobs=1, **parameters):
