@@ -56,17 +56,13 @@ ELEVEN = ([10, 12, 11], [1, 1, 1])
     [
         (LOW, None, {"at_most": 1.95}, "holds"),
         (HIGH, None, {"at_most": 1.0}, "fails"),
-        (HIGH, None, {"at_least": 1.0}, "holds"),
         (LOW, None, {"at_least": 1.0}, "undecided"),
         ([0, 0, 0], None, {"at_most": 0}, "holds"),
         (HIGH, LOW, {"at_most": 0.0}, "fails"),
-        (HIGH, LOW, {"at_least": 0.0}, "holds"),
         (HIGH, LOW, {"at_most": 2}, "holds"),  # worse, but by less than 2
         (LOW, HIGH, {"at_most": -2}, "fails"),  # better, but not by 2
         (LOW, LOW, {"at_most": 0.0}, "fails"),  # equal is not better
-        (LOW, LOW, {"at_most": 0.1}, "holds"),
         (LOW, LOW, {"at_least": -0.1, "at_most": 0.1}, "holds"),
-        (LOW, HIGH, {"at_least": -0.1, "at_most": 0.1}, "fails"),
         ([1, 2, 3], [2, 1, 3], {"at_least": -0.1, "at_most": 0.1}, "undecided"),
         (*ELEVEN, {"ratio": True, "at_least": 5, "at_most": 100}, "holds"),
         (*ELEVEN, {"ratio": True, "at_least": 20, "at_most": 100}, "fails"),
@@ -75,11 +71,9 @@ ELEVEN = ([10, 12, 11], [1, 1, 1])
         (EQUAL + NOISE / 1000, EQUAL, {"at_most": 0.0}, "fails"),
         (EQUAL + NOISE / 1000, EQUAL, {"at_least": 0.0}, "fails"),
         (EQUAL + NOISE / 1000, EQUAL, {"at_most": 0.0, "relevant": 0.0}, "undecided"),
-        (EQUAL + NOISE / 1000, EQUAL, {"at_most": 0.001}, "undecided"),
         (EQUAL - 0.005 + NOISE / 1000, EQUAL, {"at_most": 0.0}, "holds"),  # small, and there
         # so does a ratio about one where a saving that matters is stated
         (100 + NOISE, 0 * NOISE + 100, {"ratio": True, "at_most": 1.0, "relevant": 0.1}, "fails"),
-        (100 + NOISE, 0 * NOISE + 100, {"ratio": True, "at_most": 1.0}, "undecided"),
         (95 + NOISE, 0 * NOISE + 100, {"ratio": True, "at_most": 1.0, "relevant": 0.1}, "holds"),
         (95 + 5 * NOISE, 0 * NOISE + 100, {"ratio": True, "at_most": 1.0, "relevant": 0.1}, "undecided"),
     ],

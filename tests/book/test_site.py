@@ -124,15 +124,6 @@ def test_every_page_in_a_browser(book, browser):
     context.close()
 
 
-def test_search_finds_a_method(book, browser):
-    page = browser.new_page()
-    page.goto((book / "search.html").as_uri() + "?q=OBSCURE")
-    page.wait_for_selector("ul.search li", timeout=20_000)
-    found = page.locator("ul.search li a").all_inner_texts()
-    assert any("Many kernels" in text or "OBSCURE" in text for text in found), found
-    page.close()
-
-
 def test_a_slider_moved_by_keyboard_changes_its_picture(book, browser):
     page = browser.new_page()
     page.goto((book / "mkl.html").as_uri())

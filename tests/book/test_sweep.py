@@ -18,7 +18,6 @@ from companion import FOLDER
 from companion.run import sweep as sweeps
 from companion.run.records import DEFAULTS
 from companion.run.sweep import Sweep, clean_temporaries, file_lock
-from cuelearn.core.storage import atomic_write
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -199,14 +198,3 @@ def test_file_lock_excludes(tmp_path):
         assert other.poll() is None
     assert other.stdout.read() == "in\n" and other.wait() == 0
     other.stdout.close()
-
-
-def test_progress_goes_to_the_runner(tmp_path, monkeypatch, capsys):
-    relay, said = tmp_path / "relay", []
-    monkeypatch.setenv("CUELEARN_PROGRESS", str(relay))
-    monkeypatch.setattr(
-        sweeps, "atomic_write", lambda path, text: said.append(text) or atomic_write(path, text)
-    )
-    Sweep(tmp_path, "s").run(fails_at_two, [{"x": 0}, {"x": 1}])
-    assert [text for text in said if isinstance(text, str)] == ["s 1/2", "s 2/2"]
-    assert not relay.exists() and capsys.readouterr() == ("", "")

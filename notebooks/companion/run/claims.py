@@ -615,9 +615,8 @@ class Verdicts(list):
 class ClaimBook:
     """The verdicts of a chapter, in ``claims.csv`` and ``claims.md`` beside its figures after every entry.
 
-    ``claims-parts.csv`` has the parts of each claim. A new book starts with all of its chapter "open", so
-    that no verdict of an earlier run survives unless it is reached again; rows of other chapters stay as
-    they are. Directory, chapter and profile are those of the `store`, a `FigureStore`.
+    ``claims-parts.csv`` has the parts of each claim. A new book starts with all of its chapter "open"; rows
+    of other chapters stay. Directory, chapter and profile are those of the `store`, a `FigureStore`.
 
     Examples
     --------
@@ -690,8 +689,9 @@ def write_verdicts(directory, verdicts, parts, chapters=()):
     They replace all that is there of their chapters, and of `chapters`, which may have none left; those of
     other chapters stay.
     """
-    others, other_parts = read_verdicts(directory), read_parts(directory)
+    others = read_verdicts(directory)
     others = others[~others["chapter"].isin({*verdicts["chapter"], *chapters})]
+    other_parts = read_parts(directory)
     other_parts = other_parts[other_parts["claim"].isin(others["id"])]
     for name, column, tables in (
         ("claims-parts.csv", "claim", (other_parts, parts)),

@@ -258,11 +258,6 @@ def compressed(png):
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     if picture.getcolors(PHOTOGRAPH):
         picture = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE)
-    return packed(picture, png)
-
-
-def packed(picture, png):
-    """A picture as PNG, or `png` where that is shorter."""
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", optimize=True)
     return min(buffer.getvalue(), png, key=len)

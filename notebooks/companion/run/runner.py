@@ -15,6 +15,7 @@ import logging
 import os
 import queue
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -191,8 +192,6 @@ def _plan(options, chapters):
     for chapter in chapters:
         source = options.root / "notebooks" / f"{chapter}.ipynb"
         known = notebook_parameters(source)
-        if options.data != "bundled" and "data_tier" not in known:
-            raise RunError(f"{chapter} has no parameter data_tier, so it has bundled data only")
         own = {"profile": options.profile, "data_tier": options.data, "n_jobs": options.jobs}
         values = check_parameters(source, options.parameter) | {k: v for k, v in own.items() if k in known}
         unchanging = ("profile", "n_jobs")
@@ -275,16 +274,39 @@ def _kernels(stderr):
 
 def _execute(job):
     """Make one chapter. Returns an empty text, or why it failed."""
-    import papermill
-
-    partial, relay = job.file(".running.ipynb", "."), job.file(".running.progress", ".")
+    partial = job.file(".running.ipynb", ".")
     partial.parent.mkdir(parents=True, exist_ok=True)
     for directory in (job.directory, partial.parent):
         clean_temporaries(directory)
-    for file in (partial, relay, job.file(".json")):
+    for file in (partial, job.file(".json")):
         file.unlink(missing_ok=True)  # of a killed run: the lock is ours
+    began = time.time()
+    trouble = _run_notebook(job, partial)
+    seconds = time.time() - began
+    if trouble:
+        message = f"{job.chapter} failed after {seconds:.0f} s\n{json.dumps(job.parameters)}\n\n{trouble}\n"
+        atomic_write(job.file(".log"), message)
+        if partial.exists():
+            os.replace(partial, job.file(".failed.ipynb"))
+        return trouble
+    files = [f"notebooks/{job.chapter}.ipynb"]
+    if not job.shows_reference():
+        _remove_orphans(job, began)
+        items = [item for item in saved_items(job.directory) if item["chapter"] == job.chapter]
+        files += sorted({file for item in items for file in (*item["files"], f"{item['name']}.json")})
+    os.replace(partial, job.file(".ipynb"))
+    for end in (".failed.ipynb", ".log"):
+        job.file(end).unlink(missing_ok=True)
+    stamp = {"made_from": job.made_from, "files": files, "seconds": round(seconds, 1)}
+    atomic_write(job.file(".json"), json.dumps(stamp, indent=1) + "\n")
+    return ""
+
+
+def _run_notebook(job, partial):
+    """Execute the notebook of a chapter into `partial`. Returns an empty text, or why it failed."""
+    import papermill
+
     os.environ["CUELEARN_MADE_FROM"] = job.identity()  # for the notebook's kernel
-    began, start, trouble, printed = time.time(), time.monotonic(), "", ""
     place = int(os.environ.get(PART, 0))
     options = {
         "kernel_name": "python3",
@@ -296,38 +318,18 @@ def _execute(job):
     }
     # A cell that Ctrl-C left waiting would say, after the runner's last line, that its kernel died.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-    try:
-        with _relayed(relay, job.chapter), tempfile.TemporaryFile("w+", errors="replace") as stderr:
-            options["kernel_manager_class"] = _kernels(stderr)
-            try:
-                papermill.execute_notebook(str(job.source), str(partial), job.parameters, **options)
-            finally:
-                stderr.seek(0)
-                printed = stderr.read()[-MOST_PRINTED:]
-    except KeyboardInterrupt:
-        partial.unlink(missing_ok=True)
-        raise
-    except Exception:
-        trouble = f"{printed}\n{traceback.format_exc()}".lstrip()
-        trouble = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", trouble)  # without colours
-    seconds = time.monotonic() - start
-    if trouble:
-        message = f"{job.chapter} failed after {seconds:.0f} s\n{json.dumps(job.parameters)}\n\n{trouble}\n"
-        atomic_write(job.file(".log"), message)
-        if partial.exists():
-            os.replace(partial, job.file(".failed.ipynb"))
-        return trouble
-    if not job.shows_reference():
-        _remove_orphans(job, began)
-    os.replace(partial, job.file(".ipynb"))
-    for end in (".failed.ipynb", ".log"):
-        job.file(end).unlink(missing_ok=True)
-    items = [] if job.shows_reference() else saved_items(job.directory)
-    items = [item for item in items if item["chapter"] == job.chapter]
-    files = sorted({file for item in items for file in (*item["files"], f"{item['name']}.json")})
-    files = [f"notebooks/{job.chapter}.ipynb", *files]
-    stamp = {"made_from": job.made_from, "files": files, "seconds": round(seconds, 1)}
-    atomic_write(job.file(".json"), json.dumps(stamp, indent=1) + "\n")
+    relay = job.file(".running.progress", ".")
+    with _relayed(relay, job.chapter), tempfile.TemporaryFile("w+", errors="replace") as stderr:
+        options["kernel_manager_class"] = _kernels(stderr)
+        try:
+            papermill.execute_notebook(str(job.source), str(partial), job.parameters, **options)
+        except KeyboardInterrupt:
+            partial.unlink(missing_ok=True)
+            raise
+        except Exception:
+            stderr.seek(0)
+            trouble = f"{stderr.read()[-MOST_PRINTED:]}\n{traceback.format_exc()}".lstrip()
+            return re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", trouble)  # without colours
     return ""
 
 
@@ -384,20 +386,26 @@ def _make_side_by_side(plan, options):
     places = queue.SimpleQueue()
     for place in range(n_places):
         places.put(str(place))
+    processes = []
 
     def make(chapter):
         place = places.get()
         start = time.monotonic()
         command = _command(chapter, max(1, options.jobs // n_places), options)
-        failed = subprocess.run(command, env=os.environ | {PART: place}).returncode
+        process = subprocess.Popen(command, env=os.environ | {PART: place})
+        processes.append(process)
+        failed = process.wait()
         places.put(place)
         return f"{'FAILED after' if failed else 'made in'} {time.monotonic() - start:.0f} s"
 
     pool = ThreadPoolExecutor(n_places)
     try:
         status = dict(zip(stale, pool.map(make, stale), strict=True))
-    finally:  # after Ctrl-C, which the processes have heard too
-        pool.shutdown(cancel_futures=True)
+    finally:  # after Ctrl-C
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.send_signal(signal.SIGINT)
+        pool.shutdown()
     return {job.chapter: status.get(job.chapter, "up to date") for job in plan}
 
 

@@ -4,9 +4,7 @@ What is written by hand stands in ``notebooks/book/`` (``conf.py``, the pages, `
 executed notebooks and what follows from the tables (verdicts, public names) are put together.
 """
 
-import base64
 import importlib
-import io
 import os
 import re
 import shutil
@@ -15,12 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
-from PIL import Image
 
 from companion.run.claims import VERDICTS, claims, in_lines, read_verdicts, with_original
-from companion.run.figures import PROFILES, markdown_table, packed
+from companion.run.figures import PROFILES, markdown_table
 from companion.run.gallery import times
 from companion.run.records import DEFAULTS, read_items
 from cuelearn.core.optional import require
@@ -37,9 +33,6 @@ PUBLIC = (
 )
 #: Tags of cells that are shown unfolded: the algorithm in a few lines, and calls that a reader copies.
 SHOWN = {"algorithm", "call"}
-#: Numbers of colours tried for a picture; a change of a colour, of 255, that counts.
-COLOURS, SEEN = (32, 64, 128), 24
-FRAME = re.compile(r'(?<=data:image/png;base64,)[^"]+')
 #: An exercise of a notebook, whose solution is folded.
 EXERCISE = re.compile(
     r"^\*\*(Exercise \d+)\.\*\* (.*?)\n\n<details><summary>Solution</summary>\n\n(.*)\n\n</details>\s*$",
@@ -89,8 +82,7 @@ def build(root, directory):
         if (directory / "original").is_dir():
             verdicts = with_original(verdicts, directory / "original")
         verdicts.to_csv(source / "_claims.csv", index=False)
-        things = (root / "figures" / "reference" / FIRST_PICTURE).read_bytes()
-        (source / "_things.png").write_bytes(smaller(things))
+        shutil.copy(root / "figures" / "reference" / FIRST_PICTURE, source / "_things.png")
         atomic_write(source / "_times.md", _times(root))
         atomic_write(source / "verdicts.md", verdict_page(verdicts, records, directory.name))
         for file, text in reference_pages().items():
@@ -137,7 +129,7 @@ def _copy(path):
 
 
 def _chapter(notebook, records):
-    """An executed notebook as a page: code folded, figures numbered, pictures small, no state of widgets."""
+    """An executed notebook as a page: code folded, figures numbered, no state of widgets."""
     notebook.metadata.pop("widgets", None)
     named, cells = set(), []
     for cell in notebook.cells:
@@ -172,7 +164,6 @@ def _pieces(cell, records, named):
         cell.metadata["tags"] = sorted(tags | {"hide-input"})
     cells = [cell]
     for out in outputs:
-        _shrink(out)
         name, last = out.get("metadata", {}).get("cuelearn"), cells[-1]
         named_here = name in records and name not in named
         if last.cell_type == "markdown" or last.outputs and (named_here or "mystnb" in last.metadata):
@@ -189,32 +180,6 @@ def _pieces(cell, records, named):
 
 def _is_progress(out):
     return out.output_type == "stream" and out.name == "stderr"
-
-
-def _shrink(out):
-    """Pictures of an output, and the frames of a slider's, with few colours."""
-    data = out.get("data", {})
-    if "image/png" in data:
-        data["image/png"] = _few_colours(data["image/png"])
-    if "text/html" in data:
-        html = "".join(data["text/html"])
-        data["text/html"] = FRAME.sub(lambda match: _few_colours(match[0].replace("\\\n", "")), html)
-
-
-def _few_colours(text):
-    return base64.b64encode(smaller(base64.b64decode(text))).decode()
-
-
-def smaller(png):
-    """A picture with the fewest `COLOURS` that change one pixel of a thousand by more than `SEEN`."""
-    picture = Image.open(io.BytesIO(png)).convert("RGB")
-    pixels = np.asarray(picture, dtype=int)
-    for n_colours in COLOURS:
-        few = picture.quantize(n_colours, method=Image.Quantize.FASTOCTREE)
-        change = np.abs(np.asarray(few.convert("RGB"), dtype=int) - pixels).max(axis=2)
-        if np.quantile(change, 0.999) <= SEEN:
-            break
-    return packed(few, png)
 
 
 def _caption(record):
