@@ -107,5 +107,5 @@ def test_a_large_table_is_packed_and_judged_from(tmp_path, monkeypatch):
         store.save_table(tables, "jmlr-fig-6", provenance=YEAST)
         reference(tmp_path, "quick")
         assert [file.name for file in there.glob("jmlr*.runs.*")] == [name]
-        assert len(Results(there, "obs-2").tables("jmlr-fig-6")["runs"]) == n_rows
+        assert len(Results(there, "obs-2").table("jmlr-fig-6.runs")) == n_rows
         assert f"[{name}](reference/{name})" in (tmp_path / "figures" / "README.md").read_text()
