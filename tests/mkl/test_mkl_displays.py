@@ -1,13 +1,12 @@
-"""Summaries and pictures of fitted models; tests/common has those of every estimator."""
+"""Norms in the summaries of fitted models; tests/common has their form, and pictures."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 
 from cuelearn.kernels import RBF, KernelBank
-from cuelearn.mkl import OBSCURE, SILPMKL, ConvergenceDisplay, KernelWeightsDisplay, load
+from cuelearn.mkl import OBSCURE, SILPMKL, load
 
 CUES = [(f"cue {k}", RBF(factor=2.0**k), [k % 4]) for k in range(6)]
 X, Y = load_iris(return_X_y=True)
@@ -25,14 +24,3 @@ def test_summary(cls, tmp_path):
     assert_allclose(table.norm, table.weight * np.sqrt(np.maximum(squares, 0)), rtol=1e-3, atol=1e-4)
     model.save(tmp_path / "model.npz")
     assert_allclose(load(tmp_path / "model.npz").summary().norm, table.norm, rtol=1e-3, atol=1e-4)
-
-
-def test_displays():
-    model = OBSCURE(CUES, C=10.0, random_state=0).fit(X, Y)
-    weights = KernelWeightsDisplay.from_estimator(model, most=4)
-    assert len(weights.ax_.patches) == 4 and "2 further kernels" in weights.ax_.get_title()
-    _, ax = plt.subplots()
-    ConvergenceDisplay.from_estimator(model, x="epoch", ax=ax)
-    objective, bound = (line.get_ydata() for line in ax.lines)
-    assert bound.max() <= objective.min() * (1 + 1e-9)
-    plt.close("all")

@@ -152,20 +152,6 @@ def test_alpha_makes_exact_zeros_that_prediction_does_not_need():
     assert counts == sorted(counts, reverse=True) and 0 < counts[2] < 6
 
 
-@pytest.mark.parametrize("cls", STOCHASTIC)
-@pytest.mark.parametrize("p", [1.02, 1.5])
-def test_permuted_kernels_permute_the_weights(cls, p):
-    K, y = stack(n=40, n_kernels=5)
-    order = np.array([3, 0, 4, 1, 2])
-    options = {"p": p, "n_epochs": 8, "tol": None, "random_state": 0}
-    if cls is UFOMKL:
-        options["alpha"] = 0.02
-    model, permuted = cls("precomputed", **options).fit(K, y), cls("precomputed", **options).fit(K[order], y)
-    assert_allclose(permuted.kernel_weights_, model.kernel_weights_[order], rtol=1e-8)
-    assert_allclose(permuted.dual_coef_, model.dual_coef_, atol=1e-8)
-    assert_array_equal(permuted.online_errors_, model.online_errors_)
-
-
 def test_duplicated_kernels_share_their_weight_and_change_little_near_p_1():
     """At p = 1 a group of equal kernels is worth a single one: ||(m/k, ..., m/k)||_1 = m."""
     K, y = stack(n=40, n_kernels=3)

@@ -85,23 +85,6 @@ def test_results_are_the_same_for_any_budget(solver, name, scores):
         assert result.dual_gap == pytest.approx(wanted.dual_gap, rel=max(1e-6, tolerance))
 
 
-@pytest.mark.parametrize("solver", ["obscure", "ufo"])
-def test_full_rows_are_computed_for_updates_only(solver, monkeypatch):
-    kernels, X, y = task("mnist", 300)
-    bank = KernelBank(kernels, X, memory=1e6)
-    computed = []
-    rows_into = KernelBank.rows_into
-
-    def counting(self, indices, out):
-        if self is bank:
-            computed.append(out.shape[1])
-        return rows_into(self, indices, out)
-
-    monkeypatch.setattr(KernelBank, "rows_into", counting)
-    result = run(solver, bank, y, certify=False)
-    assert sum(computed) == result.n_updates < result.online_errors.size
-
-
 def test_a_run_on_demand_keeps_to_its_budget():
     """3,000 digits of 12 kernels, 0.43 GB, on 0.1 GB."""
     found = on_demand("mnist-12", 3000, 1e8, "OBSCURE", 2)
@@ -109,12 +92,3 @@ def test_a_run_on_demand_keeps_to_its_budget():
     scores = 2 * 10 * 12 * 3000 * 4
     assert found["peak"] - found["peak_before"] < 1e8 + samples + scores + 5e7
     assert found["rows"][-1] == found["updates"][-1]
-
-
-@pytest.mark.long
-def test_all_digits_in_three_gigabytes():
-    """OBSCURE on 60,000 digits of 12 kernels, 173 GB, nothing precomputed."""
-    found = on_demand("mnist-12", 60_000, 1e9, "OBSCURE", 2)
-    assert found["peak"] < 3e9
-    assert found["rows"][-1] == found["updates"][-1]
-    assert 0 < found["dual_gap"] < found["objective"] < 0.5
