@@ -70,7 +70,7 @@ def things():
 
 def schematic(names, groups):
     scores, parts = np.random.default_rng(0).normal(size=(2, len(names)))
-    return draw.schematic("E", names, scores, parts, 0.62, groups=groups, sample_class="G")
+    return draw.schematic("E", names, scores, parts, 0.62, groups)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def schematic(names, groups):
         (lambda: schematic(LETTERS, GROUPS), 3),
         (lambda: schematic(MANY, [("SVM", MANY)]), 3),
         (lambda: draw.binary_mean(binary()), 11),
-        (lambda: draw.binary_classes(binary()), 4),
+        (lambda: draw.binary_classes(binary()), 3),
         (lambda: draw.multiclass(multi()), 3),
         (lambda: draw.along_priors(multi().query("name == 'objects' and n_per_class == 10")), 1),
         (lambda: draw.weights(weights(LETTERS), GROUPS), 2),

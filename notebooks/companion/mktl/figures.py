@@ -135,7 +135,7 @@ def scores_of_priors_as_features(run):
     parts = pd.DataFrame({"prior": known, "score": scores, "weight": weights, "part": scores * weights})
     of_kernel = model.decision_function(X[[sample]])[0, takes_most] - scores @ weights
     groups = [(prior.name, prior.classes) for prior in models]
-    drawing = draw.schematic(new, known, scores, weights, of_kernel, groups=groups, sample_class=new)
+    drawing = draw.schematic(new, known, scores, weights, of_kernel, groups)
     note = f"emoji, objects: a fitted MKTL, five drawings per class, C = 10, p = {model.p_:.3f}; "
     note += "scores divided by their root mean square"
     run.save_figure(drawing, "thesis-fig-6.1", parts, provenance=[task.data], note=note)
