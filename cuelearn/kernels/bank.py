@@ -53,8 +53,7 @@ from cuelearn.kernels.tiles import COLUMN_PAD, ROW_PAD, Form, Pair, Root, Rows, 
 
 __all__ = ["CrossBank", "KernelBank", "check_batch"]
 
-# Above this many samples the mean of a distance that has no closed form is taken over MEAN_SUBSAMPLE evenly
-# spaced samples.
+# Above so many samples the mean of a distance without a closed form is taken over so many, evenly spaced.
 MEAN_EXACT_LIMIT = 20_000
 MEAN_SUBSAMPLE = 5_000
 
@@ -67,10 +66,7 @@ SHARED_PRODUCT_LIMIT = 16.0
 # would leave the range of float32.
 ZERO_NORM = 1e-15
 
-# Of the symmetry of a batch in a stream.
-BATCH_TOLERANCE = 1e-3
-
-# Bytes of the blocks of an iteration, unless the caller gives another number.
+BATCH_TOLERANCE = 1e-3  # of the symmetry of a batch in a stream
 DEFAULT_BLOCK_BYTES = 2**27
 
 # What kernels are computed from that may not be positive semidefinite; all others are by construction.
@@ -118,9 +114,6 @@ class KernelBank:
         the rows of one sample are adjacent. A given stack keeps its own order.
     diagonal : ndarray of shape (F, n), float64
         :math:`K_j[i, i]` after normalisation: exactly 1 where normalised, 0 for zero vectors.
-    bases : list of (str, str)
-        What is computed once and shared: (name of the first kernel on these columns, "product",
-        "sqeuclidean", "cityblock", "chi2" or "matrix").
     indefinite : dict
         {name of a kernel: how far it is from positive semidefinite}, empty if none is known to be, see
         `IndefiniteKernelWarning`. Looked at when it is first asked for, of given matrices, functions and
@@ -128,17 +121,13 @@ class KernelBank:
 
     Notes
     -----
-    ``scale="mean"`` averages over all pairs :math:`i \ne i'`: for the squared Euclidean distance
-    :math:`\frac{2}{n-1} \sum_i \|x_i - \bar x\|^2`; for other distances all pairs are streamed up to n =
-    20,000, above, those of 5,000 evenly spaced samples. A cue on which all samples agree gets scale 1.
+    ``scale="mean"`` averages over all pairs :math:`i \ne i'`; above n = 20,000, without a closed form, over
+    those of 5,000 evenly spaced samples. A cue on which all samples agree gets scale 1.
 
-    Distances are computed from centred columns, or from the shared product where centring would gain less
-    than a factor 16 in squared norm; errors of a float32 kernel stay within a few 1e-6. Rows computed on
-    demand agree with the resident stack to 1e-6 on normalised kernels (the same bits with OpenBLAS as far as
-    tried). Results are the same bits for any number of threads.
-
-    A block of b rows costs one product of (b, d) by (d, n) per cue and a few passes over its F b n entries,
-    the stack half of n such rows.
+    Errors of a float32 kernel stay within a few 1e-6; rows computed on demand agree with the resident stack
+    to 1e-6 on normalised kernels. Results are the same bits for any number of threads. A block of b rows
+    costs one product of (b, d) by (d, n) per cue and a few passes over its F b n entries, the stack half of n
+    such rows.
 
     References
     ----------
@@ -224,8 +213,6 @@ class KernelBank:
             self._build_stack()
         elif len(kept) < self.n_kernels and len(kept) * matrix_bytes <= self.memory / 2:
             self._keep(kept)
-
-    # ---------------------------------------------------------------- set-up
 
     def _start(self, dtype, memory):
         given = dtype
@@ -345,8 +332,9 @@ class KernelBank:
 
         def fill(r, tile, base, pair):
             pair.write(self._roots[r], groups[r], tile, base, planes)
-            for plane in groups[r].planes:
-                tiles.mirror(planes, plane, tile)
+            for plane, form in enumerate(self._forms):
+                if form.root == r:
+                    tiles.mirror(planes, plane, tile)
 
         self._upper(fill, groups, self._train)
         every = np.arange(self.n_samples)
@@ -437,8 +425,6 @@ class KernelBank:
         self._cues, self._roots, self._forms = [], [], []
         return self
 
-    # ------------------------------------------------------------ properties
-
     @property
     def n_kernels(self):
         """Number of kernels F."""
@@ -486,12 +472,6 @@ class KernelBank:
         return np.nan
 
     @property
-    def bases(self):
-        """What is computed once and shared, as (name of the cue, kind) pairs."""
-        used = [self._roots[r] for r in sorted({form.root for form in self._forms})]
-        return [(self._cues[root.cue].name, root.kind) for root in used]
-
-    @property
     def triples(self):
         """(name, kernel with numbers for scale, column numbers), for a bank like this on other samples."""
         columns = (self._cues[self._roots[form.root].cue].index for form in self._forms)
@@ -504,8 +484,6 @@ class KernelBank:
             f"dtype={self.dtype.name}, {kind})"
         )
 
-    # ---------------------------------------------------------------- blocks
-
     def block_rows(self, memory=None):
         """How many rows of all kernels, from 1 to n, fit into `memory` bytes; by default, into the budget."""
         if memory is None:
@@ -513,18 +491,8 @@ class KernelBank:
         return _rows_that_fit(memory, self.n_kernels * self.n_samples * self.dtype.itemsize, self.n_samples)
 
     def rows(self, indices):
-        """Rows of all training kernels, at most ``block_rows()`` of them unless the bank is resident.
-
-        Parameters
-        ----------
-        indices : slice, or array-like of int or bool
-            Training samples, b of them.
-
-        Returns
-        -------
-        ndarray of shape (F, b, n)
-            A view of the stack when the bank is resident and `indices` is a slice: do not write to it.
-        """
+        """Rows of all kernels, (F, b, n), of b training samples (slice, integers or mask), at most
+        ``block_rows()`` of them unless the bank is resident; of a slice then a view: do not write to it."""
         if self.resident and isinstance(indices, slice):
             return self.stack[:, indices]
         index = _as_index(indices, self.n_samples)
@@ -536,11 +504,7 @@ class KernelBank:
         return self.rows_into(index, np.empty((self.n_kernels, len(index), self.n_samples), self.dtype))
 
     def rows_into(self, indices, out):
-        """Write the rows of some training samples (slice, integers or mask; b of them) into `out`, which is
-        returned.
-
-        `out` has shape (F, b, n) and the bank's dtype; any slice of a C-contiguous array will do.
-        """
+        """Write `rows` into `out`, (F, b, n) of the bank's dtype, any slice of a C-contiguous array."""
         index = _as_index(indices, self.n_samples)
         _check_out(out, (self.n_kernels, len(index), self.n_samples), self.dtype)
         if self.resident:
@@ -587,21 +551,15 @@ class KernelBank:
         tiles.run(compute, [(r, tile) for strip in strips for r in groups for tile in strip], out.size)
 
     def cross(self, X_new, kernels=None, support=None):
-        """Prepare the kernels between new samples and the training samples.
+        """The `CrossBank` between new samples and the training samples, normalised like these.
 
         Parameters
         ----------
         X_new : ndarray or DataFrame of shape (rows, n_features), or (F, rows, n)
-            New samples in the form of X (a DataFrame's columns are found by name if the bank was made from
-            one); for a bank made by `from_stack`, their precomputed kernels with the training samples.
+            New samples in the form of X; for a bank made by `from_stack`, their precomputed kernels with the
+            training samples.
         kernels, support : slice, or array-like of int or bool, optional
             The kernels wanted, and the training samples (columns of the blocks).
-
-        Returns
-        -------
-        CrossBank
-            Normalised like the training kernels. Nothing is computed before blocks are asked for, but the
-            columns used are copied (at most twice).
         """
         kernels = _as_index(slice(None) if kernels is None else kernels, self.n_kernels, "kernels")
         support = None if support is None else _as_index(support, self.n_samples, "support")
@@ -644,28 +602,17 @@ class KernelBank:
             arrays.append(cue.arrays(extract_columns(X_new, index, cue.name), self.dtype))
         return Side(rows, arrays)
 
-    # --------------------------------------------------------------- subsets
-
     def _clone(self):
         new = KernelBank.__new__(KernelBank)
         vars(new).update(vars(self), _all_groups=None)
         return new
 
     def restrict(self, train_idx, *, resident=None):
-        """The bank on a subset of the training samples, scales kept.
+        """The bank on a subset of the training samples (slice, integers in the order wanted, or mask), scales
+        kept.
 
-        Parameters
-        ----------
-        train_idx : slice, or array-like of int or bool
-            Training samples, in the order wanted.
-        resident : bool, optional
-            False leaves the sub-stack out (a saved model needs only the samples). Default: as this bank is.
-
-        Returns
-        -------
-        KernelBank
-            A resident bank gives a copy of its sub-stack, others compute rows on demand. For `from_stack`
-            banks, new samples then come as (F, rows, number of samples kept).
+        A resident bank gives a copy of its sub-stack, unless `resident` is False. For `from_stack` banks, new
+        samples then come as (F, rows, number of samples kept).
         """
         index = _as_index(train_idx, self.n_samples, "train_idx")
         if len(index) == 0:
@@ -697,11 +644,8 @@ class KernelBank:
         return new
 
     def select(self, kernel_idx):
-        """The bank with a subset of the kernels (slice, integers or mask; in the order wanted, each at most
-        once).
-
-        It shares the samples, the kept distances and, when the kernels are consecutive, the stack.
-        """
+        """The bank with a subset of the kernels (slice, integers in the order wanted, or mask); it shares the
+        samples, the kept distances and, when the kernels are consecutive, the stack."""
         index = _as_index(kernel_idx, self.n_kernels, "kernel_idx")
         if len(index) == 0:
             raise ValueError("kernel_idx must select at least one kernel, got none.")
@@ -728,8 +672,6 @@ class KernelBank:
         factors = {k: self._train.factors[f] for k, f in enumerate(index) if f in self._train.factors}
         new._train = self._train._replace(factors=factors)
         return new
-
-    # ---------------------------------------------------------------- saving
 
     _SAVED = ("names", "kernels_", "normalize", "n_samples", "memory", "diagonal")
     _SAVED += ("_n_features", "_feature_names", "_cues", "_roots", "_forms", "_train")
@@ -805,12 +747,8 @@ class CrossBank:
         return _rows_that_fit(memory, self.n_kernels * self.n_columns * self.dtype.itemsize, self.n_rows)
 
     def rows_into(self, rows, out):
-        """Write the block of consecutive new samples (a slice, b of them) into `out`, (F', b, n_columns);
-        returns it."""
-        start, stop, step = rows.indices(self.n_rows)
-        if step != 1:
-            raise ValueError(f"rows must be a slice with step 1, got {rows!r}.")
-        index = np.arange(start, max(start, stop))
+        """Write the block of a slice of new samples into `out`, (F', b, n_columns), which is returned."""
+        index = np.arange(self.n_rows)[rows]
         _check_out(out, (self.n_kernels, len(index), self.n_columns), self.dtype)
         if isinstance(self._new, Side):
             self._bank._fill(self._groups, self._left.take(index, ROW_PAD), self._right, out)
@@ -821,21 +759,10 @@ class CrossBank:
         return _checked(out)
 
     def blocks(self, memory=None, reuse=False):
-        """Iterate over (slice of new samples, block of kernels).
+        """Iterate over (slice of new samples, block (F', b, n_columns)); do not write to a block.
 
-        Parameters
-        ----------
-        memory : float, optional
-            Bytes that a block may take (but one row always may). Default: 128 MiB or the bank's budget,
-            whichever is less.
-        reuse : bool, default=False
-            Hand out the same array every time, overwritten: half the memory.
-
-        Yields
-        ------
-        rows : slice
-        block : ndarray of shape (F', b, n_columns)
-            For precomputed stacks a view of X_new where that is possible; do not write to it.
+        A block takes at most `memory` bytes, but one row always may; by default 128 MiB or the bank's budget.
+        With `reuse` it is the same array every time, overwritten: half the memory.
         """
         memory = self._block_bytes(memory)
         given = not isinstance(self._new, Side) and self._support is None and self._new.dtype == self.dtype
@@ -960,8 +887,8 @@ def _training_matrix(raw, name, distance, dtype):
 def look_at(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
     """What is wrong with a precomputed matrix, or None; and how many |k(x, z)| exceed sqrt(k(x, x) k(z, z)).
 
-    A symmetric matrix has the same sums, each entry times a random number, along its rows and its columns.
-    Only where these differ by a quarter of what is tolerated, or are too large, are all pairs compared.
+    A symmetric matrix has the same sums, each entry times a random number, along its rows and its columns;
+    only where these differ by a quarter of what is tolerated, or are too large, are all pairs compared.
     """
     diagonal = np.diagonal(matrix)
     n, lowest = len(matrix), float(diagonal.min())
@@ -982,7 +909,7 @@ def look_at(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
 
 
 def compared_problem(matrix, what, lowest, tolerance):
-    """What is wrong with a precomputed matrix whose pairs are all compared, or None."""
+    """The same where all pairs are compared."""
     largest = asymmetry = 0.0
     for tile in tiles.upper_tiles(len(matrix)):
         part, mirrored = matrix[tile.place], matrix[tile.c0 : tile.c1, tile.r0 : tile.r1].T
@@ -1000,8 +927,8 @@ def compared_problem(matrix, what, lowest, tolerance):
 
 
 def check_batch(X, seen):
-    """ValueError unless the kernels of a batch with all samples, (n, seen + n) or a stack of them, are finite
-    and those with itself a symmetric matrix."""
+    """ValueError unless the kernels of a batch with all samples, (n, seen + n) or a stack, are finite, and
+    those with itself symmetric."""
     check_entries(X, "X")
     for j, own in enumerate(own_blocks(X, seen)):
         what = ("X" if X.ndim == 2 else f"kernel {j} of X") + ", a batch with itself,"
@@ -1023,9 +950,6 @@ def indefinite_batch(X, seen):
     return {name: how for name, how in results.items() if how is not None}
 
 
-# ------------------------------------------------------------ small helpers
-
-
 def _power_of_two(values):
     """The power of two at or above the largest magnitude; 1 for zeros."""
     largest = largest_entry(values)
@@ -1033,10 +957,7 @@ def _power_of_two(values):
 
 
 def _empty_stack(n_kernels, n, dtype):
-    """Empty stack of shape (F, n, n) in which the rows of one sample lie side by side.
-
-    Solvers visit a sample's rows of all kernels together; adjacent, they come at memory speed.
-    """
+    """Empty stack (F, n, n) in which the rows of one sample, which solvers visit together, are adjacent."""
     return np.empty((n, n_kernels, n), dtype).transpose(1, 0, 2)
 
 

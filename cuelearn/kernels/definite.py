@@ -37,9 +37,9 @@ MOST_NAMED = 3
 class IndefiniteKernelWarning(UserWarning):
     """A kernel is not positive semidefinite, so nothing that rests on convexity holds.
 
-    One is issued for each fit. It names the kernels, says how indefinite they are and what helps. Solvers run
-    all the same, but no duality gap is certified: gaps are NaN, and `converged_` is False where it stands for
-    a gap. OBSCURE and its like run all their epochs and do not ascend in the dual.
+    One is issued for each fit. Solvers run all the same, but no duality gap is certified: gaps are NaN, and
+    `converged_` is False where it stands for a gap. OBSCURE and its like run all their epochs and do not
+    ascend in the dual.
 
     Examples
     --------
@@ -208,9 +208,8 @@ def nearest_psd(K, method="clip", *, new=None):
         it is split, so it takes no `new`.
     method : {"clip", "shift"}
     new : array-like, shape (m, n) or (n_kernels, m, n), optional
-        Values of new samples with those of `K`, as for prediction. A clipped matrix has lost the directions
-        of the negative eigenvalues; so must these: "clip" projects them on the others. A shift does not
-        change them.
+        Values of new samples with those of `K`, as for prediction; "clip" projects them on the directions
+        that are kept, a shift does not change them.
 
     Returns
     -------
@@ -224,8 +223,7 @@ def nearest_psd(K, method="clip", *, new=None):
 
     Notes
     -----
-    Cost O(n^3) for each matrix. A kernel from a distance *d* is often repaired better at its source:
-    :math:`\exp(-d^2/\gamma)` of a Euclidean *d* is one, :math:`1 - d/2` need not be.
+    Cost O(n^3) for each matrix. A kernel from a distance is often repaired better at its source.
 
     References
     ----------

@@ -1,9 +1,7 @@
-r"""Which kernel on which columns: parameters of kernels, their checks, and the reading of columns.
+"""Which kernel on which columns: parameters of kernels, their checks, and the reading of columns.
 
 A *cue* is a set of columns of ``X`` (colour, shape, one feature set among many); a *kernel* says how two
-samples are compared on one cue. ``gamma`` is that of scikit-learn, :math:`k = \exp(-\gamma d)`; ``scale`` is
-the divisor of the papers, :math:`k = \exp(-d / \text{scale})`, and ``scale="mean"`` their rule: the mean of
-that same *d* over the training pairs (thesis appendix A; Gehler and Nowozin 2009).
+samples are compared on one cue.
 """
 
 import math
@@ -47,9 +45,9 @@ OWN_ROWS = 64
 class Kernel:
     """Base class of the kernels: an immutable, hashable set of parameters, checked where it is made.
 
-    A kernel holds no data. :class:`KernelBank` binds it to columns of ``X``, resolves ``scale="mean"`` to a
-    number, and computes it. `quantity` is what it is computed from: "product", a distance ("sqeuclidean",
-    "euclidean", "cityblock", "chi2"), or a "distance matrix" or "kernel matrix" in the columns.
+    :class:`KernelBank` binds it to columns of ``X``, resolves ``scale="mean"`` to a number, and computes it.
+    `quantity` is what it is computed from: "product", a distance ("sqeuclidean", "euclidean", "cityblock",
+    "chi2"), or a "distance matrix" or "kernel matrix" in the columns.
 
     Examples
     --------
@@ -59,49 +57,31 @@ class Kernel:
     """
 
     def __post_init__(self):
-        if hasattr(self, "gamma"):
-            self._check_gamma()
-        if hasattr(self, "scale"):
-            self._check_scale()
-
-    def _check_gamma(self):
-        if isinstance(self.gamma, str):
-            remedy = (
-                "None, 1 / the number of columns"
-                if self.quantity == "product"
-                else "None; the papers' divisor is scale, a number or 'mean'"
-            )
+        gamma, scale = getattr(self, "gamma", None), getattr(self, "scale", None)
+        if isinstance(gamma, str):
             raise ValueError(
-                f"{self._name}: gamma is scikit-learn's factor, a positive number or {remedy}; "
-                f"got {self.gamma!r}."
+                f"{self._name}: gamma is scikit-learn's factor, a positive number or None; the papers' "
+                f"divisor is scale, a number or 'mean'; got {gamma!r}."
             )
-        if self.gamma is not None:
+        if gamma is not None:
             self._check_number("gamma", positive=True)
-
-    def _check_scale(self):
-        if not isinstance(self.scale, str):
+        if scale is None and not hasattr(self, "factor"):
+            return
+        if not isinstance(scale, str):
             self._check_number("scale", positive=True)
-        elif self.scale != "mean":
-            raise ValueError(f"{self._name}: scale must be 'mean' or a positive number, got {self.scale!r}.")
-        if self.gamma is not None and self.scale != "mean":
-            raise ValueError(
-                f"{self._name}: give gamma or scale, got gamma={self.gamma!r} and scale={self.scale!r}."
-            )
+        elif scale != "mean":
+            raise ValueError(f"{self._name}: scale must be 'mean' or a positive number, got {scale!r}.")
+        if gamma is not None and scale != "mean":
+            raise ValueError(f"{self._name}: give gamma or scale, got gamma={gamma!r} and scale={scale!r}.")
         self._check_number("factor", positive=True)
         if self.factor != 1 and not self.unresolved:
             raise ValueError(
                 f"{self._name}: factor multiplies scale='mean' only, got factor={self.factor!r} "
-                f"with gamma={self.gamma!r}, scale={self.scale!r}."
+                f"with gamma={gamma!r}, scale={scale!r}."
             )
 
     def __reduce__(self):  # a pickle calls the constructor
         return partial(type(self), **self.get_params()), ()
-
-    def __setstate__(self, state):
-        raise ValueError(
-            f"this {self._name} was pickled by an earlier version of cuelearn, in which gamma was a divisor: "
-            "make it, and the model that holds it, again."
-        )
 
     @property
     def unresolved(self):
@@ -127,7 +107,7 @@ class Kernel:
             raise ValueError(f"{self._name}: {name} must be {wanted}, got {value!r}.")
 
     def get_params(self, deep=True):
-        """The parameters by name, as scikit-learn's estimators give them (and `clone` wants them)."""
+        """The parameters by name, as `clone` wants them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
@@ -219,17 +199,8 @@ class Chi2(Kernel):
 
     .. math:: d(x, z) = \sum_c \frac{(x_c - z_c)^2}{x_c + z_c}, \qquad 0/0 = 0 .
 
-    The cue must not be negative. All parameters are given by keyword, one of `gamma` and `scale`.
-
-    Parameters
-    ----------
-    gamma : float, optional
-        As in scikit-learn's ``chi2_kernel``, positive. By default `scale` holds.
-    scale : "mean" or float, default="mean"
-        The divisor of the papers, in the unit of the cue, positive. ``"mean"`` takes `factor` times the mean
-        of d over all training pairs :math:`i \ne i'`.
-    factor : float, default=1.0
-        Positive; only with ``scale="mean"``.
+    The cue must not be negative. Parameters are those of `RBF`, with this distance; `gamma` is that of
+    scikit-learn's ``chi2_kernel``.
 
     Examples
     --------
@@ -250,22 +221,14 @@ class ExpDistance(Kernel):
     r"""The exponential of any of several distances, :math:`k(x, z) = \exp(-\gamma d(x, z))`, or
     :math:`\exp(-d(x, z) / \text{scale})`.
 
-    All parameters but the metric are given by keyword, one of `gamma` and `scale`.
-
     Parameters
     ----------
     metric : {"euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed"}, default="euclidean"
         The distance d; "sqeuclidean" is :class:`RBF`, "chi2" :class:`Chi2`. With ``"precomputed"`` the cue's
         columns hold the distances to the training samples, in their order: (n, n) for training, symmetric,
-        non-negative, with zero diagonal; (rows, n) for new samples. That they are of negative type is not
-        checked.
-    gamma : float, optional
-        Positive. By default `scale` holds.
-    scale : "mean" or float, default="mean"
-        The divisor of the papers, positive; ``"mean"`` is `factor` times the mean of d over all training
-        pairs.
-    factor : float, default=1.0
-        Positive; only with ``scale="mean"``.
+        non-negative, with zero diagonal; (rows, n) for new samples.
+    gamma, scale, factor
+        By keyword, as of `RBF`, with this distance.
 
     Examples
     --------
@@ -310,15 +273,14 @@ class Precomputed(Kernel):
 
 @dataclass(frozen=True)
 class Function(Kernel):
-    """A kernel that a function of the caller's computes; the function alone stands for it where a kernel is
-    taken.
+    """A kernel that a function computes; the function alone stands for it where a kernel is taken.
 
     Parameters
     ----------
     function : callable
         ``function(A, B)`` for float64 arrays (a, d) and (b, d) of one cue returns the matrix (a, b) of
-        :math:`k(x, z)`: symmetric, positive semidefinite, finite. As for scikit-learn's ``SVC(kernel=...)``.
-        It is called for tiles of the matrix, maybe in several threads. A model with it cannot be saved.
+        :math:`k(x, z)`, symmetric, positive semidefinite, finite; called for tiles of the matrix, maybe in
+        several threads. A model with it cannot be saved.
 
     Examples
     --------
@@ -436,7 +398,7 @@ def check_names(names, where=""):
 
 
 def is_frame(X):
-    """Whether X is a data frame of pandas, or has its interface."""
+    """Whether X is a data frame of pandas."""
     return hasattr(X, "iloc") and hasattr(X, "columns")
 
 
@@ -489,13 +451,6 @@ def place_of(name, label, places, kind="cue"):
     raise ValueError(f"{kind} {name!r}: {problem}.")
 
 
-def plain_integers(columns):
-    """Whether columns are an array of integers, or a list or tuple of them: thousands at once."""
-    if isinstance(columns, np.ndarray):
-        return columns.ndim == 1 and columns.dtype.kind in "iu"
-    return isinstance(columns, (list, tuple)) and set(map(type, columns)) == {int}
-
-
 def resolve_columns(name, columns, X, n_features, places, kind="cue"):
     """The integer indices that a column specification of ColumnTransformer's kind selects; at least one.
 
@@ -527,13 +482,8 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
         index = np.arange(n_features)[slice(start, stop, columns.step)]
     elif isinstance(columns, (str, numbers.Integral)):
         index = np.array([number_of(columns)])
-    elif plain_integers(columns):
-        index = columns.astype(np.int64) if isinstance(columns, np.ndarray) else np.array(columns)
-        for item in index[(index < -n_features) | (index >= n_features)][:1]:
-            number_of(item)
-        index %= n_features
     else:
-        items = list(columns)
+        items = columns.tolist() if isinstance(columns, np.ndarray) else list(columns)
         if items and all(isinstance(item, (bool, np.bool_)) for item in items):
             if len(items) != n_features:
                 refuse(f"the boolean mask has length {len(items)}, but X has {n_features} columns")

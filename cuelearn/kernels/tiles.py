@@ -110,7 +110,7 @@ def exp_into(distance, n_rows, n_columns, slopes, offsets, flat, width):
     """flat[offsets[k] + i width + j] = exp(slopes[k] distance[i, j]) in float32, slopes <= 0.
 
     exp(x) = 2^k exp(r), k = round(x / log 2), |r| <= log(2) / 2, within 1e-7 relative; 0 for x < -87. Twice
-    as fast as NumPy's multiply and exp, and what a block of 1,400 kernels spends its time on.
+    as fast as NumPy's multiply and exp.
     """
     for k in range(slopes.shape[0]):
         slope = slopes[k]
@@ -235,8 +235,7 @@ def gather_square(matrix, index, out):
 
 @cache
 def linear_algebra():
-    """The BLAS libraries in use, whose threads a method may limit: a new search for them would take longer
-    than a small fit."""
+    """The BLAS libraries in use: a new search for them would take longer than a small fit."""
     return ThreadpoolController().select(user_api="blas")
 
 
@@ -365,16 +364,9 @@ class Form(NamedTuple):
     pivot: float = 1.0  # of a product: the factor of a row when not normalised
 
 
-class Group(NamedTuple):
-    """The kernels of a block that come from one root, with the planes of the block that they go to."""
-
-    planes: list
-    others: list  # (number of the kernel, form, plane)
-    exponentials: list  # (metric, slopes, planes), one for each distance
-
-
 def group_kernels(forms, kernels, dtype):
-    """Group kernels by what they are computed from: {root: Group}."""
+    """{root: (others, exponentials)}: what is computed from it and the planes of the block that it goes to, as
+    (number of the kernel, form, plane), or (metric, slopes, planes) for each distance."""
     members = {}
     for plane, f in enumerate(kernels):
         members.setdefault(forms[f].root, []).append((int(f), forms[f], plane))
@@ -390,7 +382,7 @@ def group_kernels(forms, kernels, dtype):
             for metric, pairs in by_metric.items()
         ]
         others = [member for member in entries if member[1].quantity not in by_metric]
-        groups[root] = Group([plane for _, _, plane in entries], others, exponentials)
+        groups[root] = others, exponentials
     return groups
 
 
@@ -522,7 +514,8 @@ class Pair(NamedTuple):
         """Write the kernels of one root's tile into their `Planes`."""
         base = base.astype(out.block.dtype, copy=False)  # of a function's
         place, kind = tile.r0 * out.width + tile.c0, base.dtype.type
-        for f, form, plane in group.others:
+        others, exponentials = group
+        for f, form, plane in others:
             if form.quantity == "kernel matrix":
                 out.block[plane][tile.place] = base
                 continue
@@ -530,7 +523,7 @@ class Pair(NamedTuple):
             right = self.right.factors[f][tile.c0 : tile.c1]
             slope, offset, start = kind(form.slope), kind(form.offset), plane * out.plane + place
             _poly_into(base, slope, offset, form.degree, left, right, out.flat, start, out.width)
-        for metric, slopes, planes in group.exponentials:
+        for metric, slopes, planes in exponentials:
             distance = self.distance(root, metric, tile, base)
             if kind is np.float32:
                 shape, starts = distance[tile.part].shape, planes * out.plane + place

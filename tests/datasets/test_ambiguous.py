@@ -107,11 +107,6 @@ def test_correlated_classes_meet_as_often_as_asked(p_correlated):
     chance = 1.0 - math.comb(3599, 4) / math.comb(3999, 4)
     if p_correlated == 0.0:
         assert abs(shares.mean() - chance) < 0.03
-    # where the couples sit in their bag tells nothing
-    labels = data.labels().reshape(-1, 5)
-    other = np.array([partners(data.correlated.tolist())[k] for k in range(10)])
-    near, far = np.mean(other[labels[:, 0]] == labels[:, 1]), np.mean(other[labels[:, 0]] == labels[:, 4])
-    assert abs(near - far) < 4 * math.sqrt(2 * near * (1 - near) / len(labels))
 
 
 def test_of_unequal_classes_the_smaller_one_counts():

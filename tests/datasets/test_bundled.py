@@ -130,9 +130,3 @@ def test_damaged_file_is_refused(copied, place):
     assert str(path) in message and "damaged" in message
     assert REGISTRY["satimage"]["sha256"] in message and "found " in message
     assert "python data/build.py satimage" in message
-
-
-def test_missing_file_is_refused(copied):
-    (copied / "satimage.npz").unlink()
-    with pytest.raises(DataFileError, match=r"satimage\.npz is missing .*python data/build\.py satimage"):
-        datasets.load_satimage()

@@ -156,9 +156,6 @@ def test_foreground_of_an_object_before_blue():
     image[blob(128, 128, 70, 60, 6, 6)] = (40, 80, 190)  # a hole of the background's colour
     noise = np.random.default_rng(0).integers(-12, 13, image.shape)
     assert (foreground_mask((image + noise).clip(0, 255).astype(np.uint8)) != mask).mean() < 0.002
-    image[:70][mask[:70]] = (250, 250, 250)  # an object of two colours, one much nearer to the background's
-    image[70:][mask[70:]] = (20, 30, 90)
-    assert (foreground_mask(image) != mask).mean() < 0.002
 
 
 # ------------------------------------------------------------------ words
@@ -381,12 +378,9 @@ def test_bad_input_of_image_cues(changes, cues, options, message):
 
 
 def test_bad_types():
-    for given, message in (("my/flowers", "the path 'my/flowers': load_image_folder"), (SMALL, "ImageData")):
-        with pytest.raises(TypeError, match=message):
-            image_cues(given)
+    with pytest.raises(TypeError, match="the path 'my/flowers': load_image_folder"):
+        image_cues("my/flowers")
     with pytest.raises(TypeError, match="'n_words' parameter of BagOfWords must be an int"):
         BagOfWords(n_words=3.5).fit([texture(0)])
-    with pytest.raises(ValueError, match="descriptors must be of shape"):
-        BagOfWords(2).fit([np.zeros((3, 64), np.int32)])
     with pytest.raises(NotFittedError):
         BagOfWords().transform([texture(0)])

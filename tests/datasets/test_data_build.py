@@ -64,16 +64,9 @@ def test_rebuild_from_archives_is_bit_for_bit(elsewhere, archives, capsys):
     assert build.main(["pendigits", "--packages", str(archives)]) == 0
     assert (elsewhere / "pendigits.npz").read_bytes() == (DATA / "pendigits.npz").read_bytes()
     assert "pendigits.npz written" in capsys.readouterr().out
-    assert build.main(["pendigits", "--packages", str(archives), "--check"]) == 0
-    assert "is right" in capsys.readouterr().out
-
-
-def test_check_reports_damage_and_writes_nothing(elsewhere, archives, capsys):
-    damaged = elsewhere / "pendigits.npz"
-    damaged.write_bytes(b"not an archive")
+    (elsewhere / "pendigits.npz").write_bytes(b"not an archive")
     assert build.main(["pendigits", "--packages", str(archives), "--check"]) == 1
-    assert "damaged" in capsys.readouterr().err
-    assert damaged.read_bytes() == b"not an archive"
+    assert (elsewhere / "pendigits.npz").read_bytes() == b"not an archive"
 
 
 def test_record_writes_registry_and_table(elsewhere, archives):
@@ -84,21 +77,6 @@ def test_record_writes_registry_and_table(elsewhere, archives):
     assert build.main(["pendigits", "--packages", str(archives), "--record"]) == 0
     for file in ("datasets.json", "README.md"):
         assert (elsewhere / file).read_bytes() == (DATA / file).read_bytes()
-
-
-@pytest.mark.parametrize(
-    "name, change, message",
-    [
-        ("satimage", lambda arrays: arrays["y"].__setitem__(0, 1), "samples per class"),
-        ("htad", lambda arrays: arrays["audio"].__setitem__((3, 4), np.nan), "audio holds NaN"),
-    ],
-)
-def test_facts_are_checked(name, change, message):
-    with np.load(DATA / f"{name}.npz") as archive:
-        arrays = dict(archive)
-    change(arrays)
-    with pytest.raises(build.BuildError, match=message):
-        build.check_facts(name, arrays, build.read_registry()[name])
 
 
 @pytest.mark.long

@@ -124,15 +124,6 @@ def test_backgrounds():
             emoji.on_backgrounds(**wrong)
 
 
-@pytest.mark.parametrize("target, n, first", [("group", 5, "activities"), ("family", 728, "Christmas tree")])
-def test_targets(target, n, first):
-    emoji = load()
-    rows = np.flatnonzero(emoji.style == "noto")
-    data = emoji.on_backgrounds(target, rows)
-    assert data.y.shape == (860,) and data.y.dtype == np.int64 and data.y.max() == n - 1
-    assert len(data.target_names) == n and data.target_names[0] == first
-
-
 def test_views():
     emoji = load()
     rows = np.array([where("red apple", "noto"), where("tomato", "noto")])
@@ -150,12 +141,3 @@ def test_views():
     moved = changed_picture(middle, shift=(0.25, -0.125), light=0.5)
     assert_array_equal(moved[..., 3], np.roll(middle[..., 3], (-8, 16), axis=(0, 1)))
     assert moved[..., :3].max() == 100 and changed_picture(middle, size=0.5)[..., 3].astype(bool).sum() < 20
-
-
-def test_one_thing_of_each_family():
-    emoji, things = load(), np.arange(861)[::-1]
-    counts, kept = emoji.n_drawings(), emoji.unlike(things)
-    assert counts.sum() == len(emoji.thing) and counts.size == 861
-    assert_array_equal(np.unique(emoji.family), np.sort(emoji.family[kept]))
-    for thing in kept:
-        assert counts[thing] == counts[emoji.family == emoji.family[thing]].max()

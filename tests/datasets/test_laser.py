@@ -75,11 +75,9 @@ def test_beam_features_equal_their_plain_twin():
     found = features_of(ranges, BEAMS)
     differences = [abs(ranges[i + 1] - ranges[i]) for i in range(180)]
     assert found["beam difference mean"] == pytest.approx(np.mean(differences))
-    assert found["beam difference std"] == pytest.approx(np.std(differences))
     cut = [min(r, 5.0) for r in ranges]
     steps = [abs(b - a) for a, b in zip(cut, cut[1:])]
     assert found["beam difference mean, cut at 5 m"] == pytest.approx(np.mean(steps))
-    assert found["beam length std"] == pytest.approx(np.std(ranges))
     assert found["gaps above 2 m"] == sum(d > 2 for d in differences)
     minima = [i for i in range(181) if ranges[i] == min(ranges[max(i - 5, 0) : i + 6])]
     first, second = sorted(minima, key=lambda i: ranges[i])[:2]
@@ -95,7 +93,6 @@ def test_beam_features_equal_their_plain_twin():
         (np.ones((2, 5)), np.linspace(-1, 1, 6), r"angles must have one entry per beam, shape \(5,\)"),
         (np.ones((2, 5)), np.linspace(1, -1, 5), "angles must be finite and ascend"),
         (np.ones((2, 5)) * [[1], [np.nan]], np.linspace(-1, 1, 5), r"Frame 1 \(b\) has no usable laser scan"),
-        (np.ones((2, 5)) * [[1], [0]], np.linspace(-1, 1, 5), "1 of 2 frames"),
     ],
 )
 def test_bad_input(ranges, angles, message):

@@ -122,10 +122,8 @@ def test_damaged_partial_labels_warn_or_are_refused(tmp_path):
         known = load_partial_labels(path).provenance.sha256
         load_partial_labels(path, sha256=known.upper())
     altered = [whole[:k] for k in (0, 100, len(whole) - 1)]
-    for k in range(40):
-        content = bytearray(whole)
-        content[k * len(whole) // 40] ^= 1 << k % 8
-        altered.append(bytes(content))
+    for k in range(0, len(whole), len(whole) // 40):
+        altered.append(whole[:k] + bytes([whole[k] ^ 1 << k % 8]) + whole[k + 1 :])
     for content in altered:
         path.write_bytes(content)
         with pytest.warns(

