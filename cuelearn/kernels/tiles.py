@@ -365,8 +365,8 @@ class Form(NamedTuple):
 
 
 def group_kernels(forms, kernels, dtype):
-    """{root: (others, exponentials)}: what is computed from it and the planes of the block that it goes to, as
-    (number of the kernel, form, plane), or (metric, slopes, planes) for each distance."""
+    """{root: (others, exponentials)}: what is computed from it and the planes of the block that it fills, as
+    (number of the kernel, form, plane), or as (metric, slopes, planes) of a distance."""
     members = {}
     for plane, f in enumerate(kernels):
         members.setdefault(forms[f].root, []).append((int(f), forms[f], plane))
