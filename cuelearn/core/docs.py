@@ -11,9 +11,8 @@ TEXTS = {
     "kernels": (
         'list of (name, kernel, columns), "precomputed" or None',
         "Cues, as in ColumnTransformer; a kernel is one of `cuelearn.kernels`, a name of its `KERNELS`, or a "
-        "function f(A, B) that returns the matrix; ``kernels__<name>__gamma`` is its parameter in a grid. "
-        "None is one `RBF` over all columns; columns that no cue uses may hold anything. "
-        'With "precomputed", X has shape (n_kernels, n, n).',
+        "function f(A, B); ``kernels__<name>__gamma`` is its parameter in a grid. None is one `RBF` over all "
+        'columns. With "precomputed", X has shape (n_kernels, n, n).',
     ),
     "p": (
         'float in (1, 2] or "auto"',
@@ -79,11 +78,10 @@ TEXTS = {
     "objective_": ("float", "Of the primal problem; `common_objective` compares methods in one."),
     "dual_gap_": (
         "float",
-        "The objective is at most this far above the optimum; NaN where a kernel is not positive "
-        "semidefinite.",
+        "The objective is at most this far above the optimum; NaN where a kernel is indefinite.",
     ),
     "online_errors_": ("ndarray of bool", "Whether each visit was a mistake; a tie is one."),
-    "visits_": ("ndarray of int", "The sample of each visit of `online_errors_`: a run can be replayed."),
+    "visits_": ("ndarray of int", "The sample of each visit."),
     "n_iter_": ("int", "Rounds."),
     "converged_": ("bool", "Whether the gap reached `tol`."),
     "prior_names_": ("list of str", "Names of the columns of scores."),

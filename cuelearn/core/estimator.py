@@ -76,14 +76,14 @@ RANDOM_STATE = [
 
 
 def parameters(cls):
-    """Class decorator: annotated names are the constructor's keywords, stored as they come; the class's
-    `_parameter_constraints` are added to those of its bases."""
+    """Class decorator: annotated names are the constructor's keywords; the class's `_parameter_constraints`
+    are added to those of its bases."""
     known = [vars(base).get("_parameter_constraints", {}) for base in reversed(cls.__mro__)]
     cls._parameter_constraints = {name: kind for one in known for name, kind in one.items()}
     return dataclass(eq=False, repr=False, kw_only=True)(cls)
 
 
-# Methods that change what was learnt before; others make arrays of their own.
+# methods that change what was learnt before
 GOES_ON = ("partial_fit", "_admit_batch")
 
 
@@ -136,8 +136,8 @@ class Estimator(BaseEstimator):
     _get_param_names = classmethod(functools.cache(BaseEstimator._get_param_names.__func__))
 
     def get_params(self, deep=True):
-        """Parameters by name; with `deep` also those within, as ``kernel__gamma``, or ``kernels__colour`` and
-        ``kernels__colour__gamma`` of (name, kernel, columns) triples."""
+        """Parameters by name; with `deep` also those within, as ``kernel__gamma`` or
+        ``kernels__colour__gamma``."""
         params = super().get_params(deep=deep)
         for path, kernel in self._kernels_within().items() if deep else ():
             if "__" in path:
@@ -192,7 +192,7 @@ class Estimator(BaseEstimator):
         setattr(self, head, kernel)
 
     def _validate_params(self):
-        """Check the parameters; in a stream only those that are other objects than at the last check."""
+        """Check the parameters, but not again those that are the objects of the last check."""
         valid, missing = vars(self).get("_valid_parameters", {}), object()
         given = {name: getattr(self, name) for name in self._get_param_names()}
         changed = {name: value for name, value in given.items() if valid.get(name, missing) is not value}
@@ -244,7 +244,7 @@ class Estimator(BaseEstimator):
         return self.decision_function(np.ones((1, self.n_features_in_)))
 
     def _try_out(self):
-        """Score a sample: what does not fit together, as in an altered file, raises or gives NaN."""
+        """Score a sample: what does not fit together raises or gives NaN."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             scores, classes = self._score_ones(), self.classes_
@@ -286,14 +286,8 @@ class ScoreClassifier(ClassifierMixin, Estimator):
     def decision_function(self, X):
         """Class scores, (n, n_classes); for two classes (n,), the second's minus the first's.
 
-        Parameters
-        ----------
-        X : array-like, shape (n, n_features), or precomputed kernels of these samples with the training
-            samples, in a form that `fit` takes
-
-        Returns
-        -------
-        ndarray
+        X has shape (n, n_features), or holds precomputed kernels with the training samples, in a form that
+        `fit` takes.
         """
         return self._decision_of(self._class_scores(X))
 

@@ -16,19 +16,8 @@ def progress(items=None, *, name, total=None, unit="it", verbose=False):
     """A bar on stderr over `items`, or counted up by `update`; it appears late and leaves nothing behind."""
     from tqdm.auto import tqdm  # looks for notebooks, which takes long
 
-    bar = tqdm(
-        items,
-        desc=name,
-        total=total,
-        unit=unit,
-        delay=BAR_AFTER,
-        leave=False,
-        disable=not verbose,
-        file=sys.stderr,
-    )
-    if verbose:
-        tell_of_compilation(bar)
-    return bar
+    options = {"desc": name, "total": total, "unit": unit, "delay": BAR_AFTER, "leave": False}
+    return tqdm(items, disable=not verbose, file=sys.stderr, **options)
 
 
 class History:
@@ -51,26 +40,3 @@ class History:
 
     def frame(self):
         return pd.DataFrame(self.rows, columns=self.columns)
-
-
-def tell_of_compilation(bar):
-    """Let a bar say "compiling, once" during each compilation until it is closed."""
-    from numba.core import event
-
-    class Notice(event.Listener):
-        def on_start(self, event):
-            bar.set_postfix_str("compiling, once")
-
-        def on_end(self, event):
-            bar.set_postfix_str("", refresh=False)
-
-    notice, close = Notice(), bar.close
-    event.register("numba:compile", notice)
-
-    def close_once():
-        if bar.close is close_once:
-            event.unregister("numba:compile", notice)
-            bar.close = close
-        close()
-
-    bar.close = close_once

@@ -79,9 +79,8 @@ def visit_weights(sample_weight, n_samples, stream=False):
 def class_weights(class_weight, classes, labels, sample_weight=None):
     """Weight of every class's losses, as a dict class -> weight; `labels` are indices into `classes`.
 
-    "balanced" gives all classes the same total weight, n / (n_classes * n_class) as in scikit-learn;
-    "positive" the second of two classes the weight n_first / n_second and the first 1, samples counted by
-    `sample_weight`; classes that a dict does not name have weight 1.
+    "balanced" is as in scikit-learn; "positive" gives the second of two classes the weight n_first / n_second
+    and the first 1, samples counted by `sample_weight`; classes that a dict does not name have weight 1.
     """
     keys = classes.tolist()
     if class_weight is None:

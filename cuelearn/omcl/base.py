@@ -37,7 +37,7 @@ documented = functools.partial(
         "kernel": (
             'Kernel, str, callable or None, or "precomputed"',
             "One of `cuelearn.kernels`, a name of its `KERNELS` or a function f(A, B); None is ``RBF()``, "
-            "whose scale is the mean squared distance of the first batch.",
+            "whose scale is the mean squared distance of the first batch and stays.",
         ),
         "eta": (
             "float >= 0",
@@ -47,10 +47,10 @@ documented = functools.partial(
         ),
         "cues": (
             "list of (name, learner, columns), or None",
-            "Learners are classifiers with `partial_fit` and `decision_function` (or `predict_proba`), "
-            "those of this chapter or any of scikit-learn's; columns as in ColumnTransformer. With learners"
-            " on precomputed kernels X has shape (F, n, n_seen), and `columns` is the number of the kernel."
-            " None is one `ProjectronPlusPlus` on all columns.",
+            "Learners of this chapter or others with `partial_fit` and `decision_function` (or "
+            "`predict_proba`); columns as in ColumnTransformer. With learners on precomputed kernels X has "
+            "shape (F, n, n_seen), and `columns` is the number of the kernel. None is one "
+            "`ProjectronPlusPlus` on all columns.",
         ),
         "average": (
             "bool",
@@ -136,7 +136,7 @@ class OnlineClassifier(ScoreClassifier):
 
     @documented
     def fit(self, X, y, sample_weight=None):
-        """Learn from scratch, in `n_epochs` passes; the first keeps the given order unless `shuffle` is set.
+        """Learn from scratch; the first pass keeps the given order unless `shuffle` is set.
 
         Parameters
         ----------
@@ -199,14 +199,12 @@ class OnlineClassifier(ScoreClassifier):
 
     @documented
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Go on learning from a batch of any size, in the given order; a batch that is refused leaves no
-        trace.
+        """Go on learning from a batch of any size; a batch that is refused leaves no trace.
 
         Parameters
         ----------
         X : array-like, shape (n, n_features)
-            With precomputed kernels (n, n_seen + n): the kernel of the batch with all samples seen so far, in
-            order, and itself.
+            With precomputed kernels (n, n_seen + n), with all samples seen so far, in order, and itself.
         y : array-like, shape (n,)
         classes : array-like, optional
             All classes; needed at the first call.
@@ -215,10 +213,6 @@ class OnlineClassifier(ScoreClassifier):
         Returns
         -------
         self
-
-        Notes
-        -----
-        A ``scale="mean"`` is set by the first batch and stays; for a stream of single samples give a number.
         """
         X, labels, weights = self._admit_batch(X, y, classes, sample_weight)
         seen = self.n_seen_
@@ -321,17 +315,17 @@ class OnlineClassifier(ScoreClassifier):
 
     @property
     def online_errors_(self):
-        """0/1 sequence of mistakes over all visits; a tie counts as a mistake."""
+        """0/1 sequence of mistakes; a tie counts as one."""
         return self._recorded("mistake")
 
     @property
     def online_losses_(self):
-        """Multiclass hinge loss at each visit, before the update."""
+        """Multiclass hinge losses before the updates."""
         return self._recorded("loss")
 
     @property
     def support_sizes_(self):
-        """Size of the support set after each visit (of all cues together where there are several)."""
+        """Size of the support set after each visit, of all cues together."""
         return self._recorded("n_support")
 
     def _check_new(self, X):

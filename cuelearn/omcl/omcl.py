@@ -110,11 +110,10 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
     _learnt = ("_columns",)
     _kernel_dims = 3
 
-    # scikit-learn's composition takes pairs
     cues: object = field(default=None, kw_only=False)
 
     @property
-    def _pairs(self):
+    def _pairs(self):  # as scikit-learn's composition takes them
         return [(name, learner) for name, learner, _ in self.cues] if self._well_formed() else []
 
     @_pairs.setter
@@ -124,33 +123,25 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
 
     def get_params(self, deep=True):
         """Parameters by name; those of a cue's learner as ``<cue>__<parameter>``."""
-        out = OnlineClassifier.get_params(self, deep=deep)
-        if deep:
-            for name, learner in self._pairs:
-                out[name] = learner
-                out |= {f"{name}__{key}": value for key, value in learner.get_params(deep=True).items()}
-        return out
+        return self._get_params("_pairs", deep=deep)
 
     def set_params(self, **params):
-        """Set parameters by name; those of a cue's learner as ``<cue>__<parameter>``."""
+        """Set parameters by the names that `get_params` gives."""
         self._set_params("_pairs", **params)
         return self
 
     def _well_formed(self):
         def triple(cue):
-            return isinstance(cue, tuple) and len(cue) == 3 and isinstance(cue[0], str)
+            named = isinstance(cue, tuple) and len(cue) == 3 and isinstance(cue[0], str)
+            return named and hasattr(cue[1], "get_params")
 
-        listed = isinstance(self.cues, list)
-        return listed and all(triple(cue) and hasattr(cue[1], "get_params") for cue in self.cues)
+        return isinstance(self.cues, list) and all(map(triple, self.cues))
 
     def _triples(self):
         if self.cues is None:
             return [("all", ProjectronPlusPlus(), slice(None))]
         if not (self._well_formed() and self.cues):
-            raise ValueError(
-                "cues must be a non-empty list of (name, learner, columns), learners being classifiers with "
-                f"partial_fit, got {self.cues!r}"
-            )
+            raise ValueError(f"cues must be a non-empty list of (name, learner, columns), got {self.cues!r}")
         return self.cues
 
     def _check_cues(self):
@@ -254,7 +245,7 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
 class OMCL(MultiCueClassifier):
     r"""Online multi-cue learning: a learner for each cue, and one more that learns to combine their scores.
 
-    At each visit the first layer's learners give their class scores, the second layer sees all of them,
+    At each visit the second layer sees all class scores of the first,
 
     .. math:: S_t = [s^1(x_t, 1), \dots, s^1(x_t, M), \dots, s^F(x_t, M)] \in \mathbb{R}^{FM},
 
@@ -267,15 +258,13 @@ class OMCL(MultiCueClassifier):
         The second layer.
     average : bool, default True
         Predict with the mean over all visits of the *product* of both layers' hyperplanes (section 3.3), not
-        with the last ones. Needs learners of this chapter, the second layer linear. May be changed after
-        training.
+        with the last ones; may be changed after training. Needs learners of this chapter, the second linear.
     $n_epochs $shuffle $record $random_state $callback $verbose
 
     Attributes
     ----------
     learners_ : list
-        Of the cues, in order; those of this chapter with their own `online_errors_`, `support_` and so on
-        (classes counted 0..M-1).
+        Of the cues, in order, with their own `online_errors_`, `support_` and so on (classes 0..M-1).
     integrator_ : classifier
     weights_ : ndarray, shape (n_classes, n_cues * n_classes)
         Last weights of a linear second layer: row y combines the scores for class y.
@@ -299,7 +288,7 @@ class OMCL(MultiCueClassifier):
 
     Examples
     --------
-    OMCL-BM, the thesis' algorithm of bounded memory (OMCL-PERC: the same with ``KernelPerceptron(RBF())``):
+    OMCL-BM, of bounded memory (OMCL-PERC: the same with ``KernelPerceptron(RBF())``):
 
     >>> from cuelearn.datasets import load_mfeat
     >>> from cuelearn.kernels import RBF

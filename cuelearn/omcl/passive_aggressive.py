@@ -88,7 +88,7 @@ class PassiveAggressive(LinearLearner):
     Parameters
     ----------
     C : float > 0 or None, default 1.0
-        Aggressiveness: the largest step (PA-I). None or infinity is PA, which mends every loss in full.
+        The largest step (PA-I). None or infinity is PA, which mends every loss in full.
     $average $n_epochs $shuffle $record $random_state $callback $verbose
 
     Attributes
@@ -99,7 +99,7 @@ class PassiveAggressive(LinearLearner):
     Notes
     -----
     Cost per visit O(M d). For any u, with :math:`\ell^*_t` its losses, PA-I keeps
-    :math:`\sum_t \tau_t \ell_t \le \|u\|^2 + 2 C \sum_t \ell^*_t`; its mistakes are at most
+    :math:`\sum_t \tau_t \ell_t \le \|u\|^2 + 2 C \sum_t \ell^*_t`, and its mistakes below
     :math:`\max\{\max_t 2\|x_t\|^2, 1/C\}` times that.
 
     References

@@ -4,10 +4,10 @@ import inspect
 
 import matplotlib.pyplot as plt
 import pytest
+import tqdm.auto
 from estimators import ESTIMATORS, OF_BAGS, data, make
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core import progress
 from cuelearn.mkl import ConvergenceDisplay, KernelWeightsDisplay
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
@@ -55,10 +55,16 @@ def test_every_history_can_be_drawn(name, fitted):
 
 @pytest.fixture
 def bars(monkeypatch):
-    """Bars that are shown, at once."""
-    shown, tell = [], progress.tell_of_compilation
-    monkeypatch.setattr(progress, "BAR_AFTER", 0.0)
-    monkeypatch.setattr(progress, "tell_of_compilation", lambda bar: (shown.append(bar.desc), tell(bar)))
+    """Names of the bars that are shown."""
+    shown = []
+
+    class Bar(tqdm.auto.tqdm):
+        def __init__(self, *args, disable, **options):
+            if not disable:
+                shown.append(options["desc"])
+            super().__init__(*args, disable=disable, **options)
+
+    monkeypatch.setattr(tqdm.auto, "tqdm", Bar)
     return shown
 
 
