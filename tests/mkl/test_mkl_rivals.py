@@ -203,20 +203,6 @@ def test_p_2_is_the_sum_of_the_kernels(C):
     close(model.decision_function(K), mean.decision_function(K), 5e-3)
 
 
-@pytest.mark.parametrize("cls", [SILPMKL, SimpleMKL, MCMKL])
-def test_duplicates_share_the_weight_of_one(cls):
-    K, y = make_stack(np.random.default_rng(11), 60, 4, 3)
-    both = np.concatenate([K, K[:1], K[2:3]])
-    single = cls("precomputed", C=1.0, tol=1e-5).fit(K, y)
-    double = cls("precomputed", C=1.0, tol=1e-5).fit(both, y)
-    weights = np.atleast_2d(double.kernel_weights_).copy()
-    weights[:, 0] += weights[:, 4]
-    weights[:, 2] += weights[:, 5]
-    close(weights[:, :4], np.atleast_2d(single.kernel_weights_), 0.03)
-    assert double.objective_ == pytest.approx(single.objective_, rel=2e-5)
-    close(double.decision_function(both), single.decision_function(K), 0.03)
-
-
 @pytest.mark.parametrize(
     "cls, options", [*((cls, {}) for cls in (SILPMKL, SimpleMKL, MCMKL)), (LpMKL, {"p": 1.25})]
 )
