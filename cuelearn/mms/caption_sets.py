@@ -247,8 +247,8 @@ def mask_of(n, fixed, free, n_words):
 
 
 def checked_attributes(attributes):
-    known = tuple(attributes) if isinstance(attributes, (tuple, list)) else ()
-    if not known or not set(known) <= {"name", "verb"} or len(set(known)) != len(known):
+    known = tuple(attributes)
+    if known not in (("name",), ("verb",), ("name", "verb")):
         wanted = "('name',), ('verb',) or ('name', 'verb')"
         raise ValueError(f"attributes must be {wanted}, got {attributes!r}")
     return known
@@ -271,8 +271,7 @@ def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",
     Parameters
     ----------
     caption : str, or list of Mention
-        A text goes through `mentions`, a small rule for plain captions; a list says who is mentioned, who
-        does what and who stands where, however that was found out.
+        A text goes through `mentions`, a small rule for plain captions; a list is taken as it is.
     regions : list of Region
         A face and a body are one person if the face's centre lies within the body's box and at most a quarter
         of its width from the box's vertical axis; as many pairs as possible are made, the closest ones. For
@@ -309,8 +308,8 @@ def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",
     Notes
     -----
     An indicated name can only be at its place, and the instance there only that name, or one of several that
-    are said to be there; null where the vocabulary counts the name as null. Instances are compared by the
-    centres of their faces (of their bodies for verbs alone).
+    are said to be there; null where the vocabulary counts the name as null. Places are compared by the
+    centres of faces (of bodies for verbs alone).
 
     A caption without known word has one candidate, null everywhere. An indicator that cannot apply is dropped
     (a middle among an even number, a place among a single region, places that two instances share, two places

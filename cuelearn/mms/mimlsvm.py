@@ -128,8 +128,8 @@ class MIMLSVM(BagRival):
     ratio : float in (0, 1], default 0.2
         k over the number of clustered bags, rounded down, at least 1.
     max_clustered : int, default 5000
-        Bags that are clustered, drawn at random where there are more; the others are only mapped. Distances
-        between all clustered bags are held, 100 MB for 5000.
+        Bags that are clustered, drawn at random where there are more; their distances are held, 100 MB for
+        5000.
     $class_weight $tol $max_iter $n_jobs
     random_state : int, Generator or None, default 0
         Of the first medoids and of the bags drawn for clustering.

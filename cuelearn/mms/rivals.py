@@ -29,7 +29,7 @@ documented_rival = partial(
         "class_weight": (
             'None or "balanced"',
             "Balanced: both sides of each SVM have the same total weight. The thesis and the papers have "
-            "none; the negative sides are larger by far, so that w = 0 is often best without.",
+            "none, so that w = 0 is often best.",
         ),
         "tol": ("float > 0", "Relative duality gap."),
         "max_iter": ("int >= 1", "Steps of the interior-point method."),

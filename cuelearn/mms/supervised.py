@@ -25,7 +25,7 @@ class SupervisedSVM(BagClassifier):
     Parameters
     ----------
     C : float > 0, default 1.0
-        liblinear's: the sum of losses, not their mean, has this weight.
+        Weight of the sum of losses.
     multi_class : {"crammer_singer", "ovr"}, default "crammer_singer"
         One multiclass SVM (MC-SVM), or one against all with the hinge loss (1vA-SVM).
     class_weight : None, "balanced" or dict, default None
