@@ -59,6 +59,12 @@ def results_of(run, name):
     task = tasks[0]
     data = images_of(run, name) if name in ("objects", "IDOL2") else task.data
     runs = experiments.run_all(run.sweep(name.lower()), tasks, run.step)
+    split = next(iter(task.splits.values()))
+    C = runs["chosen"]["C"]
+    sizes = (
+        f"{split.train.size} training and {split.test.size} test samples, {len(task.data.target_names)} "
+        f"classes; C {C.median():g} (median of choices); {len(C)} permutations."
+    )
     return SimpleNamespace(
         task=task,
         data=data,
@@ -66,7 +72,7 @@ def results_of(run, name):
         curves=runs["curves"],
         cues=list(task.data.cues),
         classes=task.data.target_names,
-        note="; ".join(filter(None, [_origin(run, name), draw.caption(task, runs)])),
+        note="; ".join(filter(None, [_origin(run, name), sizes])),
         saved={"provenance": [data], "seeds": runs["chosen"]["permutation"].tolist()},
     )
 

@@ -12,6 +12,7 @@ from cuelearn.omcl import PassiveAggressive, Projectron, ProjectronPlusPlus
 # lines of the single cues: muted colours, thin and unmarked, so that the methods stand out
 CUE_COLOURS = ("#555555", "#A6761D", "#7B9E6B", "#8C86C7", "#B5838D", "#5F9EA0")
 CUE_LINES = ("-", "--", "-.", ":", "-", (0, (4, 1, 1, 1, 1, 1)))
+METHODS = ("OMCL-BM", "OMCL-PERC", "Flat", "Flat maps", "Vote")
 SEEN = "training samples seen"
 
 
@@ -105,10 +106,8 @@ def bounded_memory(K, y):
 
 
 def trust(first, y, cues):
-    """For a slider of C: mistakes of each cue and of PA-I on all, and its weights of the cues' own scores.
-
-    `first` is a `WatchedOMCL` that has seen the samples of `y`.
-    """
+    """For a slider of C: mistakes of each cue and of PA-I on all, and its weights of the cues' own scores;
+    `first` is a `WatchedOMCL` that has seen the samples of `y`."""
     S = np.hstack(first.first_layer_scores())
     seen = np.arange(1, y.size + 1)
     alone = [np.cumsum(learner.online_errors_) / seen for learner in first.learners_]
@@ -132,17 +131,6 @@ def trust(first, y, cues):
     return curves
 
 
-def caption(task, runs):
-    """How many samples train and test, of how many classes, with which C, and how many permutations."""
-    split = next(iter(task.splits.values()))
-    n_classes = len(task.data.target_names)
-    C = runs["chosen"]["C"]
-    return (
-        f"{split.train.size} training and {split.test.size} test samples, {n_classes} classes; "
-        f"C {C.median():g} (median of choices); {len(C)} permutations."
-    )
-
-
 def contact_sheet(images, names, cells):
     """Images in a grid, a row for each name; `cells` has their numbers."""
     fig, ((ax,),) = panels(1, size=(0.8 * cells.shape[1] + 0.6, 0.75 * len(names)))
@@ -161,12 +149,11 @@ def _method(ax, table, method, value, **style):
     curve(ax, rows, "n_seen", value, method, runs="permutation", markevery=every, **style)
 
 
-def learning_curves(table, cues, paper=None, methods=("OMCL-BM", "OMCL-PERC", "Flat", "Flat maps", "Vote")):
+def learning_curves(table, cues, paper=None):
     """Online error, test error, and others' test error minus OMCL-BM's (thesis figures 3.1, 3.4).
 
-    Nine bands would hide each other, so that only the differences, from the second sixth of the samples on,
-    have theirs. `paper` has the thesis' errors at the end in percent, by method: open diamonds. Of the cues,
-    the best at the end is compared with OMCL-BM.
+    Only the differences, from the second sixth of the samples on, have bands; of the cues the best at the end
+    is among them. `paper` has the thesis' errors at the end in percent, by method.
     """
     table = _aligned(table)
     late = table[table["n_seen"] >= table["n_seen"].max() / 6]
@@ -177,7 +164,7 @@ def learning_curves(table, cues, paper=None, methods=("OMCL-BM", "OMCL-PERC", "F
         for cue in cues:
             style = {"factor": 100, "alpha": 0.0, "marker": "", **_cue_style(cue, cues)}
             curve(ax, where(table, method=f"cue: {cue}"), "n_seen", value, runs="permutation", **style)
-        for method in methods:
+        for method in METHODS:
             _method(ax, table, method, value, factor=100, alpha=0.0)
         highest = late.groupby(["method", "n_seen"])[value].mean().max()
         ax.set(xlabel=SEEN, ylabel=f"{kind} error [%]", title=head, ylim=(0, min(100, 110 * highest)))
@@ -192,7 +179,7 @@ def learning_curves(table, cues, paper=None, methods=("OMCL-BM", "OMCL-PERC", "F
     ends = table.groupby(["permutation", "method"])["test_error"].last().groupby("method").mean()
     best = f"cue: {min(cues, key=lambda cue: ends[f'cue: {cue}'])}"
     style = {"runs": "permutation", "factor": 100, "marker": "", "alpha": 0.1}
-    paired(axes[1, 0], late, "n_seen", "test_error", "OMCL-BM", methods, **style)
+    paired(axes[1, 0], late, "n_seen", "test_error", "OMCL-BM", METHODS, **style)
     error = late.pivot(index="permutation", columns=["method", "n_seen"], values="test_error")
     gap = 100 * (error[best] - error["OMCL-BM"]).dropna(axis=1)
     band(axes[1, 0], gap.columns, gap.to_numpy(), alpha=0.06, **_cue_style(best[5:], cues))
@@ -209,11 +196,11 @@ def _aligned(table):
     return table.assign(n_seen=table["n_seen"].groupby(look).transform("mean"))
 
 
-def support_sizes(tables, methods=("OMCL-PERC", "OMCL-BM", "OMCL-BM sparser", "Flat")):
+def support_sizes(tables):
     """Size of the support set against samples seen, a panel for each table (thesis figures 3.2, 3.5)."""
     fig, (axes,) = panels(len(tables), size=(4.2 * len(tables), 3.4))
     for ax, (title, table) in zip(axes, tables.items(), strict=True):
-        for method in methods:
+        for method in ("OMCL-PERC", "OMCL-BM", "OMCL-BM sparser", "Flat"):
             _method(ax, _aligned(table), method, "support")
         ax.set(title=title, xlabel=SEEN, ylabel="support vectors, all cues", ylim=(0, None))
     axes[0].legend()
@@ -251,10 +238,8 @@ def weight_table(weights, cues, classes):
 
 
 def regret(runs, cues):
-    """Mean loss so far of the second layer, of every cue, and the bound of theorem 3.1, divided alike.
-
-    `runs` has for each title the losses of `omcl.regret`, `cues` the names of its cues.
-    """
+    """Mean loss so far of the second layer, of every cue, and the bound of theorem 3.1, divided alike; `runs`
+    has for each title the losses of `omcl.regret`, `cues` the names of its cues."""
     rows = -(-len(runs) // 2)
     fig, axes = panels(2, rows, size=(8.4, 2.7 * rows + 0.3))
     for ax in axes.ravel()[len(runs) :]:
@@ -289,10 +274,7 @@ def last_against_average(table):
 
 
 def what_cues_confuse(pairs, images):
-    """For each cue two categories that it confuses, and how often the other cues do (thesis figure 2.1).
-
-    `pairs` is from `omcl.confused_pairs`, `images` holds the rows that it names.
-    """
+    """For each cue two categories that it confuses, and how often the other cues do (thesis figure 2.1)."""
     methods = [*pairs["cue"], "OMCL-BM"]
     fig, axes = panels(3, len(pairs), size=(6.4, 1.5 * len(pairs)), width_ratios=(1, 1, 1.6))
     for (*places, bars), (_, pair) in zip(axes, pairs.iterrows(), strict=True):
