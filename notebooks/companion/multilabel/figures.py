@@ -325,7 +325,8 @@ def cost_of_many_classes(run):
     data = data_of(names)
     cost = run.sweep("cost").frame(experiments.cost_to_gap, points, data=data)
     powers = experiments.powers(cost, "n_solved", "n_classes")
-    note = f"{description()}; training samples: {size['n_train']}; {size['seeds']} draws, C = {size['C']:g}, "
+    sizes = ", ".join(f"{name}: {size['n_train'][name]} train" for name in names)
+    note = f"{description()}; {sizes}; {size['seeds']} draws, C = {size['C']:g}, "
     note += f"delta = 0.2, relative gap {size['wanted']:g}, at most {size['most']:,} SVMs"
     drawing = draw.cost_against_classes(cost, powers)
     run.save_figure(drawing, "mlmkl-cor-1", cost, provenance=data, note=note)
