@@ -74,15 +74,15 @@ def known_sum(file):
     return next((o.sums[file] for o in known_originals().values() if o.sums.get(file)), None)
 
 
-def _read(file, what, sha256=None):
+def _read(file, what):
     """The bytes of a file, or a `DataFileError` that says what needs it; warns where its sum is another."""
     try:
         content = file.read_bytes()
     except FileNotFoundError:
         raise DataFileError(f"{file} is missing; {what} needs it.") from None
-    kind, _, known = (f"sha256:{sha256}" if sha256 else known_sum(file.name) or "sha256:").partition(":")
+    kind, _, known = (known_sum(file.name) or "sha256:").partition(":")
     actual = hashlib.new(kind, content).hexdigest()
-    if known and actual != known.lower():
+    if known and actual != known:
         warn_user(f"{file} is damaged or another edition: expected {kind} {known}, found {actual}.")
     return content
 
@@ -368,7 +368,7 @@ class PartialData(NamedTuple):
         return f"<{self.provenance.name}, original: X {self.X.shape}, {classes}>"
 
 
-def load_partial_labels(path, sha256=None):
+def load_partial_labels(path):
     """Load a .mat file of partial labels: instances, each with the labels that it can have, one of them true.
 
     Both published forms are read: ``features`` (n, d), ``p_labels`` and ``logitlabels`` (n, n_classes), with
@@ -379,9 +379,6 @@ def load_partial_labels(path, sha256=None):
     ----------
     path : str or path-like
         The file.
-    sha256 : str, optional
-        What its sum must be, as ``provenance.sha256`` gave it once; else a warning. Where none is given,
-        ``lost.mat`` and ``MSRCv2.mat`` are compared with what is published, and other files with nothing.
 
     Returns
     -------
@@ -413,7 +410,7 @@ def load_partial_labels(path, sha256=None):
         "description": f"Partial labels from {file.name}.",
         "cited": "see the file's page",
     }
-    return _read_partial(file, file.stem, reading, sha256)
+    return _read_partial(file, file.stem, reading)
 
 
 def _load_partial(entry, path):
@@ -425,14 +422,14 @@ def _load_partial(entry, path):
     return data._replace(folds=data.folds or drawn)
 
 
-def _read_partial(file, name, reading, sha256=None):
+def _read_partial(file, name, reading):
     import scipy.io
     from scipy import sparse
 
     # Here and not above: it loads compiled code, which most data sets do not need.
     from cuelearn.mms import CandidateSet
 
-    content = _read(file, name, sha256)
+    content = _read(file, name)
     with _parsing(file, {"what": name, "form": "the form of the partial-label benchmarks"}):
         arrays = scipy.io.loadmat(io.BytesIO(content))
         turned = "partial_target" in arrays

@@ -5,7 +5,6 @@ x_{i'})`. A :class:`KernelBank` keeps them all in memory when they fit a stated 
 requested rows when they do not, so that a solver is written once, against blocks of shape (F, rows, n).
 """
 
-import contextlib
 import math
 import numbers
 from collections.abc import Sequence
@@ -215,11 +214,9 @@ class KernelBank:
             self._keep(kept)
 
     def _start(self, dtype, memory):
-        given = dtype
-        with contextlib.suppress(TypeError, ValueError):
-            dtype = np.dtype(dtype)
-        if not isinstance(dtype, np.dtype) or dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-            raise ValueError(f"dtype must be float32 or float64, got {given!r}.")
+        dtype = np.dtype(dtype)
+        if dtype not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be float32 or float64, got {dtype}.")
         if isinstance(memory, bool) or not isinstance(memory, numbers.Real) or not memory >= 0:
             raise ValueError(f"memory must be a number of bytes, at least 0, got {memory!r}.")
         self.dtype, self.memory = dtype, float(memory)

@@ -484,11 +484,15 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
         index = np.array([number_of(columns)])
     else:
         items = columns.tolist() if isinstance(columns, np.ndarray) else list(columns)
-        if items and all(isinstance(item, (bool, np.bool_)) for item in items):
+        kinds = set(map(type, items))
+        if kinds and kinds <= {bool, np.bool_}:
             if len(items) != n_features:
                 refuse(f"the boolean mask has length {len(items)}, but X has {n_features} columns")
-            items = np.flatnonzero(items)
-        index = np.array([number_of(item) for item in items])
+            index = np.flatnonzero(items)
+        elif kinds == {int} and -n_features <= min(items) <= max(items) < n_features:
+            index = np.array(items) % n_features  # thousands at once
+        else:
+            index = np.array([number_of(item) for item in items])
     if len(index) == 0:
         refuse("no columns are selected")
     return index.astype(np.intp)

@@ -508,6 +508,8 @@ ERRORS = [
     ("cue 'euclidean'.*NaN", lambda X: KernelBank(ALL, changed(X, np.nan))),
     ("cue 'a': chi2.*-0.1", lambda X: one_of(Chi2(), slice(10, 20))(changed(X, -0.1))),
     ("cue 'a': column 'red' is not in X", lambda X: one_of(RBF(), "red")(frame(X))),
+    ("cue 'a': column 30 is not in X, which has 30", one_of(RBF(), [0, 30])),
+    ("cue 'a': the boolean mask has length 2", one_of(RBF(), [True, False])),
     ("cue 'a': no columns", one_of(RBF(), [])),
     ("more than once", lambda X: one_of(RBF(), "x")(TWINS)),
     (r"names must be unique, got \['a'\]", lambda X: KernelBank([("a", RBF(), [0]), ("a", RBF(), [1])], X)),
