@@ -142,7 +142,6 @@ def test_table_with_the_papers_numbers(store):
         ({"id": "jmlr-fg-3"}, "not in catalogue.csv; did you mean .*jmlr-fig-3"),
         ({"id": "oks-tab-1"}, "belongs to the chapter oks"),
         ({"provenance": []}, "provenance is empty"),
-        ({"provenance": [{"tier": "bundled"}]}, "needs a name"),
         ({"provenance": ["Pendigits"]}, "name and tier"),
         ({"suffix": "../x"}, "suffix must be made of"),
         ({"data": [1, 2]}, "plotted numbers"),

@@ -64,20 +64,6 @@ def test_runs_that_do_not_converge_or_never_come_to_the_level(save_results):
     assert "6 runs never come to it" in never.text
 
 
-def test_exact_zeros_are_judged_where_runs_came_to_the_gap(save_results):
-    rng, rows = np.random.default_rng(0), []
-    for tol, factor in ((None, 0.0), (0.05, 1.0)):
-        for seed in range(4):
-            for alpha, used, error in ((1e-4, 100, 0.2), (0.005, 40, 0.2), (0.02, 5, 0.3)):
-                row = {"tol": tol, "seed": seed, "alpha": alpha, "n_kernels": 100, "objective": 1.0}
-                row |= {"dual_gap": 0.01 if tol else 0.9, "n_used": used if tol else 100}
-                rows.append(row | {"test_error": factor * error + 0.001 * rng.random()})
-    verdict = judge("ufo-3", save_results("thesis-fig-4.10", rows, alpha=rows))
-    assert verdict.verdict == "holds"
-    zeros, fewer, sparse, dense = (part for _, part in verdict.parts)
-    assert zeros.number == 0.4 and fewer.number < 0 and sparse.number < -0.09 and abs(dense.number) < 0.01
-
-
 @pytest.mark.parametrize("profile", ["quick", "full"])
 def test_runs_are_as_many_as_planned_for_the_claims(profile):
     size, planned = settings(profile), claims("mkl")[profile]

@@ -19,21 +19,6 @@ def test_some_of_several_counts_how_many_were_tried():
     assert clearest([worse, worse]).verdict == "fails" and clearest([worse, open_]).verdict == "undecided"
 
 
-@pytest.mark.parametrize(("below", "verdict"), [(0.05, "holds"), (-0.05, "mixed")])
-def test_the_best_p_is_sought_over_all_splits(save_results, below, verdict):
-    """An error at 2 that is higher on the pyramid, and lower or higher without redundant cues."""
-    rng = np.random.default_rng(0)
-    rows = [
-        (task, p, seed, 0.5 + 0.01 * seed + 0.003 * rng.normal() + (0.0 if p == 2 else by))
-        for task, by in (("different-30", below), ("pyramid-30", -0.05))
-        for p in (1.05, 1.5, 2.0)
-        for seed in range(6)
-    ]
-    table = pd.DataFrame(rows, columns=["task", "p", "seed", "test_error"])
-    found = judge("om2-2", save_results("thesis-fig-4.2", table))
-    assert found.verdict == verdict and len(found.parts) == 3 and found.n == 6
-
-
 def test_runs_that_did_not_converge_are_left_out_and_said(save_results):
     grid = [
         (t, p, s) for t in ("different-30", "pyramid-30") for p in (1.01, 1.25, 1.5, 2.0) for s in range(3)
