@@ -7,8 +7,7 @@ best for the worst class,
           H_k(p) = \max_{0 \le \alpha \le C} \alpha^\top 1
           - \tfrac12 (\alpha \circ y^k)^\top K(p) (\alpha \circ y^k) ,
 
-asking one class per iteration, drawn from :math:`\gamma`; ML-MKL-Sum minimises :math:`\sum_k H_k(p)`, asking
-all.
+asking one class per iteration, drawn from :math:`\gamma`; ML-MKL-Sum minimises :math:`\sum_k H_k(p)`.
 """
 
 import functools
@@ -54,7 +53,7 @@ TEXTS = {
 documented = functools.partial(documented, texts=TEXTS)
 # ML-MKL-SA asks its stopping rule after so many iterations
 MIN_ITER = 100
-# rounds of cutting planes at most: an SVM for every class with a positive gamma, and a linear program
+# rounds of cutting planes at most
 MOST_PLANES = 500
 
 # ------------------------------------------------------------------ steps
@@ -413,7 +412,7 @@ class SharedMKL(MultiLabelMKL):
         self._keep_problems((problem.alphas * problem.signs).T, result.kernel_weights)
         self.class_objectives_ = self._fill([f.value + f.gap for f in solutions], np.nan)
         self.gamma_ = self._fill(result.gamma, 0.0)
-        self.path_, self.iterates_, self.history_ = result.path, result.iterates, result.history
+        self.path_, self.history_ = result.path, result.history
         if result.drawn.size:
             classes = np.delete(np.arange(self.gamma_.size), self.skipped_classes_)
             self.drawn_ = classes[result.drawn].astype(np.min_scalar_type(self.gamma_.size))
@@ -457,8 +456,8 @@ class MLMKLSA(SharedMKL):
         Averaged weights of the classes: large where learning is hard.
     drawn_ : ndarray of int, shape (n_iter,)
         The class of each iteration, by its number.
-    path_, iterates_ : ndarray, shape (n_iter + 1, n_kernels)
-        Averaged and present kernel weights after each iteration.
+    path_ : ndarray, shape (n_iter + 1, n_kernels)
+        The averaged kernel weights after each iteration.
     $classes_ $dual_coef_ $support_ $skipped_classes_ $class_objectives_ $history_ $n_iter_ $n_solved_
     $n_updates_ $converged_
 
@@ -525,7 +524,7 @@ class MLMKLSum(SharedMKL):
         Those with the least objective met; sum to 1.
     gamma_ : ndarray, shape (n_classes,)
         Equal weights; 0 for skipped classes.
-    path_, iterates_ : ndarray, shape (n_iter + 1, n_kernels)
+    path_ : ndarray, shape (n_iter + 1, n_kernels)
         The present weights after each iteration.
     $classes_ $dual_coef_ $support_ $skipped_classes_ $class_objectives_ $history_ $n_iter_ $n_solved_
     $n_updates_ $converged_
