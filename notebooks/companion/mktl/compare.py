@@ -67,10 +67,10 @@ METHODS_OF_PRIORS = ("PriorFeatures", "AverageTL", "MKTL")
 
 
 def candidates(method, grids):
-    """All parameters of a method: C, p ("" where it has none), class_weight where there is a choice.
+    """All parameters of a method, in the order in which ties are decided.
 
-    In the order in which ties are decided: the C nearest to 10, the middle of the thesis's range, so that one
-    at the end of a grid is really better; then the largest p.
+    The C nearest to 10, the middle of the thesis's range, so that one at the end of a grid is really better;
+    then the largest p ("" where it has none); then class_weight where there is a choice.
     """
     C = sorted(map(float, grids["C"]), key=lambda C: (abs(np.log10(C / 10.0)), C))
     p = sorted(map(float, grids["p"]), reverse=True) if METHODS[method].has_p else [""]
@@ -79,10 +79,9 @@ def candidates(method, grids):
 
 
 class Trial:
-    """One training set with the kernel that all methods share, and the samples that they are judged on.
+    """One training set (rows `train`) with the kernel that all methods share, and the samples of `judged`.
 
-    `train` and `judged` are rows of the task; `n_priors` takes the first score columns, `replaced` other
-    scores.
+    `n_priors` takes the first score columns, `replaced` other scores.
     """
 
     def __init__(self, task, train, judged, n_priors=None, replaced=None):
@@ -97,18 +96,16 @@ class Trial:
         self.scores = {same: (s[train, :n_priors], s[judged, :n_priors]) for same, s in kinds.items()}
 
     def fitted(self, method, chosen, effort, seed=0):
-        """A method trained with given parameters; that it does not converge is no news here."""
         more = {k: v for k, v in chosen.items() if k == "class_weight"}
         model = METHODS[method].make(chosen["C"], chosen["p"], effort, seed, **more)
         return fitted(model, self.bank, self.y, scores=self.scores[METHODS[method].same][0])
 
     def share_right(self, method, model):
-        """Share of the judged samples that a fitted model gets right, mean over their classes."""
+        """Share of the judged samples that are right, mean over their classes."""
         scores = self.scores[METHODS[method].same][1]
         return float(model.score(self.rows, self.y_judged, sample_weight=self.weight, scores=scores))
 
     def accuracy(self, method, chosen, effort, seed=0):
-        """Share of the judged samples that are right, of a method trained with given parameters."""
         return self.share_right(method, self.fitted(method, chosen, effort, seed))
 
 
@@ -139,9 +136,6 @@ def accuracies(seed, chosen, effort, **place):
     return pd.DataFrame(rows)
 
 
-# ---------------------------------------------------------------- choice of parameters
-
-
 def _tried(method, trials, grids, effort):
     """Accuracies of all candidates, (n, number of trials)."""
     points = candidates(method, grids)
@@ -149,10 +143,7 @@ def _tried(method, trials, grids, effort):
 
 
 def validated(method, name, n_per_class, n_priors, useless, grids, effort, draws, seed):
-    """What a method's `candidates` get right on draws of the other classes' task: no picture of a new class.
-
-    A dict: tried, of a list for each candidate.
-    """
+    """What a method's `candidates` get right on draws of the other classes' task, none of a new class."""
     seeds = [FIRST_VALIDATION_SEED + 100 * seed + k for k in range(draws)]
     trials = [multiclass_trial(name, n_per_class, n_priors, useless, s, others=True) for s in seeds]
     return _tried(method, trials, grids, effort)
@@ -179,22 +170,14 @@ def picked(validation, method, grids, seed):
     return {**points[best], "validation": float(scores[best])}
 
 
+def _picker(grids):
+    return lambda validation, method, point: picked(validation, method, grids, point["seed"])
+
+
 def edges(table, grids):
-    """Whose C or p lies at an end of its grid, and in how many of its runs, in words for a note; warns."""
+    """Whose C or p lies at an end of its grid, and in how many of its runs, in words for a note."""
     at_ends = protocol.edges(table, grids, NATURAL, by="method")
     return f"at the ends of the grids: {at_ends}" if at_ends else "no choice at an end of its grid"
-
-
-def _compared(sweep, label, choose, requested, points, by, grids, data):
-    """Parameters for every point, then its accuracies."""
-
-    def pick(validation, method, point):
-        return picked(validation, method, grids, point["seed"])
-
-    return compared(sweep, label, choose, requested, accuracies, points, by, CHOSEN, data, pick=pick)
-
-
-# ---------------------------------------------------------------- figures
 
 
 def _curves(sweep, label, places, seeds, grids, effort, draws):
@@ -208,14 +191,12 @@ def _curves(sweep, label, places, seeds, grids, effort, draws):
     )
     points = [({**place, "seed": s, "effort": effort}, methods) for place, methods in places for s in seeds]
     by = ("name", "n_per_class", "n_priors", "useless")
-    return _compared(sweep, label, validated, requested, points, by, grids, data)
+    pick = _picker(grids)
+    return compared(sweep, label, validated, requested, accuracies, points, by, CHOSEN, data, pick=pick)
 
 
 def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
-    """All points of figure 6.3: each number of priors that `TASKS` has for a task.
-
-    `sweep` makes a Sweep of a name; `o` is `multiclass` of `settings`.
-    """
+    """All points of figure 6.3; `sweep` makes a Sweep of a name, `o` is `multiclass` of `settings`."""
     places = []
     for name in names:
         sizes = TASKS[name].sizes
@@ -283,7 +264,7 @@ def lost(table):
 
 
 def binary(sweep, seeds, o, grids, effort, methods=BINARY):
-    """All points of figure 6.2; `sweep` makes a Sweep of a name, `o` is `binary` of `settings`.
+    """All points of figure 6.2; `o` is `binary` of `settings`.
 
     Every target has seeds of its own (`seeds` are those of the first), so that targets share neither samples
     of the background nor a choice of parameters: the draws are nested in the targets.
@@ -297,10 +278,8 @@ def binary(sweep, seeds, o, grids, effort, methods=BINARY):
         for (t, s), n in itertools.product(runs, o["n_positive"])
     ]
     data = binary_task(targets[0]).data
-    return _compared(sweep, "binary", validated_binary, requested, points, ["n_positive"], grids, data)
-
-
-# ---------------------------------------------------------------- what one fitted model says
+    run = (validated_binary, requested, accuracies, points, ["n_positive"], CHOSEN, data)
+    return compared(sweep, "binary", *run, pick=_picker(grids))
 
 
 def transfer_weights(name, seed, n_per_class, chosen, effort, n_priors=None):
@@ -313,10 +292,8 @@ def transfer_weights(name, seed, n_per_class, chosen, effort, n_priors=None):
 
 
 def along_p(name, seed, n_per_class, p, C, effort):
-    """Accuracy, certified gap and number of priors in use for one p, "auto" or a number (dict).
-
-    used: mean number of priors per new class whose weight is at least a hundredth of the largest.
-    """
+    """Accuracy and certified gap for one p, and how many priors each new class uses (of a weight of at least
+    a hundredth of the largest), on average."""
     trial = multiclass_trial(name, n_per_class, None, "", seed)
     model = trial.fitted("MKTL", {"C": C, "p": p}, {**effort, "tol": min(effort["tol"], 1e-3)}, seed)
     weights = np.abs(model.transfer_weights_)
@@ -326,14 +303,10 @@ def along_p(name, seed, n_per_class, p, C, effort):
 
 
 def confusion(curves, name, n_per_class, methods, effort):
-    """How often the pictures of a class are called which: columns method, true, said, share (of the class).
-
-    On the test pictures of all runs of a place of `multiclass`'s table, with its parameters.
-    """
+    """How often the pictures of a class are called which, in all runs of a place of `multiclass`'s table."""
     tables = []
-    for (seed, n_priors), runs in curves[
-        (curves["name"] == name) & (curves["n_per_class"] == n_per_class)
-    ].groupby(["seed", "n_priors"]):
+    place = protocol.where(curves, name=name, n_per_class=n_per_class)
+    for (seed, n_priors), runs in place.groupby(["seed", "n_priors"]):
         trial = multiclass_trial(name, n_per_class, n_priors, "", seed)
         for run in runs[runs["method"].isin(methods)].to_dict("records"):
             scores = trial.scores[METHODS[run["method"]].same][1]

@@ -15,8 +15,6 @@ from cuelearn.mktl import MKTL
 
 name_methods(compare.METHODS)
 
-# ---------------------------------------------------------------- what several figures share
-
 
 @cache
 def names_of(run):
@@ -36,30 +34,24 @@ def data_of(names):
     return [tasks.load_task(name).data for name in names]
 
 
-def grids_of(run):
-    return {"C": list(run.size["C"]), "p": list(run.size["p"])}
-
-
-def binary_grids(run):
-    return {**grids_of(run), "C": list(run.size["binary"]["C"])}
+def grids_of(run, C=None):
+    return {"C": list(C or run.size["C"]), "p": list(run.size["p"])}
 
 
 @cache
 def curves(run):
     """Every method of figure 6.3 on every draw, with the parameters that validation chose."""
     names = names_of(run)
-    seeds = run.seeds(run.size["multiclass"])
     size = run.size["multiclass"]
-    return compare.multiclass(run.sweep, names, seeds, size, grids_of(run), run.size["effort"])
+    return compare.multiclass(run.sweep, names, run.seeds(size), size, grids_of(run), run.size["effort"])
 
 
 @cache
 def binary_runs(run):
     """The same of figure 6.2."""
     tasks.describe(["binary"], run.n_jobs)
-    seeds = run.seeds(run.size["binary"])
     size = run.size["binary"]
-    return compare.binary(run.sweep, seeds, size, binary_grids(run), run.size["effort"])
+    return compare.binary(run.sweep, run.seeds(size), size, grids_of(run, size["C"]), run.size["effort"])
 
 
 def percent_right(table, by):
@@ -69,9 +61,6 @@ def percent_right(table, by):
 
 def listed(values, form="+.1f"):
     return ", ".join(format(value, form) for value in values)
-
-
-# ---------------------------------------------------------------- figure 6.1
 
 
 @figure("thesis-fig-6.1-things")
@@ -102,17 +91,12 @@ def _(results):
     right = 100 * right.reindex(table["true"].unique()).fillna(0)
     mean = right.mean()
     gain = (right["MKTL"] - right["NoTransfer"]).sort_values()
-    changes = [
-        f"the {name} (from {right['NoTransfer'][name]:.0f} to {right['MKTL'][name]:.0f}%)"
-        for name in gain.index
-    ]
     end = "most is lost by" if gain.iloc[0] < 0 else "least is gained by"
     return f"""
 By shape alone (No-Transfer) {mean["NoTransfer"]:.0f}% of the test pictures are right. What the model of forty
 other animals says of colours and patches (Prior-Features) is right for {mean["PriorFeatures"]:.0f}%: it
 confuses animals of the same colour. Both together (MKTL) are right for {mean["MKTL"]:.0f}%. Most is gained by
-{changes[-1]} and {changes[-2]}; {end} {changes[0]}. (The animals are Unicode's, paw prints and spiral shell
-among them.)"""
+the {gain.index[-1]} ({gain.iloc[-1]:+.0f} points), {end} the {gain.index[0]} ({gain.iloc[0]:+.0f})."""
 
 
 @figure("thesis-fig-6.1")
@@ -151,11 +135,7 @@ def _(results):
 The new class that takes most from the priors is drawn, for one of its test pictures. The priors add
 {parts["part"].sum():+.2f} to its score, and most of that is a single score: what a model that never saw this
 thing says of {most["prior"]} ({most["part"]:+.2f}). Of the {len(parts)} weights {n_small} are below a tenth
-of the largest. A weight can be negative, and then a low score speaks *for* the class. With other training
-samples other priors are used: five drawings say little of which prior helps (change `seed`)."""
-
-
-# ---------------------------------------------------------------- from where, and how much
+of the largest. With other training samples other priors are used (change `seed`)."""
 
 
 @figure("thesis-sec-6.2-weights")
@@ -196,15 +176,9 @@ def _(results):
     kernel = tables["animals"]["kernel"].iloc[0]
     return f"""
 No label says which things look alike, and no prior was trained on a new thing. These have the largest
-weights: {"; ".join(largest)}. Some pairs have a reason that one sees, a colour or a kind in common; others
-have none: with pictures of five drawings chance has its part. *How much* a class takes is read at the right,
-to be compared with the norm of the kernel's block ({kernel:.2f} on the animals): the {taken.idxmax()} takes
-most ({taken.max():.2g}), the {taken.idxmin()} least ({taken.min():.2g}). Single weights should not be read
-too closely: scores of one model depend on each other, and where several priors say the same the norm spreads
-the weight over them."""
-
-
-# ---------------------------------------------------------------- figure 6.2
+weights: {"; ".join(largest)}. Some pairs have a reason that one sees, others have none. *How much* a class
+takes is read at the right, to be compared with the norm of the kernel's block ({kernel:.2f} on the animals):
+the {taken.idxmax()} takes most ({taken.max():.2g}), the {taken.idxmin()} least ({taken.min():.2g})."""
 
 
 def _save_binary(run, drawing, suffix):
@@ -212,7 +186,7 @@ def _save_binary(run, drawing, suffix):
     n_targets = table["target"].nunique()
     note = f"{settings.DRAWN}; {settings.N_NEGATIVE} background samples, of as many other things; "
     note += f"{n_targets} targets, {len(run.seeds(run.size['binary']))} draws of each; {settings.VALIDATED}; "
-    note += compare.edges(table, binary_grids(run))
+    note += compare.edges(table, grids_of(run, run.size["binary"]["C"]))
     data = tasks.binary_task(tasks.binary_targets()[0]).data
     run.save_figure(drawing, "thesis-fig-6.2", table, suffix, provenance=[data], note=note)
 
@@ -233,22 +207,17 @@ def _(results):
     mean = percent[[n for n in percent.columns if n <= 5]].mean(axis=1)
     gain = mean - mean["NoTransfer"]
     unweighted = percent.loc["MKTL"] - percent.loc["PriorFeatures"]
-    weighted = percent.loc["MKTL weighted"]
-    scores_only = percent.loc["PriorFeatures weighted"]
-    equal = weighted - np.maximum(scores_only, percent.loc["AverageTL weighted"])
+    rivals = percent.loc[["PriorFeatures weighted", "AverageTL weighted"]].max()
+    equal = percent.loc["MKTL weighted"] - rivals
     return f"""
 With {few} positive sample among {settings.N_NEGATIVE} of the background No-Transfer gets {alone[few]:.0f}%
 right, hardly better than guessing, with {many} it gets {alone[many]:.0f}%. Up to five positives Multi-KT is
 {gain["MultiKT"]:.0f} points above it, weighted MKTL {gain["MKTL weighted"]:.0f}, MKTL without weights
-{gain["MKTL"]:.0f}. MKTL minus Prior-Features, both without weights, is {listed(unweighted)} points with
-{listed(unweighted.index, "d")} positives. That Multi-KT does so well here has a reason: the same features,
-kernel and kind of background for priors and targets are exactly what it assumes.
+{gain["MKTL"]:.0f}; MKTL minus Prior-Features, both without weights, is {listed(unweighted)} points with
+{listed(unweighted.index, "d")} positives.
 
 **Most of what weighted MKTL gains are the class weights.** At the right, where every method has them, it is
 {equal.min():+.1f} to {equal.max():+.1f} points against the better of the plain average and the priors alone.
-With {few} positive the priors alone are right for {scores_only[few]:.0f}%, weighted MKTL for
-{weighted[few]:.0f}%. Prior-Features has to be in every comparison, as the thesis says, and weights too.
-
 The largest certified gap of MKTL, relative to its objective, is {table["gap"].max():.1e}."""
 
 
@@ -269,15 +238,11 @@ weights) on {(above > 0).sum()} of {above.size} targets, by {above.iloc[0]:+.0f}
 {above.iloc[-1]:+.0f} points ({above.index[-1]})."""
 
 
-# ---------------------------------------------------------------- figure 6.3
-
-
 @figure("thesis-fig-6.3", claims=("mktl-3", "mktl-4", "mktl-5"))
 def several_new_classes(run):
     """How much do priors help when several new classes are told apart?"""
     size = run.size["multiclass"]
-    n_draws = len(run.seeds(run.size["multiclass"]))
-    note = f"{settings.DRAWN}; {n_draws} draws; {settings.VALIDATED}; "
+    note = f"{settings.DRAWN}; {len(run.seeds(size))} draws; {settings.VALIDATED}; "
     note += "Multi-KT has priors of its own kind, on the new task's features; "
     note += compare.edges(curves(run), grids_of(run))
     seeds = range(run.seed, run.seed + size["more_seeds"])
@@ -307,17 +272,16 @@ def _(results):
     return f"""
 With five samples per class and more, {"; ".join(sentences)}. With a single drawing of each object MKTL is
 {first["MKTL"] - first["NoTransfer"]:+.1f} points against No-Transfer: a single drawing does not show which
-priors help. Multi-KT's priors are of its own kind, trained on the new features, and add little. Of the 23
-priors the last nine know mixed things, next to those of the kinds of the new ones. Every run chooses its
-parameters on its own sample of the validation's draws, so that the bands contain the spread of that choice.
-The largest certified gap of MKTL, relative to its objective, is {table["gap"].max():.1e}."""
+priors help. Every run chooses its parameters on its own sample of the validation's draws, so that the bands
+contain the spread of that choice. The largest certified gap of MKTL, relative to its objective, is
+{table["gap"].max():.1e}."""
 
 
 @figure("thesis-fig-6.3-priors")
 def more_and_more_priors(run):
     """How does the accuracy on the objects go on with more priors?"""
     size = run.size["priors"]
-    seeds = run.seeds(run.size["priors"])
+    seeds = run.seeds(size)
     table = compare.along_priors(run.sweep, "objects", seeds, size, grids_of(run), run.size["effort"])
     note = f"emoji, objects, {size['n_per_class']} samples per class; {len(seeds)} draws; "
     note += f"{settings.VALIDATED}; {compare.edges(table, grids_of(run))}"
@@ -340,18 +304,13 @@ The more priors there are, the more they say alone: {alone[first]:.0f}% are righ
 much less, and those that do not help do little harm."""
 
 
-# ---------------------------------------------------------------- the exponent p
-
-
 @figure("thesis-sec-6.3")
 def accuracy_and_priors_in_use(run):
     """How many priors does each exponent p use, and what does that do to the accuracy?"""
     size = run.size["path"]
     animals = tasks.load_task("animals")
     common = {"name": "animals", "n_per_class": size["n_per_class"], "C": 10.0, "effort": run.size["effort"]}
-    points = [
-        {**common, "seed": seed, "p": p} for p in (*size["p"], "auto") for seed in run.seeds(run.size["path"])
-    ]
+    points = [{**common, "seed": seed, "p": p} for p in (*size["p"], "auto") for seed in run.seeds(size)]
     table = run.sweep("path").frame(compare.along_p, points, data=animals.data).drop(columns="effort")
     note = f"emoji, animals: {size['n_per_class']} samples per class, C = 10, {size['seeds']} draws"
     drawing = draw.along_p(table, n_priors=len(animals.prior_names))
@@ -374,20 +333,15 @@ The number of priors in use grows from {least["used"]:.0f} to {most["used"]:.0f}
 {max(tasks.TASKS["animals"].sizes)}. The accuracy is {least["accuracy"]:.0f}% where next to none is in
 use, highest at $p$ = {best["p_found"]:g} ({best["accuracy"]:.0f}%, {best["used"]:.0f} in use), and
 {most["accuracy"]:.0f}% at $p$ = {most["p_found"]:g}: there the norm no longer protects from what does not
-help. p auto is {auto["p_found"]:.2f}, with {auto["used"]:.0f} in use and {auto["accuracy"]:.0f}%. At $p$ =
-{least["p_found"]:g} the weights of all priors are as good as zero next to the kernel's, but never exactly
-(those of UFO-MKL in chapter mkl are); *in use* compares them with the largest of themselves. The largest
+help. p auto is {auto["p_found"]:.2f}, with {auto["used"]:.0f} in use and {auto["accuracy"]:.0f}%. The largest
 certified gap, relative to the objective, is {gap:.1e}."""
-
-
-# ---------------------------------------------------------------- useless priors
 
 
 @figure("thesis-sec-6.2-negative")
 def useless_priors(run):
     """What do priors that say nothing cost against No-Transfer?"""
-    seeds = run.seeds(run.size["negative"])
     size = run.size["negative"]
+    seeds = run.seeds(size)
     table = compare.negative(run.sweep, "animals", seeds, size, grids_of(run), run.size["effort"])
     data = [*data_of(["animals"]), settings.USELESS]
     shows = "what useless priors cost against No-Transfer"
@@ -411,15 +365,11 @@ def _(results):
     rivals = -difference[["AverageTL", "MultiKT"]]
     return f"""
 Shuffled scores cost MKTL little, many columns of noise more. With 5 samples the difference of MKTL to
-No-Transfer is {with_five} points, with {few} it is {with_few}. The thin line is MKTL with no scores at all:
-{difference["MKTL", "none", few]:+.1f}, since its solver and loss are not those of No-Transfer. Validation can
-choose a small $p$; but for every $p > 1$ each group keeps a little weight, and among hundreds of numbers a
-few fit few samples by chance. p auto, which knows only how many columns there are, is
-{-difference["MKTL auto"].min():.0f} points below at worst; Average-TL and Multi-KT fall by {rivals.min():.0f}
-to {rivals.max():.0f} points, towards guessing."""
-
-
-# ---------------------------------------------------------------- time
+No-Transfer is {with_five} points, with {few} it is {with_few}; with no scores at all (the thin line)
+{difference["MKTL", "none", few]:+.1f}, since its solver and loss are not those of No-Transfer. For every
+$p > 1$ each group keeps a little weight, and among hundreds of numbers a few fit few samples by chance. p
+auto, which knows only how many columns there are, is {-difference["MKTL auto"].min():.0f} points below at
+worst, Average-TL and Multi-KT {rivals.min():.0f} to {rivals.max():.0f}."""
 
 
 @figure("thesis-sec-6.5", claims="mktl-6")
@@ -456,8 +406,7 @@ def _(results):
     slowest = times.loc[times["seconds"].idxmax()]
     usual = times[(times["C"] == 1) & (times["p"] == "auto")].iloc[0]
     return f"""
-Scores cost next to nothing: forty priors for ten classes are 400 groups and 400 numbers, and with $C$ = 1 and
-p auto training takes {usual["seconds"]:.1f} s and {usual["memory"] / 1e6:.0f} MB. Large $C$ and $p$ near 1
+Forty priors for ten classes are 400 groups and 400 numbers: with $C$ = 1 and p auto training takes
+{usual["seconds"]:.1f} s and {usual["memory"] / 1e6:.0f} MB. Large $C$ and $p$ near 1
 take longest, since the certificate is harder to reach: {slowest["seconds"]:.1f} s with $C$ =
-{slowest["C"]:g} and $p$ = {slowest["p"]}. Memory is the kernel matrix and its copies; no array has a place
-for each score group and sample."""
+{slowest["C"]:g} and $p$ = {slowest["p"]}. Memory is the kernel matrix and its copies."""

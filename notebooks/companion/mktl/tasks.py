@@ -1,6 +1,5 @@
 """Transfer tasks: a few new classes on one cue, and priors for other classes, trained on other cues.
 
-Multi-KT, which needs priors of its own kind, gets a second set on the new task's cue (`TransferTask.same`).
 Which classes are new, and what trains the priors, is drawn once from fixed seeds, the same for every method,
 seed and profile; `draw` splits the drawings of the new classes into training and tests, by a seed. Parameters
 are chosen on a task of other classes with the same priors (`others`), so that no split can leak into them.
@@ -77,20 +76,17 @@ TASKS = {
 
 
 class Prior(NamedTuple):
-    """A fitted model of known classes, one per column of its scores; a binary one has a single class.
-
-    `columns` of the data's X are what `model` takes; `accuracy` is on other drawings of its own classes.
-    """
+    """A fitted model of known classes, one per column of its scores; a binary one has a single class."""
 
     name: str
     classes: tuple
-    columns: list
+    columns: list  # of the data's X that `model` takes
     model: object
     train: np.ndarray
-    accuracy: float
+    accuracy: float  # on other drawings of its own classes
 
     def scores(self, X):
-        """Scores of rows of the data set's X, shape (n, number of classes)."""
+        """Scores of rows of the data's X, shape (n, number of classes)."""
         return self.model.decision_function(X[:, self.columns]).reshape(len(X), -1)
 
 
@@ -110,9 +106,6 @@ class TransferTask(NamedTuple):
     priors: tuple  # the models behind `scores` and `same`
     same_priors: tuple
     width: float  # width of `same` and of all methods: the mean squared distance among the priors' samples
-
-
-# ---------------------------------------------------------------- classes
 
 
 def _subgroup(things, start):
@@ -166,13 +159,6 @@ def faces(names, n=1):
     return np.stack([emoji.pictures[pictures.drawings_of([label])[:n]] for label in labels])
 
 
-# ---------------------------------------------------------------- models of known classes
-
-
-def _svm(kernels):
-    return AverageKernelSVM(kernels, C=PRIOR_C)
-
-
 def _columns(data, cues):
     """Columns of some cues, and the triples of one RBF per cue among these columns."""
     parts = [range(*data.cues[cue].indices(data.X.shape[1])) for cue in cues]
@@ -182,7 +168,6 @@ def _columns(data, cues):
 
 
 def _prior(name, classes, data, columns, labels, model, train, rest):
-    """Train a prior on some rows; `labels` are those of all rows of the data."""
     model.fit(data.X[np.ix_(train, columns)], labels[train])
     accuracy = model.score(data.X[np.ix_(rest, columns)], labels[rest])
     return Prior(name, tuple(classes), columns, model, train, float(accuracy))
@@ -267,13 +252,13 @@ def _known(name):
         classes = sorted(data.target_names[label] for label in of_model)  # as a fitted model's columns
         own, triples = _columns(data, cues)
         kind = "SVM"
-        model = _svm(triples)
+        model = AverageKernelSVM(triples, C=PRIOR_C)
         if learner == "trees":
             kind = "boosted trees"
             stump = DecisionTreeClassifier(max_depth=DEPTH)
             model = AdaBoostClassifier(stump, n_estimators=N_TREES, random_state=0)
         priors.append(_prior(f"{kind} on {', '.join(cues)}", classes, data, own, labels, model, *rows))
-        model = _svm([(setup.cue, RBF(scale=width), slice(None))])
+        model = AverageKernelSVM([(setup.cue, RBF(scale=width), slice(None))], C=PRIOR_C)
         same.append(_prior(f"SVM on {setup.cue}", classes, data, columns, labels, model, *rows))
     return data, drawing, new, others, priors, same, width
 
@@ -282,11 +267,8 @@ def _known(name):
 def load_task(name, others=False):
     """A `TransferTask` of figure 6.3, one of `TASKS`: the same object each time, not to be changed.
 
-    animals: ten new animals on PHOG; a model on colours and words knows 40. objects: nine new plants, animals
-    and vehicles on PHOG; models of plants, animals, vehicles, mixed things know 4, 6, 4, 9, one more knows
-    77. awa: the ten test classes of Animals with Attributes on PHOG; a model on rgsift and SURF knows the 40
-    others. `others`: the task that parameters are chosen on, of as many other classes with the same priors;
-    of awa the same classes, without the test samples.
+    `others`: the task that parameters are chosen on, of as many other classes with the same priors; of awa
+    the same ten classes, without the test samples.
     """
     if name not in TASKS:
         raise ValueError(f"name must be one of {sorted(TASKS)}, got {name!r}")
@@ -303,23 +285,14 @@ def load_task(name, others=False):
 
 def known_models(names):
     """What the priors of each task know, and how well; beside them those of Multi-KT's own kind."""
-    rows = [
-        {
-            "task": name,
-            "prior": prior.name,
-            "classes": len(prior.classes),
-            "knows": " ".join(prior.classes[:20]),
-            "samples": prior.train.size,
-            "right": f"{prior.accuracy:.2f}",
-            "on PHOG": f"{same.accuracy:.2f}",
-        }
-        for name in names
-        for prior, same in zip(load_task(name).priors, load_task(name).same_priors, strict=True)
-    ]
+    rows = []
+    for name in names:
+        task = load_task(name)
+        for prior, same in zip(task.priors, task.same_priors, strict=True):
+            row = {"task": name, "prior": prior.name, "classes": len(prior.classes)}
+            row |= {"knows": " ".join(prior.classes[:20]), "samples": prior.train.size}
+            rows.append({**row, "right": f"{prior.accuracy:.2f}", "on PHOG": f"{same.accuracy:.2f}"})
     return pd.DataFrame(rows).set_index("task")
-
-
-# ---------------------------------------------------------------- one thing against a background
 
 
 def binary_targets(others=False):
@@ -348,7 +321,7 @@ def _shared():
         name = data.target_names[label]
         rows = [np.concatenate(both) for both in zip(own, behind, strict=True)]
         title = f"SVM of {name} against the background"
-        model = _svm([("all", RBF(scale=width), slice(None))])
+        model = AverageKernelSVM([("all", RBF(scale=width), slice(None))], C=PRIOR_C)
         priors[name] = _prior(title, (name,), data, columns, (data.y == label).astype(int), model, *rows)
     return data, drawing, priors, width
 
@@ -357,8 +330,8 @@ def _shared():
 def binary_task(target):
     """A thing against a background of other things (figure 6.2), with 29 priors for other things.
 
-    Priors and new task use the same four cues one behind the other and the same kernel. The background has a
-    drawing of each of its things, which are others than those behind the priors. Not to be changed.
+    Priors and new task use the same four cues and kernel; the things of the background are others than those
+    behind the priors. Not to be changed.
     """
     among = binary_targets(), binary_targets(others=True)
     if target not in sum(among, []):
@@ -369,9 +342,6 @@ def binary_task(target):
     background = _binary_things()[2][1 + (target in among[1])]
     rows = np.flatnonzero(np.isin(data.y, [label, *background]))
     return _task(data, drawing, rows, (data.y[rows] == label).astype(int), known, known, width)
-
-
-# ---------------------------------------------------------------- draws
 
 
 def _ordered(task, label, rng):
@@ -389,9 +359,8 @@ def _ordered(task, label, rng):
 def draw(task, n, seed):
     """Rows of a task's X to train on, `n` of each class (or a dict by class), and rows for tests.
 
-    Five in eight of a class's drawings are for training, all views of the others for tests. One picture of
-    every drawing comes before a second view of any, and one of each class before the next. A smaller draw of
-    the same seed is a part of a larger one. ValueError if there are fewer of a class.
+    One picture of every drawing comes before a second view of any, and one of each class before the next. A
+    smaller draw of the same seed is a part of a larger one.
     """
     rng = np.random.default_rng([_DRAW, seed])
     train, test = [], []
@@ -399,9 +368,7 @@ def draw(task, n, seed):
         rows, rest = _ordered(task, label, rng)
         size = n[label] if isinstance(n, dict) else n
         if size > rows.size:
-            raise ValueError(
-                f"n must be at most {rows.size}, the pictures of {label} for training, got {size}"
-            )
+            raise ValueError(f"n must be at most {rows.size}, the training pictures of {label}, got {size}")
         train.append(rows[:size])
         test.append(rest)
     turns = np.concatenate([np.arange(len(rows)) for rows in train])

@@ -24,11 +24,8 @@ def random_problem(n_classes, n_priors, n_per_class, seed):
 
 
 def training_time(kind, method, n_per_class, C, p, effort, repeats, seed, memory=False):
-    """Seconds of one training on "random" or "awa", kernel matrix included, after a small one.
-
-    seconds: the least of `repeats`; memory: bytes at the peak of a training beside what went in, NaN where it
-    is not measured.
-    """
+    """Seconds (least of `repeats`) of a training on "random" or "awa", kernel matrix included, after a small
+    one; memory: bytes at the peak of a training beside what went in, NaN where it is not measured."""
     X, y, scores = random_problem(10, 40, n_per_class, seed) if kind == "random" else _awa(n_per_class)
 
     def train(rows=slice(None)):
