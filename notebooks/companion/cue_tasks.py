@@ -1,19 +1,18 @@
 """Tasks made of cues: images or tables -> samples by cue -> permutations -> distances -> kernels.
 
-ETH-80's protocol (thesis 3.4.2) on emoji, `object_split`. Its eight categories are the things of `OBJECTS`:
-all that are named after the category or are a kind of it. ETH-80's ten objects of a category become the
-*drawings* of these things, one in each style: eight at least (tomato, pear), 62 of cars. Its 41 views become
-mildly changed pictures of a drawing, which stay on one side of every split.
+ETH-80's protocol (thesis 3.4.2) on emoji, `object_split`. Its eight categories are the things of `OBJECTS`.
+ETH-80's ten objects of a category become the *drawings* of these things, one in each style; its 41 views
+become mildly changed pictures of a drawing, which stay on one side of every split.
 
 - By drawing, the thesis's split: six drawings of each category learn (seven tenths of the fewest a category
   has), all others test. Two of the six validate. Tests count every category alike.
 - By thing: three tenths of a category's things, at least one, test with all their drawings, and six drawings
-  of the others learn. Validation holds out things likewise, where two learn. Things that some style draws
-  alike (red and green apple) count as one. Apple, tomato and pear have one each: they are split by drawing.
+  of the others learn. Things that some style draws alike (red and green apple) count as one. Apple, tomato
+  and pear have one each: they are split by drawing.
 
-*Categories*: the 30 subgroups of Unicode with most things (mammal, fruit, tool), one thing of each family. By
-thing: seven tenths of a category's things learn, by 30 drawings of theirs, and all drawings of the others
-test. Two sevenths of the things that learn validate. No views: every drawing as it is.
+*Categories*: the 30 subgroups of Unicode with most things, one of each family. By thing: seven tenths of a
+category's things learn, by 30 drawings of theirs, and all drawings of the others test. Two sevenths of the
+things that learn validate.
 """
 
 import hashlib
@@ -56,21 +55,14 @@ CATEGORY_CUES = ("HSV 2x2", "LBP 2x2", "self-similarity 2x2", "words 2x2", "PHOG
 N_ROUNDS = 20  # tests while a random order is learnt
 
 
-# ---------------------------------------------------------------- splits
-
-
 class Split(NamedTuple):
-    """One permutation: rows that learn, in their order, and rows that test.
+    """One permutation."""
 
-    `inner` and `held` are places in `train` that learn and that validate; `rounds` numbers of samples seen
-    at which the predictors are tested, the last is all.
-    """
-
-    train: np.ndarray
+    train: np.ndarray  # rows that learn, in their order
     test: np.ndarray
-    inner: np.ndarray | None = None
-    held: np.ndarray | None = None
-    rounds: np.ndarray | None = None
+    inner: np.ndarray  # places in `train` that learn, and that validate
+    held: np.ndarray
+    rounds: np.ndarray  # numbers of samples seen at which the predictors are tested; the last is all
 
 
 def even_rounds(n):
@@ -86,8 +78,7 @@ def idol2_permutation(permutation):
 def idol2_split(frames, permutation):
     """One of twelve permutations of a robot's drives (thesis 3.4.1): six learn, their counterparts test.
 
-    The first session comes before the second. Predictors are tested after each fifth of a drive; the last
-    drive validates. `frames` are those of an `ImageData`.
+    Predictors are tested after each fifth of a drive; the last drive validates.
     """
     order, learns = idol2_permutation(permutation)
     of_repeat = frames["repeat"] == learns
@@ -145,11 +136,8 @@ def random_split(y, n_train, n_test, permutation, seed):
     return Split(train, test[:n_test], inner, held, even_rounds(n_train))
 
 
-# ---------------------------------------------------------------------- tasks
-
-
 class Distances:
-    """Chi-squared distances among samples: `matrix`, (n, n) float32, computed when first asked for."""
+    """Chi-squared distances among samples: `matrix`, (n, n) float32, computed when first used."""
 
     def __init__(self, X, n_jobs=1):
         self.X = X
@@ -161,11 +149,8 @@ class Distances:
 
 
 class CueTask(NamedTuple):
-    """Samples by cue, a `CueData`, and its splits by permutation.
-
-    Cues with `distances` (name -> `Distances`) have a kernel on these; the others an RBF on columns
-    standardised over the training part.
-    """
+    """Samples by cue, distances by cue, and splits by permutation; a cue without distances has an RBF on
+    columns standardised over the training part."""
 
     data: datasets.CueData
     distances: dict
@@ -263,7 +248,7 @@ def chi2_distances(data, cues, n_jobs=1):
 
 
 def handed(task, name="task", **more):
-    """What a sweep hands to every run: a task, as the argument `name`, and `more`; and what identifies it."""
+    """What a sweep gives to every run: a task, as the argument `name`, and `more`; and what identifies it."""
 
     def measured():
         for distances in task.distances.values():
@@ -274,9 +259,6 @@ def handed(task, name="task", **more):
     for array in (task.data.X, task.data.y, *(part for split in task.splits.values() for part in split)):
         digest.update(np.ascontiguousarray(array).tobytes())
     return {"common": measured, "data": [f"{task.data.provenance.source} {digest.hexdigest()}"]}
-
-
-# ------------------------------------------------------------- one permutation
 
 
 class Permutation:
@@ -322,10 +304,7 @@ class Permutation:
         return own, other, mean_rule(own)
 
     def kernels(self, names, factors, learn=None, rows=None):
-        """Kernels among training samples `learn` (all), and of training samples `rows` (test) against them.
-
-        Widths are `factors`, by name, times the mean distance. Two arrays of shape (n_kernels, n, n_learn).
-        """
+        """Kernels among training samples `learn` (all), and of training samples `rows` (test) to them."""
         learn = np.arange(self.labels.size) if learn is None else learn
         pairs = []
         for name in names:
@@ -344,10 +323,8 @@ class Permutation:
         return mean_error(model.predict(across) != held, held, self.n_classes)
 
     def choose_widths(self, names):
-        """Width of every kernel: where the Perceptron errs least on the validation part; and that error.
-
-        Widths are factors, of `FACTORS`; ties go to the one nearest to 1.
-        """
+        """For every kernel the width, of `FACTORS`, where the Perceptron errs least on the validation part
+        (ties: the one nearest to 1); and that error."""
         factors = {}
         least = {}
         for name in names:

@@ -26,14 +26,11 @@ N_TRAIN, N_TEST = 60, 20
 N_WORDS = 400
 
 
-def word_histograms(described, train, *, n_words=None, random_state=0):
-    """The two cues of words, learnt from the rows `train` alone: arrays (n, 2 `n_words`) by cue, with sum 1.
-
-    `described` is what `describe` found, 170 kB per photograph.
-    """
+def word_histograms(described, train, random_state):
+    """The two cues of words, learnt from the rows `train` alone: arrays (n, 800) by cue, with sum 1."""
     histograms = {}
     for cue in WORD_CUES:
-        words = BagOfWords(n_words or N_WORDS, random_state=random_state)
+        words = BagOfWords(N_WORDS, random_state=random_state)
         words.fit([described[cue][i].descriptors for i in np.unique(train)])
         histograms[cue] = count_words(words, described[cue])
     return histograms
@@ -94,16 +91,15 @@ def flower_distances(place, n_train_per_class, seed):
     """One split, the seven distances of all photographs, (7, n, n), and their classes."""
     y, described, plain = described_flowers(place)
     train, test = flower_split(y, seed, n_train_per_class)
-    words = word_histograms(described, train, random_state=seed)
+    words = word_histograms(described, train, seed)
     return train, test, np.stack(plain + [distance_matrix(X, "chi2") for X in words.values()]), y
 
 
 def load_flowers(n_train_per_class=None, seed=0, n_kernels=len(PHOTO_CUES)):
     """A `Task` of the MKL chapter on Oxford Flowers-17, by default 1,020 training and 340 test images.
 
-    The seed is of the split and of the vocabularies, which are learnt from its training part. DataFileError
-    if the data is not there (`have_flowers`) or not whole. The first call of a process describes the 1,360
-    images, in a minute or two; about 1 GB at most.
+    The seed is of the split and of the vocabularies, which are learnt from its training part. The first call
+    of a process describes the 1,360 images, in a minute or two; about 1 GB at most.
     """
     place = os.environ.get("CUELEARN_DATA")
     train, test, distances, y = flower_distances(place, n_train_per_class, seed)

@@ -102,11 +102,8 @@ def _vocabulary(cue, n_jobs):
 
 
 def kept(function, *args, **named):
-    """What a function returns, kept under ``.cache/cues`` and read from there the next time.
-
-    It is made anew where its arguments (but `n_jobs`), the emoji, or sources that describe pictures have
-    changed. Arrays are mapped, so that processes share them, unread.
-    """
+    """What a function returns, kept on disk until its arguments (but `n_jobs`), the emoji, or sources that
+    describe pictures change. Arrays are mapped, so that processes share them."""
     place = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "cues" / _sources()
     memory = Memory(place, mmap_mode="c", verbose=0)
     ignored = [name for name in named if name == "n_jobs"]

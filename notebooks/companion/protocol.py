@@ -60,9 +60,6 @@ def made_here(name, function):
     return Provenance(name, "generated", "of this project", None, "this project", function)
 
 
-# ---------------------------------------------------------------- fits
-
-
 @contextmanager
 def quiet():
     """No warning of a missed tolerance, which is compared as it is, nor of many classes with few samples."""
@@ -91,9 +88,6 @@ def timed(work, *arguments):
     start = time.perf_counter()
     result = work(*arguments)
     return result, time.perf_counter() - start
-
-
-# ---------------------------------------------------------------- choice of parameters
 
 
 def grid_points(**values):
@@ -154,9 +148,6 @@ def edges(chosen, grids, natural=None, by=()):
     return "; ".join(notes)
 
 
-# ---------------------------------------------------------------- sweeps
-
-
 def gathered(sweep, function, points, *names, **data):
     """The tables of a sweep's points one below the other, their parameters `names` as last columns."""
     frames = sweep.run(function, points, **data)
@@ -191,9 +182,6 @@ def where(table, **values):
     for column, value in values.items():
         table = table[table[column] == value]
     return table
-
-
-# ---------------------------------------------------------------- the papers
 
 
 def printed(name):
