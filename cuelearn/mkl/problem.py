@@ -38,16 +38,7 @@ MOST_GATHERED = ((16, 0.8), (2, 0.4), (0, 0.2))
 
 
 class Certificate(NamedTuple):
-    """Objective of a primal point, value of a dual point, and their difference.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.mkl import Certificate, duality_gap
-    >>> result = duality_gap(np.eye(4)[None], [0, 0, 1, 1], np.zeros((4, 2)))
-    >>> result == Certificate(objective=1.0, dual_value=0.0, gap=1.0)  # at zero nothing is known yet
-    True
-    """
+    """Objective of a primal point, value of a dual point, and their difference."""
 
     objective: float
     dual_value: float

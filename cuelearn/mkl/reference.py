@@ -14,17 +14,13 @@ from cuelearn.warn import warn_user
 __all__ = ["solve_reference"]
 
 
-def solve_reference(
-    problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, callback=None, start=None, verbose=False
-):
+def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, start=None, verbose=False):
     """Solve the MKL problem, see `MKLProblem`, to a certified relative gap.
 
     Parameters
     ----------
     problem, tol, max_rounds, time_limit
         As of `finish_dual`.
-    callback : callable(round, objective, gap), optional
-        Called whenever all samples were looked at.
     start : ndarray, shape (n_samples, n_classes), optional
         A dual point; 0 by default.
     verbose : bool
@@ -63,8 +59,6 @@ def solve_reference(
         gap = gap if certifiable else np.nan
         rows.append((number, time.perf_counter() - began, value, gap))
         bar.update()
-        if callback is not None:
-            callback(number, value, gap)
 
     start = np.zeros((n, problem.n_classes)) if start is None else start
     options = {"tol": tol, "max_rounds": max_rounds, "time_limit": time_limit}
@@ -89,7 +83,6 @@ def solve_reference(
         n_iter=solution.n_rounds,
         n_updates=solution.n_updates,
         converged=relative <= tol,
-        online_errors=np.zeros(0, dtype=np.bool_),
         block_norms_sq=solution.norms_sq,
         extra={"dual_point": a},
     )

@@ -23,15 +23,6 @@ class Result(NamedTuple):
     With scores of priors `kernel_weights` are those of all blocks, (n_groups,). `converged` is True where no
     tolerance was set. `extra` is particular to one algorithm; of stochastic ones whether the callback
     `stopped` it, and the `visits`, sample numbers in order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.kernels import KernelBank
-    >>> from cuelearn.mkl import MKLProblem, Result, solve_om2
-    >>> result = solve_om2(MKLProblem(KernelBank.from_stack(np.eye(4)[None]), [0, 0, 1, 1], 2), n_epochs=2)
-    >>> isinstance(result, Result), result.n_iter, result.dual_coef.shape
-    (True, 2, (4, 2))
     """
 
     dual_coef: np.ndarray  # (n_samples, n_classes): coefficients A shared by all kernels

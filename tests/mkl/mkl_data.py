@@ -21,9 +21,9 @@ from cuelearn.mkl import (
     SimpleMKL,
     solve_obscure,
     solve_om2,
-    solve_pegasos_mkl,
     solve_ufo,
 )
+from cuelearn.mkl.pegasos import solve_pegasos_mkl
 
 STOCHASTIC = [OM2, OBSCURE, PegasosMKL, UFOMKL]
 SOLVERS = {OM2: solve_om2, OBSCURE: solve_obscure, PegasosMKL: solve_pegasos_mkl, UFOMKL: solve_ufo}
