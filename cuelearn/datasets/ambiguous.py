@@ -15,8 +15,7 @@ from cuelearn.core.checks import as_generator, check_count, check_non_negative
 __all__ = ["AmbiguousData", "make_ambiguous"]
 
 #: Draws for each labeling vector that is wanted and each instance of the bag, after which a bag stays with
-#: those it has. The rarest vector has a chance of 1 / (M q^M) or more, for M instances and q labels, so that
-#: no bag was ever seen to get there.
+#: those it has; none was ever seen to get there.
 _DRAWS = 100
 
 

@@ -65,8 +65,8 @@ def _cast():
 
 
 def _deal(rng, wanted, in_test):
-    """A drawing of each thing wanted, (n, 2) with -1 for none: of two fifths of each thing's drawings for
-    test items, of the others for training items; all of them equally often, give or take one."""
+    """A drawing of each thing wanted, (n, 2) with -1 for none: two fifths of a thing's drawings are for test
+    items; all of a part are used equally often, give or take one."""
     dealt = np.full(wanted.shape, -1, dtype=np.int32)
     for thing in np.unique(wanted[wanted >= 0]):
         own = rng.permutation(np.flatnonzero(_cast().emoji.thing == thing))
@@ -94,8 +94,8 @@ def _draw_samples(rng, kind, person, identity, n_strangers, verb, in_test):
 
 
 def _looks(samples, angles, seeds, body=False):
-    """RGB pictures, uint8 (64, 64, 3), of faces or of their bodies: a drawing mildly changed, before a plain
-    colour; of two the right half of one beside the left half of the other."""
+    """RGB pictures, uint8 (64, 64, 3), of faces or of their bodies; of two drawings the right half of one
+    beside the left half of the other."""
     pictures, part = _cast().emoji.pictures, int(body)
     for drawings, turns, seed in zip(samples[:, part], body * angles, seeds, strict=True):
         rng = np.random.default_rng([part, seed])

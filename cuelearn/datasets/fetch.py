@@ -1,8 +1,6 @@
 """The papers' own data: which there is, what of it is in place and whole, and fetching it: ``make data``.
 
-``python -m cuelearn.datasets.fetch`` lists the sets of ``originals.json`` and verifies those in the directory
-that ``CUELEARN_DATA`` names; with names it tells all about these; ``--fetch NAME ...`` downloads, verifies
-and unpacks them there. A set is put in place whole or not at all; what goes wrong is said in a sentence.
+A set is put in place whole or not at all; what goes wrong is said in a sentence.
 """
 
 from __future__ import annotations
@@ -101,7 +99,7 @@ def _in_one_sentence(entry, url, place):
 
 
 def _download(url, file):
-    """Fetch one file, and hold it against what is known of it."""
+    """Fetch one file, and compare it with what is known of it."""
     from pooch import HTTPDownloader
 
     # else a server may send .gz files unpacked
@@ -265,7 +263,7 @@ def _tell(entry):
 
 
 def main(argv=None):
-    """Entry point. Returns the exit status: 0, 1 if something failed or is damaged, 2 if a name is wrong."""
+    """The exit status: 0, 1 if something failed or is damaged, 2 if a name is wrong."""
     parser = argparse.ArgumentParser(
         prog="python -m cuelearn.datasets.fetch", description=__doc__.split("\n")[0]
     )

@@ -47,14 +47,10 @@ def laser_features(ranges, angles, names=None):
     """
     ranges = np.asarray(ranges)
     angles = np.asarray(angles, dtype=np.float64)
-    if ranges.ndim != 2 or ranges.shape[1] < 3 or ranges.dtype.kind not in "fiu":
+    if ranges.ndim != 2 or ranges.shape[1] < 3 or angles.shape != ranges.shape[1:]:
         raise ValueError(
-            "ranges must be numbers of shape (n_frames, n_beams) with at least 3 beams, "
-            f"got shape {ranges.shape} of {ranges.dtype}."
-        )
-    if angles.shape != ranges.shape[1:]:
-        raise ValueError(
-            f"angles must have one entry per beam, shape ({ranges.shape[1]},), got {angles.shape}."
+            "ranges must be numbers of shape (n_frames, n_beams) with at least 3 beams, and angles have one "
+            f"entry per beam, got shapes {ranges.shape} and {angles.shape}."
         )
     steps = np.diff(angles)
     span = angles[-1] - angles[0]

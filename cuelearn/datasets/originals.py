@@ -538,16 +538,15 @@ def load_original(name, path=None):
 
     Notes
     -----
-    - awa: cues phog (252 columns), surf, rgsift and lss (2,000 each), histograms of sum 1, without the
-      published colour histogram; 100 photographs of each class in `AWA_TEST_CLASSES`, 50 of each other, of
-      the 30,475 published.
+    - awa: cues phog (252 columns), surf, rgsift and lss (2,000 each), histograms of sum 1; 100 photographs of
+      each class in `AWA_TEST_CLASSES`, 50 of each other, of the 30,475 published.
     - birdsong (38 columns), lost (108), msrcv2 (48): 2.2, 2.2 and 3.2 candidates each; five folds, drawn
       where the file has none. Those of lost are principal components of the pixels, in the thousands:
       standardise them; two of its names are right for no face.
     - caltech101: as `load_image_folder` reads it. eth80 (with masks), flowers17 and idol2 (with laser scans):
       as published; ``frames`` say what the names of the images tell.
-    - corel5k: 499 terms, 0 or 1, which images share a kind of region with which: all that is still to be had
-      of the 15 kinds of features in the papers. The order does not say which 500 images are the test part.
+    - corel5k: 499 terms, 0 or 1, all that is still to be had of the 15 kinds of features in the papers. The
+      order does not say which 500 images are the test part.
     - covtype: ten quantities (metres, degrees, hill shade from 0 to 255), four areas and 40 soils, 0 or 1;
       `train` is the first 15,120 rows, UCI's training and validation parts.
     - emotions: timbre (64) and rhythm (8), in units of their own; 391 training rows, 202 test rows.
