@@ -2,9 +2,8 @@
 
 Nothing is clever here: every group has its joint feature map written out as an array ``phi[i, y]`` of dense
 vectors, for the kernels through a Cholesky factor, for the score groups as the thesis prints them (section
-6.3: zeros in all blocks but one), and every hyperplane is a dense vector of the same length. A step forms
-scores and norms from those vectors anew. The hinge problem has the joint features +psi/2 for the second class
-and -psi/2 for the first, so that a margin is +-psi . w, one plain binary hyperplane for each group.
+6.3), and every hyperplane is a dense vector of the same length. The hinge problem has the joint features
++psi/2 for the second class and -psi/2 for the first, so that a margin is +-psi . w.
 
 Kernels have shape (F0, n, n), scores (n, K) as scaled by the caller, labels are 0 .. M-1, `weight` holds the
 c_i of the samples.
@@ -109,20 +108,6 @@ def plain_objective(maps, y, w, p, C, weight=None):
     return 0.5 / (C * y.size) * plain_norm(lengths(w), p) ** 2 + loss
 
 
-def dual_blocks(maps, y, a):
-    """theta^g = 1/n sum_i sum_y' a[i, y'] (phi^g(x_i, y_i) - phi^g(x_i, y'))."""
-    n, n_classes = a.shape
-    coef = -a / n
-    coef[np.arange(n), y] = (a.sum(axis=1) - a[np.arange(n), y]) / n
-    return [np.einsum("iy,iyd->d", coef, phi) for phi in maps]
-
-
-def plain_dual(maps, y, a, p, C):
-    """D(a) for a >= 0 with zeros at the labels and rows that sum to at most c_i."""
-    n = y.size
-    return a.sum() / n - 0.5 * C * n * plain_norm(lengths(dual_blocks(maps, y, a)), dual_exponent(p)) ** 2
-
-
 class Twin:
     """OBSCURE with score groups: thesis Algorithm 4 with equation 4.6, then Algorithm 5, line by line."""
 
@@ -205,21 +190,6 @@ class Twin:
     def objective(self):
         return plain_objective(self.maps, self.y, self.w(), self.p, self.C, self.weight)
 
-    def dual_value(self):
-        """D of the best multiple of the present coefficients, rows clipped to c_i (ALGORITHMS: a
-        certificate)."""
-        a = np.maximum(0.0, -self.A) * (self.lam * self.n / self.q)
-        rows = a.sum(axis=1)
-        a *= (np.minimum(rows, self.weight) / np.where(rows > 0.0, rows, 1.0))[:, None]
-        rows = a.sum(axis=1)
-        if not rows.any():
-            return 0.0
-        with np.errstate(divide="ignore"):
-            limit = np.where(rows > 0.0, self.weight / np.where(rows > 0.0, rows, 1.0), np.inf).min()
-        curvature = plain_norm(lengths(dual_blocks(self.maps, self.y, a)), self.q) ** 2 / self.lam
-        best = min(limit, rows.sum() / self.n / curvature) if curvature > 0.0 else limit
-        return max(0.0, plain_dual(self.maps, self.y, best * a, self.p, self.C))
-
 
 def conic_optimum(K, S, y, p, C, loss="multiclass", weight=None):
     """Optimum of the primal by an interior-point solver: the value, and the primal norms of all groups.
@@ -265,8 +235,7 @@ def conic_optimum(K, S, y, p, C, loss="multiclass", weight=None):
 
 
 def make_task(seed, n=24, n_kernels=1, n_classes=3, n_scores=4, useful=2):
-    """RBF kernels of simulated features, labels with every class present, and score columns of which the
-    first `useful` know a class."""
+    """RBF kernels, labels with every class present, and score columns of which the first know a class."""
     rng = np.random.default_rng(seed)
     y = rng.integers(n_classes, size=n)
     y[:n_classes] = np.arange(n_classes)

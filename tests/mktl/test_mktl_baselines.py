@@ -141,13 +141,6 @@ def test_all_forms_of_input_agree(cls, task):
     assert by_scores.prior_names_ == [f"score {k}" for k in range(5)]
 
 
-@pytest.mark.parametrize("cls", [NoTransfer, AverageTL])
-def test_threads_over_classes(cls, task):
-    one, two = task.fit(cls), task.fit(cls, n_jobs=2)
-    assert_array_equal(one.dual_coef_, two.dual_coef_)
-    assert_array_equal(one.transfer_weights_, two.transfer_weights_)
-
-
 @pytest.mark.parametrize("model", [PriorFeatures(), PriorFeatures(CUES, [])])
 def test_prior_features_needs_scores(model, task):
     with pytest.raises(ValueError, match="PriorFeatures needs one column of scores at least"):

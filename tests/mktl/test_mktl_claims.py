@@ -107,15 +107,6 @@ def test_gains_with_enough_samples(save_results):
     assert found.verdict == "mixed" and "largest" not in found.measure and "20 samples" in found.measure
 
 
-def test_original_data_stands_beside(save_results):
-    """AwA's parts rest on AwA, the others on the bundled pictures, which decide."""
-    table = multiclass(lambda name, m, n, k: 0.6 - 0.03 * (name == "awa" and m == "MKTL auto"))
-    more = multiclass(lambda name, m, n, k: 0.6 - 0.03 * (m == "MKTL auto")).query("name == 'animals'")
-    table = pd.concat([more.assign(name="awa"), table])
-    found = judge("mktl-5", save_results("thesis-fig-6.3", table, {"awa": "original", "emoji": "bundled"}))
-    assert (found.verdict, found.real, found.original) == ("holds", "holds", "fails")
-
-
 @pytest.mark.parametrize("seconds, verdict", [(3.0, "holds"), (70.0, "fails")])
 def test_seconds(save_results, seconds, verdict):
     rows = [

@@ -275,23 +275,6 @@ def test_binary_has_every_point(made, sweep):
     check_points(table, wanted, validated, ["target", "n_positive"])
 
 
-@pytest.mark.parametrize("p", [1.01, "auto"])
-def test_along_p(made, p):
-    (task, _), _ = made
-    table = compare.along_p("objects", 2, 6, p, 10.0, {"n_epochs": 3, "tol": 0.5})
-    train, test = tasks.draw(task, 6, 2)
-    cue = [("all", RBF(scale=task.width), slice(None))]
-    model = MKTL(cue, C=10.0, p=p, random_state=2, n_epochs=3, tol=1e-3)  # however loose the effort
-    model.fit(task.X[train], task.y[train], scores=task.scores[train])
-    expected = model.score(task.X[test], task.y[test], scores=task.scores[test])
-    assert table["accuracy"] == pytest.approx(expected, abs=1e-12)
-    weights = np.abs(model.transfer_weights_)
-    assert table["used"] == np.sum(weights >= 0.01 * weights.max()) / 4
-    assert table["objective"] == pytest.approx(model.objective_, abs=1e-9)
-    assert 0.0 <= table["gap"] <= 1e-3 * table["objective"]
-    assert table["p_found"] == model.p_
-
-
 @pytest.mark.parametrize("profile", ["quick", "full"])
 def test_grids_hold_the_ranges_of_the_thesis(profile):
     """And nothing lies beyond their ends in p; draws are as many as planned for the claims."""

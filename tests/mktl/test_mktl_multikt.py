@@ -121,22 +121,6 @@ def test_beta_is_the_best_in_the_ball(n_classes, radius, class_weight):
         assert np.linalg.norm(found.beta[k]) <= radius * (1.0 + 1e-12)
 
 
-def test_projected_subgradient_steps_tend_to_it():
-    """As the method was published; they stay above the certified bound."""
-    rng = np.random.default_rng(3)
-    slopes, offsets = rng.normal(size=(60, 8)), rng.normal(size=60) + 0.7
-    weights = rng.choice([0.6, 3.0], size=60)
-    found = hinge_in_ball(offsets, slopes, weights)
-    share, beta, best = weights / weights.sum(), np.zeros(8), np.inf
-    for t in range(1, 20001):
-        lack = offsets - slopes @ beta
-        best = min(best, share @ np.maximum(0.0, lack))
-        beta = beta + (share * (lack > 0.0)) @ slopes / np.sqrt(t)
-        beta /= max(1.0, np.linalg.norm(beta))
-    assert found.dual - 1e-12 <= best <= found.objective + 2e-3
-    assert found.objective <= best + 1e-6
-
-
 @given(
     st.tuples(st.integers(2, 40), st.integers(1, 30)),
     st.sampled_from([1e-300, 1e-5, 1.0, 1e5]),

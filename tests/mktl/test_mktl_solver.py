@@ -111,8 +111,6 @@ def test_every_visit_equals_the_twin(p, C, radius, loss, n_classes, n_kernels, n
     for block, own in zip(wanted, w, strict=True):
         assert_allclose(own, block, atol=1e-9 * top)
     assert result.objective == pytest.approx(twin.objective(), rel=1e-9)
-    # the dual point of the coefficients is a floor; a solver may know a better one
-    assert result.dual_gap <= twin.objective() - twin.dual_value() + 1e-9
 
 
 def check_against_conic(seed, tol=1e-4):
@@ -226,10 +224,6 @@ def test_columns_of_zeros_count_for_nothing(loss, n_classes):
         kept = other.transfer_weights_[:, [0, 2, 3]]
         assert_allclose(kept, one.transfer_weights_, atol=near * np.abs(one.transfer_weights_).max())
         assert other.objective_ == pytest.approx(one.objective_, rel=1e-8)
-    nothing = fit(K, np.zeros((30, 2)), y, **shared, tol=1e-6)
-    plain = MKLProblem(KernelBank.from_stack(K), y, n_classes, p=1.2, C=3.0, loss=loss)
-    alone = solve_reference(plain, tol=1e-7)
-    assert nothing.objective_ == pytest.approx(alone.objective, rel=2e-6)
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
@@ -265,20 +259,6 @@ def test_p_2_with_the_hinge_loss_is_liblinear(class_weight):
     share = np.array([model.class_weight_[c] for c in y])
     hinge = share @ np.maximum(0.0, 1.0 - (2 * y - 1) * wanted) / 50
     assert model.objective_ == pytest.approx(0.5 / 100.0 * (svm.coef_**2).sum() + hinge, rel=1e-5)
-
-
-@pytest.mark.parametrize("p, C", [(1.05, 10.0), (1.4, 0.3), (2.0, 10.0)])
-def test_two_classes_in_either_form(p, C):
-    """With w_0 = -w_1 the multiclass problem is the binary one on kernels 2 K and scores 2^(1/q) s."""
-    K, S, y = make_task(12, n=40, n_kernels=2, n_classes=2, n_scores=4)
-    scaled = 2.0 ** (1.0 / dual_exponent(p)) * S
-    multiclass = fit(K, S, y, loss="multiclass", p=p, C=C, tol=1e-8)
-    hinge = fit(2.0 * K, scaled, y, loss="hinge", p=p, C=C, tol=1e-8)
-    assert multiclass.objective_ == pytest.approx(hinge.objective_, rel=3e-8)
-    f, g = multiclass.decision_function(K, scores=S), hinge.decision_function(2.0 * K, scores=scaled)
-    assert_allclose(f, g, atol=5e-3 * np.abs(f).max())
-    auto, named = (fit(K, S, y, loss=loss, p=p, C=C) for loss in ("auto", "hinge"))
-    assert_array_equal(auto.transfer_weights_, named.transfer_weights_)
 
 
 def test_automatic_p():
@@ -335,17 +315,6 @@ def test_finishing():
     assert not rough.converged and rough.dual_gap > 1e-3 * rough.objective
     assert "dual" not in {*rough.history.stage, *unfinished.history.stage}
     assert_array_equal(unfinished.dual_coef, rough.dual_coef)
-
-
-def test_scores_that_are_much_alike_are_soon_done():
-    """What all scores have in common does not hold the ascent up."""
-    rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(8), 20)
-    X = rng.normal(size=(y.size, 20)) + rng.normal(size=(8, 20))[y]
-    S = -1.0 + 0.05 * rng.normal(size=(y.size, 20))
-    model = MKTL(p=2.0, C=10.0, tol=1e-3, random_state=0).fit(X, y, scores=S)
-    assert model.converged_ and model.dual_gap_ <= 1e-3 * model.objective_
-    assert 0 < np.sum(model.history_.stage == "dual") < 100
 
 
 def test_stages_may_be_left_out():
