@@ -71,13 +71,9 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
     Mehrotra's predictor and corrector as in `cuelearn.core.linear_svm`, with v, xi the excess and the lack of
     each margin: :math:`g_i \cdot \beta = c_i + v_i - \xi_i`,
     :math:`a_i v_i = (\omega_i - a_i)\, \xi_i = \tau \to 0`. The ball stays as it is: each direction in beta
-    minimises its quadratic model in the ball (a secular equation). Columns are first reduced to the row space
-    of the slopes, of rank r: a step costs O(n r^2) operations; some 12 steps are usual.
-
-    References
-    ----------
-    Mehrotra, SIAM J. Optimization 2 (1992); quadratic models in a ball: Moré, Sorensen, SIAM J. Scientific
-    and Statistical Computing 4 (1983).
+    minimises its quadratic model in the ball (a secular equation; Moré, Sorensen, SIAM J. Scientific and
+    Statistical Computing 4, 1983). Columns are first reduced to the row space of the slopes, of rank r: a
+    step costs O(n r^2) operations; some 12 steps are usual.
     """
     n, K = slopes.shape
     omega = weights / weights.mean()

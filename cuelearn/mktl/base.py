@@ -39,8 +39,7 @@ documented = functools.partial(
 
 @parameters
 class TransferClassifier(KernelClassifier):
-    """Base of the transfer learners: `_train` of a subclass gets class numbers and scaled scores, and calls
-    `_set`."""
+    """Base of the transfer learners: `_train` of a subclass gets scaled scores, and calls `_set`."""
 
     _parameter_constraints = {"scaling": [StrOptions({"rms", "max"}), None]}
 

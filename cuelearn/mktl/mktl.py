@@ -72,8 +72,8 @@ class MKTL(TransferClassifier):
         s(x, y) = w^0_y \cdot \phi(x) + \sum_{z=1}^{K} w_{yz}\, s_p(x, z), \qquad \lambda = \frac1{Cn}
 
     Every pair of a new class y and a prior score z is a group of its own, beside the kernels on the new
-    samples, so the group norm decides for each new class from where to transfer and how much. OBSCURE solves
-    the problem; with p near 1 few groups are used.
+    samples, so the group norm decides for each new class from where to transfer and how much; with p near 1
+    few groups are used.
 
     Parameters
     ----------
@@ -92,13 +92,10 @@ class MKTL(TransferClassifier):
         Relative duality gap to reach, by OBSCURE and, where that is not enough, by ascent in the dual; None
         is plain OBSCURE.
     n_epochs : int >= 0, default 20
-        Epochs of OBSCURE's batch stage; more of them do not shorten the ascent after it. With 0 and a `tol`
-        the ascent starts from zero, without OBSCURE's online stage: the fastest for few samples.
+        Epochs of OBSCURE's batch stage. With 0 and a `tol` the ascent starts from zero, without OBSCURE's
+        online stage: the fastest for few samples.
     $normalize $random_state
-    callback : callable(estimator, step) or None, default None
-        Called after every epoch of OBSCURE with the estimator at its present point; a true return value ends
-        the run there.
-    $verbose
+    $callback $verbose
 
     Attributes
     ----------

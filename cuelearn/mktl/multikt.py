@@ -73,11 +73,9 @@ def least_squares_svm(kernel, targets, ridge):
 
 
 class MultiKTSolution(NamedTuple):
-    """Solution of `solve_multikt`; columns are binary problems: the second of two classes, or each class
-    against the rest.
+    """Of binary problems: the second of two classes, or each class against the rest.
 
-    `objective` is the weighted mean hinge loss of `leave_one_out`, `gap` its certified distance from the
-    least.
+    `objective` is the weighted mean hinge loss of `leave_one_out`, `gap` its distance from the least.
     """
 
     dual_coef: np.ndarray  # (n, n_problems)
@@ -178,9 +176,9 @@ class MultiKT(TransferClassifier):
     $kernels $priors
     C : float > 0, default 1.0
     class_weight : "balanced", None, or dict of class to weight, default "balanced"
-        Weights zeta. "balanced": for each binary problem n/(2 n+) for its class and n/(2 n-) for the others,
-        as published. None: all 1. A dict: the weight of a sample's own class, 1 for classes that are missing.
-        They are multiplied by `sample_weight`.
+        Weights zeta, times `sample_weight`. "balanced": for each binary problem n/(2 n+) for its class and
+        n/(2 n-) for the others, as published. A dict: the weight of a sample's own class, 1 where it is
+        missing.
     max_radius : float > 0, default 1.0
         Of the ball of beta.
     tol : float > 0, default 1e-6
@@ -197,8 +195,7 @@ class MultiKT(TransferClassifier):
         Weights of the scaled scores; two classes are one problem.
     leave_one_out_ : ndarray, shape (n, n_problems)
         Decision value of each training sample by the machine trained without it, beta and zeta as they are.
-        A sample is left out with all of its weight, so that beta, unlike the linear system, is not that of
-        the sample repeated; without weight it is never in.
+        A sample is left out with all of its weight: beta is not that of the sample repeated.
     loo_objective_, loo_gap_ : ndarray, shape (n_problems,)
         Weighted mean hinge loss of `leave_one_out_`, and its certified distance from the least in the ball.
     n_iter_ : int

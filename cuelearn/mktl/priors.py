@@ -184,11 +184,12 @@ def given_scores(scores, n_samples, n_columns=None):
             raise ValueError("scores hold NaN or infinite values")
         names = [f"score {k}" for k in range(width)] if labels is None else [str(label) for label in labels]
     if n_columns not in (None, values.shape[1]):
-        routed = (
-            "; in a search or Pipeline they come by metadata routing: "
-            "sklearn.set_config(enable_metadata_routing=True), and "
-            ".set_fit_request(scores=True).set_score_request(scores=True) of the estimator"
-        )
         message = f"scores must have {n_columns} columns, as when the model was fitted, got {values.shape[1]}"
-        raise ValueError(message + (routed if scores is None else ""))
+        if scores is None:
+            message += (
+                "; in a search or Pipeline they come by metadata routing: "
+                "sklearn.set_config(enable_metadata_routing=True), and "
+                ".set_fit_request(scores=True).set_score_request(scores=True) of the estimator"
+            )
+        raise ValueError(message)
     return values, names
