@@ -17,7 +17,6 @@ from companion.mkl.figures_shared import (
     chosen_for_objects,
     compared_on_objects,
     every_cue_alone,
-    in_words,
     tasks_of,
     trained_longest,
 )
@@ -169,8 +168,8 @@ def _sizes(run):
 def _against_size(run, row, methods):
     table = _sizes(run)
     table = table[table["method"].isin(methods)]
-    note = _stops(run) + in_words(compared_on_objects(run), methods)
-    run.save_figure(draw.against_size(table), row, table, provenance=[tasks_of(run).emoji], note=note)
+    emoji = tasks_of(run).emoji
+    run.save_figure(draw.against_size(table), row, table, provenance=[emoji], note=_stops(run))
 
 
 @figure("thesis-fig-4.7")

@@ -10,7 +10,6 @@ from companion.mkl.figures_shared import (
     at_most_objects,
     choose,
     chosen_for_objects,
-    in_words,
     percent,
     tasks_of,
 )
@@ -164,7 +163,7 @@ def online_learning_of_objects(run):
         "minutes of OM-2's 150 epochs": 15,
         "minutes of SILP and of LP-beta, more than": 120,
     }
-    note = f"{tasks.things_are}, 39 kernels. {in_words(chosen, rivals.ONLINE)}{rivals.edges(tried)}"
+    note = f"{tasks.things_are}, 39 kernels; parameters by cross-validation{rivals.edges(tried)}"
     drawing = draw.online_panels(online, batch, LEVEL)
     tables = {"": online, "batch": batch}
     run.save_figure(drawing, "thesis-fig-4.3", tables, provenance=[tasks.emoji], paper=paper, note=note)
@@ -206,8 +205,7 @@ def online_learning_of_categories(run):
         )
         compared.append(table)
     batch = pd.concat(compared)
-    note = f"{tasks.groups_are}, six different cues. By cross-validation: {in_words(chosen, methods)}"
-    note += rivals.edges(tried)
+    note = f"{tasks.groups_are}, six cues; parameters by cross-validation{rivals.edges(tried)}"
     tables = {"": online, "batch": batch, "choice": tried}
     drawing = draw.online_panels(online, batch)
     paper = {"best p": BEST_P["different"]}

@@ -108,11 +108,6 @@ def compared_on_objects(run):
     return trained_longest(run, chosen) | {"LpMKL sparse": chosen["LpMKL"] | {"p": 1.01}}
 
 
-def in_words(chosen, methods):
-    """Chosen parameters for a note."""
-    return "; ".join(f"{method}: {rivals.in_words(chosen[method])}" for method in methods)
-
-
 @cache
 def against_sizes(run):
     """All methods on growing sets of objects, one after the other at each point; dearest first."""

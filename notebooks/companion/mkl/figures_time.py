@@ -10,7 +10,6 @@ from companion.mkl.figures_shared import (
     against_optimum,
     choose,
     chosen_for_objects,
-    in_words,
     objects_or_flowers,
     svm_on_the_average,
     tasks_of,
@@ -45,9 +44,8 @@ def time_on_objects(run):
         run, "flowers", *place, methods, chosen, seeds, size["n_epochs"], shown.data, shown.n_jobs
     )
     svm = svm_on_the_average(run, "flowers", *place, chosen, seeds, shown.data, shown.n_jobs)
-    listed = in_words(chosen, ["OBSCURE", "SILPMKL", "LpMKL", "MCMKL"])
-    note = f"{shown.are}, n = {shown.n_train}. Chosen by cross-validation: {listed}"
-    note += f". Batch methods end at a certified gap of 5%{rivals.edges(tried)}"
+    note = f"{shown.are}, n = {shown.n_train}. Parameters by cross-validation; batch methods end at a "
+    note += f"certified gap of 5%{rivals.edges(tried)}"
     tables = {"": curves, "svm": svm, "choice": tried}
     drawing = draw.convergence(curves, svm)
     run.save_figure(drawing, "thesis-fig-4.5", tables, provenance=[shown.data], note=note)
@@ -99,14 +97,14 @@ def _curves(run, suffix, methods, chosen, epochs, seeds=None):
     return against_optimum(run, f"jmlr-2-{suffix}", *case.place, methods, chosen, seeds, n_epochs, case.data)
 
 
-def _save_panel(run, suffix, curves, chosen, tried, tables):
+def _save_panel(run, suffix, curves, tried, tables):
     """One panel of JMLR figure 2, `tables` what is saved of it besides the SVM's errors."""
     name = suffix.split("-")[0]
     case = _case(run, name)
     svm = svm_on_the_average(run, name, *case.place, case.chosen, case.seeds, case.data)
     methods = [method for method in curves["method"].unique() if method != "PegasosMKL"]
     edges = rivals.edges(tried[tried["method"].isin(methods)])
-    note = f"{case.are}, n = {case.size['n_train']}. {in_words(chosen, methods)}{edges}"
+    note = f"{case.are}, n = {case.size['n_train']}; parameters by cross-validation{edges}"
     drawing = draw.convergence(curves, svm)
     tables = {**tables, "svm": svm}
     run.save_figure(drawing, "jmlr-fig-2", tables, suffix, provenance=[case.data], note=note)
@@ -124,7 +122,7 @@ def time_on_pendigits(run):
     if further:  # of the two methods whose work obs-1 compares
         closer = _curves(run, "pendigits", ["OBSCURE", "PegasosMKL"], chosen, "n_epochs", further)
         tables[""] = pd.concat([curves, closer])
-    _save_panel(run, "pendigits", curves, chosen, tried, tables)
+    _save_panel(run, "pendigits", curves, tried, tables)
 
 
 @time_on_pendigits.see
@@ -150,7 +148,7 @@ def hard_problem_on_pendigits(run):
     chosen, tried = chosen_for_pendigits(run)
     hard = dict.fromkeys(STOCHASTIC, chosen["OBSCURE"] | {"C": HARD})
     curves = _curves(run, "pendigits-C1000", STOCHASTIC, hard, "n_epochs_hard")
-    _save_panel(run, "pendigits-C1000", curves, hard, of_obscure(tried), {"": curves})
+    _save_panel(run, "pendigits-C1000", curves, of_obscure(tried), {"": curves})
 
 
 @hard_problem_on_pendigits.see
@@ -169,7 +167,7 @@ def hard_problem_on_objects(run):
     chosen, tried = chosen_for_time(run)
     hard = dict.fromkeys(STOCHASTIC, chosen["OBSCURE"] | {"C": HARD})
     curves = _curves(run, "objects-C1000", STOCHASTIC, hard, "n_epochs_hard")
-    _save_panel(run, "objects-C1000", curves, hard, of_obscure(tried), {"": curves})
+    _save_panel(run, "objects-C1000", curves, of_obscure(tried), {"": curves})
 
 
 @hard_problem_on_objects.see

@@ -149,9 +149,8 @@ def online_panels(table, lines, level=None):
     curves(online, first, "at", "error", factor=100, marker="")
     for method in distinct(table["method"]):  # OMCL has fewer splits
         splits = where(first, method=method)["seed"]
-        paired(
-            apart, first[first["seed"].isin(splits)], "at", "error", "OM2", [method], factor=100, marker=""
-        )
+        shared = first[first["seed"].isin(splits)]
+        paired(apart, shared, "at", "error", "OM2", [method], factor=100, marker="")
     most = later.groupby(["method", "seed"])["at"].transform("max")
     later = later[most == later.groupby("method")["at"].transform("max")]  # others have the first pass alone
     curves(tests, later, "at", "error", factor=100)
@@ -178,13 +177,10 @@ def against_size(table):
     fig, ((time, error),) = panels(2, size=(WIDTH, 3.6))
     curves(time, table, "n_train", "seconds", geometric=True)
     curves(error, table, "n_train", "test_error", factor=100)
-    log_axis(time.yaxis, time.xaxis, error.xaxis)
-    time.set(xlabel="training samples", ylabel=TIME, title="kernels at hand")
+    log_axis(time.yaxis)
+    log_axis(time.xaxis, error.xaxis, plain=True)
+    time.set(xlabel="training samples", ylabel=TIME, title="kernels in memory")
     error.set(xlabel="training samples", ylabel=ERROR, title="on new samples")
-    sizes = distinct(table["n_train"])
-    for ax in (time, error):
-        ax.set_xticks(sizes, [f"{n:,}" for n in sizes])
-        ax.minorticks_off()
     legend(fig, error, 4, **SMALL)
     return fig
 
@@ -294,14 +290,9 @@ def online_against_kernels(table):
     for column, method in (("final_error", "OBSCURE online"), ("batch_error", "OBSCURE")):
         curve(error, table, "n_kernels", column, method, factor=100)
     error.set(ylabel=ERROR, ylim=(0, min(100, error.get_ylim()[1])))
-    counts = np.unique(table["n_kernels"])
-    for ax in (work, error):
-        ax.set(xscale="log", xlabel="number of kernels F")
-        ax.set_xticks(counts, [str(n) for n in counts])
-        ax.minorticks_off()
-    work.set_xlim(error.get_xlim())
-    work.set_title("online stage")
-    error.set_title("at the end of each stage")
+    log_axis(work.xaxis, error.xaxis, plain=True)
+    work.set(xlabel="number of kernels F", title="online stage")
+    error.set(xlabel="number of kernels F", title="at the end of each stage")
     legend(fig, error, 2)
     return fig
 
@@ -376,11 +367,6 @@ def _with_bound(ax, table, x, measured, title, **style):
         curve(ax, table, x, column, linestyle=line, label=f"{title}: {text}", **style)
 
 
-def _below(ax, ncols=1):
-    """The legend of a panel, under it."""
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=ncols, **SMALL)
-
-
 def mistake_bounds(table, useless):
     """Theorem 4.1: mistakes of OM-2 and their bound; corollary 4.1: mistakes against useless kernels."""
     fig, ((real, random, price),) = panels(3, size=(WIDTH, 3.9))
@@ -389,17 +375,17 @@ def mistake_bounds(table, useless):
         _with_bound(ax, where(table, kind=kind), "p", "mistakes", "OM-2", color=om2_color, marker="o")
         log_axis(ax.yaxis, plain=True)
         ax.set(xlabel="p", ylabel="mistakes in one pass")
-        ax.set_title(f"theorem 4.1:\n{title}", loc="left")
+        ax.set_title(f"theorem 4.1:\n{title}")
     rules = {"auto": ("p of the corollary", om2_color), "2.0": ("p = 2", TONES["plum"])}
     for p, (text, color) in rules.items():
         subset = useless[useless["p"].astype(str) == p]
         look = {"color": color, "marker": "o"}
         curve(price, subset, "n_kernels", "mistakes", label=f"OM-2, {text}", **look)
     price.set(xscale="log", xlabel="number of kernels F", ylabel="mistakes in one pass", ylim=(0, None))
-    price.set_title("corollary 4.1:\none of F is useful", loc="left")
+    price.set_title("corollary 4.1:\none of F is useful")
     for ax, word in ((real, "real"), (random, "simulated"), (price, "simulated")):
-        _below(ax)
         stamp(ax, word)
+    legend(fig, (real, price), 3, **SMALL)
     return fig
 
 
@@ -416,8 +402,7 @@ def update_bounds(table):
     updates.set(xlabel="p", yscale="log", ylabel="updates of the online stage")
     log_axis(radius.yaxis, plain=True)
     radius.set(xlabel="p", ylabel=r"$\|\bar w\|_{2,p}$")
-    _below(updates, 2)
-    _below(radius, 2)
+    legend(fig, (updates, radius), 4, **SMALL)
     return fig
 
 
@@ -433,5 +418,5 @@ def suboptimality_bounds(table, method):
         ax.plot(limit.index, limit, color=color, linestyle="--", label=f"p = {p}, C = {C:g}: bound")
     steps = "steps of the batch stage" if method == "OBSCURE" else "steps"
     ax.set(xscale="log", yscale="log", xlabel=steps, ylabel="objective - optimum")
-    ax.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    legend(fig, ax, 3, **SMALL)
     return fig
