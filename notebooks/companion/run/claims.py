@@ -331,30 +331,35 @@ class _Side(NamedTuple):
     units: float
 
 
-def _judge_estimate(part, estimate, about):
-    """Verdict from an interval: all within the claimed range, all outside, or neither.
+def _sides(part, estimate, relevant):
+    """Where the interval lies at each end of the claimed range.
 
-    Outside is also what passes the end of the range by less than what is relevant.
+    Outside is also what passes an end by less than what is relevant.
     """
+    low, high = estimate.interval()
+    if part.at_least is not None:
+        near, far = part.at_least, part.at_least + relevant
+        p = estimate.above(near), 1 - estimate.above(far)
+        yield _Side(near, low >= near, high <= far, *p, estimate.units_that_decide(near, far))
+    if part.at_most is not None:
+        near, far = part.at_most, part.at_most - relevant
+        p = 1 - estimate.above(near), estimate.above(far)
+        yield _Side(near, high <= near, low >= far, *p, estimate.units_that_decide(near, far))
+
+
+def _judge_estimate(part, estimate, about):
+    """Verdict from an interval: all within the claimed range, all outside, or neither."""
     bounds = [bound for bound in (part.at_least, part.at_most) if bound is not None]
     differences = part.baseline is not None and not part.ratio
     better = differences and bounds == [0.0]
     relevant = part.relevant
     if relevant is None:
         relevant = RELEVANT if better else 0.0
-    low, high = estimate.interval()
-    sides = []
-    if part.at_least is not None:
-        near, far = part.at_least, part.at_least + relevant
-        p = estimate.above(near), 1 - estimate.above(far)
-        sides.append(_Side(near, low >= near, high <= far, *p, estimate.units_that_decide(near, far)))
-    if part.at_most is not None:
-        near, far = part.at_most, part.at_most - relevant
-        p = 1 - estimate.above(near), estimate.above(far)
-        sides.append(_Side(near, high <= near, low >= far, *p, estimate.units_that_decide(near, far)))
+    sides = list(_sides(part, estimate, relevant))
     crossed = [side for side in sides if not side.within and not side.outside]
     p_within = max(side.p_within for side in sides)
     p_outside = min(side.p_outside for side in sides)
+    low, high = estimate.interval()
     text = ""
     if any(side.outside and not side.within for side in sides):
         verdict, p = "fails", p_outside
@@ -371,11 +376,8 @@ def _judge_estimate(part, estimate, about):
         verdict, p = "holds", p_within
     if better and low == high == 0.0:
         verdict, text = "fails", "No difference at all."
-    needed = max(side.units for side in sides)
-    p = min(1.0, 2 * p)
-    return Verdict(
-        verdict=verdict, number=estimate.number, low=low, high=high, text=text, p=p, needed=needed, **about
-    )
+    about |= {"number": estimate.number, "low": low, "high": high, "p": min(1.0, 2 * p)}
+    return Verdict(verdict=verdict, text=text, needed=max(side.units for side in sides), **about)
 
 
 # --- all parts ----------------------------------------------------------------------------------------------

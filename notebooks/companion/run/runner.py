@@ -103,18 +103,17 @@ def notebook_parameters(path):
 
 def _value(name, text, parameter):
     """The text of ``-p name=text`` as a value of the kind of the parameter's default."""
-    value, default = _literal(text, text), parameter.default
+    value = _literal(text, text)
+    default = parameter.default
     if isinstance(default, str):
         return value if isinstance(value, str) else text
-    if default is None or (value == "auto" and "auto" in parameter.comment):
-        return value
     if isinstance(default, float) and type(value) is int:
         return float(value)
-    if type(value) is not type(default):
-        kinds = {bool: "True or False", int: "a whole number", float: "a number"}
-        kind = kinds.get(type(default), f"a {type(default).__name__}")
-        raise RunError(f"parameter {name} must be {kind} like its default {default!r}, got {text!r}")
-    return value
+    if default is None or type(value) is type(default) or (value == "auto" and "auto" in parameter.comment):
+        return value
+    kinds = {bool: "True or False", int: "a whole number", float: "a number"}
+    kind = kinds.get(type(default), f"a {type(default).__name__}")
+    raise RunError(f"parameter {name} must be {kind} like its default {default!r}, got {text!r}")
 
 
 def check_parameters(path, given):
