@@ -17,6 +17,7 @@ from cuelearn.core.optional import require
 __all__ = ["Control", "explore"]
 
 DPI = 96
+SIZE = (8.0, 3.4)  # inches
 GHOST = {"color": "#bbbbbb", "zorder": 0}
 
 
@@ -31,47 +32,27 @@ class Control(NamedTuple):
         return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def explore(draw, controls, *, size=(8.0, 3.4), panels=1, caption=""):
+def explore(draw, controls, *, panels=1, caption=""):
     """A picture with sliders: drawn anew at each move, the picture at the defaults in grey behind it.
 
     Without a running kernel, in the book, the first slider's pictures are frames computed beforehand.
 
-    Parameters
-    ----------
-    draw : callable
-        ``draw(axes, **values)`` with one value for each control; draws lines, points and bars on `axes` (one,
-        or a list of `panels`) and fixes their limits, so that pictures can be compared. At most some 100 ms.
-    controls : dict of str -> Control
-    size : (float, float)
-        Inches.
-    panels : int
-        Axes side by side.
-    caption : str
-        Data, n, classes, parameters in one line.
-
-    Returns
-    -------
-    ipywidgets.VBox, or IPython.display.HTML under ``make figures``
-
-    Examples
-    --------
-    >>> def draw(ax, p):
-    ...     ax.plot([0, 1], [0, 2**-p])
-    >>> shown = explore(draw, {"p": Control("norm p", (1.0, 1.5, 2.0), 2.0)})
+    ``draw(axes, **values)`` gets one value for each of `controls` (name -> Control), draws lines, points and
+    bars on `axes` (one, or a list of `panels`) and fixes their limits.
     """
     for name, control in controls.items():
         if control.default not in control.values:
             raise ValueError(f"the default of {name} must be one of its values, got {control.default!r}")
-    pictures = _Pictures(draw, controls, size, panels, caption)
+    pictures = _Pictures(draw, controls, panels, caption)
     return _frames(pictures) if os.environ.get("CUELEARN_RUN") else _widget(pictures)
 
 
 class _Pictures:
     """Draws the picture for some values; keeps what was drawn."""
 
-    def __init__(self, draw, controls, size, panels, caption):
+    def __init__(self, draw, controls, panels, caption):
         self.draw, self.controls, self.panels, self.kept = draw, controls, panels, {}
-        self.figure = Figure(figsize=size, dpi=DPI, layout="none")
+        self.figure = Figure(figsize=SIZE, dpi=DPI, layout="none")
         FigureCanvasAgg(self.figure)
         self.caption = caption
 
