@@ -1,7 +1,6 @@
 """Slow, plain NumPy twins of the algorithms of the MKL chapter, and exact optima from a conic solver.
 
-Each twin is its pseudo-code line by line: every step forms scores and block norms anew in float64. Only
-`twin_om2_rows`, which runs over 1,000 digits, keeps the norms incrementally; it is held against `TwinOM2`.
+Each twin is its pseudo-code line by line: every step forms scores and block norms anew in float64.
 
 A kernel stack K has shape (F, n, n), labels are 0 .. M-1, coefficients A have shape (n, M). `factor` is 1 for
 the multiclass loss and 1/2 for the hinge loss (see `cuelearn.core.losses`).
@@ -189,27 +188,6 @@ class TwinUFO(PlainDual):
         if 1.0 - margin > 0.0:
             self.add(i, rival, 1.0)
         return margin <= 0.0
-
-
-def twin_om2_rows(K, y, n_classes, p, epochs):
-    """OM-2 with incremental block norms: coefficients and mistakes after every epoch; ``K[i]`` is (F, n)."""
-    q = dual_exponent(p)
-    A, norms_sq = np.zeros((len(K), n_classes)), np.zeros(K[0].shape[0])
-    for order in epochs:
-        mistakes = []
-        for i in order:
-            weights = plain_link(np.sqrt(np.maximum(norms_sq, 0.0)), q) / q
-            scores = (weights @ K[i]) @ A
-            rival = plain_competitor(scores, y[i])
-            margin = scores[y[i]] - scores[rival]
-            mistakes.append(margin <= 0.0)
-            if margin < 1.0:
-                z_sq = 2.0 * K[i][:, i]
-                eta = max(0.0, min(1.0, 1.0 - 2.0 * margin / plain_norm(z_sq, q / 2.0)))
-                norms_sq += 2.0 * eta * (K[i] @ (A[:, y[i]] - A[:, rival])) + eta**2 * z_sq
-                A[i, y[i]] += eta
-                A[i, rival] -= eta
-        yield A.copy(), np.array(mistakes)
 
 
 def twin_passive_aggressive(kernel, y, n_classes, C, order, weights=None):

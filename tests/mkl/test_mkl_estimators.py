@@ -164,20 +164,6 @@ def test_tol_stops_on_the_gap_or_a_warning_says_that_it_was_missed(cls, data):
     assert not model.converged_ and model.dual_gap_ > 1e-9 * model.objective_
 
 
-@pytest.mark.parametrize("cls", [OBSCURE, UFOMKL, LPBeta])
-def test_random_states(cls, data):
-    options = {"nu": 0.4} if cls is LPBeta else {"n_epochs": 3}
-    fit = lambda state: cls(CUES, random_state=state, **options).fit(*data)
-    first = fit(1)
-    same(first, fit(1))
-    assert first.objective_ != fit(2).objective_
-    if cls is not LPBeta:  # whose folds are scikit-learn's
-        same(first, fit(np.random.default_rng(1)))
-    state = np.random.get_state()[1].copy()
-    fit(None)
-    assert_array_equal(np.random.get_state()[1], state)  # the global state is left alone
-
-
 @pytest.mark.parametrize("memory", [2e9, 3e5])
 @pytest.mark.parametrize(
     "cls, options",
