@@ -204,6 +204,13 @@ exec {PYTHON} -c "import sys; sys.version_info = (3, 10, 4); $2"
 WITHOUT_VENV = f"""#!/bin/sh
 exec {PYTHON} -c "import sys; sys.version_info = (3, 13, 1); sys.modules['ensurepip'] = None; $2"
 """
+CONDA = """#!/bin/sh
+[ "$1" = info ] && exit
+mkdir -p .venv/conda-meta .venv/bin; cp "${0%/*}/python3.12" .venv/bin/python; echo conda >> log
+"""
+UV = """#!/bin/sh
+echo "uv $*" >> log; [ ! -e killed ] && mkdir -p .venv/bin && cp "${0%/*}/interpreter" .venv/bin/python
+"""
 
 
 @pytest.fixture
@@ -256,10 +263,16 @@ def test_an_interrupted_installation_is_started_over(install):
 
 
 def test_without_a_usable_python_the_message_names_what_there_is(install):
-    programs = {"python3_13": STUB, "python3_12": WITHOUT_VENV, "python3": OLD}
+    no_conda = "#!/bin/sh\nexit 1\n"
+    programs = {"python3_13": STUB, "python3_12": WITHOUT_VENV, "python3": OLD, "conda": no_conda}
     _, output = install("notebooks", status=1, **programs)
     assert "(found: python3.12 is Python 3.13 without the module venv, python3 is Python 3.10)" in output
     assert "make env PYTHON=" in output and "install uv" in output
+    log, output = install("notebooks", status=1, killed=True, uv=UV)
+    assert "uv run" in log[0] and "python3 is Python 3.10" in output  # it got none
+    assert "why uv could not get Python 3.13" in output and "install uv" not in output
+    log, _ = install("notebooks", interpreter=INTERPRETER)
+    assert log[0] == "uv run --quiet --no-project --python 3.13 python -m venv .venv" and len(log) == 4
 
 
 def numba_cache(checkout, **env):
@@ -304,3 +317,42 @@ def test_sources_are_formatted(command):
     ruff = [sys.executable, "-m", "ruff", *command, "--no-cache", "."]
     done = subprocess.run(ruff, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_recipes_name_no_place(tmp_path):
+    """No line of a recipe holds the path of the checkout, so none can be taken apart by it; all are shell."""
+    checkout = odd_checkout(tmp_path, "pyproject.toml", "requirements.lock", "environment.yml")
+    targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    settings = ["CHAPTER=oks", "PARAMS=seed=3", "SCHEDULER=tcp://a:1", "PYTHON=/o'b r/python"]
+    done = subprocess.run(["make", "-n", *targets, *settings], cwd=checkout, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "[new]" not in done.stdout and "b r" not in done.stdout
+    subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=True)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_a_clone_has_the_bytes_of_the_original(tmp_path):
+    """Also with the setting of Git for Windows, which gives text files other line ends."""
+    source = odd_checkout(tmp_path, ".gitattributes", "notebooks", "data/datasets.json", "data/yeast.npz")
+    (source / "data" / "windows.csv").write_bytes(b"a,b\r\n1,2\r\n")
+    author = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for command in (["init"], ["add", "."], [*author, "commit", "-m", "a"]):
+        git = ["git", "-c", "core.autocrlf=false", *command]
+        subprocess.run(git, cwd=source, capture_output=True, check=True)
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", "-c", "core.autocrlf=true", source, clone], check=True)
+    files = [f.relative_to(source) for f in source.rglob("*") if f.is_file() and ".git" not in f.parts]
+    assert [file for file in files if (clone / file).read_bytes() != (source / file).read_bytes()] == []
+    done = subprocess.run(["git", "status", "--short"], cwd=clone, capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+
+
+def test_conda_brings_all_layers_at_once(install):
+    install("notebooks", killed=True, status=1, python3_12=INTERPRETER, conda=CONDA)
+    log, output = install("notebooks")
+    assert log[0] == "conda" and len(log) == 2 and "starting over" in output
+    log, _ = install("test")
+    assert len(log) == 1 and log[0].endswith("--no-deps --no-build-isolation --editable .")
+    install("notebooks", killed=True, status=1)
+    log, _ = install("notebooks", env={"USE_CONDA": "no"})
+    assert log[0] == "venv by python3.12"

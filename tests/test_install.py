@@ -177,3 +177,16 @@ def test_a_bare_environment(wheel, tmp_path):
     run(python, LEAN + FITS, tmp_path)
     listed = [python, "-m", "pip", "list", "--format", "freeze"]
     assert len(subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split()) < 25
+
+
+def test_a_notebook_beside_the_installed_package_keeps_its_results_where_it_lies(wheel, tmp_path):
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    shutil.copytree(ROOT / "notebooks" / "companion", tmp_path / "notebooks" / "companion")
+    code = (
+        "from companion.run.figures import FigureStore as S; s = S('smoke', chapter='oks', parameters={})\n"
+    )
+    code += f"assert str(s.directory) == {str(tmp_path / 'figures/smoke')!r}, s.directory\n"
+    code += f"assert str(s.cache_dir) == {str(tmp_path / '.cache/sweeps/smoke')!r}, s.cache_dir"
+    paths = (str(tmp_path / name) for name in ("site", "notebooks"))
+    run(sys.executable, code, tmp_path, PYTHONPATH=os.pathsep.join(paths))
