@@ -1,4 +1,4 @@
-"""The first compilation of a process is told of, once, on stderr."""
+"""The first compilation of a process is told of, once."""
 
 import os
 import subprocess

@@ -74,9 +74,7 @@ def test_one_bad_pair_of_many_samples_is_found():
     (found,) = KernelBank.from_stack(wrong).indefinite.values()
     assert found.ratio == pytest.approx(1.001) and found.smallest >= 0.0
     assert "1 times" in str(found)
-    zero = np.zeros((4, 4))
-    zero[0, 1] = zero[1, 0] = 1.0
-    assert list(KernelBank.from_stack([np.zeros((4, 4)), zero]).indefinite) == ["k1"]
+    assert list(KernelBank.from_stack([np.zeros((2, 2)), 1 - np.eye(2)]).indefinite) == ["k1"]
 
 
 @pytest.mark.parametrize("scale", [1e-15, 1e15])
@@ -165,5 +163,3 @@ def test_nearest_psd_refuses():
     ):
         with pytest.raises(ValueError, match=match):
             nearest_psd(*wrong)
-    with pytest.raises(ValueError, match="new must hold rows"):
-        nearest_psd(K, new=K[:, :5])

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from plain_kernels import distances
+from sklearn.metrics.pairwise import polynomial_kernel
 
-from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly
+from cuelearn.kernels import RBF, Chi2, ExpDistance, Function, KernelBank, Linear, Poly
 from cuelearn.kernels.growing import (
     PrecomputedSupport,
     SupportSet,
@@ -15,7 +16,7 @@ from cuelearn.kernels.growing import (
 )
 
 DISTANCES = [ExpDistance(metric) for metric in ("euclidean", "cityblock", "sqeuclidean")]
-KERNELS = [RBF(), RBF(factor=0.5), Chi2(), *DISTANCES, Linear(), Poly(3)]
+KERNELS = [RBF(), RBF(factor=0.5), Chi2(), *DISTANCES, Linear(), Poly(3), Function(polynomial_kernel)]
 
 
 def data(n=40, d=7, seed=0):
