@@ -22,22 +22,12 @@ def test_the_best_point_and_its_ties():
     assert protocol.choose(points, lambda point: point["C"] * point["p"]) == ({"C": 1.0, "p": 2.0}, 2.0)
 
 
-def doubled(x, label):
-    return pd.DataFrame({"twice": [2 * x]})
-
-
 def asked(x, method):
     return {"C": 10.0 * x * len(method)}
 
 
 def applied(x, seed, chosen, effort):
     return pd.DataFrame([{"method": m, "value": seed + one["C"]} for m, one in chosen.items()])
-
-
-def test_tables_of_a_sweep(sweep):
-    points = [{"x": x, "label": label} for x in (1, 2) for label in ("a", "b")]
-    table = protocol.gathered(sweep(), doubled, points, "label", "x")
-    assert list(table) == ["twice", "label", "x"] and table["twice"].tolist() == [2, 2, 4, 4]
 
 
 def test_what_was_chosen_is_used(sweep):
