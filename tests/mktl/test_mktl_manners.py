@@ -15,10 +15,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC, OneClassSVM
+from sklearn.svm import SVC, LinearSVC
 
 from cuelearn.kernels import RBF
 from cuelearn.mkl import UFOMKL
@@ -47,7 +46,7 @@ def priors(old):
     boosted = AdaBoostClassifier(n_estimators=10, random_state=0)
     return [
         ("birds", boosted.fit(X[:, 2:4], np.array(list("abcde"))[y]), [2, 3]),
-        ("plane", SVC().fit(X[:, 4:], y == 2), [4, 5]),
+        ("plane", make_pipeline(StandardScaler(), SVC()).fit(X[:, 4:], y == 2), [4, 5]),
         ("plants", GaussianNB().fit(X[y < 3][:, 2:], y[y < 3]), slice(2, 6)),
         ("all", LinearSVC().fit(X, y)),
     ]
@@ -89,20 +88,6 @@ def test_columns_of_priors(priors, data, new):
     assert_array_equal(plain.transfer_weights_, model.transfer_weights_)
     scores = plain.decision_function(new[0], scores=columns(new[0]))
     assert_array_equal(scores, model.decision_function(new[0]))
-
-
-def test_priors_of_every_make(old, data):
-    """A pipeline, models of this package, and one class against all that is new."""
-    X, y = old
-    makes = [
-        ("pipeline", make_pipeline(StandardScaler(), LinearSVC()).fit(X[:, :4], y), slice(0, 4)),
-        ("chances", KNeighborsClassifier().fit(X[:, 2:], y > 1), [2, 3, 4, 5]),
-        ("novelty", OneClassSVM().fit(X[:, :2]), [0, 1]),
-        ("raw", "passthrough", [4, 5]),
-        ("transfer", model_of(None).fit(X[:, 2:4], y), [2, 3]),
-    ]
-    names = [name.partition(":")[0] for name in model_of(makes).fit(*data).prior_names_]
-    assert names == [*["pipeline"] * 5, "chances", "novelty", *["raw"] * 2, *["transfer"] * 5]
 
 
 class Fixed(BaseEstimator):
