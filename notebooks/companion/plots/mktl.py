@@ -26,10 +26,7 @@ SMALL = 7.0
 
 
 def idea():
-    """Kernels of the cue and of three priors' scores on six samples, and what a group norm makes of them.
-
-    Below: the blocks' weights where every sample has the same coefficient, for several p.
-    """
+    """Kernels of a cue and of three priors' scores; below, the weights of blocks at several p."""
     y = np.repeat([1.0, -1.0], 3)
     x = np.array([0.0, 0.3, 0.6, 2.4, 2.7, 3.0])
     scores = {
@@ -96,11 +93,7 @@ def n_draws(table):
 
 
 def things(shown, table, faces):
-    """What is known, what is new, and which new things are taken for which.
-
-    `shown` has by title an array of pictures, (rows, columns, height, width, 4), `faces` a picture of each
-    new thing.
-    """
+    """What is known, what is new (`shown`: grids of pictures by title), and what is taken for what."""
     methods = ordered(table["method"])
     names = list(faces)
     fig = plt.figure(figsize=(2.5 * len(methods) + 0.5, 5.4), layout="constrained")
@@ -173,11 +166,7 @@ def schematic(new_class, prior_names, scores, weights, kernel_part, groups):
 
 
 def binary_mean(table):
-    """Figure 6.2, left: accuracy over the number of positive samples, mean over targets.
-
-    Beside it the methods that weigh both classes equally; below, paired differences to Prior-Features and to
-    weighted MKTL: thin lines are targets, bands intervals over targets.
-    """
+    """Figure 6.2, left: means over targets; below, differences target by target."""
     each = table.groupby(["target", "n_positive", "method"], as_index=False)["accuracy"].mean()
     every = ordered(each["method"])
     drawn = (
@@ -230,10 +219,7 @@ def differences(part, each, methods, base):
 
 
 def binary_classes(table):
-    """Figure 6.2, right: the same table, a panel for each target; means of its draws, without bands.
-
-    In the corner what weighted MKTL is above Prior-Features, and its interval over draws.
-    """
+    """Figure 6.2, right: a panel for each target; in the corner weighted MKTL minus Prior-Features."""
     targets = distinct(table["target"])
     columns = min(5, len(targets))
     rows = -(-len(targets) // columns)
@@ -267,11 +253,7 @@ def binary_classes(table):
 
 
 def multiclass(table):
-    """Figure 6.3: accuracy over the samples per class; a panel per task and number of priors.
-
-    Panels with more priors repeat MKTL with the fewest as a thin line; No-Transfer, which uses none, is drawn
-    in all panels of its task.
-    """
+    """Figure 6.3: a panel per task and number of priors; No-Transfer uses none, and is in each."""
     order = distinct(table["name"])
     places = {(name, int(k)) for name, k in zip(table["name"], table["n_priors"], strict=True)}
     places = sorted(places, key=lambda place: (order.index(place[0]), place[1]))
@@ -328,11 +310,7 @@ def samples_and_priors(axes, table, n_per_class, n_priors):
 
 
 def weights(table, groups):
-    """From where to where MKTL transfers: weights of the priors' scores for every new class.
-
-    At most 20 priors beside each other; at the right the sum of the absolute weights. `groups` are prior
-    models and their classes, which a line sets apart.
-    """
+    """Weights of the priors' scores for every new class; lines set prior models (`groups`) apart."""
     new = distinct(table["new"])
     prior = distinct(table["prior"])
     grid = table.pivot(index="new", columns="prior", values="weight").loc[new, prior].to_numpy()
@@ -365,11 +343,7 @@ def weights(table, groups):
 
 
 def negative(table):
-    """Negative transfer: what priors that say nothing cost against No-Transfer on the same samples.
-
-    A panel per kind of useless priors; rows with useless "none" are No-Transfer, the reference, and MKTL
-    without priors, a thin line in every panel.
-    """
+    """What priors that say nothing cost against No-Transfer on the same samples, a panel per kind of them."""
     kinds = {kind for kind in table["useless"] if kind != "none"}
     kinds = sorted(kinds, key=lambda kind: (kind != "shuffled", len(kind), kind))
     fig, (axes,) = panels(len(kinds), size=(2.6 * len(kinds) + 0.4, 3.6), sharey=True)
