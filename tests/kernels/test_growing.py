@@ -23,7 +23,7 @@ def data(n=40, d=7, seed=0):
     return np.random.default_rng(seed).random((n, d))
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_values_are_those_of_the_bank(kernel):
     """A support set and a `KernelBank` agree on kernels, scale and normalisation."""
     X, new = data(), data(12, seed=1)
