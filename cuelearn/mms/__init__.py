@@ -2,7 +2,7 @@
 
 from cuelearn.core.estimator import load
 from cuelearn.mms.candidates import CandidateSet, Matching
-from cuelearn.mms.caption_sets import Region, candidate_set, candidates_from_caption
+from cuelearn.mms.caption_sets import ItemCandidates, Region, candidate_set, candidates_from_caption
 from cuelearn.mms.captions import Mention, Vocabulary, mentions
 from cuelearn.mms.clsvm import CLSVM
 from cuelearn.mms.dist import DistNaming
@@ -11,7 +11,8 @@ from cuelearn.mms.inference import best_labelings, most_violating
 from cuelearn.mms.m3miml import M3MIML
 from cuelearn.mms.mimlsvm import MIMLSVM
 from cuelearn.mms.mms import MMS
-from cuelearn.mms.solver import common_objective
+from cuelearn.mms.solver import common_objective, solve_mms
+from cuelearn.mms.spaces import LinearSpace
 from cuelearn.mms.supervised import SupervisedSVM
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "CandidateSet",
     "DistNaming",
     "GMMNaming",
+    "ItemCandidates",
+    "LinearSpace",
     "M3MIML",
     "MIMLSVM",
     "MMS",
@@ -34,4 +37,5 @@ __all__ = [
     "load",
     "mentions",
     "most_violating",
+    "solve_mms",
 ]

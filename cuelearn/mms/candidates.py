@@ -163,10 +163,12 @@ def listed_bag(what, given):
     if 0 in array.shape:
         wanted = "hold at least one labeling vector of at least one instance"
         raise ValueError(f"{what} {wanted}, got shape {array.shape}")
-    whole = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.all(array == np.floor(array)))
-    if not whole or array.max() >= 2**31:
+    good = np.zeros(array.shape, dtype=bool)
+    if array.dtype.kind in "iuf":
+        good = (array == np.floor(array)) & (np.abs(array) < 2**31)
+    if not good.all():
         wanted = "labels as integers below 2^31 (names go to classes=)"
-        raise ValueError(f"{what} hold {wanted}, got {array.flat[0]}")
+        raise ValueError(f"{what} hold {wanted}, got {array[~good][0]}")
     return np.atleast_3d(array).astype(np.int32)
 
 
@@ -221,7 +223,8 @@ class CandidateSet:
     r"""Candidate labeling sets of many bags.
 
     Bag :math:`\mathcal X_i = \{x_{i,1}, \dots, x_{i,M_i}\}` comes with
-    :math:`\mathcal Z_i = \{Z_{i,1}, \dots, Z_{i,L_i}\}`, of which one vector is the true labeling.
+    :math:`\mathcal Z_i = \{Z_{i,1}, \dots, Z_{i,L_i}\}`, of which one vector is the true labeling. The
+    instances of all bags are the rows of one matrix X, bag after bag.
 
     Parameters
     ----------
@@ -235,9 +238,9 @@ class CandidateSet:
     null : int or sequence of int, optional
         The label of each attribute that says "none of the words". Needed where a bag is a `Matching`.
     priors : sequence of array-like, shape (n_candidates,), optional
-        Prior probability of each candidate (remark 5.1), in any scale, None for bags without. In `MMS` a
-        candidate's score is multiplied by its prior over the bag's largest, so a small prior raises a
-        negative score: that is how the remark has it.
+        Prior probability of each candidate (remark 5.1), in any scale, None for bags without; a candidate
+        with prior 0 is left out. In `MMS` a candidate's score is multiplied by its prior over the bag's
+        largest, so a small prior raises a negative score: that is how the remark has it.
 
     Attributes
     ----------
@@ -282,6 +285,9 @@ class CandidateSet:
     """
 
     def __init__(self, candidates, *, n_labels=None, classes=None, null=None, priors=None):
+        if isinstance(candidates, (str, bytes)) or not hasattr(candidates, "__len__"):
+            kind = type(candidates).__name__
+            raise TypeError(f"candidates must be a sequence with one candidate set per bag, got {kind}")
         if len(candidates) == 0:
             raise ValueError("candidates must hold at least one bag, got none")
         bags = []
@@ -295,7 +301,7 @@ class CandidateSet:
         self.n_attributes = first
         self._name_labels(bags, n_labels, classes, null)
         priors = [None] * len(bags) if priors is None else priors
-        if len(priors) != len(bags):
+        if not hasattr(priors, "__len__") or len(priors) != len(bags):
             raise ValueError(f"priors must have one entry per bag, {len(bags)} of them")
         pairs = []
         for i, (bag, prior) in enumerate(zip(bags, priors, strict=True)):
@@ -305,9 +311,16 @@ class CandidateSet:
     def _name_labels(self, bags, n_labels, classes, null):
         """Set `n_labels`, `classes` and `null`."""
         P = self.n_attributes
+        for name, value in (("n_labels", n_labels), ("classes", classes), ("null", null)):
+            once = value is None or np.isscalar(value) and name != "classes"
+            if not (once or hasattr(value, "__len__")):
+                raise TypeError(f"{name} must be given for all attributes or once for each, got {value!r}")
         sizes = None
         if n_labels is not None:
-            sizes = tuple(check_count("n_labels", size) for size in np.broadcast_to(n_labels, P))
+            sizes = (n_labels,) * P if np.isscalar(n_labels) else tuple(n_labels)
+            if len(sizes) != P:
+                raise ValueError(f"n_labels must have a number for each of {P} attributes, got {sizes}")
+            sizes = tuple(check_count("n_labels", size) for size in sizes)
         if classes is not None:
             classes = list(classes)
             nested = len(classes) == 1 and not isinstance(classes[0], str) and hasattr(classes[0], "__len__")
@@ -377,7 +390,8 @@ class CandidateSet:
     @classmethod
     def from_indicator(cls, possible, **options):
         """Partial labels: one bag for each instance, with the labels that a 0/1 matrix, sparse or not, or a
-        data frame, whose columns are the classes, allows it; options of the class."""
+        data frame, whose columns are the classes, allows it; options of the class. A row without a label is
+        an error."""
         if hasattr(possible, "columns"):
             options.setdefault("classes", [list(possible.columns)])
         given = csr_array(possible) if issparse(possible) else np.asarray(possible)
@@ -429,8 +443,8 @@ class CandidateSet:
         return not isinstance(self._bags[self.check_bag(i)], Matching)
 
     def bag(self, i):
-        """All candidates of bag i, shape (n_candidates, n_instances, n_attributes); of a `Matching` at most
-        10,000."""
+        """All candidates of bag i, shape (n_candidates, n_instances, n_attributes); an error for a `Matching`
+        of more than 10,000, which `iterate` goes through."""
         if self.is_listed(i):
             return self._bags[i]
         if self.n_candidates[i] > MOST_LISTED:
@@ -519,7 +533,8 @@ class CandidateSet:
         return made
 
     def attribute(self, attribute):
-        """The `CandidateSet` of one attribute alone, vectors that it does not tell apart once."""
+        """The `CandidateSet` of one attribute alone, vectors that it does not tell apart once; an error where
+        two words of a `Matching` have the same label, or one has that of null."""
         p, bags = self._check_attribute(attribute), []
         for i, bag in enumerate(self._bags):
             labels = labels_in(bag)[..., [p]]
@@ -614,7 +629,7 @@ def starts_of(sizes):
 
 
 def named(labels, classes):
-    """As of `CandidateSet`."""
+    """Label numbers, shape (n, n_attributes), as names: objects of that shape, (n,) for one attribute."""
     labels = np.asarray(labels)
     if len(classes) == 1:
         return classes[0][labels.reshape(-1)]

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from cuelearn.mms.candidates import MOST_LISTED, CandidateSet, Matching
 from cuelearn.mms.captions import PLACE, Mention, check_vocabulary, mentions, place_of
 
-__all__ = ["Region", "candidate_set", "candidates_from_caption"]
+__all__ = ["ItemCandidates", "Region", "candidate_set", "candidates_from_caption"]
 
 #: A face belongs to a body if their centres lie at most this share of the body's width apart, horizontally.
 NEAR_CENTRE = 0.25
@@ -37,7 +37,31 @@ class Region(NamedTuple):
 
 
 class ItemCandidates(NamedTuple):
-    """The candidate labeling set of one image, as `candidates_from_caption` says."""
+    """The candidate labeling set of one image with its caption.
+
+    Attributes
+    ----------
+    candidates : ndarray of int32, shape (n_candidates, n_instances, n_attributes), or Matching
+        In the order of figure 5.4: the first way to assign as many words as possible, then its parts, those
+        with more words first, then the second way, and so on. More than 10,000 are a `Matching`.
+    words : list of tuple of int
+        Labels that come with each word, one per attribute, in the order of the text.
+    instances : list of tuple of int
+        Region numbers of each instance: a face, a body, or the face and the body of a person.
+    positions : dict of int to str
+        The indicators that were used: word number to "left", "top", "2nd from left", ...
+    note : str
+        What was left out or dropped, joined by "; ".
+
+    Examples
+    --------
+    >>> from cuelearn.mms import ItemCandidates, Region, Vocabulary, candidates_from_caption
+    >>> words = Vocabulary(["Ann Lee", "Bo Ray"])
+    >>> faces = [Region("face", (10, 10, 30, 30)), Region("face", (50, 10, 70, 30))]
+    >>> item = candidates_from_caption("Ann Lee (L) and Bo Ray meet.", faces, words)
+    >>> isinstance(item, ItemCandidates), item.words, item.instances, item.positions
+    (True, [(1,), (2,)], [(0,), (1,)], {0: 'left'})
+    """
 
     candidates: np.ndarray | Matching
     words: list
@@ -54,10 +78,15 @@ def checked_regions(regions):
         raise ValueError("regions must hold at least one region, got none")
     for number, region in enumerate(regions):
         what = f"regions[{number}] must"
-        kind, (x0, y0, x1, y1) = region
+        try:
+            kind, (x0, y0, x1, y1) = region
+            is_box = all(map(math.isfinite, (x0, y0, x1, y1))) and x0 < x1 and y0 < y1
+        except (TypeError, ValueError):
+            wanted = "a Region(kind, (x0, y0, x1, y1)) with numbers"
+            raise ValueError(f"{what} be {wanted}, got {region!r}") from None
         if kind not in ("face", "body"):
             raise ValueError(f"{what} be of kind 'face' or 'body', got {kind!r}")
-        if not np.isfinite([x0, y0, x1, y1]).all() or not (x0 < x1 and y0 < y1):
+        if not is_box:
             raise ValueError(f"{what} have a box with finite x0 < x1 and y0 < y1, got {region!r}")
     return [kind for kind, _ in regions], [tuple(map(float, box)) for _, box in regions]
 
@@ -247,8 +276,8 @@ def mask_of(n, fixed, free, n_words):
 
 
 def checked_attributes(attributes):
-    known = tuple(attributes)
-    if known not in (("name",), ("verb",), ("name", "verb")):
+    known = tuple(attributes) if isinstance(attributes, (tuple, list)) else ()
+    if known not in (("name",), ("verb",), ("name", "verb"), ("verb", "name")):
         wanted = "('name',), ('verb',) or ('name', 'verb')"
         raise ValueError(f"attributes must be {wanted}, got {attributes!r}")
     return known
@@ -278,26 +307,16 @@ def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",
         names and verbs together, a region without partner is left out.
     vocabulary : Vocabulary
     attributes : tuple, default ("name",)
-        ("name",), ("verb",) or ("name", "verb"). A verb without a known name as its subject is no word. For
-        verbs alone a word may be used as often as it has subjects, equal vectors count once, and a name's
-        place is that of its verb's body.
+        ("name",), ("verb",) or both, in the order of the labels. A verb without a known name as its subject
+        is no word. For verbs alone a word may be used as often as it has subjects, equal vectors count once,
+        and a name's place is that of its verb's body.
     constraints : {"ABCD", "ABC"}
         Without "D" indicators are ignored.
 
     Returns
     -------
-    ItemCandidates, a named tuple of
-        candidates : ndarray of int32, shape (n_candidates, n_instances, n_attributes)
-            In the order of figure 5.4: the first way to assign as many words as possible, then its parts,
-            those with more words first, then the second way, and so on. More than 10,000 are a `Matching`.
-        words : list of tuple of int
-            Labels that come with each word, one per attribute, in the order of the text.
-        instances : list of tuple of int
-            Region numbers of each instance: a face, a body, or the face and the body of a person.
-        positions : dict of int to str
-            The indicators that were used: word number to "left", "top", "2nd from left", ...
-        note : str
-            What was left out or dropped, joined by "; ".
+    ItemCandidates
+        Its `candidates` are of shape (n_candidates, n_instances, n_attributes), or a `Matching`.
 
     Raises
     ------
@@ -407,6 +426,8 @@ def candidate_set(items, vocabulary, attributes=("name",), *, constraints="ABCD"
     """
     check_vocabulary(vocabulary)
     attributes = checked_attributes(attributes)
+    if not hasattr(items, "__iter__"):
+        raise TypeError(f"items must be a list of pairs (caption, regions), got {type(items).__name__}")
     options = {"attributes": attributes, "constraints": constraints}
     sets = []
     for number, item in enumerate(items):

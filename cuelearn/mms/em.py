@@ -210,7 +210,10 @@ class EMNaming(BagClassifier):
 
 def chosen_columns(array, columns):
     """Some columns of an attribute's array."""
-    part = array[:, columns if isinstance(columns, slice) else np.asarray(columns)]
+    try:
+        part = array[:, columns if isinstance(columns, slice) else np.asarray(columns)]
+    except (IndexError, TypeError):
+        part = array[:, :0]
     if part.ndim != 2 or part.shape[1] == 0:
         have = f"the {array.shape[1]} columns of X for each attribute"
         raise ValueError(f"columns must choose from {have}, got {columns!r}")

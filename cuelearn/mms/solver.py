@@ -194,8 +194,50 @@ def solve_mms(
 ):
     """Minimise the objective that `MMS` writes out, by the concave-convex procedure (thesis Algorithm 8).
 
-    The hyperplanes are left in the `weights` of the space, a `LinearSpace` or `KernelSpace`; returns an
-    `MMSResult`. ``callback(round)`` ends the training by True; the other options are those of `MMS`.
+    Parameters
+    ----------
+    space : LinearSpace or KernelSpace
+        Of the instances; the hyperplanes are left in its `weights`.
+    candidates : CandidateSet
+    lam : float > 0
+        The objective's lambda.
+    sample_weight : ndarray, shape (n_bags,), optional
+        Weights of the bags in the mean of their losses, not all zero.
+    rng : None, int or Generator
+    callback : callable(round), optional
+        Called after each round; True ends the training.
+    solver, n_init, n_rounds, n_epochs, tol, inference, verbose
+        As of `MMS`.
+
+    Returns
+    -------
+    MMSResult, a named tuple of
+        objective : float
+            At the kept round, where it is least.
+        history : DataFrame
+            As of `MMS`; `kept` is the row of the kept round.
+        converged, ended : bool
+            Whether the rounds ended where a next one would not lower the objective; whether by the callback.
+        at_zero : float
+            Objective of w = 0.
+        visits : ndarray of int, shape (n_passes, n_bags)
+            Bags in the order of the visits; of "pegasos" only.
+
+    Raises
+    ------
+    ValueError
+        If Pegasos steps overflow, or an exact search needs more than 50 million partial labelings for a bag.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.mms import CandidateSet, LinearSpace, solve_mms
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1], [0.1, 1.0]])
+    >>> sets = CandidateSet([[[0, 1], [1, 0]], [[0, 1]]])
+    >>> space = LinearSpace(X, sets.n_labels)
+    >>> result = solve_mms(space, sets, lam=0.5, rng=0)
+    >>> result.converged, np.argmax(X @ space.weights.T, axis=1)
+    (True, array([0, 1, 0, 1]))
     """
     few = "pegasos" if space.indefinite else solver  # no gap would end a round
     n_rounds = n_rounds or N_ROUNDS[few]
@@ -250,6 +292,11 @@ def common_objective(model, X, candidates, *, sample_weight=None, C=1.0, inferen
     Returns
     -------
     float
+
+    Notes
+    -----
+    Costs O(n d K) for the scores of K labels, and a search per bag, at worst exponential in the bag's size
+    where it is exact.
 
     Examples
     --------

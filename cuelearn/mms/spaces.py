@@ -52,8 +52,29 @@ class Space:
 
 
 class LinearSpace(Space):
-    """Hyperplanes as vectors of the feature space, `weights` of shape (sum of n_labels, n_features), in the
-    precision of X, which has a column of ones."""
+    """Hyperplanes as vectors of the feature space, for `solve_mms`.
+
+    Parameters
+    ----------
+    X : ndarray of float32 or float64, shape (n_instances, n_features)
+        With a column of ones where the hyperplanes shall have a bias.
+    n_labels : sequence of int
+        Labels of each attribute.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (sum of n_labels, n_features)
+        In the precision of X; zeros at first.
+    columns : list of slice
+        The rows of `weights` that belong to each attribute.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.mms import LinearSpace
+    >>> LinearSpace(np.eye(4), [2, 3]).weights.shape
+    (5, 4)
+    """
 
     def __init__(self, X, n_labels):
         super().__init__(len(X), n_labels)

@@ -282,6 +282,13 @@ def test_repeats_count_once_and_known_labels_have_one_candidate():
         ([[[0, 1]], [[0, 1], [0]]], {}, r"candidates\[1\] must be an array of shape .* must have one length"),
         ([[[0, 4]]], {"n_labels": 3}, r"candidates\[0\] holds the label 4 outside the classes; .* at most 2"),
         ([[["Ada", "Alan"]]], {}, r"candidates\[0\] must .*\(names go to classes=\), got Ada"),
+        ([[[0, 1.5]]], {}, r"candidates\[0\] must .*, got 1.5"),
+        ([[[0, 2**31]]], {}, r"candidates\[0\] must .*, got 2147483648"),
+        ([[[[0, 1]]]], {"n_labels": (3,)}, "n_labels must have a number for each of 2 attributes"),
+        (5, {}, "candidates must be a sequence with one candidate set per bag, got int"),
+        ([[[0, 1]]], {"priors": 5}, "priors must have one entry per bag"),
+        ([[[0, 1]]], {"classes": 5}, "classes must be given for all attributes or once for each, got 5"),
+        ([[[0, 1]]], {"null": object()}, "null must be given for all attributes or once for each"),
         ([[[0, 1]]], {"priors": [[0.5, 0.5]]}, r"priors\[0\] must hold 1 numbers >= 0"),
         ([Matching(np.array([[1]]), np.ones((1, 2), bool))], {}, "null must be given where a bag is a Match"),
         ([Matching(np.array([[0]]), np.ones((1, 2), bool))], {"null": 0}, ".* no word whose labels are all"),
@@ -291,7 +298,7 @@ def test_repeats_count_once_and_known_labels_have_one_candidate():
     ],
 )
 def test_bad_sets(given_set, options, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
+    with pytest.raises((TypeError, ValueError), match=f"^{message}"):
         CandidateSet(given_set, **options)
 
 

@@ -245,8 +245,10 @@ def test_candidate_set_of_many_items():
     sets = candidate_set(pairs, WAVING, PAIR)
     assert sets.bag_sizes.tolist() == [2, 1, 3] and sets.null == (0, 0)
     assert [c.tolist() for c in sets.classes] == [["null", *PEOPLE], ["null", "wave"]]
+    turned = candidate_set(pairs, WAVING, PAIR[::-1])
     for i in range(3):
         assert_array_equal(sets.bag(i), items[i].candidates)
+        assert_array_equal(turned.bag(i), items[i].candidates[:, :, ::-1])
 
 
 FACE = Region("face", (0, 0, 10, 10))
@@ -259,12 +261,16 @@ FACE = Region("face", (0, 0, 10, 10))
         (TypeError, lambda v: read("Ann", [FACE], PEOPLE), "vocabulary must be a Vocabulary, got list"),
         (TypeError, lambda v: read("Ann", FACE, v), "regions must be a list of Region, got"),
         (TypeError, lambda v: Vocabulary("Ann"), "names must be a list of words or a dict from a word to"),
+        (TypeError, lambda v: candidate_set(5, v), "items must be a list of pairs"),
         (TypeError, lambda v: candidate_set(["Ann"], v), r"items\[0\] must be a pair"),
         (ValueError, lambda v: read([Mention("Ann")], [FACE], v), r"caption\[0\] must have a name of the"),
         (ValueError, lambda v: read("Ann", [("hand", (0, 0, 1, 1))], v), r"regions\[0\] must be of kind 'fa"),
         (ValueError, lambda v: read("Ann", [("face", (5, 0, 5, 1))], v), r"regions\[0\] must have a box w"),
+        (ValueError, lambda v: read("Ann", [("face", (0, 0, 1))], v), r"regions\[0\] must be a Region"),
+        (ValueError, lambda v: read("Ann", [("face", "0011")], v), r"regions\[0\] must be a Region"),
         (ValueError, lambda v: read("Ann", bodies(1), v), "regions must hold a face, to which a name"),
         (ValueError, lambda v: read("Ann", [FACE], v, attributes=["noun"]), "attributes must be"),
+        (ValueError, lambda v: read("Ann", [FACE], v, attributes=None), "attributes must be"),
         (ValueError, lambda v: read("Ann", [FACE], v, constraints="BCD"), "constraints must be 'ABCD' or"),
         (ValueError, lambda v: Vocabulary(["null"]), "names must not hold 'null', which stands for none of"),
         (ValueError, lambda v: v.only(names=["Bo"]), "names must be labels of the vocabulary, got 'Bo'"),

@@ -302,6 +302,7 @@ X_26 = np.abs(np.random.default_rng(0).normal(size=(26, 3)))
     [
         (GMMNaming(), np.zeros(26), "Expected 2D array, got 1D array"),
         (GMMNaming(columns=slice(5, 9)), X_26, "columns must choose from the 3 columns"),
+        (DistNaming(columns=[0, 7]), X_26, "columns must choose from the 3 columns"),
         (DistNaming(columns=[slice(0, 2)] * 3), X_26, "columns must be given once or once for each of"),
         (GMMNaming(n_components_pca=9), X_26, "n_components_pca must be at most 3 for an attribute of shape"),
         (GMMNaming(n_components_pca=1.5), X_26, "'n_components_pca' parameter of GMMNaming must be"),
