@@ -232,7 +232,8 @@ def _accuracy_of_tables(run, name, methods, data, note, more=()):
     runs = rivals.compare_all(sweep, task, [n_train], ALL, list(chosen), chosen, seeds, data=data)
     tables = {"": rivals.with_ratios(runs, ["n_train"]), "runs": runs, "choice": tried}
     row = "leaves" if name == "leaves" else "scenes"
-    note += f", n = {n_train}; 18 kernels, {len(seeds)} splits; batch methods stop at a certified gap of 5%"
+    note += f", n = {n_train}; 18 kernels, {len(seeds)} splits, error_sd: standard deviation over "
+    note += "them; batch methods stop at a certified gap of 5%"
     note += rivals.edges(tried)
     shows = "accuracy of all methods"
     run.save_table(tables, "thesis-fig-4.9", row, provenance=[data], shows=shows, note=note)

@@ -78,13 +78,15 @@ def updates_by_number_of_kernels(run):
 def _(results):
     table = results.table("jmlr-fig-5")
     every = table[table.groupby("n_kernels")["converged"].transform("all")]
+    runs = "where every run has"
     if every.empty:
         every = table[table["converged"]]
+        runs = "in the runs with"
     ends = every.groupby("n_kernels")["updates"].mean()
     worse, work = (part.number for _, part in judge("obs-5", results.directory).parts[:2])
     return f"""
 The online stage needs fewer updates the more kernels it has: {ends.iloc[0]:,.0f} with
-{ends.index[0]}, {ends.iloc[-1]:,.0f} with {ends.index[-1]}, where every run has an epoch without an
+{ends.index[0]}, {ends.iloc[-1]:,.0f} with {ends.index[-1]}, {runs} an epoch without an
 update. To reach a certified gap of 5% both stages read {times(work)} the kernel rows of the online stage,
 whose error differs from theirs by {100 * worse:+.1f} points."""
 

@@ -159,7 +159,8 @@ def search_with_random_scores(run):
     shares = pd.DataFrame(run.sweep("search").run(experiments.search_shares, points))
     note = (
         "same: share of bags where Algorithm 10's U equals the exact one; largest, mean: shortfall; lost: "
-        "share of the surrogate losses that it does not see; lead: raises one candidate's scores"
+        "share of the surrogate losses that it does not see; above: bags where it is larger "
+        "(impossible); lead: the scores of one candidate's labels are raised by it, as in training"
     )
     table = pd.DataFrame(rows).join(shares)
     run.save_table(table, "thesis-alg-10", "shares", provenance=[experiments.RANDOM_BAGS], note=note)
@@ -214,8 +215,10 @@ def accuracy_as_ambiguity_grows(run):
     table = claims.with_all(every_draw)
     data = sets_of(names)
     at_ends = experiments.edges(table, ["method", "name"], C=grid)
+    n_classes = ", ".join(str(len(set(part.y))) for part in data)
     note = (
-        f"real samples, made ambiguous; {size['n_bags']} bags of five; {size['n_test']} test samples; "
+        f"real samples, made ambiguous; MNIST averaged to 14 x 14 pixels; {n_classes} classes; "
+        f"{size['n_bags']} bags of five; {size['n_test']} test samples at most; "
         f"parameters chosen at L = 20, P_c = P_a = 0.25; {experiments.VALIDATED}; "
         f"{at_ends or 'no C lies at an end of its grid'}"
     )
@@ -264,8 +267,9 @@ def round_by_round(run):
     table = sweep.frame(experiments.by_round, points, data=data)
     exact = sweep.frame(experiments.by_round, of_exact, data=data)
     note = (
-        f"L = {size['L']}, P_c = P_a = 0.25, C = 1, {size['n_epochs']} passes in each round at most; "
-        f"Pegasos: {size['beside']} of the draws; exact: with that search, {few['n_bags']} bags, L = 10"
+        f"L = {size['L']}, P_c = P_a = 0.25, C = 1, {size['n_epochs']} passes in each round at most; runs "
+        f"that ended earlier keep their last value; Pegasos: {size['beside']} of the draws; exact: with that "
+        f"search, {few['n_bags']} bags, L = 10"
     )
     tables = {"": table, "exact": exact}
     run.save_figure(draw.rounds(table), "thesis-alg-8", tables, provenance=data, seeds=seeds, note=note)

@@ -177,7 +177,9 @@ def weights_over_time(run):
     data = emoji().data
     paths = run.sweep("paths").frame(experiments.weight_paths, points, data=data)
     chosen = ", ".join(f"{label(method)} {C[method]:g}" for method in LEARNING)
-    note = f"{description()}; the first draw; dotted: the end by each one's stopping rule; C: {chosen}"
+    n_train = run.size["n_train"]["emoji"]
+    note = f"{description()}; {n_train} training samples, the first draw; colours: what a cue sees; "
+    note += f"dotted: the end by each one's stopping rule; C: {chosen}"
     drawing = draw.weights_over_time(paths, list(data.cues), emoji().groups)
     run.save_figure(drawing, "mlmkl-fig-1", paths, provenance=data, note=note)
 

@@ -163,6 +163,13 @@ def online_panels(table, lines, level=None):
     online.set(xlabel=seen, ylabel="mistakes so far [%]", title="first pass")
     apart.set(xlabel=seen, ylabel="minus OM-2's [points]", title="split by split")
     tests.set(xlabel="epochs", ylabel=ERROR, title="on new samples")
+    n_splits = first["seed"].nunique()
+    n_slow = where(first, method="OMCL-PERC")["seed"].nunique()
+    text = f"first pass: {n_splits} splits (bands: 95% intervals of the mean)"
+    if n_slow < n_splits:
+        text += f", {n_slow} of OMCL"
+    online.cuelearn_band = apart.cuelearn_band = text
+    tests.cuelearn_band = f"new samples: {tests.cuelearn_band}"
     return fig
 
 
@@ -228,7 +235,7 @@ def convergence(table, lines):
     legend(fig, error, 4, **SMALL)
     for ax, x in ((time, "seconds"), (work, "rows")):
         _convergence(ax, table, "suboptimality", x, log_y=True)
-        ax.set(ylabel="(objective - bound) / bound", title="suboptimality")
+        ax.set(ylabel="(objective - bound) / bound, of its own problem", title="suboptimality")
     return fig
 
 
@@ -270,7 +277,7 @@ def number_of_kernels(table):
             if len(subset):
                 style = {"label": f"{n} kernel{'s' if n > 1 else ''}", "color": color, "marker": ""}
                 curve(ax, subset, "epoch", "test_error", factor=100, **style)
-        log_axis(ax.xaxis)
+        log_axis(ax.xaxis, plain=True)
         ax.set(xlabel="epoch", ylabel=ERROR, ylim=(0, 100), title=f"{stage} stage")
     legend(fig, axes[0], 6, **SMALL)
     return fig

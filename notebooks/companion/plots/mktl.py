@@ -55,7 +55,8 @@ def idea():
 
 
 def ordered(methods):
-    return [method for method in ORDER if method in set(methods)]
+    further = [method for method in methods if method not in ORDER]
+    return further + [method for method in ORDER if method in set(methods)]
 
 
 def counts(ax, values, labelled=LABELLED):

@@ -69,7 +69,7 @@ def runs(ax, grid, style):
     """Each run, a row of `grid`, as a thin line; their mean as a thick one."""
     thin_lines(ax, grid, style["color"])
     ax.plot(grid.columns, grid.mean(), **style)
-    ax.cuelearn_band = "thin: single draws, thick: their mean"
+    ax.cuelearn_band = f"thin: {len(grid)} draws, thick: their mean"
 
 
 def accuracy_curves(table):

@@ -413,6 +413,8 @@ def combine(claim, parts, open_parts=(), text=""):
                 lines.append(f"{says}: {verdict}{_details(part)}.")
     if open_parts:
         lines.append(f"Open: {'; '.join(open_parts)}.")
+    if not parts:
+        return Verdict(claim, "open", text=_joined(text, *lines))
     tier = next(iter(verdicts))
     return deciding._replace(
         claim=claim,

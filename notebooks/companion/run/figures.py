@@ -299,7 +299,19 @@ class FigureStore:
         self.svg = bool(os.environ.get("CUELEARN_SVG")) if svg is None else svg
         self.made_from = made_from
         self._tables = {}  # (id, text) -> the file that holds these numbers
+        self._held = None  # records to be written together: file -> text
         self._clock = time.perf_counter()
+
+    @contextlib.contextmanager
+    def all_or_none(self):
+        """What is saved in this block counts as finished at its end: its records are written then."""
+        self._held = {}
+        try:
+            yield
+            for sidecar, text in self._held.items():
+                atomic_write(sidecar, text)
+        finally:
+            self._held = None
 
     def save_figure(self, fig, id, data, suffix=None, provenance=(), **about):
         """Write a figure with its numbers and what made it; returns the PNG file.
@@ -435,5 +447,9 @@ class FigureStore:
         sidecar.unlink(missing_ok=True)  # until it is written again, the figure counts as unfinished
         for file, content in contents.items():
             atomic_write(self.directory / file, content)
-        atomic_write(sidecar, json.dumps(record, indent=1, ensure_ascii=False, default=_plain) + "\n")
+        text = json.dumps(record, indent=1, ensure_ascii=False, default=_plain) + "\n"
+        if self._held is None:
+            atomic_write(sidecar, text)
+        else:
+            self._held[sidecar] = text
         self._clock = time.perf_counter()

@@ -165,7 +165,8 @@ class Chapter:
         if self.reference:
             return
         if not self.is_current(name):
-            entry.make(self)
+            with self.store.all_or_none():
+                entry.make(self)
             return
         for item in self._items(name):  # it belongs to this run, too
             os.utime(self.store.directory / f"{item['name']}.json")

@@ -10,6 +10,7 @@ all of it succeeded) with ``.json`` (what it was made from: if that is the same,
 import argparse
 import ast
 import contextlib
+import csv
 import json
 import logging
 import os
@@ -172,9 +173,20 @@ class Job(NamedTuple):
             return f"missing: {', '.join(missing[:3])}"
         if self.shows_reference():
             return ""
+        if stamp.get("verdicts") != self.verdicts():
+            return "verdicts of another run"
         items = [item for item in read_items(self.directory) if item["chapter"] == self.chapter]
         others = [item["name"] for item in items if item.get("made_from") != self.identity()]
         return f"made by another run: {', '.join(others[:3])}" if others else ""
+
+    def verdicts(self):
+        """The verdicts of the chapter as they are written now: claim -> verdict."""
+        try:
+            with open(self.directory / "claims.csv", newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+        except FileNotFoundError:
+            return {}
+        return {row["id"]: row["verdict"] for row in rows if row["chapter"] == self.chapter}
 
     def shows_reference(self):
         """Whether its notebook computes nothing and shows the committed results."""
@@ -214,6 +226,7 @@ def _plan(options, chapters):
 @contextlib.contextmanager
 def _relayed(relay, chapter):
     """Says every 30 seconds what the notebook's sweep is at."""
+    relay.unlink(missing_ok=True)  # of a killed run
     done = threading.Event()
 
     def watch():
@@ -297,6 +310,8 @@ def _execute(job):
     for end in (".failed.ipynb", ".log"):
         job.file(end).unlink(missing_ok=True)
     stamp = {"made_from": job.made_from, "files": files, "seconds": round(seconds, 1)}
+    if not job.shows_reference():
+        stamp["verdicts"] = job.verdicts()
     atomic_write(job.file(".json"), json.dumps(stamp, indent=1) + "\n")
     return ""
 
@@ -418,9 +433,21 @@ def _command(chapter, n_jobs, options):
     return command + [f"--{name}" for name in ("svg", "force") if getattr(options, name)]
 
 
+def _overviews_are_written(plan):
+    """Whether the README.md of each folder is not older than its chapters: a killed run comes to it last."""
+    for job in plan:
+        if job.shows_reference():
+            continue
+        overview = job.directory / "README.md"
+        if not overview.is_file() or overview.stat().st_mtime < job.file(".json").stat().st_mtime:
+            return False
+    return True
+
+
 def _make(plan, options):
     """Make what is stale. Returns whether a chapter failed."""
-    if not options.force and not any(job.stale() for job in plan):
+    n_stale = sum(bool(job.stale()) for job in plan)
+    if not options.force and not n_stale and _overviews_are_written(plan):
         places = ", ".join(dict.fromkeys(os.path.relpath(job.directory, options.root) for job in plan))
         print(f"up to date: {', '.join(job.chapter for job in plan)} in {places}")
         return 0
@@ -430,7 +457,7 @@ def _make(plan, options):
     _surroundings(options)
     from companion.run.gallery import gallery, print_summary  # matplotlib: now it has a place
 
-    several = options.jobs > 1 and len(plan) > 1
+    several = options.jobs > 1 and len(plan) > 1 and (options.force or n_stale)
     status = _make_side_by_side(plan, options) if several else _make_here(plan, options)
     failed = any("FAILED" in state for state in status.values())
     if PART in os.environ:
