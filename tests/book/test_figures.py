@@ -63,6 +63,17 @@ def test_figure_files_and_sidecar(store, fig):
     assert [item["name"] for item in saved_items(store.directory)] == ["jmlr-fig-3-p-1.1"]
 
 
+def test_items_of_a_block_are_finished_together(store):
+    with pytest.raises(KeyboardInterrupt), store.all_or_none():
+        store.save_table(TABLE, "jmlr-fig-3", provenance=[PENDIGITS])
+        raise KeyboardInterrupt
+    assert saved_items(store.directory) == []
+    with store.all_or_none():
+        store.save_table(TABLE, "jmlr-fig-3", provenance=[PENDIGITS])
+        assert saved_items(store.directory) == []
+    assert [item["name"] for item in saved_items(store.directory)] == ["jmlr-fig-3"]
+
+
 def test_a_packed_picture_keeps_its_colours():
     """Few pixels of a scale of colours beside many of a matrix: none may be merged with another drawing's."""
     matrix = 0.5 + 0.5 * np.kron(np.eye(3), np.ones((100, 100)))

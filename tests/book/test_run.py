@@ -185,12 +185,18 @@ def test_a_whole_run(tmp_path, capsys):
     assert {file: file.stat().st_mtime_ns for file in before} == before
     assert json.loads((out / "params" / "seed=3" / "jmlr-fig-1.json").read_text())["seeds"] == 3
 
-    # A lost file, figures of another run, new data, another notebook: each makes the chapter stale.
+    # A lost file, open verdicts, figures of another run, new data, another notebook: each makes it stale.
     job = plan(tmp_path)[0]
     assert job.stale() == ""
     (out / "jmlr-fig-1.png").rename(out / "kept.png")
     assert job.stale() == "missing: jmlr-fig-1.png"
     (out / "kept.png").rename(out / "jmlr-fig-1.png")
+    verdicts = (out / "claims.csv").read_text()
+    (out / "claims.csv").write_text(verdicts.replace("holds", "open"))
+    assert job.stale() == "verdicts of another run"
+    (out / "claims.csv").write_text(verdicts)
+    os.utime(out / "README.md", (1, 1))  # a killed run comes to it last
+    assert job.stale() == "" and not runner._overviews_are_written([job])
     record = out / "jmlr-fig-1.json"
     record.write_text(record.read_text().replace(job.identity(), "another"))
     assert job.stale() == "made by another run: jmlr-fig-1"

@@ -28,9 +28,7 @@ def executed_notebook():
     plt.close(fig)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUELEARN_RUN", "1")
-        slider = explore(
-            lambda ax, p: ax.plot([0, p]), {"p": Control("norm p", tuple(range(1, 14)), 2)}, size=(4, 2)
-        )
+        slider = explore(lambda ax, p: ax.plot([0, p]), {"p": Control("norm p", tuple(range(1, 14)), 2)})
     v4 = nbformat.v4
     moved = v4.new_code_cell("explore()")
     moved.outputs = [v4.new_output("execute_result", {"text/html": slider.data})]
