@@ -11,8 +11,9 @@ TEXTS = {
     "kernels": (
         'list of (name, kernel, columns), "precomputed" or None',
         "Cues, as in ColumnTransformer; a kernel is one of `cuelearn.kernels`, a name of its `KERNELS`, or a "
-        "function f(A, B); ``kernels__<name>__gamma`` is its parameter in a grid. None is one `RBF` over all "
-        'columns. With "precomputed", X has shape (n_kernels, n, n).',
+        "function f(A, B) that returns the matrix; ``kernels__<name>__gamma`` is its parameter in a grid. "
+        "None is one `RBF` over all columns; columns that no cue uses may hold anything. "
+        'With "precomputed", X has shape (n_kernels, n, n).',
     ),
     "p": (
         'float in (1, 2] or "auto"',

@@ -63,6 +63,7 @@ ROBOT_CUES = ("colour", "LxLy", "bow", "laser")
 OBJECT_CUES = ("LxLy", "DirC", "colour", "shape")
 #: Seven for photographs: two of colour, two of derivatives, edges in a pyramid, words of two sizes.
 PHOTO_CUES = ("RGB", "HSV", "derivatives", "directions", "shape pyramid", "words", "large words")
+SILHOUETTE_CUES = ("shape", "moments")
 #: Images that one worker describes at a time.
 IMAGES_PER_TASK = 16
 
@@ -230,6 +231,8 @@ def _describe(rows, images, masks, names, cues, words, step, size):
         try:
             picture = _at_size(images[i], None if masks is None else masks[i], size)
             for cue in cues:
+                if cue in SILHOUETTE_CUES and picture.mask is None:
+                    raise ValueError(f"the cue {cue!r} needs a mask, got None.")
                 features[cue].append(CUES[cue].describe(picture, *steps.get(cue, [step])))
         except ValueError as error:
             known = "" if names is None else f" ({names[i]})"
@@ -410,7 +413,7 @@ def _check_cues(data, cues):
         raise ValueError(f"cues must be some of {[*CUES, 'laser']}, each once, got {list(cues)}.")
     if "laser" in cues and (data.laser is None or data.laser_angles is None):
         raise ValueError("The cue 'laser' needs laser scans with their angles, but data has none.")
-    silhouettes = [cue for cue in cues if cue in ("shape", "moments")]
+    silhouettes = [cue for cue in cues if cue in SILHOUETTE_CUES]
     if silhouettes and data.masks is None:
         raise ValueError(
             f"The cue {silhouettes[0]!r} needs masks, but data has none; foreground_mask can make them."

@@ -47,10 +47,11 @@ def laser_features(ranges, angles, names=None):
     """
     ranges = np.asarray(ranges)
     angles = np.asarray(angles, dtype=np.float64)
-    if ranges.ndim != 2 or ranges.shape[1] < 3 or angles.shape != ranges.shape[1:]:
+    shaped = ranges.ndim == 2 and ranges.shape[1] >= 3 and angles.shape == ranges.shape[1:]
+    if not shaped or ranges.dtype.kind not in "fiu":
         raise ValueError(
             "ranges must be numbers of shape (n_frames, n_beams) with at least 3 beams, and angles have one "
-            f"entry per beam, got shapes {ranges.shape} and {angles.shape}."
+            f"entry per beam, got shapes {ranges.shape} of {ranges.dtype} and {angles.shape}."
         )
     steps = np.diff(angles)
     span = angles[-1] - angles[0]

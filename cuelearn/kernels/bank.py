@@ -52,7 +52,8 @@ from cuelearn.kernels.tiles import COLUMN_PAD, ROW_PAD, Form, Pair, Root, Rows, 
 
 __all__ = ["CrossBank", "KernelBank", "check_batch"]
 
-# Above so many samples the mean of a distance without a closed form is taken over so many, evenly spaced.
+# Above MEAN_EXACT_LIMIT samples, the mean of a distance without a closed form is taken over MEAN_SUBSAMPLE of
+# them, evenly spaced.
 MEAN_EXACT_LIMIT = 20_000
 MEAN_SUBSAMPLE = 5_000
 
@@ -214,12 +215,15 @@ class KernelBank:
             self._keep(kept)
 
     def _start(self, dtype, memory):
-        dtype = np.dtype(dtype)
-        if dtype not in (np.float32, np.float64):
-            raise ValueError(f"dtype must be float32 or float64, got {dtype}.")
+        try:
+            known = np.dtype(dtype) in (np.float32, np.float64)
+        except (TypeError, ValueError):
+            known = False
+        if not known:
+            raise ValueError(f"dtype must be float32 or float64, got {dtype!r}.")
         if isinstance(memory, bool) or not isinstance(memory, numbers.Real) or not memory >= 0:
             raise ValueError(f"memory must be a number of bytes, at least 0, got {memory!r}.")
-        self.dtype, self.memory = dtype, float(memory)
+        self.dtype, self.memory = np.dtype(dtype), float(memory)
         self.stack, self._stored, self._all_groups = None, {}, None
         self._indefinite, self._within, self._rounding = None, set(), ROUNDING
 
@@ -488,8 +492,18 @@ class KernelBank:
         return _rows_that_fit(memory, self.n_kernels * self.n_samples * self.dtype.itemsize, self.n_samples)
 
     def rows(self, indices):
-        """Rows of all kernels, (F, b, n), of b training samples (slice, integers or mask), at most
-        ``block_rows()`` of them unless the bank is resident; of a slice then a view: do not write to it."""
+        """Rows of all training kernels.
+
+        Parameters
+        ----------
+        indices : slice, or array-like of int or bool
+            b training samples, at most ``block_rows()`` unless the bank is resident.
+
+        Returns
+        -------
+        ndarray of shape (F, b, n)
+            Of a slice of a resident bank a view: do not write to it.
+        """
         if self.resident and isinstance(indices, slice):
             return self.stack[:, indices]
         index = _as_index(indices, self.n_samples)
@@ -605,11 +619,19 @@ class KernelBank:
         return new
 
     def restrict(self, train_idx, *, resident=None):
-        """The bank on a subset of the training samples (slice, integers in the order wanted, or mask), scales
-        kept.
+        """The bank on a subset of the training samples, scales kept.
 
-        A resident bank gives a copy of its sub-stack, unless `resident` is False. For `from_stack` banks, new
-        samples then come as (F, rows, number of samples kept).
+        Parameters
+        ----------
+        train_idx : slice, or array-like of int or bool
+            Training samples, in the order wanted.
+        resident : bool, optional
+            False leaves the sub-stack out; by default a resident bank gives a copy of its own.
+
+        Returns
+        -------
+        KernelBank
+            For `from_stack` banks, new samples then come as (F, rows, number of samples kept).
         """
         index = _as_index(train_idx, self.n_samples, "train_idx")
         if len(index) == 0:
@@ -758,8 +780,13 @@ class CrossBank:
     def blocks(self, memory=None, reuse=False):
         """Iterate over (slice of new samples, block (F', b, n_columns)); do not write to a block.
 
-        A block takes at most `memory` bytes, but one row always may; by default 128 MiB or the bank's budget.
-        With `reuse` it is the same array every time, overwritten: half the memory.
+        Parameters
+        ----------
+        memory : float, optional
+            Bytes that a block may take, but one row always may; by default 128 MiB or the bank's budget,
+            whichever is less.
+        reuse : bool, default=False
+            Give the same array every time, overwritten: half the memory.
         """
         memory = self._block_bytes(memory)
         given = not isinstance(self._new, Side) and self._support is None and self._new.dtype == self.dtype
@@ -906,7 +933,7 @@ def look_at(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
 
 
 def compared_problem(matrix, what, lowest, tolerance):
-    """The same where all pairs are compared."""
+    """What is wrong with a precomputed matrix whose pairs are all compared, or None."""
     largest = asymmetry = 0.0
     for tile in tiles.upper_tiles(len(matrix)):
         part, mirrored = matrix[tile.place], matrix[tile.c0 : tile.c1, tile.r0 : tile.r1].T

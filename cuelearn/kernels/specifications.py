@@ -199,8 +199,16 @@ class Chi2(Kernel):
 
     .. math:: d(x, z) = \sum_c \frac{(x_c - z_c)^2}{x_c + z_c}, \qquad 0/0 = 0 .
 
-    The cue must not be negative. Parameters are those of `RBF`, with this distance; `gamma` is that of
-    scikit-learn's ``chi2_kernel``.
+    The cue must not be negative. All parameters are given by keyword, one of `gamma` and `scale`.
+
+    Parameters
+    ----------
+    gamma : float, optional
+        As in scikit-learn's ``chi2_kernel``, positive. By default `scale` holds.
+    scale : "mean" or float, default="mean"
+        Positive; "mean" takes `factor` times the mean of d over all training pairs :math:`i \ne i'`.
+    factor : float, default=1.0
+        Positive; only with ``scale="mean"``.
 
     Examples
     --------

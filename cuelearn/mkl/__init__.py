@@ -12,12 +12,13 @@ from cuelearn.mkl.mlmkl import MLMKLSA, MLMKLSum, SharedProblem, saddle_gap
 from cuelearn.mkl.multilabel import mean_auc
 from cuelearn.mkl.obscure import OBSCURE, solve_obscure
 from cuelearn.mkl.om2 import OM2, solve_om2
-from cuelearn.mkl.pegasos import PegasosMKL
-from cuelearn.mkl.problem import MKLProblem, duality_gap, objective
+from cuelearn.mkl.pegasos import PegasosMKL, solve_pegasos_mkl
+from cuelearn.mkl.problem import Certificate, MKLProblem, duality_gap, objective
 from cuelearn.mkl.reference import solve_reference
 from cuelearn.mkl.silp import SILPMKL
 from cuelearn.mkl.simple import SimpleMKL
 from cuelearn.mkl.single import AverageKernelSVM, BestKernelSVM, KernelPA
+from cuelearn.mkl.training import Result
 from cuelearn.mkl.ufo import UFOMKL, solve_ufo
 from cuelearn.mkl.vskl import VSKL
 
@@ -26,6 +27,7 @@ __all__ = [
     "KernelWeightsDisplay",
     "AverageKernelSVM",
     "BestKernelSVM",
+    "Certificate",
     "GMKL",
     "KernelPA",
     "LPBeta",
@@ -37,6 +39,7 @@ __all__ = [
     "OBSCURE",
     "OM2",
     "PegasosMKL",
+    "Result",
     "SILPMKL",
     "SharedProblem",
     "SimpleMKL",
@@ -52,6 +55,7 @@ __all__ = [
     "solve_crammer_singer",
     "solve_obscure",
     "solve_om2",
+    "solve_pegasos_mkl",
     "solve_reference",
     "solve_ufo",
 ]

@@ -64,6 +64,10 @@ def common_objective(
     ValueError
         If y does not have one class of training per row of X, or a loaded model has no training kernels.
 
+    Notes
+    -----
+    Cost: one prediction of X and one read of the training kernels.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -257,7 +257,7 @@ def optimal_scaling(margin, limits, quadratic, linear):
 
 
 def own_gap(machine, coef, scores, theta):
-    """Of the coefficients' best multiple."""
+    """The dual gap: the primal value of the coefficients' best multiple, less their dual value."""
     n, values = machine.n, np.ascontiguousarray(scores.T + machine.priors @ (machine.of_priors * theta).T)
     quadratic = 0.5 * float(np.sum(coef * values)) / n
     limits = machine.limits * (len(coef) / n)

@@ -245,8 +245,10 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None,
     record : callable(round, objective, gap), optional
         Called whenever all samples were looked at.
 
-    Notes ----- Memory: one combined kernel of the working set, and a copy of its kernels where they are fewer
-    than half. A round reads them twice; a look at all samples reads the rows with a coefficient once.
+    Notes
+    -----
+    Memory: one combined kernel of the working set, and a copy of its kernels where they are fewer than half.
+    A round reads them twice; a look at all samples reads the rows with a coefficient once.
     """
     began = time.perf_counter()
     ascent = Ascent(problem, np.array(dual_point, dtype=np.float64))

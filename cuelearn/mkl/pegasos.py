@@ -12,8 +12,25 @@ __all__ = ["PegasosMKL", "solve_pegasos_mkl"]
 
 
 def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
-    """OBSCURE's batch stage from 0 without a bound of the norm, R infinite, so :math:`s_t = 0`; a
-    `Result`."""
+    """Run Pegasos-MKL, OBSCURE's batch stage from 0 without a bound of the norm; a `Result`.
+
+    Parameters
+    ----------
+    problem : MKLProblem
+        With alpha = 0.
+    n_epochs : int >= 1
+    **options
+        As of `solve_obscure`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import MKLProblem, solve_pegasos_mkl
+    >>> problem = MKLProblem(KernelBank.from_stack(np.eye(4)[None]), [0, 0, 1, 1], 2, C=10)
+    >>> solve_pegasos_mkl(problem, tol=0.01, finish=True).converged
+    True
+    """
     if problem.alpha != 0.0:
         raise ValueError(f"alpha must be 0 for Pegasos-MKL, got {problem.alpha!r}")
     training = Training(problem, name="Pegasos-MKL", **options)

@@ -38,7 +38,16 @@ MOST_GATHERED = ((16, 0.8), (2, 0.4), (0, 0.2))
 
 
 class Certificate(NamedTuple):
-    """Objective of a primal point, value of a dual point, and their difference."""
+    """Objective of a primal point, value of a dual point, and their difference, the `gap`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.mkl import Certificate, duality_gap
+    >>> result = duality_gap(np.eye(4)[None], [0, 0, 1, 1], np.zeros((4, 2)))
+    >>> result == Certificate(objective=1.0, dual_value=0.0, gap=1.0)  # at zero nothing is known yet
+    True
+    """
 
     objective: float
     dual_value: float
@@ -65,15 +74,16 @@ class MKLProblem:
         Scores of priors: each a block of one number for every class (thesis 6.2); with the hinge loss one for
         both.
     sample_weight : array-like of float >= 0, shape (n_samples,), optional
+        s, factors on the losses, 1 by default; their sum W takes the place of n in the regularisation.
     class_weight : None, "balanced", "positive" or dict
-        See `cuelearn.core.weights`; keys of a dict are class indices.
+        c, the factor of every class, see `cuelearn.core.weights`; keys of a dict are class indices.
 
     Attributes
     ----------
     n_groups : int
         Blocks: kernels first, then scores of priors, class by class.
     loss_weights, limits : ndarray, shape (n_samples,)
-        :math:`s_i c_{y_i}`, and this times n / W, W the sum of the s: factors of the losses in their mean.
+        :math:`s_i c_{y_i}`, and this times n / W: factors of the losses in their mean.
 
     Examples
     --------
@@ -442,6 +452,10 @@ def objective(kernels, y, dual_coef, kernel_weights, **options):
     -------
     float
 
+    Notes
+    -----
+    Cost: two reads of the kernel stack, O(n^2 F + n^2 F M) operations for the norms.
+
     Examples
     --------
     >>> import numpy as np
@@ -469,8 +483,8 @@ def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, 
     Returns
     -------
     Certificate
-        ``objective - gap`` never exceeds the optimum. With an indefinite kernel `dual_value` and `gap` are
-        NaN.
+        `objective`, `dual_value` and `gap`; ``objective - gap`` never exceeds the optimum. With an indefinite
+        kernel `dual_value` and `gap` are NaN.
 
     Raises
     ------

@@ -30,7 +30,9 @@ def stratified_folds(labels, n_folds, random_state, given=None, sample_weight=No
         counted = np.ones(labels.size) if sample_weight is None else sample_weight
         classes = np.unique(labels).size
         for train, test in given:
-            if not counted[test].any() or np.unique(labels[train][counted[train] > 0.0]).size < classes:
+            if not counted[test].any():
+                raise ValueError("folds must have a test sample with sample_weight > 0 each")
+            if np.unique(labels[train][counted[train] > 0.0]).size < classes:
                 raise ValueError("folds must leave training samples, with sample_weight > 0, of every class")
         return list(given)
     rows = np.arange(labels.size) if sample_weight is None else np.flatnonzero(sample_weight)
@@ -233,8 +235,8 @@ class KernelPA(KernelClassifier):
     kernel : "average", "best" or str, default "average"
         Which kernel to learn on: one by its name, or that with the best cross-validated accuracy.
     C : float > 0, default 1.0
-        Aggressiveness: the largest step; a sample's weight multiplies it. Samples of weight 0 are visited
-        and recorded.
+        Aggressiveness: the largest step; a sample's weight multiplies it. Weight 2 is not the sample twice
+        here: a second visit sees what the first has changed. Samples of weight 0 are visited and recorded.
     folds : list of (train, test), optional
         As of `BestKernelSVM`.
     $n_epochs $shuffle $normalize $memory $random_state

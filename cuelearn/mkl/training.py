@@ -20,21 +20,49 @@ SMALLEST = np.finfo(float).tiny
 class Result(NamedTuple):
     """What every MKL solver returns.
 
-    With scores of priors `kernel_weights` are those of all blocks, (n_groups,). `converged` is True where no
-    tolerance was set. `extra` is particular to one algorithm; of stochastic ones whether the callback
-    `stopped` it, and the `visits`, sample numbers in order.
+    Attributes
+    ----------
+    dual_coef : ndarray, shape (n_samples, n_classes)
+        Coefficients shared by all kernels.
+    kernel_weights : ndarray, shape (n_kernels,), with scores of priors (n_groups,)
+        Decision values are ``sum_j kernel_weights[j] * K_j @ dual_coef``.
+    history : DataFrame
+        One row per epoch, with columns stage, step, epoch, seconds, n_updates, n_support, online_error,
+        objective, dual_gap.
+    objective, dual_gap : float
+        Of the returned point; ``objective - dual_gap`` never exceeds the optimum. NaN on indefinite kernels.
+    n_iter, n_updates : int
+        Epochs, and visits that changed the model.
+    converged : bool
+        Whether the relative gap fell to the tolerance; True where none was set.
+    online_errors : ndarray of bool, or None
+        Whether each online visit was a mistake.
+    block_norms_sq : ndarray, shape (n_kernels,), or None
+        Squared norms of the dual blocks, from which a run goes on.
+    extra : dict
+        Particular to one algorithm; of stochastic ones whether the callback `stopped` it, and the `visits`,
+        sample numbers in order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import MKLProblem, Result, solve_om2
+    >>> result = solve_om2(MKLProblem(KernelBank.from_stack(np.eye(4)[None]), [0, 0, 1, 1], 2), n_epochs=2)
+    >>> isinstance(result, Result), result.n_iter, result.dual_coef.shape
+    (True, 2, (4, 2))
     """
 
-    dual_coef: np.ndarray  # (n_samples, n_classes): coefficients A shared by all kernels
-    kernel_weights: np.ndarray  # decision values are sum_j kernel_weights[j] * K_j @ dual_coef
-    history: pd.DataFrame  # one row per epoch, with the columns `COLUMNS`
-    objective: float  # of the returned point
-    dual_gap: float  # objective - dual_gap never exceeds the optimum; NaN on indefinite kernels
-    n_iter: int  # epochs
+    dual_coef: np.ndarray
+    kernel_weights: np.ndarray
+    history: pd.DataFrame
+    objective: float
+    dual_gap: float
+    n_iter: int
     n_updates: int
-    converged: bool  # whether the relative gap fell to the tolerance
-    online_errors: np.ndarray | None = None  # the 0/1 sequence of mistakes of the online visits
-    block_norms_sq: np.ndarray | None = None  # (n_kernels,) of the dual blocks, from which a run goes on
+    converged: bool
+    online_errors: np.ndarray | None = None
+    block_norms_sq: np.ndarray | None = None
     extra: dict = {}
 
 
@@ -246,4 +274,5 @@ class Training:
 
         with bar:
             solution = finish_dual(self.problem, self.stream.dual_point()[0], tol=self.tol, record=record)
+        self.extra.update(n_steps_dual=solution.n_updates, n_rounds_dual=solution.n_rounds)
         return solution

@@ -102,7 +102,10 @@ class MirrorSubproblem(BoxSubproblem):
 
     def towards(self, gamma, best, before):
         """The next gamma, beyond the best for the present alpha where alpha follows gamma (Aitken, in
-        logarithms); `before` and the second value are distance to the best and step taken of a round."""
+        logarithms).
+
+        `before` is what the last round returned besides gamma: its distance to the best, and the step taken.
+        """
         ahead = np.log(best / gamma)
         factor = np.ones_like(ahead)
         if before is not None:

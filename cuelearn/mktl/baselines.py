@@ -172,6 +172,10 @@ class AverageTL(OneSVM):
     transfer_weights_ : ndarray, shape (n_classes, K)
         The part of the hyperplanes that lies in the scores.
 
+    Notes
+    -----
+    Cost: libsvm's, between n^2 and n^3 operations for each class; one n x n matrix in float64.
+
     References
     ----------
     "Average-TL" of thesis 6.5; averaging as a rival of learned weights: Gehler, Nowozin, ICCV 2009.

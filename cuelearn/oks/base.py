@@ -71,7 +71,8 @@ TEXTS = {
     "random_state": ("int, Generator or None", "Of the draws and permutations."),
     "callback": (
         "callable(estimator, step)",
-        "Called up to some 200 times in `fit`, at least once in every pass; a true value ends the run.",
+        "Called up to some 200 times in `fit`, at least once in every pass; a true value ends the run, with "
+        "one_vs_rest that of the present class only.",
     ),
     "sample_weight": (
         "array-like of float >= 0, shape (n,), or None",

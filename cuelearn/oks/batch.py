@@ -123,7 +123,7 @@ def alignment(kernel, labels, centered=True, sample_weight=None):
     return product / size if size > 0.0 else 0.0
 
 
-#: Where fewer samples are held back, more draws are, so many at most.
+#: Where fewer samples than ENOUGH are held back, the split is drawn anew, up to MOST_DRAWS times.
 ENOUGH, MOST_DRAWS = 200, 10
 #: Steps of libsvm for each sample: of one SVM, and of all that the C of one kernel is chosen by.
 SVM_STEPS, CHOICE_STEPS = 50_000, 300_000

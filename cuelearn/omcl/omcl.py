@@ -145,7 +145,10 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         return self.cues
 
     def _check_cues(self):
-        self._validate_names([name for name, _, _ in self._triples()])
+        try:
+            self._validate_names([name for name, _, _ in self._triples()])
+        except ValueError as error:
+            raise ValueError(f"cues: {error}") from None
         for name, learner, _ in self._triples():
             check_learner(learner, f"cues: the learner of {name!r}")
 

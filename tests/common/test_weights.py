@@ -193,6 +193,8 @@ def test_folds_without_a_class_are_named():
     weights = np.where((y == 2) & (rows < 15), 0.0, 1.0)
     with pytest.raises(ValueError, match="folds must leave training samples, with sample_weight > 0"):
         ESTIMATORS["LPBeta"](folds=halves).fit(X, y, sample_weight=weights)
+    with pytest.raises(ValueError, match="folds must have a test sample with sample_weight > 0"):
+        ESTIMATORS["LPBeta"](folds=halves).fit(X, y, sample_weight=np.where(rows < 15, 1.0, 0.0))
 
 
 @pytest.mark.parametrize(

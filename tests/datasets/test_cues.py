@@ -368,6 +368,7 @@ SMALL = {"images": np.zeros((12, 20, 20, 3), np.uint8), "masks": None}
         ({}, ["large words"], {"train": [0]}, r"\(frame 0\) .* 8 \* step = 64 pixels .* got 48 x 56"),
         ({}, ["bow"], {"train": [0], "n_words": 300}, "'bow' cannot be learnt: .* got 12 .* Lower n_words"),
         ({"masks": np.zeros((12, 48, 56), bool)}, ["colour"], {}, "mask must be True on at least one"),
+        ({"masks": [None] * 12}, ["shape"], {}, r"Image 0 \(frame 0\) .* 'shape' needs a mask, got None"),
         ({"masks": np.ones((12, 48, 50), bool)}, ["shape"], {}, r"Image 0 \(frame 0\) .* shape \(48, 56\)"),
         (SMALL, ["bow"], {"train": [0]}, "at least 4 . step"),
     ],

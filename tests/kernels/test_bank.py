@@ -514,6 +514,7 @@ ERRORS = [
     ("non-negative", lambda X: one_of(ExpDistance("precomputed"))(np.eye(4) - 1)),
     (r"shape \(n_kernels, n, n\), got \(150, 30\)", lambda X: KernelBank.from_stack(X)),
     (r"\[0, 150\)", lambda X: KernelBank(None, X).rows([150])),
+    ("dtype must be float32 or float64, got 'nonsense'", lambda X: KernelBank(None, X, dtype="nonsense")),
     ("X_new has 29 columns", lambda X: KernelBank(None, X).cross(X[:, :29])),
     (r"\(1, rows, 3\)", lambda X: EYE.cross(np.ones((1, 2, 4)))),
     ("NaN", lambda X: list(EYE.cross(np.full((1, 2, 3), np.nan)).blocks())),

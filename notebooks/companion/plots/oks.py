@@ -272,7 +272,7 @@ def probabilities(tables, quality):
         ax.set_title(title, fontsize=9)
         ax.set_xlabel("visits")
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize=7, frameon=False)
-        ax.cuelearn_band = "named: the largest at the end, with it and the accuracy of an SVM on the kernel"
+        ax.cuelearn_band = "named: the five largest at the end; in brackets: accuracy of an SVM on the kernel"
     axes[0].set(ylabel="kernel probability q (dotted: equal)", ylim=(0.0, None))
     return fig
 
