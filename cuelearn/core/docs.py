@@ -60,8 +60,8 @@ TEXTS = {
     "verbose": ("bool", "Show a progress bar on runs that take more than two seconds."),
     "sample_weight": (
         "array-like of float >= 0, shape (n,), or None",
-        "Factors on the losses of the samples: 2 is the sample twice, 0 the sample left out, but for a "
-        "kernel's mean distance, which counts every sample once.",
+        "Factors on the losses of the samples: 0 is the sample left out; 2 the sample twice where the "
+        "objective is minimised, but for a kernel's mean distance, which counts every sample once.",
     ),
     "classes_": ("ndarray, shape (n_classes,)", ""),
     "kernel_weights_": (

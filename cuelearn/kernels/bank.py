@@ -330,12 +330,14 @@ class KernelBank:
     def _build_stack(self):
         groups, out = self._groups(), _empty_stack(self.n_kernels, self.n_samples, self.dtype)
         planes = tiles.planes_of(out)
+        numbers = {r: [] for r in groups}
+        for plane, form in enumerate(self._forms):
+            numbers[form.root].append(plane)
 
         def fill(r, tile, base, pair):
             pair.write(self._roots[r], groups[r], tile, base, planes)
-            for plane, form in enumerate(self._forms):
-                if form.root == r:
-                    tiles.mirror(planes, plane, tile)
+            for plane in numbers[r]:
+                tiles.mirror(planes, plane, tile)
 
         self._upper(fill, groups, self._train)
         every = np.arange(self.n_samples)

@@ -59,10 +59,9 @@ class Kernel:
     def __post_init__(self):
         gamma, scale = getattr(self, "gamma", None), getattr(self, "scale", None)
         if isinstance(gamma, str):
-            raise ValueError(
-                f"{self._name}: gamma is scikit-learn's factor, a positive number or None; the papers' "
-                f"divisor is scale, a number or 'mean'; got {gamma!r}."
-            )
+            divisor = "" if scale is None else "; the papers' divisor is scale, a number or 'mean'"
+            wanted = f"scikit-learn's factor, a positive number or None{divisor}"
+            raise ValueError(f"{self._name}: gamma is {wanted}; got {gamma!r}.")
         if gamma is not None:
             self._check_number("gamma", positive=True)
         if scale is None and not hasattr(self, "factor"):
@@ -82,6 +81,12 @@ class Kernel:
 
     def __reduce__(self):  # a pickle calls the constructor
         return partial(type(self), **self.get_params()), ()
+
+    def __setstate__(self, state):
+        raise ValueError(
+            f"this {self._name} was pickled by an earlier version of cuelearn, in which gamma was a divisor: "
+            "make it, and the model that holds it, again."
+        )
 
     @property
     def unresolved(self):

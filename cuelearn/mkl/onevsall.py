@@ -81,7 +81,11 @@ class BinaryMKL(NamedTuple):
 
 
 class BinarySubproblem(ClassSubproblem):
-    """One class: an SVM, then a move of the kernel weights. A method is a subclass with `move`."""
+    """One class: an SVM, then a move of the kernel weights.
+
+    A method is a subclass with ``move(norms_sq)``, which sets `weights` for the next round; `norms_sq` are
+    ``coef @ K_j @ coef`` of the present solution.
+    """
 
     better = 1e-12  # by more than rounding
 
@@ -154,10 +158,6 @@ class BinarySubproblem(ClassSubproblem):
             if np.array_equal(before, self.weights):  # only more accuracy can bring anything new
                 self.stalled = self.stalled or self.exhausted()
                 self.refine()
-
-    def move(self, norms_sq):
-        """Set `weights` for the next round; `norms_sq` are ``coef @ K_j @ coef`` of the present solution."""
-        raise NotImplementedError
 
 
 @parameters

@@ -44,10 +44,13 @@ class Flat(OnlineClassifier):
 
     Examples
     --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> from cuelearn.datasets import load_mfeat
     >>> from cuelearn.omcl import Flat
     >>> data = load_mfeat()
-    >>> bool(Flat(shuffle=True, random_state=0).fit(data.X, data.y).score(data.X, data.y) > 0.5)
+    >>> model = make_pipeline(StandardScaler(), Flat(shuffle=True, random_state=0))
+    >>> bool(model.fit(data.X, data.y).score(data.X, data.y) > 0.5)
     True
     """
 

@@ -494,10 +494,23 @@ def one_of(kernel, columns=slice(None)):
     return lambda X: KernelBank([("a", kernel, columns)], X)
 
 
+class OldPickle:
+    """What an earlier version wrote of a kernel whose gamma was a divisor."""
+
+    def __reduce__(self):
+        return object.__new__, (RBF,), {"gamma": 4.0, "factor": 1.0}
+
+
+def test_old_pickles_are_not_read_in_another_sense():
+    with pytest.raises(ValueError, match="RBF was pickled by an earlier version.*gamma was a divisor"):
+        pickle.loads(pickle.dumps(OldPickle()))
+
+
 TWINS = pd.DataFrame(np.ones((3, 2)), columns=["x", "x"])
 EYE = KernelBank.from_stack(np.eye(3))
 ERRORS = [
     ("RBF: gamma is scikit-learn's factor.*scale.*'mean'; got 'mean'", lambda X: RBF(gamma="mean")),
+    ("Poly: gamma is scikit-learn's factor, a positive number or None; got 'a'", lambda X: Poly(gamma="a")),
     ("Chi2: give gamma or scale, got gamma=2.0 and scale=3.0", lambda X: Chi2(gamma=2.0, scale=3.0)),
     ("factor multiplies scale='mean' only, got factor=3.0", lambda X: RBF(scale=2.0, factor=3.0)),
     ("Poly: degree must be at least 1, got 0", lambda X: Poly(degree=0)),

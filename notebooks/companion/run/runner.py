@@ -385,8 +385,8 @@ def _make_here(plan, options):
     return status
 
 
-def _make_side_by_side(plan, options):
-    """Make what is stale, as many chapters at a time as there are jobs, each in a process of its own.
+def _make_side_by_side(plan, stale, options):
+    """Make the stale chapters, as many at a time as there are jobs, each in a process of its own.
 
     A chapter uses one core between its sweeps, so that this is faster than one after the other in all
     processes. The longest begin.
@@ -394,8 +394,7 @@ def _make_side_by_side(plan, options):
     kept = options.root / "figures" / "reference" / "times.csv"
     times = pd.read_csv(kept) if kept.is_file() else pd.DataFrame(columns=["profile", "chapter", "seconds"])
     times = times[times["profile"] == options.profile].set_index("chapter")["seconds"]
-    stale = [job.chapter for job in plan if options.force or job.stale()]
-    stale.sort(key=lambda chapter: -times.get(chapter, 0.0))
+    stale = sorted(stale, key=lambda chapter: -times.get(chapter, 0.0))
     n_places = min(options.jobs, len(stale))
     places = queue.SimpleQueue()
     for place in range(n_places):
@@ -446,8 +445,8 @@ def _overviews_are_written(plan):
 
 def _make(plan, options):
     """Make what is stale. Returns whether a chapter failed."""
-    n_stale = sum(bool(job.stale()) for job in plan)
-    if not options.force and not n_stale and _overviews_are_written(plan):
+    stale = [job.chapter for job in plan if options.force or job.stale()]
+    if not stale and _overviews_are_written(plan):
         places = ", ".join(dict.fromkeys(os.path.relpath(job.directory, options.root) for job in plan))
         print(f"up to date: {', '.join(job.chapter for job in plan)} in {places}")
         return 0
@@ -457,8 +456,10 @@ def _make(plan, options):
     _surroundings(options)
     from companion.run.gallery import gallery, print_summary  # matplotlib: now it has a place
 
-    several = options.jobs > 1 and len(plan) > 1 and (options.force or n_stale)
-    status = _make_side_by_side(plan, options) if several else _make_here(plan, options)
+    if stale and options.jobs > 1 and len(plan) > 1:
+        status = _make_side_by_side(plan, stale, options)
+    else:
+        status = _make_here(plan, options)
     failed = any("FAILED" in state for state in status.values())
     if PART in os.environ:
         return failed
