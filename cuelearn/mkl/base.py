@@ -110,7 +110,7 @@ class KernelClassifier(ScoreClassifier):
         return None if self.callback is None else call
 
     def _show_training(self, training):
-        self._show(training.problem, *training.stream.point())
+        self._show(training.problem, *training.stream.point()[:2])
         self.n_updates_, self.history_ = training.stream.n_updates, training.history.frame()
 
     def _show(self, problem, coef, weights):

@@ -7,6 +7,7 @@ from numba import njit
 
 from cuelearn.core.checks import check_count, check_positive
 from cuelearn.core.estimator import POSITIVE, Number, parameters
+from cuelearn.core.groupnorm import group_norm
 from cuelearn.mkl.base import BatchMKL, documented
 from cuelearn.mkl.state import add_update, loop, predict, project, refresh_link, shrink
 from cuelearn.mkl.training import Training
@@ -103,7 +104,8 @@ def solve_obscure(
     if n_epochs_online:
         stage = {"n_epochs": n_epochs_online, "until_no_loss": True, "certify": False}
         training.run_stage("online", visit_obscure, True, eta, **stage)
-    _, loss, norm = training.stream.objective()
+    point = training.stream.point(scores=True)
+    loss, norm = problem.mean_loss(point.scores), group_norm(point.norms, problem.p)
     online = math.sqrt(norm**2 + 2.0 * loss / problem.regularization)
     if radius == "capped":
         used = min(online, math.sqrt(2.0 * problem.mean_loss_at_zero / problem.regularization))

@@ -239,7 +239,7 @@ class OM2(StochasticMKL):
         stream.start_stage(visit_om2)
         mistakes = stream.visit(kept + visited)
 
-        coef, self.kernel_weights_ = stream.point()
+        coef, self.kernel_weights_, *_ = stream.point()
         support = np.flatnonzero(coef.any(axis=1))
         seen = np.concatenate([self.support_, self.n_seen_ + np.arange(n_batch)])
         self.support_, self.dual_coef_ = seen[support], coef[support]

@@ -54,6 +54,15 @@ class Certificate(NamedTuple):
     gap: float
 
 
+class Point(NamedTuple):
+    """A primal point, of blocks ``weights[g] * theta^g``, in the scaling of a problem."""
+
+    dual_coef: np.ndarray  # (n_samples, n_classes)
+    weights: np.ndarray  # (n_groups,)
+    norms: np.ndarray  # (n_groups,), of the blocks
+    scores: np.ndarray | None  # (n_samples, n_classes), of the training samples; None if not computed
+
+
 class MKLProblem:
     """One MKL training problem: kernels, labels and regularisation.
 
@@ -192,11 +201,14 @@ class MKLProblem:
         """Squared norms of the blocks ``theta^j = sum_i sum_y coef[i, y] phi^j(x_i, y)``, (n_groups,)."""
         return self.join(self.factor * kernel_norms_sq(self.bank, coef), self.score_blocks(coef) ** 2)
 
-    def primal(self, coef, kernel_weights, norms_sq=None):
-        """Objective P of the blocks ``kernel_weights[j] * theta^j``, whose squared norms may be known."""
+    def point(self, coef, weights, norms_sq=None):
+        """The `Point` of coefficients and weights; `norms_sq`, of the blocks ``theta^g``, may be known."""
         norms_sq = self.block_norms_sq(coef) if norms_sq is None else norms_sq
-        scores = self.training_scores(coef, kernel_weights)
-        return self.regularizer(kernel_weights * np.sqrt(norms_sq)) + self.mean_loss(scores)
+        return Point(coef, weights, weights * np.sqrt(norms_sq), self.training_scores(coef, weights))
+
+    def primal(self, point):
+        """Objective P of a point with scores."""
+        return self.regularizer(point.norms) + self.mean_loss(point.scores)
 
     def mean_loss(self, scores):
         """Mean of the losses, weighted by `limits`."""
@@ -464,7 +476,7 @@ def objective(kernels, y, dual_coef, kernel_weights, **options):
     1.0
     """
     problem = _problem(kernels, y, options)
-    return problem.primal(*_point(problem, dual_coef, kernel_weights))
+    return problem.primal(_given_point(problem, dual_coef, kernel_weights))
 
 
 def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, **options):
@@ -513,16 +525,18 @@ def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, 
     if dual_coef is None:
         coef = coef * (scale / len(a))
         norms_sq = problem.block_norms_sq(coef)
-        value = problem.primal(coef, problem.primal_weights(np.sqrt(norms_sq)), norms_sq)
+        point = problem.point(coef, problem.primal_weights(np.sqrt(norms_sq)), norms_sq)
     else:
-        value = problem.primal(*_point(problem, dual_coef, kernel_weights))
+        point = _given_point(problem, dual_coef, kernel_weights)
+    value = problem.primal(point)
     bound = np.nan if problem.bank.indefinite else bound
     return Certificate(value, bound, value - bound)
 
 
-def _point(problem, dual_coef, kernel_weights):
+def _given_point(problem, dual_coef, kernel_weights):
     coef = _finite("dual_coef", dual_coef, (problem.bank.n_samples, problem.n_classes))
-    return coef / problem.factor, _finite("kernel_weights", kernel_weights, (problem.bank.n_kernels,))
+    weights = _finite("kernel_weights", kernel_weights, (problem.bank.n_kernels,))
+    return problem.point(coef / problem.factor, weights)
 
 
 def _finite(name, values, shape):

@@ -4,7 +4,7 @@ import numpy as np
 
 from cuelearn.core.groupnorm import group_norm, link_weights
 from cuelearn.mkl import state
-from cuelearn.mkl.problem import flat_view
+from cuelearn.mkl.problem import Point, flat_view
 from cuelearn.mkl.state import NOW, Dual, Entries, Rows, Run, Samples, Setting, Work
 
 __all__ = ["Stream"]
@@ -238,18 +238,22 @@ class Stream:
     def n_support(self):
         return int(np.count_nonzero(self.dual.coef.any(axis=0)))
 
-    def point(self):
-        """The present primal point: coefficients (n_samples, n_classes) and weights of all blocks."""
+    def point(self, scores=False):
+        """The present primal `Point`, with `scores` of all training samples if wanted."""
         norms = np.sqrt(np.maximum(0.0, self.dual.norms_sq))
-        weights, step = np.zeros_like(norms), max(1.0, self.dual.now.step)
+        weights = np.zeros_like(norms)
         if self.averages:
+            step = max(1.0, self.dual.now.step)
             link_weights(norms, self.problem.alpha * step, self.problem.q, weights)
-            return self.dual.coef.T.copy(), weights / (step * self.problem.regularization)
-        link_weights(norms, 0.0, self.problem.q, weights)
-        return self.dual.coef.T * self.scale, weights / self.problem.q
+            weights /= step * self.problem.regularization
+        else:
+            link_weights(norms, 0.0, self.problem.q, weights)
+            weights /= self.problem.q
+        coef = self.dual.coef.T * self.scale
+        scores = self._scores(coef, weights) if scores else None
+        return Point(coef, weights, weights * self.scale * norms, scores)
 
-    def scores_now(self, dual_coef, weights):
-        """Class scores of all training samples at the present point."""
+    def _scores(self, dual_coef, weights):
         if self.route == "recompute":
             return self.problem.training_scores(dual_coef, weights)
         of_kernels, of_scores = self.problem.split(weights)
@@ -258,13 +262,6 @@ class Stream:
         if self.dual.theta.size:
             scores = scores + self.problem.scores @ (of_scores * self.dual.theta).T
         return self.problem.factor * self.scale * scores
-
-    def objective(self):
-        """Objective of the present point, its mean loss and its norm."""
-        coef, weights = self.point()
-        norms = weights * self.scale * np.sqrt(np.maximum(0.0, self.dual.norms_sq))
-        loss = self.problem.mean_loss(self.scores_now(coef, weights))
-        return self.problem.regularizer(norms) + loss, loss, float(group_norm(norms, self.problem.p))
 
     def dual_point(self):
         """A dual point, B of shape (n_samples, n_classes), with its squared block norms.

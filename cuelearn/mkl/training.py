@@ -204,7 +204,7 @@ class Training:
 
     def measure_now(self, certify=True):
         """Objective of the present point and its distance from the best lower bound so far."""
-        value, _, _ = self.stream.objective()
+        value = self.problem.primal(self.stream.point(scores=True))
         if certify:
             self._bound = max(self._bound, self.problem.dual_bound(*self.stream.dual_point())[0])
         gap = value - self._bound if self.certifiable else np.nan
@@ -225,7 +225,7 @@ class Training:
             value, gap = last["objective"], last["dual_gap"] = self.measure_now(certify)
         stream, self.extra["stopped"] = self.stream, self.stopped
         self.extra["visits"] = np.concatenate([np.zeros(0, dtype=np.uint8), *self.visits])
-        coef, weights = stream.point()
+        coef, weights, *_ = stream.point()
         norms_sq, effort = np.maximum(0.0, stream.dual.norms_sq * stream.scale**2), f"{self.epoch} epochs"
         if self.ascends and self.certifiable and not self.converged and not self.stopped:
             ascent = self._ascend()

@@ -14,6 +14,7 @@ from mkl_twins import (
 )
 from numpy.testing import assert_allclose, assert_array_equal
 
+from cuelearn.core.groupnorm import group_norm
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OBSCURE, OM2, UFOMKL, KernelPA, MKLProblem, PegasosMKL
 from cuelearn.mkl.obscure import visit_obscure
@@ -29,7 +30,7 @@ def follow(stream, twin, order, rtol=1e-9):
     for i in order:
         mistake = stream.visit(np.array([i]))[0]
         assert mistake == twin.step(i)
-        coef, weights = stream.point()
+        coef, weights, *_ = stream.point()
         wanted, wanted_weights = twin.point()
         assert_allclose(coef, wanted, atol=rtol * max(np.abs(wanted).max(), 1.0))
         assert_allclose(weights, wanted_weights, atol=1e-2 * rtol + rtol * wanted_weights.max(), rtol=0)
@@ -93,7 +94,8 @@ def test_obscure_steps(p, C, cap, loss, n_classes, factor, route):
     follow(stream, online, rng.permutation(30))
 
     radius = online.radius(C)
-    value, loss_now, norm = stream.objective()
+    point = stream.point(scores=True)
+    loss_now, norm = problem.mean_loss(point.scores), group_norm(point.norms, problem.p)
     assert np.sqrt(norm**2 + 2.0 * loss_now / problem.regularization) == pytest.approx(radius, rel=1e-10)
     radius = cap if not isinstance(cap, bool) else min(radius, np.sqrt(2.0 * C * 30)) if cap else radius
     stream.start_stage(visit_obscure, False, radius)
@@ -213,6 +215,6 @@ def test_long_runs_do_not_drift():
             stream.visit(rng.permutation(60))
         exact = block_norms(K, stream.dual.coef.T)
         assert_allclose(np.sqrt(stream.dual.norms_sq), exact, rtol=1e-5)
-        coef, weights = stream.point()
-        scores = class_scores(K, coef, weights)
-        assert_allclose(stream.scores_now(coef, weights), scores, atol=1e-4 * np.abs(scores).max())
+        point = stream.point(scores=True)
+        scores = class_scores(K, point.dual_coef, point.weights)
+        assert_allclose(point.scores, scores, atol=1e-4 * np.abs(scores).max())

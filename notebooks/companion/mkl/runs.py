@@ -93,7 +93,7 @@ def training_curve(
     def watch(training, step):
         row = training.history.rows[-1]
         if np.isfinite(row["objective"]):
-            rows.append({**row, "test_error": test_error(task, *training.stream.point(), blocks)})
+            rows.append({**row, "test_error": test_error(task, *training.stream.point()[:2], blocks)})
 
     options = {"measure": "geometric", "callback": watch, "tol": tol} | ({} if eta is None else {"eta": eta})
     result = solve(method, problem, n_epochs=n_epochs, seed=seed, **options)
@@ -208,7 +208,7 @@ def all_of_mnist(n_train, n_test, C, p, n_epochs, seed):
 
     def watch(training, step):
         if training.epoch in at:
-            mistaken = predicted(task, *training.stream.point()) != task.test_labels
+            mistaken = predicted(task, *training.stream.point()[:2]) != task.test_labels
             wrong = np.flatnonzero(mistaken).tolist() if training.epoch == n_epochs else []
             rows.append({**training.history.rows[-1], "test_error": float(mistaken.mean()), "wrong": wrong})
 
