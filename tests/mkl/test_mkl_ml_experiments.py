@@ -9,7 +9,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
 from sklearn.metrics import average_precision_score
 
 from companion import multilabel as exp
@@ -20,7 +19,7 @@ from cuelearn.kernels import RBF, KernelBank, Linear, Poly
 from cuelearn.mkl import saddle_gap
 from cuelearn.mkl.mlmkl import SharedProblem, solve_mlmkl_sa, solve_mlmkl_sum
 
-NO_EMOJI = ["yeast", *exp.CLASS_SETS, *exp.ORIGINAL_SETS]
+NO_EMOJI = ["yeast", "leaves", "scene", "corel5k"]
 GROUPS = (0, 0, 0, 1, 1, 1, 2, 2, 2)
 EQUAL = np.full(9, 1.0 / 9.0)
 PRINTED = "MLMKLSA printed"
@@ -172,7 +171,7 @@ def test_C_is_the_best_of_the_grid_on_training_samples_that_were_held_back(name,
     bank, (_, usable) = KernelBank(kernels, data.X[trained]), signs_of(data.y[trained])
     values = []
     for C in grid:
-        model = exp.METHODS["MLMKLSum"](C, 1, GROUPS).fit(bank, data.y[trained].astype(int))
+        model = exp.build("MLMKLSum", C, 1, GROUPS).fit(bank, data.y[trained].astype(int))
         scores = model.decision_function(bank.cross(data.X[judged]))
         values.append(mean_precision(scores, data.y[judged], usable)[0])
     assert len(set(values)) > 1
@@ -188,7 +187,7 @@ def test_the_table_holds_what_a_plain_fit_gives(method, toys):
     row = exp.compare_multilabel("partial", method, 2, 40, 60, 3.0)
     task = exp.multilabel_task("partial", 2, 40, 60)
     bank = KernelBank(task.kernels, task.X_train)
-    model = exp.METHODS[method](3.0, 2, task.groups).fit(bank, task.Y_train)
+    model = exp.build(method, 3.0, 2, task.groups).fit(bank, task.Y_train)
     usable = signs_of(task.Y_train)[1]
     assert usable.tolist() == [True, True, False, True, True]
     scores = model.decision_function(bank.cross(task.X_test))
@@ -260,22 +259,16 @@ def test_gaps_along_a_run_are_those_of_separate_runs(method):
         assert row["gap"] == pytest.approx(gap, abs=4e-4)
 
 
-# ------------------------------------------------------------------ paths
+# ------------------------------------------------------------------ exponents and drawings
 
 
-def test_powers_are_those_of_each_draw_and_leave_out_abandoned_runs():
+def test_exponents_are_means_over_the_draws_with_three_runs():
     points = list(itertools.product("ab", (0, 1, 2), (2, 4, 8, 16)))
     table = pd.DataFrame(points, columns=["method", "seed", "m"])
     table["cost"] = 3.0 * table["m"] ** (1.0 + table["seed"])
-    table["reached"] = [point not in {("a", 1, 16), ("b", 0, 2), ("b", 0, 4)} for point in points]
-    table.loc[~table["reached"], "cost"] = 1.0
-    powers = exp.powers(table, "cost", "m")
-    assert list(powers["method"] + powers["seed"].astype(str)) == ["a0", "a1", "a2", "b1", "b2"]
-    assert_allclose(powers["exponent"], 1.0 + powers["seed"])
-    assert_allclose(powers["factor"], 3.0)
-
-
-# ------------------------------------------------------------------ drawings
+    left_out = [point in {("a", 1, 16), ("b", 0, 2), ("b", 0, 4)} for point in points]
+    exponents = exp.exponents(table[np.logical_not(left_out)], "cost", "m", ["method"])
+    assert exponents.to_dict() == pytest.approx({"a": 2.0, "b": 2.5})
 
 
 def drawings():
@@ -283,13 +276,12 @@ def drawings():
     tables = {name: pd.read_csv(REFERENCE / f"mlmkl-{name}.csv") for name in ("fig-1", "fig-2", "fig-3")}
     cost, gaps = (pd.read_csv(REFERENCE / f"mlmkl-{name}.csv") for name in ("cor-1", "thm-1"))
     kernels = tables["fig-1"].columns[7:].tolist()
-    exponents = exp.powers(gaps, "gap", "n_iter").groupby("method")["exponent"].mean()
     yield draw.idea()
     yield draw.weights_over_time(tables["fig-1"], kernels, tuple(np.arange(len(kernels)) // 3))
     yield draw.auc_over_time(tables["fig-2"])
     yield draw.auc_over_iterations(tables["fig-3"], "delta", "{:g}", 0.2)
-    yield draw.cost_against_classes(cost, exp.powers(cost, "n_solved", "n_classes"))
-    yield draw.gap_over_iterations(gaps, exponents)
+    yield draw.cost_against_classes(cost, exp.exponents(cost, "n_solved", "n_classes", ["name", "method"]))
+    yield draw.gap_over_iterations(gaps, exp.exponents(gaps, "gap", "n_iter", ["method"]))
 
 
 def test_everything_can_be_drawn(toys):

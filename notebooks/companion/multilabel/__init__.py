@@ -39,8 +39,8 @@ KINDS = {
 
 
 class LabelSet(NamedTuple):
-    """A `CueData` whose y are indicators (n, n_classes), its kernels as (name, kernel, columns), a group for
-    each kernel; rows of one family stay on one side of every split."""
+    """`CueData` with indicators (n, n_classes) as y, its kernels as (name, kernel, columns) and their groups;
+    rows of one family stay on one side of every split."""
 
     data: datasets.CueData
     kernels: list
@@ -49,28 +49,28 @@ class LabelSet(NamedTuple):
 
 
 class MultiLabelTask(NamedTuple):
-    """Samples, indicators (n, n_classes), kernels as (name, kernel, columns), names of the classes."""
+    """A split of a `LabelSet`: samples, indicators (n, n_classes), families of the training samples."""
 
     X_train: np.ndarray
     Y_train: np.ndarray
     X_test: np.ndarray
     Y_test: np.ndarray
     kernels: list
-    names: tuple
+    names: tuple  # of the classes
     groups: tuple
-    families: np.ndarray  # of the training samples
+    families: np.ndarray
 
 
 def _of_columns(data, cues):
     """Three kernels for each group of columns."""
-    kinds = (("linear", Linear()), ("quadratic", Poly(degree=2)), ("RBF", RBF()))
-    kernels = [(f"{cue} {kind}", kernel, columns) for cue, columns in cues for kind, kernel in kinds]
+    kinds = {"linear": Linear(), "quadratic": Poly(degree=2), "RBF": RBF()}
+    kernels = [(f"{cue} {kind}", kinds[kind], columns) for cue, columns in cues.items() for kind in kinds]
     return LabelSet(data, kernels, tuple(np.arange(len(kernels)) // len(kinds)))
 
 
 def _yeast():
     data = datasets.load_yeast()
-    return _of_columns(data, [*data.cues.items(), ("both", slice(0, data.X.shape[1]))])
+    return _of_columns(data, {**data.cues, "both": slice(0, data.X.shape[1])})
 
 
 def _keywords():
@@ -85,55 +85,51 @@ def _emoji():
     things = things[emoji.keywords[np.ix_(things, keywords)].any(axis=1)]
     rows = pictures.drawings_of(things)
     rows = rows[np.isin(emoji.style[rows], STYLES)]
-    cues = [cue for kind in KINDS.values() for cue in kind]
-    data, thing = pictures.described(rows, cues, n_jobs=-1), emoji.thing[rows]
+    group_of = {cue: group for group, cues in enumerate(KINDS.values()) for cue in cues}
+    data = pictures.described(rows, list(group_of), n_jobs=-1)
+    thing = emoji.thing[rows]
     names = emoji.keyword_names[keywords].tolist()
     description = f"{len(things)} things in up to four styles, {len(names)} keywords, split by thing"
     y = emoji.keywords[np.ix_(thing, keywords)]
     data = data._replace(y=y, target_names=names, description=description)
-    kernels = [(cue, RBF() if cue in pictures.PLAIN else Chi2(), data.cues[cue]) for cue in cues]
-    groups = tuple(group for group, kind in enumerate(KINDS.values()) for _ in kind)
-    return LabelSet(data, kernels, groups, emoji.family[thing])
+    kernels = [(cue, RBF() if cue in pictures.PLAIN else Chi2(), data.cues[cue]) for cue in group_of]
+    return LabelSet(data, kernels, tuple(group_of.values()), emoji.family[thing])
 
 
 def _scene():
     data = datasets.load_original("scene")
-    return _of_columns(data, list(data.cues.items()))
+    return _of_columns(data, data.cues)
 
 
 def _corel5k():
-    """Nine kernels on three groups of terms: rare, middling and frequent ones, of equal mass."""
+    """Three groups of terms: rare, middling and frequent ones, of equal mass."""
     data = datasets.load_original("corel5k")
     counts = data.X.sum(axis=0)
     order = np.argsort(counts, kind="stable")
     ends = np.searchsorted(np.cumsum(counts[order]), counts.sum() * np.array([1, 2]) / 3)
-    parts = zip(("rare", "middling", "frequent"), np.split(order, ends), strict=True)
-    return _of_columns(data, [(name, np.sort(part)) for name, part in parts])
+    parts = [np.sort(part) for part in np.split(order, ends)]
+    return _of_columns(data, dict(zip(("rare", "middling", "frequent"), parts, strict=True)))
 
 
 def _leaves():
     """Each of a hundred species against the others."""
     data = datasets.load_leaves()
     indicators = (data.y[:, None] == np.unique(data.y)).astype(np.int8)
-    return _of_columns(data._replace(y=indicators), list(data.cues.items()))
+    return _of_columns(data._replace(y=indicators), data.cues)
 
 
-SETS = {"yeast": _yeast, "emoji": _emoji}
-#: With one class a sample: the cost of many classes.
-CLASS_SETS = {"leaves": _leaves}
-#: Which the user must put in place.
-ORIGINAL_SETS = {"scene": _scene, "corel5k": _corel5k}
+SETS = {"yeast": _yeast, "emoji": _emoji, "leaves": _leaves, "scene": _scene, "corel5k": _corel5k}
 
 
 @functools.lru_cache(maxsize=4)
 def load_multilabel(name):
-    return {**SETS, **CLASS_SETS, **ORIGINAL_SETS}[name]()
+    return SETS[name]()
 
 
 def available_sets(original):
-    """The bundled sets and, on demand, those of `ORIGINAL_SETS` that are there."""
-    names = list(SETS)
-    for name in ORIGINAL_SETS if original else ():
+    """The sets of table 1, on demand with those of the originals that the user has put in place."""
+    names = ["yeast", "emoji"]
+    for name in ("scene", "corel5k") if original else ():
         try:
             load_multilabel(name)
             names.append(name)
@@ -154,7 +150,7 @@ def covering_rows(Y, rng, least=2):
 
 
 def multilabel_task(name, seed, n_train, n_test=1, n_classes=None):
-    """At most so many samples of a set, from the published parts where there are any: a `MultiLabelTask`.
+    """At most so many samples of a set, from the published parts where there are any.
 
     Two positives of every class of the set are in the training part (if there are as many), or, where that
     takes more than `n_train`, of every class that is taken. Of `n_classes`, drawn by the seed, fewer are the
@@ -170,17 +166,20 @@ def multilabel_task(name, seed, n_train, n_test=1, n_classes=None):
         families = np.arange(len(Y))
     else:
         train, test = halves(Y, families, rng)
-    train = np.arange(len(Y)) if train is None else train
+    if train is None:
+        train = np.arange(len(Y))
     first = train[covering_rows(Y[train], rng)]
     if first.size > n_train:
         first = rng.permutation(train[covering_rows(Y[np.ix_(train, classes)], rng)])
     rows = np.concatenate([first, rng.permutation(np.setdiff1d(train, first))])
     test = rows[n_train:] if test is None else rng.permutation(test)
-    train, test = rng.permutation(rows[:n_train]), test[:n_test]
+    train = rng.permutation(rows[:n_train])
+    test = test[:n_test]
     Y_train, Y_test = (Y[np.ix_(part, classes)].astype(np.int64) for part in (train, test))
     names = tuple(str(data.target_names[c]) for c in classes)
-    X_train, X_test = data.X[train], data.X[test]
-    return MultiLabelTask(X_train, Y_train, X_test, Y_test, kernels, names, groups, families[train])
+    return MultiLabelTask(
+        data.X[train], Y_train, data.X[test], Y_test, kernels, names, groups, families[train]
+    )
 
 
 def halves(Y, families, rng):
@@ -196,39 +195,42 @@ def halves(Y, families, rng):
 
 def held_back(families):
     """Places of a quarter of the samples, in whole families, and of the others."""
-    _, first, of, counts = np.unique(families, return_index=True, return_inverse=True, return_counts=True)
-    order = np.argsort(first)
-    few = order[np.cumsum(counts[order]) <= int(VALIDATION * len(families))]
-    held = np.isin(of, few)
+    sizes = pd.Series(families).groupby(families, sort=False).size()
+    few = sizes.index[sizes.cumsum() <= int(VALIDATION * len(families))]
+    held = np.isin(families, few)
     return np.flatnonzero(held), np.flatnonzero(~held)
 
 
-# the paper's estimates and stopping rule
-PRINTED = {"corrected": False, "tol": 0.01}
-#: Methods of table 1: a function of C, a seed and the groups of kernels.
+#: Methods of table 1, and their options; "printed": the paper's estimates and stopping rule.
 METHODS = {
-    "MLMKLSA": lambda C, seed, groups: MLMKLSA("precomputed", C=C, random_state=seed),
-    "MLMKLSA printed": lambda C, seed, groups: MLMKLSA("precomputed", C=C, random_state=seed, **PRINTED),
-    "GMKL": lambda C, seed, groups: GMKL("precomputed", C=C),
-    "MLMKLSum": lambda C, seed, groups: MLMKLSum("precomputed", C=C),
-    "SimpleMKL": lambda C, seed, groups: SimpleMKL("precomputed", C=C),
-    "VSKL": lambda C, seed, groups: VSKL("precomputed", C=C, groups=groups),
-    "AverageKernelSVM": lambda C, seed, groups: AverageKernelSVM("precomputed", C=C),
+    "MLMKLSA": (MLMKLSA, {}),
+    "MLMKLSA printed": (MLMKLSA, {"corrected": False, "tol": 0.01}),
+    "GMKL": (GMKL, {}),
+    "MLMKLSum": (MLMKLSum, {}),
+    "SimpleMKL": (SimpleMKL, {}),
+    "VSKL": (VSKL, {}),
+    "AverageKernelSVM": (AverageKernelSVM, {}),
 }
+
+
+def build(method, C, seed, groups):
+    estimator, options = METHODS[method]
+    own = {"MLMKLSA": {"random_state": seed}, "VSKL": {"groups": groups}}
+    return estimator("precomputed", C=C, **options, **own.get(estimator.__name__, {}))
 
 
 def fitted_method(method, C, seed, groups, bank, Y):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="classes without positive")
-        return fitted(METHODS[method](C, seed, groups), bank, Y)
+        return fitted(build(method, C, seed, groups), bank, Y)
 
 
 @functools.cache
 def warm_up(method):
     """Compile what a timed fit of a method will use."""
-    X, groups = np.random.default_rng(0).normal(size=(16, 4)), (0, 0, 1, 1)
-    bank = KernelBank([(f"k{j}", RBF(), [j]) for j in range(len(groups))], X)
-    fitted_method(method, 1.0, 0, groups, bank, np.arange(16)[:, None] % 2 ^ np.arange(2))
+    X = np.random.default_rng(0).normal(size=(16, 4))
+    bank = KernelBank([(f"k{j}", RBF(), [j]) for j in range(4)], X)
+    fitted_method(method, 1.0, 0, (0, 0, 1, 1), bank, np.arange(16)[:, None] % 2 ^ np.arange(2))
 
 
 def rows_against(bank, X):
@@ -242,43 +244,40 @@ def auc_of(model, cross, Y):
 def chosen_C(name, method, seed, n_train, grid, n_classes=None):
     """C with the best mean AUC, `validation`, on a quarter of the training samples, families together."""
     task = multilabel_task(name, seed, n_train, 1, n_classes)
-    held, learn = held_back(task.families)
-    bank = KernelBank(task.kernels, task.X_train[learn])
+    held, rest = held_back(task.families)
+    bank = KernelBank(task.kernels, task.X_train[rest])
     cross = rows_against(bank, task.X_train[held])
-    models = (fitted_method(method, C, seed, task.groups, bank, task.Y_train[learn]) for C in grid)
+    models = (fitted_method(method, C, seed, task.groups, bank, task.Y_train[rest]) for C in grid)
     aucs = [auc_of(model, cross, task.Y_train[held]).mean for model in models]
     best = int(np.nanargmax(aucs))
     return {"C": float(grid[best]), "validation": float(aucs[best])}
 
 
 def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
-    """AUC, seconds of training (kernels in memory), counts and largest weights of a method on one draw."""
+    """AUC, seconds of training (kernels in memory), counts and largest weights of a method on one draw.
+
+    Methods that share combine the kernels once an iteration and solve all classes' SVMs once more at the end;
+    the others combine them for every SVM.
+    """
     task = multilabel_task(name, seed, n_train, n_test, n_classes)
     bank = KernelBank(task.kernels, task.X_train)
-    cross = rows_against(bank, task.X_test)
     warm_up(method)
     model, seconds = timed(fitted_method, method, C, seed, task.groups, bank, task.Y_train)
-    auc = auc_of(model, cross, task.Y_test)
+    auc = auc_of(model, rows_against(bank, task.X_test), task.Y_test)
     weights = np.atleast_2d(model.kernel_weights_).mean(axis=0)
     largest = [f"{bank.names[a]} {weights[a] / weights.sum():.2f}" for a in np.argsort(-weights)[:3]]
+    n_solved = getattr(model, "n_solved_", 0)
+    n_combined = n_solved
+    if model.kernel_weights_.ndim == 1:
+        n_solved += len(model.classes_) - len(model.skipped_classes_)
+        n_combined = getattr(model, "n_iter_", 0) + 1
     return {
         "auc": auc.mean,
         "seconds": seconds,
-        **work_of(model),
+        "n_solved": n_solved,
+        "n_combined": n_combined,
         "skipped": len(auc.skipped),
         "kernels": ", ".join(largest),
-    }
-
-
-def work_of(model):
-    """SVMs that a fitted method has solved, and its combinations of all kernels: methods that share combine
-    once an iteration and solve all classes' SVMs once more at the end; others combine for every SVM."""
-    n_classes = len(model.classes_) - len(model.skipped_classes_)
-    if model.kernel_weights_.ndim == 2:
-        return {"n_solved": model.n_solved_, "n_combined": model.n_solved_}
-    return {
-        "n_solved": getattr(model, "n_solved_", 0) + n_classes,
-        "n_combined": getattr(model, "n_iter_", 0) + 1,
     }
 
 
@@ -316,33 +315,35 @@ def cost_to_gap(method, seed, C, wanted, most, **where):
     """
     _, problem = shared_problem(C, seed=seed, **where)
     judge = more_exact(problem)
-    m, F = problem.n_problems, problem.bank.n_kernels
+    m = problem.n_problems
     is_sum = method == "MLMKLSum"
-    even, tol = np.full(F, 1.0 / F), 0.05 * wanted
-    begin = saddle_gap(judge, even, np.full(m, 1.0 / m), tol=tol, threshold=None if is_sum else wanted)
+    even = np.full(problem.bank.n_kernels, 1.0 / problem.bank.n_kernels)
+    threshold = None if is_sum else wanted  # of SA it is enough to know the side
+    tol = 0.05 * wanted
+    begin = saddle_gap(judge, even, np.full(m, 1.0 / m), tol=tol, threshold=threshold)
 
-    def of_sum(weights):  # its own problem: mean of the classes, at these weights and at the best ones
-        svms = [judge.solve(k, weights) for k in range(m)]
-        return float(np.mean([svm.value + svm.gap for svm in svms])) / begin.least - 1.0
-
-    def of_saddle(run, **more):
-        saddle = saddle_gap(judge, run.kernel_weights, run.gamma, tol=tol, **more)
+    def gap_of(weights, gamma, threshold=threshold):
+        if is_sum:
+            svms = [judge.solve(k, weights) for k in range(m)]
+            return float(np.mean([svm.value + svm.gap for svm in svms])) / begin.least - 1.0
+        saddle = saddle_gap(judge, weights, gamma, tol=tol, threshold=threshold)
         return saddle.gap / saddle.worst
 
-    gaps, at_looks = [], {t for t in looks(1.5) if 4 * t >= m}
+    start = gap_of(even, None) if is_sum else (begin.gap - begin.slack) / begin.worst
+    at_looks = {t for t in looks(1.5) if 4 * t >= m}
+    gaps = []
 
     def look(run, step):
-        if not is_sum and step not in at_looks:
-            return False
-        gaps.append(of_sum(run.kernel_weights) if is_sum else of_saddle(run, threshold=wanted))
-        return gaps[-1] <= wanted
+        if is_sum or step in at_looks:
+            gaps.append(gap_of(run.kernel_weights, run.gamma))
+            return gaps[-1] <= wanted
+        return False
 
-    start = of_sum(even) if is_sum else (begin.gap - begin.slack) / begin.worst
     n_iter = max(1, most // m) if is_sum else most
     result = solve_shared(problem, method, seed, n_iter, callback=look)
     reached = gaps[-1] <= wanted
-    if not reached and not is_sum:  # so far it was only known to be above what is wanted
-        gaps.append(of_saddle(result))
+    if not reached:
+        gaps.append(gap_of(result.kernel_weights, result.gamma, None))
     return {
         "n_solved": result.n_solved,
         "seconds": float(result.history["seconds"].iloc[-1]),
@@ -353,32 +354,29 @@ def cost_to_gap(method, seed, C, wanted, most, **where):
     }
 
 
-def powers(table, column, against):
-    """Powers of `against` that `column` follows in each draw of a set and method with three or more runs that
-    reached their gap."""
-    if "reached" in table:
-        table = table[table["reached"]]
-    names, rows = [name for name in ("name", "method", "seed") if name in table], []
-    for values, runs in table.groupby(names, sort=False):
+def exponents(table, column, against, names):
+    """Powers of `against` that `column` follows, the mean over draws with three or more runs."""
+    rows = []
+    for draw, runs in table.groupby([*names, "seed"], sort=False):
         if runs[against].nunique() > 2:
-            exponent, log_factor = np.polyfit(np.log(runs[against]), np.log(runs[column]), 1)
-            rows.append([*values, exponent, np.exp(log_factor)])
-    return pd.DataFrame(rows, columns=[*names, "exponent", "factor"])
+            slope = np.polyfit(np.log(runs[against]), np.log(runs[column]), 1)[0]
+            rows.append([*draw, slope])
+    return pd.DataFrame(rows, columns=[*names, "seed", "exponent"]).groupby(names)["exponent"].mean()
 
 
 def gap_after(seed, C, at, corrected=True, **where):
     """Saddle-point gap (equation 11) over the worst class, of ML-MKL-SA's averages along one run."""
     _, problem = shared_problem(C, seed=seed, **where)
-    judge, rows = more_exact(problem), []
+    judge = more_exact(problem)
+    rows = []
 
     def look(run, step):
         if step in at:
             saddle = saddle_gap(judge, run.kernel_weights, run.gamma, tol=2e-4)
-            relative = {"gap": saddle.gap / saddle.worst, "slack": saddle.slack / saddle.worst}
-            rows.append({"n_iter": step, **relative})
+            rows.append((step, saddle.gap / saddle.worst, saddle.slack / saddle.worst))
 
     solve_shared(problem, "MLMKLSA" if corrected else "", seed, max(at), callback=look)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["n_iter", "gap", "slack"])
 
 
 def weight_paths(name, method, seed, n_train, C, n_classes=None):
@@ -390,8 +388,9 @@ def weight_paths(name, method, seed, n_train, C, n_classes=None):
     shares = model.path_ / np.maximum(1e-300, model.path_.sum(axis=-1, keepdims=True))
     if shares.ndim == 3:
         shares = np.delete(shares, model.skipped_classes_, axis=1).mean(axis=1)
-    seconds = np.concatenate([[0.0], model.history_["seconds"]])
-    return pd.DataFrame({"seconds": seconds, **dict(zip(bank.names, shares.T, strict=True))})
+    table = pd.DataFrame(shares, columns=bank.names)
+    table.insert(0, "seconds", [0.0, *model.history_["seconds"]])
+    return table
 
 
 def over_time(method, seed, C, n_iter, at, *, factor=None, delta=0.2, **where):
@@ -407,17 +406,17 @@ def over_time(method, seed, C, n_iter, at, *, factor=None, delta=0.2, **where):
     if factor is not None:
         options["eta"] = factor / (problem.bank.n_samples * C)
     result = solve_shared(problem, method, seed, n_iter, **options)
-    rows, last = [], 0
-    paths = (result.path, result.iterates)
-    moved, swung = (np.r_[0.0, np.abs(np.diff(path, axis=0)).sum(axis=1)] for path in paths)
-    for t in (t for t in sorted(at) if t <= result.n_iter):
-        weights, since, last = result.path[t], slice(last + 1, t + 1), t
+    moved, swung = (np.abs(np.diff(path, axis=0)).sum(axis=1) for path in (result.path, result.iterates))
+    seconds = [0.0, *result.history["seconds"]]
+    at = [t for t in sorted(at) if t <= result.n_iter]
+    rows = []
+    for t, last in zip(at, [0, *at], strict=False):
+        weights = result.path[t]
         coef = [problem.solve(k, weights).alpha * problem.signs[k] for k in range(problem.n_problems)]
         scores = np.tensordot(weights.astype(cross.dtype), cross, axes=1) @ np.stack(coef, axis=1)
-        row = {"iteration": t, "seconds": 0.0 if t == 0 else float(result.history["seconds"].iloc[t - 1])}
-        row["auc"] = mean_auc(scores, task.Y_test).mean
-        row |= {"moved": float(moved[since].sum()), "swing": float(swung[since].sum())}
-        rows.append(row | dict(zip(problem.bank.names, weights.tolist(), strict=True)))
+        row = {"iteration": t, "seconds": seconds[t], "auc": mean_auc(scores, task.Y_test).mean}
+        row |= {"moved": moved[last:t].sum(), "swing": swung[last:t].sum()}
+        rows.append(row | dict(zip(problem.bank.names, weights, strict=True)))
     return pd.DataFrame(rows)
 
 
@@ -440,10 +439,12 @@ SHOWN_THINGS = (
 def keywords_together():
     """Drawings, and what each is and its keywords."""
     emoji = pictures.emoji()
-    named = emoji.keyword_names[_keywords()].tolist()
-    things = [emoji.names.tolist().index(name) for name in SHOWN_THINGS]
-    columns = pd.Series(np.arange(emoji.keyword_names.size), index=emoji.keyword_names)
-    rows = [np.flatnonzero((emoji.thing == k) & (emoji.style == STYLES[0]))[0] for k in things]
-    has = emoji.keywords[:, columns[named]] > 0
-    keywords = [(emoji.names[k], np.array(named)[has[k]].tolist()) for k in things]
-    return emoji.on_backgrounds(rows=rows).images, keywords
+    labels = _keywords()
+    rows = []
+    named = []
+    for name in SHOWN_THINGS:
+        thing = emoji.names.tolist().index(name)
+        rows.append(np.flatnonzero((emoji.thing == thing) & (emoji.style == STYLES[0]))[0])
+        has = labels[emoji.keywords[thing, labels] > 0]
+        named.append((name, emoji.keyword_names[has].tolist()))
+    return emoji.on_backgrounds(rows=rows).images, named

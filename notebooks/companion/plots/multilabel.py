@@ -3,11 +3,9 @@
 from textwrap import fill
 
 import numpy as np
-from matplotlib.cm import cividis
-from matplotlib.colors import to_hex
-from matplotlib.ticker import MaxNLocator, ScalarFormatter
+from matplotlib.ticker import ScalarFormatter
 
-from companion.plots.common import curve, distinct, legend, log_axis, panels, where
+from companion.plots.common import curve, distinct, each_run, legend, log_axis, panels, where
 from companion.run.figures import BLUE, GREY, PALETTE, RED, band, method_style
 
 SET_NAMES = {
@@ -22,166 +20,121 @@ SET_NAMES = {
 def idea():
     """Cost of two classes against the weights of two kernels: the worst class, and the sum."""
     p = np.linspace(0.0, 1.0, 101)
-    one, two = 0.8 + 1.6 * (1.0 - p) ** 2, 1.2 + 0.9 * p**2
+    first = 0.8 + 1.6 * (1.0 - p) ** 2
+    second = 1.2 + 0.9 * p**2
+    worst = np.maximum(first, second)
     fig, ((ax,),) = panels(1, size=(5.0, 3.2))
-    ax.plot(p, one, color=BLUE, label="$H_1$: wants kernel 1")
-    ax.plot(p, two, color=RED, label="$H_2$: wants kernel 2, harder")
-    ax.plot(p, np.maximum(one, two), color="black", linewidth=4, alpha=0.25, label="the worst class")
-    for place, text in ((np.maximum(one, two).argmin(), "SA"), ((one + two).argmin(), "Sum")):
-        ax.axvline(p[place], color=GREY, linestyle=":")
-        ax.text(p[place] + 0.01, 0.6, text, fontsize=8)
-    ax.set(xlabel="weight $p_1$ of kernel 1", ylabel="cost of a class", ylim=(0.5, 2.9))
-    ax.legend(loc="upper right", fontsize=8)
+    ax.plot(p, first, color=BLUE, label="$H_1$: wants kernel 1")
+    ax.plot(p, second, color=RED, label="$H_2$: wants kernel 2, harder")
+    ax.plot(p, worst, color="black", linewidth=4, alpha=0.25, label="the worst class")
+    ax.axvline(p[worst.argmin()], color=GREY, linestyle="--", label="SA")
+    ax.axvline(p[(first + second).argmin()], color=GREY, linestyle=":", label="Sum")
+    ax.set(xlabel="weight $p_1$ of kernel 1", ylabel="cost of a class")
+    ax.legend(fontsize=8)
     return fig
 
 
-def _looks(groups):
-    """A look for each kernel: colour by its group, dashes by its place there, solid for the last."""
-    dashes = ("-", "--", ":", "-.")
-    later = [groups[k + 1 :].count(group) for k, group in enumerate(groups)]
-    return [
-        {"color": PALETTE[group % len(PALETTE)], "linestyle": dashes[place % len(dashes)]}
-        for group, place in zip(groups, later, strict=True)
-    ]
-
-
-def _root(seconds):
-    return np.sqrt(np.maximum(seconds, 0.0))
+def _weights(ax, table, x, kernels, groups):
+    """Weights of kernels; those of a group, up to three, have one colour."""
+    dashes = ("-", "--", ":")
+    for j, (kernel, group) in enumerate(zip(kernels, groups, strict=True)):
+        ax.plot(table[x], table[kernel], dashes[j % 3], color=PALETTE[group % len(PALETTE)], label=kernel)
 
 
 def weights_over_time(table, kernels, groups):
-    """Kernel weights against training time, a panel per method; kernels of a group have one colour."""
+    """Kernel weights against training time, a panel per method."""
     methods = distinct(table["method"])
-    fig, axes = panels(2, -(-len(methods) // 2), size=(8.0, 5.0), sharex=True, sharey=True)
+    fig, axes = panels(2, 2, size=(8.0, 5.0), sharey=True)
     for ax, method in zip(axes.flat, methods, strict=True):
-        subset = where(table, method=method)
-        for kernel, look in zip(kernels, _looks(groups), strict=True):
-            ax.plot(subset["seconds"], subset[kernel], label=kernel, **look)
-        end = subset["seconds"].max()
-        ax.axvline(end, color="0.4", linewidth=0.8, linestyle=":")
-        ax.set_title(f"{method_style(method)['label']}: {end:.2f} s")
-    ax.set_xscale("function", functions=(_root, np.square))
-    ax.xaxis.set_major_locator(MaxNLocator(6))
-    ax.set(xlim=(0.0, None), ylim=(0.0, None))
-    for ax in axes[-1]:
-        ax.set_xlabel("seconds of training (square-root axis)")
+        _weights(ax, where(table, method=method), "seconds", kernels, groups)
+        ax.set(title=method_style(method)["label"], xlabel="seconds of training")
     for ax in axes[:, 0]:
         ax.set_ylabel("kernel weight (share)")
     legend(fig, axes[0, 0], 1, "outside right center")
     return fig
 
 
-def thin_runs(ax, table, x, y, **style):
-    """Each draw as a thin line."""
-    for _, run in table.groupby("seed"):
-        ax.plot(run[x], run[y], **{"linewidth": 0.7, "alpha": 0.35, **style, "label": None, "marker": ""})
-
-
-def gains(table, *names):
-    """A table with `gain`: AUC minus that of the same run at equal kernel weights, where it begins."""
-    first = table.groupby([*names, "seed"])["auc"].transform("first")
-    return table.assign(gain=table["auc"] - first)
+def _by_draw(table, values):
+    return table.pivot(index="seed", columns="iteration", values=values)
 
 
 def auc_over_time(table):
-    """What ML-MKL-SA and -Sum gain on equal kernel weights against training time, a column per set."""
-    names, table = distinct(table["name"]), gains(table, "name", "method")
+    """What ML-MKL-SA and -Sum gain on equal kernel weights against training time, a panel per set."""
+    names = distinct(table["name"])
     fig, axes = panels(len(names), size=(4.2 * len(names), 3.6))
     for ax, name in zip(axes[0], names, strict=True):
-        ax.axhline(0.0, color="0.4", linewidth=0.8)
+        ax.axhline(0.0, color=GREY, linewidth=0.8)
         for method in distinct(table["method"]):
-            subset = where(table, name=name, method=method)
-            thin_runs(ax, subset, "seconds", "gain", **method_style(method))
-            mean = subset.groupby("iteration")[["seconds", "gain"]].mean()
-            ax.plot(mean["seconds"], mean["gain"], **method_style(method, marker=""))
-        ax.set(title=SET_NAMES.get(name, name), xlabel="seconds of training")
-        ax.cuelearn_band = "thick: means over draws, at the mean time of an iteration; thin: single draws"
+            runs = where(table, name=name, method=method)
+            auc = _by_draw(runs, "auc")
+            each_run(ax, _by_draw(runs, "seconds"), auc.sub(auc[0], axis=0), method, marker="")
+        ax.set(title=SET_NAMES[name], xlabel="seconds of training, mean of the draws")
     axes[0, 0].set_ylabel("AUC, gain on equal kernel weights")
     legend(fig, axes[0, 0], 2)
     return fig
 
 
 def auc_over_iterations(table, column, label, base):
-    """AUC of SA against iterations for each value of `column`: left what draws (thin) and their means gain on
-    equal kernel weights, right the differences from `base`, draw by draw."""
-    fig, ((left, right),) = panels(2, size=(8.0, 3.7))
-    fig.get_layout_engine().set(wspace=0.05)
-    values, table = distinct(table[column]), gains(table, column)
-    shades = cividis(np.linspace(0.0, 0.9, len(values)))
-    grids = {
-        v: where(table, **{column: v}).pivot(index="seed", columns="iteration", values="auc") for v in values
-    }
-    for value, shade, marker in zip(values, shades, "os^D", strict=False):
-        subset = where(table, **{column: value})
-        style = {"color": to_hex(shade), "marker": marker, "markersize": 4, "label": label.format(value)}
-        thin_runs(left, subset, "iteration", "gain", color=style["color"])
-        mean = subset.groupby("iteration")["gain"].mean()
-        left.plot(mean.index, mean, **style)
+    """Left the gain in AUC on equal kernel weights for each value of `column`, right the difference from
+    `base`, draw by draw.
+    """
+    fig, (axes,) = panels(2, size=(8.0, 3.7))
+    at_base = _by_draw(where(table, **{column: base}), "auc")
+    for i, value in enumerate(distinct(table[column])):
+        auc = _by_draw(where(table, **{column: value}), "auc")
+        style = {"color": PALETTE[i], "marker": "os^D"[i], "label": label.format(value), "alpha": 0.12}
+        band(axes[0], auc.columns, auc.sub(auc[0], axis=0), **style)
         if value != base:
-            differences = grids[value] - grids[base]
-            band(right, differences.columns, differences.to_numpy(), alpha=0.15, **style)
-    left.cuelearn_band = "left: means of all draws, thin: single draws; right, draw by draw"
-    start = table.loc[table["iteration"] == 0].groupby("seed")["auc"].first().mean()
-    left.set(ylabel=f"AUC, gain on equal kernel weights ({start:.3f})")
-    right.set(ylabel=f"AUC minus that of {label.format(base)}")
-    legend(fig, left, len(values))
-    for ax in (left, right):
-        ax.axhline(0.0, color="0.4", linewidth=0.8)
+            band(axes[1], auc.columns, auc - at_base, **style)
+    legend(fig, axes[0], 4)
+    axes[0].set_ylabel(f"AUC, gain on equal kernel weights ({at_base[0].mean():.3f})")
+    axes[1].set_ylabel(f"AUC minus that of {label.format(base)}")
+    for ax in axes:
+        ax.axhline(0.0, color=GREY, linewidth=0.8)
         ax.set_xscale("symlog", linthresh=10)
         ax.xaxis.set_major_formatter(ScalarFormatter())
-        ax.set(xlabel="iterations", xlim=(0, 1.15 * table["iteration"].max()))
+        ax.set(xlabel="iterations", xlim=(0, None))
     return fig
 
 
-def cost_against_classes(table, powers):
+def cost_against_classes(table, exponents):
     """SVMs until a fixed relative gap, against the classes, a panel for each set."""
     names = distinct(table["name"])
     fig, axes = panels(len(names), size=(4.2 * len(names), 4.0), sharey=True)
     for ax, name in zip(axes[0], names, strict=True):
         for method in distinct(where(table, name=name)["method"]):
-            subset, fit = where(table, name=name, method=method), where(powers, name=name, method=method)
-            style = method_style(method, linestyle="")
-            color, label = style["color"], style.pop("label")
-            for reached, marker, size in ((True, ".", 4), (False, "x", 8)):
-                part = where(subset, reached=reached)
-                look = {"ls": "", "marker": marker, "ms": size, "alpha": 0.6, "color": color}
-                ax.plot(part["n_classes"], part["n_solved"], **look)
-            means = np.exp(np.log(subset["n_solved"].astype(float)).groupby(subset["n_classes"]).mean())
-            m = means.index.to_numpy(dtype=float)
-            if len(fit):
-                exponent = fit["exponent"].mean()
-                ax.plot(m, np.exp(np.log(fit["factor"]).mean()) * m**exponent, color=color, linestyle=":")
-                label += f": $m^{{{exponent:.2f}}}$"
-            ax.plot(m, means, label=label, **style)
-            if method == "MLMKLSA":
-                shape = np.cbrt(m) * np.sqrt(np.log(m))
-                look = {"color": "0.6", "label": "paper, SA: $m^{1/3} \\sqrt{\\ln m}$"}
-                ax.plot(m, means.iloc[0] * shape / shape[0], linewidth=4, zorder=0, **look)
-        if not where(table, name=name)["reached"].all():
-            ax.plot([], [], ls="", marker="x", ms=8, color="0.4", label="gave up before the gap")
+            runs = where(table, name=name, method=method)
+            label = method_style(method)["label"]
+            if (name, method) in exponents:
+                label += f": $m^{{{exponents[name, method]:.2f}}}$"
+            curve(ax, runs, "n_classes", "n_solved", method, geometric=True, label=label)
+            lost = where(runs, reached=False)
+            ax.plot(lost["n_classes"], lost["n_solved"], "x", color=method_style(method)["color"])
+        m = np.unique(where(table, name=name)["n_classes"])
+        paper = np.cbrt(m) * np.sqrt(np.log(m))
+        least = where(table, name=name)["n_solved"].min()
+        label = "paper, SA: $m^{1/3} \\sqrt{\\ln m}$"
+        ax.plot(m, least * paper / paper[0], color=GREY, linestyle=":", label=label)
         log_axis(ax.xaxis, plain=True)
         log_axis(ax.yaxis)
-        ax.set(title=SET_NAMES.get(name, name), xlabel="classes m")
-        ax.legend(fontsize=8, loc="upper left")
-    axes[0, 0].set(ylabel="SVMs until the gap is reached", ylim=(None, 50 * table["n_solved"].max()))
-    axes[0, 0].cuelearn_band = "small: runs, large: geometric means, lines: mean of each draw's power"
+        ax.set(title=SET_NAMES[name], xlabel="classes m")
+        ax.legend(fontsize=8)
+    ylabel = "SVMs until the gap is reached (x: abandoned before)"
+    axes[0, 0].set(ylabel=ylabel, ylim=(None, 50 * table["n_solved"].max()))
     return fig
 
 
-def gap_over_iterations(table, fits):
-    """Saddle-point gap of ML-MKL-SA's averages against iterations, with the exponent of each method."""
+def gap_over_iterations(table, exponents):
+    """Saddle-point gap of ML-MKL-SA's averages against iterations."""
     fig, ((ax,),) = panels(1, size=(5.4, 3.8))
-    for method in distinct(table["method"]):
-        label = f"{method_style(method)['label']}: exponent {fits[method]:.2f}"
-        subset = where(table, method=method)
-        thin_runs(ax, subset, "n_iter", "gap", **method_style(method))
-        grid = curve(ax, subset, "n_iter", "gap", method, geometric=True, label=label)
-    T = np.array(grid.columns, dtype=float)
-    ax.plot(T, table["gap"].max() * (T / T[0]) ** -0.5, color="0.4", linestyle=":", label="exponent -0.5")
+    for method, exponent in exponents.items():
+        label = f"{method_style(method)['label']}: exponent {exponent:.2f}"
+        curve(ax, where(table, method=method), "n_iter", "gap", method, geometric=True, label=label)
+    T = np.unique(table["n_iter"])
+    ax.plot(T, table["gap"].max() * (T / T[0]) ** -0.5, color=GREY, linestyle=":", label="exponent -0.5")
     log_axis(ax.xaxis, plain=True)
     log_axis(ax.yaxis)
     ax.set(xlabel="iterations T", ylabel="saddle-point gap over the worst loss")
-    ax.cuelearn_band += "; thin: single draws"
     ax.legend()
     return fig
 
@@ -189,19 +142,16 @@ def gap_over_iterations(table, fits):
 def weights_and_classes(axes, path, classes, groups, names):
     """For a slider: kernel weights over one run of ML-MKL-SA, and how often it drew each class."""
     left, right = axes
-    for kernel, look in zip(path.columns, _looks(groups), strict=True):
-        left.plot(path.index, path[kernel], label=kernel, **look)
-    left.set(xlabel="iterations", ylabel="averaged kernel weight")
-    left.set(xlim=(0, 2.0 * path.index[-1]), ylim=(0.0, 1.0))
-    left.set_xticks(np.linspace(0, path.index[-1], 5).astype(int))
-    left.legend(fontsize=7, loc="center right")
+    _weights(left, path.reset_index(), "index", path.columns, groups)
+    left.set(xlabel="iterations", ylabel="averaged kernel weight", ylim=(0.0, 1.0))
+    left.legend(fontsize=7, loc="upper right", ncols=2)
     at = np.array([names.index(name) for name in classes["class"]])
     draws = classes["draws"] / classes["draws"].sum()
-    drawn = right.bar(at - 0.2, draws, width=0.4, color=BLUE, label="share of the draws")
-    weight = right.bar(at + 0.2, classes["weight"], width=0.4, color=RED, label=r"averaged $\gamma$")
+    right.bar(at - 0.2, draws, width=0.4, color=BLUE, label="share of the draws")
+    right.bar(at + 0.2, classes["weight"], width=0.4, color=RED, label=r"averaged $\gamma$")
     right.set_xticks(range(len(names)), range(1, len(names) + 1), fontsize=7)
     right.set(xlabel="class", xlim=(-0.6, len(names) - 0.4), ylim=(0.0, 1.0))
-    right.legend(handles=[drawn, weight], loc="upper right", fontsize=7)
+    right.legend(fontsize=7)
 
 
 def keywords_and_things(images, named):
