@@ -110,7 +110,20 @@ def _all_claims(verdicts):
 
 def _sphinx(source, out):
     """Run Sphinx in a process of its own; what it warns of is an error."""
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-d", f"{out}.trees"]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-j",
+        "2",
+        "-W",
+        "--keep-going",
+        "-b",
+        "html",
+        "-d",
+        f"{out}.trees",
+    ]
     command += [source, out]
     run = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
     if run.returncode:
