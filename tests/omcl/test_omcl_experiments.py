@@ -1,13 +1,14 @@
 """Protocols of the OMCL chapter: permutations, choices, and what the measured theorem must say."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from companion import cue_tasks, protocol
 from companion import omcl as exp
+from companion.omcl import figures
 from companion.plots import omcl as draw
 from companion.run.claims import Verdict
 from companion.run.sweep import Sweep
@@ -93,28 +94,21 @@ def test_validation_uses_no_test_sample(digits, results):
     assert chosen["eta"]["Flat"] == first["eta Flat"] and chosen["eta"]["Flat maps"] == first["eta Flat maps"]
 
 
-def test_tables_carry_ours_and_the_papers_numbers(digits, results):
-    table = draw.error_table(results, digits.data.target_names, list(digits.data.cues), ("OMCL-BM", "Vote"))
-    classes = table[digits.data.target_names].drop("Vote, ties")
-    assert np.allclose(classes.mean(axis=1), table.drop("Vote, ties")["ALL"])
+def test_tables_carry_ours_and_the_papers_numbers(digits, results, monkeypatch):
+    cues = [f"cue: {cue}" for cue in digits.data.cues]
+    of_run = SimpleNamespace(cues=cues, classes=digits.data.target_names, **results)
+    monkeypatch.setattr(figures, "results_of", lambda run, name: of_run)
+    table = figures._errors(None, "mfeat").drop("Vote, ties")
+    assert np.allclose(table[of_run.classes].mean(axis=1), table["ALL"])
     for name in ("thesis-tab-3.1", "thesis-tab-3.2"):
         paper = protocol.printed(name).set_index("method")
         assert np.allclose(paper.iloc[:, :-1].mean(axis=1), paper["ALL"], atol=0.6)  # the thesis rounds
 
 
-def test_drawings(digits, results):
-    """Those that no figure of a run at the smoke profile draws, and a curve of runs of unequal lengths."""
-    table, cues = results["curves"].copy(), list(digits.data.cues)
-    table.loc[table["permutation"] == 1, "n_seen"] += 3
-    _, _, difference, _ = draw.learning_curves(table, cues, pd.Series({"OMCL-BM": 6.4})).axes
-    ends = table.groupby(["permutation", "method"])["test_error"].last().unstack()
-    drawn = {line.get_label(): line.get_ydata() for line in difference.lines}
-    assert np.isclose(drawn["Vote"][-1], 100 * (ends["Vote"] - ends["OMCL-BM"]).mean())
+def test_drawings():
+    """Those that no figure of a run at the smoke profile draws."""
     parts = (("digits, cue: fac", Verdict("omcl-1", "holds", -0.1, -0.2, 0.0)),)
-    figures = [
-        draw.verdict_parts([Verdict("omcl-1", "holds", parts=parts)]),
-        draw.idea_layers(),
-        draw.idea_projection(),
-        draw.confusions(results["confusions"], cues, digits.data.target_names),
-    ]
-    assert all(ax.has_data() for fig in figures for ax in fig.axes if ax.axison)
+    parts += (("digits, Vote", Verdict("omcl-1", "undecided", -0.1)),)  # of a single run
+    verdicts = draw.verdict_parts([Verdict("omcl-1", "holds", parts=parts)])
+    for fig in (draw.idea_layers(), draw.idea_projection(), verdicts):
+        assert all(ax.has_data() and ax.get_title() for ax in fig.axes)

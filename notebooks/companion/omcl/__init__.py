@@ -12,6 +12,7 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
+from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import cross_val_predict
 from sklearn.svm import SVC, LinearSVC
 
@@ -76,16 +77,12 @@ def choose_parameters(run):
     factors, least = run.choose_widths([*run.cues, "vectors", "vectors scaled"])
     flat = min(("vectors", "vectors scaled"), key=least.get)
     stacks = run.validation_kernels(run.cues, factors)
-
-    def score(point):
-        return -run.validation_error(two_layers(n_cues=len(run.cues), **point), *stacks)
-
-    best, _ = choose(grid_points(C=C_GRID), score, smaller=["C"])
+    C = min(C_GRID, key=lambda C: run.validation_error(two_layers(C, len(run.cues)), *stacks))
     by_cue = [sparsest(lambda learner: learner, *kernels) for kernels in zip(*stacks, strict=True)]
-    etas = dict(zip(STANDARD_ERRORS, map(list, zip(*by_cue, strict=True)), strict=True))
+    etas = {method: [etas[i] for etas in by_cue] for i, method in enumerate(STANDARD_ERRORS)}
     etas["Flat"] = sparsest(Flat, *run.validation_kernels([flat], factors))[0]
     etas["Flat maps"] = sparsest(Flat, *stacks)[0]
-    return {"factors": factors, **best, "eta": etas, "flat": flat}
+    return {"factors": factors, "C": C, "eta": etas, "flat": flat}
 
 
 def permutation_run(permutation, step, task):
@@ -102,19 +99,23 @@ def permutation_run(permutation, step, task):
     models["OMCL-PERC"] = two_layers(C, len(cues)), stacks
     models["Flat"] = Flat(bounded(etas["Flat"])), flat
     models["Flat maps"] = Flat(bounded(etas["Flat maps"])), stacks
-    curves, finals, hypotheses, confusions = [], [], [], {}
+    curves = []
+    finals = []
+    hypotheses = []
+    confusions = {}
 
     def note(method, model, predicted, end, online=None, tied=0.0):
         errors = class_errors(predicted != truth, truth, n_classes)
         online = model.n_mistakes_ / model.n_seen_ if online is None else online
         row = {"method": method, "n_seen": int(end), "online_error": online}
-        row |= {"test_error": float(np.nanmean(errors)), "support": model._n_support(), "tied": tied}
-        curves.append(row)
+        curves.append({**row, "test_error": np.nanmean(errors), "support": model._n_support(), "tied": tied})
         if end == labels.size:
             finals.extend({"method": method, "class": c, "error": e} for c, e in enumerate(errors))
-            confusions[method] = shares(truth, predicted, n_classes)
+            counts = confusion_matrix(truth, predicted, labels=range(n_classes))
+            confusions[method] = counts / np.maximum(np.bincount(truth, minlength=n_classes)[:, None], 1)
 
-    def note_cues(model, end, across):  # each first layer alone, and their vote
+    def note_cues(model, end, across):
+        """Each first layer alone, and their vote; which test samples are tied."""
         alone = model.cue_scores(across)
         for cue, learner, scores in zip(cues, model.learners_, alone, strict=True):
             note(f"cue: {cue}", learner, scores.argmax(axis=1), end)
@@ -142,11 +143,11 @@ def permutation_run(permutation, step, task):
         hypotheses.append(errors)
     model = models["OMCL-BM"][0]
     theorem, losses = regret(model, labels, n_classes, C, step)
-    choices = {"C": C, "flat": chosen["flat"]}
-    choices |= {f"eta {method}": etas[method] for method in ("Flat", "Flat maps")}
-    for method, suffix in (("OMCL-BM", ""), ("OMCL-BM sparser", ", sparser")):
-        choices |= {f"eta {cue}{suffix}": eta for cue, eta in zip(cues, etas[method], strict=True)}
-    choices |= {f"width {cue}": chosen["factors"][cue] for cue in cues}
+    choices = {"C": C, "flat": chosen["flat"], "eta Flat": etas["Flat"], "eta Flat maps": etas["Flat maps"]}
+    for j, cue in enumerate(cues):
+        choices[f"eta {cue}"] = etas["OMCL-BM"][j]
+        choices[f"eta {cue}, sparser"] = etas["OMCL-BM sparser"][j]
+        choices[f"width {cue}"] = chosen["factors"][cue]
     return {
         "curves": pd.DataFrame(curves),
         "finals": pd.DataFrame(finals),
@@ -158,13 +159,6 @@ def permutation_run(permutation, step, task):
         "losses": losses,
         "chosen": choices,
     }
-
-
-def shares(truth, predicted, n_classes):
-    """Of each class (rows), the share of its samples taken for each class; ties, -1, for none."""
-    counts = np.zeros((n_classes, n_classes + 1))
-    np.add.at(counts, (truth, predicted), 1)
-    return counts[:, :-1] / np.maximum(counts.sum(axis=1, keepdims=True), 1)
 
 
 def regret(model, labels, n_classes, C, step):
@@ -185,19 +179,20 @@ def regret(model, labels, n_classes, C, step):
     length_sq, room = (S**2).sum(axis=1), n_classes / (2 * step)
     bound = best + room + step * float(length_sq[running > 0].sum())
     mistakes_bound = max(2 * float(length_sq.max()), 1 / C) * (n_classes + 2 * C * best)
+    columns = ["second layer", "quantity", "measured", "bound", "best cue"]
     rows = [
         ("gradient descent", "cumulative loss", float(running.sum()), bound, best),
         ("PA-I", "mistakes", float(model.n_mistakes_), mistakes_bound, best),
         ("PA-I", "cumulative loss", model.cumulative_loss_, np.nan, best),
     ]
     at = np.unique(np.linspace(0, labels.size - 1, CURVE_POINTS).astype(int))
-    cumulative = {f"cue {j}": np.cumsum(loss)[at] for j, loss in enumerate(cue_losses)}
+    so_far = np.cumsum(cue_losses, axis=1)[:, at]
+    cumulative = {f"cue {j}": losses for j, losses in enumerate(so_far)}
     cumulative["gradient descent"] = np.cumsum(running)[at]
-    cumulative |= {"PA-I": np.cumsum(model.online_losses_)[at], "n_seen": at + 1}
-    best_so_far = np.cumsum(cue_losses, axis=1)[:, at].min(axis=0)
+    cumulative["PA-I"] = np.cumsum(model.online_losses_)[at]
+    cumulative["n_seen"] = at + 1
     terms = np.cumsum(np.where(running > 0, length_sq, 0.0))[at]
-    cumulative["bound"] = best_so_far + room + step * terms
-    columns = ["second layer", "quantity", "measured", "bound", "best cue"]
+    cumulative["bound"] = so_far.min(axis=0) + room + step * terms
     return pd.DataFrame(rows, columns=columns), cumulative
 
 
@@ -240,7 +235,9 @@ def integration_run(permutation, task, n_epochs=20):
         ("middle", "online", "OM-2", middle),
         ("high", "batch", "stacked SVMs", high),
     ]
-    inner, held, rows = run.labels[run.split.inner], run.labels[run.split.held], []
+    inner = run.labels[run.split.inner]
+    held = run.labels[run.split.held]
+    rows = []
     for level, learning, method, predict in methods:
 
         def score(point, predict=predict):
@@ -259,17 +256,21 @@ def confused_pairs(confusions, task, images):
     A pair's rate is the share of the first taken for the second, mean of both ways and over permutations.
     Beside the pair stand the rows of the two `unchanged` images most alike in this cue, and all rates.
     """
-    methods = {**{cue: f"cue: {cue}" for cue in task.data.cues}, "OMCL-BM": "OMCL-BM"}
-    mean = {name: np.mean([run[m] for run in confusions], axis=0) for name, m in methods.items()}
-    rates = {name: (c + c.T) / 2 for name, c in mean.items()}
-    y, names = task.data.y, task.data.target_names
-    rows, pairs = unchanged(images.frames), []
-    for cue in task.data.cues:
-        best = np.min([rates[other] for other in task.data.cues if other != cue], axis=0)
+    cues = list(task.data.cues)
+    rates = {}
+    for name, method in zip([*cues, "OMCL-BM"], [*(f"cue: {cue}" for cue in cues), "OMCL-BM"], strict=True):
+        mean = np.mean([run[method] for run in confusions], axis=0)
+        rates[name] = (mean + mean.T) / 2
+    names = task.data.target_names
+    rows = unchanged(images.frames)
+    classes = task.data.y[rows]
+    pairs = []
+    for cue in cues:
+        best = np.min([rates[other] for other in cues if other != cue], axis=0)
         beyond = np.where(np.tri(len(names), dtype=bool), -np.inf, rates[cue] - best)
         a, b = np.unravel_index(beyond.argmax(), beyond.shape)
-        left = rows[y[rows] == a]
-        right = rows[y[rows] == b]
+        left = rows[classes == a]
+        right = rows[classes == b]
         both = task.data.X[np.concatenate([left, right]), task.data.cues[cue]]
         apart = Distances(both).matrix[: left.size, left.size :]
         i, j = np.unravel_index(apart.argmin(), apart.shape)
@@ -310,14 +311,3 @@ def run_all(sweep, tasks, step):
 def edges(chosen, grids=None):
     """Which choices lie at the edge of their grid, and how often, as a text."""
     return protocol.edges(chosen, grids or {"C": C_GRID, "eta": ETAS, "width": FACTORS}, NATURAL)
-
-
-def diagonal_weights(runs, n_classes):
-    """Mean weight of the second layer on and off the per-cue diagonals, rows scaled by their largest."""
-    rows = []
-    for weights in runs:
-        weights = weights / np.abs(weights).max(axis=1, keepdims=True)
-        on = np.tile(np.eye(n_classes, dtype=bool), weights.shape[1] // n_classes)
-        top = on[np.arange(n_classes), weights.argmax(axis=1)].mean()
-        rows.append({"diagonal": weights[on].mean(), "off": weights[~on].mean(), "rows": top})
-    return pd.DataFrame(rows)

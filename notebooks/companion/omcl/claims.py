@@ -4,6 +4,7 @@ A permutation draws, from one set of data, the training samples and their order;
 an interval is about other permutations of these samples, not about other drawings or drives.
 """
 
+from companion.protocol import where
 from companion.run.claims import Part, judges
 
 #: Data -> the figure that has its learning curves. Each is a part; of HTAD and IDOL2 the one that was there.
@@ -35,10 +36,10 @@ def _data(name):
 
 
 def _against_rivals(results, rivals):
-    """OMCL-BM's error minus that of each rival, a part for each set of data; `rivals` of all methods."""
+    """OMCL-BM's error minus that of the rivals, a pattern of their names, on each set of data."""
     for name, figure in _curves(results).items():
         errors = at_end(results.table(figure))
-        for rival in rivals(errors.columns):
+        for rival in errors.filter(regex=rivals):
             measure = f"error of OMCL-BM minus that of {rival}"
             pair = errors["OMCL-BM"], errors[rival]
             yield Part(f"{name}, {rival}", measure, *pair, at_most=0.0, figure=figure)
@@ -46,28 +47,27 @@ def _against_rivals(results, rivals):
 
 @judges("omcl-1")
 def omcl_1(results):
-    yield from _against_rivals(results, lambda methods: [m for m in methods if m.startswith("cue: ")])
+    yield from _against_rivals(results, "^cue: ")
 
 
 @judges("omcl-2")
 def omcl_2(results):
-    yield from _against_rivals(results, lambda methods: ["Flat", "Flat maps", "Vote"])
+    yield from _against_rivals(results, "^(Flat|Flat maps|Vote)$")
     yield "Flat in both readings: one long vector, as the thesis says, and the feature maps of equation 2.1."
 
 
 @judges("omcl-3", "thesis-fig-3.5")
 def omcl_3(results):
-    sizes = results.table("thesis-fig-3.5")
-    support = at_end(sizes[sizes["data"] == "objects"], "support")
+    support = at_end(where(results.table("thesis-fig-3.5"), data="objects"), "support")
     errors = at_end(results.table(CURVES["objects"]))
-    perceptron = "OMCL-PERC"
     for method, share in (("OMCL-BM", 0.75), ("OMCL-BM sparser", 0.5)):
-        says = f"{method}, less than {share:g} of the support"
+        pair = support[method], support["OMCL-PERC"]
         measure = f"support of {method} over OMCL-PERC's"
-        yield Part(says, measure, support[method], support[perceptron], ratio=True, at_most=share)
-        says = f"{method}, error within 1 point"
+        says = f"{method}, less than {share:g} of the support"
+        yield Part(says, measure, *pair, ratio=True, at_most=share)
+        pair = errors[method], errors["OMCL-PERC"]
         measure = f"error of {method} minus OMCL-PERC's (1 point allowed)"
-        yield Part(says, measure, errors[method], errors[perceptron], at_most=0.01)
+        yield Part(f"{method}, error within 1 point", measure, *pair, at_most=0.01)
 
 
 @judges("omcl-4", "thesis-fig-3.2")
@@ -76,9 +76,9 @@ def omcl_4(results):
         support = at_end(table, "support")
         online = at_end(table, "online_error")["OMCL-PERC"].mean()
         says = f"{name}, where OMCL-PERC errs on {online:.0%} while it learns"
-        measure = "support of OMCL-BM over OMCL-PERC's"
-        close = {"ratio": True, "at_least": 0.8, "at_most": 1.2} | _data(name)
-        yield Part(says, measure, support["OMCL-BM"], support["OMCL-PERC"], **close)
+        pair = support["OMCL-BM"], support["OMCL-PERC"]
+        close = {"ratio": True, "at_least": 0.8, "at_most": 1.2}
+        yield Part(says, "support of OMCL-BM over OMCL-PERC's", *pair, **close, **_data(name))
     yield "Close: within a fifth."
 
 
@@ -87,24 +87,23 @@ def omcl_5(results):
     places = list(_curves(results))[1]
     for name, figure in (("objects", "thesis-fig-3.6"), (places, "thesis-fig-3.3")):
         table = results.table(f"{figure}.runs")
-        above = {"at_least": 0.0, "relevant": 0.0, "figure": figure}
+        pair = table["diagonal"], table["off"]
         measure = "mean weight on the diagonals minus mean off them"
-        yield Part(f"{name}, diagonal above the rest", measure, table["diagonal"], table["off"], **above)
-        says = f"{name}, most largest weights"
+        above = {"at_least": 0.0, "relevant": 0.0, "figure": figure}
+        yield Part(f"{name}, diagonal above the rest", measure, *pair, **above)
         measure = "share of classes whose largest weight is on a diagonal"
-        yield Part(says, measure, table["rows"], at_least=0.5, figure=figure)
+        yield Part(f"{name}, most largest weights", measure, table["rows"], at_least=0.5, figure=figure)
 
 
 @judges("omcl-6")
 def omcl_6(results):
     for name, share in TIES.items():
-        if name not in _curves(results):
-            continue
-        ties = at_end(results.table(CURVES[name]), "tied")["Vote"]
-        says = f"{name}, {share:.0%} and no more than half of it more or less"
-        measure = f"share of tied test samples minus the thesis' {share:.0%}"
-        half = {"at_least": -(share / 2), "at_most": share / 2}
-        yield Part(says, measure, ties - share, **half, figure=CURVES[name])
+        if name in _curves(results):
+            ties = at_end(results.table(CURVES[name]), "tied")["Vote"]
+            says = f"{name}, {share:.0%} and no more than half of it more or less"
+            measure = f"share of tied test samples minus the thesis' {share:.0%}"
+            half = {"at_least": -(share / 2), "at_most": share / 2}
+            yield Part(says, measure, ties - share, **half, figure=CURVES[name])
 
 
 @judges("omcl-7", "thesis-thm-3.1")
@@ -114,15 +113,15 @@ def omcl_7(results):
     for name, table in bounds.dropna(subset="bound").groupby("data", sort=False):
         n = table["permutation"].nunique()
         yield Part(name, values=table["measured"], bound=table["bound"], n=n, **_data(name))
-    passive = bounds[(bounds["second layer"] == "PA-I") & (bounds["quantity"] == "cumulative loss")]
-    below = int((passive["measured"] <= passive["best cue"]).sum())
-    n_runs = len(passive)
-    yield f"PA-I's own loss, of which no theorem speaks, is below the best cue's in {below} of {n_runs}."
+    passive = where(bounds, **{"second layer": "PA-I", "quantity": "cumulative loss"})
+    below = (passive["measured"] <= passive["best cue"]).sum()
+    text = "PA-I's own loss, of which no theorem speaks, is below the best cue's in"
+    yield f"{text} {below} of {len(passive)}."
 
 
 @judges("omcl-8", "thesis-sec-3.3")
 def omcl_8(results):
-    table = results.table("thesis-sec-3.3")
-    for name, runs in table[table["method"] == "OMCL-BM"].groupby("data", sort=False):
+    table = where(results.table("thesis-sec-3.3"), method="OMCL-BM")
+    for name, runs in table.groupby("data", sort=False):
         measure = "error of OMCL-BM, averaged minus last"
         yield Part(name, measure, runs["average"], runs["last"], at_most=0.0, **_data(name))
