@@ -1,6 +1,7 @@
 """Figures 6.2 and 6.3: who sees which samples, how parameters are chosen, what the numbers mean."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -65,8 +66,12 @@ def made(monkeypatch):
 
 def parameters(method, C, p=1.1, class_weight=None):
     """Parameters of a method, in the form in which they are chosen."""
-    chosen = {"C": C, "p": p if compare.METHODS[method].has_p else ""}
+    chosen = {"C": C, "p": p if method in ("MKTL", "MKTL weighted") else ""}
     return {**chosen, "class_weight": class_weight} if method == "MultiKT" else chosen
+
+
+def place(n_per_class):
+    return {"name": "objects", "n_per_class": n_per_class, "n_priors": 3, "useless": ""}
 
 
 def by_hand(task, method, chosen, rows, n_priors=None, seed=0):
@@ -123,8 +128,8 @@ def test_validation_is_on_other_classes(made):
     """Every candidate on the same draws of the other task; where it has too few samples, fewer train."""
     (_, other), binary = made
     for method in ("MultiKT", "MKTL"):
-        tried = compare.validated(method, "objects", 7, 3, "", GRIDS, EFFORT, 2, 1)["tried"]
-        of_binary = compare.validated_binary(method, 3, GRIDS, EFFORT, 1, 1)["tried"]
+        tried = compare.validated(method, GRIDS, EFFORT, 2, 1, **place(7))["tried"]
+        of_binary = compare.validated(method, GRIDS, EFFORT, 1, 1, n_positive=3)["tried"]
         first = compare.FIRST_VALIDATION_SEED + 100
         for i, chosen in enumerate(compare.candidates(method, GRIDS)):
             draws = [tasks.draw(other, 5, seed) for seed in (first, first + 1)]
@@ -139,14 +144,13 @@ def test_validation_is_on_other_classes(made):
 def recorded(patch):
     """The true methods; their models in the order in which they are made."""
     models = []
-    for name, method in list(compare.METHODS.items()):
+    real = compare.model_of
 
-        def make(*given, real=method.make, **chosen):
-            models.append(real(*given, **chosen))
-            return models[-1]
+    def model_of(*given):
+        models.append(real(*given))
+        return models[-1]
 
-        if name != "MKTL auto":  # which is made by MKTL
-            patch.setitem(compare.METHODS, name, method._replace(make=make))
+    patch.setattr(compare, "model_of", model_of)
     return models
 
 
@@ -174,13 +178,12 @@ def test_test_samples_reach_no_model(monkeypatch):
             placed(patch, (change(task, train), other), {**binary, "C": change(binary["C"], pair)})
             chosen, of_two = {}, {}
             for m in compare.MULTICLASS:
-                validation = compare.validated(m, "objects", 2, None, "", GRIDS, EFFORT, 1, 0)
+                validation = compare.validated(m, GRIDS, EFFORT, 1, 0, **{**place(2), "n_priors": None})
                 chosen[m] = compare.picked(validation, m, GRIDS, 1)
             for m in compare.BINARY:
-                validation = compare.validated_binary(m, 2, GRIDS, EFFORT, 1, 0)
+                validation = compare.validated(m, GRIDS, EFFORT, 1, 0, n_positive=2)
                 of_two[m] = compare.picked(validation, m, GRIDS, 1)
-            place = {"name": "objects", "n_per_class": 3, "n_priors": 3, "useless": ""}
-            table = compare.accuracies(1, chosen, EFFORT, **place)
+            table = compare.accuracies(1, chosen, EFFORT, **place(3))
             two = compare.accuracies(1, of_two, EFFORT, target="C", n_positive=2)
             results.append((chosen, of_two, models, [*table["accuracy"], *two["accuracy"]]))
     (*one, models, right), (*other, other_models, wrong) = results
@@ -196,11 +199,10 @@ def test_accuracies_are_those_of_the_estimators(weight, made):
     """Each method as a user would call it: an RBF on all columns, scores beside them; the gaps too."""
     (task, _), binary = made
     several = {m: parameters(m, 10.0, class_weight=weight) for m in compare.MULTICLASS}
-    place = {"name": "objects", "n_per_class": 4, "n_priors": 3, "useless": ""}
     of_two = {m: parameters(m, 10.0, class_weight=weight) for m in compare.BINARY}
     pair, size = binary["E"], {0: settings.N_NEGATIVE, 1: 6}
     for table, chosen, data, rows, n_priors in (
-        (compare.accuracies(2, several, EFFORT, **place), several, task, tasks.draw(task, 4, 2), 3),
+        (compare.accuracies(2, several, EFFORT, **place(4)), several, task, tasks.draw(task, 4, 2), 3),
         (
             compare.accuracies(2, of_two, EFFORT, target="E", n_positive=6),
             *(of_two, pair, tasks.draw(pair, size, 2), None),
@@ -225,21 +227,29 @@ def test_useless_scores(made, kind):
         other = task._replace(scores=task.scores[:, :2] + 3.0, same=-task.same)
         assert_array_equal(useless, compare.useless_scores(other, kind, 2))
     trial = compare.multiclass_trial("objects", 3, None, kind, 2)
-    for scores in trial.scores.values():
-        for part, rows in zip(scores, tasks.draw(task, 3, 2), strict=True):
+    for method in ("MKTL", "MultiKT"):
+        for part, rows in zip(trial.scores_for(method), tasks.draw(task, 3, 2), strict=True):
             assert_array_equal(part, useless[rows])
 
 
-def check_points(table, wanted, validated, place):
+def run_of(sweep, label, seed, n_seeds, **sizes):
+    """A run with these sizes of an experiment."""
+    size = {label: {"draws": 1, **sizes}, "effort": EFFORT, **GRIDS}
+    return SimpleNamespace(sweep=sweep, size=size, seed=seed, seeds=lambda _: [*range(seed, seed + n_seeds)])
+
+
+def check_points(table, wanted, names, seed):
     """Every point once, with the parameters chosen for it, and with the accuracy that these give."""
-    names = [*place, "seed", "method"]
-    assert sorted(table[names].itertuples(index=False, name=None)) == sorted(wanted)
-    for key, rows in table.groupby(["method", *place]):
-        validation = validated(*key)
+    columns = [*names, "seed", "method"]
+    assert sorted(table[columns].itertuples(index=False, name=None)) == sorted(wanted)
+    chosen_at = [name for name in names if name != "target"]
+    for (method, *key), rows in table.groupby(["method", *chosen_at]):
+        place = dict(zip(chosen_at, key, strict=True))
+        validation = compare.validated(method, GRIDS, EFFORT, 1, seed, **place)
         for row in rows.itertuples():
             chosen = compare.picked(validation, row.method, GRIDS, row.seed)
             assert (row.C, row.p) == (chosen["C"], chosen["p"])
-            where = {name: getattr(row, name) for name in place}
+            where = {name: getattr(row, name) for name in names}
             again = compare.accuracies(row.seed, {row.method: chosen}, EFFORT, **where)
             assert again["accuracy"].tolist() == [row.accuracy]
 
@@ -247,32 +257,28 @@ def check_points(table, wanted, validated, place):
 def test_multiclass_has_every_point(made, sweep):
     """And further draws of MKTL alone have the same parameters."""
     methods = ("NoTransfer", "MultiKT", "MKTL")
-    sizes = {"objects": (1, 4), "draws": 1}
-    table = compare.multiclass(sweep, ["objects"], [3, 5], sizes, GRIDS, EFFORT, methods)
-    places = itertools.product((1, 4), (3, 5), (3, 5), methods)
+    run = run_of(sweep, "multiclass", 3, 3, objects=(1, 4))
+    table = compare.multiclass(run, "multiclass", compare.places_of_figure(run, ["objects"], methods))
+    places = itertools.product((1, 4), (3, 5), (3, 4, 5), methods)
     wanted = [("objects", n, k, "", s, m) for n, k, s, m in places if (k, m) != (3, "NoTransfer")]
-    place = ["name", "n_per_class", "n_priors", "useless"]
-    check_points(table, wanted, lambda *key: compare.validated(*key, GRIDS, EFFORT, 1, 3), place)
-    more = compare.number_of_priors(sweep, range(3, 8), sizes, GRIDS, EFFORT)
+    names = ["name", "n_per_class", "n_priors", "useless"]
+    check_points(table, wanted, names, 3)
+    mktl_alone = compare.places_of_figure(run, ["objects"], ["MKTL"])
+    more = compare.multiclass(run, "multiclass", mktl_alone, range(3, 8))
     assert set(more["method"]) == {"MKTL"} and len(more) == 2 * 2 * 5
-    both = table.merge(more, on=[*place, "seed", "method"])
-    assert len(both) == 2 * 2 * 2
+    both = table.merge(more, on=[*names, "seed", "method"])
+    assert len(both) == 2 * 2 * 3
     for name in ("accuracy", "C", "p"):
         assert (both[f"{name}_x"] == both[f"{name}_y"]).all()
 
 
 def test_binary_has_every_point(made, sweep):
     methods = ("NoTransfer", "MKTL weighted")
-    sizes = {"n_positive": (1, 5), "targets": 3, "draws": 1}
-    table = compare.binary(sweep, [1, 4], sizes, GRIDS, EFFORT, methods)
-    seeds = {"A": (1, 4), "B": (3, 6), "C": (5, 8)}  # each target has draws of its own
+    table = compare.binary(run_of(sweep, "binary", 1, 2, n_positive=(1, 5), targets=3), methods)
+    seeds = {"A": (1, 2), "B": (3, 4), "C": (5, 6)}  # each target has draws of its own
     places = itertools.product((1, 5), methods)
     wanted = [(t, n, s, m) for n, m in places for t, own in seeds.items() for s in own]
-
-    def validated(method, target, n_positive):
-        return compare.validated_binary(method, n_positive, GRIDS, EFFORT, 1, 1)
-
-    check_points(table, wanted, validated, ["target", "n_positive"])
+    check_points(table, wanted, ["target", "n_positive"], 1)
 
 
 @pytest.mark.parametrize("profile", ["quick", "full"])

@@ -6,25 +6,35 @@ task's training samples, with the task's classes and priors as they are.
 
 from companion.run.claims import Part, combine, judges
 
-#: Few samples, and from about on the thesis says that MKTL gains, in samples of each class.
+#: Few samples; from as many on the thesis says that MKTL gains, in samples of each class.
 FEW = 5
-ENOUGH = 5
 #: Clearly worse: a point on average over targets; in a single class one of its twelve test pictures, which
 #: are half of its accuracy.
 WORSE = 0.01
 WORSE_IN_CLASS = 1.0 / 24.0
 #: The smallest difference that counts in figure 6.3, either way.
 COUNTS = 0.005
-_TRANSFER = ("PriorFeatures", "AverageTL", "MultiKT", "MKTL", "MKTL weighted")
-_RIVALS = ("NoTransfer", "PriorFeatures", "AverageTL", "MultiKT")
 #: Data sets of the tasks of figure 6.3.
 _DATA = {"animals": "emoji", "objects": "emoji", "awa": "awa"}
 
 
-def _runs(results):
+def _better(runs, says, method, other, scope, at_least=0.0, **more):
+    """Is one method better than another by `at_least`, on average over the targets or draws of `runs`?"""
+    measure = f"accuracy of {method} minus {other}, {scope}"
+    units = runs.index.get_level_values("target" if "target" in runs.index.names else "seed")
+    return Part(says, measure, runs[method], runs[other], at_least=at_least, units=units, **more)
+
+
+def _binary(results):
     """Figure 6.2: methods' accuracies of every number of positives, target and draw."""
     table = results.table("thesis-fig-6.2-mean")
     return table.pivot(index=["n_positive", "target", "seed"], columns="method", values="accuracy")
+
+
+def _by_positives(runs):
+    """For every number of positives its runs, and the number as text."""
+    for n, group in runs.groupby("n_positive"):
+        yield n, group, f"{n} positive{'s' * (n > 1)}"
 
 
 def _tasks(results):
@@ -35,61 +45,39 @@ def _tasks(results):
         yield name, group.pivot(index=["n_per_class", "seed"], columns="method", values="accuracy")
 
 
-def _over_targets(runs, says, method, other, scope, at_least=0.0):
-    """Is one method better than another by `at_least`, in the mean over targets?"""
-    measure = f"accuracy of {method} minus {other}, {scope}"
-    units = runs.index.get_level_values("target")
-    return Part(says, measure, runs[method], runs[other], at_least=at_least, units=units)
-
-
-def _over_draws(name, table, says, method, other, scope, at_least=0.0):
-    """The same in the mean over draws of a task."""
-    measure = f"accuracy of {method} minus {other}, {name}, {scope}"
-    units = table.index.get_level_values("seed")
-    of = _DATA[name]
-    return Part(says, measure, table[method], table[other], at_least=at_least, units=units, of=of)
-
-
-def _positives(runs):
-    """For every number of positives its runs, and the number as text."""
-    for n, group in runs.groupby("n_positive"):
-        yield n, group, f"{n} positive{'s' * (n > 1)}"
-
-
 @judges("mktl-1", "thesis-fig-6.2-mean")
 def mktl_1(results):
     """Each transfer method against No-Transfer, weighted MKTL against Multi-KT at each number but three."""
-    runs = _runs(results)
-    few = runs[runs.index.get_level_values("n_positive") <= FEW]
-    for method in _TRANSFER:
+    runs = _binary(results)
+    few = runs.query("n_positive <= @FEW")
+    for method in ("PriorFeatures", "AverageTL", "MultiKT", "MKTL", "MKTL weighted"):
         says = f"{method} beats No-Transfer with up to {FEW} positives"
-        yield _over_targets(few, says, method, "NoTransfer", f"mean over 1 to {FEW} positives")
-    for n, group, positives in _positives(runs):
+        yield _better(few, says, method, "NoTransfer", f"mean over 1 to {FEW} positives")
+    for n, group, positives in _by_positives(runs):
         if n != 3:
             says = f"weighted MKTL beats Multi-KT with {positives}"
-            yield _over_targets(group, says, "MKTL weighted", "MultiKT", positives)
+            yield _better(group, says, "MKTL weighted", "MultiKT", positives)
 
 
 @judges("mktl-2", "thesis-fig-6.2-mean")
 def mktl_2(results):
     """Not clearly worse: to be shown at every number of positives over targets, and in every target."""
-    runs = _runs(results)
+    runs = _binary(results)
     for method in ("MKTL", "MKTL weighted"):
-        for _, group, positives in _positives(runs):
+        for _, group, positives in _by_positives(runs):
             says = f"{method} at most a point below Prior-Features with {positives}"
-            yield _over_targets(group, says, method, "PriorFeatures", positives, at_least=-WORSE)
+            yield _better(group, says, method, "PriorFeatures", positives, at_least=-WORSE)
         yield _in_every_class(results, runs, method)
 
 
 def _in_every_class(results, runs, method):
     """Shown of all classes (an intersection-union test), refuted of one (by Holm over them), or open."""
-    measure = f"accuracy of {method} minus PriorFeatures, mean over positives, the target that decides"
+    scope = "mean over positives, the target that decides"
+    options = {"at_least": -WORSE_IN_CLASS, "unit": "draw of a target"}
     each = {}
     for target, group in runs.groupby("target"):
-        draws = group.index.get_level_values("seed")
-        difference = group[method] - group["PriorFeatures"]
-        options = {"units": draws, "unit": "draw of a target"}
-        each[target] = results.judge(Part("", measure, difference, at_least=-WORSE_IN_CLASS, **options))
+        part = _better(group.droplevel("target"), "", method, "PriorFeatures", scope, **options)
+        each[target] = results.judge(part)
     verdict = combine(results.claim, each)._replace(text="", parts=())
     if verdict.verdict in ("mixed", "fails"):  # one class is enough
         verdict = verdict._replace(verdict="fails", p=min(1.0, verdict.p * len(each)))
@@ -102,14 +90,15 @@ def _in_every_class(results, runs, method):
 def mktl_3(results):
     """MKTL against each rival from five samples on, and against No-Transfer at the largest number."""
     for name, table in _tasks(results):
-        n = table.index.get_level_values("n_per_class")
-        scope = f"mean over {ENOUGH} samples per class and more"
-        for rival in _RIVALS:
+        scope = f"mean over {FEW} samples per class and more"
+        enough = table.query("n_per_class >= @FEW")
+        for rival in ("NoTransfer", "PriorFeatures", "AverageTL", "MultiKT"):
             says = f"{name}: MKTL beats {rival}, {scope}"
-            yield _over_draws(name, table[n >= ENOUGH], says, "MKTL", rival, scope)
-        scope = f"{max(n)} samples per class"
+            yield _better(enough, says, "MKTL", rival, f"{name}, {scope}", of=_DATA[name])
+        most = table.index.get_level_values("n_per_class").max()
+        scope = f"{most} samples per class"
         says = f"{name}: gain over NoTransfer left at {scope}"
-        yield _over_draws(name, table[n == max(n)], says, "MKTL", "NoTransfer", scope)
+        yield _better(table.loc[[most]], says, "MKTL", "NoTransfer", f"{name}, {scope}", of=_DATA[name])
 
 
 @judges("mktl-4", "thesis-fig-6.3")
@@ -120,10 +109,10 @@ def mktl_4(results):
     """
     table = results.table("thesis-fig-6.3.draws")
     table = table.pivot(index=["n_per_class", "seed"], columns="n_priors", values="accuracy")
-    less, more = sorted(table.columns)
     table = table.rename(columns="MKTL with {} priors".format)
-    pair = [f"MKTL with {n} priors" for n in (more, less)]
-    yield _over_draws("objects", table, "", *pair, "mean over all numbers of samples", at_least=COUNTS)
+    less, more = sorted(table.columns)
+    scope = "objects, mean over all numbers of samples"
+    yield _better(table, "", more, less, scope, at_least=COUNTS, of="emoji")
 
 
 @judges("mktl-5", "thesis-fig-6.3")
@@ -131,8 +120,8 @@ def mktl_5(results):
     """MKTL with p auto against a chosen p, mean over numbers of samples: not worse by what counts."""
     for name, table in _tasks(results):
         says = f"{name}: p auto at most {100 * COUNTS:g} points below a chosen p"
-        scope = "mean over all numbers of samples"
-        yield _over_draws(name, table, says, "MKTL auto", "MKTL", scope, at_least=-COUNTS)
+        scope = f"{name}, mean over all numbers of samples"
+        yield _better(table, says, "MKTL auto", "MKTL", scope, at_least=-COUNTS, of=_DATA[name])
 
 
 @judges("mktl-6", "thesis-sec-6.5")

@@ -4,7 +4,6 @@ A further method takes one line in `METHODS`.
 """
 
 import itertools
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,44 +25,33 @@ CHOSEN = ("C", "p", "class_weight")
 _USELESS = 63
 _PICK = 66
 
-
-class Method(NamedTuple):
-    """How a method enters: `make(C, p, effort, seed)` gives its estimator on precomputed kernels."""
-
-    make: object
-    has_p: bool = False  # p is chosen too
-    same: bool = False  # it needs priors on the new task's features
-    weights: tuple = ()  # class weights to choose from, handed to `make`
-
-
-def _mktl(**options):
-    def make(C, p, effort, seed):
-        return MKTL("precomputed", C=C, p=p, random_state=seed, **{**effort, **options})
-
-    return make
-
-
-def _plain(cls, **options):
-    return lambda C, p, effort, seed, **chosen: cls("precomputed", C=C, **options, **chosen)
-
-
+#: The estimator of each method, and its options.
 METHODS = {
-    "NoTransfer": Method(_plain(NoTransfer)),
-    "PriorFeatures": Method(_plain(PriorFeatures)),
-    "MultiKT": Method(_plain(MultiKT), same=True, weights=("balanced", None)),
-    "AverageTL": Method(_plain(AverageTL)),
-    "MKTL": Method(_mktl(), has_p=True),
-    "MKTL auto": Method(lambda C, p, effort, seed: METHODS["MKTL"].make(C, "auto", effort, seed)),
-    "MKTL weighted": Method(_mktl(class_weight="positive"), has_p=True),
-    "NoTransfer weighted": Method(_plain(NoTransfer, class_weight="balanced")),
-    "PriorFeatures weighted": Method(_plain(PriorFeatures, class_weight="balanced")),
-    "AverageTL weighted": Method(_plain(AverageTL, class_weight="balanced")),
+    "NoTransfer": (NoTransfer, {}),
+    "PriorFeatures": (PriorFeatures, {}),
+    "MultiKT": (MultiKT, {}),
+    "AverageTL": (AverageTL, {}),
+    "MKTL": (MKTL, {}),
+    "MKTL auto": (MKTL, {"p": "auto"}),
+    "MKTL weighted": (MKTL, {"class_weight": "positive"}),
+    "NoTransfer weighted": (NoTransfer, {"class_weight": "balanced"}),
+    "PriorFeatures weighted": (PriorFeatures, {"class_weight": "balanced"}),
+    "AverageTL weighted": (AverageTL, {"class_weight": "balanced"}),
 }
 #: Methods of figures 6.3 and 6.2. The thesis weighs the classes in Multi-KT and MKTL only.
 MULTICLASS = tuple(method for method in METHODS if "weighted" not in method)
 BINARY = tuple(method for method in METHODS if method != "MKTL auto")
-#: Methods drawn over numbers of priors.
-METHODS_OF_PRIORS = ("PriorFeatures", "AverageTL", "MKTL")
+#: Methods whose p is chosen, too.
+HAVE_P = ("MKTL", "MKTL weighted")
+
+
+def model_of(method, chosen, effort, seed):
+    """A method's estimator on precomputed kernels, with the parameters that were chosen for it."""
+    cls, options = METHODS[method]
+    chosen = {name: chosen[name] for name in CHOSEN if chosen.get(name, "") != ""}
+    if cls is MKTL:
+        options = {"random_state": seed, **effort, **options}
+    return cls("precomputed", **chosen, **options)
 
 
 def candidates(method, grids):
@@ -73,9 +61,9 @@ def candidates(method, grids):
     then the largest p ("" where it has none); then class_weight where there is a choice.
     """
     C = sorted(map(float, grids["C"]), key=lambda C: (abs(np.log10(C / 10.0)), C))
-    p = sorted(map(float, grids["p"]), reverse=True) if METHODS[method].has_p else [""]
-    weights = METHODS[method].weights
-    return grid_points(C=C, p=p, **({"class_weight": weights} if weights else {}))
+    p = sorted(map(float, grids["p"]), reverse=True) if method in HAVE_P else [""]
+    weights = {"class_weight": ("balanced", None)} if method == "MultiKT" else {}
+    return grid_points(C=C, p=p, **weights)
 
 
 class Trial:
@@ -90,19 +78,23 @@ class Trial:
         self.y = task.y[train]
         self.y_judged = task.y[judged]
         self.weight = compute_sample_weight("balanced", self.y_judged)
-        kinds = {False: task.scores, True: task.same}
-        if replaced is not None:
-            kinds = dict.fromkeys(kinds, replaced)
-        self.scores = {same: (s[train, :n_priors], s[judged, :n_priors]) for same, s in kinds.items()}
+        self.train = train, slice(n_priors)
+        self.judged = judged, slice(n_priors)
+        self.scores = task.scores if replaced is None else replaced
+        self.same = task.same if replaced is None else replaced
+
+    def scores_for(self, method):
+        """Scores of the training samples and of the judged: of Multi-KT those of priors of its own kind."""
+        scores = self.same if method == "MultiKT" else self.scores
+        return scores[self.train], scores[self.judged]
 
     def fitted(self, method, chosen, effort, seed=0):
-        more = {k: v for k, v in chosen.items() if k == "class_weight"}
-        model = METHODS[method].make(chosen["C"], chosen["p"], effort, seed, **more)
-        return fitted(model, self.bank, self.y, scores=self.scores[METHODS[method].same][0])
+        model = model_of(method, chosen, effort, seed)
+        return fitted(model, self.bank, self.y, scores=self.scores_for(method)[0])
 
     def share_right(self, method, model):
         """Share of the judged samples that are right, mean over their classes."""
-        scores = self.scores[METHODS[method].same][1]
+        scores = self.scores_for(method)[1]
         return float(model.score(self.rows, self.y_judged, sample_weight=self.weight, scores=scores))
 
     def accuracy(self, method, chosen, effort, seed=0):
@@ -136,24 +128,16 @@ def accuracies(seed, chosen, effort, **place):
     return pd.DataFrame(rows)
 
 
-def _tried(method, trials, grids, effort):
-    """Accuracies of all candidates, (n, number of trials)."""
+def validated(method, grids, effort, draws, seed, **place):
+    """Accuracies of a method's `candidates` on draws of other things, none of a new class, (n, draws)."""
+    seeds = [FIRST_VALIDATION_SEED + 100 * seed + k for k in range(draws)]
+    if "n_positive" in place:
+        targets = binary_targets(others=True)
+        trials = [binary_trial(target, seed=s, **place) for target in targets for s in seeds]
+    else:
+        trials = [multiclass_trial(seed=s, others=True, **place) for s in seeds]
     points = candidates(method, grids)
     return {"tried": [[trial.accuracy(method, point, effort) for trial in trials] for point in points]}
-
-
-def validated(method, name, n_per_class, n_priors, useless, grids, effort, draws, seed):
-    """What a method's `candidates` get right on draws of the other classes' task, none of a new class."""
-    seeds = [FIRST_VALIDATION_SEED + 100 * seed + k for k in range(draws)]
-    trials = [multiclass_trial(name, n_per_class, n_priors, useless, s, others=True) for s in seeds]
-    return _tried(method, trials, grids, effort)
-
-
-def validated_binary(method, n_positive, grids, effort, draws, seed):
-    """The same for a number of positive samples, on draws of the other targets."""
-    seeds = [FIRST_VALIDATION_SEED + 100 * seed + k for k in range(draws)]
-    trials = [binary_trial(target, n_positive, s) for target in binary_targets(others=True) for s in seeds]
-    return _tried(method, trials, grids, effort)
 
 
 def picked(validation, method, grids, seed):
@@ -165,13 +149,8 @@ def picked(validation, method, grids, seed):
     tried = np.array(validation["tried"])
     points = candidates(method, grids)
     taken = np.random.default_rng([_PICK, seed]).integers(tried.shape[1], size=tried.shape[1])
-    scores = tried[:, taken].mean(axis=1)
-    best = best_of(points, scores, digits=12)
-    return {**points[best], "validation": float(scores[best])}
-
-
-def _picker(grids):
-    return lambda validation, method, point: picked(validation, method, grids, point["seed"])
+    best = best_of(points, tried[:, taken].mean(axis=1), digits=12)
+    return points[best]
 
 
 def edges(table, grids):
@@ -180,44 +159,49 @@ def edges(table, grids):
     return f"at the ends of the grids: {at_ends}" if at_ends else "no choice at an end of its grid"
 
 
-def _curves(sweep, label, places, seeds, grids, effort, draws):
-    """Parameters, then accuracies, of every place (a task, samples, priors) and its methods."""
-    data = [load_task(name).data for name in dict.fromkeys(place["name"] for place, _ in places)]
-    common = {"grids": grids, "effort": effort, "draws": draws, "seed": seeds[0]}
-    requested = [{**place, "method": m, **common} for place, methods in places for m in methods]
-    # the longest first
-    requested.sort(
-        key=lambda point: (-point["n_per_class"], point["method"] not in ("MKTL", "PriorFeatures"))
+def grids_of(run, size):
+    return {"C": list(size.get("C", run.size["C"])), "p": list(run.size["p"])}
+
+
+def _compared(run, label, requested, points, by, data):
+    """Parameters chosen at the places `requested`, then accuracies at `points`, pairs with their methods."""
+    size = run.size[label]
+    grids = grids_of(run, size)
+    effort = run.size["effort"]
+    common = {"grids": grids, "effort": effort, "draws": size["draws"], "seed": run.seed}
+    requested = [{**place, **common} for place in requested]
+    points = [({**point, "effort": effort}, methods) for point, methods in points]
+
+    def pick(validation, method, point):
+        return picked(validation, method, grids, point["seed"])
+
+    return compared(
+        run.sweep, label, validated, requested, accuracies, points, by, CHOSEN, data=data, pick=pick
     )
-    points = [({**place, "seed": s, "effort": effort}, methods) for place, methods in places for s in seeds]
-    by = ("name", "n_per_class", "n_priors", "useless")
-    pick = _picker(grids)
-    return compared(sweep, label, validated, requested, accuracies, points, by, CHOSEN, data, pick=pick)
 
 
-def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
-    """All points of figure 6.3; `sweep` makes a Sweep of a name, `o` is `multiclass` of `settings`."""
+def multiclass(run, label, places, seeds=None):
+    """Methods' accuracies at places of figure 6.3 in all draws; `label` names their sizes in `settings`.
+
+    `places` are pairs of name, n_per_class, n_priors, useless (a dict), and the methods compared there.
+    """
+    seeds = run.seeds(run.size[label]) if seeds is None else seeds
+    requested = [{**place, "method": method} for place, methods in places for method in methods]
+    # the longest first
+    requested.sort(key=lambda p: (-p["n_per_class"], p["method"] not in ("MKTL", "PriorFeatures")))
+    points = [({**place, "seed": seed}, methods) for place, methods in places for seed in seeds]
+    data = [load_task(name).data for name in dict.fromkeys(place["name"] for place, _ in places)]
+    return _compared(run, label, requested, points, ("name", "n_per_class", "n_priors", "useless"), data)
+
+
+def places_of_figure(run, names, methods=MULTICLASS):
+    """Places of figure 6.3 and the methods there; No-Transfer needs no priors, and is there once."""
     places = []
     for name in names:
-        sizes = TASKS[name].sizes
-        for n, k in itertools.product(o[name], sizes):
-            compared_here = [m for m in methods if k == max(sizes) or m != "NoTransfer"]  # it has no priors
+        for n, k in itertools.product(run.size["multiclass"][name], TASKS[name].sizes):
+            compared_here = [m for m in methods if k == max(TASKS[name].sizes) or m != "NoTransfer"]
             places.append(({"name": name, "n_per_class": n, "n_priors": k, "useless": ""}, compared_here))
-    return _curves(sweep, "multiclass", places, seeds, grids, effort, o["draws"])
-
-
-def number_of_priors(sweep, seeds, o, grids, effort):
-    """MKTL on the objects with either number of priors: places and parameters of `multiclass`, more draws."""
-    places = itertools.product(o["objects"], TASKS["objects"].sizes)
-    places = [{"name": "objects", "n_per_class": n, "n_priors": k, "useless": ""} for n, k in places]
-    return _curves(sweep, "multiclass", [(p, ["MKTL"]) for p in places], seeds, grids, effort, o["draws"])
-
-
-def along_priors(sweep, name, seeds, o, grids, effort):
-    """The same over numbers of priors; `o` is `priors` of `settings`."""
-    base = {"name": name, "n_per_class": o["n_per_class"], "useless": ""}
-    places = [({**base, "n_priors": k}, METHODS_OF_PRIORS) for k in o["n_priors"]]
-    return _curves(sweep, "priors", places, seeds, grids, effort, o["draws"])
+    return places
 
 
 def useless_scores(task, kind, seed):
@@ -236,22 +220,8 @@ def useless_scores(task, kind, seed):
     return rng.normal(size=(n, int(kind.split()[1])))
 
 
-def negative(sweep, name, seeds, o, grids, effort):
-    """Like `multiclass`, with priors that are useless on purpose; n_priors is empty."""
-    kinds = ["shuffled", *(f"noise {k}" for k in o["n_noise"] if k)]
-    methods = {"none": ["NoTransfer", "MKTL"]}
-    methods |= dict.fromkeys(kinds, ["AverageTL", "MultiKT", "MKTL", "MKTL auto"])
-    base = {"name": name, "n_per_class": 0, "n_priors": None}
-    places = [
-        ({**base, "n_per_class": n, "useless": kind}, methods[kind])
-        for n in o["n_per_class"]
-        for kind in methods
-    ]
-    return _curves(sweep, "negative", places, seeds, grids, effort, o["draws"])
-
-
 def lost(table):
-    """What each method of `negative`'s table loses to No-Transfer on the same samples, in points."""
+    """What each method loses to No-Transfer on the same samples, in points, with useless priors."""
     runs = 100.0 * table.pivot(index="seed", columns=["useless", "method", "n_per_class"], values="accuracy")
     runs = runs.sort_index(axis=1)
     alone = runs["none", "NoTransfer"]
@@ -263,23 +233,22 @@ def lost(table):
     return pd.DataFrame(rows, columns=["useless", "method", "n_per_class", "difference", "low", "high"])
 
 
-def binary(sweep, seeds, o, grids, effort, methods=BINARY):
-    """All points of figure 6.2; `o` is `binary` of `settings`.
+def binary(run, methods=BINARY):
+    """All points of figure 6.2.
 
-    Every target has seeds of its own (`seeds` are those of the first), so that targets share neither samples
-    of the background nor a choice of parameters: the draws are nested in the targets.
+    Every target has seeds of its own (the run's are those of the first), so that targets share neither
+    samples of the background nor a choice of parameters: the draws are nested in the targets.
     """
-    targets = binary_targets()[: o["targets"]]
-    common = {"grids": grids, "effort": effort, "draws": o["draws"], "seed": seeds[0]}
-    requested = [{"method": m, "n_positive": n, **common} for n in o["n_positive"] for m in methods]
-    runs = [(t, s + k * len(seeds)) for k, t in enumerate(targets) for s in seeds]
+    size = run.size["binary"]
+    seeds = run.seeds(size)
+    targets = binary_targets()[: size["targets"]]
+    own = [(target, s + k * len(seeds)) for k, target in enumerate(targets) for s in seeds]
+    requested = grid_points(n_positive=size["n_positive"], method=methods)
     points = [
-        ({"target": t, "seed": s, "n_positive": n, "effort": effort}, methods)
-        for (t, s), n in itertools.product(runs, o["n_positive"])
+        ({"target": target, "seed": seed, "n_positive": n}, methods)
+        for (target, seed), n in itertools.product(own, size["n_positive"])
     ]
-    data = binary_task(targets[0]).data
-    run = (validated_binary, requested, accuracies, points, ["n_positive"], CHOSEN, data)
-    return compared(sweep, "binary", *run, pick=_picker(grids))
+    return _compared(run, "binary", requested, points, ["n_positive"], binary_task(targets[0]).data)
 
 
 def transfer_weights(name, seed, n_per_class, chosen, effort, n_priors=None):
@@ -303,15 +272,14 @@ def along_p(name, seed, n_per_class, p, C, effort):
 
 
 def confusion(curves, name, n_per_class, methods, effort):
-    """How often the pictures of a class are called which, in all runs of a place of `multiclass`'s table."""
+    """How often the pictures of a class are called which, in all runs of a place of figure 6.3's table."""
     tables = []
     place = protocol.where(curves, name=name, n_per_class=n_per_class)
     for (seed, n_priors), runs in place.groupby(["seed", "n_priors"]):
         trial = multiclass_trial(name, n_per_class, n_priors, "", seed)
         for run in runs[runs["method"].isin(methods)].to_dict("records"):
-            scores = trial.scores[METHODS[run["method"]].same][1]
-            model = trial.fitted(run["method"], {"C": run["C"], "p": run["p"]}, effort, seed)
-            predicted = model.predict(trial.rows, scores=scores)
+            model = trial.fitted(run["method"], run, effort, seed)
+            predicted = model.predict(trial.rows, scores=trial.scores_for(run["method"])[1])
             tables.append(pd.DataFrame({"method": run["method"], "true": trial.y_judged, "said": predicted}))
     share = pd.concat(tables).groupby(["method", "true"])["said"].value_counts(normalize=True)
     return share.rename("share").reset_index()

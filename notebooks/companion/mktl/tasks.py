@@ -5,7 +5,7 @@ seed and profile; `draw` splits the drawings of the new classes into training an
 are chosen on a task of other classes with the same priors (`others`), so that no split can leak into them.
 """
 
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -22,13 +22,8 @@ from cuelearn.mkl import AverageKernelSVM
 
 #: Pictures of each drawing: itself and mild changes, always on the same side of a split.
 N_VIEWS = 4
-#: Of a class's drawings five in eight, rounded up, are for training.
-TRAIN_SHARE = (5, 8)
 #: C of all priors that are SVMs: the middle of the thesis's range for C, not tuned.
 PRIOR_C = 10.0
-#: Boosted stumps: a deeper tree fits few samples at once, and boosting would end.
-N_TREES = 100
-DEPTH = 1
 #: AwA's photographs of each class that training samples are drawn from; the others are for tests.
 AWA_POOL = 50
 #: Of the binary tasks: targets, targets that parameters are chosen on, and their cues. The thesis takes the
@@ -53,25 +48,25 @@ class Setup(NamedTuple):
 
 
 _SIFT_LBP = ("words 1x1", "LBP 1x1")
+_OF_DERIVATIVES = ("derivatives 1x1", "words 1x1", "gist")  # for region covariances, SIFT and V1S+ (Gabor)
 #: Multiclass tasks of figure 6.3 by name; "awa" is the thesis's own data (tier original). Learners and cues
 #: are the thesis's, those of Caltech-256 for objects: plants, animals, vehicles, mixed things, and 77 more.
 TASKS = {
     # colour histogram and words, as the thesis's colour histogram and SURF
-    "animals": Setup("PHOG 2", (("svm", ("HSV 1x1", "words 1x1"), 40),), (40,)),
+    "animals": Setup("PHOG 2", (("SVM", ("HSV 1x1", "words 1x1"), 40),), (40,)),
     "objects": Setup(
         "PHOG 2",
         (
-            ("trees", _SIFT_LBP, 4),
-            # for region covariances, SIFT and V1S+ (Gabor)
-            ("trees", ("derivatives 1x1", "words 1x1", "gist"), 6),
-            ("svm", ("words 1x1",), 4),
-            ("svm", _SIFT_LBP, 9),
-            ("svm", _SIFT_LBP, 77),
+            ("boosted trees", _SIFT_LBP, 4),
+            ("boosted trees", _OF_DERIVATIVES, 6),
+            ("SVM", ("words 1x1",), 4),
+            ("SVM", _SIFT_LBP, 9),
+            ("SVM", _SIFT_LBP, 77),
         ),
         (14, 23),
     ),
     # rgsift in place of the thesis's colour histogram, which is not in the file
-    "awa": Setup("phog", (("svm", ("rgsift", "surf"), 40),), (40,)),
+    "awa": Setup("phog", (("SVM", ("rgsift", "surf"), 40),), (40,)),
 }
 
 
@@ -114,10 +109,10 @@ def _subgroup(things, start):
 
 def _animals():
     """Ten new animals and ten others, with eight drawings, and 40 known, with six or more; no two alike."""
-    every = np.arange(len(pictures.emoji().names))
-    animals = pictures.emoji().unlike(pictures.things(6, _subgroup(every, "animal-")))
+    emoji = pictures.emoji()
+    animals = emoji.unlike(pictures.things(6, _subgroup(np.arange(len(emoji.names)), "animal-")))
     animals = np.random.default_rng([_CLASSES, 0]).permutation(animals)
-    whole = animals[pictures.emoji().n_drawings()[animals] == 8][:20]
+    whole = animals[emoji.n_drawings()[animals] == 8][:20]
     known = animals[~np.isin(animals, whole)]
     return whole[:10], whole[10:], [known[:40]]
 
@@ -140,13 +135,13 @@ def _objects():
 _THINGS = {"animals": _animals, "objects": _objects}
 
 
-@lru_cache(maxsize=1)
+@cache
 def _binary_things():
     """Things that are targets, others that parameters are chosen on, and the background's, in three parts."""
+    emoji = pictures.emoji()
     targets = pictures.objects(N_TARGETS + N_OTHERS)
-    families = pictures.emoji().family
-    rest = pictures.emoji().unlike(pictures.things())
-    rest = rest[~np.isin(families[rest], families[targets])]
+    rest = emoji.unlike(pictures.things())
+    rest = rest[~np.isin(emoji.family[rest], emoji.family[targets])]
     rest = np.random.default_rng([_CLASSES, 1]).permutation(rest)
     ends = np.cumsum([PRIOR_THINGS, BACKGROUND_THINGS, BACKGROUND_THINGS])
     return targets[:N_TARGETS], targets[N_TARGETS:], np.split(rest[: ends[-1]], ends[:-1])
@@ -161,10 +156,18 @@ def faces(names, n=1):
 
 def _columns(data, cues):
     """Columns of some cues, and the triples of one RBF per cue among these columns."""
-    parts = [range(*data.cues[cue].indices(data.X.shape[1])) for cue in cues]
-    ends = np.cumsum([0, *map(len, parts)]).tolist()
-    triples = [(cue, RBF(), slice(*pair)) for cue, pair in zip(cues, zip(ends, ends[1:]), strict=True)]
-    return [c for part in parts for c in part], triples
+    columns = []
+    triples = []
+    for cue in cues:
+        start = len(columns)
+        columns += range(*data.cues[cue].indices(data.X.shape[1]))
+        triples.append((cue, RBF(), slice(start, len(columns))))
+    return columns, triples
+
+
+def _svm(width):
+    """A prior of the kind that Multi-KT needs: with the new task's features and kernel."""
+    return AverageKernelSVM([("all", RBF(scale=width), slice(None))], C=PRIOR_C)
 
 
 def _prior(name, classes, data, columns, labels, model, train, rest):
@@ -194,14 +197,24 @@ def _scores(priors, data, rows):
 
 
 def _task(data, drawing, rows, y, priors, same, width, test=None):
-    """A task on some rows of the data; `same` is `priors` where these are of the task's own kind."""
+    """A task on some rows of the data."""
     columns = same[0].columns
     scores = _scores(priors, data, rows)
-    own = scores if same is priors else _scores(same, data, rows)
-    names = tuple(c for prior in priors for c in prior.classes)
-    X = data.X[np.ix_(rows, columns)].astype(np.float64)
-    models = (tuple(priors), tuple(same), width)
-    return TransferTask(X, y, scores, own, names, drawing[rows], test, data, rows, columns, *models)
+    return TransferTask(
+        X=data.X[np.ix_(rows, columns)].astype(np.float64),
+        y=y,
+        scores=scores,
+        same=scores if same is priors else _scores(same, data, rows),
+        prior_names=tuple(name for prior in priors for name in prior.classes),
+        drawing=drawing[rows],
+        test=test,
+        data=data,
+        rows=rows,
+        columns=columns,
+        priors=tuple(priors),
+        same_priors=tuple(same),
+        width=width,
+    )
 
 
 def _described(name, n_jobs=1):
@@ -226,7 +239,7 @@ def describe(names, n_jobs):
         _described(name, n_jobs)
 
 
-@lru_cache(maxsize=3)
+@cache
 def _known(name):
     """Data, the drawing of each row, labels of the new and the other classes, and what both tasks share."""
     setup = TASKS[name]
@@ -251,27 +264,23 @@ def _known(name):
     for (learner, cues, _), of_model, rows in zip(setup.models, known, split, strict=True):
         classes = sorted(data.target_names[label] for label in of_model)  # as a fitted model's columns
         own, triples = _columns(data, cues)
-        kind = "SVM"
         model = AverageKernelSVM(triples, C=PRIOR_C)
-        if learner == "trees":
-            kind = "boosted trees"
-            stump = DecisionTreeClassifier(max_depth=DEPTH)
-            model = AdaBoostClassifier(stump, n_estimators=N_TREES, random_state=0)
-        priors.append(_prior(f"{kind} on {', '.join(cues)}", classes, data, own, labels, model, *rows))
-        model = AverageKernelSVM([(setup.cue, RBF(scale=width), slice(None))], C=PRIOR_C)
-        same.append(_prior(f"SVM on {setup.cue}", classes, data, columns, labels, model, *rows))
+        if learner == "boosted trees":
+            # stumps: a deeper tree fits few samples at once, and boosting would end
+            stump = DecisionTreeClassifier(max_depth=1)
+            model = AdaBoostClassifier(stump, n_estimators=100, random_state=0)
+        priors.append(_prior(f"{learner} on {', '.join(cues)}", classes, data, own, labels, model, *rows))
+        same.append(_prior(f"SVM on {setup.cue}", classes, data, columns, labels, _svm(width), *rows))
     return data, drawing, new, others, priors, same, width
 
 
-@lru_cache(maxsize=6)
+@cache
 def load_task(name, others=False):
     """A `TransferTask` of figure 6.3, one of `TASKS`: the same object each time, not to be changed.
 
     `others`: the task that parameters are chosen on, of as many other classes with the same priors; of awa
     the same ten classes, without the test samples.
     """
-    if name not in TASKS:
-        raise ValueError(f"name must be one of {sorted(TASKS)}, got {name!r}")
     data, drawing, new, other, *models = _known(name)
     rows = np.flatnonzero(np.isin(data.y, other if others else new))
     test = None
@@ -289,10 +298,10 @@ def known_models(names):
     for name in names:
         task = load_task(name)
         for prior, same in zip(task.priors, task.same_priors, strict=True):
-            row = {"task": name, "prior": prior.name, "classes": len(prior.classes)}
-            row |= {"knows": " ".join(prior.classes[:20]), "samples": prior.train.size}
-            rows.append({**row, "right": f"{prior.accuracy:.2f}", "on PHOG": f"{same.accuracy:.2f}"})
-    return pd.DataFrame(rows).set_index("task")
+            known = len(prior.classes), " ".join(prior.classes[:20]), prior.train.size
+            rows.append((name, prior.name, *known, prior.accuracy, same.accuracy))
+    columns = ["task", "prior", "classes", "knows", "samples", "right", "on PHOG"]
+    return pd.DataFrame(rows, columns=columns).set_index("task").round(2)
 
 
 def binary_targets(others=False):
@@ -300,7 +309,7 @@ def binary_targets(others=False):
     return pictures.emoji().names[_binary_things()[int(others)]].tolist()
 
 
-@lru_cache(maxsize=1)
+@cache
 def _shared():
     """What all targets share: data, the drawing of each row, priors by name, their width."""
     targets, _, background = _binary_things()
@@ -320,26 +329,23 @@ def _shared():
     for label, own in split.items():
         name = data.target_names[label]
         rows = [np.concatenate(both) for both in zip(own, behind, strict=True)]
+        is_target = (data.y == label).astype(int)
         title = f"SVM of {name} against the background"
-        model = AverageKernelSVM([("all", RBF(scale=width), slice(None))], C=PRIOR_C)
-        priors[name] = _prior(title, (name,), data, columns, (data.y == label).astype(int), model, *rows)
+        priors[name] = _prior(title, (name,), data, columns, is_target, _svm(width), *rows)
     return data, drawing, priors, width
 
 
-@lru_cache(maxsize=N_TARGETS + N_OTHERS)
+@cache
 def binary_task(target):
     """A thing against a background of other things (figure 6.2), with 29 priors for other things.
 
     Priors and new task use the same four cues and kernel; the things of the background are others than those
     behind the priors. Not to be changed.
     """
-    among = binary_targets(), binary_targets(others=True)
-    if target not in sum(among, []):
-        raise ValueError(f"target must be one of {sum(among, [])}, got {target!r}")
     data, drawing, priors, width = _shared()
     known = [prior for name, prior in priors.items() if name != target][: N_TARGETS - 1]
     label = data.target_names.index(target)
-    background = _binary_things()[2][1 + (target in among[1])]
+    background = _binary_things()[2][1 + (target in binary_targets(others=True))]
     rows = np.flatnonzero(np.isin(data.y, [label, *background]))
     return _task(data, drawing, rows, (data.y[rows] == label).astype(int), known, known, width)
 
@@ -349,10 +355,10 @@ def _ordered(task, label, rng):
     rows = rng.permutation(np.flatnonzero(task.y == label))
     drawings, drawing = np.unique(task.drawing[rows], return_inverse=True)
     place = rng.permutation(drawings.size)[drawing]
-    train = place < -(-TRAIN_SHARE[0] * drawings.size // TRAIN_SHARE[1])
+    train = place < np.ceil(drawings.size * 5 / 8)
     if task.test is not None:
         train = ~np.isin(rows, task.test)
-    view = np.array([np.sum(place[:k] == place[k]) for k in range(rows.size)])
+    view = pd.Series(place).groupby(place).cumcount().to_numpy()
     return rows[train][np.lexsort((place[train], view[train]))], rows[~train]
 
 
@@ -363,7 +369,8 @@ def draw(task, n, seed):
     smaller draw of the same seed is a part of a larger one.
     """
     rng = np.random.default_rng([_DRAW, seed])
-    train, test = [], []
+    train = []
+    test = []
     for label in np.unique(task.y).tolist():
         rows, rest = _ordered(task, label, rng)
         size = n[label] if isinstance(n, dict) else n
