@@ -52,6 +52,6 @@ def test_it_is_chosen_timed_and_drawn_by_name(added, tmp_path):
     assert error[new] < 0.15
     ratios = rivals.with_ratios(found, ["n_train"])
     assert (ratios[ratios["method"] == "OBSCURE"]["times OBSCURE"] == 1.0).all()
-    fig = draw.against_size(found)
+    fig = draw.against(found, ("n_train", "seconds"))
     assert new in [text.get_text() for text in fig.legends[0].get_texts()]
     plt.close(fig)

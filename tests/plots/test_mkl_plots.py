@@ -1,4 +1,4 @@
-"""The MKL chapter's first picture."""
+"""The MKL chapter's drawings, from the committed results."""
 
 import numpy as np
 import pandas as pd
@@ -16,34 +16,34 @@ def test_things_frames_tell_right_from_wrong():
     kernels = {"shape": np.eye(3), "average": np.eye(3)}
     errors, labels = {"shape": 0.5, "average": 0.25}, {"shape": "outline", "average": "all"}
     fig = draw.things(images, table, kernels, errors, labels)
-    assert len(fig.axes) == 2 + 2 * 3
-    assert [ax.get_title() for ax in fig.axes[:2]] == ["outline\n50% errors", "all\n25% errors"]
-    frames = [ax.spines["left"].get_edgecolor() for ax in fig.axes[2:]]
-    assert frames[1] == frames[2] == frames[5] == to_rgba(GREEN) and frames[4] == to_rgba(RED)
-    shown = [int(ax.images[0].get_array()[0, 0, 0]) // 40 for ax in fig.axes[2:]]
-    assert shown == [0, 2, 2, 1, 3, 2]
+    rows = np.reshape(fig.axes, (3, 3))[1:]
+    frames = [[ax.spines["left"].get_edgecolor() for ax in row[1:]] for row in rows]
+    assert frames == [[to_rgba(GREEN), to_rgba(GREEN)], [to_rgba(RED), to_rgba(GREEN)]]
+    shown = [[int(ax.images[0].get_array()[0, 0, 0]) // 40 for ax in row] for row in rows]
+    assert shown == table.to_numpy().tolist()
 
 
 PAGES = {
-    "against_size": ("jmlr-fig-6",),
+    "accuracies": ("thesis-fig-4.9-leaves.runs",),
     "convergence": ("thesis-fig-4.5", "thesis-fig-4.5.svm"),
     "many_kernels": ("thesis-fig-4.10", "thesis-fig-4.10.alpha"),
+    "mistake_bounds": ("thesis-thm-4.1", "thesis-thm-4.1.useless"),
     "number_of_kernels": ("thesis-fig-4.6",),
-    "obscure_against_p": ("jmlr-fig-4",),
+    "online_against_kernels": ("jmlr-fig-5",),
     "online_panels": ("thesis-fig-4.3", "thesis-fig-4.3.batch"),
     "p_curves": ("jmlr-fig-3-objects",),
+    "suboptimality_bounds": ("thesis-thm-4.2",),
+    "update_bounds": ("thesis-thm-4.3",),
 }
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_of_the_reference_is_drawn(name):
-    """One legend beside the panels, no two names in one look, every panel labelled and not empty."""
+    """Every panel has data and labels, and every page but one of bars a legend."""
     tables = [pd.read_csv(CHECKOUT / "figures" / "reference" / f"{table}.csv") for table in PAGES[name]]
     with plt.rc_context(STYLE):
         fig = getattr(draw, name)(*tables)
-    assert all(ax.has_data() for ax in fig.axes)
-    assert any(ax.get_xlabel() for ax in fig.axes) and any(ax.get_ylabel() for ax in fig.axes)
-    (key,) = fig.legends
-    lines = [handle for handle in key.legend_handles if isinstance(handle, plt.Line2D)]
-    looks = {(to_rgba(line.get_color()), line.get_linestyle()) for line in lines}
-    assert len(looks) == len(lines)
+    assert all(ax.has_data() and ax.get_xlabel() for ax in fig.axes)
+    assert any(ax.get_ylabel() for ax in fig.axes) or name == "accuracies"
+    assert len(fig.legends) == (name != "accuracies")
+    plt.close(fig)

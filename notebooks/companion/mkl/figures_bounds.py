@@ -125,7 +125,7 @@ def _suboptimality(run, row, method, cases):
     more = {"n_epochs": size["n_epochs"], "streams": size["streams"]}
     points = [{**place, "C": C, "p": p, **more} for p, C in cases]
     table = run.sweep(f"{row}-bound").frame(theorems.suboptimality_bound, points, data=mfeat)
-    run.save_figure(draw.suboptimality_bounds(table, method), row, table, provenance=[mfeat])
+    run.save_figure(draw.suboptimality_bounds(table), row, table, provenance=[mfeat])
 
 
 def _over_the_bound(table):

@@ -63,7 +63,7 @@ def paired(ax, table, x, y, ours, methods=None, *, runs="seed", factor=1.0, draw
     for method in distinct(table["method"]) if methods is None else methods:
         if method != ours:
             grid = where(table, method=method).pivot(index=runs, columns=x, values=y)
-            difference = factor * (grid - base).dropna(axis=1)
+            difference = factor * (grid - base.loc[grid.index]).dropna(axis=1)
             draw(ax, difference.columns, difference.to_numpy(), method, **style)
 
 
