@@ -17,10 +17,7 @@ SEPARATES = {1: {2, 4}, 2: {3, 4}, 3: {1, 4}}
 
 
 def clearest(verdicts):
-    """One verdict for "at least one of these": the clearest that holds, its p times their number.
-
-    Fails if all fail; else undecided, with the one that is nearest to holding.
-    """
+    """One verdict for "at least one of these": the clearest that holds, its p times their number."""
     verdicts = sorted(verdicts, key=lambda verdict: (verdict.verdict != "holds", verdict.p))
     first = verdicts[0]
     if first.verdict == "holds":

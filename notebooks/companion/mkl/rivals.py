@@ -4,7 +4,6 @@ A further method takes a file with its estimator and one line in `METHODS`. It n
 ``kernels="precomputed"`` and ``predict``; with `history_` and `callback` it gets curves too.
 """
 
-import inspect
 from functools import cache
 from typing import NamedTuple
 
@@ -31,9 +30,7 @@ POINTS = 20  # of a curve of the online error, at least
 
 
 class Method(NamedTuple):
-    """A method: parameters chosen by cross-validation, fixed `options`, the method `like` it with the same
-    problem, whose choice is taken over, and its `own` parameter, which the estimator chooses itself.
-    """
+    """It takes over the choice of the method `like` it; its `own` parameter the estimator chooses."""
 
     estimator: type
     grid: dict = {}
@@ -73,11 +70,11 @@ NATURAL = {"p": (2.0,), "alpha": (0.0,)}
 def build(method, params, seed, labels=None, groups=None, **more):
     """The estimator of a method on precomputed kernels; its own folds keep `groups` of samples together."""
     entry = METHODS[method]
-    takes = inspect.signature(entry.estimator).parameters
-    settings = {"random_state": seed, **entry.options, **params, **more}
+    options = {"random_state": seed, **entry.options, **params, **more}
+    takes = entry.estimator("precomputed").get_params()
     if groups is not None and "folds" in takes:
-        settings["folds"] = folds_of(labels, groups, FOLDS, seed)
-    return entry.estimator("precomputed", **{k: v for k, v in settings.items() if k in takes})
+        options["folds"] = folds_of(labels, groups, FOLDS, seed)
+    return entry.estimator("precomputed", **{k: v for k, v in options.items() if k in takes})
 
 
 @cache
@@ -102,11 +99,11 @@ def error_of(model, test, task):
 
 def folds_of(labels, groups, n_folds, seed):
     """Stratified folds that keep samples of a group, all of one class, on one side."""
-    ids, first, which = np.unique(
-        np.arange(labels.size) if groups is None else groups, return_index=True, return_inverse=True
-    )
+    if groups is None:
+        groups = np.arange(labels.size)
+    _, first, which = np.unique(groups, return_index=True, return_inverse=True)
     n_folds = min(n_folds, np.bincount(labels[first]).min())
-    drawn = StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(ids, labels[first])
+    drawn = StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(first, labels[first])
     sides = [np.isin(which, test) for _, test in drawn]
     return [(np.flatnonzero(~side), np.flatnonzero(side)) for side in sides]
 
@@ -141,72 +138,53 @@ def own_choice(method, params, seed, **where):
     return {own: float(getattr(model, f"{own}_"))}
 
 
-def choose(
-    sweep,
-    task,
-    n_train,
-    methods,
-    seed,
-    *,
-    n_folds,
-    every=1,
-    grids=None,
-    n_kernels=None,
-    options=None,
-    data=(),
-):
-    """Parameters of several methods, all by one validation, and a table of all points tried.
-
-    `grids` replaces some of the papers' values; where the best of these is the first or last, the papers'
-    next value is tried too, until none is better. Ties: the smaller C, the larger p and alpha. `options` are
-    further fixed parameters by method.
-    """
-    where = {"task": task, "n_train": n_train, "seed": seed, "n_kernels": n_kernels, "every": every}
-    source = {m: METHODS[m].like or m for m in methods}  # whose choice it takes over
-    grid_of = {
-        m: {name: (grids or {}).get(name, values) for name, values in METHODS[m].grid.items()}
-        for m in dict.fromkeys(source.values())
-        if METHODS[m].grid
-    }
-    wanted = {m: grid_points(**grid) for m, grid in grid_of.items()}
-    rows, chosen = {m: [] for m in grid_of}, {}
-    while any(wanted.values()):
-        points = [
-            {**where, "n_folds": n_folds, "method": m, "options": (options or {}).get(m), "params": params}
-            for m, further in wanted.items()
-            for params in further
-        ]
-        for point, result in zip(points, sweep.run(validation_accuracy, points, data=data), strict=True):
-            rows[point["method"]].append({**point["params"], **result})
-        for m in [m for m, further in wanted.items() if further]:
-            best = best_of(rows[m], [r["accuracy"] for r in rows[m]], smaller=["C"], larger=["p", "alpha"])
-            chosen[m] = {name: rows[m][best][name] for name in grid_of[m]}
-            wanted[m] = next_to(chosen[m], rows[m], grid_of[m], METHODS[m].grid)
-    for m in rows:
-        tried = {name: {row[name] for row in rows[m]} for name in grid_of[m]}
-        edge = at_edges(tried, chosen[m], NATURAL)
-        for row in rows[m]:
-            is_chosen = chosen[m].items() <= row.items()
-            row |= {"chosen": is_chosen, "edge": edge if is_chosen else ""}
-    table = pd.DataFrame([{"method": m, **row} for m in rows for row in rows[m]])
-    chosen |= {m: chosen.get(source[m], {}) for m in methods}
+def choose(sweep, task, n_train, methods, seed, *, grids=None, options=None, data=(), **more):
+    """Parameters of several methods and a table of all points; `more`: n_folds, n_kernels, every."""
+    where = {"task": task, "n_train": n_train, "seed": seed, "n_kernels": None, "every": 1, **more}
+    best = {}
+    tables = []
+    for method in dict.fromkeys(METHODS[m].like or m for m in methods):
+        grid = {name: (grids or {}).get(name, values) for name, values in METHODS[method].grid.items()}
+        fixed = {"method": method, "options": (options or {}).get(method)}
+        table = tried(sweep, {**where, **fixed}, grid, data)
+        best[method] = table.loc[table["chosen"], list(grid)].iloc[0].to_dict()
+        tables.append(table)
+    chosen = {method: best[METHODS[method].like or method] for method in methods}
+    del where["n_folds"]
     points = [{**where, "method": m, "params": chosen[m]} for m in methods if METHODS[m].own]
     for point, own in zip(points, sweep.run(own_choice, points, data=data), strict=True):
         chosen[point["method"]] = point["params"] | own
-    return {m: chosen[m] for m in methods}, table
+    return chosen, pd.concat(tables, ignore_index=True)
 
 
-def next_to(best, tried, begun, whole):
-    """Neighbours of the best point, one step on in each parameter, that were not tried: among the first
-    values, and those of the whole grid beyond their ends; one value alone is fixed.
-    """
+def tried(sweep, place, grid, data):
+    """The grid of a method, and beyond its ends; ties: the smaller C, the larger p and alpha."""
+    further = grid_points(**grid)
+    rows = []
+    while further:
+        points = [{**place, "params": params} for params in further]
+        results = sweep.run(validation_accuracy, points, data=data)
+        rows += [{**params, **result} for params, result in zip(further, results, strict=True)]
+        best = best_of(rows, [row["accuracy"] for row in rows], smaller=["C"], larger=["p", "alpha"])
+        chosen = {name: rows[best][name] for name in grid}
+        further = next_to(chosen, rows, grid, METHODS[place["method"]].grid)
+    table = pd.DataFrame(rows)
+    table.insert(0, "method", place["method"])
+    is_best = table.index == best
+    edge = at_edges({name: set(table[name]) for name in grid}, chosen, NATURAL)
+    return table.assign(chosen=is_best, edge=np.where(is_best, edge, ""))
+
+
+def next_to(best, tried, first, whole):
+    """Neighbours of the best point not tried yet, of the first values or, beyond these, of the whole grid."""
     neighbours = []
     for name, value in best.items():
-        ends = min(begun[name]), max(begun[name])
-        further = [] if len(begun[name]) == 1 else [v for v in whole[name] if not ends[0] <= v <= ends[1]]
-        line = sorted({*begun[name], *further})
-        at = line.index(value)
-        neighbours += [{**best, name: v} for v in (*line[max(0, at - 1) : at], *line[at + 1 : at + 2])]
+        values = sorted(first[name])
+        if len(values) > 1:
+            values += [v for v in whole[name] if not values[0] <= v <= values[-1]]
+        values = sorted(values)
+        at = values.index(value)
+        neighbours += [{**best, name: v} for v in (*values[max(0, at - 1) : at], *values[at + 1 : at + 2])]
     known = [{name: point[name] for name in best} for point in tried]
     return [point for point in neighbours if point not in known]
 
@@ -219,19 +197,19 @@ def edges(table):
 
 
 def choose_alone(C, n_folds, seed, **where):
-    """C of every kernel alone, and as "average" of their mean, by folds; ties: the smaller C. The values of C
-    rise: where no coefficient of an SVM is at its bound, a larger C has the same one.
-    """
-    task, chosen = get_task(n_test=1, seed=seed, **where), {}
+    """C of every kernel alone, and as "average" of their mean, by folds; ties: the smaller C."""
+    task = get_task(n_test=1, seed=seed, **where)
     folds = folds_of(task.labels, task.groups, n_folds, seed)
+    chosen = {}
     for name in (*task.bank.names, "average"):
-        bank, right = alone(task.bank, name), np.zeros(len(C))
+        bank = alone(task.bank, name)
+        right = np.zeros(len(C))
         for train, test in folds:
-            part, across = bank.restrict(train), np.ascontiguousarray(bank.rows(test)[:, :, train])
-            bounded = True
+            across = np.ascontiguousarray(bank.rows(test)[:, :, train])
+            bounded = True  # else a larger C has the same SVM
             for k, c in enumerate(C):
                 if bounded:
-                    model = fitted(mkl.AverageKernelSVM("precomputed", C=c), part, task.labels[train])
+                    model = average_svm(bank.restrict(train), task.labels[train], c)
                     hits = np.sum(model.predict(across) == task.labels[test])
                     bounded = np.abs(model.dual_coef_).max() > 0.999 * c
                 right[k] += hits
@@ -243,14 +221,18 @@ def alone(bank, name):
     return bank if name == "average" else bank.select([bank.names.index(name)])
 
 
+def average_svm(bank, labels, C):
+    return fitted(mkl.AverageKernelSVM("precomputed", C=C), bank, labels)
+
+
 def each_alone(chosen, seed, **where):
     """An SVM on every kernel that `chosen` gives a C: its test error and its predictions."""
     task = get_task(seed=seed, **where)
-    test, rows = held_kernels(task), []
+    test = held_kernels(task)
+    rows = []
     for name, C in chosen.items():
-        own = test if name == "average" else test[[task.bank.names.index(name)]]
-        model = fitted(mkl.AverageKernelSVM("precomputed", C=C), alone(task.bank, name), task.labels)
-        predicted = model.predict(own)
+        model = average_svm(alone(task.bank, name), task.labels, C)
+        predicted = model.predict(test if name == "average" else test[[task.bank.names.index(name)]])
         error = float(np.mean(predicted != task.test_labels))
         rows.append({"cue": name, "C": C, "test_error": error, "predicted": predicted.tolist()})
     return pd.DataFrame(rows)
@@ -262,29 +244,32 @@ def in_words(params):
 
 
 def compare(methods, seed, **where):
-    """Several methods, a list of [name, parameters], on the same kernels, one after the other.
-
-    `seconds` are of a whole fit, kernels in memory, warmed up; `n_used` kernels have weight; objective and
-    dual_gap are of the method's own problem; `rows`: kernel rows read, of SILP and its like.
-    """
+    """Methods, [name, parameters], on one split: seconds of a whole fit, kernels in memory, and work."""
     task = get_task(seed=seed, **where)
-    rows, test = [], held_kernels(task)
+    test = held_kernels(task)
+    rows = []
     for method, params in methods:
         warm_up_method(method)
-        times, per_class = [], issubclass(METHODS[method].estimator, OneVersusAllMKL)
+        per_class = issubclass(METHODS[method].estimator, OneVersusAllMKL)
+        times = []
         while not times or (sum(times) < SHORT and len(times) < REPEATS):
             solved = []
             watch = {"callback": lambda model, _, solved=solved: solved.append(model.n_solved_)}
             model = build(method, params, seed, task.labels, task.groups, **(watch if per_class else {}))
             model, seconds = timed(fitted, model, task.bank, task.labels)
             times.append(seconds)
-        row = {"method": method, "chosen": in_words(params), "seconds": float(np.median(times))}
-        row["test_error"] = error_of(model, test, task)
-        row["n_used"] = int(np.any(np.atleast_2d(model.kernel_weights_) != 0, axis=0).sum())
-        for name, missing in (("objective", np.nan), ("dual_gap", np.nan), ("converged", True)):
-            row[name] = float(getattr(model, f"{name}_", missing))
-        read = rows_of_rounds(model, solved, task.bank)[-1] if per_class else np.nan
-        rows.append({**row, "rows": float(read)})
+        row = {
+            "method": method,
+            "chosen": in_words(params),
+            "seconds": float(np.median(times)),
+            "test_error": error_of(model, test, task),
+            "n_used": int(np.any(np.atleast_2d(model.kernel_weights_) != 0, axis=0).sum()),
+            "objective": getattr(model, "objective_", np.nan),
+            "dual_gap": getattr(model, "dual_gap_", np.nan),
+            "converged": float(getattr(model, "converged_", True)),
+            "rows": float(rows_of_rounds(model, solved, task.bank)[-1]) if per_class else np.nan,
+        }
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -297,9 +282,9 @@ def many_compare(n_epochs, methods, seed, **where):
             result = many_kernels(entry["method"], n_epochs=n_epochs, seed=seed, **params, **where)
         else:
             result = compare([[entry["method"], params]], seed, **where).iloc[0]
-        columns = ("seconds", "rows", "test_error", "n_used", "objective", "dual_gap")
-        rows.append({"method": entry["name"], **{k: float(result.get(k, np.nan)) for k in columns}})
-    return pd.DataFrame(rows)
+        rows.append({**result, "method": entry["name"]})
+    columns = ["method", "seconds", "rows", "test_error", "n_used", "objective", "dual_gap"]
+    return pd.DataFrame(rows)[columns].astype(dict.fromkeys(columns[1:], float))
 
 
 def compare_all(sweep, task, sizes, n_test, methods, chosen, seeds, data=()):
@@ -311,11 +296,10 @@ def compare_all(sweep, task, sizes, n_test, methods, chosen, seeds, data=()):
 
 def with_ratios(table, by):
     """Means and deviations over seeds of a `compare`, with the ratio of times to OBSCURE's, run by run."""
-    base = table[table["method"] == "OBSCURE"].rename(columns={"seconds": "base"})
-    table = table.merge(base[[*by, "seed", "base"]], how="left", on=[*by, "seed"])
-    table = table.assign(
-        ratio=table["seconds"] / table["base"], gap=table["dual_gap"] / table["objective"].abs()
-    )
+    base = table[table["method"] == "OBSCURE"].set_index([*by, "seed"])["seconds"]
+    table = table.join(base.rename("base"), on=[*by, "seed"])
+    table["ratio"] = table["seconds"] / table["base"]
+    table["gap"] = table["dual_gap"] / table["objective"].abs()
     means = table.groupby([*by, "method"], sort=False).agg(
         **{"seconds": ("seconds", "mean"), "times OBSCURE": ("ratio", "mean")},
         error=("test_error", "mean"),
@@ -336,17 +320,16 @@ def with_intervals(table, by):
 
 
 def rival_curve(method, params, seed, n_epochs=None, tol=None, **where):
-    """Test error, objective, gap and updates over time and work of any method with a history.
-
-    The stochastic solvers run `n_epochs` epochs, or to a certified gap of `tol`; batch methods end by their
-    own rule. The clock stops while the test error is measured. `lower` bounds the method's own problem.
-    """
+    """Test error over time and work of any method, the clock stopped; `lower` bounds its own problem."""
     if method in SOLVERS:
         frame = training_curve(method, n_epochs, seed, tol=tol, **params, **where)
         return frame.assign(lower=(frame["objective"] - frame["dual_gap"]).max())
     warm_up_method(method)
     task = get_task(seed=seed, **where)
-    rows, solved, at, test = [], [], looks(1.5), held_kernels(task)
+    test = held_kernels(task)
+    at = looks(1.5)
+    rows = []
+    solved = []
 
     def note(model):
         rows.append({**model.history_.iloc[-1].drop("stage"), "test_error": error_of(model, test, task)})
@@ -359,8 +342,8 @@ def rival_curve(method, params, seed, n_epochs=None, tol=None, **where):
     model = fitted(build(method, params, seed, callback=watch), task.bank, task.labels)
     if not rows or rows[-1]["step"] != model.history_["step"].iloc[-1]:
         note(model)
-    frame = pd.DataFrame(rows).astype(float).drop(columns=["online_error"])
-    read = rows_of_rounds(model, np.array(solved), task.bank)[frame["step"].astype(int) - 1]
+    frame = pd.DataFrame(rows).astype(float).drop(columns="online_error")
+    read = rows_of_rounds(model, solved, task.bank)[frame["step"].astype(int) - 1]
     return frame.assign(lower=frame["objective"].iloc[-1] - frame["dual_gap"].iloc[-1], rows=read)
 
 
@@ -371,7 +354,8 @@ def rows_of_rounds(model, solved, bank):
     mean over the classes when the round began; at first weights are equal, combined once for all classes.
     Each of its iterations reads two combined rows. MC-MKL: one SVM a round, whose updates read one.
     """
-    n, updates = bank.n_samples, model.history_["n_updates"].to_numpy()
+    n = bank.n_samples
+    updates = model.history_["n_updates"].to_numpy()
     norms = n * bank.n_kernels * np.arange(1, updates.size + 1)
     if not hasattr(model, "path_"):
         return 2 * norms + updates
@@ -391,16 +375,13 @@ def curves_of(sweep, task, n_train, n_test, methods, chosen, seeds, *, n_epochs,
 
 def against_bounds(curves, exact):
     """Curves with their certified suboptimality; rows of `optimum` bound the solvers'."""
-    bound = exact.set_index("seed")["lower"]
-    own = ~curves["method"].isin(list(SOLVERS))
-    curves = curves.assign(lower=curves["lower"].where(own, curves["seed"].map(bound)))
-    return curves.assign(suboptimality=suboptimality(curves, curves["lower"]))
+    bound = curves["seed"].map(exact.set_index("seed")["lower"])
+    lower = curves["lower"].mask(curves["method"].isin(list(SOLVERS)), bound)
+    return curves.assign(lower=lower, suboptimality=suboptimality(curves, lower))
 
 
 def online_curves(learners, seed, **where):
-    """Online learners, a list of [method, parameters, epochs], on one split: the error over the first pass,
-    in the order of the task, and on new samples after some epochs, a fit for each.
-    """
+    """Learners, [method, parameters, epochs], on one split: error over the first pass, and on new samples."""
     task = get_task(seed=seed, **where)
     test = held_kernels(task)
     return pd.concat([learner_curve(task, test, seed, *entry) for entry in learners], ignore_index=True)
@@ -408,19 +389,20 @@ def online_curves(learners, seed, **where):
 
 def learner_curve(task, test, seed, method, params, epochs):
     warm_up_method(method)
-    rows, chosen = [], in_words(params)
+    chosen = in_words(params)
+    rows = []
     for n_epochs in epochs:
         model = build(method, params, seed, task.labels, task.groups, n_epochs=n_epochs, shuffle=False)
         _, seconds = timed(model.fit, task.bank, task.labels)
         if hasattr(model, "best_kernel_"):  # chosen once, on the training part
             params = {**params, "kernel": model.best_kernel_}
-        read = rows_read(task, model.history_).iloc[-1] if method == "OM2" else np.nan
-        rows.append(("test", n_epochs, error_of(model, test, task), seconds, float(read)))
+        read = float(rows_read(task, model.history_).iloc[-1]) if method == "OM2" else np.nan
+        rows.append(("test", n_epochs, error_of(model, test, task), seconds, read))
     mistakes = model.online_errors_[: task.labels.size]
     # the same points for permutations of different length
     step = 10 ** max(0, int(np.log10(mistakes.size / POINTS)))
-    at = np.unique(np.r_[1, np.arange(step, mistakes.size + 1, step)])
-    running = np.cumsum(mistakes)[at - 1] / at
-    rows += [("online", int(a), float(e), np.nan, np.nan) for a, e in zip(at, running, strict=True)]
+    running = np.cumsum(mistakes)
+    for at in np.unique([1, *range(step, mistakes.size + 1, step)]).tolist():
+        rows.append(("online", at, running[at - 1] / at, np.nan, np.nan))
     frame = pd.DataFrame(rows, columns=["what", "at", "error", "seconds", "rows"])
     return frame.assign(method=method, params=chosen)

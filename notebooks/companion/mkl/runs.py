@@ -38,10 +38,15 @@ def loaded(seed, p="auto", C=1.0, alpha=0.0, **where):
     return task, MKLProblem(task.bank, task.labels, task.n_classes, p=p, C=C, alpha=alpha)
 
 
-def outcome(task, result):
+def outcome(task, result, stage=""):
     """Of a run: its test error, updates, kernel rows (without those of a dual ascent) and seconds."""
-    error, last = test_error(task, result.dual_coef, result.kernel_weights), result.history.ffill().iloc[-1]
-    return error, int(result.n_updates), int(rows_read(task, last)), float(last["seconds"])
+    last = result.history.ffill().iloc[-1]
+    return {
+        f"{stage or 'test_'}error": test_error(task, result.dual_coef, result.kernel_weights),
+        f"{stage}updates": int(result.n_updates),
+        f"{stage}rows": int(rows_read(task, last)),
+        f"{stage}seconds": float(last["seconds"]),
+    }
 
 
 def rows_read(task, history):
@@ -52,10 +57,10 @@ def rows_read(task, history):
 @cache
 def warm_up():
     """No time contains a compilation."""
-    rng = np.random.default_rng(0)
+    X = np.random.default_rng(0).normal(size=(12, 2))
     labels = np.arange(12) % 3
     for memory in (1e6, 0.0):
-        bank = KernelBank([("a", RBF(), [0]), ("b", RBF(), [1])], rng.normal(size=(12, 2)), memory=memory)
+        bank = KernelBank([("a", RBF(), [0]), ("b", RBF(), [1])], X, memory=memory)
         for scores in ("recompute", "maintain"):
             options = {"n_epochs": 2, "seed": 0, "scores": scores, "measure": "every", "shuffle": True}
             for method in SOLVERS:
@@ -65,9 +70,7 @@ def warm_up():
 
 
 def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, noise=0.05):
-    """Kernel weights, of sum 1, on the simulated three-class problem (thesis figure 4.1, JMLR figure 1);
-    `target` is the class that a binary problem tells from the rest, 0 all classes at once.
-    """
+    """Weights, of sum 1, on the three-class problem; `target`: the class told from the rest, 0 for all."""
     data = datasets.make_three_class(noise=noise, random_state=seed)
     bank = KernelBank(data.triples(Linear()), data.X)
     online = solve("OM2", MKLProblem(bank, data.y, 3, p=p_om2), n_epochs=5, seed=seed, shuffle=True)
@@ -75,31 +78,31 @@ def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, noise=0.05):
     binary = SILPMKL("precomputed", C=C, tol=1e-4).fit(bank, data.y)
     drawn = [("SILPMKL", c + 1, 1.0, weights) for c, weights in enumerate(binary.kernel_weights_)]
     drawn += [("OM2", 0, p_om2, online.kernel_weights), ("OBSCURE", 0, p_obscure, batch.kernel_weights)]
-    columns = ["method", "target", "p", "kernel", "weight"]
     rows = [(m, t, p, j + 1, w) for m, t, p, weights in drawn for j, w in enumerate(weights / weights.sum())]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=["method", "target", "p", "kernel", "weight"])
 
 
 def training_curve(
     method, n_epochs, seed, C=1.0, p="auto", alpha=0.0, hold_test=True, eta=None, tol=None, **where
 ):
-    """Test error, objective and gap over time and work of one solver, the clock stopped meanwhile;
-    `hold_test` keeps the test kernels in memory.
-    """
+    """Test error, objective and gap over time and work of one solver, the clock stopped meanwhile."""
     task, problem = loaded(seed, p, C, alpha, **where)
     blocks = list(task.cross.blocks(memory=2e8)) if hold_test else None
     rows = []
 
+    def note(row, *point):
+        rows.append({**row, "test_error": test_error(task, *point, blocks)})
+
     def watch(training, step):
         row = training.history.rows[-1]
         if np.isfinite(row["objective"]):
-            rows.append({**row, "test_error": test_error(task, *training.stream.point()[:2], blocks)})
+            note(row, *training.stream.point()[:2])
 
-    options = {"measure": "geometric", "callback": watch, "tol": tol} | ({} if eta is None else {"eta": eta})
+    options = {} if eta is None else {"eta": eta}
+    options |= {"measure": "geometric", "callback": watch, "tol": tol}
     result = solve(method, problem, n_epochs=n_epochs, seed=seed, **options)
     if rows[-1]["step"] != result.history.step.iloc[-1]:
-        error = test_error(task, result.dual_coef, result.kernel_weights, blocks)
-        rows.append({**result.history.iloc[-1], "test_error": error})
+        note(result.history.iloc[-1], result.dual_coef, result.kernel_weights)
     frame = pd.DataFrame(rows).assign(n_kernels_used=float(np.count_nonzero(result.kernel_weights)))
     return frame.assign(stage=frame["stage"].astype(str), rows=rows_read(task, frame))
 
@@ -108,8 +111,8 @@ def optimum(C, p, seed, **where):
     """Certified optimum: the best objective known and the lower bound."""
     _, problem = loaded(seed, p, C, n_test=1, **where)
     result = reference(problem, tol=1e-4, time_limit=60.0)
-    lower, seconds = result.objective - result.dual_gap, float(result.history.seconds.iloc[-1])
-    return {"objective": result.objective, "lower": lower, "seconds": seconds}
+    seconds = float(result.history.seconds.iloc[-1])
+    return {"objective": result.objective, "lower": result.objective - result.dual_gap, "seconds": seconds}
 
 
 def alike(bank, labels):
@@ -119,24 +122,24 @@ def alike(bank, labels):
 
 
 def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
-    """OM-2 (with `eta`: OBSCURE's online stage) after some epochs, and until it has converged: in the first
-    epoch that updates on no more visits than there are samples `alike`.
-    """
+    """OM-2 (`eta`: OBSCURE's online stage) until it updates on no more visits than samples are `alike`."""
     task, problem = loaded(seed, p, **where)
-    n, n_alike = task.labels.size, alike(task.bank, task.labels)
+    n = task.labels.size
+    n_alike = alike(task.bank, task.labels)
 
     def run(epochs):
         if eta is None:
             return solve("OM2", problem, n_epochs=epochs, seed=seed, shuffle=True, until_no_loss=True)
         return solve("OBSCURE", problem, n_epochs=0, n_epochs_online=epochs, seed=seed, eta=eta)
 
-    early, late = run(n_epochs), run(most_epochs)
-    done = np.flatnonzero(np.diff(np.r_[0, late.history["n_updates"]]) <= n_alike)
+    early = run(n_epochs)
+    late = run(most_epochs)
+    done = np.flatnonzero(np.diff(late.history["n_updates"], prepend=0) <= n_alike)
     at = late.history.iloc[done[0] if done.size else -1]
     return {
-        "test_error": outcome(task, early)[0],
+        "test_error": test_error(task, early.dual_coef, early.kernel_weights),
         "online_error": float(early.online_errors[:n].mean()),
-        "final_error": outcome(task, late)[0],
+        "final_error": test_error(task, late.dual_coef, late.kernel_weights),
         "epochs": int(at["epoch"]),
         "visits": int(at["epoch"]) * n,
         "updates": int(at["n_updates"]),
@@ -148,49 +151,39 @@ def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
 
 
 def two_stages(p, C, eta, n_epochs, tol, seed, n_epochs_online=300, **where):
-    """OBSCURE's online stage until an epoch without loss, and both stages to a certified gap (JMLR figure
-    4)."""
+    """OBSCURE's online stage until an epoch without loss, and both stages to a certified gap."""
     task, problem = loaded(seed, p, C, **where)
     options = {"n_epochs_online": n_epochs_online, "eta": eta, "seed": seed}
     online = solve("OBSCURE", problem, n_epochs=0, **options)
     both = solve("OBSCURE", problem, n_epochs=n_epochs, tol=tol, **options)
-    columns = ("test_error", "updates", "rows", "seconds")
-    early = ("online_error", *(f"online_{column}" for column in columns[1:]))
-    row = dict(zip(early, outcome(task, online), strict=True))
-    row |= dict(zip(columns, outcome(task, both), strict=True))
-    return row | {"relative_gap": both.dual_gap / both.objective, "converged": bool(both.converged)}
+    end = {"relative_gap": both.dual_gap / both.objective, "converged": bool(both.converged)}
+    return outcome(task, online, "online_") | outcome(task, both) | end
 
 
 def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, tol=None, **where):
-    """One solver on up to 1,400 kernels; equal epochs: OBSCURE's online stage counts.
-
-    `rows` are the kernel rows read: a visit those of the kernels that had weight when its epoch ended, an
-    update all. With `tol` ascent in the dual follows, to that certified gap.
-    """
+    """One solver on up to 1,400 kernels; a visit reads the rows of those with weight when its epoch ended."""
     task, problem = loaded(seed, p, C, alpha, **where)
-    online = {"n_epochs_online": min(5, n_epochs // 2)} if method == "OBSCURE" else {}
     active = []
-    result = solve(
-        method,
-        problem,
-        n_epochs=n_epochs - sum(online.values()),
-        seed=seed,
-        tol=tol,
-        finish=tol is not None,
-        callback=lambda training, step: active.append(int(training.stream.dual.now.n_active)),
-        **online,
-    )
-    error, n_updates, _, seconds = outcome(task, result)
+
+    def watch(training, step):
+        active.append(int(training.stream.dual.now.n_active))
+
+    options = {"tol": tol, "finish": tol is not None, "callback": watch}
+    if method == "OBSCURE":
+        options["n_epochs_online"] = min(5, n_epochs // 2)
+        n_epochs -= options["n_epochs_online"]
+    result = solve(method, problem, n_epochs=n_epochs, seed=seed, **options)
+    end = outcome(task, result)
     share = result.kernel_weights / max(result.kernel_weights.max(), 1e-300)
     return {
-        "seconds": seconds,
-        "rows": task.bank.n_samples * sum(active) + task.bank.n_kernels * n_updates,
-        "test_error": error,
+        "seconds": end["seconds"],
+        "rows": task.bank.n_samples * sum(active) + task.bank.n_kernels * end["updates"],
+        "test_error": end["test_error"],
         "n_used": int(np.count_nonzero(result.kernel_weights)),
         "n_above_1e-3": int(np.sum(share > 1e-3)),
         "objective": result.objective,
         "dual_gap": result.dual_gap,
-        "n_updates": n_updates,
+        "n_updates": end["updates"],
     }
 
 
@@ -201,10 +194,10 @@ def against_alpha(runs, seed, **where):
 
 
 def all_of_mnist(n_train, n_test, C, p, n_epochs, seed):
-    """OBSCURE on up to 60,000 digits, kernels computed on demand; `wrong` are the test digits mistaken at
-    last."""
+    """OBSCURE on up to 60,000 digits, kernels computed on demand; `wrong`: digits mistaken at last."""
     task, problem = loaded(seed, p, C, task="mnist-12", n_train=n_train, n_test=n_test)
-    rows, at = [], looks(1.3) | {n_epochs}
+    at = looks(1.3) | {n_epochs}
+    rows = []
 
     def watch(training, step):
         if training.epoch in at:

@@ -1,6 +1,6 @@
 """Tasks of the MKL chapter: data set -> kernels -> a bank split into training and test part: `get_task`."""
 
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -29,11 +29,23 @@ SETS = {
     "different": ("categories", DIFFERENT),
     "pyramid": ("categories", PYRAMID),
 }
-#: Of the kernels on leaves and on scenes, times the mean distance.
-LEAF_WIDTHS = (0.25, 1.0, 4.0)
 #: What learns: of an object's eight drawings, of a category's eight things, which have five drawings each.
 LEARN = {"objects": 5, "categories": 6}
-CATEGORY_THINGS, THING_DRAWINGS = 8, 5
+CATEGORY_THINGS = 8
+THING_DRAWINGS = 5
+#: Kernels on each cue of the other sets, times the mean distance where they have a factor.
+WIDE = {
+    f"-{metric}*{factor:g}": ExpDistance(metric, factor=factor)
+    for metric in ("chi2", "sqeuclidean")
+    for factor in (0.25, 1.0, 4.0)
+}
+KERNELS = {
+    "mfeat-6": {"": RBF()},
+    "pendigits-4": {"": RBF()},
+    "mnist-12": {"-linear": Linear(), "-poly": Poly(), "-rbf": RBF()},
+    "leaves-18": WIDE,
+    "scene15-18": WIDE,
+}
 
 
 class Pictures(NamedTuple):
@@ -58,28 +70,22 @@ def category_things(n_categories):
 
 
 def described_pictures(kind, n_classes, n_views=1, n_jobs=1):
-    """The drawings of "objects", all of each, or "categories", drawn once for all splits; names of the
-    classes, and of each row its class and drawing.
-    """
+    """Cues and `Pictures`, without distances, of "objects" or "categories", drawn once for all splits."""
     if kind == "objects":
         things = np.sort(pictures.objects(n_classes))[:, None]
-        names, rows = pictures.emoji().names[things[:, 0]].tolist(), pictures.drawings_of(things)
+        names = pictures.emoji().names[things[:, 0]].tolist()
+        rows = pictures.drawings_of(things)
     else:
         names, things = category_things(n_classes)
         rng = np.random.default_rng([pictures.SEED, 4])
         drawn = [rng.permutation(pictures.drawings_of(k))[:THING_DRAWINGS] for k in things.ravel()]
         rows = np.sort(np.concatenate(drawn))
-    classes = np.empty(things.max() + 1, dtype=np.int64)
-    classes[things] = np.arange(len(things))[:, None]
     data = pictures.described(rows, EMOJI_CUES, n_views=n_views, n_jobs=n_jobs)
-    return data, names, classes[data.y], np.repeat(rows, n_views)
-
-
-def cues_and_pictures(kind, n_classes, n_views=1):
-    """`described_pictures`, and `Pictures` of them without distances."""
-    data, names, labels, drawing = described_pictures(kind, n_classes, n_views)
-    group, view = drawing if kind == "objects" else data.y, np.arange(labels.size) % n_views
-    return data, Pictures(None, labels, names, group, drawing, view)
+    class_of = pd.Series({thing: c for c, group in enumerate(things.tolist()) for thing in group})
+    labels = class_of[data.y].to_numpy()
+    drawing = np.repeat(rows, n_views)
+    group = drawing if kind == "objects" else data.y
+    return data, Pictures(None, labels, names, group, drawing, np.arange(labels.size) % n_views)
 
 
 def _distances(data, rows):
@@ -94,71 +100,67 @@ def _distances(data, rows):
 
 @lru_cache(maxsize=2)
 def load_pictures(kind, n_classes, n_views=1):
-    """`Pictures` of `described_pictures`."""
-    data, shown = cues_and_pictures(kind, n_classes, n_views)
+    data, shown = described_pictures(kind, n_classes, n_views)
     return shown._replace(distances=_distances(data, slice(None)))
 
 
 def picture_split(shown, kind, per_class, seed):
-    """Rows to train and to test, in random order, so many of each class. Smaller training parts are subsets
-    of larger ones: of an object first its drawings, then their views.
-    """
-    rng, parts = np.random.default_rng([seed, 6]), []
+    """Rows to train and to test, in random order; smaller training parts are subsets of larger ones."""
+    rng = np.random.default_rng([seed, 6])
+    training = []
+    tests = []
     for c in range(len(shown.names)):
         rows = np.flatnonzero(shown.labels == c)
-        group, view = shown.group[rows], shown.view[rows]
+        group = shown.group[rows]
+        view = shown.view[rows]
         groups = rng.permutation(np.unique(group))
         train = np.isin(group, groups[: LEARN[kind]])
         if kind == "objects":
             drawings = groups[: min(per_class, LEARN[kind])]
-            chosen = rows[np.isin(group, drawings) & (view < per_class // drawings.size)]
+            training.append(rows[np.isin(group, drawings) & (view < per_class // drawings.size)])
         else:
-            chosen = rng.permutation(rows[train])[:per_class]
-        parts.append((rows[~train & (view == 0)], chosen))
-    test, train = (rng.permutation(np.concatenate(rows)) for rows in zip(*parts, strict=True))
-    return train, test
+            training.append(rng.permutation(rows[train])[:per_class])
+        tests.append(rows[~train & (view == 0)])
+    test = rng.permutation(np.concatenate(tests))
+    return rng.permutation(np.concatenate(training)), test
 
 
 def kernels_among(cues, kind, n_classes, n_shown):
     """Kernels among all drawings of the first classes, sorted by class, by cue; "average": their mean."""
-    data, shown = cues_and_pictures(kind, n_classes)
+    data, shown = described_pictures(kind, n_classes)
     rows = np.argsort(shown.labels, kind="stable")
-    rows = rows[shown.labels[rows] < n_shown]
-    picked = zip(EMOJI_CUES, _distances(data, rows), strict=True)
-    kernels = {cue: np.exp(-distance / mean_rule(distance)) for cue, distance in picked}
+    distances = _distances(data, rows[shown.labels[rows] < n_shown])
+    kernels = {c: np.exp(-d / mean_rule(d)) for c, d in zip(EMOJI_CUES, distances, strict=True)}
     kernels["average"] = sum(kernels.values()) / len(kernels)
     return {cue: kernels[cue] for cue in cues}
 
 
 def mistaken(predicted, cues, kind, n_classes, per_class, seed, most):
-    """Test drawings that the average kernel names right and the cues mostly do not, worst first: their row,
-    and a drawing of what each cue takes them for.
-    """
-    _, shown = cues_and_pictures(kind, n_classes)
+    """Test drawings that only the average names right, worst first, and drawings of what each cue says."""
+    _, shown = described_pictures(kind, n_classes)
     train, test = picture_split(shown, kind, per_class, seed)
-    classes = {cue: np.asarray(predicted[cue]) for cue in (*cues, "average")}
-    wrong = {cue: named != shown.labels[test] for cue, named in classes.items()}
-    n_wrong = sum(wrong[cue] for cue in cues)
-    worst = np.flatnonzero(~wrong["average"])
-    worst = worst[np.argsort(-n_wrong[worst], kind="stable")][:most]
-    example = np.array([shown.drawing[train[shown.labels[train] == c]].min() for c in range(n_classes)])
-    table = {"drawing": shown.drawing[test[worst]]}
-    return pd.DataFrame(table | {cue: example[named[worst]] for cue, named in classes.items()})
+    classes = pd.DataFrame({cue: predicted[cue] for cue in (*cues, "average")}, shown.drawing[test])
+    wrong = classes.ne(shown.labels[test], axis=0)
+    n_wrong = wrong[list(cues)].sum(axis=1)[~wrong["average"]]
+    worst = n_wrong.sort_values(ascending=False, kind="stable").index[:most]
+    example = pd.Series(shown.drawing[train]).groupby(shown.labels[train]).min()
+    return classes.loc[worst].apply(lambda named: named.map(example)).rename_axis("drawing").reset_index()
 
 
 @lru_cache(maxsize=1)  # with four views of a drawing 1 GB
 def load_picture_task(name, n_train, n_test, seed, n_kernels=None):
-    """A `Task` of emoji, such as "objects-102", with one kernel for each cue of its set; "objects-102-1400"
-    has 40 widths of 35 distances; `n_kernels` takes some, a multiple of 35, of other sets a random subset.
-    """
+    """A `Task` of emoji, a kernel for each cue ("objects-102") or of many widths ("objects-102-1400")."""
     word, n_classes, *many = name.split("-")
+    n_classes = int(n_classes)
     kind, cues = SETS[word]
-    cues, per_class = MANY if many else cues, n_train // int(n_classes)
+    per_class = n_train // n_classes
     n_views = max(1, per_class // LEARN[kind]) if kind == "objects" else 1
-    shown = load_pictures(kind, int(n_classes), n_views)
+    shown = load_pictures(kind, n_classes, n_views)
     train, test = picture_split(shown, kind, per_class, seed)
     test = test[:n_test]
-    if n_kernels is not None and not many:
+    if many:
+        cues = MANY
+    elif n_kernels is not None:
         subset = np.random.default_rng([seed, 7]).choice(len(cues), n_kernels, replace=False)
         cues = [cues[j] for j in np.sort(subset)]
     places = [EMOJI_CUES.index(cue) for cue in cues]
@@ -168,68 +170,55 @@ def load_picture_task(name, n_train, n_test, seed, n_kernels=None):
     )
     triples = flowers.distance_kernels(cues, train.size, n_kernels if many else None, WIDTHS)
     bank = KernelBank(triples, inside, memory=MEMORY_MANY if many else MEMORY)
-    labels, truth = shown.labels[train], shown.labels[test]
-    return Task(bank, labels, bank.cross(across), truth, int(n_classes), shown.group[train])
+    labels = shown.labels
+    return Task(bank, labels[train], bank.cross(across), labels[test], n_classes, shown.group[train])
 
 
 def kernel_set(name, data):
     """The kernels of a named task as (name, kernel, columns) triples."""
-    if name in ("mfeat-6", "pendigits-4"):
-        kinds = {"": RBF()}
-    elif name == "mnist-12":
-        kinds = {"-linear": Linear(), "-poly": Poly(), "-rbf": RBF()}
-    elif name in ("leaves-18", "scene15-18"):
-        metrics = [(metric, factor) for metric in ("chi2", "sqeuclidean") for factor in LEAF_WIDTHS]
-        kinds = {f"-{metric}*{f:g}": ExpDistance(metric, factor=f) for metric, f in metrics}
-    else:
-        raise ValueError(f"unknown task {name!r}")
-    return [(c + word, kernel, s) for c, s in data.cues.items() for word, kernel in kinds.items()]
-
-
-@cache
-def load_data(name):
-    """Data set of a table's task, by the task's name."""
-    return load_set.__wrapped__(name.split("-")[0])
+    kinds = KERNELS[name].items()
+    return [(cue + word, kernel, columns) for cue, columns in data.cues.items() for word, kernel in kinds]
 
 
 @lru_cache(maxsize=2)
 def load_task(name, n_train, n_test, seed):
-    """A `Task` of `kernel_set`, split by the seed, stratified; multiple features are scaled by the training
-    part. Pendigits and MNIST keep their parts: a random subset to train, and the first test samples.
-    """
-    data = load_data(name)
+    """A `Task` of `KERNELS`: a stratified split by the seed, of Pendigits and MNIST their own parts."""
+    data = load_set(name.split("-")[0])
     rng = np.random.default_rng([seed, 1])
+    X = data.X
     if data.train is None:
         split = {"train_size": n_train, "stratify": data.y, "random_state": seed}
         train, test = train_test_split(np.arange(data.y.size), **split)
-        train, test = rng.permutation(train), test[:n_test]
-        X = cue_tasks.standardised(data.X, train) if name.startswith("mfeat") else data.X
+        train = rng.permutation(train)
+        if name == "mfeat-6":
+            X = cue_tasks.standardised(X, train)
     else:
         train = data.train if n_train >= data.train.size else rng.choice(data.train, n_train, replace=False)
-        test, X = data.test[:n_test], data.X
+        test = data.test
+    test = test[:n_test]
     bank = KernelBank(kernel_set(name, data), X[train], memory=MEMORY)
     return Task(bank, data.y[train], bank.cross(X[test]), data.y[test], int(data.y.max()) + 1)
 
 
 def get_task(task, n_train, n_test, seed, n_kernels=None):
-    """A `Task` by name: of `SETS` with the number of classes ("objects-102"), of `kernel_set`, or the
-    originals "flowers-7" and "flowers-1400".
-    """
+    """A `Task` by name: of `SETS` with the number of classes, of `KERNELS`, "flowers-7" or "flowers-1400"."""
     if task.startswith("flowers"):
         return flowers.load_flowers(n_train // 17, seed, n_kernels or 7)
-    if task.split("-")[0] in SETS:
-        return load_picture_task(task, n_train, n_test, seed, n_kernels)
-    return load_task(task, n_train, n_test, seed)
+    if task in KERNELS:
+        return load_task(task, n_train, n_test, seed)
+    return load_picture_task(task, n_train, n_test, seed, n_kernels)
 
 
 def predicted(task, dual_coef, kernel_weights, blocks=None):
     """Classes of the test samples; `blocks`: the test kernels where they are in memory."""
-    active, support = np.flatnonzero(kernel_weights), np.flatnonzero(np.any(dual_coef != 0.0, axis=1))
+    active = np.flatnonzero(kernel_weights)
+    support = np.flatnonzero(np.any(dual_coef != 0.0, axis=1))
     classes = np.zeros(task.test_labels.size, dtype=np.int64)
     if active.size and support.size:
         if blocks is None:
             blocks = task.cross.select(active, support).blocks(reuse=True)
-            kernel_weights, dual_coef = kernel_weights[active], dual_coef[support]
+            kernel_weights = kernel_weights[active]
+            dual_coef = dual_coef[support]
         for rows, block in blocks:
             scores = combine(block, kernel_weights) @ dual_coef.astype(block.dtype)
             classes[rows] = np.argmax(scores, axis=1)

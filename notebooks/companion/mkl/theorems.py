@@ -14,7 +14,8 @@ from cuelearn.mkl.obscure import solve_obscure
 from cuelearn.mkl.om2 import solve_om2
 from cuelearn.mkl.problem import MKLProblem
 
-N_CLASSES, N_FEATURES = 5, 5  # of a random stream, the latter for each kernel
+N_CLASSES = 5  # of a random stream
+N_FEATURES = 5  # of each kernel
 
 
 def norm_of(problem, result):
@@ -27,14 +28,15 @@ def ones_norm(problem):
 
 
 def comparators(problem):
-    """Batch optima for several C, at several lengths, as comparators u: norm, and loss on every sample."""
+    """Batch optima for several C, at several lengths, as comparators u: norm, and sum of losses."""
     pairs = []
     for C in (0.1, 1.0, 10.0, 100.0):
         batch = MKLProblem(problem.bank, problem.labels, problem.n_classes, p=problem.p, C=C)
         result = reference(batch, time_limit=10.0)
         norm = norm_of(batch, result)
         own = margins(batch.training_scores(result.dual_coef, result.kernel_weights), batch.labels)
-        pairs += [(s * norm, np.maximum(0.0, 1.0 - s * own)) for s in (0.25, 0.5, 1.0, 2.0, 4.0)]
+        for length in (0.25, 0.5, 1.0, 2.0, 4.0):
+            pairs.append((length * norm, float(np.maximum(0.0, 1.0 - length * own).sum())))
     return pairs
 
 
@@ -49,8 +51,8 @@ def stream_problem(kind, n_samples, seed, n_kernels=6, p="auto", C=1.0):
     features = rng.normal(size=(n_samples, n_kernels, N_FEATURES))
     if kind == "one useful":
         features[:, 0] = 0.6 * features[:, 0] + 2.0 * np.eye(N_CLASSES)[labels]
-    columns = [slice(N_FEATURES * j, N_FEATURES * (j + 1)) for j in range(n_kernels)]
-    bank = KernelBank([(f"k{j}", RBF(), s) for j, s in enumerate(columns)], features.reshape(n_samples, -1))
+    kernels = [(f"k{j}", RBF(), slice(N_FEATURES * j, N_FEATURES * (j + 1))) for j in range(n_kernels)]
+    bank = KernelBank(kernels, features.reshape(n_samples, -1))
     return MKLProblem(bank, labels, N_CLASSES, p=p, C=C)
 
 
@@ -64,10 +66,11 @@ def mistake_bound(kind, n_samples, seed, p):
     result = one_pass(problem, seed)
     mistakes = int(result.online_errors.sum())
     eta_sum = float(result.dual_coef[np.arange(n_samples), problem.labels].sum())
-    lipschitz_sq, bounds = float(2.0 * ones_norm(problem)), []
+    lipschitz_sq = float(2.0 * ones_norm(problem))
+    bounds = []
     for norm, losses in comparators(problem):
-        c, s = problem.q * lipschitz_sq * norm**2, float(losses.sum())
-        bounds.append(c + s + math.sqrt(s * c) - (eta_sum - mistakes))
+        c = problem.q * lipschitz_sq * norm**2
+        bounds.append(c + losses + math.sqrt(losses * c) - (eta_sum - mistakes))
     return {"mistakes": mistakes, "bound": min(bounds), "updates": result.n_updates}
 
 
@@ -83,10 +86,11 @@ def update_bound(n_samples, seed, p, eta):
     problem = stream_problem("mfeat-6", n_samples, seed, p=p, C=10.0)
     rng = np.random.default_rng(seed)
     result = solve_obscure(problem, n_epochs_online=200, n_epochs=0, eta=eta, rng=rng)
-    strength, bounds = problem.q * (2.0 / eta + 2.0 * ones_norm(problem)), []
+    strength = problem.q * (2.0 / eta + 2.0 * ones_norm(problem))
+    bounds = []
     for norm, losses in comparators(problem):
         # losses of the rounds with an update: at most all visits of all epochs, counted at their largest
-        total = float(losses.sum()) * result.n_iter
+        total = losses * result.n_iter
         bounds.append(strength * norm**2 + total + norm * math.sqrt(strength * total))
     return {
         "updates": result.n_updates,
@@ -98,19 +102,19 @@ def update_bound(n_samples, seed, p, eta):
 
 
 def suboptimality_bound(method, n_samples, seed, C, p, n_epochs, streams):
-    """Theorems 4.2 and 4.5: suboptimality over independent draws (as both assume) and the bound; of UFO-MKL
-    that of the expectation, delta = 1.
-    """
+    """Theorems 4.2 and 4.5 (in expectation): suboptimality over independent draws, and the bound."""
     problem = stream_problem("mfeat-6", n_samples, seed, p=p, C=C)
-    best, rows = reference(problem, tol=1e-4), []
+    best = reference(problem, tol=1e-4)
+    strength = problem.regularization
     options = {"n_epochs": n_epochs, "sampling": "iid", "measure": "geometric"}
     if method == "OBSCURE":
         options["n_epochs_online"] = 2
+    rows = []
     for stream in range(streams):
         result = solve(method, problem, seed=1000 * seed + stream, **options)
         history = result.history[result.history.stage == "batch"].dropna(subset=["objective"])
         steps = (history.epoch - history.epoch.iloc[0] + 1) * n_samples
-        strength, logs = problem.regularization, 1.0 + np.log(steps)
+        logs = 1.0 + np.log(steps)
         if method == "OBSCURE":
             radius = result.extra["radius"]
             rate = (strength * radius + math.sqrt(2.0 * ones_norm(problem))) * np.sqrt(problem.q * logs)

@@ -150,12 +150,7 @@ def covering_rows(Y, rng, least=2):
 
 
 def multilabel_task(name, seed, n_train, n_test=1, n_classes=None):
-    """At most so many samples of a set, from the published parts where there are any.
-
-    Two positives of every class of the set are in the training part (if there are as many), or, where that
-    takes more than `n_train`, of every class that is taken. Of `n_classes`, drawn by the seed, fewer are the
-    first of more.
-    """
+    """A split with two positives of every class; fewer of `n_classes` are the first of more."""
     data, kernels, groups, families = load_multilabel(name)
     Y, train, test = data.y, data.train, data.test
     classes = np.arange(Y.shape[1])
@@ -254,11 +249,7 @@ def chosen_C(name, method, seed, n_train, grid, n_classes=None):
 
 
 def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
-    """AUC, seconds of training (kernels in memory), counts and largest weights of a method on one draw.
-
-    Methods that share combine the kernels once an iteration and solve all classes' SVMs once more at the end;
-    the others combine them for every SVM.
-    """
+    """AUC, seconds (kernels in memory), work and largest weights of a method on one draw."""
     task = multilabel_task(name, seed, n_train, n_test, n_classes)
     bank = KernelBank(task.kernels, task.X_train)
     warm_up(method)
@@ -421,8 +412,7 @@ def over_time(method, seed, C, n_iter, at, *, factor=None, delta=0.2, **where):
 
 
 def watch_labels(n_classes, delta, C, corrected=True, seed=0, name="emoji", n_train=200, n_iter=400):
-    """One run of ML-MKL-SA: averaged kernel weights over the iterations; its classes' averaged gamma and
-    draws; the groups of the kernels."""
+    """One run of ML-MKL-SA: averaged kernel weights; its classes' gamma and draws; groups of the kernels."""
     task, problem = shared_problem(C, name=name, seed=seed, n_train=n_train, n_classes=n_classes)
     result = solve_shared(problem, "MLMKLSA" if corrected else "", seed, n_iter, delta=delta)
     draws = np.bincount(result.drawn, minlength=len(task.names))

@@ -75,9 +75,7 @@ def auc_over_time(table):
 
 
 def auc_over_iterations(table, column, label, base):
-    """Left the gain in AUC on equal kernel weights for each value of `column`, right the difference from
-    `base`, draw by draw.
-    """
+    """AUC for each value of `column`: gain on equal weights, and minus that at `base`, draw by draw."""
     fig, (axes,) = panels(2, size=(8.0, 3.7))
     at_base = _by_draw(where(table, **{column: base}), "auc")
     for i, value in enumerate(distinct(table[column])):
