@@ -1,18 +1,17 @@
 """Tasks made of cues: images or tables -> samples by cue -> permutations -> distances -> kernels.
 
-ETH-80's protocol (thesis 3.4.2) on emoji, `object_split`. Its eight categories are the things of `OBJECTS`.
-ETH-80's ten objects of a category become the *drawings* of these things, one in each style; its 41 views
-become mildly changed pictures of a drawing, which stay on one side of every split.
+ETH-80's protocol (thesis 3.4.2) on emoji: its eight categories are the things of `OBJECTS`, its ten objects
+of each are *drawings* of these things, its 41 views mildly changed pictures of a drawing, which stay on one
+side of every split (`object_split`).
 
-- By drawing, the thesis's split: six drawings of each category learn (seven tenths of the fewest a category
-  has), all others test. Two of the six validate. Tests count every category alike.
-- By thing: three tenths of a category's things, at least one, test with all their drawings, and six drawings
-  of the others learn. Things that some style draws alike (red and green apple) count as one. Apple, tomato
-  and pear have one each: they are split by drawing.
+- By drawing, the thesis's split: six drawings of each category learn, and two of these validate; all others
+  test. Tests count every category alike.
+- By thing: three tenths of a category's things test with all their drawings; six drawings of the others
+  learn. Things that some style draws alike (red and green apple) count as one. Apple, tomato and pear have
+  one thing each: they are split by drawing.
 
-*Categories*: the 30 subgroups of Unicode with most things, one of each family. By thing: seven tenths of a
-category's things learn, by 30 drawings of theirs, and all drawings of the others test. Two sevenths of the
-things that learn validate.
+*Categories*: the 30 subgroups of Unicode with most things, one of each family, split by thing; 30 drawings of
+each learn.
 """
 
 import hashlib
@@ -186,29 +185,17 @@ def idol2_tasks(images, permutations, n_jobs=1):
 
     The visual vocabulary and the scale of the laser features are learnt on the training drives only.
     """
-    plain = [cue for cue in ROBOT_CUES if cue not in ("bow", "laser")]
-    fixed = pictures.kept(image_cues, images, plain, n_jobs=n_jobs)
-    shared = chi2_distances(fixed, plain, n_jobs)
+    plain = {}
     tasks = []
     for learns in (1, 2):
         splits = {k: idol2_split(images.frames, k) for k in permutations if idol2_permutation(k)[1] == learns}
         if splits:
             train = np.sort(next(iter(splits.values())).train)
-            rest = pictures.kept(image_cues, images, ["bow", "laser"], train=train, n_jobs=n_jobs)
-            distances = {**shared, **chi2_distances(rest, ["bow"], n_jobs)}
-            tasks.append(CueTask(joined(fixed, rest, ROBOT_CUES), distances, splits))
+            data = pictures.kept(image_cues, images, list(ROBOT_CUES), train=train, n_jobs=n_jobs)
+            distances = chi2_distances(data, [cue for cue in ROBOT_CUES if cue != "laser"], n_jobs) | plain
+            plain = {cue: distances[cue] for cue in distances if cue != "bow"}
+            tasks.append(CueTask(data, distances, splits))
     return tasks
-
-
-def joined(first, second, order):
-    """Cues of two descriptions of the same samples, in the order wanted."""
-    columns, cues, names = [], {}, []
-    for cue in order:
-        source = first if cue in first.cues else second
-        columns.append(source.X[:, source.cues[cue]])
-        cues[cue] = slice(len(names), len(names) + columns[-1].shape[1])
-        names += source.feature_names[source.cues[cue]]
-    return first._replace(X=np.concatenate(columns, axis=1), cues=cues, feature_names=names)
 
 
 def object_task(images, permutations, seed, n_jobs=1):
@@ -274,12 +261,6 @@ class Permutation:
         self.truth = task.data.y[split.test]
         self.computed = {}  # distances: by name, and whether of the test samples
 
-    @property
-    def columns(self):
-        """Numbers of the columns of every cue."""
-        everything = np.arange(self.data.X.shape[1])
-        return {cue: everything[part] for cue, part in self.data.cues.items()}
-
     def distances(self, name, test=False):
         """Among the training samples, or of the test samples to them: of a cue or one of Flat's vectors."""
         if (name, test) not in self.computed:
@@ -288,12 +269,10 @@ class Permutation:
             if name in self.task.distances:
                 self.computed[name, test] = self.task.distances[name].matrix[np.ix_(rows, train)]
             else:
-                used = [self.columns[name]] if name in self.columns else list(self.columns.values())
-                vectors = self.data.X[np.ix_(np.concatenate([train, rows]), np.concatenate(used))]
-                vectors = vectors.astype(np.float64)
+                vectors = self.data.X[:, self.data.cues.get(name, slice(None))].astype(np.float64)
                 if name != "vectors":
-                    vectors = standardised(vectors, slice(train.size))
-                self.computed[name, test] = squared_distances(vectors[train.size :], vectors[: train.size])
+                    vectors = standardised(vectors, train)
+                self.computed[name, test] = squared_distances(vectors[rows], vectors[train])
         return self.computed[name, test]
 
     def apart(self, name, learn, rows):
@@ -306,11 +285,12 @@ class Permutation:
     def kernels(self, names, factors, learn=None, rows=None):
         """Kernels among training samples `learn` (all), and of training samples `rows` (test) to them."""
         learn = np.arange(self.labels.size) if learn is None else learn
-        pairs = []
+        inside = []
+        across = []
         for name in names:
             own, other, mean = self.apart(name, learn, rows)
-            pairs.append([gaussian(distances, factors[name] * mean) for distances in (own, other)])
-        inside, across = zip(*pairs, strict=True)
+            inside.append(gaussian(own, factors[name] * mean))
+            across.append(gaussian(other, factors[name] * mean))
         return np.stack(inside), np.stack(across)
 
     def validation_kernels(self, names, factors):
@@ -328,10 +308,10 @@ class Permutation:
         factors = {}
         least = {}
         for name in names:
-            *apart, mean = self.apart(name, self.split.inner, self.split.held)
+            own, other, mean = self.apart(name, self.split.inner, self.split.held)
             errors = {}
             for f in FACTORS:
-                kernels = [gaussian(distances, f * mean) for distances in apart]
+                kernels = gaussian(own, f * mean), gaussian(other, f * mean)
                 errors[f] = self.validation_error(KernelPerceptron("precomputed"), *kernels)
             factors[name] = min(errors, key=lambda f: (errors[f], abs(np.log(f))))
             least[name] = min(errors.values())

@@ -26,25 +26,12 @@ N_TRAIN, N_TEST = 60, 20
 N_WORDS = 400
 
 
-def word_histograms(described, train, random_state):
-    """The two cues of words, learnt from the rows `train` alone: arrays (n, 800) by cue, with sum 1."""
-    histograms = {}
-    for cue in WORD_CUES:
-        words = BagOfWords(N_WORDS, random_state=random_state)
-        words.fit([described[cue][i].descriptors for i in np.unique(train)])
-        histograms[cue] = count_words(words, described[cue])
-    return histograms
-
-
 def flower_split(y, seed, n_train_per_class=None):
     """A training part, in random order, and a test part, ascending, balanced over the classes.
 
     One seed has one test part, and smaller training parts are subsets of larger ones.
     """
     n_train = N_TRAIN if n_train_per_class is None else n_train_per_class
-    most = int(np.unique(y, return_counts=True)[1].min()) - N_TEST
-    if not 1 <= n_train <= most:
-        raise ValueError(f"n_train_per_class must be from 1 to {most}, got {n_train}.")
     rng = np.random.default_rng([seed, 5])
     rows = [rng.permutation(np.flatnonzero(y == c)) for c in np.unique(y)]
     train = np.concatenate([of_class[N_TEST : N_TEST + n_train] for of_class in rows])
@@ -57,18 +44,16 @@ def distance_kernels(cues, n_train, n_kernels=None, widths=WIDTHS):
     By default one for each cue, of the mean distance, as in the papers' comparison. More, a multiple of the
     number of cues: so many of `widths` for every distance, spread evenly.
     """
-    n_widths, rest = divmod(n_kernels or len(cues), len(cues))
-    if rest or not 1 <= n_widths <= len(widths):
-        text = f"n_kernels must be a multiple of {len(cues)} from {len(cues)} to {len(cues) * len(widths)}"
-        raise ValueError(f"{text}, got {n_kernels!r}.")
+    n_widths = (n_kernels or len(cues)) // len(cues)
     # the midpoints of n_widths equal parts of the range: all of them when there are as many parts as widths
     middle = ((np.arange(n_widths) + 0.5) * len(widths) / n_widths).astype(int)
     factors = {"": 1.0} if n_widths == 1 else {f"*{f:.4g}": f for f in np.asarray(widths)[middle].tolist()}
-    return [
-        (cue + word, ExpDistance("precomputed", factor=factor), slice(j * n_train, (j + 1) * n_train))
-        for j, cue in enumerate(cues)
-        for word, factor in factors.items()
-    ]
+    kernels = []
+    for j, cue in enumerate(cues):
+        columns = slice(j * n_train, (j + 1) * n_train)
+        for word, factor in factors.items():
+            kernels.append((cue + word, ExpDistance("precomputed", factor=factor), columns))
+    return kernels
 
 
 def have_flowers():
@@ -89,17 +74,19 @@ def described_flowers(place):
 @lru_cache(maxsize=4)
 def flower_distances(place, n_train_per_class, seed):
     """One split, the seven distances of all photographs, (7, n, n), and their classes."""
-    y, described, plain = described_flowers(place)
+    y, described, distances = described_flowers(place)
     train, test = flower_split(y, seed, n_train_per_class)
-    words = word_histograms(described, train, seed)
-    return train, test, np.stack(plain + [distance_matrix(X, "chi2") for X in words.values()]), y
+    for cue in WORD_CUES:  # learnt from the training part alone
+        words = BagOfWords(N_WORDS, random_state=seed)
+        words.fit([described[cue][i].descriptors for i in np.unique(train)])
+        distances = [*distances, distance_matrix(count_words(words, described[cue]), "chi2")]
+    return train, test, np.stack(distances), y
 
 
 def load_flowers(n_train_per_class=None, seed=0, n_kernels=len(PHOTO_CUES)):
     """A `Task` of the MKL chapter on Oxford Flowers-17, by default 1,020 training and 340 test images.
 
-    The seed is of the split and of the vocabularies, which are learnt from its training part. The first call
-    of a process describes the 1,360 images, in a minute or two; about 1 GB at most.
+    The first call of a process describes the 1,360 images, in a minute or two; about 1 GB at most.
     """
     place = os.environ.get("CUELEARN_DATA")
     train, test, distances, y = flower_distances(place, n_train_per_class, seed)

@@ -41,8 +41,6 @@ def test_splits():
     assert np.array_equal(same, test) and np.isin(fewer, train).all()
     assert np.all(np.bincount(y[fewer]) == 40)
     assert not np.array_equal(flowers.flower_split(y, 4)[1], test)
-    with pytest.raises(ValueError, match="n_train_per_class must be from 1 to 60, got 61"):
-        flowers.flower_split(y, 3, 61)
 
 
 @pytest.mark.parametrize("n_kernels", [7, 14, 1400])
@@ -53,8 +51,6 @@ def test_kernels(n_kernels):
     assert (factors == factors[0]).all() and np.isin(factors, [1.0, *flowers.WIDTHS]).all()
     assert [columns.start for _, _, columns in triples[:: n_kernels // 7]] == list(range(0, 140, 20))
     assert n_kernels < 1400 or np.array_equal(factors[0], flowers.WIDTHS)
-    with pytest.raises(ValueError, match="multiple of 7 from 7 to 1400"):
-        flowers.distance_kernels(PHOTO_CUES, 20, n_kernels + 1)
 
 
 def test_a_task(monkeypatch):

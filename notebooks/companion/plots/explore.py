@@ -3,22 +3,17 @@
 import io
 import os
 import re
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from functools import cache
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
-from matplotlib.animation import HTMLWriter
+from matplotlib.animation import FuncAnimation
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from cuelearn.core.optional import require
 
 __all__ = ["Control", "explore"]
-
-DPI = 96
-SIZE = (8.0, 3.4)  # inches
-GHOST = {"color": "#bbbbbb", "zorder": 0}
 
 
 class Control(NamedTuple):
@@ -43,107 +38,83 @@ def explore(draw, controls, *, panels=1, caption=""):
     for name, control in controls.items():
         if control.default not in control.values:
             raise ValueError(f"the default of {name} must be one of its values, got {control.default!r}")
-    pictures = _Pictures(draw, controls, panels, caption)
-    return _frames(pictures) if os.environ.get("CUELEARN_RUN") else _widget(pictures)
+    defaults = {name: control.default for name, control in controls.items()}
+    figure = Figure(figsize=(8.0, 3.4), dpi=96, layout="none")
+    FigureCanvasAgg(figure)
 
+    def picture(**values):
+        figure.clear()
+        axes = list(figure.subplots(1, panels, squeeze=False)[0])
+        figure.subplots_adjust(left=0.08, right=0.98, top=0.86, bottom=0.24, wspace=0.25)
+        figure.text(0.01, 0.01, caption, fontsize=8, color="#555555")
+        target = axes[0] if panels == 1 else axes
+        if values != defaults:
+            draw(target, **defaults)
+            for ax in axes:
+                _fade(ax)
+        draw(target, **values)
 
-class _Pictures:
-    """Draws the picture for some values; keeps what was drawn."""
-
-    def __init__(self, draw, controls, panels, caption):
-        self.draw, self.controls, self.panels, self.kept = draw, controls, panels, {}
-        self.figure = Figure(figsize=SIZE, dpi=DPI, layout="none")
-        FigureCanvasAgg(self.figure)
-        self.caption = caption
-
-    def defaults(self):
-        return {name: control.default for name, control in self.controls.items()}
-
-    def onto_figure(self, values):
-        self.figure.clear()
-        axes = list(self.figure.subplots(1, self.panels, squeeze=False)[0])
-        self.figure.subplots_adjust(left=0.08, right=0.98, top=0.86, bottom=0.24, wspace=0.25)
-        if self.caption:
-            self.figure.text(0.01, 0.01, self.caption, fontsize=8, color="#555555")
-        target = axes[0] if self.panels == 1 else axes
-        with mpl.rc_context({"axes.spines.top": False, "axes.spines.right": False}):
-            if values != self.defaults():
-                self.draw(target, **self.defaults())
-                for ax in axes:
-                    _fade(ax)
-            self.draw(target, **values)
-
-    def png(self, values):
-        key = tuple(values.values())
-        if key not in self.kept:
-            self.onto_figure(values)
-            buffer = io.BytesIO()
-            self.figure.canvas.print_png(buffer)
-            self.kept[key] = buffer.getvalue()
-        return self.kept[key]
+    if os.environ.get("CUELEARN_RUN"):
+        return _frames(figure, picture, controls, defaults)
+    return _widget(figure, picture, controls)
 
 
 def _fade(ax):
     """Grey what was drawn, and take its names out of the legend and its texts away."""
     for artist in (*ax.lines, *ax.collections, *ax.patches):
-        artist.set(**GHOST)
-        artist.set_label("_")
+        artist.set(color="#bbbbbb", zorder=0, label="_")
     for text in list(ax.texts):
         text.remove()
     ax.set_prop_cycle(None)
 
 
-def _widget(pictures):
+def _widget(figure, picture, controls):
     require("notebooks", "ipywidgets")
     import ipywidgets as w
 
-    wide = w.Layout(width="640px")
-    sliders = {}
-    for name, control in pictures.controls.items():
-        options = [(control.label(value), value) for value in control.values]
-        ends = f"{control.label(control.values[0])} to {control.label(control.values[-1])}"
-        sliders[name] = w.SelectionSlider(
-            options=options,
+    image = w.Image(format="png")
+    sliders = []
+    for control in controls.values():
+        slider = w.SelectionSlider(
+            options=[(control.label(value), value) for value in control.values],
             value=control.default,
-            description=f"{control.words} ({ends})",
+            description=control.words,
             style={"description_width": "320px"},
-            layout=wide,
+            layout=w.Layout(width="640px"),
         )
-    height = f"{int(pictures.figure.get_figheight() * DPI)}px"
-    picture = w.Image(format="png", layout=w.Layout(height=height, object_fit="contain"))
-    reset = w.Button(description="as it was", tooltip="all sliders back to their defaults")
+        sliders.append(slider)
+
+    @cache
+    def png(*values):
+        picture(**dict(zip(controls, values, strict=True)))
+        buffer = io.BytesIO()
+        figure.canvas.print_png(buffer)
+        return buffer.getvalue()
 
     def show(*_):
-        picture.value = pictures.png({name: slider.value for name, slider in sliders.items()})
+        image.value = png(*(slider.value for slider in sliders))
 
-    def back(_):
-        for name, slider in sliders.items():
-            slider.value = pictures.controls[name].default
-
-    for slider in sliders.values():
+    for slider in sliders:
         slider.observe(show, "value")
-    reset.on_click(back)
     show()
-    return w.VBox([*sliders.values(), picture, reset])
+    return w.VBox([*sliders, image])
 
 
-def _frames(pictures):
+def _frames(figure, picture, controls, defaults):
     """The first slider's pictures as HTML with a slider of its own: all in one piece, nothing is loaded."""
     require("notebooks", "IPython")
     from IPython.display import HTML
 
-    (name, control), *_ = pictures.controls.items()
+    (name, control), *_ = controls.items()
 
-    figure, writer = pictures.figure, HTMLWriter(fps=2, embed_frames=True, default_mode="once")
-    no_layout = mpl.rc_context({"figure.constrained_layout.use": False})  # savefig brings the style's back
-    with TemporaryDirectory() as directory, no_layout:
-        film = Path(directory, "film.html")
-        with writer.saving(figure, film, DPI):
-            for value in control.values:
-                pictures.onto_figure(pictures.defaults() | {name: value})
-                figure.text(0.5, 0.94, f"{control.words}: {control.label(value)}", ha="center")
-                writer.grab_frame()
-        html = film.read_text(encoding="utf-8")
+    def frame(value):
+        picture(**defaults | {name: value})
+        figure.text(0.5, 0.94, f"{control.words}: {control.label(value)}", ha="center")
+
+    film = FuncAnimation(figure, frame, control.values, init_func=lambda: None, repeat=False)
+    # savefig would bring the style's back
+    with mpl.rc_context({"figure.constrained_layout.use": False, "savefig.dpi": "figure"}):
+        html = film.to_jshtml(fps=2)
     html = re.sub(r"<link[^>]*>", "", html)  # which would fetch icons of buttons from the network
     # at first the default, as with a kernel
     start = control.values.index(control.default)
