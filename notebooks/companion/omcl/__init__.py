@@ -1,11 +1,9 @@
-r"""Experiments of the OMCL chapter (thesis chapter 3): `cue_tasks` -> `permutation_run` -> `plots.omcl`.
+"""Experiments of the OMCL chapter (thesis chapter 3): `cue_tasks` -> `permutation_run` -> `omcl.figures`.
 
 A part of each permutation's training part is held back. There kernel widths are chosen for each cue with
-the Perceptron, the second layer's C with OMCL-PERC, and Projectron++'s :math:`\eta` as the largest one
-whose error is within one standard error of the best ("sparser": two); Flat's likewise.
-
-Claims are judged on emoji, objects split by drawing (the thesis's split) and categories; HTAD takes the place
-of KTH-IDOL2, where that is not present; mfeat is a stream with a low online error.
+the Perceptron, the second layer's C with OMCL-PERC, and the eta of Projectron++ as the largest one whose
+error is within one standard error of the best ("sparser": two); Flat's likewise. HTAD takes the place of
+KTH-IDOL2, where that is not present; mfeat is a stream with a low online error.
 """
 
 from functools import cache
@@ -162,21 +160,17 @@ def permutation_run(permutation, step, task):
 
 
 def regret(model, labels, n_classes, C, step):
-    r"""Theorem 3.1 measured on the first layer's scores of one run.
+    """Theorem 3.1 measured on one run: its sides at the end, and all losses so far.
 
-    The comparator is the selector of the best cue, u with :math:`\|u\|^2 = M`. Gradient steps of size
-    :math:`\tau` keep
-
-    .. math:: \sum_t g'_t \le \min_j \sum_t g^j_t + \frac{M}{2\tau} + \tau \sum_{t: g'_t > 0} \|S_t\|^2 ,
-
-    and PA-I keeps its mistakes below :math:`\max\{\max_t 2\|S_t\|^2, 1/C\}\,(M + 2 C \min_j \sum_t g^j_t)`.
+    The comparator selects the best cue: its squared length is the number of classes.
     """
     S = np.concatenate(list(model.first_layer_scores()), axis=1)
     cue_losses = np.stack([learner.online_losses_ for learner in model.learners_])
     best = float(cue_losses.sum(axis=1).min())
     gradient = OnlineGradientDescent(step=step)
     running = gradient.partial_fit(S, labels, classes=np.arange(n_classes)).online_losses_
-    length_sq, room = (S**2).sum(axis=1), n_classes / (2 * step)
+    length_sq = (S**2).sum(axis=1)
+    room = n_classes / (2 * step)
     bound = best + room + step * float(length_sq[running > 0].sum())
     mistakes_bound = max(2 * float(length_sq.max()), 1 / C) * (n_classes + 2 * C * best)
     columns = ["second layer", "quantity", "measured", "bound", "best cue"]
@@ -197,10 +191,9 @@ def regret(model, labels, n_classes, C, step):
 
 
 def integration_run(permutation, task, n_epochs=20):
-    """Low, middle and high-level integration of the same cues (thesis table 2.1): test errors.
+    """Test errors of low, middle and high-level integration of the same cues (thesis table 2.1).
 
-    Low: an SVM on the long vector (standardised), RBF. Middle: OBSCURE; and OM-2 in one pass, online. High:
-    an SVM for each cue, and a linear SVM on their cross-validated scores (stacking).
+    High: an SVM for each cue, and a linear SVM on their cross-validated scores (stacking).
     """
     run = Permutation(task, task.splits[permutation])
 
@@ -253,8 +246,7 @@ def integration_run(permutation, task, n_epochs=20):
 def confused_pairs(confusions, task, images):
     """Of each cue the pair of categories that it confuses most often beyond the best other cue.
 
-    A pair's rate is the share of the first taken for the second, mean of both ways and over permutations.
-    Beside the pair stand the rows of the two `unchanged` images most alike in this cue, and all rates.
+    With all rates of it (mean of both ways, over permutations), and its two images most alike in this cue.
     """
     cues = list(task.data.cues)
     rates = {}
