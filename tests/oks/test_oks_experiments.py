@@ -167,7 +167,7 @@ def test_loss_in_the_ball_and_what_the_theorem_allows():
     """Lagrange's bound lies below the constrained optimum, not far; the bound is the least over the steps."""
     T, radius, delta = 40, 3.0, 0.3
     stream = th.stream_of("pendigits", T, 0)
-    table = th.mistakes_against_bound("pendigits", T, 0, delta=delta, draws=2, radius=radius)
+    table = th.mistakes_against_bound("pendigits", T, 0, [delta], draws=2, radius=radius)
     wanted = math.inf
     for K in stream.stack:
         w, total = convex(K, stream.signs, "hinge")
@@ -186,7 +186,7 @@ def test_mistakes_by_brute_force():
     """The sum in theorem 3 from what every visit of a watched run shows."""
     stream = th.stream_of("pendigits", 50, 2)
     m, delta = len(stream.stack), 0.5
-    table = th.mistakes_against_bound("pendigits", 50, 2, delta=delta, draws=3)
+    table = th.mistakes_against_bound("pendigits", 50, 2, [delta], draws=3)
     source = Given(m, 50)
     samples = source.pack(stream.stack)
     for run, rng in enumerate(np.random.default_rng([2, 14]).spawn(3)):

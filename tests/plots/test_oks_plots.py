@@ -1,4 +1,4 @@
-"""Drawings of the OKS chapter: all points inside, words apart, the numbers of the slider and of the means."""
+"""Drawings of the OKS chapter: each has its axes, labels and data."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from pages import apart, drawn
+from pages import drawn
 
 from companion.oks.theorems import stream_of
 from companion.plots import oks as draw
@@ -15,29 +15,59 @@ from companion.plots import oks as draw
 pytestmark = pytest.mark.usefixtures("house_style")
 
 
+def grid(**values):
+    """A table of all combinations."""
+    return pd.DataFrame(itertools.product(*values.values()), columns=list(values))
+
+
 @pytest.mark.parametrize("n_kernels", [4, 60])  # Corel5k has four kernels only
 def test_every_kernel_lies_inside_its_figure(n_kernels):
-    points = itertools.product(("keyword a/b", "keyword c/d"), range(1, n_kernels + 1))
-    table = pd.DataFrame(points, columns=["name", "kernel"])
-    table["kernel_name"] = "corner hue words 3x1 k" + table["kernel"].astype(str)
+    table = grid(name=("keyword a/b", "keyword c/d"), kernel=range(1, n_kernels + 1))
     table["accuracy"] = np.random.default_rng(0).uniform(0.25, 1.0, len(table))
-    methods = itertools.product(table["name"].unique(), ("MuSVM", "OKS", "SOM"))
-    chosen = pd.DataFrame(methods, columns=["name", "method"]).assign(seed=0, accuracy=0.8, chance=0.5)
-    fig = drawn(draw.extremes(table, chosen))
-    apart(fig)
+    chosen = grid(name=table["name"].unique(), method=("MuSVM", "OKS", "SOM"))
+    fig = drawn(draw.extremes(table, chosen.assign(seed=0, accuracy=0.8, chance=0.5)))
     assert fig.axes[0].get_xlim()[0] < 100 * table["accuracy"].min()
 
 
 def test_probabilities_the_idea_and_the_slider_are_drawn():
-    points = pd.DataFrame(itertools.product((10, 20, 30), range(1, 9)), columns=["step", "kernel"])
+    points = grid(step=(10, 20, 30), kernel=range(1, 9))
     rising = points.assign(probability=0.01 * points["kernel"] * points["step"] / 30)
-    quality = pd.DataFrame({"kernel": range(1, 9), "kernel_name": list("abcdefgh"), "accuracy": 0.5})
-    drawn(draw.probabilities({"x, 2 passes": rising, "x, 5 passes": rising}, quality))
+    quality = pd.DataFrame({"kernel": range(1, 9), "kernel_name": list("abcdefgh")})
+    drawn(draw.probabilities({"2": rising, "5": rising}, quality.assign(name="x", accuracy=0.5)))
     drawn(draw.idea())
     fig, (left, right) = plt.subplots(1, 2)
     draw.bandit(stream_of("one useful", 60, 0))((left, right), delta=0.2, eta=0.1, n_kernels=4)
     assert sum(bar.get_width() for bar in right.patches) == pytest.approx(1.0)
     assert sum(line.get_ydata()[-1] for line in left.lines) == pytest.approx(1.0)
+
+
+def test_streams_are_drawn():
+    """A column for each stream; algorithm, bound and comparator, and both ways to take a kernel."""
+    table = grid(kind=("pendigits", "random"), seed=(0, 1), n_samples=(10, 20, 40), delta=(0.2, 0.5))
+    table = table.assign(mean=table["n_samples"] / 2, bound=50.0, loss=3.0, comparator=3.0, radius=4.0)
+    fig = drawn(draw.mistake_bound(table))
+    assert [ax.get_title() for ax in fig.axes] == ["Pendigits, odd or even", "random labels"]
+    assert_allclose(fig.axes[0].lines[0].get_ydata(), [5.0, 10.0, 20.0])
+    fig = drawn(draw.regret_bounds(pd.concat([table.assign(loss="hinge"), table.assign(loss="square")])))
+    assert_allclose(fig.axes[0].lines[0].get_ydata(), 0.5)
+    table = grid(kind=("pendigits", "one useful"), seed=(0, 1), n_visits=(10, 20), epsilon=(0.5, 0.2, 0.1))
+    table = table.assign(drawn=table["epsilon"] / 10, largest=0.01, drawn_best=0.5, largest_best=1.0)
+    fig = drawn(draw.selection_quality(table))
+    assert_allclose(fig.axes[0].lines[0].get_ydata(), 0.01)
+    assert_allclose(fig.axes[2].lines[0].get_ydata(), 0.5)
+
+
+def test_kinds_of_features_are_drawn():
+    table = grid(kind=("RGB 1x1", "gist"), kernel=("linear", "rbf"))
+    table = table.assign(kernel_name=table["kind"] + " " + table["kernel"], accuracy=[0.5, 0.6, 0.7, 0.8])
+    images = np.zeros((30, 8, 8, 3), np.uint8)
+    fig = draw.kinds(
+        table[["kernel_name", "accuracy"]], {"bird": images, "both err": images[:0]}, "bird/tool"
+    )
+    fig.canvas.draw()
+    *pictures, accuracies = fig.axes
+    assert [ax.get_title() for ax in pictures] == ["bird (30)", "both err (0)"]
+    assert_allclose(accuracies.images[0].get_array(), [[50.0, 60.0], [70.0, 80.0]])
 
 
 def test_passes_are_drawn_pair_by_pair():

@@ -4,8 +4,7 @@ Whatever a method chooses, it chooses on the same samples, whole families that a
 """
 
 import math
-from functools import lru_cache, partial
-from typing import NamedTuple
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -24,103 +23,90 @@ from cuelearn.oks.sources import Columns, with_widths
 
 SOM_DELTA = 0.2
 MEMORY = 4e9  # the 60 matrices of 3,400 samples take 2.8 GB
-
-
-class Method(NamedTuple):
-    """How a method enters the comparison: `make(kernels, trial, **chosen)` gives its estimator."""
-
-    make: object
-    tuned: str = ""  # the parameter that is chosen on what is held back, if any
-    bank: str = ""  # kernel matrices are computed once for the "tuning", or for "all", the training too
-    own_C: bool = False  # it is given the grid of C and chooses itself
-
-
-def _made(cls, **options):
-    return lambda kernels, trial, **chosen: cls(kernels, random_state=trial.seed, **options, **chosen)
-
-
-def _holding(cls, **options):
-    """A method that holds samples back itself."""
-    return lambda kernels, trial, **chosen: cls(
-        kernels, validation=trial.test, random_state=trial.seed, **options, **chosen
-    )
-
-
-def _simple(kernels, trial, **chosen):
-    return SimpleMKL(kernels, **chosen)
-
-
-def _selected(cls):
-    """An SVM on the kernel that a selector finds; without C the selector alone, which is what is tuned."""
-
-    def make(kernels, trial, C=None, **chosen):
-        options = {"random_state": trial.seed} | (trial.oks if cls is OKS else {})
-        selector = cls(kernels, **options, **chosen)
-        if C is None:
-            return selector
-        return SelectedSVM(selector, C=C, validation=trial.test, random_state=trial.seed)
-
-    return make
-
-
 #: The paper's columns, in its order.
-METHODS = {
-    "MuTron": Method(_holding(MuTron)),
-    "OM1": Method(_made(OM1, shuffle=True), "beta", "tuning"),
-    "OM2": Method(_made(OM2, n_epochs=2, shuffle=True), "p", "all"),
-    "AlignmentSVM": Method(_holding(AlignmentSVM, memory=MEMORY), own_C=True),
-    "MuSVM": Method(_holding(MuSVM, memory=MEMORY), own_C=True),
-    "SimpleMKL": Method(_simple, "C", "all"),
-    "SOM": Method(_selected(SOM), "beta", own_C=True),
-    "OKS": Method(_selected(OKS), own_C=True),
-}
+METHODS = ("MuTron", "OM1", "OM2", "AlignmentSVM", "MuSVM", "SimpleMKL", "SOM", "OKS")
+#: The parameter of a method that is chosen on what is held back.
+TUNED = {"OM1": "beta", "OM2": "p", "SimpleMKL": "C", "SOM": "beta"}
+CHOOSES_C = ("AlignmentSVM", "MuSVM", "SOM", "OKS")  # itself, from the grid
+COMBINES = ("OM2", "SimpleMKL")  # all kernel matrices, computed once for tuning and training
 NATURAL = {"p": (2.0,)}  # ends of grids that nothing lies beyond
-
-
-def judged(model, X, y):
-    """Accuracy and mean hinge loss of a fitted model; y holds 0 and 1."""
-    signs, decided = np.where(y == 1, 1.0, -1.0), model.decision_function(X)
-    return np.mean(np.where(decided > 0.0, 1.0, -1.0) == signs), np.maximum(0.0, 1.0 - signs * decided).mean()
 
 
 class Trial:
     """A pair, and what of its training part is held back (`train`, `test`) for all methods."""
 
     def __init__(self, pair, seed, oks=None):
-        self.pair, self.seed, self.oks = pair, seed, oks or {}
+        self.pair = pair
+        self.seed = seed
+        self.oks = oks or {}
         self.train, self.test = held_apart(pair, np.random.default_rng([seed, 5]))
 
     def bank(self):
         """All kernel matrices of the training samples."""
         return KernelBank(self.pair.kernels, self.pair.X_train, memory=MEMORY)
 
-    def best_value(self, entry, values, bank=None):
+    def estimator(self, method, kernels, C=None, **chosen):
+        """Not fitted; of OKS and SOM without C the selector alone, which is what is tuned."""
+        random = {"random_state": self.seed}
+        held = {"validation": self.test, **random}
+        match method:
+            case "MuTron":
+                return MuTron(kernels, **held)
+            case "OM1":
+                return OM1(kernels, shuffle=True, **random, **chosen)
+            case "OM2":
+                return OM2(kernels, n_epochs=2, shuffle=True, **random, **chosen)
+            case "SimpleMKL":
+                return SimpleMKL(kernels, C=C)
+            case "AlignmentSVM":
+                return AlignmentSVM(kernels, C=C, memory=MEMORY, **held)
+            case "MuSVM":
+                return MuSVM(kernels, C=C, memory=MEMORY, **held)
+            case "SOM":
+                selector = SOM(kernels, **random, **chosen)
+            case "OKS":
+                selector = OKS(kernels, **random, **self.oks)
+        return selector if C is None else SelectedSVM(selector, C=C, **held)
+
+    def best_value(self, method, values, bank):
         """The value with the best accuracy on held-back samples, ties by the hinge loss there; the models."""
-        X, y, train, test = self.pair.X_train, self.pair.y_train, self.train, self.test
-        kernels, inner, outer = self.pair.kernels, X[train], X[test]
+        kernels = self.pair.kernels
+        inner = self.pair.X_train[self.train]
+        outer = self.pair.X_train[self.test]
         if bank is not None:
-            kernels, inner = "precomputed", bank.restrict(train, resident=True)
-            outer = np.ascontiguousarray(bank.rows(test)[:, :, train])
-        models = [entry.make(kernels, self, **{entry.tuned: v}).fit(inner, y[train]) for v in values]
-        accuracies, losses = zip(*(judged(model, outer, y[test]) for model in models), strict=True)
+            kernels = "precomputed"
+            inner = bank.restrict(self.train, resident=True)
+            outer = np.ascontiguousarray(bank.rows(self.test)[:, :, self.train])
+        signs = np.where(self.pair.y_train[self.test] == 1, 1.0, -1.0)
+        models, accuracies, losses = [], [], []
+        for value in values:
+            model = self.estimator(method, kernels, **{TUNED[method]: value})
+            scores = model.fit(inner, self.pair.y_train[self.train]).decision_function(outer)
+            models.append(model)
+            accuracies.append(np.mean((scores > 0.0) == (signs > 0.0)))
+            losses.append(np.maximum(0.0, 1.0 - signs * scores).mean())
         return values[best_place(np.array(accuracies), np.array(losses))], models
 
     def run(self, method, grids):
         """A method from the features on: the fitted estimator, what was chosen, its work, tuning included."""
-        entry, pair, chosen, tried = METHODS[method], self.pair, {}, []
-        bank = self.bank() if entry.bank else None
-        if entry.tuned:
-            chosen[entry.tuned], tried = self.best_value(entry, grids[entry.tuned], bank)
-        kernels, X = ("precomputed", bank) if entry.bank == "all" else (pair.kernels, pair.X_train)
-        grid = {"C": grids["C"]} if entry.own_C else {}
-        model = entry.make(kernels, self, **grid, **chosen).fit(X, pair.y_train)
-        models = (*tried, model)
-        values = [m.n_evaluations_ for m in models if hasattr(m, "n_evaluations_")]
-        if bank is not None:  # what was tuned on its matrices computed nothing more
-            n = bank.n_samples
-            values = [*values[len(tried) :], bank.n_kernels * n * (n + 1) // 2]
-        work = {"kernel_values": sum(values), "svms": sum(getattr(m, "n_solved_", 0) for m in models)}
-        return model, ({"C": model.C_} if entry.own_C else {}) | chosen, work
+        pair = self.pair
+        bank = self.bank() if method in ("OM1", *COMBINES) else None
+        chosen = {"C": grids["C"]} if method in CHOOSES_C else {}
+        tried = []
+        if method in TUNED:
+            name = TUNED[method]
+            chosen[name], tried = self.best_value(method, grids[name], bank)
+        kernels, X = ("precomputed", bank) if method in COMBINES else (pair.kernels, pair.X_train)
+        model = self.estimator(method, kernels, **chosen).fit(X, pair.y_train)
+        if method in CHOOSES_C:
+            chosen["C"] = model.C_
+        # what was tuned on the bank's matrices computed nothing more
+        computing = [model] if bank else [*tried, model]
+        values = sum(getattr(m, "n_evaluations_", 0) for m in computing)
+        if bank:
+            values += bank.n_kernels * bank.n_samples * (bank.n_samples + 1) // 2
+        svms = sum(getattr(m, "n_solved_", 0) for m in [*tried, model])
+        return model, {**chosen, "kernel_values": values, "svms": svms}
 
     def accuracy(self, model):
         """On the test samples, which a model takes as features or as kernel matrices."""
@@ -145,66 +131,74 @@ def compare(name, methods, seed, grids, pairs, oks=None):
     """Several methods on the same pair, one after the other; kernel: the paper's number, 0 where none is."""
     warm_up()
     pair = pairs[name]
-    trial, rows = Trial(pair, seed, oks), []
+    trial = Trial(pair, seed, oks)
+    rows = []
     for method in methods:
         with quiet():  # SimpleMKL at the range's ends; its gap is not what is compared
-            (model, chosen, work), seconds = timed(trial.run, method, grids)
-        index = getattr(model, "best_index_", None)
+            (model, work), seconds = timed(trial.run, method, grids)
+        index = getattr(model, "best_index_", -1)
         if method == "SimpleMKL":  # its heaviest kernel counts as the chosen one
             index = int(np.argmax(np.atleast_2d(model.kernel_weights_)[0]))
         row = {"method": method, "n_train": pair.y_train.size, "n_kernels": len(pair.kernels)}
-        row |= {"chance": np.bincount(pair.y_test).max() / pair.y_test.size, "seconds": seconds, **work}
-        row["accuracy"] = trial.accuracy(model)
-        row["kernel"] = 0 if index is None else index + 1
-        rows.append(row | {name: chosen.get(name, np.nan) for name in ("C", "beta", "p")})
+        row |= {"chance": np.bincount(pair.y_test).max() / pair.y_test.size, "seconds": seconds}
+        row |= {"accuracy": trial.accuracy(model), "kernel": index + 1, **dict.fromkeys(grids, np.nan)}
+        rows.append({**row, **work})
     return pd.DataFrame(rows)
 
 
 def every_kernel(name, seed, grids, pairs):
     """Test accuracy of an SVM on each kernel alone, on either half of the test too, and its mistakes."""
-    pair, rows = pairs[name], []
+    pair = pairs[name]
     trial = Trial(pair, seed)
-    bank, entry = trial.bank(), METHODS["MuSVM"]
+    bank = trial.bank()
+    rows = []
     for j, (kernel_name, _, _) in enumerate(pair.kernels):
         alone = bank.select([j])
-        svm = entry.make("precomputed", trial, C=grids["C"]).fit(alone, pair.y_train)
+        svm = trial.estimator("MuSVM", "precomputed", C=grids["C"]).fit(alone, pair.y_train)
         right = svm.predict(alone.cross(pair.X_test)) == pair.y_test
-        parts = {f"accuracy_{half}": right[pair.half == half].mean() for half in (0, 1)}
-        row = {"kernel": j + 1, "kernel_name": kernel_name, "C": svm.C_, "accuracy": right.mean(), **parts}
-        rows.append(row | {"mistaken": " ".join(map(str, np.flatnonzero(~right)))})
+        row = {"kernel": j + 1, "kernel_name": kernel_name, "C": svm.C_, "accuracy": right.mean()}
+        row |= {f"accuracy_{half}": right[pair.half == half].mean() for half in (0, 1)}
+        rows.append({**row, "mistaken": " ".join(map(str, np.flatnonzero(~right)))})
     return pd.DataFrame(rows)
 
 
 def pictures_of(name, pair, quality):
-    """Pictures of a pair of emoji by title: a drawing of each training thing; what two kernels mistake."""
-    (train, test), sides = pair.drawings, {}
+    """Drawings of a pair of emoji by title: one of each training thing; what two kernels mistake."""
+    train, test = pair.drawings
+    groups = {}
     for label, word in enumerate(name.partition(" ")[2].split("/")):
         rows = train[pair.y_train == label]
-        sides[word] = rows[np.unique(pictures.emoji().thing[rows], return_index=True)[1]]
-    first, second = "HSV 1x1 chi2", "words 3x1 chi2"
-    text = quality.set_index("kernel_name")["mistaken"]
-    a, b = ({int(k) for k in text[kernel].split()} for kernel in (first, second))
-    errors = {f"only {first} errs": a - b, f"only {second} errs": b - a, "both err": a & b}
-    errors = {title: test[sorted(mistaken)] for title, mistaken in errors.items()}
-    look = partial(pictures.emoji().on_backgrounds, random_state=pictures.SEED)
-    return [{k: look(rows=rows).images for k, rows in group.items()} for group in (sides, errors)]
+        groups[word] = rows[np.unique(pictures.emoji().thing[rows], return_index=True)[1]]
+    mistaken = quality.set_index("kernel_name")["mistaken"].str.split().map(set)
+    colour = mistaken["HSV 1x1 chi2"]
+    words = mistaken["words 3x1 chi2"]
+    errors = {
+        "only HSV 1x1 chi2 errs": colour - words,
+        "only words 3x1 chi2 errs": words - colour,
+        "both err": colour & words,
+    }
+    groups |= {title: test[sorted(map(int, samples))] for title, samples in errors.items()}
+    on_backgrounds = pictures.emoji().on_backgrounds
+    return {k: on_backgrounds(rows=v, random_state=pictures.SEED).images for k, v in groups.items()}
 
 
 def selections(name, method, n_epochs, seeds, beta, pairs, oks=None):
     """Kernels that "OKS" or "SOM" finds with many seeds, and what they cost."""
-    pair, rows = pairs[name], []
+    pair = pairs[name]
     source = Columns(with_widths(pair.kernels, pair.X_train), normalize=True)
-    samples, signs = source.pack(pair.X_train), 2.0 * pair.y_train - 1.0
+    samples = source.pack(pair.X_train)
+    signs = 2.0 * pair.y_train - 1.0
     rule = {"rule": oks_pass, **(oks or {})}
     if method == "SOM":
         rule = {"rule": som_pass, "delta": [SOM_DELTA], "eta": -math.log(beta)}
+    rows = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
         learner = Selector(source.kernels, rng, n_rounds=n_epochs * signs.size, **rule)
         learner.run(samples, signs, n_epochs, shuffle=True)
         row = {"seed": seed, "kernel": learner.best + 1, "probability": float(learner.q.max())}
         row |= {"evaluations": learner.n_evaluations, "updates": learner.n_updates}
-        rows.append(row | {"mistakes": learner.n_mistakes / learner.n_seen})
+        rows.append({**row, "mistakes": learner.n_mistakes / learner.n_seen})
     return pd.DataFrame(rows)
 
 
@@ -213,9 +207,11 @@ def probabilities(name, seed, delta, eta, n_epochs, pairs):
     pair = pairs[name]
     model = OKS(pair.kernels, delta=delta, eta=eta, n_epochs=n_epochs, random_state=seed)
     model.fit(pair.X_train, pair.y_train)
-    table = pd.DataFrame(model.probability_history_, index=model.history_["step"])
-    table = table.rename(columns=lambda j: j + 1).rename_axis(columns="kernel")
-    return table.stack().rename("probability").reset_index()
+    table = pd.DataFrame(model.probability_history_).rename(columns=lambda j: j + 1)
+    table = table.assign(step=model.history_["step"]).melt(
+        "step", var_name="kernel", value_name="probability"
+    )
+    return table.sort_values(["step", "kernel"], ignore_index=True)
 
 
 def as_printed(table):
@@ -223,34 +219,36 @@ def as_printed(table):
     chosen = table[["C", "beta", "p"]].apply(
         lambda row: ", ".join(f"{name}={value:g}" for name, value in row.dropna().items()), axis=1
     )
-    columns = {column: (column, "first") for column in ("n_train", "n_kernels", "chance")}
-    columns |= {"accuracy": ("accuracy", "mean"), "sd": ("accuracy", "std")}
-    columns |= {column: (column, "mean") for column in ("kernel_values", "svms", "seconds")}
-    columns["kernels"] = ("kernel", lambda k: ",".join(str(v) for v in sorted(k) if v))
-    columns["chosen"] = ("chosen", "first")
-    return table.assign(chosen=chosen).groupby(["name", "method"], sort=False).agg(**columns).reset_index()
+    groups = table.assign(chosen=chosen).groupby(["name", "method"], sort=False)
+    columns = [
+        groups[["n_train", "n_kernels", "chance"]].first(),
+        groups["accuracy"].agg(["mean", "std"]).set_axis(["accuracy", "sd"], axis=1),
+        groups[["kernel_values", "svms", "seconds"]].mean(),
+        groups["kernel"].agg(lambda k: ",".join(str(v) for v in sorted(k) if v)).rename("kernels"),
+        groups["chosen"].first(),
+    ]
+    return pd.concat(columns, axis=1).reset_index()
 
 
 def of_the_paper(printed, paper):
     """The paper's accuracy for each row of `as_printed`, where the pairs are its own; else None."""
-    name = "corel5k " + paper["task"].str.replace(" vs ", "/")
-    theirs = paper.assign(name=name).set_index(["name", "method"])[["accuracy"]]
-    accuracy = theirs.reindex(pd.MultiIndex.from_frame(printed[["name", "method"]])).reset_index(drop=True)
+    paper = paper.assign(name="corel5k " + paper["task"].str.replace(" vs ", "/"))
+    columns = ["name", "method", "accuracy"]
+    accuracy = printed[columns[:2]].merge(paper[columns], how="left")[["accuracy"]]
     return None if accuracy["accuracy"].isna().all() else accuracy
 
 
-def by_method(printed):
-    """Means over the pairs of `as_printed`, a row per method; "times OKS": ratio of seconds to OKS-SVM's."""
+def by_method(table):
+    """Means over pairs, a row per method; "times OKS": ratio of seconds to OKS-SVM's."""
     columns = ["accuracy", "sd", "kernel_values", "svms", "seconds"]
-    out = printed.groupby("method", sort=False)[columns].mean()
-    return out.assign(**{"times OKS": out["seconds"] / out.loc["OKS", "seconds"]})
+    means = table.groupby("method", sort=False)[[c for c in columns if c in table]].mean()
+    return means.assign(**{"times OKS": means["seconds"] / means.loc["OKS", "seconds"]})
 
 
 def beside(paper, methods):
     """The paper's table as `by_method` has ours: means over its pairs, and what it prints for each."""
-    by = paper.groupby("method", sort=False)
-    out = by[["accuracy", "sd", "seconds"]].mean()
-    out["times OKS"] = out["seconds"] / out.loc["OKS", "seconds"]
-    out["accuracy by pair"] = by["accuracy"].agg(lambda values: ", ".join(f"{v:.3f}" for v in values))
-    out["kernels by pair"] = by["kernels"].agg(lambda texts: "; ".join(texts.fillna("")).strip("; "))
-    return out.loc[list(methods)]
+    groups = paper.groupby("method", sort=False)
+    means = by_method(paper)
+    means["accuracy by pair"] = groups["accuracy"].agg(lambda values: ", ".join(f"{v:.3f}" for v in values))
+    means["kernels by pair"] = groups["kernels"].agg(lambda t: "; ".join(t.fillna("")).strip("; "))
+    return means.loc[list(methods)]

@@ -3,8 +3,7 @@
 A label takes part if 100 drawings of ten families have it (`full`: 60 of eight), and a pair if as much is
 left on either side without the things that have both. A seed draws pairs, no label twice; the larger side is
 cut, so that chance is one half. Of the hundred species of leaves groups of four are drawn, and a pair is one
-group against the next. A third of the families, or of the leaves of each species, tests. The paper's own
-pairs are those of Corel5k.
+group against the next. The paper's own pairs are those of Corel5k.
 """
 
 from functools import cache, lru_cache
@@ -21,9 +20,9 @@ from cuelearn.oks.sources import kind_kernels, with_widths
 
 SEED = 0  # of the pairs and their drawings; what varies with the seeds of a run are the splits
 LEAST = (100, 10)  # drawings and families of a label
-TEST_PARTS = 3  # a third of the families tests; of Corel5k's pictures a tenth, as in the paper
-HELD_PARTS = 4  # a quarter of the training families is held back; of Corel5k's pictures a tenth
-TENTH = 10
+TEST_PARTS = 3  # a third of the families, or of the leaves of each species, tests
+HELD_PARTS = 4  # a quarter of the training families is held back
+TENTH = 10  # as in the paper, of Corel5k's pictures a tenth tests, and a tenth is held back
 GROUP = 4  # species on either side of a pair of leaves
 
 
@@ -41,20 +40,18 @@ class Pair(NamedTuple):
     drawings: tuple = ()  # rows of the emoji
 
 
-@cache
-def _labelled(kind):
-    """Names of all labels of a kind, and which things have each: bool (n_things, n_labels)."""
+def _has(kind, label):
+    """Which things have a label."""
     if kind == "keyword":
-        return emoji().keyword_names.tolist(), emoji().keywords.astype(bool)
-    names = np.unique(emoji().subgroup)
-    return names.tolist(), emoji().subgroup[:, None] == names
+        return emoji().keywords[:, emoji().keyword_names.tolist().index(label)] == 1
+    return emoji().subgroup == label
 
 
+@cache
 def _only(kind, label, other=None):
     """Things that have a label and not the other."""
-    names, has = _labelled(kind)
-    among = has[:, names.index(label)]
-    return things(among=among if other is None else among & ~has[:, names.index(other)])
+    among = _has(kind, label)
+    return things(among=among if other is None else among & ~_has(kind, other))
 
 
 def _many(side, least):
@@ -68,14 +65,15 @@ def pairs(kind, n, least=LEAST):
     """The first n tasks of the rule, such as "keyword bird/fruit"; "leaves 3/4" are groups of species."""
     if kind == "leaves":
         return [f"leaves {k}/{k + 1}" for k in range(1, 2 * n, 2)]
-    labels = [name for name in _labelled(kind)[0] if _many(_only(kind, name), least)]
-    fit = combinations(labels, 2)
-    fit = [p for p in fit if all(_many(_only(kind, *sides), least) for sides in (p, p[::-1]))]
-    chosen, taken = [], set()
+    labels = emoji().keyword_names.tolist() if kind == "keyword" else np.unique(emoji().subgroup).tolist()
+    labels = [label for label in labels if _many(_only(kind, label), least)]
+    fit = [p for p in combinations(labels, 2) if all(_many(_only(kind, *q), least) for q in (p, p[::-1]))]
+    chosen = []
+    taken = set()
     for k in np.random.default_rng([SEED, kind == "keyword"]).permutation(len(fit)):
-        if not taken & {*fit[k]}:
+        if taken.isdisjoint(fit[k]):
             chosen.append(f"{kind} {'/'.join(fit[k])}")
-            taken |= {*fit[k]}
+            taken.update(fit[k])
     return chosen[:n]
 
 
@@ -90,14 +88,50 @@ def held_apart(pair, rng):
     return apart(pair.y_train, pair.families, pair.held_parts, rng)
 
 
-def _halves(labels, groups, rng):
-    """0 or 1 for each sample: whole groups apart, or single samples where a half would lack a label."""
-    for apart_are in (groups, np.arange(labels.size)):
-        half = np.zeros(labels.size, dtype=int)
-        half[apart(labels, apart_are, 2, rng)[1]] = 1
-        if np.unique(np.stack([labels, half]), axis=1).shape[1] == 2 * np.unique(labels).size:
+def _pair(X_train, y_train, X_test, y_test, kernels, families, test_families, rng, **more):
+    """A `Pair`; its halves have whole families, or single samples where one would lack a label."""
+    for groups in (test_families, np.arange(y_test.size)):
+        half = np.zeros(y_test.size, dtype=int)
+        half[apart(y_test, groups, 2, rng)[1]] = 1
+        if np.unique(np.stack([y_test, half]), axis=1).shape[1] == 2 * np.unique(y_test).size:
             break
-    return half
+    return Pair(X_train, y_train, X_test, y_test, with_widths(kernels, X_train), families, half, **more)
+
+
+def _of_corel5k(name, n_pictures, rng):
+    """Images with one of two keywords, not both, described by their visual terms."""
+    data = load_set("corel5k")
+    first, second = (list(data.target_names).index(word) for word in name.partition(" ")[2].split("/"))
+    rows = np.flatnonzero(data.y[:, first] != data.y[:, second])
+    labels = data.y[rows, second].astype(np.int64)
+    X = data.X[rows].astype(np.float64)
+    train, test = apart(labels, rows, TENTH, rng)
+    train = rng.permutation(train)[:n_pictures]
+    kernels = kind_kernels({"terms": slice(0, 499)})
+    samples = X[train], labels[train], X[test], labels[test]
+    return _pair(*samples, kernels, rows[train], test, rng, held_parts=TENTH)
+
+
+def _species(group):
+    """The species of a group, counted from 1."""
+    rng = np.random.default_rng([SEED, 2])
+    species = np.unique(load_set("leaves").y)
+    drawn, group = divmod(group - 1, species.size // GROUP // 2 * 2)
+    order = [rng.permutation(species) for _ in range(drawn + 1)][-1]
+    return order[GROUP * group : GROUP * (group + 1)]
+
+
+def _of_leaves(name, rng):
+    """Leaves of one group of species and of another; of each species as many test."""
+    data = load_set("leaves")
+    sides = [_species(int(group)) for group in name.partition(" ")[2].split("/")]
+    rows = np.flatnonzero(np.isin(data.y, sides))
+    labels = np.isin(data.y[rows], sides[1]).astype(np.int64)
+    X = data.X[rows]
+    train, test = apart(data.y[rows], rows, TEST_PARTS, rng)
+    train = rng.permutation(train)
+    samples = X[train], labels[train], X[test], labels[test]
+    return _pair(*samples, kind_kernels(data.cues), rows[train], test, rng)
 
 
 def drawings(name, n_drawings, rng):
@@ -109,82 +143,41 @@ def drawings(name, n_drawings, rng):
     return np.concatenate([side[:n] for side in sides]), np.repeat([0, 1], n)
 
 
-def _widths(kernels, X):
-    """Numbers for gamma, the columns as slices."""
-    numbers = with_widths(kernels, X)
-    return [(name, k, columns) for (name, k, _), (_, _, columns) in zip(numbers, kernels, strict=True)]
-
-
-def _of_corel5k(name, n_pictures, rng):
-    """Images with one of two keywords, not both, described by their visual terms."""
-    data = load_set("corel5k")
-    first, second = (list(data.target_names).index(word) for word in name.partition(" ")[2].split("/"))
-    rows = np.flatnonzero(data.y[:, first] != data.y[:, second])
-    labels = data.y[rows, second].astype(np.int64)
-    train, test = apart(labels, rows, TENTH, rng)
-    train, X = rng.permutation(train)[:n_pictures], data.X[rows].astype(np.float64)
-    kernels = _widths(kind_kernels({"terms": slice(0, 499)}), X[train])
-    half = _halves(labels[test], test, rng)
-    return Pair(X[train], labels[train], X[test], labels[test], kernels, rows[train], half, TENTH)
-
-
-def _species(group):
-    """The species of a group, counted from 1."""
-    rng, species = np.random.default_rng([SEED, 2]), np.unique(load_set("leaves").y)
-    drawn, group = divmod(group - 1, species.size // GROUP // 2 * 2)
-    order = [rng.permutation(species) for _ in range(drawn + 1)][-1]
-    return order[GROUP * group : GROUP * (group + 1)]
-
-
-def _of_leaves(name, rng):
-    """Leaves of one group of species and of another; of each species as many test."""
-    data = load_set("leaves")
-    sides = [_species(int(group)) for group in name.partition(" ")[2].split("/")]
-    rows = np.flatnonzero(np.isin(data.y, sides))
-    species, labels, X = data.y[rows], np.isin(data.y[rows], sides[1]).astype(np.int64), data.X[rows]
-    train, test = apart(species, rows, TEST_PARTS, rng)
-    train, half = rng.permutation(train), _halves(labels[test], test, rng)
-    kernels = _widths(kind_kernels(data.cues), X[train])
-    return Pair(X[train], labels[train], X[test], labels[test], kernels, rows[train], half)
-
-
 @lru_cache(maxsize=1)
-def _emoji_of(places, n_drawings, n_views, n_jobs):
+def _all_emoji(places, n_drawings, n_views, n_jobs):
     """Drawings and labels by name of a pair, all drawings, their description: the same for every split."""
-    parts = {n: drawings(n, n_drawings, np.random.default_rng([SEED, 4, k])) for k, n in places}
+    parts = {name: drawings(name, n_drawings, np.random.default_rng([SEED, 4, k])) for k, name in places}
     union = np.unique(np.concatenate([rows for rows, _ in parts.values()]))
     return parts, union, described(union, KIND_CUES, n_views=n_views, n_jobs=n_jobs)
 
 
-def describe_pairs(names, seed, n_drawings, n_views=1, n_pictures=None, n_jobs=1, only=None):
-    """A `Pair` for each task by name, or for `only` some; the seed is of the splits by family.
+def _of_emoji(name, n_views, rng, parts, union, data):
+    """Training samples are all views of a drawing, in a random order; test samples the drawings."""
+    rows, labels = parts[name]
+    families = emoji().family[emoji().thing[rows]]
+    X = data.X.reshape(union.size, n_views, -1)[np.searchsorted(union, rows)]
+    train, test = apart(labels, families, TEST_PARTS, rng)
+    views = rng.permutation((train[:, None] * n_views + np.arange(n_views)).ravel())
+    train, view = np.divmod(views, n_views)
+    samples = X[train, view], labels[train], X[test, 0], labels[test]
+    sides = {"drawings": (rows[train], rows[test])}
+    return _pair(*samples, kind_kernels(data.cues), families[train], families[test], rng, **sides)
 
-    Training samples are all views of a drawing, in a random order; test samples the drawings themselves.
-    """
-    rngs = {name: np.random.default_rng([seed, 6, k]) for k, name in enumerate(names)}
-    own = {"corel5k": lambda name, rng: _of_corel5k(name, n_pictures, rng), "leaves": _of_leaves}
-    places, parts, out = tuple((k, n) for k, n in enumerate(names) if n.split()[0] not in own), {}, {}
-    wanted = names if only is None else only
-    if any(name.split()[0] not in own for name in wanted):
-        parts, union, data = _emoji_of(places, n_drawings, n_views, n_jobs)
-        X = data.X.reshape(union.size, n_views, -1)
-    for name in wanted:
-        if name not in parts:
-            out[name] = own[name.split()[0]](name, rngs[name])
+
+def describe_pairs(names, seed, n_drawings, n_views=1, n_pictures=None, n_jobs=1, only=None):
+    """A `Pair` for each task by name, or for `only` some; the seed is of the splits by family."""
+    numbered = list(enumerate(names))
+    places = tuple((k, name) for k, name in numbered if name.split()[0] in ("keyword", "category"))
+    pairs_by_name = {}
+    for k, name in numbered:
+        if only is not None and name not in only:
             continue
-        rows, labels = parts[name]
-        families = emoji().family[emoji().thing[rows]]
-        train, test = apart(labels, families, TEST_PARTS, rngs[name])
-        train = rngs[name].permutation(
-            np.repeat(train, n_views) * n_views + np.tile(range(n_views), train.size)
-        )
-        train, view = np.divmod(train, n_views)
-        place = np.searchsorted(union, rows)
-        X_train, X_test = X[place[train], view], X[place[test], 0]
-        half = _halves(labels[test], families[test], rngs[name])
-        kernels = _widths(kind_kernels(data.cues), X_train)
-        sides = rows[train], rows[test]
-        out[name] = Pair(
-            X_train, labels[train], X_test, labels[test], kernels, families[train], half, drawings=sides
-        )
-    return out
+        rng = np.random.default_rng([seed, 6, k])
+        if name.startswith("leaves"):
+            pairs_by_name[name] = _of_leaves(name, rng)
+        elif name.startswith("corel5k"):
+            pairs_by_name[name] = _of_corel5k(name, n_pictures, rng)
+        else:
+            described_emoji = _all_emoji(places, n_drawings, n_views, n_jobs)
+            pairs_by_name[name] = _of_emoji(name, n_views, rng, *described_emoji)
+    return pairs_by_name

@@ -29,6 +29,7 @@ from cuelearn.oks.sources import Given
 RADII = tuple(2.0**k for k in range(-4, 5))
 KINDS = ("pendigits", "random", "one useful")
 C_GRID = (0.01, 0.1, 1.0, 10.0)
+SIDES = ("drawn", "largest")
 N_KERNELS = 8
 MEMORY = 4e9
 STREAMS = made_here("random streams", "companion.oks.theorems.stream_of")
@@ -66,9 +67,10 @@ def stream_of(kind, n_samples, seed, n_held=0):
         X = features.reshape(n, -1)
         triples = [(f"k{j}", RBF(), slice(5 * j, 5 * j + 5)) for j in range(N_KERNELS)]
     bank = KernelBank(triples, X[:n_samples], memory=MEMORY)
-    signs, held = 2.0 * labels - 1.0, np.empty((len(triples), 0, n_samples))
+    signs = 2.0 * labels - 1.0
+    held = np.empty((len(triples), 0, n_samples))
     if n_held:
-        held = np.concatenate([b for _, b in bank.cross(X[n_samples:]).blocks()], axis=1)
+        held = np.concatenate([block for _, block in bank.cross(X[n_samples:]).blocks()], axis=1)
     stack = np.ascontiguousarray(bank.stack)
     return Stream(list(bank.names), stack, signs[:n_samples], held, signs[n_samples:])
 
@@ -90,14 +92,15 @@ def runs_of(stream, draws, seeds, passes=None, **rates):
 def replay(drawn, losses, n_kernels, delta, eta):
     """Weights q before every visit, (n_runs, n_visits, n_kernels), from what the visits drew and lost."""
     runs = np.arange(len(drawn))
-    log_weights, out = np.zeros((runs.size, n_kernels)), np.empty((*drawn.shape, n_kernels))
+    log_weights = np.zeros((runs.size, n_kernels))
+    weights = np.empty((*drawn.shape, n_kernels))
     for t in range(drawn.shape[1]):
         w = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
         q = w / w.sum(axis=1, keepdims=True)
-        out[:, t] = q
+        weights[:, t] = q
         j = drawn[:, t]
         log_weights[runs, j] -= eta * losses[:, t] / ((1.0 - delta) * q[runs, j] + delta / n_kernels)
-    return out
+    return weights
 
 
 def coefficients(learners, j, n, dtype=float):
@@ -110,11 +113,12 @@ def coefficients(learners, j, n, dtype=float):
 
 def outputs_before(stack, learners):
     """Every predictor at every visit of one pass in order, before the visit: (n_runs, n, n_kernels)."""
-    m, n, _ = stack.shape
-    out = np.empty((len(learners), n, m))
-    for j in range(m):
-        out[:, :, j] = (np.tril(stack[j], -1).astype(np.float64) @ coefficients(learners, j, n)).T
-    return out
+    n = stack.shape[1]
+    outputs = [
+        (np.tril(kernel, -1).astype(np.float64) @ coefficients(learners, j, n)).T
+        for j, kernel in enumerate(stack)
+    ]
+    return np.stack(outputs, axis=2)
 
 
 def loss_of(loss, outputs, signs):
@@ -132,9 +136,8 @@ def loss_of(loss, outputs, signs):
 def least_loss(kernel, signs, step, loss="hinge", *, tol=1e-3, start=None, max_rounds=100):
     """The least sum of losses + |f|^2 / (2 step) of a kernel's functions, from below by weak duality.
 
-    Hinge: an SVM without bias from a dual point `start`, to a relative gap `tol` or for `max_rounds`. Square:
-    Cholesky. Logistic: accelerated gradient descent. Returns the bound, the coefficients of a function whose
-    value is within the gap, and the dual point.
+    Returns the bound, the coefficients of a function whose value is within the relative gap `tol`, and the
+    dual point, from which an SVM (hinge, without bias) can `start`.
     """
     n = signs.size
     if loss == "hinge":
@@ -153,11 +156,14 @@ def least_loss(kernel, signs, step, loss="hinge", *, tol=1e-3, start=None, max_r
     if loss == "square":
         b = cho_solve(cho_factor(np.eye(n) + step * K, lower=True, overwrite_a=True), signs)
         return float(b @ signs - 0.5 * b @ b - 0.5 * step * b @ (K @ b)), step * b, signs * b
-    # logistic: f = K c has the gradient c / step - y sigma(-y f), as coefficients; strong convexity 1 / step
+    # logistic, by accelerated gradient descent: f = K c has the gradient c / step - y sigma(-y f), as
+    # coefficients; strong convexity 1 / step
     smooth = 1.0 / step + 0.25 * float(np.abs(K).sum(axis=1).max())
     ratio = math.sqrt(smooth * step)
     momentum = (ratio - 1.0) / (ratio + 1.0)
-    c, ahead, best = np.zeros(n), np.zeros(n), (-np.inf, None)
+    c = np.zeros(n)
+    ahead = np.zeros(n)
+    best = (-np.inf, None)
     for count in range(100_000):
         f = K @ ahead
         a = expit(-signs * f)
@@ -168,7 +174,8 @@ def least_loss(kernel, signs, step, loss="hinge", *, tol=1e-3, start=None, max_r
             if value - best[0] <= tol * value:
                 break
         moved = ahead - (ahead / step - signs * a) / smooth
-        c, ahead = moved, moved + momentum * (moved - c)
+        ahead = moved + momentum * (moved - c)
+        c = moved
     return best[0], ahead, best[1]
 
 
@@ -176,19 +183,19 @@ def least_loss(kernel, signs, step, loss="hinge", *, tol=1e-3, start=None, max_r
 def _least_losses(kind, n_samples, seed, loss, steps):
     """`least_loss` of every kernel of a stream for rising steps, shape (n_kernels, n_steps)."""
     stream = stream_of(kind, n_samples, seed)
-    out = np.empty((len(stream.stack), len(steps)))
+    values = np.empty((len(stream.stack), len(steps)))
     for j, kernel in enumerate(stream.stack):
         start = None
         for k, step in enumerate(steps):
-            out[j, k], _, point = least_loss(kernel, stream.signs, step, loss, start=start)
-            start = point if loss == "hinge" else None
-    return out
+            values[j, k], _, start = least_loss(kernel, stream.signs, step, loss, start=start)
+    return values
 
 
 @lru_cache(maxsize=8)
 def batch_predictors(kind, n_samples, seed, n_held):
     """SVMs of every kernel as comparators, by rising C, at each of which the better half goes on."""
-    stream, rows = stream_of(kind, n_samples, seed, n_held), []
+    stream = stream_of(kind, n_samples, seed, n_held)
+    rows = []
     going = dict.fromkeys(range(len(stream.stack)))
     for C in C_GRID:
         losses = {}
@@ -198,7 +205,8 @@ def batch_predictors(kind, n_samples, seed, n_held):
             losses[j] = float(loss_of("hinge", stream.held[j] @ coef, stream.held_signs)[0].mean())
             norm = math.sqrt(max(0.0, float(coef @ (stream.stack[j] @ coef))))
             rows.append({"kernel": stream.names[j], "C": C, "norm": norm, "loss": losses[j]})
-        going = {j: going[j] for j in sorted(losses, key=losses.get)[: (len(losses) + 1) // 2]}
+        better = sorted(losses, key=losses.get)[: (len(losses) + 1) // 2]
+        going = {j: going[j] for j in better}
     return pd.DataFrame(rows)
 
 
@@ -223,25 +231,30 @@ def _all_losses(stream, draws, seed, loss, delta, eta, step):
     return (q * losses).sum(axis=(1, 2)), own.sum(axis=1), float(losses.max()), float(slopes.max())
 
 
-def mistakes_against_bound(kind, n_samples, seed, delta=0.2, draws=30, radius=4.0):
+def mistakes_against_bound(kind, n_samples, seed, deltas, draws=30, radius=4.0):
     """Theorem 3 on `draws` passes of Algorithm 2, a row per run; the step only matters to the bound.
 
     bound: the least over lambda = r / sqrt(mT), r of `RADII`; loss: the least hinge loss over functions of
     norm at most `radius`, from below; allowed: what the theorem lets the mistakes exceed that loss by.
     """
     stream = stream_of(kind, n_samples, seed)
-    m, T = len(stream.stack), n_samples
-    steps, eta = np.array(RADII) / math.sqrt(m * T), weights_step(m, T, delta)
+    m = len(stream.stack)
+    T = n_samples
+    steps = np.array(RADII) / math.sqrt(m * T)
     values = _least_losses(kind, T, seed, "hinge", tuple(steps))
-    bounds = values.min(axis=0) + np.array([surplus(m, T, delta, eta, step) for step in steps])
-    best = int(np.argmin(bounds))
-    mistakes, drawn, *_ = _all_losses(stream, draws, seed, "mistake", delta, eta, 1.0)
-    row = {"run": np.arange(draws), "mistakes": mistakes, "drawn_mistakes": drawn}
     # Lagrange: sum of losses >= value - radius^2 / (2 lambda) in the ball, for every lambda
     loss = max(0.0, float((values - 0.5 * radius**2 / steps).max(axis=1).min()))
-    allowed = radius * math.sqrt(m * T / delta) + 2.0 * math.log(m) / eta
-    row |= {"bound": bounds[best], "bound_step": steps[best], "loss": loss, "allowed": allowed}
-    return pd.DataFrame(row | {"delta": delta, "radius": radius, "n_kernels": m})
+    tables = []
+    for delta in deltas:
+        eta = weights_step(m, T, delta)
+        bounds = values.min(axis=0) + np.array([surplus(m, T, delta, eta, step) for step in steps])
+        mistakes, drawn, *_ = _all_losses(stream, draws, seed, "mistake", delta, eta, 1.0)
+        row = {"run": np.arange(draws), "mistakes": mistakes, "drawn_mistakes": drawn}
+        row |= {"bound": bounds.min(), "bound_step": steps[bounds.argmin()], "loss": loss}
+        allowed = radius * math.sqrt(m * T / delta) + 2.0 * math.log(m) / eta
+        row |= {"allowed": allowed, "delta": delta, "radius": radius, "n_kernels": m}
+        tables.append(pd.DataFrame(row))
+    return pd.concat(tables, ignore_index=True)
 
 
 def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radius=1.0):
@@ -251,14 +264,16 @@ def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radiu
     the sum in the expectation; comparator: the minimum, from below; largest: L; slope: G.
     """
     stream = stream_of(kind, n_samples, seed)
-    m, T = len(stream.stack), n_samples
-    eta, step = weights_step(m, T, delta), radius * math.sqrt(delta / (m * T))
+    m = len(stream.stack)
+    T = n_samples
+    eta = weights_step(m, T, delta)
+    step = radius * math.sqrt(delta / (m * T))
     value = float(_least_losses(kind, T, seed, loss, (step,)).min())
     losses, drawn, L, G = _all_losses(stream, draws, seed, loss, delta, eta, step)
     row = {"run": np.arange(draws), "losses": losses, "drawn_losses": drawn}
     row |= {"bound": value + surplus(m, T, delta, eta, step, G, L), "comparator": value}
-    row |= {"largest": L, "slope": G, "step": step}
-    return pd.DataFrame(row | {"delta": delta, "radius": radius, "n_kernels": m})
+    row |= {"largest": L, "slope": G, "step": step, "delta": delta, "radius": radius, "n_kernels": m}
+    return pd.DataFrame(row)
 
 
 def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0.2, draws=100):
@@ -271,23 +286,25 @@ def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0
     stream = stream_of(kind, n_samples, seed, n_held)
     batch = batch_predictors(kind, n_samples, seed, n_held)
     best = batch.loc[batch["loss"].idxmin()]
-    m, T = len(stream.stack), n_visits
-    eta, step = weights_step(m, T, delta), best["norm"] * math.sqrt(delta / (m * T))
+    m = len(stream.stack)
+    T = n_visits
+    eta = weights_step(m, T, delta)
+    step = best["norm"] * math.sqrt(delta / (m * T))
     # a shuffled pass, ended after its first T visits
     passes = {"shuffle": True, "chunk": T, "watch": lambda learner, visits: True}
     rates = {"rule": regret_pass, "delta": [delta], "eta": eta, "step": step}
     learners, _, own = runs_of(stream, draws, [seed, T, 15], passes, **rates)
     excess = np.empty((draws, m))
-    for j in range(m):
-        outputs = stream.held[j] @ coefficients(learners, j, n_samples, stream.held.dtype)
+    for j, held in enumerate(stream.held):
+        outputs = held @ coefficients(learners, j, n_samples, held.dtype)
         excess[:, j] = loss_of("hinge", outputs, stream.held_signs[:, None])[0].mean(axis=0) - best["loss"]
     q = np.array([learner.q for learner in learners])
     uniforms = np.random.default_rng([seed, T, 16]).random(draws)
     drawn = np.minimum((np.cumsum(q, axis=1) <= uniforms[:, None]).sum(axis=1), m - 1)
     row = {"run": np.arange(draws)}
-    sides = {"drawn": drawn, "largest": q.argmax(axis=1)}
-    row |= {side: excess[row["run"], j] for side, j in sides.items()}
-    row |= {f"{side}_kernel": np.array(stream.names)[j] for side, j in sides.items()}
+    for side, kernels in zip(SIDES, (drawn, q.argmax(axis=1)), strict=True):
+        row[side] = excess[row["run"], kernels]
+        row[f"{side}_kernel"] = np.array(stream.names)[kernels]
     row |= {f"best_{name}": best[name] for name in ("loss", "kernel", "norm")}
     of_batch = float((batch["loss"] + batch["norm"] ** 2 / (2.0 * step * T)).min())
     comparator = min(1.0, of_batch) - best["loss"]  # f = 0 has the loss 1
@@ -295,13 +312,8 @@ def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0
     return pd.DataFrame(row | {"bound": bound})
 
 
-def mistakes_at(deltas, **point):
-    """`mistakes_against_bound` at several deltas, which have their comparators in common."""
-    return pd.concat([mistakes_against_bound(**point, delta=d) for d in deltas], ignore_index=True)
-
-
 def quality_at(visits, **point):
-    """`selection_quality` after several numbers of visits, which have theirs in common."""
+    """`selection_quality` after several numbers of visits, which have the batch predictors in common."""
     parts = [selection_quality(n_visits=n, **point).assign(n_visits=n) for n in visits]
     return pd.concat(parts, ignore_index=True)
 
@@ -316,12 +328,12 @@ def expectations(table, value, by):
 
 def quantiles(table, epsilons):
     """Excess that is not passed with probability 1 - epsilon, and shares of runs with the best kernel."""
-    rows, by, sides = [], ["kind", "n_visits", "seed"], ("drawn", "largest")
-    for key, part in table.groupby(by, sort=False):
-        right = {f"{c}_best": float((part[f"{c}_kernel"] == part["best_kernel"]).mean()) for c in sides}
+    rows = []
+    for (kind, n_visits, seed), part in table.groupby(["kind", "n_visits", "seed"], sort=False):
+        drawn, largest = ((part[f"{side}_kernel"] == part["best_kernel"]).mean() for side in SIDES)
         for epsilon in epsilons:
-            row = {**dict(zip(by, key, strict=True)), "epsilon": epsilon}
-            row |= {c: float(np.quantile(part[c], 1.0 - epsilon, method="inverted_cdf")) for c in sides}
-            row["bound"] = float(part["bound"].iloc[0]) / epsilon
-            rows.append({**row, **right, "runs": len(part)})
+            row = {"kind": kind, "n_visits": n_visits, "seed": seed, "epsilon": epsilon}
+            row |= {s: np.quantile(part[s], 1.0 - epsilon, method="inverted_cdf") for s in SIDES}
+            row |= {"bound": part["bound"].iloc[0] / epsilon, "drawn_best": drawn, "largest_best": largest}
+            rows.append({**row, "runs": len(part)})
     return pd.DataFrame(rows)
