@@ -21,6 +21,7 @@ from companion.mkl.figures_shared import (
     listed,
     mean_error,
     name_of,
+    save,
     tasks_of,
     trained_longest,
 )
@@ -51,7 +52,7 @@ def what_each_cue_confuses(run):
     alone = alone[(alone["task"] == place.task) & (alone["seed"] == run.seed)].set_index("cue")
     C = run.size["alone"]["C"]
     at_end = sum(bool(at_edges({"C": C}, {"C": chosen})) for chosen in alone["C"])
-    single = [cue for cue in LOOKS_AT if cue != "average"]
+    *single, _ = LOOKS_AT
     per_class = place.n_train // tasks.n_things
     wrong = mistaken(alone["predicted"], single, "objects", tasks.n_things, per_class, run.seed, 6)
     emoji = pictures.emoji()
@@ -64,12 +65,11 @@ def what_each_cue_confuses(run):
     tables = {"": wrong, "errors": alone[["C", "test_error"]].reset_index()}
     shows = "new drawings, and what single cues and all kernels take them for"
     note = (
-        f"{place.text}, one split. Above: kernels among eight drawings of ten things. Below: drawings that "
-        "all cues name right, and what an SVM on one cue takes each for, green where right. C by "
-        f"cross-validation: for {at_end} of {len(alone)} the smallest or largest tried"
+        "one split. Above: kernels among eight drawings of ten things. Below: drawings that all cues name "
+        "right, and what an SVM on one cue takes each for, green where right. C by cross-validation: for "
+        f"{at_end} of {len(alone)} the smallest or largest tried"
     )
-    about = {"provenance": [place.data], "shows": shows, "note": note}
-    run.save_figure(drawing, "thesis-fig-4.3", tables, "things", **about)
+    save(run, "thesis-fig-4.3-things", place, tables, note, drawing, shows=shows)
 
 
 @what_each_cue_confuses.see
@@ -88,9 +88,9 @@ def accuracy_of_single_cues(run):
     tasks = tasks_of(run)
     objects = _cues_in_order(run, tasks.objects).add_prefix("objects: ", axis=1)
     categories = _cues_in_order(run, tasks.categories).add_prefix("categories: ", axis=1)
+    table = objects.join(categories).rename_axis("cue")
     note = f"accuracy [%] of an SVM on one cue, mean and 95% interval over {run.size['seeds']} splits"
-    about = {"provenance": [tasks.objects.data], "shows": "accuracy of one cue", "note": note}
-    run.save_table(objects.join(categories).rename_axis("cue"), "thesis-fig-4.9", "cues", **about)
+    save(run, "thesis-fig-4.9-cues", tasks.objects, table, note, shows="accuracy of one cue")
 
 
 def _cues_in_order(run, place):
@@ -118,10 +118,9 @@ def parameters_of_all_methods(run):
     """Which parameters does cross-validation choose for each method?"""
     place = tasks_of(run).objects
     _, tried = chosen_for_objects(run)
-    note = f"{place.text}: cross-validated accuracy of every point tried; chosen ones marked"
-    note += rivals.edges(tried)
+    note = f"cross-validated accuracy of every point tried; chosen ones marked{rivals.edges(tried)}"
     shows = "parameters of all methods, tried by cross-validation"
-    run.save_table(tried, "thesis-fig-4.7", "choice", provenance=[place.data], shows=shows, note=note)
+    save(run, "thesis-fig-4.7-choice", place, tried, note, shows=shows)
 
 
 @parameters_of_all_methods.see
@@ -138,7 +137,7 @@ def _(results):
 def _stops(run):
     """How runs of all methods on objects end, in words."""
     size = run.size["sizes"]
-    note = f"{tasks_of(run).objects.text}, 39 kernels in memory. All stop at a certified gap of 5%. "
+    note = "39 kernels in memory. All stop at a certified gap of 5%. "
     if max(size["n_train"]) > size["rivals_up_to"]:
         note += "Up to five drawings of each thing; beyond, views of these. "
     return note
@@ -154,7 +153,7 @@ def _against_size(run, row, methods):
     table = _sizes(run)
     table = table[table["method"].isin(methods)]
     drawing = draw.against(table, ("n_train", "seconds"), ("n_train", "test_error"))
-    run.save_figure(drawing, row, table, provenance=[tasks_of(run).objects.data], note=_stops(run))
+    save(run, row, tasks_of(run).objects, table, _stops(run), drawing)
 
 
 @figure("thesis-fig-4.7")
@@ -180,7 +179,7 @@ def time_and_error_of_more_methods(run):
     _against_size(run, "jmlr-fig-6", methods)
     note = f"{_stops(run)}Seconds measured in one run; relative_gap: largest, of the method's own problem"
     table = rivals.with_ratios(_sizes(run), ["n_train"])
-    run.save_table(table, "jmlr-fig-6", "table", provenance=[tasks_of(run).objects.data], note=note)
+    save(run, "jmlr-fig-6-table", tasks_of(run).objects, table, note)
 
 
 @time_and_error_of_more_methods.see
@@ -197,10 +196,10 @@ def accuracy_on_leaves(run):
     data = datasets.load_leaves().provenance
     methods = ["OBSCURE", "UFOMKL", "OM2", "SILPMKL", "LpMKL", "AverageKernelSVM"]
     place = Place("leaves-18", run.size["leaves"]["n_train"], data, "100 species of leaves")
-    _accuracy_of_tables(run, "leaves", place, methods, "leaves")
+    _accuracy_of_tables(run, "leaves", place, methods)
 
 
-def _accuracy_of_tables(run, name, place, methods, suffix, more=()):
+def _accuracy_of_tables(run, name, place, methods, more=()):
     """All methods on leaves or scenes; `more` take over the choice of p-norm MKL at p = 1.01."""
     chosen, tried = choose(run, name, place, methods, options=as_judged(run.size["online"]))
     chosen |= {method: chosen["LpMKL"] | {"p": 1.01} for method in more}
@@ -209,11 +208,11 @@ def _accuracy_of_tables(run, name, place, methods, suffix, more=()):
     runs = compare(run, name, place, list(chosen), chosen, seeds)
     tables = {"": rivals.with_ratios(runs, ["n_train"]), "runs": runs, "choice": tried}
     note = (
-        f"{place.text}, n = {place.n_train}; 18 kernels, {len(seeds)} splits, error_sd: standard deviation "
-        f"over them; batch methods stop at a certified gap of 5%{rivals.edges(tried)}"
+        f"18 kernels, {len(seeds)} splits, error_sd: standard deviation over them; batch methods stop at a "
+        f"certified gap of 5%{rivals.edges(tried)}"
     )
-    about = {"provenance": [place.data], "shows": "accuracy of all methods", "note": note}
-    run.save_table(tables, "thesis-fig-4.9", suffix, **about)
+    row = "scenes" if name == "scene15" else name
+    save(run, f"thesis-fig-4.9-{row}", place, tables, note, shows="accuracy of all methods")
 
 
 @accuracy_on_leaves.see
@@ -236,7 +235,7 @@ def accuracy_on_scenes(run):
         return
     n_train = run.size["scene15"]["n_train"]
     place = Place("scene15-18", n_train, data, "photographs of 15 kinds of scenes")
-    _accuracy_of_tables(run, "scene15", place, [*EVERYONE, "OM2"], "scenes", ["LpMKL sparse"])
+    _accuracy_of_tables(run, "scene15", place, [*EVERYONE, "OM2"], ["LpMKL sparse"])
 
 
 @cache
@@ -265,12 +264,12 @@ def _save_accuracy(run, name, place, runs, n_splits, tried, printed=None):
     accuracy = pd.concat([three, rivals.with_intervals(named, "method").join(more)]).rename_axis("method")
     paper = None if printed is None else pd.DataFrame({"accuracy": printed}, accuracy.index[[0, 2]])
     note = (
-        f"{place.text}; accuracy [%], mean and 95% interval over {n_splits} splits (one cue: "
-        f"{run.size['seeds']}); 39 kernels, parameters by cross-validation on the first split"
-        f"{rivals.edges(tried)}. The paper: Caltech-101, 30 images of each of 102 categories"
+        f"accuracy [%], mean and 95% interval over {n_splits} splits (one cue: {run.size['seeds']}); 39 "
+        f"kernels, parameters by cross-validation on the first split{rivals.edges(tried)}. The paper: "
+        "Caltech-101, 30 images of each of 102 categories"
     )
-    about = {"provenance": [place.data], "shows": "accuracy of all methods", "note": note, "paper": paper}
-    run.save_table(accuracy, "thesis-fig-4.9", name, **about)
+    about = {"shows": "accuracy of all methods", "paper": paper}
+    save(run, f"thesis-fig-4.9-{name}", place, accuracy, note, **about)
 
 
 @figure("thesis-fig-4.9-objects")
@@ -324,10 +323,10 @@ def errors_of_all_methods(run):
     seeds = range(run.seed + size["seeds"], run.seed + size["more_seeds"])
     closer = compare(run, "sizes", place, further, compared_on_objects(run), seeds)
     table = pd.concat([_on_objects(run), closer], ignore_index=True)
-    note = f"{_stops(run)}n = {place.n_train}; the table has {size['more_seeds']} splits of "
+    drawing = draw.accuracies(_on_objects(run))
+    note = f"{_stops(run)}The table has {size['more_seeds']} splits of "
     note += ", ".join(further) + rivals.edges(tried)
-    about = {"provenance": [place.data], "shows": "accuracy of all methods", "note": note}
-    run.save_figure(draw.accuracies(_on_objects(run)), "thesis-fig-4.9", table, "right", **about)
+    save(run, "thesis-fig-4.9-right", place, table, note, drawing, shows="accuracy of all methods")
 
 
 @errors_of_all_methods.see

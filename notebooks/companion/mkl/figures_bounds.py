@@ -1,9 +1,10 @@
 """Figures of the MKL chapter on simulated kernels, and on the theorems."""
 
-from companion import protocol
 from companion.mkl import theorems
+from companion.mkl.figures_shared import Place, save
 from companion.mkl.runs import three_class
 from companion.plots import mkl as draw
+from companion.protocol import grid_points, made_here
 from companion.run.registry import figure
 from cuelearn import datasets
 from cuelearn.kernels import KernelBank, Linear
@@ -17,7 +18,7 @@ def _three_classes(run, row, methods):
     bank = KernelBank(data.triples(Linear()), data.X)
     drawing = draw.kernel_weights(bank, data.y, weights[weights["method"].isin(methods)])
     note = "thesis: SILP and OM-2, JMLR: SILP and OBSCURE; C = 10"
-    run.save_figure(drawing, row, weights, provenance=[data], note=note)
+    save(run, row, Place("three-class", len(data.y), data, "three classes"), weights, note, drawing)
 
 
 def _least_on_4(table, method):
@@ -52,30 +53,30 @@ def _(results):
     return f"OBSCURE, which is run to the optimum, puts at least {least:.3f} on kernel 4 in {n_draws} draws."
 
 
+def digits(run):
+    return Place("mfeat", run.size["theorems"]["n_train"], datasets.load_mfeat(), "multiple features")
+
+
 @figure("thesis-thm-4.1", claims=["om2-7", "om2-8"])
 def mistakes_and_their_bound(run):
     """Do OM-2's mistakes stay under the bound of theorem 4.1, and what do useless kernels cost?"""
     size = run.size["theorems"]
-    n = size["n_train"]
-    mfeat = datasets.load_mfeat()
+    place = digits(run)
+    points = grid_points(
+        kind=("mfeat-6", "random"), n_samples=[place.n_train], seed=run.seeds(run.size)[:3], p=size["p_grid"]
+    )
+    bound = run.sweep("theorem-1").frame(theorems.mistake_bound, points, data=place.data)
     points = [
-        {"kind": kind, "n_samples": n, "seed": seed, "p": p}
-        for kind in ("mfeat-6", "random")
-        for seed in run.seeds(run.size)[:3]
-        for p in size["p_grid"]
-    ]
-    bound = run.sweep("theorem-1").frame(theorems.mistake_bound, points, data=mfeat)
-    points = [
-        {"n_kernels": n_kernels, "n_samples": n, "seed": seed, "p": p}
+        {"n_kernels": n_kernels, "n_samples": place.n_train, "seed": seed, "p": p}
         for p in ("auto", 2.0)
         for n_kernels in size["counts"]
         for seed in range(run.seed, run.seed + size["streams"])
     ]
     useless = run.sweep("corollary-1").frame(theorems.useless_kernels, points)
-    streams = protocol.made_here("random streams", "companion.mkl.stream_problem")
-    drawing = draw.mistake_bounds(bound, useless)
+    streams = made_here("random streams", "companion.mkl.stream_problem")
     tables = {"": bound, "useless": useless}
-    run.save_figure(drawing, "thesis-thm-4.1", tables, provenance=[mfeat, streams])
+    drawing = draw.mistake_bounds(bound, useless)
+    save(run, "thesis-thm-4.1", place, tables, "one pass", drawing, provenance=[place.data, streams])
 
 
 @mistakes_and_their_bound.see
@@ -83,28 +84,26 @@ def _(results):
     table = results.table("thesis-thm-4.1")
     tight = (table["mistakes"] / table["bound"]).groupby(table["kind"]).max()
     useless = results.table("thesis-thm-4.1.useless")
-    n_kernels = useless["n_kernels"].max()
-    most = useless[useless["n_kernels"] == n_kernels]
+    most = useless[useless["n_kernels"] == useless["n_kernels"].max()]
     mistakes = most.groupby(most["p"].astype(str))["mistakes"].mean()
     return f"""
-Theorem 4.1 is nearly tight where labels are random (mistakes up to {tight["random"]:.0%} of the bound),
-less so on real digits ({tight["mfeat-6"]:.0%}). At the corollary's $p$ useless kernels are nearly free:
-with {n_kernels} kernels OM-2 makes {mistakes["auto"]:.0f} mistakes, at $p = 2$ {mistakes["2.0"]:.0f}."""
+Theorem 4.1 is nearly tight where labels are random (mistakes up to {tight["random"]:.0%} of the bound), less
+so on real digits ({tight["mfeat-6"]:.0%}). With {most["n_kernels"].max()} kernels of which one is useful OM-2
+makes {mistakes["auto"]:.0f} mistakes at the corollary's $p$, {mistakes["2.0"]:.0f} at $p = 2$."""
 
 
 @figure("thesis-thm-4.3", claims="obs-10")
 def updates_and_their_bound(run):
     """Do the updates of OBSCURE's online stage and its radius obey theorem 4.3?"""
-    size = run.size["theorems"]
-    mfeat = datasets.load_mfeat()
-    points = [
-        {"n_samples": size["n_train"], "seed": seed, "p": p, "eta": eta}
-        for seed in run.seeds(run.size)[:3]
-        for p in size["p_grid"]
-        for eta in (0.1, 0.5, 1.0)
-    ]
-    table = run.sweep("theorem-3").frame(theorems.update_bound, points, data=mfeat)
-    run.save_figure(draw.update_bounds(table), "thesis-thm-4.3", table, provenance=[mfeat], note="C = 10")
+    place = digits(run)
+    points = grid_points(
+        n_samples=[place.n_train],
+        seed=run.seeds(run.size)[:3],
+        p=run.size["theorems"]["p_grid"],
+        eta=(0.1, 0.5, 1.0),
+    )
+    table = run.sweep("theorem-3").frame(theorems.update_bound, points, data=place.data)
+    save(run, "thesis-thm-4.3", place, table, "C = 10", draw.update_bounds(table))
 
 
 @updates_and_their_bound.see
@@ -120,17 +119,18 @@ The bound on updates is {work.min():.1f} to {work.max():.1f} times what is measu
 def _suboptimality(run, row, method, cases):
     """Suboptimality of a method over independent draws, and its bound."""
     size = run.size["theorems"]
-    mfeat = datasets.load_mfeat()
-    place = {"method": method, "n_samples": size["n_train"], "seed": run.seed}
+    place = digits(run)
+    fixed = {"method": method, "n_samples": place.n_train, "seed": run.seed}
     more = {"n_epochs": size["n_epochs"], "streams": size["streams"]}
-    points = [{**place, "C": C, "p": p, **more} for p, C in cases]
-    table = run.sweep(f"{row}-bound").frame(theorems.suboptimality_bound, points, data=mfeat)
-    run.save_figure(draw.suboptimality_bounds(table), row, table, provenance=[mfeat])
+    points = [{**fixed, "C": C, "p": p, **more} for p, C in cases]
+    table = run.sweep(f"{row}-bound").frame(theorems.suboptimality_bound, points, data=place.data)
+    save(run, row, place, table, "independent streams", draw.suboptimality_bounds(table))
 
 
 def _over_the_bound(table):
-    """How many times what is measured the bound is, in the median."""
-    return (table["bound"] / table["suboptimality"]).median()
+    return f"""
+What is measured falls about as fast as the bound, or faster. The bound is
+{(table["bound"] / table["suboptimality"]).median():.0f} times what is measured, in the median."""
 
 
 @figure("thesis-thm-4.2", claims="obs-9")
@@ -142,20 +142,15 @@ def suboptimality_of_obscure(run):
 
 @suboptimality_of_obscure.see
 def _(results):
-    return f"""
-What is measured falls about as fast as the bound, or faster. The bound is
-{_over_the_bound(results.table("thesis-thm-4.2")):.0f} times what is measured, in the median."""
+    return _over_the_bound(results.table("thesis-thm-4.2"))
 
 
 @figure("thesis-thm-4.5", claims="ufo-4")
 def suboptimality_of_ufo(run):
     """Does UFO-MKL's suboptimality stay under the bound of theorem 4.5?"""
-    cases = [("auto", 0.1), ("auto", 1.0), ("auto", 10.0)]
-    _suboptimality(run, "thesis-thm-4.5", "UFOMKL", cases)
+    _suboptimality(run, "thesis-thm-4.5", "UFOMKL", [("auto", 0.1), ("auto", 1.0), ("auto", 10.0)])
 
 
 @suboptimality_of_ufo.see
 def _(results):
-    return f"""
-Here, too, the curves fall alike; the bound is {_over_the_bound(results.table("thesis-thm-4.5")):.0f}
-times what is measured, in the median."""
+    return _over_the_bound(results.table("thesis-thm-4.5"))

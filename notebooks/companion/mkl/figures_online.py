@@ -1,11 +1,9 @@
 """Figures of the MKL chapter on learning online, and on what p does."""
 
-import numpy as np
 import pandas as pd
 
 from companion.mkl import rivals
 from companion.mkl.figures_shared import (
-    ALL,
     as_judged,
     at_end,
     at_most_objects,
@@ -14,6 +12,7 @@ from companion.mkl.figures_shared import (
     compare,
     listed,
     mean_error,
+    save,
     tasks_of,
 )
 from companion.mkl.runs import online_run, two_stages
@@ -21,12 +20,15 @@ from companion.plots import mkl as draw
 from companion.run.figures import method_style
 from companion.run.registry import figure
 
-#: Sets of categories by the first word of their task, and the p that the thesis found best on its own data.
-SETS = {"different": "six different cues", "pyramid": "pyramid of edges"}
+#: The p that the thesis found best on its own data, by the first word of our task.
 BEST_P = {"different": 2.0, "pyramid": 1.10}
 #: Epochs after which the thesis's OM-2 is level with SILP.
 LEVEL = 80
 BATCH = ("SILPMKL", "LPBeta")
+
+
+def name_of_cues(task):
+    return draw.TASKS[task.split("-")[0]][0]
 
 
 def _best_on_each_set(table):
@@ -34,12 +36,9 @@ def _best_on_each_set(table):
     parts = []
     for task, part in table.groupby("task", sort=False):
         error = part.groupby("p")["test_error"].mean()
-        cues = SETS[task.split("-")[0]]
-        parts.append(
-            f"on the {cues} at $p = {error.idxmin():g}$ ({error.min():.1%}; over $p$ the errors differ by up "
-            f"to {100 * np.ptp(error):.1f} points)"
-        )
-    return " and ".join(parts)
+        least = f"{error.min():.1%} at $p = {error.idxmin():g}$"
+        parts.append(f"with {name_of_cues(task)} {least} (at the worst $p$ {error.max():.1%})")
+    return "; ".join(parts)
 
 
 @figure("thesis-fig-4.2", claims=["om2-2", "om2-3"])
@@ -49,7 +48,7 @@ def online_errors_and_work_against_p(run):
     tasks = tasks_of(run)
     epochs = {"n_epochs": size["n_epochs"], "most_epochs": size["most_epochs"]}
     points = [
-        {"task": place.task, "n_train": place.n_train, "n_test": ALL, "p": p, "seed": seed, **epochs}
+        {**place.fixed, "p": p, "seed": seed, **epochs}
         for place in (tasks.different, tasks.pyramid)
         for seed in run.seeds(size)
         for p in size["p_grid"]
@@ -59,24 +58,17 @@ def online_errors_and_work_against_p(run):
     late = method_style("OM2", label=f"converged, or after {size['most_epochs']}", linestyle="--")
     done = table.groupby(["task", "p"])["converged"].transform("all")
     drawn = table.assign(**table[["updates", "visits"]].where(done))
-    drawing = draw.against_p(
-        drawn,
-        {"test_error": early, "final_error": late},
-        {"updates": "-", "visits": "--"},
-        {tasks.different.task: BEST_P["different"], tasks.pyramid.task: BEST_P["pyramid"]},
-    )
-    paper = {f"best p, {SETS[name]} (other pictures)": p for name, p in BEST_P.items()}
-    note = (
-        f"OM-2; {tasks.different.text}. Work where all runs converge, in {size['most_epochs']} epochs at most"
-    )
-    data = [tasks.objects.data]
-    run.save_figure(drawing, "thesis-fig-4.2", table, provenance=data, paper=paper, note=note)
+    errors = {"test_error": early, "final_error": late}
+    drawing = draw.against_p(drawn, errors, {"updates": "-", "visits": "--"}, BEST_P)
+    paper = {f"best p, {name_of_cues(name)} (other pictures)": p for name, p in BEST_P.items()}
+    note = f"OM-2; work where all runs converge, in {size['most_epochs']} epochs at most"
+    save(run, "thesis-fig-4.2", tasks.different, table, note, drawing, paper=paper)
 
 
 @online_errors_and_work_against_p.see
 def _(results):
     return f"""
-OM-2 errs least {_best_on_each_set(results.table("thesis-fig-4.2"))}. The thesis found
+OM-2's least errors: {_best_on_each_set(results.table("thesis-fig-4.2"))}. The thesis found
 $p = {BEST_P["different"]:g}$ best on its places and {BEST_P["pyramid"]:g} on its pyramid. Sparser is
 slower."""
 
@@ -92,19 +84,20 @@ def both_stages_against_p(run):
     for place in (tasks.different, tasks.pyramid):
         params, tried = choose(run, place.task, place, ["OBSCURE"])
         C = params["OBSCURE"]["C"]
-        chosen.append(f"{SETS[place.task.split('-')[0]]} {C:g}{rivals.edges(tried)}")
-        fixed = {"task": place.task, "n_train": place.n_train, "n_test": ALL}
+        chosen.append(f"{name_of_cues(place.task)} {C:g}{rivals.edges(tried)}")
         points += [
-            {**fixed, "p": p, "seed": seed, "C": C, **common, "eta": run.eta}
+            {**place.fixed, "p": p, "seed": seed, "C": C, **common, "eta": run.eta}
             for seed in run.seeds(size)
             for p in size["p_grid"]
         ]
     table = run.sweep("p-obscure").frame(two_stages, points, data=tasks.objects.data)
     errors = {"online_error": method_style("OBSCURE online"), "test_error": method_style("OBSCURE")}
     drawing = draw.against_p(table, errors, {"online_rows": "--", "rows": "-"})
-    note = f"{tasks.different.text}; C by cross-validation: {', '.join(chosen)}; online stage of at most "
-    note += f"{size['n_epochs_online']} epochs, batch stage to a certified gap of {size['tol']:.0%}"
-    run.save_figure(drawing, "jmlr-fig-4", table, provenance=[tasks.objects.data], note=note)
+    note = (
+        f"C by cross-validation: {', '.join(chosen)}; online stage of at most {size['n_epochs_online']} "
+        f"epochs, batch stage to a certified gap of {size['tol']:.0%}"
+    )
+    save(run, "jmlr-fig-4", tasks.different, table, note, drawing)
 
 
 @both_stages_against_p.see
@@ -112,7 +105,7 @@ def _(results):
     table = results.table("jmlr-fig-4")
     error = table[["online_error", "test_error"]].mean()
     return f"""
-OBSCURE errs least {_best_on_each_set(table)}. On the mean over both sets and all $p$ it errs on
+OBSCURE's least errors: {_best_on_each_set(table)}. On the mean over both sets and all $p$ it errs on
 {error["online_error"]:.1%} after the online stage and on {error["test_error"]:.1%} at the end."""
 
 
@@ -130,8 +123,7 @@ def _pass_by_pass(run, name, place, chosen, size, with_all_epochs):
             if seed not in with_all_epochs:
                 epochs = epochs[:1]
             learners.append([method, chosen[method], list(epochs)])
-        fixed = {"task": place.task, "n_train": place.n_train, "n_test": ALL}
-        points.append({**fixed, "seed": seed, "learners": learners})
+        points.append({**place.fixed, "seed": seed, "learners": learners})
     table = run.sweep(name).frame(rivals.online_curves, points, data=place.data)
     return table.drop(columns="learners")
 
@@ -161,10 +153,9 @@ def online_learning_of_objects(run):
         "minutes of OM-2's 150 epochs": 15,
         "minutes of SILP and of LP-beta, more than": 120,
     }
-    note = f"{place.text}, 39 kernels; parameters by cross-validation{rivals.edges(tried)}"
+    note = f"39 kernels; parameters by cross-validation{rivals.edges(tried)}"
     drawing = draw.online_panels(online, batch, LEVEL)
-    tables = {"": online, "batch": batch}
-    run.save_figure(drawing, "thesis-fig-4.3", tables, provenance=[place.data], paper=paper, note=note)
+    save(run, "thesis-fig-4.3", place, {"": online, "batch": batch}, note, drawing, paper=paper)
 
 
 @online_learning_of_objects.see
@@ -189,11 +180,10 @@ def online_learning_of_categories(run):
         for method, seeds in (("SILPMKL", splits), ("LPBeta", splits[:4]))  # no claim is judged by LP-beta
     ]
     batch = pd.concat(batch)
-    note = f"{place.text}, six cues; parameters by cross-validation{rivals.edges(tried)}"
+    note = f"six cues; parameters by cross-validation{rivals.edges(tried)}"
     tables = {"": online, "batch": batch, "choice": tried}
-    drawing = draw.online_panels(online, batch)
     paper = {"best p": BEST_P["different"]}
-    run.save_figure(drawing, "thesis-fig-4.4", tables, provenance=[place.data], paper=paper, note=note)
+    save(run, "thesis-fig-4.4", place, tables, note, draw.online_panels(online, batch), paper=paper)
 
 
 @online_learning_of_categories.see

@@ -4,7 +4,6 @@ from functools import cache
 from types import SimpleNamespace
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from companion import flowers, pictures
@@ -12,6 +11,7 @@ from companion.mkl import rivals
 from companion.mkl.runs import optimum
 from companion.mkl.tasks import described_pictures
 from companion.run.figures import method_style, name_methods
+from companion.run.records import row_of
 from cuelearn import datasets
 
 ALL = 10_000  # test samples: as many as there are
@@ -31,6 +31,11 @@ class Place(NamedTuple):
     text: str
     n_test: int = ALL
     n_jobs: int | None = None
+
+    @property
+    def fixed(self):
+        """What is the same at all points of a sweep."""
+        return {"task": self.task, "n_train": self.n_train, "n_test": self.n_test}
 
 
 @cache
@@ -119,11 +124,10 @@ def against_sizes(run):
     quickest = ["OBSCURE", "OBSCURE online", "UFOMKL", "OM2", "AverageKernelSVM"]
     fewer = [n for n in size["n_train"] if n <= size["rivals_up_to"] and n != place.n_train]
     beyond = [n for n in size["n_train"] if n > size["rivals_up_to"]]
-    few = run.seeds(size)
     parts = (
         ([place.n_train], together, run.seeds(run.size["tables"])),
-        (fewer, together, few),
-        (beyond, quickest, few),
+        (fewer, together, run.seeds(size)),
+        (beyond, quickest, run.seeds(size)),
     )
     tables = [
         compare(run, "sizes", place, methods, compared_on_objects(run), seeds, sizes)
@@ -144,13 +148,13 @@ def every_cue_alone(run):
     """An SVM on each cue, and on their average, C by cross-validation: objects and categories."""
     size = run.size["alone"]
     tasks = tasks_of(run)
-    places = [{"task": place.task, "n_train": place.n_train} for place in (tasks.objects, tasks.categories)]
+    places = (tasks.objects, tasks.categories)
     more = {"C": size["C"], "n_folds": run.size["choose"]["n_folds"], "seed": run.seed}
     data = tasks.objects.data
-    sweep = run.sweep("alone-parameters")
-    chosen = sweep.run(rivals.choose_alone, [place | more for place in places], data=data)
+    points = [{"task": place.task, "n_train": place.n_train, **more} for place in places]
+    chosen = run.sweep("alone-parameters").run(rivals.choose_alone, points, data=data)
     points = [
-        {**place, "n_test": ALL, "chosen": parameters, "seed": seed}
+        {**place.fixed, "chosen": parameters, "seed": seed}
         for place, parameters in zip(places, chosen, strict=True)
         for seed in run.seeds(run.size)
     ]
@@ -167,6 +171,17 @@ def against_optimum(run, name, place, methods, chosen, seeds, n_epochs):
     points = [{**problem, "seed": seed} for seed in seeds]
     exact = run.sweep(f"{name}-optimum", place.n_jobs).frame(optimum, points, data=place.data)
     return rivals.against_bounds(curves, exact)
+
+
+def save(run, name, place, tables, note, drawing=None, **about):
+    """Save a figure, or a table where nothing is drawn, by its row of the catalogue and its suffix."""
+    row = row_of(name)
+    suffix = name.removeprefix(row).removeprefix("-") or None
+    about = {"provenance": [place.data], "note": f"{place.text}, n = {place.n_train}; {note}", **about}
+    if drawing is None:
+        run.save_table(tables, row, suffix, **about)
+    else:
+        run.save_figure(drawing, row, tables, suffix, **about)
 
 
 def at_end(table, columns, *by):
@@ -187,11 +202,3 @@ def name_of(method):
 def listed(values, form=".0%"):
     """Numbers of methods in words."""
     return ", ".join(f"{name_of(method)} {value:{form}}" for method, value in values.items())
-
-
-def times(factor):
-    """A factor in words; it is NaN where no run of a short profile counts."""
-    if not np.isfinite(factor):
-        return "an unknown number of times"
-    number = f"{factor:.2g}"
-    return "1.0 times" if number == "1" else f"{number} times"

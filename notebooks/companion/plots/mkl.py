@@ -162,16 +162,17 @@ def kernel_weights(bank, labels, weights):
 def against_p(table, errors, work, best=()):
     """Errors and work against p on each task (thesis figure 4.2, JMLR figure 4).
 
-    `errors` has styles by column, `work` lines; `best` the p that the thesis found best on its data, by task.
+    `errors` has styles by column, `work` lines; `best` the p that the thesis found best, by key of `TASKS`.
     """
     fig, axes = beside(3)
     for ax, task in zip(axes, distinct(table["task"]), strict=False):
-        name, color = TASKS[task.split("-")[0]]
+        cues = task.split("-")[0]
+        name, color = TASKS[cues]
         subset = where(table, task=task)
         for column, style in errors.items():
             curve(ax, subset, "p", column, factor=100, **style)
-        if task in best:
-            ax.axvline(best[task], label="best p in the thesis", **PRINTED)
+        if cues in best:
+            ax.axvline(best[cues], label="best p in the thesis", **PRINTED)
         ax.set(xlabel="p", ylabel="test error [%]", title=name)
         for column, line in work.items():
             style = {"color": color, "linestyle": line, "marker": "o", "label": f"{name}: {WORK[column]}"}
