@@ -20,7 +20,7 @@ MODELS = [
     for name, classes in (("boosted trees on box", "BCD"), ("SVM on edges", "AKL"))
 ]
 LETTERS = list("BCDAKL")
-FEW, SEEDS = (1, 3, 10, 30), (0, 1, 2)
+FEW, SEEDS = (1, 3, 10, 30), range(7)
 
 
 def made(columns, points):
@@ -29,7 +29,7 @@ def made(columns, points):
 
 
 def binary():
-    return made(["target", "seed", "n_positive", "method"], itertools.product("ABC", SEEDS, FEW, BINARY))
+    return made(["target", "seed", "n_positive", "method"], itertools.product("ABCDEFG", SEEDS, FEW, BINARY))
 
 
 def multi():
@@ -82,7 +82,7 @@ def schematic():
         (things, 5),
         (schematic, 3),
         (lambda: draw.binary_mean(binary()), 4),
-        (lambda: draw.binary_classes(binary()), 5),
+        (lambda: draw.binary_classes(binary()), 10),
         (lambda: draw.multiclass(multi()), 3),
         (lambda: draw.along_priors(multi().query("name == 'objects' and n_per_class == 10")), 1),
         (lambda: draw.weights(weights(), MODELS), 2),

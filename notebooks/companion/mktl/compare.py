@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from companion import protocol
 from companion.mktl.settings import N_NEGATIVE, NATURAL
-from companion.mktl.tasks import TASKS, binary_targets, binary_task, draw, load_task, n_most
+from companion.mktl.tasks import TASKS, binary_targets, binary_task, draw, load_task
 from companion.protocol import best_of, compared, fitted, grid_points
 from cuelearn.core.intervals import interval
 from cuelearn.kernels import RBF, KernelBank
@@ -102,9 +102,8 @@ class Trial:
 
 
 def multiclass_trial(name, n_per_class, n_priors, useless, seed, others=False):
-    """A draw of figure 6.3; `others`: of the task that parameters are chosen on, of so many as it has."""
+    """A draw of figure 6.3; `others`: of the task that parameters are chosen on."""
     task = load_task(name, others)
-    n_per_class = min(n_per_class, n_most(task)) if others else n_per_class
     return Trial(task, *draw(task, n_per_class, seed), n_priors, useless_scores(task, useless, seed))
 
 

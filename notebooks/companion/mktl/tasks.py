@@ -177,7 +177,7 @@ def _prior(name, classes, data, columns, labels, model, train, rest):
 
 
 def _known_rows(data, drawing, label):
-    """Rows of a known class that train its prior, and those of every eighth drawing, at least one."""
+    """Rows of a known class that train its prior, and those of an eighth of its drawings, at least one."""
     rows = np.flatnonzero(data.y == label)
     drawings = np.random.default_rng([_SPLIT, label]).permutation(np.unique(drawing[rows]))
     held = np.isin(drawing[rows], drawings[: max(1, len(drawings) // 8)])
@@ -217,8 +217,8 @@ def _task(data, drawing, rows, y, priors, same, width, test=None):
     )
 
 
-def _described(name, n_jobs=1):
-    """Pictures of a task, or of the "binary" ones, and the drawing of each."""
+def described(name, n_jobs=1):
+    """Pictures of a task, or of the "binary" ones, and the drawing of each; kept on disk."""
     if name == "binary":
         targets, others, background = _binary_things()
         rng = np.random.default_rng(_BACKGROUND)
@@ -233,44 +233,37 @@ def _described(name, n_jobs=1):
     return data, np.repeat(rows, N_VIEWS)
 
 
-def describe(names, n_jobs):
-    """Describe the pictures of tasks, or of the "binary" ones, by several processes, to be kept on disk."""
-    for name in names:
-        _described(name, n_jobs)
-
-
 @cache
 def _known(name):
     """Data, the drawing of each row, labels of the new and the other classes, and what both tasks share."""
-    setup = TASKS[name]
+    cue, models, _ = TASKS[name]
     if name == "awa":
         data = load_set(name)
         drawing = np.arange(len(data.y))
-        known = np.arange(len(data.target_names))
         new = others = np.array([data.target_names.index(c) for c in AWA_TEST_CLASSES])
-        known = [np.setdiff1d(known, new)]
+        known = [np.setdiff1d(np.arange(len(data.target_names)), new)]
     else:
         new, others, known = _THINGS[name]()
-        data, drawing = _described(name)
+        data, drawing = described(name)
     labels = np.array(data.target_names)[data.y]
-    columns, _ = _columns(data, (setup.cue,))
+    columns, _ = _columns(data, (cue,))
     split = []
-    for of_model in known:
-        parts = [_known_rows(data, drawing, label) for label in of_model]
-        split.append([np.concatenate(rows) for rows in zip(*parts, strict=True)])
+    for classes in known:
+        train, rest = zip(*(_known_rows(data, drawing, label) for label in classes), strict=True)
+        split.append((np.concatenate(train), np.concatenate(rest)))
     width = _width(data, columns, np.concatenate([train for train, _ in split]))
     priors = []
     same = []
-    for (learner, cues, _), of_model, rows in zip(setup.models, known, split, strict=True):
-        classes = sorted(data.target_names[label] for label in of_model)  # as a fitted model's columns
+    for (learner, cues, _), classes, rows in zip(models, known, split, strict=True):
+        names = sorted(data.target_names[label] for label in classes)  # as a fitted model's columns
         own, triples = _columns(data, cues)
         model = AverageKernelSVM(triples, C=PRIOR_C)
         if learner == "boosted trees":
             # stumps: a deeper tree fits few samples at once, and boosting would end
             stump = DecisionTreeClassifier(max_depth=1)
             model = AdaBoostClassifier(stump, n_estimators=100, random_state=0)
-        priors.append(_prior(f"{learner} on {', '.join(cues)}", classes, data, own, labels, model, *rows))
-        same.append(_prior(f"SVM on {setup.cue}", classes, data, columns, labels, _svm(width), *rows))
+        priors.append(_prior(f"{learner} on {', '.join(cues)}", names, data, own, labels, model, *rows))
+        same.append(_prior(f"SVM on {cue}", names, data, columns, labels, _svm(width), *rows))
     return data, drawing, new, others, priors, same, width
 
 
@@ -313,7 +306,7 @@ def binary_targets(others=False):
 def _shared():
     """What all targets share: data, the drawing of each row, priors by name, their width."""
     targets, _, background = _binary_things()
-    data, drawing = _described("binary")
+    data, drawing = described("binary")
     split = {label: _known_rows(data, drawing, label) for label in targets}
     behind = np.flatnonzero(np.isin(data.y, background[0]))
     last = np.isin(data.y[behind], background[0][-len(background[0]) // 8 :])
@@ -363,7 +356,7 @@ def _ordered(task, label, rng):
 
 
 def draw(task, n, seed):
-    """Rows of a task's X to train on, `n` of each class (or a dict by class), and rows for tests.
+    """Rows of a task's X to train on, at most `n` of each class (or by class), and rows for tests.
 
     One picture of every drawing comes before a second view of any, and one of each class before the next. A
     smaller draw of the same seed is a part of a larger one.
@@ -373,16 +366,7 @@ def draw(task, n, seed):
     test = []
     for label in np.unique(task.y).tolist():
         rows, rest = _ordered(task, label, rng)
-        size = n[label] if isinstance(n, dict) else n
-        if size > rows.size:
-            raise ValueError(f"n must be at most {rows.size}, the training pictures of {label}, got {size}")
-        train.append(rows[:size])
+        train.append(rows[: n[label] if isinstance(n, dict) else n])
         test.append(rest)
     turns = np.concatenate([np.arange(len(rows)) for rows in train])
     return np.concatenate(train)[np.argsort(turns, kind="stable")], np.sort(np.concatenate(test))
-
-
-def n_most(task):
-    """So many samples of each class can be drawn."""
-    rng = np.random.default_rng(0)
-    return min(_ordered(task, label, rng)[0].size for label in np.unique(task.y).tolist())

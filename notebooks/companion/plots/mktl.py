@@ -4,7 +4,18 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.metrics import ConfusionMatrixDisplay
 
-from companion.plots.common import curve, curves, distinct, legend, log_axis, mosaic, paired, panels, where
+from companion.plots.common import (
+    curve,
+    curves,
+    distinct,
+    each_run,
+    legend,
+    log_axis,
+    mosaic,
+    paired,
+    panels,
+    where,
+)
 from companion.run.figures import BLACK, BLUE, CONFIDENCE, GREY, interval, method_style, stamp
 
 TITLES = {"animals": "emoji, animals", "objects": "emoji, objects", "awa": "Animals with Attributes"}
@@ -84,7 +95,7 @@ def schematic(parts, kernel_part, models):
     bars = axes[2].barh(["kernel", "sum"], [kernel_part, total], color=GREY)
     axes[2].bar_label(bars, fmt="%+.2f", fontsize=SMALL, padding=3)
     axes[2].invert_yaxis()
-    legend(fig, axes[:1], 1)
+    legend(fig, axes[:1], 1, "outside lower center")
     return fig
 
 
@@ -96,7 +107,7 @@ def binary_mean(table):
         ("both classes weigh the same", WEIGHTED, "MKTL weighted"),
     )
     fig, axes = panels(2, 2, size=(8.0, 6.6), sharex=True, sharey="row")
-    options = {"runs": "target", "factor": 100.0, "alpha": 0.12}
+    options = {"runs": "target", "factor": 100.0, "draw": each_run}
     for (above, below), (title, methods, base) in zip(axes.T, columns, strict=True):
         curves(above, each, "n_positive", "accuracy", methods, **options)
         paired(below, each, "n_positive", "accuracy", base, methods, **options)
@@ -105,7 +116,7 @@ def binary_mean(table):
         below.set(xlabel="positive training samples", ylabel=f"minus {base} [points]")
         log_axis(below.xaxis, plain=True)
     for ax in axes.ravel():
-        ax.cuelearn_band = f"mean of {each['target'].nunique()} targets, band: its {CONFIDENCE:.0%} interval"
+        ax.cuelearn_band = ax.cuelearn_band.replace("runs", "targets")
     axes[0, 0].set_ylabel("test accuracy [%]")
     legend(fig, axes, 5)
     return fig
@@ -143,7 +154,7 @@ def multiclass(table):
     for ax, ((name, n_priors), _) in zip(axes, groups, strict=True):
         task = where(table, name=name)
         runs = task[(task["n_priors"] == n_priors) | (task["method"] == "NoTransfer")]
-        curves(ax, runs, "n_per_class", "accuracy", factor=100.0, alpha=0.12)
+        curves(ax, runs, "n_per_class", "accuracy", factor=100.0, draw=each_run)
         ax.set(title=f"{TITLES[name]}: {n_priors} priors", xlabel="training samples per class")
         log_axis(ax.xaxis, plain=True)
     axes[0].set_ylabel("test accuracy [%]")
@@ -154,7 +165,7 @@ def multiclass(table):
 def along_priors(table):
     """Accuracy over the number of priors, of a table like figure 6.3's with one number of samples."""
     fig, ((ax,),) = panels(1, size=(5.6, 3.6))
-    curves(ax, table, "n_priors", "accuracy", factor=100.0)
+    curves(ax, table, "n_priors", "accuracy", factor=100.0, draw=each_run)
     log_axis(ax.xaxis, plain=True)
     ax.set(xlabel="priors", ylabel="test accuracy [%]")
     legend(fig, ax, 3)
@@ -202,7 +213,7 @@ def negative(table):
     fig, (axes,) = panels(len(kinds), size=(2.2 * len(kinds) + 0.6, 3.6), sharey=True)
     for ax, kind in zip(axes, kinds, strict=True):
         runs = table[(table["useless"] == kind) | (table["method"] == "NoTransfer")]
-        paired(ax, runs, "n_per_class", "accuracy", "NoTransfer", factor=100.0)
+        paired(ax, runs, "n_per_class", "accuracy", "NoTransfer", factor=100.0, draw=each_run)
         stamp(ax, {"none": "real", "shuffled": "composed"}.get(kind, "simulated"))
         ax.set_title(f"scores: {kind}", pad=14)
         ax.set_xlabel("training samples per class")
@@ -220,7 +231,7 @@ def along_p(table, n_priors):
     means = means.assign(distance=means["p_found"] - 1.0)
     fig, (axes,) = panels(2, size=(8.0, 3.4))
     for ax, column, factor in zip(axes, ("accuracy", "used"), (100.0, 1.0), strict=True):
-        curve(ax, means, "distance", column, "MKTL", factor=factor)
+        curve(ax, means, "distance", column, "MKTL", factor=factor, draw=each_run)
         color = method_style("MKTL auto")["color"]
         ax.axvline(automatic - 1.0, label=f"$p$ auto = {automatic:.3f}", color=color, linestyle="--")
         ax.set_xlabel("$p - 1$")
