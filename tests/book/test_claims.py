@@ -125,7 +125,7 @@ def test_bound():
     [
         ([0, 1], {"baseline": [1, 1], "ratio": True, "at_most": 1}, "positive"),
         ([1, 1], {"baseline": [1, 1], "ratio": True}, "give at_least"),
-        (LOW, {"at_least": 0, "units": [0, 1]}, "units must name the unit of each of 4"),
+        (LOW, {"at_least": 0, "units": [0, 1]}, "does not match length"),
         ([np.nan], {"bound": [1]}, "finite"),
     ],
 )
@@ -269,7 +269,7 @@ def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch):
     assert float(parts["needed"][0]) == pytest.approx(verdict.needed) and 0 < verdict.needed < 5
     ClaimBook(FigureStore("quick", tmp_path, chapter="oks"))
     assert len(read_parts(tmp_path)) == 2  # of another chapter's book they stay
-    assert "**om2-1: holds.**" in book.judge("om2-1")._repr_markdown_()
+    assert "**om2-1: holds.**" in verdict._repr_markdown_()
 
 
 def test_what_a_claim_cannot_be_judged_by(tmp_path):

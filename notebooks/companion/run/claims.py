@@ -1,7 +1,5 @@
 """Verdicts on the papers' claims: a number, its interval, the data, and what follows.
 
-Every row of ``claims.csv`` gets one of
-
 ===================  ====================================================================================
 holds                every part's whole 95% interval lies on the claimed side
 fails                a part's whole interval lies on the other side, and no part holds
@@ -15,8 +13,8 @@ open                 not judged yet in this run
 ``claims.csv`` fixes, before anything is run, each claim's unit of repetition, what is random in it, and the
 number of units in the profiles quick and full. Each claim is one function in
 ``notebooks/companion/<chapter>/claims.py`` that reads nothing but the tables beside the figures and yields
-the claim's parts; `judge_part` judges each of them. So ``judge("om2-1")`` finds the verdict of
-figures/reference again, ``judge("om2-1", "figures/quick")`` that of another run.
+the claim's parts. So ``judge("om2-1")`` finds the verdict of figures/reference again,
+``judge("om2-1", "figures/quick")`` that of another run.
 
 Of a claim with several parts, one that fails, or holds beside one that fails, counts only if it outlasts
 Holm's correction over all parts. Real data decides: what simulated and original data say stands beside it.
@@ -40,7 +38,7 @@ from companion.run.sweep import file_lock
 from cuelearn.core.intervals import CONFIDENCE
 from cuelearn.core.storage import atomic_write
 
-__all__ = ["ClaimBook", "Part", "Results", "Verdict", "claims", "judge", "judge_part", "judges"]
+__all__ = ["Part", "Verdict", "claims", "judge", "judges"]
 
 #: Letters of a text that stands beside a verdict; a longer one is folded away.
 SHORT = 160
@@ -51,6 +49,12 @@ TIER_OF = {"generated": "simulated", "bundled": "real", "original": "original"}
 LEVEL = 1 - CONFIDENCE
 RELEVANT = 0.01  # a point of error, accuracy or area: a smaller difference is none
 POWER = 0.8  # with which the units that would decide do so, if the mean stays where it is
+#: Of the files of verdicts.
+PARTS = "claim part verdict number low high n unit needed p tier measure data figure".split()
+COLUMNS = (
+    "id chapter source claim verdict number low high n unit measure real original simulated data profile "
+    "text figure"
+).split()
 
 
 class Verdict(NamedTuple):
@@ -58,16 +62,14 @@ class Verdict(NamedTuple):
 
     `low` and `high` are its 95% interval over `n` units of repetition, called `unit`; None for an exact
     quantity and for a single run. `p` is the two-sided probability of a number so far from the threshold, 0
-    where a finding is exact; `needed` units would tell number and threshold apart with the probability
-    `POWER`. `tier` is one of `TIERS`, and `real`, `original`, `simulated` are the verdicts on each; `parts`
-    are pairs of what a part says and its verdict. `ClaimBook.record` sets `profile`.
+    where a finding is exact; `needed` units would tell number and threshold apart. `tier` is one of `TIERS`,
+    `real`, `original`, `simulated` are the verdicts on each, `parts` pairs of what a part says and a verdict.
 
     Examples
     --------
     >>> from companion.run.claims import Verdict, judge
-    >>> verdict = judge("omcl-2")
-    >>> isinstance(verdict, Verdict), verdict.low <= verdict.number <= verdict.high
-    (True, True)
+    >>> isinstance(judge("omcl-2"), Verdict)
+    True
     """
 
     claim: str
@@ -92,15 +94,19 @@ class Verdict(NamedTuple):
 
     def _repr_markdown_(self):
         """How a notebook shows it."""
-        number = "" if self.number is None else f"{self.measure}: {self.number:.4g}"
-        if self.low is not None:
-            number += f" (95% interval {self.low:.4g} to {self.high:.4g})"
-        folded = len(self.text) > SHORT
-        shown = [number, self.data and f"Data: {self.data}", not folded and self.text]
-        line = ". ".join(filter(None, shown))
-        if folded:
+        data = self.data and f"Data: {self.data}"
+        short = len(self.text) <= SHORT
+        line = ". ".join(filter(None, [f"{self.measure}: {number_text(self)}", data, short and self.text]))
+        if not short:
             line += f"\n\n<details><summary>Part by part</summary>\n\n{in_lines(self.text)}\n\n</details>"
         return f"**{self.claim}: {self.verdict}.** *{claims().loc[self.claim, 'claim']}.* {line}"
+
+
+def number_text(verdict, interval=", 95% interval {} to {}"):
+    """The number of a verdict, or of a row of them, with its interval."""
+    number = "" if pd.isna(verdict.number) else f"{verdict.number:.4g}"
+    ends = "" if pd.isna(verdict.low) else interval.format(f"{verdict.low:.4g}", f"{verdict.high:.4g}")
+    return number + ends
 
 
 def in_lines(text):
@@ -149,8 +155,10 @@ class Part(NamedTuple):
     Examples
     --------
     >>> from companion.run.claims import Part, judge_part
-    >>> part = Part("at most a fifth", "share of ties", [0.04, 0.05, 0.06], at_most=0.2)
-    >>> judge_part(part).verdict
+    >>> errors = Part("lower", "difference of errors", [0.10, 0.11, 0.09], [0.20, 0.22, 0.19], at_most=0.0)
+    >>> judge_part(errors).verdict
+    'holds'
+    >>> judge_part(Part("theorem 1", values=[10, 14], bound=[20, 21])).verdict
     'holds'
     """
 
@@ -185,199 +193,145 @@ class Part(NamedTuple):
 
 
 def judge_part(part, claim="", **about):
-    """The verdict on one `Part`; `about` has the fields of the verdict on its data.
-
-    Examples
-    --------
-    >>> from companion.run.claims import Part, judge_part
-    >>> errors = Part("lower", "difference of errors", [0.10, 0.11, 0.09], [0.20, 0.22, 0.19], at_most=0.0)
-    >>> verdict = judge_part(errors)
-    >>> verdict.verdict, round(verdict.number, 3)
-    ('holds', -0.103)
-    >>> rows = Part("at least twice", "rows", [40, 90, 60], [10, 20, 16], ratio=True, at_least=2)
-    >>> judge_part(rows).verdict
-    'holds'
-    >>> judge_part(Part("theorem 1", values=[10, 14], bound=[20, 21])).verdict
-    'holds'
-    """
-    about = {"claim": claim, "measure": part.measure, "n": part.n} | about
+    """The verdict on one `Part`; `about` has the fields of the verdict on its data."""
+    verdict = Verdict(claim, "undecided", measure=part.measure, n=part.n, text=part.text)._replace(**about)
     if part.true is not None:
         number = None if part.number is None else float(part.number)
-        return Verdict(verdict=_holds(part.true), number=number, text=part.text, **about)
+        return verdict._replace(verdict="holds" if part.true else "fails", number=number)
+    if not len(part.values):
+        return _judge_mean(part, np.array([]), verdict)
+    samples = pd.DataFrame(index=range(np.size(part.values)))
+    for name in ("values", "baseline", "x", "bound"):
+        column = getattr(part, name)
+        if column is not None:
+            samples[name] = np.ravel(column).astype(float) if np.ndim(column) else column
+    if not np.isfinite(samples).all(axis=None):
+        raise ValueError(f"a part is judged by finite numbers only, got {samples}")
     if part.bound is not None:
-        return _judge_bound(part, about)
-    values, left_out = _of_units(part)
-    text = _joined(part.text, left_out)
-    if not values.size:
-        text = _joined(text, "No run is left to judge by.")
-        return Verdict(verdict="undecided", number=math.nan, p=1.0, text=text, **about)
-    if part.at_least is None and part.at_most is None:
-        raise ValueError("give at_least, at_most, or both")
-    about["n"] = values.size
-    scale = (math.log, math.exp) if part.ratio else (float, float)
-    estimate = _Estimate(values, *scale)
-    if values.size == 1:
-        text = _joined(text, "A single run has no interval.")
-        return Verdict(verdict="undecided", number=estimate.number, p=1.0, text=text, **about)
-    verdict = _judge_estimate(part, estimate, about)
-    return verdict._replace(text=_joined(text, verdict.text))
+        return _judge_bound(part, samples, verdict)
+    if part.units is not None:
+        samples["units"] = np.ravel(part.units)
+    if part.x is None:
+        return _judge_mean(part, _of_units(part, samples), verdict)
+    slopes = samples.groupby("units")[["x", "values"]].apply(_slope, part.log_y)
+    long_enough = slopes.dropna().to_numpy()
+    if 0 < len(long_enough) < len(slopes):
+        n_short = len(slopes) - len(long_enough)
+        verdict = _noted(verdict, f"{n_short} of {len(slopes)} runs have fewer than three points.")
+    return _judge_mean(part, long_enough, verdict)
 
 
-def _holds(true):
-    return "holds" if true else "fails"
+def _noted(judged, text, **fields):
+    """A verdict with one more sentence, and other fields."""
+    return judged._replace(text=_joined(judged.text, text), **fields)
 
 
 def _joined(*texts):
     return " ".join(filter(None, texts))
 
 
-def _judge_bound(part, about):
-    measured, bound = _samples(measured=part.values, bound=np.broadcast_to(part.bound, np.shape(part.values)))
-    violations = int((measured > bound + part.slack * np.abs(bound)).sum())
+def _judge_bound(part, samples, verdict):
+    """The verdict on values that must stay below a bound."""
+    measured = samples["values"].to_numpy()
+    bound = samples["bound"].to_numpy()
+    n_above = int((measured > bound + part.slack * np.abs(bound)).sum())
     infinite = np.where(measured > 0, np.inf, 0.0)
     ratio = float(np.max(np.divide(measured, bound, out=infinite, where=bound > 0)))
-    about["measure"] = part.measure or "measured over bound, largest"
-    text = _joined(part.text, f"{violations} of {len(measured)} comparisons above the bound.")
-    return Verdict(verdict=_holds(not violations), number=ratio, text=text, **about)
+    measure = part.measure or "measured over bound, largest"
+    text = f"{n_above} of {len(samples)} comparisons above the bound."
+    return _noted(verdict, text, verdict="fails" if n_above else "holds", number=ratio, measure=measure)
 
 
-def _samples(**named):
-    """Arrays of finite numbers, of one length."""
-    arrays = [np.asarray(values, dtype=float).ravel() for values in named.values()]
-    for name, values in zip(named, arrays, strict=True):
-        if values.size == 0 or not np.isfinite(values).all():
-            raise ValueError(f"{name} must hold at least one number and only finite ones, got {values}")
-    if len({len(values) for values in arrays}) > 1:
-        lengths = " and ".join(str(len(values)) for values in arrays)
-        raise ValueError(f"paired samples must have one length, got {lengths}")
-    return arrays
-
-
-def _of_units(part):
-    """One number for each unit of repetition, and a text on units that are left out."""
-    if not len(part.values):
-        return np.array([]), ""
-    if part.x is not None:
-        return _slopes(part)
-    if part.baseline is None:
-        (values,) = _samples(values=part.values)
-    else:
-        values, baseline = _samples(values=part.values, baseline=part.baseline)
-        if part.ratio and min(values.min(), baseline.min()) <= 0:
-            raise ValueError("values and baseline of a ratio must be positive")
-        values = np.log(values) - np.log(baseline) if part.ratio else values - baseline
+def _of_units(part, samples):
+    """One number for each unit of repetition: a value, a difference, or the logarithm of a quotient."""
+    values = samples["values"].to_numpy()
+    if part.baseline is not None:
+        baseline = samples["baseline"].to_numpy()
+        values = _log(values) - _log(baseline) if part.ratio else values - baseline
     if part.units is None:
-        return values, ""
-    units = np.asarray(part.units).ravel()
-    if units.size != values.size:
-        raise ValueError(f"units must name the unit of each of {values.size} values, got {units.size}")
-    return np.array([values[units == unit].mean() for unit in np.unique(units)]), ""
+        return values
+    return np.array([values[rows].mean() for rows in samples.groupby("units").indices.values()])
 
 
-def _slopes(part):
-    x, y = _samples(x=part.x, values=part.values)
-    if x.min() <= 0 or (part.log_y and y.min() <= 0):
-        raise ValueError("values on a logarithmic axis must be positive")
-    x = np.log(x)
-    y = np.log(y) if part.log_y else y
-    names = np.unique(part.units)
-    runs = [np.asarray(part.units) == name for name in names]
-    runs = [run for run in runs if len(np.unique(x[run])) >= 3]
-    dropped = f"{len(names) - len(runs)} of {len(names)} runs have fewer than three points."
-    slopes = np.array([linregress(x[run], y[run]).slope for run in runs])
-    return slopes, dropped if 0 < len(runs) < len(names) else ""
+def _log(values):
+    if values.min() <= 0:
+        raise ValueError("values of a ratio or on a logarithmic axis must be positive")
+    return np.log(values)
 
 
-class _Estimate:
-    """A mean with Student's interval, on the scale to which `forward` brings bounds; `back` undoes it."""
-
-    def __init__(self, values, forward, back):
-        self.n = values.size
-        self.mean = float(values.mean())
-        self.error = float(values.std(ddof=1) / math.sqrt(self.n)) if self.n > 1 else math.nan
-        self.forward = forward
-        self.back = back
-
-    @property
-    def number(self):
-        return float(self.back(self.mean))
-
-    def interval(self):
-        half = student.ppf((1 + CONFIDENCE) / 2, self.n - 1) * self.error
-        return float(self.back(self.mean - half)), float(self.back(self.mean + half))
-
-    def above(self, bound):
-        """Probability of a mean so far above the bound, were it the true one."""
-        distance = self.mean - self.forward(bound)
-        if self.error == 0:
-            return float(distance < 0)
-        return float(student.sf(distance / self.error, self.n - 1))
-
-    def units_that_decide(self, *bounds):
-        """Units of repetition with which one of the bounds is left with `POWER`, if the mean stays."""
-        reach = norm.ppf((1 + CONFIDENCE) / 2) + norm.ppf(POWER)
-        distances = [self.mean - self.forward(bound) for bound in bounds]
-        return min(self.n * (reach * self.error / d) ** 2 if d else math.inf for d in distances)
+def _slope(run, log_y):
+    """The slope of one run on logarithmic axes; NaN if it has fewer than three points."""
+    if run["x"].nunique() < 3:
+        return math.nan
+    y = run["values"].to_numpy()
+    return linregress(_log(run["x"].to_numpy()), _log(y) if log_y else y).slope
 
 
-class _Side(NamedTuple):
-    """An end of the claimed range: whether the interval is within or outside, with their probabilities."""
-
-    bound: float
-    within: bool
-    outside: bool
-    p_within: float
-    p_outside: float
-    units: float
-
-
-def _sides(part, estimate, relevant):
-    """Where the interval lies at each end of the claimed range.
-
-    Outside is also what passes an end by less than what is relevant.
-    """
-    low, high = estimate.interval()
-    if part.at_least is not None:
-        near, far = part.at_least, part.at_least + relevant
-        p = estimate.above(near), 1 - estimate.above(far)
-        yield _Side(near, low >= near, high <= far, *p, estimate.units_that_decide(near, far))
-    if part.at_most is not None:
-        near, far = part.at_most, part.at_most - relevant
-        p = 1 - estimate.above(near), estimate.above(far)
-        yield _Side(near, high <= near, low >= far, *p, estimate.units_that_decide(near, far))
-
-
-def _judge_estimate(part, estimate, about):
-    """Verdict from an interval: all within the claimed range, all outside, or neither."""
-    bounds = [bound for bound in (part.at_least, part.at_most) if bound is not None]
+def _judge_mean(part, values, verdict):
+    """The verdict from an interval: all within the claimed range, all outside, or neither."""
+    n = values.size
+    if n == 0:
+        return _noted(verdict, "No run is left to judge by.", number=math.nan, p=1.0)
+    forward, back = (math.log, math.exp) if part.ratio else (float, float)
+    mean = float(values.mean())
+    verdict = verdict._replace(n=n, number=back(mean))
+    if n == 1:
+        return _noted(verdict, "A single run has no interval.", p=1.0)
+    error = float(values.std(ddof=1) / math.sqrt(n))
+    half = float(student.ppf((1 + CONFIDENCE) / 2, n - 1) * error)
+    low, high = back(mean - half), back(mean + half)
     differences = part.baseline is not None and not part.ratio
+    bounds = [bound for bound in (part.at_least, part.at_most) if bound is not None]
+    if not bounds:
+        raise ValueError("give at_least, at_most, or both")
     better = differences and bounds == [0.0]
     relevant = part.relevant
     if relevant is None:
         relevant = RELEVANT if better else 0.0
-    sides = list(_sides(part, estimate, relevant))
-    crossed = [side for side in sides if not side.within and not side.outside]
-    p_within = max(side.p_within for side in sides)
-    p_outside = min(side.p_outside for side in sides)
-    low, high = estimate.interval()
+
+    def above(bound):
+        """Probability of a mean so far above the bound, were it the true one."""
+        distance = mean - forward(bound)
+        return float(student.sf(distance / error, n - 1)) if error else float(distance < 0)
+
+    def units_that_decide(bound):
+        """With which the bound is left with `POWER`, if the mean stays."""
+        distance = mean - forward(bound)
+        reach = norm.ppf((1 + CONFIDENCE) / 2) + norm.ppf(POWER)
+        return n * (reach * error / distance) ** 2 if distance else math.inf
+
+    ends = []  # what passes an end of the claimed range by less than what is relevant is outside, too
+    if part.at_least is not None:
+        far = part.at_least + relevant
+        p = above(part.at_least), 1 - above(far)
+        ends.append((part.at_least, far, low >= part.at_least, high <= far, *p))
+    if part.at_most is not None:
+        far = part.at_most - relevant
+        p = 1 - above(part.at_most), above(far)
+        ends.append((part.at_most, far, high <= part.at_most, low >= far, *p))
+    ends = pd.DataFrame(ends, columns=["bound", "far", "within", "outside", "p_within", "p_outside"])
+    ends["needed"] = np.minimum(ends["bound"].map(units_that_decide), ends["far"].map(units_that_decide))
+    crossed = ends[~ends["within"] & ~ends["outside"]]
+    p_within, p_outside = ends["p_within"].max(), ends["p_outside"].min()
     text = ""
-    if any(side.outside and not side.within for side in sides):
-        verdict, p = "fails", p_outside
+    if (ends["outside"] & ~ends["within"]).any():
+        state, p = "fails", p_outside
         right_side = high < 0.0 if part.at_least is None else low > 0.0
         if differences and len(bounds) == 1 and right_side:
             text = f"There is a difference, smaller than the {abs(bounds[0]):g} that counts."
-    elif crossed:
-        verdict, p = "undecided", min(p_within, p_outside)
-        more = crossed[0].units - estimate.n
-        unit = about.get("unit") or "run"
+    elif len(crossed):
+        state, p = "undecided", min(p_within, p_outside)
+        more = crossed["needed"].iloc[0] - n
+        unit = verdict.unit or "run"
         needed = f"{more:.0f} more {unit}s" if more < 10_000 else f"more than 10,000 {unit}s"
-        text = f"The interval contains {crossed[0].bound + 0.0:.4g}; about {needed} would decide."
+        text = f"The interval contains {crossed['bound'].iloc[0] + 0.0:.4g}; about {needed} would decide."
     else:
-        verdict, p = "holds", p_within
+        state, p = "holds", p_within
     if better and low == high == 0.0:
-        verdict, text = "fails", "No difference at all."
-    about |= {"number": estimate.number, "low": low, "high": high, "p": min(1.0, 2 * p)}
-    return Verdict(verdict=verdict, text=text, needed=max(side.units for side in sides), **about)
+        state, text = "fails", "No difference at all."
+    p = min(1.0, 2 * float(p))
+    needed = float(ends["needed"].max())
+    return _noted(verdict, text, verdict=state, low=low, high=high, p=p, needed=needed)
 
 
 # --- all parts ----------------------------------------------------------------------------------------------
@@ -389,7 +343,7 @@ def holm(p):
     order = np.argsort(p, kind="stable")
     below = p[order] <= LEVEL / np.arange(p.size, 0, -1)
     rejected = np.zeros(p.size, dtype=bool)
-    rejected[order[: below.size if below.all() else below.argmin()]] = True
+    rejected[order] = np.logical_and.accumulate(below)
     return rejected
 
 
@@ -401,7 +355,7 @@ def combine(claim, parts, open_parts=(), text=""):
     `TIERS` that has parts decides. The number is that of the part that decides: the clearest one that fails,
     else the least clear.
     """
-    lines = []
+    lines = [text]
     verdicts = {}
     deciding = None
     for tier in TIERS:
@@ -414,14 +368,12 @@ def combine(claim, parts, open_parts=(), text=""):
     if open_parts:
         lines.append(f"Open: {'; '.join(open_parts)}.")
     if not parts:
-        return Verdict(claim, "open", text=_joined(text, *lines))
-    tier = next(iter(verdicts))
+        return Verdict(claim, "open", text=_joined(*lines))
     return deciding._replace(
         claim=claim,
-        verdict=verdicts[tier],
+        verdict=verdicts[deciding.tier],
         data="; ".join(dict.fromkeys(part.data for part in parts.values() if part.data)),
-        text=_joined(text, *lines),
-        tier=tier,
+        text=_joined(*lines),
         parts=tuple(parts.items()),
         **verdicts,
     )
@@ -446,10 +398,7 @@ def _of_one_tier(parts, open_parts):
 
 def _details(part):
     """In parentheses: the number of a part, its interval, its text."""
-    number = "" if part.number is None else f"{part.number:.4g}"
-    if part.low is not None:
-        number += f", 95% interval {part.low:.4g} to {part.high:.4g}"
-    shown = "; ".join(filter(None, [number, part.text.rstrip(".")]))
+    shown = "; ".join(filter(None, [number_text(part), part.text.rstrip(".")]))
     return f" ({shown})" if shown else ""
 
 
@@ -479,16 +428,7 @@ def judges(claim, figure=""):
 
 
 class Results:
-    """What stands beside the figures in one directory, for the judging of one claim.
-
-    Examples
-    --------
-    >>> from companion.run.claims import Results
-    >>> from companion.run.figures import CHECKOUT
-    >>> results = Results(CHECKOUT / "figures" / "reference", "om2-1")
-    >>> results.has("thesis-fig-4.1"), "kernel" in results.table("thesis-fig-4.1")
-    (True, True)
-    """
+    """What stands beside the figures in one directory, for the judging of one claim."""
 
     def __init__(self, directory, claim):
         self.directory = Path(directory)
@@ -496,10 +436,10 @@ class Results:
         self.figure = ""
         self.files = set()  # those that were read
 
-    def _read(self, file):
+    def _read(self, reader, file):
         self.files.add(file)
         try:
-            return (self.directory / file).open(encoding="utf-8")
+            return reader(self.directory / file)
         except FileNotFoundError:
             message = f"the claim {self.claim} is judged by {file}, which is not in {self.directory}"
             raise FileNotFoundError(f"{message}: make figures writes it") from None
@@ -510,12 +450,8 @@ class Results:
 
     def table(self, name):
         """The numbers of a figure or table: ``<name>.csv``, of the reference also ``.csv.gz``."""
-        packed = self.directory / f"{name}.csv.gz"
-        if packed.is_file():
-            self.files.add(packed.name)
-            return pd.read_csv(packed)
-        with self._read(f"{name}.csv") as file:
-            return pd.read_csv(file)
+        packed = f"{name}.csv.gz"
+        return self._read(pd.read_csv, packed if (self.directory / packed).is_file() else f"{name}.csv")
 
     def tables(self, name):
         """The numbers of a figure that has several tables: key -> table."""
@@ -525,8 +461,7 @@ class Results:
 
     def record(self, figure):
         """What made a figure: ``<figure>.json``, with its profile, parameters, note and data."""
-        with self._read(f"{figure}.json") as file:
-            return json.load(file)
+        return json.loads(self._read(Path.read_bytes, f"{figure}.json"))
 
     def about(self, figure, of=None):
         """Figure, unit, data and tier of a verdict: data and tier of the data sets that begin with `of`.
@@ -548,9 +483,26 @@ class Results:
         if part.verdict is not None:
             return part.verdict
         figure = part.figure or self.figure
-        about = self.about(part.data_from or figure, part.of)
-        own = {"figure": figure, "data": part.data, "unit": part.unit}
-        return judge_part(part, self.claim, **about | {name: value for name, value in own.items() if value})
+        about = self.about(part.data_from or figure, part.of) | {"figure": figure}
+        about["data"] = part.data or about["data"]
+        about["unit"] = part.unit or about["unit"]
+        return judge_part(part, self.claim, **about)
+
+    def judge_all(self):
+        """The verdict on the claim."""
+        rows = claims()
+        if self.claim not in rows.index:
+            raise ValueError(f"there is no claim {self.claim!r}{near(self.claim, rows.index)}")
+        importlib.import_module(f"companion.{rows.loc[self.claim, 'chapter']}.claims")
+        function, self.figure = _JUDGES[self.claim]
+        declared = list(function(self))
+        text = _joined(*(item for item in declared if isinstance(item, str)))
+        parts = [item for item in declared if isinstance(item, Part)]
+        judged = {part.says: self.judge(part) for part in parts if not part.is_open}
+        if list(judged) == [""]:
+            verdict = judged[""]
+            return verdict._replace(**{verdict.tier: verdict.verdict})
+        return combine(self.claim, judged, [part.says for part in parts if part.is_open], text)
 
 
 def judge(claim, directory=CHECKOUT / "figures" / "reference"):
@@ -568,157 +520,99 @@ def judge(claim, directory=CHECKOUT / "figures" / "reference"):
     >>> verdict.verdict in VERDICTS, verdict.claim
     (True, 'omcl-2')
     """
-    return _judged(Results(directory, claim))
+    return Results(directory, claim).judge_all()
 
 
 def files_of(claim, directory):
     """Names of the files that the verdict on a claim is computed from."""
     results = Results(directory, claim)
-    _judged(results)
+    results.judge_all()
     return results.files
-
-
-def _judged(results):
-    claim = results.claim
-    rows = claims()
-    if claim not in rows.index:
-        raise ValueError(f"there is no claim {claim!r}{near(claim, rows.index)}")
-    importlib.import_module(f"companion.{rows.loc[claim, 'chapter']}.claims")
-    function, results.figure = _JUDGES[claim]
-    declared = list(function(results))
-    text = _joined(*(item for item in declared if isinstance(item, str)))
-    parts = [item for item in declared if isinstance(item, Part)]
-    judged = {part.says: results.judge(part) for part in parts if not part.is_open}
-    if list(judged) == [""]:
-        verdict = judged[""]
-        return verdict._replace(**{verdict.tier: verdict.verdict})
-    return combine(claim, judged, [part.says for part in parts if part.is_open], text)
 
 
 # --- the book -----------------------------------------------------------------------------------------------
 
 
-#: Stands beneath the first verdict of a chapter.
-HOW_TO_READ = (
-    "*How verdicts read.* Mixed: one part of the claim holds, another fails. Undecided: nothing fails, and "
-    'an interval contains its threshold. "Undecided over all parts, alone holds": decided if this part were '
-    "the only one, not once corrected for how many there are (Holm)."
-)
-
-
-class Verdicts(list):
-    """Several verdicts, one below the other in a notebook, and a word on how to read them."""
-
-    note = ""
-
-    def _repr_markdown_(self):
-        shown = [verdict._repr_markdown_() for verdict in self]
-        return "\n\n".join(filter(None, [*shown, self.note]))
-
-
 class ClaimBook:
-    """The verdicts of a chapter, in ``claims.csv`` and ``claims.md`` beside its figures after every entry.
+    """The verdicts of a chapter, written beside its figures after every entry; a new book starts open.
 
-    ``claims-parts.csv`` has the parts of each claim. A new book starts with all of its chapter "open"; rows
-    of other chapters stay. Directory, chapter and profile are those of the `store`, a `FigureStore`.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from companion.run.claims import ClaimBook, Verdict
-    >>> from companion.run.figures import FigureStore
-    >>> with TemporaryDirectory() as directory:
-    ...     book = ClaimBook(FigureStore("smoke", directory, chapter="omcl"))
-    ...     book.record(Verdict("omcl-7", "holds", data="toy")).verdict
-    ...     book.frame()["verdict"].value_counts().index.tolist()
-    'holds'
-    ['open', 'holds']
+    Directory, chapter and profile are those of the `store`, a `FigureStore`; rows of other chapters stay.
     """
-
-    PARTS = "claim part verdict number low high n unit needed p tier measure data figure".split()
-    COLUMNS = (
-        "id chapter source claim verdict number low high n unit measure real original simulated data profile "
-        "text figure"
-    ).split()
 
     def __init__(self, store):
         self.store = store
-        self.verdicts = {}
+        names = claims(store.chapter).index
+        self.verdicts = {name: Verdict(name, "open", profile=store.profile) for name in names}
         self._write()
 
     def judge(self, *names):
         """Judge these claims by the tables saved so far, and record what was found."""
-        note = "" if self.verdicts else HOW_TO_READ
-        verdicts = Verdicts(self.record(judge(name, self.store.directory)) for name in names)
-        verdicts.note = note
-        return verdicts
+        return [self.record(judge(name, self.store.directory)) for name in names]
 
     def record(self, verdict):
         """Enter a verdict and write the files; ValueError if the claim is unknown or of another chapter."""
-        known = claims(self.store.chapter).index
-        if verdict.claim not in known:
+        if verdict.claim not in self.verdicts:
             message = f"claim {verdict.claim!r} is not among the claims of the chapter {self.store.chapter}"
-            raise ValueError(f"{message}{near(verdict.claim, known)}")
+            raise ValueError(f"{message}{near(verdict.claim, self.verdicts)}")
         verdict = verdict._replace(profile=self.store.profile)
         self.verdicts[verdict.claim] = verdict
         self._write()
         return verdict
 
-    def frame(self):
-        """The chapter's claims with their verdicts (DataFrame, one row for each claim)."""
-        rows = []
-        for row in claims(self.store.chapter).itertuples():
-            verdict = self.verdicts.get(row.id, Verdict(row.id, "open", profile=self.store.profile))
-            n = "" if verdict.n is None else str(verdict.n)
-            rows.append({**row._asdict(), **verdict._asdict(), "claim": row.claim, "n": n})
-        return pd.DataFrame(rows)[self.COLUMNS]
-
-    def parts(self):
-        """All parts of the chapter's claims that are judged (DataFrame); a claim of one part is its own."""
-        rows = []
-        for verdict in self.verdicts.values():
-            for what, part in verdict.parts or (("", verdict),):
-                n = "" if part.n is None else str(part.n)
-                rows.append({**part._asdict(), "claim": verdict.claim, "part": what, "n": n})
-        return pd.DataFrame(rows, columns=self.PARTS)
-
     def _write(self):
+        rows = []
+        parts = []
+        for row in claims(self.store.chapter).itertuples():
+            verdict = self.verdicts[row.id]
+            rows.append({**row._asdict(), **_fields(verdict), "claim": row.claim})
+            judged = verdict.verdict != "open"  # a claim of one part is its own
+            for says, part in verdict.parts or [("", verdict)] * judged:
+                parts.append({**_fields(part), "claim": row.id, "part": says})
+        verdicts, parts = pd.DataFrame(rows, columns=COLUMNS), pd.DataFrame(parts, columns=PARTS)
         with file_lock(Path(self.store.directory) / ".claims.lock"):
-            write_verdicts(self.store.directory, self.frame(), self.parts())
+            write_verdicts(self.store.directory, verdicts, parts)
+
+
+def _fields(verdict):
+    """The fields of a verdict; `n` as text, since a gap would make floats of the whole column."""
+    return verdict._asdict() | {"n": "" if verdict.n is None else str(verdict.n)}
 
 
 def write_verdicts(directory, verdicts, parts, chapters=()):
-    """Write verdicts and their parts to ``claims.csv``, ``claims-parts.csv``, ``claims.md`` in `directory`.
+    """Write verdicts and their parts (DataFrames) to ``claims.csv``, ``claims-parts.csv``, ``claims.md``.
 
     They replace all that is there of their chapters, and of `chapters`, which may have none left; those of
     other chapters stay.
     """
+    directory = Path(directory)
     others = read_verdicts(directory)
     others = others[~others["chapter"].isin({*verdicts["chapter"], *chapters})]
     other_parts = read_parts(directory)
     other_parts = other_parts[other_parts["claim"].isin(others["id"])]
-    for name, column, tables in (
-        ("claims-parts.csv", "claim", (other_parts, parts)),
-        ("claims.csv", "id", (others, verdicts)),
-    ):
-        there = [table.astype(object) for table in tables if len(table)] or [parts]
-        rows = pd.concat(there, ignore_index=True)
-        rows = rows.sort_values(column, key=claims().index.get_indexer, kind="stable")
-        atomic_write(Path(directory) / name, rows.to_csv(index=False, lineterminator="\n"))
-    atomic_write(Path(directory) / "claims.md", "# Claims and verdicts\n\n" + verdict_table(rows))
+    parts = _in_order("claim", other_parts, parts)
+    atomic_write(directory / "claims-parts.csv", parts.to_csv(index=False, lineterminator="\n"))
+    verdicts = _in_order("id", others, verdicts)
+    atomic_write(directory / "claims.csv", verdicts.to_csv(index=False, lineterminator="\n"))
+    atomic_write(directory / "claims.md", "# Claims and verdicts\n\n" + verdict_table(verdicts))
+
+
+def _in_order(column, *tables):
+    """The rows of some tables in the order of ``claims.csv``; objects, so that no number is rewritten."""
+    rows = pd.concat([table.astype(object) for table in tables], ignore_index=True)
+    return rows.sort_values(column, key=claims().index.get_indexer, kind="stable")
 
 
 def read_verdicts(directory):
-    """The verdicts written in `directory` (DataFrame with `ClaimBook.COLUMNS`; empty if there are none)."""
-    table = _read(directory, "claims.csv", ClaimBook.COLUMNS)
+    """The verdicts written in `directory` (DataFrame with `COLUMNS`; empty if there are none)."""
+    table = _read(directory, "claims.csv", COLUMNS)
     for column in ("number", "low", "high"):
         table[column] = [float(value or "nan") for value in table[column]]
     return table.astype(object)
 
 
 def read_parts(directory):
-    """The parts written in `directory` (DataFrame with `ClaimBook.PARTS`; empty if there are none)."""
-    return _read(directory, "claims-parts.csv", ClaimBook.PARTS)
+    """The parts written in `directory` (DataFrame with `PARTS`; empty if there are none)."""
+    return _read(directory, "claims-parts.csv", PARTS)
 
 
 def _read(directory, file, columns):
@@ -745,19 +639,14 @@ def verdict_table(table):
     """Verdicts as Markdown: a count, then one row for each claim."""
     numbers = table["verdict"].value_counts()
     counts = [f"{numbers[verdict]} {verdict}" for verdict in VERDICTS if verdict in numbers]
-    shown = []
-    for row in table.itertuples():
-        number = "" if pd.isna(row.number) else f"{row.number:.4g}"
-        number += "" if pd.isna(row.low) else f" ({row.low:.4g} to {row.high:.4g})"
-        cells = {
-            "claim": row.id,
-            "says": f"{row.claim} ({row.source})",
-            "verdict": f"**{row.verdict}**" if row.verdict != "open" else "open",
-            "unit, n": f"{row.unit}, {row.n}".removeprefix("none, ").removesuffix(", "),
-            "number (95% interval)": number,
-            "measure": row.measure,
-        }
-        data = f"{row.data} ({row.profile})" if row.data else row.profile
-        tiers = {tier: getattr(row, tier) for tier in TIERS}
-        shown.append(cells | tiers | {"data": data, "remark": row.text, "figure": row.figure})
-    return f"{', '.join(counts)}.\n\n" + markdown_table(pd.DataFrame(shown))
+    shown = table[["id"]].rename(columns={"id": "claim"})
+    shown["says"] = table["claim"] + " (" + table["source"] + ")"
+    shown["verdict"] = ("**" + table["verdict"] + "**").replace("**open**", "open")
+    units = table["unit"] + ", " + table["n"]
+    shown["unit, n"] = units.str.removeprefix("none, ").str.removesuffix(", ")
+    shown["number (95% interval)"] = [number_text(row, " ({} to {})") for row in table.itertuples()]
+    shown[["measure", *TIERS]] = table[["measure", *TIERS]]
+    data = table["data"] + " (" + table["profile"] + ")"
+    shown["data"] = data.where(table["data"] != "", table["profile"])
+    shown[["remark", "figure"]] = table[["text", "figure"]]
+    return f"{', '.join(counts)}.\n\n" + markdown_table(shown)

@@ -24,7 +24,7 @@ import inspect
 import os
 from importlib import import_module
 
-from companion.run.claims import ClaimBook, Results, Verdicts, files_of, judge, read_verdicts
+from companion.run.claims import ClaimBook, Results, files_of, judge, read_verdicts
 from companion.run.figures import FigureStore, css_width, use_style
 from companion.run.identity import made_from, short
 from companion.run.records import (
@@ -174,7 +174,7 @@ class Chapter:
     def verdicts(self, *claims):
         """The verdicts on some claims, from the saved tables; a run enters them in its ``claims.csv``."""
         if self.reference:
-            return Verdicts(judge(claim, self.store.directory) for claim in claims)
+            return [judge(claim, self.store.directory) for claim in claims]
         return self.book.judge(*claims)
 
     def judge_what_is_current(self):
@@ -193,11 +193,8 @@ class Chapter:
 
     def summary(self):
         """The chapter's claims with their verdicts (DataFrame)."""
-        if self.reference:
-            verdicts = read_verdicts(self.store.directory)
-            verdicts = verdicts[verdicts["chapter"] == self.name]
-        else:
-            verdicts = self.book.frame()
+        verdicts = read_verdicts(self.store.directory)
+        verdicts = verdicts[verdicts["chapter"] == self.name]
         columns = ["id", "verdict", "number", "low", "high", "n", "unit"]
         return verdicts.loc[verdicts["verdict"] != "open", columns].set_index("id")
 
@@ -216,9 +213,8 @@ class Chapter:
             else:
                 display(Markdown(self._table_text(item["name"])), metadata=metadata)
         display(Markdown(self.text(name)))
-        claims = self._entry(name).claims
-        if claims:
-            display(self.verdicts(*claims))
+        for verdict in self.verdicts(*self._entry(name).claims):
+            display(verdict)
 
     def text(self, name):
         """The question of an entry, how it was made and what to see, as Markdown."""
