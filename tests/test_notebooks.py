@@ -12,8 +12,7 @@ import nbformat
 import pytest
 
 from companion.run.claims import claims
-from companion.run.figures import NOT_PARAMETERS
-from companion.run.records import DEFAULTS
+from companion.run.records import DEFAULTS, NOT_PARAMETERS
 from companion.run.runner import CHAPTERS, OWN, WITH, notebook_parameters
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,10 +53,10 @@ def test_notebook_is_clean(path):
 def test_notebook_has_the_parameters_that_the_runner_sets(path):
     known = notebook_parameters(path)
     assert {*OWN, "seed"} <= set(known)
-    assert known["profile"].default == "quick"
-    assert known["data_tier"].default == "bundled"
-    assert known["figures_dir"].default is None
-    published = {name: parameter.default for name, parameter in known.items()}
+    assert known["profile"]["default"] == "quick"
+    assert known["data_tier"]["default"] == "bundled"
+    assert known["figures_dir"]["default"] is None
+    published = {name: parameter["default"] for name, parameter in known.items()}
     assert DEFAULTS[path.stem] == {k: v for k, v in published.items() if k not in NOT_PARAMETERS}
     setups = ("store = FigureStore(", "chapter = Chapter(")
     setup = next(c.source for c in nbformat.read(path, 4).cells if any(text in c.source for text in setups))

@@ -33,7 +33,7 @@ from scipy.stats import linregress, norm
 from scipy.stats import t as student
 
 from companion.run.figures import CHECKOUT, markdown_table
-from companion.run.records import near, read_rows
+from companion.run.records import COLUMNS, PARTS, near, read_parts, read_rows, read_verdicts
 from companion.run.sweep import file_lock
 from cuelearn.core.intervals import CONFIDENCE
 from cuelearn.core.storage import atomic_write
@@ -49,12 +49,6 @@ TIER_OF = {"generated": "simulated", "bundled": "real", "original": "original"}
 LEVEL = 1 - CONFIDENCE
 RELEVANT = 0.01  # a point of error, accuracy or area: a smaller difference is none
 POWER = 0.8  # with which the units that would decide do so, if the mean stays where it is
-#: Of the files of verdicts.
-PARTS = "claim part verdict number low high n unit needed p tier measure data figure".split()
-COLUMNS = (
-    "id chapter source claim verdict number low high n unit measure real original simulated data profile "
-    "text figure"
-).split()
 
 
 class Verdict(NamedTuple):
@@ -600,26 +594,6 @@ def _in_order(column, *tables):
     """The rows of some tables in the order of ``claims.csv``; objects, so that no number is rewritten."""
     rows = pd.concat([table.astype(object) for table in tables], ignore_index=True)
     return rows.sort_values(column, key=claims().index.get_indexer, kind="stable")
-
-
-def read_verdicts(directory):
-    """The verdicts written in `directory` (DataFrame with `COLUMNS`; empty if there are none)."""
-    table = _read(directory, "claims.csv", COLUMNS)
-    for column in ("number", "low", "high"):
-        table[column] = [float(value or "nan") for value in table[column]]
-    return table.astype(object)
-
-
-def read_parts(directory):
-    """The parts written in `directory` (DataFrame with `PARTS`; empty if there are none)."""
-    return _read(directory, "claims-parts.csv", PARTS)
-
-
-def _read(directory, file, columns):
-    try:
-        return pd.read_csv(Path(directory) / file, dtype=str, keep_default_na=False)
-    except FileNotFoundError:
-        return pd.DataFrame(columns=columns, dtype=object)
 
 
 def with_original(table, directory):

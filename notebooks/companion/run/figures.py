@@ -20,7 +20,16 @@ from PIL import Image
 
 import cuelearn
 from companion import CHECKOUT
-from companion.run.records import catalogue, changed_parameters, near, results_directory, several, versions
+from companion.run.records import (
+    NOT_PARAMETERS,
+    PROFILES,
+    catalogue,
+    changed_parameters,
+    near,
+    results_directory,
+    several,
+    versions,
+)
 from cuelearn.core.intervals import CONFIDENCE, Interval, interval
 from cuelearn.core.storage import atomic_write
 
@@ -37,10 +46,6 @@ __all__ = [
     "stamp",
     "use_style",
 ]
-
-PROFILES = ("smoke", "quick", "full", "reference")
-#: Parameters that say how a run is carried out, not what it computes.
-NOT_PARAMETERS = ("figures_dir", "n_jobs", "scheduler", "profile")
 
 
 # --- style --------------------------------------------------------------------------------------------------

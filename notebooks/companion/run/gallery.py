@@ -6,15 +6,8 @@ import os
 
 import pandas as pd
 
-from companion.run.claims import (
-    files_of,
-    read_parts,
-    read_verdicts,
-    verdict_table,
-    with_original,
-    write_verdicts,
-)
-from companion.run.records import catalogue, read_items, saved_items
+from companion.run.claims import files_of, verdict_table, with_original, write_verdicts
+from companion.run.records import catalogue, read_items, read_parts, read_verdicts, saved_items
 from cuelearn.core.storage import atomic_write
 
 #: Largest file that is copied to figures/reference, of bundled and of original data.

@@ -11,6 +11,15 @@ from pathlib import Path
 
 import pandas as pd
 
+PROFILES = ("smoke", "quick", "full", "reference")
+#: Parameters that say how a run is carried out, not what it computes.
+NOT_PARAMETERS = ("figures_dir", "n_jobs", "scheduler", "profile")
+#: Of the files of verdicts.
+PARTS = "claim part verdict number low high n unit needed p tier measure data figure".split()
+COLUMNS = (
+    "id chapter source claim verdict number low high n unit measure real original simulated data profile "
+    "text figure"
+).split()
 #: Parameters of each notebook with which the published figures are made; the notebooks' own defaults.
 DEFAULTS = {
     "omcl": {"seed": 0, "permutations": None, "step": 0.01, "data_tier": "bundled"},
@@ -76,6 +85,26 @@ def versions():
     """Of what results depend on."""
     packages = "numpy scipy pandas matplotlib numba scikit-learn scikit-image joblib".split()
     return {"python": platform.python_version(), **{package: version(package) for package in packages}}
+
+
+def read_verdicts(directory):
+    """The verdicts written in `directory` (DataFrame with `COLUMNS`; empty if there are none)."""
+    table = _read(directory, "claims.csv", COLUMNS)
+    for column in ("number", "low", "high"):
+        table[column] = [float(value or "nan") for value in table[column]]
+    return table.astype(object)
+
+
+def read_parts(directory):
+    """The parts written in `directory` (DataFrame with `PARTS`; empty if there are none)."""
+    return _read(directory, "claims-parts.csv", PARTS)
+
+
+def _read(directory, file, columns):
+    try:
+        return pd.read_csv(Path(directory) / file, dtype=str, keep_default_na=False)
+    except FileNotFoundError:
+        return pd.DataFrame(columns=columns, dtype=object)
 
 
 def read_items(directory):

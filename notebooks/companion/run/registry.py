@@ -24,7 +24,7 @@ import inspect
 import os
 from importlib import import_module
 
-from companion.run.claims import ClaimBook, Results, files_of, judge, read_verdicts
+from companion.run.claims import ClaimBook, Results, files_of, judge
 from companion.run.figures import FigureStore, css_width, use_style
 from companion.run.identity import made_from, short
 from companion.run.records import (
@@ -33,6 +33,7 @@ from companion.run.records import (
     changed_parameters,
     longest_start,
     near,
+    read_verdicts,
     row_of,
     saved_items,
 )

@@ -10,11 +10,9 @@ all of it succeeded) with ``.json`` (what it was made from: if that is the same,
 import argparse
 import ast
 import contextlib
-import csv
 import json
 import logging
 import os
-import queue
 import re
 import signal
 import subprocess
@@ -25,7 +23,7 @@ import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -34,13 +32,14 @@ from companion import CHECKOUT, FOLDER
 from companion.run.identity import fingerprint, made_from, short
 from companion.run.records import (
     DEFAULTS,
+    NOT_PARAMETERS,
+    PROFILES,
     catalogue,
-    changed_parameters,
     near,
     read_items,
+    read_verdicts,
     results_directory,
     row_of,
-    saved_items,
 )
 from companion.run.sweep import clean_temporaries, connect, file_lock
 from cuelearn.core.optional import require
@@ -48,14 +47,12 @@ from cuelearn.core.storage import atomic_write
 
 __all__ = ["RunError", "main", "notebook_parameters"]
 
-PROFILES = ("smoke", "quick", "full", "reference")
-DATA_TIERS = ("bundled", "original")
 CHAPTERS = ("omcl", "mkl", "multilabel", "mms", "mktl", "oks")
 #: A chapter of the thesis with a second notebook.
 WITH = {"mkl": ("multilabel",)}
 #: Parameters that the runner sets itself, and the option for each.
 OWN = {"profile": "--profile", "data_tier": "--data", "figures_dir": "--root", "n_jobs": "--jobs"}
-#: Environment variable of a process that makes one of several chapters: the place of its progress bar.
+#: Environment variable of a process that makes one of several chapters: chapter, place of its bar, jobs.
 PART = "CUELEARN_PART"
 #: Characters of what a failed kernel wrote to stderr that its log keeps.
 MOST_PRINTED = 10_000
@@ -68,27 +65,10 @@ class RunError(Exception):
 # --- parameters ---------------------------------------------------------------------------------------------
 
 
-class Parameter(NamedTuple):
-    """A name in a notebook's `parameters` cell: its default (None if no literal) and its comment."""
-
-    default: Any
-    comment: str
-
-
-def _literal(text, otherwise=None):
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return otherwise
-
-
 def notebook_parameters(path):
-    """The parameters of a notebook: dict of name -> `Parameter`; a line with two equals signs is none.
+    """The parameters of a notebook, as papermill reads them: name -> its `default`, its comment `help`.
 
-    Raises
-    ------
-    RunError
-        If the notebook has no cell tagged ``parameters``, or is none.
+    A default that is no literal is None. RunError if the notebook has no cell tagged ``parameters``.
     """
     import papermill
 
@@ -99,22 +79,14 @@ def notebook_parameters(path):
         raise RunError(f"{path} is not a notebook: {error}") from None
     if not parameters:
         raise RunError(f"{path} has no cell tagged parameters")
-    return {name: Parameter(_literal(known["default"]), known["help"]) for name, known in parameters.items()}
+    return {name: {**known, "default": _literal(known["default"])} for name, known in parameters.items()}
 
 
-def _value(name, text, parameter):
-    """The text of ``-p name=text`` as a value of the kind of the parameter's default."""
-    value = _literal(text, text)
-    default = parameter.default
-    if isinstance(default, str):
-        return value if isinstance(value, str) else text
-    if isinstance(default, float) and type(value) is int:
-        return float(value)
-    if default is None or type(value) is type(default) or (value == "auto" and "auto" in parameter.comment):
-        return value
-    kinds = {bool: "True or False", int: "a whole number", float: "a number"}
-    kind = kinds.get(type(default), f"a {type(default).__name__}")
-    raise RunError(f"parameter {name} must be {kind} like its default {default!r}, got {text!r}")
+def _literal(text, otherwise=None):
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return otherwise
 
 
 def check_parameters(path, given):
@@ -129,20 +101,28 @@ def check_parameters(path, given):
         if name in OWN:
             raise RunError(f"parameter {name} is set by {OWN[name]}, not by -p")
         if name not in known:
-            there = ", ".join(f"{n} (default {known[n].default!r})" for n in settable)
+            there = ", ".join(f"{n} (default {known[n]['default']!r})" for n in settable)
             message = f"{path.stem} has no parameter {name!r}{near(name, settable)}"
             raise RunError(f"{message}. Its parameters are: {there}")
         values[name] = _value(name, text, known[name])
     return values
 
 
+def _value(name, text, parameter):
+    """The text of ``-p name=text`` as a value of the type of the parameter's default."""
+    value = _literal(text, text)
+    default = parameter["default"]
+    if isinstance(default, str):
+        return value if isinstance(value, str) else text
+    if isinstance(default, float) and type(value) is int:
+        return float(value)
+    if default is None or type(value) is type(default) or (value == "auto" and "auto" in parameter["help"]):
+        return value
+    kind = type(default).__name__
+    raise RunError(f"parameter {name} must be of type {kind} like its default {default!r}, got {text!r}")
+
+
 # --- staleness ----------------------------------------------------------------------------------------------
-
-
-def _notebook_hash(path):
-    """Hash of what a notebook says: neither outputs nor counts nor metadata beside tags."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return fingerprint([[c["cell_type"], "".join(c["source"]), c["metadata"].get("tags")] for c in cells])
 
 
 class Job(NamedTuple):
@@ -175,18 +155,17 @@ class Job(NamedTuple):
             return ""
         if stamp.get("verdicts") != self.verdicts():
             return "verdicts of another run"
-        items = [item for item in read_items(self.directory) if item["chapter"] == self.chapter]
-        others = [item["name"] for item in items if item.get("made_from") != self.identity()]
+        others = [item["name"] for item in self.items() if item.get("made_from") != self.identity()]
         return f"made by another run: {', '.join(others[:3])}" if others else ""
 
     def verdicts(self):
         """The verdicts of the chapter as they are written now: claim -> verdict."""
-        try:
-            with open(self.directory / "claims.csv", newline="", encoding="utf-8") as file:
-                rows = list(csv.DictReader(file))
-        except FileNotFoundError:
-            return {}
-        return {row["id"]: row["verdict"] for row in rows if row["chapter"] == self.chapter}
+        table = read_verdicts(self.directory)
+        return table[table["chapter"] == self.chapter].set_index("id")["verdict"].to_dict()
+
+    def items(self):
+        """Records of the chapter's figures and tables."""
+        return [item for item in read_items(self.directory) if item["chapter"] == self.chapter]
 
     def shows_reference(self):
         """Whether its notebook computes nothing and shows the committed results."""
@@ -202,47 +181,27 @@ def _plan(options, chapters):
     plan = []
     for chapter in chapters:
         source = options.root / "notebooks" / f"{chapter}.ipynb"
-        known = notebook_parameters(source)
+        defaults = {name: known["default"] for name, known in notebook_parameters(source).items()}
+        values = check_parameters(source, options.parameter)
         own = {"profile": options.profile, "data_tier": options.data, "n_jobs": options.jobs}
-        values = check_parameters(source, options.parameter) | {k: v for k, v in own.items() if k in known}
-        unchanging = ("profile", "n_jobs")
-        changed = {k: v for k, v in values.items() if k not in unchanging and v != known[k].default}
-        defaults = {name: parameter.default for name, parameter in known.items()}
-        changed |= changed_parameters(chapter, defaults | values)  # also where the notebook itself was edited
+        values |= {name: value for name, value in own.items() if name in defaults}
+        published = defaults | DEFAULTS[chapter]  # the notebook itself may have been edited
+        changed = {n: v for n, v in (defaults | values).items() if v != published[n]}
+        changed = {name: value for name, value in changed.items() if name not in NOT_PARAMETERS}
         directory = results_directory(options.root / "figures", options.profile, changed)
-        if "figures_dir" in known:
+        if "figures_dir" in defaults:
             values["figures_dir"] = str(directory)
         parts = made_from(options.profile, changed, options.data, options.svg, options.root)
-        parts["notebook"] = _notebook_hash(source)
+        cells = json.loads(source.read_text(encoding="utf-8"))["cells"]  # without outputs and counts
+        cells = [[cell["cell_type"], "".join(cell["source"]), cell["metadata"].get("tags")] for cell in cells]
+        parts["notebook"] = fingerprint(cells)
         if options.profile == "reference":
             parts["reference"] = [item["commit"] for item in read_items(directory)]
         plan.append(Job(chapter, source, directory, values, parts))
     return plan
 
 
-# --- carrying out -------------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def _relayed(relay, chapter):
-    """Says every 30 seconds what the notebook's sweep is at."""
-    relay.unlink(missing_ok=True)  # of a killed run
-    done = threading.Event()
-
-    def watch():
-        from tqdm import tqdm
-
-        while not done.wait(30):
-            with contextlib.suppress(OSError):
-                tqdm.write(f"{chapter}: {relay.read_text(encoding='utf-8')}")
-
-    threading.Thread(target=watch, daemon=True).start()
-    os.environ["CUELEARN_PROGRESS"] = str(relay)
-    try:
-        yield
-    finally:
-        done.set()
-        relay.unlink(missing_ok=True)
+# --- one chapter --------------------------------------------------------------------------------------------
 
 
 def _surroundings(options):
@@ -270,6 +229,31 @@ def _surroundings(options):
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
 
 
+@contextlib.contextmanager
+def _relayed(relay, chapter):
+    """Says every 30 seconds what the notebook's sweep is at."""
+    relay.unlink(missing_ok=True)  # of a killed run
+    done = threading.Event()
+
+    def watch():
+        from tqdm import tqdm
+
+        shown = ""
+        while not done.wait(30):
+            progress = relay.read_text(encoding="utf-8") if relay.is_file() else ""
+            if progress != shown:
+                tqdm.write(f"{chapter}: {progress}")
+            shown = progress
+
+    threading.Thread(target=watch, daemon=True).start()
+    os.environ["CUELEARN_PROGRESS"] = str(relay)
+    try:
+        yield
+    finally:
+        done.set()
+        relay.unlink(missing_ok=True)
+
+
 def _kernels(stderr):
     """Class of managers whose kernels write to the file `stderr`, not to the terminal of the runner.
 
@@ -284,44 +268,12 @@ def _kernels(stderr):
     return Kernels
 
 
-def _execute(job):
-    """Make one chapter. Returns an empty text, or why it failed."""
-    partial = job.file(".running.ipynb", ".")
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    for directory in (job.directory, partial.parent):
-        clean_temporaries(directory)
-    for file in (partial, job.file(".json")):
-        file.unlink(missing_ok=True)  # of a killed run: the lock is ours
-    began = time.time()
-    trouble = _run_notebook(job, partial)
-    seconds = time.time() - began
-    if trouble:
-        message = f"{job.chapter} failed after {seconds:.0f} s\n{json.dumps(job.parameters)}\n\n{trouble}\n"
-        atomic_write(job.file(".log"), message)
-        if partial.exists():
-            os.replace(partial, job.file(".failed.ipynb"))
-        return trouble
-    files = [f"notebooks/{job.chapter}.ipynb"]
-    if not job.shows_reference():
-        _remove_orphans(job, began)
-        items = [item for item in saved_items(job.directory) if item["chapter"] == job.chapter]
-        files += sorted({file for item in items for file in (*item["files"], f"{item['name']}.json")})
-    os.replace(partial, job.file(".ipynb"))
-    for end in (".failed.ipynb", ".log"):
-        job.file(end).unlink(missing_ok=True)
-    stamp = {"made_from": job.made_from, "files": files, "seconds": round(seconds, 1)}
-    if not job.shows_reference():
-        stamp["verdicts"] = job.verdicts()
-    atomic_write(job.file(".json"), json.dumps(stamp, indent=1) + "\n")
-    return ""
-
-
 def _run_notebook(job, partial):
     """Execute the notebook of a chapter into `partial`. Returns an empty text, or why it failed."""
     import papermill
 
     os.environ["CUELEARN_MADE_FROM"] = job.identity()  # for the notebook's kernel
-    place = int(os.environ.get(PART, 0))
+    _, place, _ = _part() or ("", 0, 1)
     options = {
         "kernel_name": "python3",
         "progress_bar": {"desc": job.chapter, "leave": False, "mininterval": 1, "position": place},
@@ -347,6 +299,37 @@ def _run_notebook(job, partial):
     return ""
 
 
+def _execute(job):
+    """Make one chapter. Returns an empty text, or why it failed."""
+    partial = job.file(".running.ipynb", ".")
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    for directory in (job.directory, partial.parent):
+        clean_temporaries(directory)
+    for file in (partial, job.file(".json")):
+        file.unlink(missing_ok=True)  # of a killed run: the lock is ours
+    began = time.time()
+    trouble = _run_notebook(job, partial)
+    seconds = time.time() - began
+    if trouble:
+        message = f"{job.chapter} failed after {seconds:.0f} s\n{json.dumps(job.parameters)}\n\n{trouble}\n"
+        atomic_write(job.file(".log"), message)
+        if partial.exists():
+            os.replace(partial, job.file(".failed.ipynb"))
+        return trouble
+    stamp = {"made_from": job.made_from, "files": [f"notebooks/{job.chapter}.ipynb"]}
+    if not job.shows_reference():
+        _remove_orphans(job, began)
+        files = {file for item in job.items() for file in (*item["files"], f"{item['name']}.json")}
+        stamp["files"] += sorted(files)
+        stamp["verdicts"] = job.verdicts()
+    os.replace(partial, job.file(".ipynb"))
+    for end in (".failed.ipynb", ".log"):
+        job.file(end).unlink(missing_ok=True)
+    stamp["seconds"] = round(seconds, 1)
+    atomic_write(job.file(".json"), json.dumps(stamp, indent=1) + "\n")
+    return ""
+
+
 def _remove_orphans(job, began):
     """Remove figures of this chapter that the notebook, now finished, did not make again."""
     kept, gone = set(), set()
@@ -358,6 +341,9 @@ def _remove_orphans(job, began):
             sidecar.unlink()
     for file in gone - kept:
         (job.directory / file).unlink(missing_ok=True)
+
+
+# --- all of them --------------------------------------------------------------------------------------------
 
 
 def _make_one(job, options):
@@ -385,6 +371,12 @@ def _make_here(plan, options):
     return status
 
 
+def _part():
+    """Of a process that makes one of several chapters: chapter, place of its progress bar, jobs."""
+    chapter, place, n_jobs = os.environ[PART].split() if PART in os.environ else ("", 0, 1)
+    return (chapter, int(place), int(n_jobs)) if chapter else None
+
+
 def _make_side_by_side(plan, stale, options):
     """Make the stale chapters, as many at a time as there are jobs, each in a process of its own.
 
@@ -396,19 +388,16 @@ def _make_side_by_side(plan, stale, options):
     times = times[times["profile"] == options.profile].set_index("chapter")["seconds"]
     stale = sorted(stale, key=lambda chapter: -times.get(chapter, 0.0))
     n_places = min(options.jobs, len(stale))
-    places = queue.SimpleQueue()
-    for place in range(n_places):
-        places.put(str(place))
+    n_jobs = max(1, options.jobs // n_places)
+    command = [sys.executable, "-m", "companion.run.runner", *options.argv]
     processes = []
 
     def make(chapter):
-        place = places.get()
         start = time.monotonic()
-        command = _command(chapter, max(1, options.jobs // n_places), options)
-        process = subprocess.Popen(command, env=os.environ | {PART: place})
+        part = f"{chapter} {stale.index(chapter)} {n_jobs}"
+        process = subprocess.Popen(command, env=os.environ | {PART: part})
         processes.append(process)
         failed = process.wait()
-        places.put(place)
         return f"{'FAILED after' if failed else 'made in'} {time.monotonic() - start:.0f} s"
 
     pool = ThreadPoolExecutor(n_places)
@@ -422,22 +411,12 @@ def _make_side_by_side(plan, stale, options):
     return {job.chapter: status.get(job.chapter, "up to date") for job in plan}
 
 
-def _command(chapter, n_jobs, options):
-    """The command that makes one chapter of a run."""
-    given = {"root": options.root, "chapter": chapter, "jobs": n_jobs, "scheduler": options.scheduler}
-    given |= {"profile": options.profile, "data": options.data}
-    command = [sys.executable, "-m", "companion.run.runner"]
-    command += [f"--{name}={value}" for name, value in given.items() if value]
-    command += [f"--parameter={parameter}" for parameter in options.parameter]
-    return command + [f"--{name}" for name in ("svg", "force") if getattr(options, name)]
-
-
 def _overviews_are_written(plan):
     """Whether the README.md of each folder is not older than its chapters: a killed run comes to it last."""
     for job in plan:
+        overview = job.directory / "README.md"
         if job.shows_reference():
             continue
-        overview = job.directory / "README.md"
         if not overview.is_file() or overview.stat().st_mtime < job.file(".json").stat().st_mtime:
             return False
     return True
@@ -449,7 +428,7 @@ def _make(plan, options):
     if not stale and _overviews_are_written(plan):
         places = ", ".join(dict.fromkeys(os.path.relpath(job.directory, options.root) for job in plan))
         print(f"up to date: {', '.join(job.chapter for job in plan)} in {places}")
-        return 0
+        return False
     scheduler = options.scheduler or os.environ.get("CUELEARN_SCHEDULER")
     if scheduler:
         connect(scheduler).close()  # tried before a chapter starts
@@ -461,7 +440,7 @@ def _make(plan, options):
     else:
         status = _make_here(plan, options)
     failed = any("FAILED" in state for state in status.values())
-    if PART in os.environ:
+    if _part():
         return failed
     if plan[0].shows_reference():
         for chapter, state in status.items():
@@ -476,7 +455,7 @@ def _make(plan, options):
 
 
 def _make_figures(options):
-    """Make single figures or tables, by their names, in this process. Returns the exit status."""
+    """Make single figures or tables, by their names, in this process."""
     rows = {name: row_of(name) for name in options.figure}
     unknown = [name for name, row in rows.items() if row is None]
     if unknown:
@@ -500,7 +479,6 @@ def _make_figures(options):
                 state = f"made in {time.monotonic() - start:.0f} s" if made else "up to date"
                 print(f"{name}: {state}, in {os.path.relpath(job.directory, options.root)}", flush=True)
             run.judge_what_is_current()
-    return 0
 
 
 # --- command line -------------------------------------------------------------------------------------------
@@ -514,51 +492,64 @@ class _Parser(argparse.ArgumentParser):
 def _arguments(argv):
     description = __doc__.split("\n\n")[0]
     parser = _Parser(prog="python -m companion.run.runner", description=description, allow_abbrev=False)
-    add, switch = parser.add_argument, {"action": "store_true"}
+    add = parser.add_argument
+    several = {"action": "extend", "nargs": "+", "default": []}
     add("--profile", default="quick", choices=PROFILES)
-    add("--chapter", action="extend", nargs="+", default=[], choices=CHAPTERS, help="default: all that exist")
-    add(
-        "--figure",
-        action="extend",
-        nargs="+",
-        default=[],
-        help="make figures or tables by name, nothing else",
-    )
+    add("--chapter", **several, choices=CHAPTERS, help="default: all that exist")
+    add("--figure", **several, help="make figures or tables by name, nothing else")
     changed = "change a parameter of the notebook; results go to figures/PROFILE/params/NAME=VALUE"
     add("-p", "--parameter", action="append", default=[], metavar="NAME=VALUE", help=changed)
-    add("--data", default="bundled", choices=DATA_TIERS)
+    add("--data", default="bundled", choices=("bundled", "original"))
     add("--jobs", type=int, default=1, help="processes of a sweep (default: 1)")
     add("--scheduler", help="address of a Dask scheduler for the sweeps, tcp://host:port")
-    add("--svg", **switch, help="draw every figure as SVG too")
-    add("--force", **switch, help="make chapters even if nothing changed")
-    add("--book", **switch, help="write the book, figures/PROFILE/book/, from what was made")
-    add("--reference", **switch, help="copy finished chapters of the profile to figures/reference")
-    add("--gallery", **switch, help="write figures/README.md from figures/reference")
     add("--root", type=Path, default=CHECKOUT, help="checkout to work in")
+    for switch, text in {
+        "--svg": "draw every figure as SVG too",
+        "--force": "make chapters even if nothing changed",
+        "--book": "write the book, figures/PROFILE/book/, from what was made",
+        "--reference": "copy finished chapters of the profile to figures/reference",
+        "--gallery": "write figures/README.md from figures/reference",
+    }.items():
+        add(switch, action="store_true", help=text)
     options = parser.parse_args(argv)
+    options.argv = argv
     options.root = options.root.resolve()
     if options.jobs < 1:
         raise RunError(f"--jobs must be at least 1, got {options.jobs}")
+    if _part():
+        chapter, _, options.jobs = _part()
+        options.chapter = [chapter]
     return options
 
 
 def main(argv=None):
     """Entry point. Returns the exit status: 0, 1 if a chapter failed, 2 if the call was wrong."""
     try:
-        return _main(_arguments(argv))
+        return int(bool(_main(_arguments(sys.argv[1:] if argv is None else argv))))
     except (RunError, FileNotFoundError, ImportError, ConnectionError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        if PART not in os.environ:
+        if not _part():
             print("\ninterrupted: started again, it goes on with what is not finished", file=sys.stderr)
         return 130
 
 
-def _takes_all(options, chapter):
-    """Whether a notebook has all parameters that are given, so that it can be made with another's."""
-    known = notebook_parameters(options.root / "notebooks" / f"{chapter}.ipynb")
-    return all(item.partition("=")[0].strip() in known for item in options.parameter)
+def _chapters(options):
+    """The chapters to be made: those of the call, or all; second notebooks that have the parameters given."""
+    notebooks = {chapter: options.root / "notebooks" / f"{chapter}.ipynb" for chapter in CHAPTERS}
+    existing = [chapter for chapter, path in notebooks.items() if path.is_file()]
+    absent = [chapter for chapter in options.chapter if chapter not in existing]
+    if absent or not existing:
+        there = ", ".join(existing) or "none"
+        raise RunError(f"not there yet: {', '.join(absent)}. Chapters that exist: {there}")
+    require("notebooks", "papermill", "nbformat")
+    requested = set(options.chapter or existing)
+    given = {item.partition("=")[0].strip() for item in options.parameter}
+    for second in (second for chapter in options.chapter for second in WITH.get(chapter, ())):
+        if second in existing and not _part() and given <= set(notebook_parameters(notebooks[second])):
+            requested.add(second)
+    return [chapter for chapter in existing if chapter in requested]
 
 
 def _main(options):
@@ -567,33 +558,20 @@ def _main(options):
         from companion.run.gallery import reference, write_reference_gallery
 
         if options.reference:
-            reference(root, options.profile, options.data)
-        else:
-            write_reference_gallery(root)
-        return 0
-    existing = [chapter for chapter in CHAPTERS if (root / "notebooks" / f"{chapter}.ipynb").is_file()]
-    absent = [chapter for chapter in options.chapter if chapter not in existing]
-    if absent or not existing:
-        there = ", ".join(existing) or "none"
-        raise RunError(f"not there yet: {', '.join(absent)}. Chapters that exist: {there}")
-    require("notebooks", "papermill", "nbformat")
+            return reference(root, options.profile, options.data)
+        return write_reference_gallery(root)
+    chapters = _chapters(options)
     if options.figure:
         return _make_figures(options)
-    alone = PART in os.environ
-    also = {more for chapter in options.chapter for more in WITH.get(chapter, ()) if not alone}
-    also = {chapter for chapter in also & set(existing) if _takes_all(options, chapter)}
-    requested = also.union(options.chapter or existing)
-    chapters = [chapter for chapter in existing if chapter in requested]
     plan = _plan(options, chapters)
-    if options.book:
-        from companion.run.site import build
+    if not options.book:
+        return _make(plan, options)
+    from companion.run.site import build
 
-        for directory in dict.fromkeys(job.directory for job in plan):
-            page = build(root, directory)
-            size = sum(file.stat().st_size for file in page.parent.rglob("*") if file.is_file())
-            print(f"written: {os.path.relpath(page, root)} ({size / 1e6:.1f} MB)")
-        return 0
-    return int(_make(plan, options))
+    for directory in dict.fromkeys(job.directory for job in plan):
+        page = build(root, directory)
+        size = sum(file.stat().st_size for file in page.parent.rglob("*") if file.is_file())
+        print(f"written: {os.path.relpath(page, root)} ({size / 1e6:.1f} MB)")
 
 
 if __name__ == "__main__":

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from companion.run.claims import VERDICTS, claims, in_lines, read_verdicts, with_original
-from companion.run.figures import PROFILES, markdown_table
+from companion.run.claims import VERDICTS, claims, in_lines, with_original
+from companion.run.figures import markdown_table
 from companion.run.gallery import times
-from companion.run.records import DEFAULTS, read_items
+from companion.run.records import DEFAULTS, PROFILES, read_items, read_verdicts
 from cuelearn.core.optional import require
 from cuelearn.core.storage import atomic_write
 

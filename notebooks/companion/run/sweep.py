@@ -66,26 +66,6 @@ def file_lock(path, waiting=lambda: None):
         yield
 
 
-class _Relay:
-    """Stands in for a bar in an executed notebook: tells the runner, leaves nothing in the output."""
-
-    def __init__(self, path, total, name):
-        self.path = Path(path)
-        self.total = total
-        self.name = name
-        self.n = 0
-
-    def update(self, n):
-        self.n += n
-        atomic_write(self.path, f"{self.name} {self.n}/{self.total}")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.path.unlink(missing_ok=True)
-
-
 # --- what identifies a point --------------------------------------------------------------------------------
 
 
@@ -254,11 +234,14 @@ class Sweep:
         todo = {key: point for key, point in zip(keys, points, strict=True) if results[key] is None}
         self.n_computed_ = len(todo)
         self.n_cached_ = sum(results[key] is not None for key in keys)
-        with self._bar(len(todo)) as bar:
-            for key, result in self._compute(function, todo, common):
+        relay = os.environ.get("CUELEARN_PROGRESS")  # the runner tells how far it is
+        with progress(name=self.name, total=len(todo), verbose=not relay) as bar:
+            for done, (key, result) in enumerate(self._compute(function, todo, common), start=1):
                 atomic_write(files[key], zlib.compress(pickle.dumps((key, result))))
                 results[key] = result
                 bar.update(1)
+                if relay:
+                    atomic_write(relay, f"{self.name} {done}/{len(todo)}")
         # each of equal points, which are computed once, gets a result of its own
         return [pickle.loads(results[key]) for key in keys]
 
@@ -279,13 +262,6 @@ class Sweep:
             parameters = {k: [v] * len(rows) for k, v in point.items() if k not in rows}
             parts.append(pd.concat([pd.DataFrame(parameters, index=rows.index), rows], axis=1))
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-
-    def _bar(self, total):
-        """Under the runner it reports to the runner's own bar."""
-        relay = os.environ.get("CUELEARN_PROGRESS")
-        if relay:
-            return _Relay(relay, total, self.name)
-        return progress(name=self.name, total=total, verbose=True)
 
     def _same(self, function, data):
         """What identifies every point of a run besides its parameters."""
