@@ -165,10 +165,10 @@ def stamp(ax, word):
 
 
 def _cell(value, digits):
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        return ""
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
+    if pd.isna(value):
+        return ""
     if isinstance(value, (float, np.floating)):
         return f"{value:.{digits}g}"
     return str(value).replace("|", "\\|").replace("\n", " ")
@@ -186,6 +186,8 @@ def markdown_table(rows, digits=4):
 # --- provenance ---------------------------------------------------------------------------------------------
 
 TIERS = ("bundled", "generated", "original")
+#: Words for generated data; "composed" is made of real pictures.
+MADE = ("simulated", "composed")
 #: A picture with more colours is a photograph.
 PHOTOGRAPH = 50_000
 #: Of saved pictures, and what a browser takes for an inch.
@@ -194,35 +196,29 @@ DPI, CSS_DPI = 150, 96
 
 def _records(provenance):
     """The provenance of one or several data sets as dicts with at least name and tier."""
-    records = []
-    for item in several(provenance):
-        item = item._asdict() if hasattr(item, "_asdict") else item
-        if not isinstance(item, dict):
-            raise TypeError(f"provenance must hold records with the fields name and tier, got {item!r}")
-        record = {key: value for key, value in item.items() if value is not None}
-        if not record.get("name") or record.get("tier") not in TIERS:
-            raise ValueError(
-                f"a provenance record needs a name and a tier out of {', '.join(TIERS)}, got {record}"
-            )
-        records.append(record)
-    if not records:
+    items = [item._asdict() if hasattr(item, "_asdict") else item for item in several(provenance)]
+    if not items:
         raise ValueError("provenance is empty: every figure and table says which data it is on")
-    return records
+    for item in items:
+        if not isinstance(item, dict) or not item.get("name") or item.get("tier") not in TIERS:
+            tiers = ", ".join(TIERS)
+            raise ValueError(f"a provenance record needs a name and a tier out of {tiers}, got {item!r}")
+    return [{key: value for key, value in item.items() if value is not None} for item in items]
 
 
 def _made_word(record):
     """How data that is not a recording is called wherever it is shown; empty for real data."""
-    words = (record.get("word"), record.get("kind"))
-    known = [word for word in words if word in ("simulated", "composed")]
-    return [*known, "simulated"][0] if record["tier"] == "generated" else ""
+    if record["tier"] != "generated":
+        return ""
+    return next((record[key] for key in ("word", "kind") if record.get(key) in MADE), MADE[0])
 
 
 def _data_line(records):
-    parts = []
-    for record in records:
-        word = _made_word(record) or record["tier"]
-        parts.append(record["name"] if word in record["name"] else f"{record['name']} ({word})")
-    return ", ".join(dict.fromkeys(parts))
+    """The names of data sets, each with its word or tier."""
+    words = [_made_word(record) or record["tier"] for record in records]
+    names = [record["name"] for record in records]
+    pairs = zip(names, words, strict=True)
+    return ", ".join(dict.fromkeys(name if word in name else f"{name} ({word})" for name, word in pairs))
 
 
 @lru_cache(maxsize=1)
@@ -273,6 +269,22 @@ def css_width(png):
     return Image.open(io.BytesIO(png)).width * CSS_DPI // DPI
 
 
+def _with_paper(table, paper):
+    """A table with the paper's numbers beside ours, its index as a column if it has a name."""
+    table = table.copy()
+    if paper is not None:
+        printed = paper if isinstance(paper, pd.DataFrame) else pd.DataFrame(paper, index=table.index)
+        if printed.index.name is not None and printed.index.name == table.index.name:
+            printed = printed.reindex(table.index)
+        if len(printed) != len(table):
+            message = f"paper must have one value for each of the {len(table)} rows of df"
+            raise ValueError(f"{message}, got {len(printed)}")
+        for column in printed.columns:
+            at = list(table.columns).index(column) + 1 if column in table.columns else len(table.columns)
+            table.insert(at, f"paper: {column}", printed[column].to_numpy())
+    return table if table.index.name is None else table.reset_index()
+
+
 # --- the store ----------------------------------------------------------------------------------------------
 
 
@@ -281,13 +293,12 @@ class FigureStore:
 
     For a row of ``catalogue.csv``, ``name = id`` or ``id-suffix``: ``name.png`` (the figure), ``name.csv``
     (the plotted numbers, ``name.<key>.csv`` for each of several tables; panels of one id that show the same
-    numbers share one file), ``name.md`` (a table as Markdown) and, last, ``name.json`` (what made it: data,
-    parameters, seeds, versions, commit, platform, seconds, files): a figure without it is unfinished.
+    numbers share one file), ``name.md`` (a table as Markdown) and, last, ``name.json`` (what made it): a
+    figure without it is unfinished.
 
     They go to `directory`, by default ``figures/<profile>`` beside the notebooks' folder, or a folder of its
-    own in there if `parameters` are not the published ones; sweeps keep their points in `cache_dir`.
-    `made_from` is a fingerprint that the records hold. Figures are drawn as SVG too with `svg`, by default if
-    ``CUELEARN_SVG`` is set.
+    own in there if `parameters` are not the published ones. `made_from` is a fingerprint that the records
+    hold. Figures are drawn as SVG too with `svg`, by default if ``CUELEARN_SVG`` is set.
     """
 
     def __init__(self, profile, figures_dir=None, chapter="mkl", parameters=None, svg=None, made_from=None):
@@ -295,12 +306,11 @@ class FigureStore:
             raise ValueError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
         self.profile = profile
         self.chapter = chapter
-        if figures_dir is None:
-            changed = changed_parameters(chapter, dict(parameters or {}))
-            figures_dir = results_directory(CHECKOUT / "figures", profile, changed)
-        self.directory = Path(figures_dir)
+        parameters = dict(parameters or {})
+        changed = changed_parameters(chapter, parameters)
+        self.directory = Path(figures_dir or results_directory(CHECKOUT / "figures", profile, changed))
         self.cache_dir = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "sweeps" / profile
-        self.parameters = {k: v for k, v in dict(parameters or {}).items() if k not in NOT_PARAMETERS}
+        self.parameters = {k: v for k, v in parameters.items() if k not in NOT_PARAMETERS}
         self.svg = bool(os.environ.get("CUELEARN_SVG")) if svg is None else svg
         self.made_from = made_from
         self._tables = {}  # (id, text) -> the file that holds these numbers
@@ -321,20 +331,16 @@ class FigureStore:
     def save_figure(self, fig, id, data, suffix=None, provenance=(), **about):
         """Write a figure with its numbers and what made it; returns the PNG file.
 
-        It gets a footer that names the data and the bands, and the word for data that is not a recording; the
-        figure object is left as it was, but closed. `data` are the plotted numbers (DataFrame or dict of
-        these), `provenance` the data sets shown or their records; `suffix` tells panels of one id apart.
-
-        `about` may have a ``note`` (what a reader must know beside the picture), ``paper`` (the paper's own
-        numbers), ``seeds`` (if they are more than the parameter ``seed``) and ``shows`` (where the
-        catalogue's words tell of another panel).
+        It gets a footer that names data and bands, and the word for data that is not a recording. `data` are
+        the plotted numbers (DataFrame or dict of these), `provenance` the data sets shown or their records;
+        `suffix` tells panels of one id apart. `about` may have a ``note`` (what a reader must know beside the
+        picture), ``paper`` (the paper's own numbers), ``seeds`` (if they are more than the parameter
+        ``seed``) and ``shows`` (where the catalogue's words tell of another panel).
         """
         name, row, records = self._check(id, suffix, provenance)
         tables = {"": data} if isinstance(data, pd.DataFrame) else data
         if not isinstance(tables, dict) or not all(isinstance(t, pd.DataFrame) for t in tables.values()):
-            raise TypeError(
-                f"data must hold the plotted numbers, DataFrame or dict of these, got {type(data)}"
-            )
+            raise TypeError(f"data must hold the plotted numbers, DataFrame or dict, got {type(data)}")
         contents = self._draw(fig, name, records)
         for key, table in tables.items():
             text = table.to_csv(index=False, lineterminator="\n")
@@ -353,28 +359,16 @@ class FigureStore:
         or at the end. The rest is as of `save_figure`.
         """
         name, row, records = self._check(id, suffix, provenance)
-        beside = {} if isinstance(df, pd.DataFrame) else {key: df[key] for key in df if key}
-        table = (df[""] if beside else df).copy()
-        if paper is not None:
-            printed = paper if isinstance(paper, pd.DataFrame) else pd.DataFrame(paper, index=table.index)
-            if printed.index.name is not None and printed.index.name == table.index.name:
-                printed = printed.reindex(table.index)
-            if len(printed) != len(table):
-                raise ValueError(
-                    f"paper must have one value for each of the {len(table)} rows of df, got {len(printed)}"
-                )
-            for column in printed.columns:
-                at = list(table.columns).index(column) + 1 if column in table.columns else len(table.columns)
-                table.insert(at, f"paper: {column}", printed[column].to_numpy())
-        if table.index.name is not None:
-            table = table.reset_index()
+        tables = {"": df} if isinstance(df, pd.DataFrame) else dict(df)
+        tables[""] = table = _with_paper(tables[""], paper)
+        contents = {}
+        for key, more in tables.items():
+            file = f"{name}.{_checked(key, 'key of df')}.csv" if key else f"{name}.csv"
+            contents[file] = more.to_csv(index=False, lineterminator="\n")
         data = f"Data: {_data_line(records)}; the paper's: {row['papers_data']}. Profile {self.profile}."
         head = f"**{row['source']}**: {about.get('shows') or row['shows']}\n"
         text = f"{head}\n{markdown_table(table, digits)}\n{f'{data} {note}'.strip()}\n"
-        contents = {f"{name}.csv": table.to_csv(index=False, lineterminator="\n"), f"{name}.md": text}
-        for key, more in beside.items():
-            file = f"{name}.{_checked(key, 'key of df')}.csv"
-            contents[file] = more.to_csv(index=False, lineterminator="\n")
+        contents[f"{name}.md"] = text
         self._write(name, "table", row, suffix, records, contents, note=note, paper=paper, **about)
         return self.directory / f"{name}.md"
 
@@ -388,8 +382,7 @@ class FigureStore:
         return f"{id}-{_checked(suffix, 'suffix')}" if suffix else id, row, _records(provenance)
 
     def _draw(self, fig, name, records):
-        """File -> bytes of the figure with its footer."""
-        kinds = list(dict.fromkeys(filter(None, map(_made_word, records))))
+        """File -> bytes of the figure with its footer; the figure itself is left as it was."""
         footer = f"Data: {_data_line(records)}. Profile: {self.profile}."
         bands = "; ".join(dict.fromkeys(ax.cuelearn_band for ax in fig.axes if hasattr(ax, "cuelearn_band")))
         if bands:
@@ -397,19 +390,14 @@ class FigureStore:
         footer = textwrap.fill(footer, int(21 * fig.get_figwidth()))
         # Outside the canvas, which the tight bounding box then includes: nothing drawn can be covered.
         extra = [fig.text(0.0, -0.015, footer, fontsize=6, color="#555555", ha="left", va="top", wrap=False)]
+        kinds = list(dict.fromkeys(filter(None, map(_made_word, records))))
         if kinds and not any(hasattr(ax, "cuelearn_stamp") for ax in fig.axes):
             made = {"fontsize": 7, "color": RED, "ha": "right", "va": "bottom", "style": "italic"}
             extra.append(fig.text(1.0, 1.005, f"{' and '.join(kinds)} data", **made))
-        try:
-            return self._files(fig, name)
-        finally:
-            for text in extra:
-                text.remove()
-
-    def _files(self, fig, name):
-        """File -> bytes of the figure."""
         options = {"bbox_inches": "tight", "pad_inches": 0.06, "facecolor": "white", "dpi": DPI}
-        engine, contents = fig.get_layout_engine(), {}
+        metadata = {"png": {"Software": None}, "svg": {"Date": None}}
+        engine = fig.get_layout_engine()
+        contents = {}
         try:
             # The layout moves a little with each of its runs: settle it, then hold it, so that all files show
             # the same picture.
@@ -417,13 +405,15 @@ class FigureStore:
                 engine.execute(fig)
             fig.set_layout_engine("none")
             with mpl.rc_context({key: STYLE[key] for key in ("svg.hashsalt", "svg.fonttype")}):
-                for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None}))[: 1 + self.svg]:
+                for kind in ("png", "svg") if self.svg else ("png",):
                     buffer = io.BytesIO()
-                    fig.savefig(buffer, format=kind, metadata=metadata, **options)
-                    picture = buffer.getvalue()
-                    contents[f"{name}.{kind}"] = compressed(picture) if kind == "png" else picture
+                    fig.savefig(buffer, format=kind, metadata=metadata[kind], **options)
+                    contents[f"{name}.{kind}"] = buffer.getvalue()
         finally:
             fig.set_layout_engine(engine)
+            for text in extra:
+                text.remove()
+        contents[f"{name}.png"] = compressed(contents[f"{name}.png"])
         return contents
 
     def _write(self, name, kind, row, suffix, records, contents, note="", paper=None, seeds=None, shows=None):
