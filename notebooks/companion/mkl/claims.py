@@ -30,7 +30,6 @@ def clearest(verdicts):
 
 @judges("om2-1", "thesis-fig-4.1")
 def om2_1(results):
-    """Weights on the simulated problem: on kernel 4, and of every binary SILP."""
     for method, figure in (("OM2", "thesis-fig-4.1"), ("OBSCURE", "jmlr-fig-1")):
         on_4 = rows(results.table(figure), method=method, kernel=4)["weight"]
         says = f"{method} puts at least 95% on kernel 4"
@@ -47,7 +46,6 @@ def om2_1(results):
 
 @judges("om2-2", "thesis-fig-4.2")
 def om2_2(results):
-    """Error at each p below 2 against that at 2, split by split."""
     redundant = []
     for task, part in results.table("thesis-fig-4.2").groupby("task", sort=False):
         at = part.pivot(index="seed", columns="p", values="test_error")
@@ -64,7 +62,6 @@ def om2_2(results):
 
 @judges("om2-3", "thesis-fig-4.2")
 def om2_3(results):
-    """Updates and visits to convergence against p - 1, split by split."""
     table = results.table("thesis-fig-4.2")
     names = {"different": "no redundant cue", "pyramid": "redundant cues"}
     parts = []
@@ -90,7 +87,6 @@ def om2_3(results):
 
 @judges("om2-4", "thesis-fig-4.3")
 def om2_4(results):
-    """Mistakes of the first pass."""
     online = rows(results.table("thesis-fig-4.3"), what="online").sort_values("at")
     last = online.groupby(["method", "seed"])["error"].last().unstack("method")
     names = {"OMCL-PERC": "OMCL", "KernelPA": "PA-I, average kernel", "KernelPA best": "PA-I, best kernel"}
@@ -102,7 +98,6 @@ def om2_4(results):
 
 @judges("om2-5", "thesis-fig-4.3")
 def om2_5(results):
-    """The ends of the figure's curves against SILP, and kernel rows read until OM-2 is level with it."""
     tests = rows(results.table("thesis-fig-4.3"), method="OM2", what="test").sort_values("at")
     batch = results.table("thesis-fig-4.3.batch")
     silp = rows(batch, method="SILPMKL").set_index("seed")
@@ -124,7 +119,6 @@ def om2_5(results):
 
 @judges("om2-6", "thesis-fig-4.4")
 def om2_6(results):
-    """Errors after as many epochs as all have, against SILP."""
     tests = rows(results.table("thesis-fig-4.4"), what="test")
     equal = tests.groupby("method")["at"].max().min()
     tests = rows(tests, at=equal).pivot(index="seed", columns="method", values="error")
@@ -140,7 +134,6 @@ def om2_6(results):
 
 @judges("om2-7", "thesis-thm-4.1")
 def om2_7(results):
-    """Theorem 4.1 on every stream."""
     table = results.table("thesis-thm-4.1")
     kinds = {"mfeat-6": ("real digits", "mfeat"), "random": ("random labels", "random streams")}
     for kind, (name, data) in kinds.items():
@@ -150,7 +143,6 @@ def om2_7(results):
 
 @judges("om2-8", "thesis-thm-4.1")
 def om2_8(results):
-    """Exponent of mistakes in the number of kernels, stream by stream, and its control at p = 2."""
     table = results.table("thesis-thm-4.1.useless")
     exponent = {}
     for p, part in table.groupby("p"):
@@ -185,7 +177,6 @@ judges("ufo-4", "thesis-thm-4.5")(expected_bound)
 
 @judges("obs-10", "thesis-thm-4.3")
 def obs_10(results):
-    """Theorem 4.3, and the radius."""
     stage = results.table("thesis-thm-4.3")
     n = len(stage)
     yield Part("updates stay under the bound", values=stage["updates"], bound=stage["bound"], n=n)

@@ -6,7 +6,9 @@ gaps, each of its own problem, are alike.
 """
 
 import numpy as np
+import pandas as pd
 
+from companion.protocol import where as rows
 from companion.run.claims import Part, Verdict, judges
 
 #: Relative certified gap at which methods are compared, that of the batch rivals' stopping rule.
@@ -22,9 +24,9 @@ def with_gap(table):
     return table.assign(gap=table["dual_gap"] / table["objective"])
 
 
-def runs_of(table, *names):
-    """The curves of a table by some columns."""
-    return dict(list(with_gap(table).groupby(list(names))))
+def at_the_end(table, *names):
+    """The last row of each run, by the columns that name it."""
+    return table.groupby(list(names)).tail(1).set_index(list(names)).sort_index()
 
 
 def reached(curve, column, level, work="rows", smooth=True):
@@ -41,12 +43,16 @@ def reached(curve, column, level, work="rows", smooth=True):
     return float(x[k - 1] * (x[k] / x[k - 1]) ** share)
 
 
-def work_to(curves, column, levels, smooth=True):
-    """Kernel rows, and seconds, of each curve until a column is at most its level."""
-    return [
-        np.array([reached(c, column, at, work, smooth) for c, at in zip(curves, levels, strict=True)])
-        for work in ("rows", "seconds")
-    ]
+def until(table, column, levels, work="rows", smooth=True):
+    """Work of the runs in the index of `levels` until a column is at most the level of each."""
+    curves = table.set_index(levels.index.names)
+    return np.array([reached(curves.loc[[run]], column, at, work, smooth) for run, at in levels.items()])
+
+
+def work_to(table, method, *arguments, smooth=True):
+    """As `until`: kernel rows, and seconds, of a method."""
+    own = rows(table, method=method)
+    return [until(own, *arguments, work, smooth) for work in ("rows", "seconds")]
 
 
 def faster(says, measure, work, rival, text="", **claimed):
@@ -69,32 +75,27 @@ def dropped(n, what):
 
 @judges("obs-1")
 def obs_1(results):
-    """Kernel rows until an objective is reached, against Pegasos."""
     for figure in (
         "thesis-fig-4.5",
         "jmlr-fig-2-pendigits",
         "jmlr-fig-2-objects-C1000",
         "jmlr-fig-2-pendigits-C1000",
     ):
-        runs = runs_of(results.table(figure), "method", "seed")
-        own, rival = (
-            [run for (name, _), run in runs.items() if name == method] for method in ("OBSCURE", "PegasosMKL")
-        )
+        table = results.table(figure)
+        methods = ["OBSCURE", "PegasosMKL"]
+        least = table.groupby(["seed", "method"])["suboptimality"].min().unstack()[methods]
         # 1% above the optimum, or what both runs of a split reach
-        least = [[run["suboptimality"].min() for run in curves] for curves in (own, rival)]
-        levels = np.maximum(0.01, np.max(least, axis=0))
-        C = own[0]["chosen"].iloc[0].split(",")[0].replace("=", " = ")
+        levels = least.max(axis=1).clip(lower=0.01)
+        C = rows(table, method="OBSCURE")["chosen"].iloc[0].split(",")[0].replace("=", " = ")
         says = f"{figure}, {C}: sooner at {1 + np.median(levels):.3g} times the optimum"
         measure = "kernel rows, OBSCURE over Pegasos-MKL"
-        work = (work_to(curves, "suboptimality", levels) for curves in (own, rival))
+        work = (work_to(table, method, "suboptimality", levels) for method in methods)
         yield faster(says, measure, *work, figure=figure, **FEWER)
 
 
 @judges("obs-2", "thesis-fig-4.5")
 def obs_2(results):
-    """Test errors at a certified gap of 5%, and kernel rows until half a point above these."""
     table = with_gap(results.table("thesis-fig-4.5"))
-    runs = runs_of(table, "method", "seed")
     rivals = ["SILPMKL", "SimpleMKL"]
     errors = table[table["gap"] <= GAP].groupby(["seed", "method"])["test_error"].first().unstack()
     errors = errors.reindex(columns=["OBSCURE", *rivals])
@@ -105,11 +106,8 @@ def obs_2(results):
         measure = f"test error, OBSCURE minus {rival}"
         yield Part(says, measure, both["OBSCURE"], both[rival], at_most=HALF_POINT, text=text)
         levels = both.max(axis=1) + HALF_POINT
-        work = (
-            work_to([runs[method, seed] for seed in both.index], "test_error", levels, smooth=False)
-            for method in both
-        )
-        n_single = sum(len(runs[rival, seed]) == 1 for seed in both.index)
+        work = (work_to(table, method, "test_error", levels, smooth=False) for method in both)
+        n_single = (rows(table, method=rival).groupby("seed").size()[both.index] == 1).sum()
         first = f"{rival} ends with its first SVMs, those of the average kernel, in {n_single} splits."
         says = f"fewer kernel rows than {rival} to half a point above the worse of these errors"
         part = faster(says, f"kernel rows, OBSCURE over {rival}", *work, **FEWER)
@@ -118,12 +116,9 @@ def obs_2(results):
 
 @judges("obs-3")
 def obs_3(results):
-    """Errors of OBSCURE and p-norm MKL at every p, and kernel rows until near the own final one."""
     for figure in ("jmlr-fig-3", "jmlr-fig-3-objects"):
         table = with_gap(results.table(figure))
-        runs = runs_of(table, "method", "p", "seed")
-        ends = table.groupby(["method", "p", "seed"]).tail(1)
-        ends = ends.pivot(index=["p", "seed"], columns="method", values=["gap", "test_error"])
+        ends = at_the_end(table, "p", "seed", "method")[["gap", "test_error"]].unstack()
         error = ends.loc[(ends["gap"] <= GAP).all(axis=1), "test_error"]
         lost = dropped(len(ends) - len(error), "runs of some p that did not come to a certified gap of 5%")
         data = results.about(figure)["data"]
@@ -132,11 +127,10 @@ def obs_3(results):
         measure = "test error, OBSCURE minus p-norm MKL, mean over p"
         within = {"at_least": -0.01, "at_most": 0.01, "text": lost}
         yield Part(says, measure, error["OBSCURE"], error["LpMKL"], **within, **place)
-        work = []
-        for method in ("LpMKL", "OBSCURE"):
-            curves = [runs[method, *key] for key in error.index]
-            level = error[method] + HALF_POINT
-            work.append(work_to(curves, "test_error", level, smooth=method == "OBSCURE"))
+        work = (
+            work_to(table, method, "test_error", error[method] + HALF_POINT, smooth=method == "OBSCURE")
+            for method in ("LpMKL", "OBSCURE")
+        )
         says = f"{data}: OBSCURE with at most a tenth of the kernel rows"
         measure = "kernel rows to within 0.5 point of the own final error, p-norm MKL over OBSCURE"
         yield faster(says, measure, *work, lost, **TENFOLD, **place)
@@ -144,7 +138,6 @@ def obs_3(results):
 
 @judges("obs-4", "thesis-fig-4.6")
 def obs_4(results):
-    """Updates of the online stage and epochs of both against the number of kernels."""
     online = results.table("jmlr-fig-5")
     done = online[online["converged"]]
     lost = online.loc[~online["converged"], "n_kernels"].value_counts().sort_index()
@@ -155,33 +148,31 @@ def obs_4(results):
     measure = "exponent of the online stage's updates in F"
     falling = {"x": done["n_kernels"], "units": done["seed"], "at_most": 0.0}
     yield Part(says, measure, done["updates"], text=text, figure="jmlr-fig-5", **falling)
-    curves = runs_of(results.table("thesis-fig-4.6"), "n_kernels", "seed")
-    counts = sorted({n for n, _ in curves})
-    medium = counts[len(counts) // 2 - 1]
-    keys = [key for key in curves if key[0] >= medium]
-    epochs = []
-    for n, seed in keys:
-        level = curves[medium, seed]["test_error"].iloc[-1] + HALF_POINT
-        epochs.append(reached(curves[n, seed], "test_error", level, "epoch"))
+    table = results.table("thesis-fig-4.6")
+    errors = at_the_end(table, "n_kernels", "seed")["test_error"].unstack()
+    medium = errors.index[len(errors) // 2 - 1]
+    level = errors.loc[medium] + HALF_POINT
+    levels = pd.concat(dict.fromkeys(errors.loc[medium:].index, level), names=["n_kernels"])
+    epochs = until(table, "test_error", levels, "epoch")
     never = np.isnan(epochs)
-    last = max(run["epoch"].max() for run in curves.values())
+    last = table["epoch"].max()
     text = f"{never.sum()} runs never come to it, and count with their last epoch, {last:g}."
     says = f"more kernels need fewer epochs to half a point above the final error of {medium}"
-    n, seeds = np.array(keys).T
+    n, seeds = np.array(levels.index.tolist()).T
     falling = {"x": n, "units": seeds, "at_most": 0.0, "text": text if never.any() else ""}
     yield Part(says, "exponent of the epochs in F", np.where(never, last, epochs), **falling)
 
 
 @judges("obs-5", "jmlr-fig-5")
 def obs_5(results):
-    """The online stage alone: error and work against both stages, with all kernels and at every p."""
     online = results.table("jmlr-fig-5")
     most = online["n_kernels"].max()
     online = online[online["n_kernels"] == most].set_index("seed")
-    runs = runs_of(results.table("thesis-fig-4.6"), "n_kernels", "seed")
-    batch = [runs[most, seed][lambda run: run["stage"] == "batch"] for seed in online.index]
-    rows, seconds = work_to(batch, "gap", [GAP] * len(batch))
-    there = np.isfinite(rows)
+    both = rows(with_gap(results.table("thesis-fig-4.6")), n_kernels=most, stage="batch")
+    levels = pd.Series(GAP, online.index)
+    seconds = until(both, "gap", levels, "seconds")
+    rows_of_both = until(both, "gap", levels)
+    there = np.isfinite(rows_of_both)
     says = f"{most} kernels: at most 1 point above both stages"
     measure = "test error, online stage minus both stages"
     yield Part(says, measure, online["final_error"], online["batch_error"], at_most=0.01)
@@ -189,7 +180,7 @@ def obs_5(results):
     says = f"{most} kernels: with at most a tenth of the kernel rows"
     measure = "kernel rows of both stages to a certified gap of 5% over those of the online stage"
     alone = online[there]
-    work = (rows[there], seconds[there])
+    work = (rows_of_both[there], seconds[there])
     yield faster(says, measure, work, (alone["rows"], alone["seconds"]), text, **TENFOLD)
     names = {"different": "six different cues", "pyramid": "pyramid of edges"}
     for task, every in results.table("jmlr-fig-4").groupby("task", sort=False):
@@ -232,37 +223,33 @@ def final_errors(results, pairs):
 
 @judges("obs-6")
 def obs_6(results):
-    """Errors of methods with one set of weights against those with weights for each class."""
     rivals = ("SILPMKL", "LpMKL sparse", "LpMKL")
     return final_errors(results, [(m, rival, 0.0) for m in ("OBSCURE", "MCMKL") for rival in rivals])
 
 
 @judges("ufo-5")
 def ufo_5(results):
-    """Errors of UFO-MKL against OBSCURE and LP-beta."""
     return final_errors(results, [("UFOMKL", "OBSCURE", 0.0), ("UFOMKL", "LPBeta", -0.002)])
 
 
 @judges("obs-7", "thesis-fig-4.8")
 def obs_7(results):
-    """Kernel values read until near the own final error, against the number of samples."""
-    runs = runs_of(results.table("thesis-fig-4.8"), "n_train", "seed")
-    levels = [run["test_error"].iloc[-1] + HALF_POINT for run in runs.values()]
-    rows, seconds = work_to(runs.values(), "test_error", levels)
-    gaps = [run["gap"].iloc[-1] for run in runs.values()]
-    n, seeds = np.array(list(runs)).T
+    table = with_gap(results.table("thesis-fig-4.8"))
+    ends = at_the_end(table, "n_train", "seed")
+    levels = ends["test_error"] + HALF_POINT
+    values, seconds = work_to(table, "OBSCURE", "test_error", levels)
+    n, seeds = np.array(ends.index.tolist()).T
     by_clock = np.polyfit(np.log(n), np.log(seconds), 1)[0]
     text = f"In seconds {by_clock:.2g}. A visit reads O(N) values: 1 would be as many visits at every N. "
-    text += f"Runs end at certified gaps of {min(gaps):.0%} to {max(gaps):.0%}."
+    text += f"Runs end at certified gaps of {ends['gap'].min():.0%} to {ends['gap'].max():.0%}."
     measure = (
         "exponent in N of the kernel values read, N to a row, to within 0.5 point of the own final error"
     )
-    yield Part("", measure, rows * n, x=n, units=seeds, at_least=0.75, at_most=1.25, text=text)
+    yield Part("", measure, values * n, x=n, units=seeds, at_least=0.75, at_most=1.25, text=text)
 
 
 @judges("obs-8", "thesis-fig-4.8-60000")
 def obs_8(results):
-    """Errors on 60,000 digits against the paper's, and against those of more epochs on fewer."""
     try:
         digits, runs = (results.table(f"{results.figure}{part}") for part in (".digits", ""))
     except FileNotFoundError:
@@ -282,19 +269,14 @@ def obs_8(results):
 
 @judges("ufo-1", "thesis-fig-4.9-left")
 def ufo_1(results):
-    """Objectives after the first epoch, and kernel rows to the objective that both reach."""
     table = results.table("thesis-fig-4.9-left")
-    runs = runs_of(table, "method", "seed")
     objective = table.groupby(["seed", "method"])["objective"]
     first = objective.first().unstack()
     says = "after one epoch OBSCURE has the lower objective"
     measure = "objective after one epoch, OBSCURE over UFO-MKL"
     yield Part(says, measure, first["OBSCURE"], first["UFOMKL"], ratio=True, at_most=1.0)
     levels = objective.last().unstack().max(axis=1)
-    work = (
-        work_to([runs[method, seed] for seed in levels.index], "objective", levels)
-        for method in ("UFOMKL", "OBSCURE")
-    )
+    work = (work_to(table, method, "objective", levels) for method in ("UFOMKL", "OBSCURE"))
     says = "UFO-MKL comes with fewer kernel rows to the objective that both reach"
     measure = "kernel rows to the objective that both come to, UFO-MKL over OBSCURE"
     yield faster(says, measure, *work, **FEWER)
@@ -302,7 +284,6 @@ def ufo_1(results):
 
 @judges("ufo-2", "thesis-fig-4.10")
 def ufo_2(results):
-    """Work and errors with all kernels, after equal epochs."""
     table = results.table("thesis-fig-4.10")
     most = table[table["n_kernels"] == table["n_kernels"].max()]
     most = most.pivot(index="seed", columns="method", values=["rows", "seconds", "test_error"])
@@ -319,7 +300,6 @@ def ufo_2(results):
 
 @judges("ufo-3", "thesis-fig-4.10")
 def ufo_3(results):
-    """Kernels kept and errors by alpha, at a certified gap of 5%."""
     table = results.table("thesis-fig-4.10.alpha")
     table = table[table["tol"].notna()]
     near = table[table["dual_gap"] <= GAP * table["objective"]]

@@ -124,9 +124,8 @@ def validation_accuracy(method, params, n_folds, seed, options=None, **where):
         own = None if groups is None else groups[train]
         model = build(method, params, seed, labels[train], own, **(options or {}))
         fitted(model, bank.restrict(train), labels[train])
-        for rows in np.split(test, range(128, test.size, 128)):
-            predicted = model.predict(np.ascontiguousarray(bank.rows(rows)[:, :, train]))
-            right.append(predicted == labels[rows])
+        predicted = model.predict(np.ascontiguousarray(bank.rows(test)[:, :, train]))
+        right.append(predicted == labels[test])
     return {"accuracy": float(np.mean(np.concatenate(right)))}
 
 
@@ -179,12 +178,10 @@ def next_to(best, tried, first, whole):
     """Neighbours of the best point not tried yet, of the first values or, beyond these, of the whole grid."""
     neighbours = []
     for name, value in best.items():
-        values = sorted(first[name])
-        if len(values) > 1:
-            values += [v for v in whole[name] if not values[0] <= v <= values[-1]]
-        values = sorted(values)
+        beyond = [v for v in whole[name] if not min(first[name]) <= v <= max(first[name])]
+        values = sorted([*first[name], *beyond]) if len(first[name]) > 1 else [value]
         at = values.index(value)
-        neighbours += [{**best, name: v} for v in (*values[max(0, at - 1) : at], *values[at + 1 : at + 2])]
+        neighbours += [{**best, name: v} for v in values[max(0, at - 1) : at + 2] if v != value]
     known = [{name: point[name] for name in best} for point in tried]
     return [point for point in neighbours if point not in known]
 

@@ -143,10 +143,8 @@ TABLE = {
 def settings(profile):
     """Sizes of all experiments of the chapter for a profile, "smoke", "quick" or "full".
 
-    `seeds` is how many splits (or streams) each is repeated over, where an entry has none of its own. Objects
-    have one to five drawings of each thing; beyond, `sizes` takes up to four views of each drawing, and batch
-    methods up to `rivals_up_to` samples. `online` has as many splits as `tables` with all epochs, further
-    ones with the first pass alone. `n_epochs_hard` are those at C = 1000. `n_kernels` has `params` of its
-    own: at p = 1.01 the online stage takes more than 300 epochs. `full` is to take 140 minutes on two cores.
+    `seeds` are those of entries with none of their own. Beyond five drawings of each object `sizes` takes
+    views of them. `online` has all epochs on as many splits as `tables`, on others the first pass.
+    `n_epochs_hard` are those at C = 1000. `n_kernels`: at p = 1.01 the online stage takes over 300 epochs.
     """
     return settings_of(TABLE, profile)

@@ -17,7 +17,6 @@ def by_set(table, column):
 
 @judges("mlmkl-1", "mlmkl-tab-1")
 def mlmkl_1(results):
-    """On every set SA's mean AUC is above that of each of the five others."""
     for name, auc in by_set(results.table("mlmkl-tab-1.runs"), "auc"):
         for rival in ("MLMKLSum", *PER_CLASS, "AverageKernelSVM"):
             says = f"{name}: SA has a better mean AUC than {rival}"
@@ -27,7 +26,6 @@ def mlmkl_1(results):
 
 @judges("mlmkl-2", "mlmkl-tab-1")
 def mlmkl_2(results):
-    """SA and Sum solve at most a third of the SVMs of every method with a combination for each class."""
     table = results.table("mlmkl-tab-1.runs")
     for name, solved in by_set(table, "n_solved"):
         for method in SHARED:
@@ -46,7 +44,6 @@ def mlmkl_2(results):
 
 @judges("mlmkl-3", "mlmkl-cor-1")
 def mlmkl_3(results):
-    """SVMs until the gap against classes, draw by draw: SA's exponent at most 0.99, Sum's 0.8 to 1.2."""
     table = results.table("mlmkl-cor-1")
     missed = []
     for (name, method), runs in table.groupby(["name", "method"], sort=False):
@@ -70,7 +67,6 @@ def mlmkl_3(results):
 
 @judges("mlmkl-4", "mlmkl-fig-2")
 def mlmkl_4(results):
-    """On every set Sum's weights travel at least twice as far as SA's: those returned, and the present."""
     table = results.table("mlmkl-fig-2")
     columns = {"moved": "the weights returned (SA averages)", "swing": "the present weights"}
     for column, weights in columns.items():
@@ -88,7 +84,6 @@ def at_the_end(table, column):
 
 @judges("mlmkl-5", "mlmkl-fig-3")
 def mlmkl_5(results):
-    """AUC after the last iteration: delta 0.2 and 0.6 above 0 and 1; the smaller steps within a point."""
     auc = at_the_end(results.table("mlmkl-fig-3"), "delta")
     for d in (0.2, 0.6):
         for e in (0.0, 1.0):
@@ -102,7 +97,6 @@ def mlmkl_5(results):
 
 @judges("mlmkl-6", "mlmkl-thm-1")
 def mlmkl_6(results):
-    """Saddle-point gap against iterations, draw by draw: an exponent of -0.4 or less."""
     for method, gaps in results.table("mlmkl-thm-1").groupby("method", sort=False):
         says = f"{ESTIMATES[method]}: exponent -0.4 or less"
         measure = f"exponent of T in the saddle-point gap of {method}"

@@ -8,14 +8,6 @@ from matplotlib.ticker import ScalarFormatter
 from companion.plots.common import curve, distinct, each_run, legend, log_axis, panels, where
 from companion.run.figures import BLUE, GREY, PALETTE, RED, band, method_style
 
-SET_NAMES = {
-    "yeast": "yeast genes",
-    "emoji": "keywords of emoji",
-    "leaves": "species of leaves",
-    "scene": "scenes",
-    "corel5k": "Corel5k",
-}
-
 
 def idea():
     """Cost of two classes against the weights of two kernels: the worst class, and the sum."""
@@ -68,7 +60,7 @@ def auc_over_time(table):
             runs = where(table, name=name, method=method)
             auc = _by_draw(runs, "auc")
             each_run(ax, _by_draw(runs, "seconds"), auc.sub(auc[0], axis=0), method, marker="")
-        ax.set(title=SET_NAMES[name], xlabel="seconds of training, mean of the draws")
+        ax.set(title=name, xlabel="seconds of training, mean of the draws")
     axes[0, 0].set_ylabel("AUC, gain on equal kernel weights")
     legend(fig, axes[0, 0], 2)
     return fig
@@ -115,7 +107,7 @@ def cost_against_classes(table, exponents):
         ax.plot(m, least * paper / paper[0], color=GREY, linestyle=":", label=label)
         log_axis(ax.xaxis, plain=True)
         log_axis(ax.yaxis)
-        ax.set(title=SET_NAMES[name], xlabel="classes m")
+        ax.set(title=name, xlabel="classes m")
         ax.legend(fontsize=8)
     ylabel = "SVMs until the gap is reached (x: abandoned before)"
     axes[0, 0].set(ylabel=ylabel, ylim=(None, 50 * table["n_solved"].max()))
