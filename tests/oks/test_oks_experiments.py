@@ -207,7 +207,7 @@ def test_mistakes_by_brute_force():
 def test_corollary_by_brute_force():
     """Held-out losses from the learner itself; the best predictor is a function of the kernel named."""
     options = {"n_samples": 80, "n_held": 60, "delta": 0.4}
-    table = th.selection_quality("one useful", 50, 3, draws=4, **options)
+    table = th.selection_quality("one useful", [50], 3, draws=4, **options)
     stream = th.stream_of("one useful", 80, 3, 60)
     m, source = len(stream.stack), Given(8, 80)
     samples, held = source.pack(stream.stack), source.pack(stream.held)

@@ -42,19 +42,20 @@ def test_probabilities_the_idea_and_the_slider_are_drawn():
 
 
 def test_streams_are_drawn():
-    """A column for each stream; algorithm, bound and comparator, and both ways to take a kernel."""
+    """A column for each stream, a row for each table, a colour for each case, bands but of limits."""
     table = grid(kind=("pendigits", "random"), seed=(0, 1), n_samples=(10, 20, 40), delta=(0.2, 0.5))
-    table = table.assign(mean=table["n_samples"] / 2, bound=50.0, loss=3.0, comparator=3.0, radius=4.0)
-    fig = drawn(draw.mistake_bound(table))
-    assert [ax.get_title() for ax in fig.axes] == ["Pendigits, odd or even", "random labels"]
-    assert_allclose(fig.axes[0].lines[0].get_ydata(), [5.0, 10.0, 20.0])
-    fig = drawn(draw.regret_bounds(pd.concat([table.assign(loss="hinge"), table.assign(loss="square")])))
-    assert_allclose(fig.axes[0].lines[0].get_ydata(), 0.5)
-    table = grid(kind=("pendigits", "one useful"), seed=(0, 1), n_visits=(10, 20), epsilon=(0.5, 0.2, 0.1))
-    table = table.assign(drawn=table["epsilon"] / 10, largest=0.01, drawn_best=0.5, largest_best=1.0)
-    fig = drawn(draw.selection_quality(table))
-    assert_allclose(fig.axes[0].lines[0].get_ydata(), 0.01)
-    assert_allclose(fig.axes[2].lines[0].get_ydata(), 0.5)
+    table = table.assign(mean=table["n_samples"] * (1 + table["seed"]) * table["delta"], bound=50.0)
+    rows = {
+        "mistakes": (table, {"mean": "algorithm", "bound": "bound"}, ["delta"]),
+        "share": (table[table["delta"] == 0.5], {"bound": "share"}, []),
+    }
+    fig = drawn(draw.streams(rows, "n_samples"))
+    first = fig.axes[0]
+    assert [ax.get_title() for ax in fig.axes] == ["Pendigits, odd or even", "random labels", "", ""]
+    assert [ax.get_ylabel() for ax in fig.axes] == ["mistakes", "", "share", ""]
+    assert [len(ax.lines) for ax in fig.axes] == [4, 4, 1, 1] and len(first.collections) == 2
+    assert_allclose(first.lines[0].get_ydata(), [3.0, 6.0, 12.0])
+    assert_allclose(first.lines[3].get_ydata(), 50.0)
 
 
 def test_kinds_of_features_are_drawn():

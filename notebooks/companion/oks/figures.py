@@ -4,6 +4,7 @@ from functools import cache, partial
 from itertools import product
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 
 from companion import pictures
@@ -143,9 +144,7 @@ def _best_and_worst(run, table, row, suffix=None):
     of_kind = everything["name"].str.split().str[0] == names[0].split()[0]
     kernels = everything[of_kind].drop(columns="mistaken")
     first_split = rows_of(kernels[kernels["seed"] == run.seed], names)
-    at_ends = edges(every_kernel(run), run.size["grids"], compare.NATURAL)
-    note = f"best and worst by test accuracy; {note_on_splits(run)}; the first split is drawn. "
-    note += f"At the ends of grids: {at_ends or 'none'}"
+    note = f"best and worst by test accuracy; {note_on_splits(run)}; the first split is drawn"
     drawing = draw.extremes(first_split, every_method(run))
     run.save_figure(drawing, row, kernels, suffix, provenance=pairs.data[table], note=note)
 
@@ -347,8 +346,8 @@ def _streams(run, sizes, **values):
     return [{**point, "draws": sizes["draws"], **values} for point in points]
 
 
-def _save_streams(run, name, drawing, table, sizes):
-    note = f"{sizes['seeds']} streams of each kind, eight kernels, {sizes['draws']} draws of them"
+def _save_streams(run, name, drawing, table, sizes, note=""):
+    note = f"{sizes['seeds']} streams of each kind, eight kernels, {sizes['draws']} draws of them{note}"
     run.save_figure(drawing, name, table, provenance=[datasets.load_pendigits(), theorems.STREAMS], note=note)
 
 
@@ -362,7 +361,14 @@ def mistakes_and_their_bound(run):
     )
     by = ["kind", "n_samples", "seed", "delta"]
     table = theorems.expectations(table.drop(columns="deltas"), "mistakes", by)
-    _save_streams(run, "oks-thm-3", draw.mistake_bound(table), table, sizes)
+    columns = {"mean": "mistakes", "bound": "bound", "loss": "best kernel's hinge loss"}
+    drawing = draw.streams({"expected mistakes": (table, columns, ["delta"])}, "n_samples")
+    visits = np.array(sizes["n_samples"])
+    for ax in drawing.axes:
+        ax.plot(visits, visits, "k:")
+        ax.plot(visits, 2.0 * np.sqrt(visits), "k:")
+    drawing.axes[0].set_ylim(bottom=5.0)  # a loss near 0 would stretch the axis
+    _save_streams(run, "oks-thm-3", drawing, table, sizes, "; dotted: all visits, and the slope of sqrt T")
 
 
 @mistakes_and_their_bound.see
@@ -392,7 +398,12 @@ def regret_and_its_bound(run):
     )
     by = ["kind", "loss", "n_samples", "seed", "delta", "radius"]
     table = theorems.expectations(table, "losses", by)
-    _save_streams(run, "oks-thm-1", draw.regret_bounds(table), table, sizes)
+    columns = {"mean": "algorithm", "bound": "bound", "comparator": "best kernel, regularised"}
+    per_visit = table.assign(**table[list(columns)].div(table["n_samples"], axis=0))
+    by_loss = per_visit.groupby("loss", sort=False)
+    rows = {f"{loss} loss per visit": (part, columns, ["delta", "radius"]) for loss, part in by_loss}
+    drawing = draw.streams(rows, "n_samples")
+    _save_streams(run, "oks-thm-1", drawing, table, sizes)
 
 
 @regret_and_its_bound.see
@@ -415,9 +426,16 @@ def excess_of_the_chosen_kernel(run):
         for kind in ("pendigits", "one useful")
         for seed in run.seeds(sizes)
     ]
-    table = run.sweep("corollary-2").frame(theorems.quality_at, points, data=datasets.load_pendigits())
+    table = run.sweep("corollary-2").frame(theorems.selection_quality, points, data=datasets.load_pendigits())
     table = theorems.quantiles(table, (0.5, 0.2, 0.1))
-    _save_streams(run, "oks-cor-2", draw.selection_quality(table), table, sizes)
+    excess = {"drawn": "drawn from $q_T$", "largest": "largest in $q_T$"}
+    shares = {"drawn_best": "drawn is the best", "largest_best": "largest is the best"}
+    rows = {
+        "held-out loss above the best": (table, excess, ["epsilon"]),
+        "share of runs": (table[table["epsilon"] == 0.1], shares, []),
+    }
+    drawing = draw.streams(rows, "n_visits")
+    _save_streams(run, "oks-cor-2", drawing, table, sizes)
 
 
 @excess_of_the_chosen_kernel.see

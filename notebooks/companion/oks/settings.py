@@ -5,20 +5,20 @@ from functools import partial
 from companion.protocol import settings_of
 from cuelearn.oks.batch import C_GRID
 
-# the paper's ranges; lambda, which Algorithm 2 and the Perceptron do not depend on, is not among them
+# the paper's ranges; nothing depends on its lambda
 BETA_RANGE = tuple(round(0.1 + 0.04 * k, 2) for k in range(21))
 P_GRID = (1.01, 1.05, 1.10, 1.25, 1.50, 1.75, 2.0)  # OM-2's, of chapter mkl
 
-#: The paper's own, where Corel5k is present: four kernels on its visual terms, all that is left of the kinds.
+#: The paper's own, where Corel5k is present, on the four kernels of its visual terms.
 ORIGINAL_TASKS = ("corel5k sky/people", "corel5k water/tree", "corel5k sky/grass")
 
 # smoke, quick, full
 TABLE = {
     "n_pairs": (2, 10, 99),  # of keywords (there are 9, and 22 in full), and as many of categories (10, 16)
     "least": ((100, 10), (100, 10), (60, 8)),  # drawings and families of a label
-    "n_leaves": (2, 12, 12),  # pairs of four species of leaves against four others: all without a common one
+    "n_leaves": (2, 12, 12),  # pairs of species of leaves: all without a common one
     "more_leaves": (3, 48, 48),  # on which every kernel is alone, species drawn four times
-    # splits by thing on which every kernel of a pair is alone; the first is drawn
+    # splits by thing on which every kernel is alone; the first is drawn
     "alone": {"keyword": (1, 1, 5), "category": (1, 1, 5), "leaves": (2, 4, 20)},
     "pairs": {"n_drawings": (45, 130, 130), "n_views": (1, 2, 3), "n_pictures": (90, 600, 1500)},
     "grids": {
@@ -27,7 +27,7 @@ TABLE = {
         "p": ((1.25,), (1.01, 1.05, 1.25, 2.0), P_GRID),
     },
     "selectors": (2, 3, 8),  # splits by thing, each with draws of its own, of the methods in `repeated`
-    "repeated": (("MuSVM", "SOM", "OKS"), ("MuSVM", "SOM", "OKS"), ("MuSVM", "SOM", "OKS")),
+    "repeated": (("MuSVM", "SOM", "OKS"),) * 3,
     "selections": {
         "judged": (6, 40, 100),
         "seeds": (4, 10, 20),  # but of two passes, which are judged on more

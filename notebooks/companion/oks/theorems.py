@@ -1,8 +1,7 @@
 """Theorems 1 and 3 and corollary 2 of the OKS paper, measured on real and random streams.
 
 The bounds speak of every kernel's predictor at every visit, the algorithms evaluate only the one they draw:
-so a run is replayed. Comparators enter with a certified lower bound, L and G are the largest loss and slope
-met.
+so a run is replayed. Comparators enter with a certified lower bound.
 """
 
 import math
@@ -25,7 +24,7 @@ from cuelearn.oks.regret import regret_pass
 from cuelearn.oks.selection import Selector
 from cuelearn.oks.sources import Given
 
-#: Steps of a predictor times sqrt(m T) over which theorem 3 is minimised, and with which balls are computed.
+#: Steps of a predictor times sqrt(m T) over which theorem 3 is minimised.
 RADII = tuple(2.0**k for k in range(-4, 5))
 KINDS = ("pendigits", "random", "one useful")
 C_GRID = (0.01, 0.1, 1.0, 10.0)
@@ -47,17 +46,18 @@ class Stream(NamedTuple):
 
 @lru_cache(maxsize=1)
 def stream_of(kind, n_samples, seed, n_held=0):
-    """A `Stream` of independent samples with eight kernels; those of one seed begin with the same samples.
+    """A `Stream` with eight kernels; streams of one seed begin with the same samples.
 
     "pendigits": odd against even digits, a linear and a Gaussian kernel on each of four representations.
     Simulated: "random", labels that no kernel explains; "one useful", only the first does.
     """
     n = n_samples + n_held
     if kind == "pendigits":
-        data, kinds = datasets.load_pendigits(), {"linear": Linear(), "rbf": RBF()}
+        data = datasets.load_pendigits()
         rows = np.random.default_rng([seed, 11]).permutation(data.y.size)[:n]
         X, labels = data.X[rows], data.y[rows] % 2
-        triples = [(f"{cue} {k}", kernel, s) for cue, s in data.cues.items() for k, kernel in kinds.items()]
+        kernels = (("linear", Linear()), ("rbf", RBF()))
+        triples = [(f"{cue} {name}", k, columns) for cue, columns in data.cues.items() for name, k in kernels]
     else:
         labels = np.random.default_rng([seed, 12]).integers(2, size=n)
         features = np.random.default_rng([seed, 13]).normal(size=(n, N_KERNELS, 5))
@@ -276,18 +276,21 @@ def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radiu
     return pd.DataFrame(row)
 
 
-def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0.2, draws=100):
-    """Corollary 2: held-out hinge loss of the predictors that Algorithm 1 ends with, above the best, by run.
-
-    Every run takes T = `n_visits` of `n_samples` at random, from which `batch_predictors` learn. drawn,
-    largest: excess of the kernel drawn from q_T, and of the largest in q_T; bound: b of theorem 1 and
-    Markov's inequality, least over the batch predictors and f = 0, with L the largest loss of a drawn kernel.
-    """
+def selection_quality(kind, visits, seed, n_samples=2000, n_held=3000, delta=0.2, draws=100):
+    """Corollary 2: held-out hinge loss of what Algorithm 1 ends with, above the best, by run."""
     stream = stream_of(kind, n_samples, seed, n_held)
     batch = batch_predictors(kind, n_samples, seed, n_held)
+    tables = [_quality_after(T, stream, batch, seed, delta, draws) for T in visits]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _quality_after(T, stream, batch, seed, delta, draws):
+    """Every run takes T samples of the stream at random. drawn, largest: excess of the kernel drawn from q_T,
+    and of the largest in q_T; bound: b of theorem 1 and Markov's inequality, least over the predictors of
+    `batch` and f = 0, with L the largest loss of a drawn kernel.
+    """
     best = batch.loc[batch["loss"].idxmin()]
-    m = len(stream.stack)
-    T = n_visits
+    m, n_samples = stream.stack.shape[:2]
     eta = weights_step(m, T, delta)
     step = best["norm"] * math.sqrt(delta / (m * T))
     # a shuffled pass, ended after its first T visits
@@ -309,13 +312,7 @@ def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0
     of_batch = float((batch["loss"] + batch["norm"] ** 2 / (2.0 * step * T)).min())
     comparator = min(1.0, of_batch) - best["loss"]  # f = 0 has the loss 1
     bound = comparator + surplus(m, T, delta, eta, step, largest=float(own.max())) / T
-    return pd.DataFrame(row | {"bound": bound})
-
-
-def quality_at(visits, **point):
-    """`selection_quality` after several numbers of visits, which have the batch predictors in common."""
-    parts = [selection_quality(n_visits=n, **point).assign(n_visits=n) for n in visits]
-    return pd.concat(parts, ignore_index=True)
+    return pd.DataFrame(row | {"bound": bound, "n_visits": T})
 
 
 def expectations(table, value, by):

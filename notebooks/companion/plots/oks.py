@@ -1,7 +1,5 @@
 """Drawings of the OKS chapter, from the numbers of its experiments."""
 
-from itertools import product
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -11,6 +9,8 @@ from companion.run.figures import BLUE, GREEN, GREY, ORANGE, PALETTE, PURPLE, RE
 from cuelearn.oks import OKS
 
 COLORS = (GREEN, PURPLE, ORANGE)
+LIMITS = ("bound", "comparator", "loss")  # drawn without bands
+SYMBOLS = {"delta": r"$\delta$", "radius": "r", "epsilon": r"$\epsilon$"}
 #: Streams of the theorems.
 STREAMS = {
     "pendigits": "Pendigits, odd or even",
@@ -75,78 +75,34 @@ def bandit(stream):
     return draw
 
 
-def _stream_panels(table, n_rows, height):
-    """A column of panels for each stream in the table: figure, axes, kinds of streams."""
-    kinds = [kind for kind in STREAMS if kind in set(table["kind"])]
-    size = (3.5 * len(kinds), height)
-    fig, axes = panels(len(kinds), n_rows, size=size, sharex=True, sharey="row")
-    for ax in axes.flat:
-        log_axis(ax.xaxis, ax.yaxis, plain=True)
-    for column, kind in zip(axes.T, kinds, strict=True):
-        column[0].set_title(STREAMS[kind])
-        stamp(column[0], "real" if kind == "pendigits" else "simulated")
-        column[-1].set_xlabel("visits T")
-    return fig, axes, kinds
+def streams(rows, x):
+    """Against the visits, a column of panels for each stream.
 
-
-def mistake_bound(table):
-    """Theorem 3: expected mistakes of Algorithm 2 and the bound, against T."""
-    fig, axes, kinds = _stream_panels(table, 1, 4.3)
+    A row of panels for each label of `rows`: a table, the names of its columns that are drawn, and the
+    columns whose values have colours.
+    """
+    kinds = [kind for kind in STREAMS if any((table["kind"] == kind).any() for table, _, _ in rows.values())]
+    size = (3.5 * len(kinds), 2.2 * len(rows) + 1.5)
+    fig, axes = panels(len(kinds), len(rows), size=size, sharex=True, sharey="row")
+    for panel_row, (label, (table, columns, by)) in zip(axes, rows.items(), strict=True):
+        for ax, kind in zip(panel_row, kinds, strict=True):
+            runs = where(table, kind=kind)
+            for (values, part), color in zip(runs.groupby(by) if by else [((), runs)], COLORS, strict=False):
+                case = [f"{SYMBOLS[name]} = {value:g}" for name, value in zip(by, values, strict=True)]
+                for (column, name), line in zip(columns.items(), ("-", "--", "-."), strict=False):
+                    style = {"label": ", ".join([name, *case]), "color": color, "linestyle": line}
+                    if column in LIMITS:
+                        ax.plot(part.groupby(x)[column].mean(), **style)
+                    else:
+                        curve(ax, part, x, column, **style)
+            log_axis(ax.xaxis, ax.yaxis, plain=True)
+        panel_row[0].set_ylabel(label)
     for ax, kind in zip(axes[0], kinds, strict=True):
-        for (delta, runs), color in zip(where(table, kind=kind).groupby("delta"), COLORS, strict=False):
-            case = rf"$\delta$ = {delta:g}"
-            curve(ax, runs, "n_samples", "mean", label=f"mistakes, {case}", color=color, marker="o")
-            bound = runs.groupby("n_samples")["bound"].mean()
-            ax.plot(bound, label=f"bound, {case}", color=color, linestyle="--")
-        ax.plot(bound.index, bound.index, "k:", label="all visits")
-        loss = runs.groupby("n_samples")["loss"].mean()
-        label = rf"best kernel's hinge loss, $\|f\| \leq {runs['radius'].iloc[0]:g}$"
-        ax.plot(loss, label=label, color=GREY, linestyle="-.")
-        root = 2.0 * np.sqrt(loss.index)
-        ax.plot(loss.index, root, color=GREY, linewidth=1.0, label=r"slope of $\sqrt{T}$")
-    # a loss near 0 would stretch the axis
-    axes[0, 0].set(ylabel="expected mistakes in one pass", ylim=(0.4 * table["mean"].min(), None))
-    legend(fig, axes[0, 0], 4)
-    return fig
-
-
-def regret_bounds(table):
-    """Theorem 1: expected loss of Algorithm 1 per visit, bound and comparator, a row for each loss."""
-    losses = distinct(table["loss"])
-    columns = ["mean", "bound", "comparator"]
-    per_visit = table.assign(**table[columns].div(table["n_samples"], axis=0))
-    fig, axes, kinds = _stream_panels(table, len(losses), 2.2 * len(losses) + 0.9)
-    for (i, loss), (j, kind) in product(enumerate(losses), enumerate(kinds)):
-        ax = axes[i, j]
-        cases = where(per_visit, kind=kind, loss=loss).groupby(["delta", "radius"])
-        for ((delta, radius), runs), color in zip(cases, COLORS, strict=False):
-            case = rf"$\delta$ = {delta:g}, r = {radius:g}"
-            curve(ax, runs, "n_samples", "mean", label=f"algorithm, {case}", color=color, marker="o")
-            means = runs.groupby("n_samples")[columns].mean()
-            ax.plot(means["bound"], label=f"bound, {case}", color=color, linestyle="--")
-            label = f"best kernel, regularised, {case}"
-            ax.plot(means["comparator"], label=label, color=color, linestyle="-.")
-        axes[i, 0].set_ylabel(f"{loss} loss per visit")
-    legend(fig, axes[0, 0], 2)
-    return fig
-
-
-def selection_quality(table):
-    """Corollary 2: excess loss passed with probability epsilon; below, how often the best kernel is found."""
-    fig, axes, kinds = _stream_panels(table, 2, 6.0)
-    for (excess, best), kind in zip(axes.T, kinds, strict=True):
-        for side, line in (("drawn", "-"), ("largest", "--")):
-            name = {"drawn": "drawn from $q_T$", "largest": "largest in $q_T$"}[side]
-            for (epsilon, runs), color in zip(
-                where(table, kind=kind).groupby("epsilon"), COLORS, strict=True
-            ):
-                label = rf"{name}, $\epsilon$ = {epsilon:g}"
-                curve(excess, runs, "n_visits", side, label=label, color=color, linestyle=line)
-            curve(best, runs, "n_visits", f"{side}_best", label=name, color="black", linestyle=line)
-        best.set_yscale("linear")
-    axes[0, 0].set_ylabel("held-out loss above the best")
-    axes[1, 0].set_ylabel("share of runs with the best kernel")
-    legend(fig, axes[:, 0], 4)
+        ax.set_title(STREAMS[kind])
+        stamp(ax, "real" if kind == "pendigits" else "simulated")
+    for ax in axes[-1]:
+        ax.set_xlabel("visits T")
+    legend(fig, axes[:, 0], 2)
     return fig
 
 
