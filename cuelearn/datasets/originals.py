@@ -5,13 +5,13 @@ What differs between the sets stands in ``originals.json``; here is a reader for
 
 from __future__ import annotations
 
+import bz2
 import hashlib
 import io
 import json
 import os
 import xml.etree.ElementTree
-from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,7 +39,7 @@ class Original(NamedTuple):
     `sums` are check sums by file name, such as ``"md5:..."``, empty where not known; `layout` says what the
     directory of that name in ``CUELEARN_DATA`` holds, `serves` what is made from it. `reading` is empty for
     the sets that are bundled; for others it has the reader (``format``), the lists of files of which one
-    holds the set (``files``), and what these do not say of columns and classes.
+    holds the set (``files``), what these must hold, and what they do not say of columns and classes.
     """
 
     name: str
@@ -87,15 +87,13 @@ def _read(file, what):
     return content
 
 
-@contextmanager
-def _parsing(file, reading):
-    """Whatever a parser finds wrong becomes a `DataFileError`."""
+def _parsed(parse, file, content, expected):
+    """What is parsed; whatever a parser finds wrong becomes a `DataFileError`."""
     try:
-        yield
+        return parse(content)
     except ImportError:
         raise
     except Exception as error:
-        expected = f"{reading['what']} in {reading['form']}"
         raise DataFileError(f"{file} does not hold {expected} ({error}).") from error
 
 
@@ -117,7 +115,7 @@ def _is_binary(matrix):
 
 
 class _Part(NamedTuple):
-    """A file, or the training or test part of a set; `cues` and `labels` where the files say them."""
+    """The training or the test part of a set, or all; `cues` and `labels` where the file says them."""
 
     X: np.ndarray
     y: np.ndarray
@@ -127,16 +125,27 @@ class _Part(NamedTuple):
 
 def _load_table(entry, path):
     reading = entry.reading
+    what = reading["what"]
+    expected = f"{what} in {reading['form']}"
+    labels = reading.get("labels")
     files = _files_in(path, reading)
-    contents = [_read(file, reading["what"]) for file in files]
-    parts = _READERS[reading["format"]](reading, files, contents)
+    contents = [_read(file, what) for file in files]
+    names = []
+    if "label_file" in reading:
+        file = path / reading["label_file"]
+        names = [_read(file, what)]
+        labels = _parsed(_label_names, file, names[0], expected)
+    parts = []
+    for file, content in zip(files, contents, strict=True):
+        read = partial(_READERS[reading["format"]], reading)
+        for part in _parsed(read, file, content, expected):
+            _check_part(file, part, part.labels or labels, reading)
+            parts.append(part)
     first = parts[0]
-    X, y = first.X, first.y
-    n_train = reading.get("n_train")
-    if len(parts) > 1:
-        X = np.concatenate([part.X for part in parts])
-        y = np.concatenate([part.y for part in parts])
-        n_train = len(first.X)
+    labels = first.labels or labels
+    X = np.concatenate([part.X.astype(np.float32) for part in parts])
+    y = np.concatenate([part.y for part in parts])
+    n_train = len(first.X) if len(parts) > 1 else reading.get("n_train")
     train = test = None
     if n_train is not None:
         train, test = np.split(np.arange(len(X)), [n_train])
@@ -146,10 +155,20 @@ def _load_table(entry, path):
         features = [f"{name} {place}" for name in reading["names"] for place in places]
     else:
         features = [f"{cue} {k}" for cue, part in cues.items() for k in range(part.stop - part.start)]
-    labels = first.labels or list(reading["labels"])
     pixels = np.arange(X.shape[1]) if "pixels" in cues else None
-    origin = _origin(entry.name, entry.terms, contents, reading["cited"], reading["source"])
-    return CueData(X, y, cues, train, test, features, labels, reading["description"], origin, pixels)
+    origin = _origin(entry.name, entry.terms, contents + names, reading["cited"], reading["source"])
+    return CueData(
+        X,
+        y.astype(np.int8 if y.ndim == 2 else np.int64),
+        cues,
+        train,
+        test,
+        features,
+        list(labels),
+        reading["description"],
+        origin,
+        pixels,
+    )
 
 
 def _files_in(path, reading):
@@ -167,149 +186,93 @@ def _columns(widths):
     return {cue: slice(end - width, end) for (cue, width), end in zip(widths.items(), ends)}
 
 
-def _read_awa(reading, files, contents):
-    [file], [content] = files, contents
-    with _parsing(file, reading), np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        cues = {cue: archive[cue] for cue in ("phog", "surf", "rgsift", "lss")}
-        y = archive["y"]
+def _check_part(file, part, labels, reading):
+    """An error if a part has not the shape, the values and the labels that the table names."""
+    X, y = part.X, part.y
+    low, high = reading.get("range", (-np.inf, np.inf))
+    fits = X.ndim == 2 and len(X) == len(y) > 0 and np.isfinite(X).all()
+    if fits and part.cues is None:
+        fits = X.shape[1] == sum(reading["cues"].values())
+    fits = fits and X.min() >= low and X.max() <= high
+    if y.ndim == 2:
+        fits = fits and y.shape[1] == len(labels) and _is_binary(y)
+    else:
+        fits = fits and np.isin(y, np.arange(len(labels))).all()
+    _require(fits, f"{file} must hold {reading['holds']}, got shapes {X.shape} and {y.shape}.")
+
+
+def _label_names(content):
+    return [label.get("name") for label in xml.etree.ElementTree.fromstring(content)]
+
+
+def _read_awa(reading, content):
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        X, cues = side_by_side({cue: archive[cue] for cue in reading["arrays"]}, np.float32)
         names = [str(name).replace("+", " ") for name in archive["classes"].tolist()]
-    blocks, shapes = list(cues.values()), {cue: block.shape for cue, block in cues.items()}
-    sized = y.ndim == 1 and y.size and all(b.ndim == 2 and len(b) == y.size and b.shape[1] for b in blocks)
-    _require(
-        sized and all(b.dtype.kind == "f" and np.isfinite(b).all() and (b >= 0).all() for b in blocks),
-        f"{file} must hold one histogram per image in each cue, finite floats and none negative, and one "
-        f"class per image, got shapes {shapes} and {y.shape}.",
-    )
-    _require(
-        len(set(names)) == 50 and set(AWA_TEST_CLASSES) <= set(names),
-        f"{file} must name 50 different classes, the ten test classes among them, got {len(set(names))}.",
-    )
-    _require(
-        y.dtype.kind in "iu" and np.array_equal(np.unique(y), np.arange(50)),
-        f"{file} must give every image a class from 0 to 49 and every class an image.",
-    )
-    X, columns = side_by_side(cues, np.float32)
-    return [_Part(X, y.astype(np.int64), columns, names)]
+        y = archive["y"]
+    if len(set(names)) != 50 or not set(AWA_TEST_CLASSES) <= set(names):
+        raise ValueError("it must name 50 different classes, the ten test classes among them")
+    return [_Part(X, y, cues, names)]
 
 
-def _read_corel5k(reading, files, contents):
-    """``X``, whose columns behind the terms hide the keywords in some files, ``Y``, and a file of names."""
-    import scipy.io
-
-    with _parsing(files[0].parent, reading):
-        arrays = scipy.io.loadmat(io.BytesIO(contents[0]), variable_names=("X", "Y"))
-        X = np.asarray(arrays["X"])[:, :499].astype(np.float32)
-        y = np.asarray(arrays["Y"]).astype(np.int8)
-        names = [label.get("name") for label in xml.etree.ElementTree.fromstring(contents[1])]
-    _require(
-        X.shape[1] == 499 and _is_binary(y) and y.shape == (len(X), len(names)),
-        f"{files[0]} must hold X with 499 or more columns and 0/1 labels Y with {len(names)} columns, "
-        f"got {X.shape}, {y.shape}.",
-    )
-    return [_Part(X, y, labels=names)]
+def _read_corel5k(reading, content):
+    """``X``, whose columns behind the terms hide the keywords in some files, and ``Y``."""
+    arrays = _matlab(content, ("X", "Y"))
+    return [_Part(arrays["X"][:, :499], arrays["Y"])]
 
 
-def _read_mulan(reading, files, contents):
-    """Two files of rows: numbers, then labels."""
-    labels = reading["labels"]
-    scaled = "scaled" in reading
-    n_features = sum(reading["cues"].values())
-    parts = []
-    for file, content in zip(files, contents, strict=True):
-        with _parsing(file, reading):
-            names, rows = _read_arff(content)
-        agrees = not names or (len(names) == rows.shape[1] and names[n_features:] == labels)
-        fits = np.isfinite(rows).all() and (not scaled or ((rows >= 0) & (rows <= 1)).all())
-        unit = " in [0, 1]" if scaled else ""
-        last = f" and last attributes {', '.join(names[-6:])}" if names else ""
-        _require(
-            rows.shape[1] == n_features + len(labels)
-            and _is_binary(rows[:, n_features:])
-            and agrees
-            and fits,
-            f"{file} must hold rows of {n_features} numbers{unit} and the 0/1 labels {', '.join(labels)}, "
-            f"in this order, got shape {rows.shape}{last}.",
-        )
-        parts.append(_Part(rows[:, :n_features].astype(np.float32), rows[:, n_features:].astype(np.int8)))
-    return parts
-
-
-def _read_arff(content):
-    """An ARFF file of numbers: the attributes' names, if it has a header, and the rows (n, d) in float64."""
+def _read_mulan(reading, content):
+    """Rows of numbers, then of labels, in an ARFF file with or without its header."""
     lines = [line.strip() for line in content.decode().splitlines()]
     declared = [line.split() for line in lines if line.lower().startswith("@attribute")]
     names = [words[1].strip("'\"") for words in declared if len(words) > 1]
     data = [line for line in lines if line and line[0] not in "@%"]
     if not data:
         raise ValueError("it has no rows")
-    return names, np.loadtxt(data, delimiter=",", comments=None, ndmin=2)
+    last = names[-len(reading["labels"]) :]
+    if names and last != reading["labels"]:
+        raise ValueError(f"its last attributes are {', '.join(last)}")
+    rows = np.loadtxt(data, delimiter=",", comments=None, ndmin=2)
+    return [_Part(*np.split(rows, [-len(reading["labels"])], axis=1))]
 
 
-def _read_scene15(reading, files, contents):
+def _read_scene15(reading, content):
     """``X``, three matrices (d, n), and ``gt``, the class from 1."""
-    import scipy.io
-
-    [file], [content] = files, contents
-    with _parsing(file, reading):
-        arrays = scipy.io.loadmat(io.BytesIO(content), variable_names=("X", "gt"))
-        views = [np.asarray(view).T for view in arrays["X"].flat]
-        y = np.asarray(arrays["gt"]).ravel().astype(np.int64) - 1
-        cues = dict(zip(("first", "second", "third"), views, strict=True))
-    _require(
-        all(view.ndim == 2 and len(view) == y.size and np.isfinite(view).all() for view in views)
-        and np.array_equal(np.unique(y), np.arange(len(reading["labels"]))),
-        f"{file} must hold three matrices X with a column for each of the scenes, and their classes gt from "
-        f"1 to 15, got shapes {[view.T.shape for view in views]} and {y.shape}.",
-    )
-    X, columns = side_by_side(cues, np.float32)
-    return [_Part(X, y, columns)]
+    arrays = _matlab(content, ("X", "gt"))
+    views = [np.asarray(view).T for view in arrays["X"].flat]
+    X, cues = side_by_side(dict(zip(reading["arrays"], views, strict=True)), np.float32)
+    return [_Part(X, arrays["gt"].ravel().astype(np.int64) - 1, cues)]
 
 
-def _read_covtype(reading, files, contents):
+def _read_covtype(reading, content):
     import pandas as pd
 
-    [file], [content] = files, contents
-    with _parsing(file, reading):
-        rows = pd.read_csv(io.BytesIO(content), header=None, compression="gzip", dtype=np.float32).to_numpy()
-        y = rows[:, -1].astype(np.int64) - 1
-    _require(
-        rows.shape[1] == 55 and np.isin(y, np.arange(7)).all() and np.isfinite(rows).all(),
-        f"{file} must hold rows of 54 numbers and a class from 1 to 7, got shape {rows.shape}.",
-    )
-    return [_Part(rows[:, :54], y)]
+    table = pd.read_csv(io.BytesIO(content), header=None, compression="gzip", dtype=np.float32)
+    rows = table.to_numpy()
+    return [_Part(rows[:, :-1], rows[:, -1] - 1)]
 
 
-def _read_usps(reading, files, contents):
-    """One HDF5 file, or two of LIBSVM's."""
-    with _parsing(files[0], reading):
-        parts = _usps_of_hdf5(files[0]) if files[0].suffix == ".h5" else _usps_of_libsvm(files)
-    for file, (X, y) in zip(files * (3 - len(files)), parts, strict=True):
-        fits = X.ndim == 2 and X.shape[1] == 256 and y.shape == (len(X),) and len(X) > 0
-        _require(
-            fits and np.abs(X).max() <= 1 and np.isin(y, np.arange(10)).all(),
-            f"{file} must hold images of 256 grey values and as many digits, "
-            f"got shapes {X.shape} and {y.shape}.",
-        )
-    return [_Part(X.astype(np.float32), y.astype(np.int64)) for X, y in parts]
+def _read_usps(reading, content):
+    """An HDF5 file with both parts, or one of LIBSVM's two."""
+    if content.startswith(b"BZh"):
+        from sklearn.datasets import load_svmlight_file
 
-
-def _usps_of_hdf5(file):
+        X, y = load_svmlight_file(io.BytesIO(bz2.decompress(content)), n_features=256)
+        return [_Part(X.toarray(), y - 1.0)]  # digits count from 1 there, the zero being 1
     require("hdf5", "h5py", instead="; usps.bz2 and usps.t.bz2 of the LIBSVM page need no library")
     import h5py
 
-    with h5py.File(file, "r") as held:  # grey values from 0 to 1 in this form
+    with h5py.File(io.BytesIO(content), "r") as held:  # grey values from 0 to 1 in this form
         return [
-            (2.0 * held[f"{part}/data"][...].astype(np.float64) - 1.0, held[f"{part}/target"][...])
+            _Part(2.0 * held[f"{part}/data"][...].astype(np.float64) - 1.0, held[f"{part}/target"][...])
             for part in ("train", "test")
         ]
 
 
-def _usps_of_libsvm(files):
-    from sklearn.datasets import load_svmlight_files
+def _matlab(content, names=None):
+    import scipy.io
 
-    X_train, y_train, X_test, y_test = load_svmlight_files([str(file) for file in files], n_features=256)
-    # digits count from 1 there, the zero being 1
-    return [(X_train.toarray(), y_train - 1.0), (X_test.toarray(), y_test - 1.0)]
+    return scipy.io.loadmat(io.BytesIO(content), variable_names=names)
 
 
 #: By ``format`` in ``originals.json``.
@@ -422,33 +385,37 @@ def _load_partial(entry, path):
     return data._replace(folds=data.folds or drawn)
 
 
-def _read_partial(file, name, reading):
-    import scipy.io
+def _partial_arrays(content):
+    """Features, the labels that are possible, and the true ones, with a row each; the rows of folds."""
     from scipy import sparse
 
+    arrays = _matlab(content)
+    turned = "partial_target" in arrays
+    keys = ("data", "partial_target", "target") if turned else ("features", "p_labels", "logitlabels")
+    dense = [arrays[key].toarray() if sparse.issparse(arrays[key]) else arrays[key] for key in keys]
+    X, possible, truth = (np.asarray(array) for array in dense)
+    if turned:
+        possible, truth = possible.T, truth.T
+    folds = []
+    if "tr" in arrays:
+        for fold in zip(arrays["tr"].flat, arrays["te"].flat):
+            folds.append(tuple(np.sort(np.asarray(part, dtype=np.int64).ravel() - 1) for part in fold))
+    sized = X.ndim == 2 and possible.shape == truth.shape and len(possible) == len(X) > 0
+    fits = sized and np.isfinite(X).all() and _is_binary(possible) and _is_binary(truth)
+    return X, possible, truth, folds, fits
+
+
+def _read_partial(file, name, reading):
     # Here and not above: it loads compiled code, which most data sets do not need.
     from cuelearn.mms import CandidateSet
 
     content = _read(file, name)
-    with _parsing(file, {"what": name, "form": "the form of the partial-label benchmarks"}):
-        arrays = scipy.io.loadmat(io.BytesIO(content))
-        turned = "partial_target" in arrays
-        keys = ("data", "partial_target", "target") if turned else ("features", "p_labels", "logitlabels")
-        X, possible, truth = (
-            arrays[key].toarray() if sparse.issparse(arrays[key]) else np.asarray(arrays[key]) for key in keys
-        )
-        if turned:
-            possible, truth = possible.T, truth.T
-        folds = [
-            tuple(np.sort(np.asarray(part, dtype=np.int64).ravel() - 1) for part in fold)
-            for fold in (zip(arrays["tr"].flat, arrays["te"].flat) if "tr" in arrays else [])
-        ]
-        fits = X.ndim == 2 and np.isfinite(X).all() and _is_binary(possible) and _is_binary(truth)
-    fits = fits and possible.shape == truth.shape and len(possible) == len(X) > 0
+    form = f"{name} in the form of the partial-label benchmarks"
+    X, possible, truth, folds, fits = _parsed(_partial_arrays, file, content, form)
     _require(
         fits and (truth.sum(axis=1) == 1).all() and (truth <= possible).all(),
-        f"{file} must hold {keys[0]} (n, d), and 0/1 matrices {keys[1]} and {keys[2]}, of which the latter "
-        "gives each row one true label that is among its candidates in the former.",
+        f"{file} must hold features (n, d), and 0/1 matrices of possible labels and of true ones, of which "
+        "the latter gives each row one true label that is among its candidates in the former.",
     )
     rows = np.arange(len(X))
     _require(
