@@ -127,7 +127,8 @@ def make_ambiguous(
     # Not at the top: data sets can be had without compiling a chapter's algorithms.
     from cuelearn.mms import CandidateSet
 
-    X, y = X.tocsr() if sparse.issparse(X) else np.asarray(X), np.asarray(y)
+    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    y = np.asarray(y)
     if y.ndim != 1 or X.ndim != 2 or X.shape[0] != y.size:
         raise ValueError(
             f"X must be a matrix with a row for each label of y, got shapes {X.shape} and {y.shape}"
@@ -135,7 +136,8 @@ def make_ambiguous(
     classes, labels = np.unique(y, return_inverse=True)
     if classes.size < 2:
         raise ValueError(f"y must hold at least 2 classes, got {classes.size}")
-    size, L = check_count("bag_size", bag_size), check_count("n_candidates", n_candidates, least=0)
+    size = check_count("bag_size", bag_size)
+    L = check_count("n_candidates", n_candidates, least=0)
     if size > y.size:
         raise ValueError(f"bag_size must be at most the number of instances, {y.size}, got {size}")
     for name, chance in (("p_correlated", p_correlated), ("p_ambiguous", p_ambiguous)):
@@ -148,30 +150,27 @@ def make_ambiguous(
     )
     order, starts = _group(labels, size, correlated, p_correlated, of_bags)
     partner = np.full(classes.size, -1)
-    partner[ambiguous[:, 0]], partner[ambiguous[:, 1]] = ambiguous[:, 1], ambiguous[:, 0]
+    partner[ambiguous] = ambiguous[:, ::-1]
 
     labels = labels[order]
     pools, ends = _pools(labels, starts, partner, p_ambiguous, classes.size, of_vectors)
-    sizes, wide = np.diff(starts), np.diff(ends)
+    sizes = np.diff(starts)
     with np.errstate(over="ignore"):
-        wrong = np.minimum(wide.astype(float) ** sizes - 1.0, float(L)).astype(np.int64)
+        wrong = np.minimum(np.diff(ends).astype(float) ** sizes - 1.0, float(L)).astype(np.int64)
     counts, entries = _vectors(labels, starts, pools, ends, wrong, of_vectors)
     places = np.concatenate([[0], np.cumsum((wrong + 1) * sizes)])
     bags = [entries[a : a + n * m].reshape(n, m) for a, n, m in zip(places[:-1], counts, sizes)]
     last = f" (the last of {sizes[-1]})" if sizes[-1] != size else ""
-    made = (
-        f"{L} ambiguous labeling vectors and the correct one, P_c = {p_correlated:g}, P_a = {p_ambiguous:g}"
-    )
-    candidates = CandidateSet(bags, n_labels=classes.size, classes=[classes])
+    chances = f"P_c = {p_correlated:g}, P_a = {p_ambiguous:g}"
     return AmbiguousData(
         X[order],
         y[order],
-        candidates,
+        CandidateSet(bags, n_labels=classes.size, classes=[classes]),
         order,
         classes[correlated],
         classes[ambiguous],
-        f"{len(bags)} bags of {size} instances{last}, {classes.size} classes, {made}, {n_pairs} pairs of "
-        "classes.",
+        f"{len(bags)} bags of {size} instances{last}, {classes.size} classes, {L} ambiguous labeling vectors "
+        f"and the correct one, {chances}, {n_pairs} pairs of classes.",
     )
 
 
@@ -233,13 +232,11 @@ def _vectors(labels, starts, pools, ends, wrong, rng):
     total = int(np.sum((wrong + 1) * np.diff(starts)))
     entries, counts = np.empty(total, dtype=np.int32), np.empty(n_bags, dtype=np.int64)
     who = np.empty(np.diff(starts).max(), dtype=np.int64)
-    table = np.full(4 << int(np.log2(wrong.max() + 1)), -1)  # at most half full
     begin = 0
     for i in range(n_bags):
         first, size, q = starts[i], starts[i + 1] - starts[i], ends[i + 1] - ends[i]
         vectors = entries[begin : begin + (wrong[i] + 1) * size].reshape(wrong[i] + 1, size)
-        vectors[0] = labels[first : first + size]
-        table[_seat(table, entries, begin, vectors[0])] = begin  # the truth, so that it is not drawn
+        vectors[0] = labels[first : first + size]  # the truth, so that it is not drawn
         vector, n_vectors, tries = np.empty(size, dtype=np.int32), 1, 0
         while n_vectors <= wrong[i] and tries < _DRAWS * size * (wrong[i] + 1):
             for m in range(size):
@@ -252,9 +249,7 @@ def _vectors(labels, starts, pools, ends, wrong, rng):
                 # one of the others of the pool: its last label stands in for the instance's own
                 z = pools[ends[i] + rng.integers(0, q - 1)]
                 vector[m] = pools[ends[i] + q - 1] if z == vector[m] else z
-            seat = _seat(table, entries, begin, vector)
-            if table[seat] < begin:
-                table[seat] = begin + n_vectors * size
+            if not _holds(vectors, n_vectors, vector):
                 vectors[n_vectors] = vector
                 n_vectors += 1
             tries += 1
@@ -267,17 +262,12 @@ def _vectors(labels, starts, pools, ends, wrong, rng):
 
 
 @njit(cache=True, nogil=True)
-def _seat(table, entries, begin, vector):
-    """Where a table says where in `entries`, from `begin` on, a vector stands, or has room to say it."""
-    hashed = np.uint64(14695981039346656037)
-    for z in vector:
-        hashed = (hashed ^ np.uint64(z)) * np.uint64(1099511628211)
-    seat = np.int64(hashed ^ (hashed >> np.uint64(29))) & (table.size - 1)
-    while table[seat] >= begin:
+def _holds(vectors, n, vector):
+    """Whether a vector is among the first n."""
+    for k in range(n):
         m = 0
-        while m < vector.size and entries[table[seat] + m] == vector[m]:
+        while m < vector.size and vectors[k, m] == vector[m]:
             m += 1
         if m == vector.size:
-            break
-        seat = (seat + 1) & (table.size - 1)
-    return seat
+            return True
+    return False

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import errno
 import hashlib
 import json
 import lzma
@@ -31,7 +30,7 @@ __all__ = ["fetch_original", "main"]
 #: Ends of names that are archives, to be unpacked.
 ARCHIVES = (".tgz", ".tar.gz", ".tar.bz2", ".tar", ".zip", ".rar")
 #: What unpacks .rar, which Python does not, with its options before the archive.
-UNPACKERS = {"bsdtar": ["-xf"], "unar": ["-D", "-q"], "unrar": ["x", "-idq"], "7z": ["x"], "7za": ["x"]}
+UNPACKERS = {"bsdtar": ["-xf"], "unar": ["-D", "-q"], "unrar": ["x", "-idq"], "7z": ["x"]}
 #: How a page begins that is sent in place of a file.
 PAGE = (b"<!doctype", b"<html", b"<head", b"<?xml")
 SECONDS = 30.0  # without an answer
@@ -48,8 +47,9 @@ def _sum_differs(file):
     known = known_sum(file.name)
     if known is None:
         return None
+    kind, _, expected = known.partition(":")
     with file.open("rb") as content:
-        return hashlib.file_digest(content, known.partition(":")[0]).hexdigest() != known.partition(":")[2]
+        return hashlib.file_digest(content, kind).hexdigest() != expected
 
 
 def verify_original(name, path=None):
@@ -58,16 +58,14 @@ def verify_original(name, path=None):
     path = original_directory(name) if path is None else Path(path)
     files = [path / file for file in {**entry.sums, **entry.urls} if (path / file).is_file()]
     differs = [_sum_differs(file) for file in files]
-    wrong = [file for file, is_other in zip(files, differs, strict=True) if is_other]
-    if wrong:
-        raise DataFileError(
-            f"{wrong[0]} is damaged or another edition: its sum is not {known_sum(wrong[0].name)}."
-        )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if entry.reading:
+    if True in differs:
+        wrong = files[differs.index(True)]
+        raise DataFileError(f"{wrong} is damaged or another edition: its sum is not {known_sum(wrong.name)}.")
+    if entry.reading:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             load_original(name, path)
-    if not entry.reading and not files:
+    elif not files:
         raise DataFileError(f"{path} holds none of the files of {name}: {entry.layout}.")
     all_known = bool(files) and None not in differs
     return "whole, sums as known" if all_known else "of the right form, sums not known"
@@ -93,8 +91,7 @@ def _in_one_sentence(entry, url, place):
     except (tarfile.TarError, zipfile.BadZipFile, shutil.ReadError, EOFError, zlib.error, lzma.LZMAError):
         raise DataFileError(f"What {url} sends is no whole archive: try again, or {page}.") from None
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        reason = f"the disk of {place} is full" if full else f"{place}: {error.strerror or error}"
+        reason = f"{place}: {error.strerror or error}"
         raise DataFileError(f"{entry.name} was not fetched, nothing of it is kept: {reason}.") from None
 
 
@@ -102,20 +99,15 @@ def _download(url, file):
     """Fetch one file, and compare it with what is known of it."""
     from pooch import HTTPDownloader
 
-    # else a server may send .gz files unpacked
-    fetch = HTTPDownloader(
-        progressbar=sys.stderr.isatty(), timeout=SECONDS, headers={"Accept-Encoding": "identity"}
-    )
-    with open(file, "w+b") as content:
-        fetch(url, content, None)
-    with open(file, "rb") as content:
+    headers = {"Accept-Encoding": "identity"}  # else a server may send .gz files unpacked
+    fetch = HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=SECONDS, headers=headers)
+    fetch(url, str(file), None)
+    with file.open("rb") as content:
         if content.read(512).lstrip().lower().startswith(PAGE):
             raise DataFileError(f"{url} sends a web page in place of {file.name}: the file has moved.")
     if _sum_differs(file):
-        raise DataFileError(
-            f"What {url} sends is damaged or another edition: the sum of {file.name} is not "
-            f"{known_sum(file.name)}."
-        )
+        differs = f"the sum of {file.name} is not {known_sum(file.name)}"
+        raise DataFileError(f"What {url} sends is damaged or another edition: {differs}.")
 
 
 def _unpack(archive, directory):
@@ -124,12 +116,9 @@ def _unpack(archive, directory):
         tool = next((tool for tool in UNPACKERS if shutil.which(tool)), None)
         if tool is None:
             tools = ", ".join(UNPACKERS)
-            raise DataFileError(
-                f"{archive.name} needs one of {tools} to be unpacked: install one, or unpack it by hand."
-            )
-        done = subprocess.run(
-            [tool, *UNPACKERS[tool], archive], cwd=directory, capture_output=True, text=True
-        )
+            raise DataFileError(f"{archive.name} needs one of {tools} to be unpacked: install one.")
+        command = [tool, *UNPACKERS[tool], archive]
+        done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
         if done.returncode:
             raise shutil.ReadError(done.stderr)
     else:
@@ -179,7 +168,6 @@ def fetch_original(name, place=None):
     if not place:
         raise DataFileError("Set CUELEARN_DATA to the directory in which original data is to be put.")
     target = Path(place) / name
-    work = Path(place) / f".{name}.part"
     if target.exists():
         raise DataFileError(f"{target} is there already: remove it to fetch {name} anew.")
     if not entry.urls:
@@ -188,6 +176,7 @@ def fetch_original(name, place=None):
         )
     require("data", "pooch")
     url = next(iter(entry.urls.values()))
+    work = Path(place) / f".{name}.part"
     try:
         with _in_one_sentence(entry, url, place):
             shutil.rmtree(work, ignore_errors=True)  # of a killed run
@@ -200,34 +189,27 @@ def fetch_original(name, place=None):
         for file in {*entry.sums} - {*entry.urls}:  # of an archive's directory
             for inner in work.rglob(file):
                 inner.replace(work / file)
-        with _in_one_sentence(entry, url, place):
-            verify_original(name, work)
-            work.replace(target)
+        verify_original(name, work)
+        work.replace(target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return target
 
 
-def _bundled():
-    """A line on the bundled sets, each of which is read; exit status."""
-    directory = data_directory()
-    names = list(json.loads((directory / "datasets.json").read_text(encoding="utf-8")))
-    trouble = []
-    for name in names:
+def _list():
+    """All sets, with what is there of them; exit status 1 if something there is not whole."""
+    failed = False
+    bundled = json.loads((data_directory() / "datasets.json").read_text(encoding="utf-8"))
+    print(f"bundled, in {data_directory()}: {', '.join(bundled)}")
+    for name in bundled:
         try:
             read_bundled(name)
         except DataFileError as error:
-            trouble.append(str(error))
-    print(f"bundled, in {directory}: {', '.join(names)}: {'; '.join(trouble) or 'whole'}\n")
-    return bool(trouble)
-
-
-def _list():
-    """All originals, with what is there of them; exit status 1 if something there is not whole."""
-    failed = _bundled()
+            print(f"  NOT WHOLE: {error}")
+            failed = True
     place = os.environ.get("CUELEARN_DATA")
     place = f"in {place} (CUELEARN_DATA)" if place else "none looked for, CUELEARN_DATA is not set"
-    print(f"originals, {place}:")
+    print(f"\noriginals, {place}:")
     for name, entry in known_originals().items():
         try:
             original_directory(name)
@@ -247,19 +229,12 @@ def _list():
 def _tell(entry):
     """All that is known of a set."""
     sums = [f"{file} {known}" for file, known in entry.sums.items() if known]
-    facts = {
-        "cite": entry.citation,
-        "terms": entry.terms,
-        "size": entry.size,
-        "page": entry.page,
-        "address": "\n".join(entry.urls.values()) or "none: by hand, from its page",
-        "sums": "\n".join(sums) or "none known",
-        "layout": entry.layout,
-        "serves": entry.serves,
-    }
+    facts = {name: getattr(entry, name) for name in ("citation", "terms", "size", "page", "layout", "serves")}
+    facts["address"] = ", ".join(entry.urls.values()) or "none: by hand, from its page"
+    facts["sums"] = ", ".join(sums) or "none known"
     print(f"{entry.name}: {entry.title}")
     for fact, text in facts.items():
-        print(f"  {fact:8s} " + text.replace("\n", "\n" + 11 * " "))
+        print(f"  {fact:8s} {text}")
 
 
 def main(argv=None):

@@ -25,22 +25,15 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".
 #: An image of IDOL2 has no scan if the nearest one was taken more than this many seconds before or after it.
 MAX_DELAY = 0.5
 
-_NUMBER = r"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
-#: In the order of the files, 80 images each.
-_FLOWERS17_CLASSES = (
-    *("Daffodil", "Snowdrop", "Lily Valley", "Bluebell", "Crocus", "Iris", "Tigerlily", "Tulip"),
-    *("Fritillary", "Sunflower", "Daisy", "Colts' Foot", "Dandelion", "Cowslip", "Buttercup", "Windflower"),
-    "Pansy",
-)
 #: Directories that hold a published split, in the order of the rows.
 _PARTS = ("train", "test")
+#: Of IDOL2; the database's own codes of the two offices are their owners' initials.
 _ROOMS = ("OO", "CR", "TO", "KT", "PA")
-# The database's own codes of the two offices are their owners' initials.
 _ROOM_OF_CODE = {"BO": "OO", "EO": "TO"}
 
 
-class _Layout(NamedTuple):
-    """How a set is laid out."""
+class Layout(NamedTuple):
+    """How a set is laid out: `folder` in words, `images` as a pattern of their names."""
 
     name: str
     folder: str
@@ -187,7 +180,7 @@ def load_image_folder(path):
     cuelearn.datasets.base.DataFileError: The folder no/such/folder does not exist; expected there: one...
     """
     name = Path(path).name
-    layout = _Layout(
+    layout = Layout(
         name,
         "one directory per class with its images in it, <folder>/<class>/<image>.png (or another image "
         "format), or such directories in <folder>/train and <folder>/test",
@@ -234,39 +227,25 @@ def _class_directories(layout, path):
     classes = _subdirectories(path)
     if not classes:
         raise layout.refusal(f"The folder {path} holds no directories")
-    parts = {entry.name: entry for entry in classes if entry.name in _PARTS and not _images_in(entry)}
-    if len(parts) == 2:
-        others = [entry.name for entry in classes if entry.name not in parts]
-        if others:
-            raise layout.refusal(f"The folder {path} holds {others[0]} besides train and test")
-        return tuple(_subdirectories(parts[part]) for part in _PARTS)
-    if parts and _subdirectories(*parts.values()):
-        [here] = parts
-        [lost] = set(_PARTS) - set(parts)
-        raise layout.refusal(f"The folder {path} has a directory {here} of classes, but none named {lost}")
+    names = [entry.name for entry in classes]
+    parts = [path / part for part in _PARTS if part in names and not _images_in(path / part)]
+    if len(parts) == 2 and len(classes) == 2:
+        return tuple(map(_subdirectories, parts))
+    if parts and (len(parts) == 2 or _subdirectories(parts[0])):
+        raise layout.refusal(f"The folder {path} holds {', '.join(names)}, not train and test alone")
     return classes, None
 
 
-# ---------------------------------------------------------------- ETH-80
-
-_ETH80 = _Layout(
-    "ETH-80",
-    "one directory per object, named by its category and number, with the object's views and masks, such as "
-    "apple1/apple1-000-000.png and apple1/maps/apple1-000-000-map.png",
-    r"([a-z]+\d+)-(\d{3})-(\d{3})",
-    "Leibe, B. and Schiele, B. (2003). Analyzing appearance and contour based methods for object "
-    "categorization. CVPR.",
-    "ETH-80 image database, eth80-cropped-close128",
-)
+# ---------------------------------------------------------------- the papers' own
 
 
-def load_eth80(path):
+def load_eth80(layout, path):
     """ETH-80 as published, in the folder or one level down, by category, object and view.
 
     The angles in a name are the view's distance from the zenith and its azimuth, in degrees. Where a map is
     missing, the mask is segmented. ``frames["object"]`` counts the objects of a category.
     """
-    path = _ETH80.open(path)
+    path = layout.open(path)
     inner = sorted(path.glob("eth80-cropped*"))
     if len(inner) == 1 and inner[0].is_dir():
         path = inner[0]
@@ -276,64 +255,41 @@ def load_eth80(path):
         if named:
             objects.append((named[1], int(named[2]), directory))
     if not objects:
-        raise _ETH80.refusal(f"The folder {path} is not ETH-80")
+        raise layout.refusal(f"The folder {path} is not ETH-80")
     objects.sort()
     present = sorted({category for category, _, _ in objects})
 
     paths, rows, seen = [], [], []
     for category, _, directory in objects:
         seen.append(category)
-        for file in _ETH80.images_in(directory):
-            named, zenith, azimuth = _ETH80.parts_of(file)
-            if named != directory.name:
-                raise _ETH80.refusal(f"The image {file} is not named as in ETH-80")
+        for file in layout.images_in(directory):
+            zenith, azimuth = layout.parts_of(file)
             paths.append(file)
-            rows.append((present.index(category), seen.count(category), 90 - int(zenith), int(azimuth)))
+            rows.append((present.index(category), seen.count(category), 90.0 - int(zenith), int(azimuth)))
     y, number, elevation, azimuth = np.array(rows).T
     maps = [_map_of(file) if _map_of(file).is_file() else None for file in paths]
     size = f"{len(paths)} views of {len(objects)} objects of {len(present)} categories"
-    frames = {
-        "object": number,
-        "elevation": elevation.astype(np.float64),
-        "azimuth": azimuth.astype(np.float64),
-        "name": np.array([file.stem for file in paths]),
-    }
+    frames = {"object": number.astype(np.int64), "elevation": elevation, "azimuth": azimuth}
     return ImageData(
         ImageFiles(paths),
-        y,
+        y.astype(np.int64),
         present,
-        frames,
+        frames | {"name": np.array([file.stem for file in paths])},
         ImageFiles(zip(maps, paths, strict=True), read_mask),
         description=f"ETH-80: {size} before a blue background.",
-        provenance=_ETH80.provenance(),
+        provenance=layout.provenance(),
     )
 
 
-# ---------------------------------------------------------------- IDOL2
-
-_IDOL2 = _Layout(
-    "KTH-IDOL2",
-    "one directory per sequence, such as dum_cloudy1, with the images in its subdirectory png, named "
-    "t<seconds>_r<room>_x<metres>_y<metres>_a<radians>.png, and the laser scans in its file scans.tdf",
-    rf"t{_NUMBER}_r([A-Z]+)_x{_NUMBER}_y{_NUMBER}_a{_NUMBER}",
-    "Luo, J., Pronobis, A., Caputo, B. and Jensfelt, P. (2006). The KTH-IDOL2 database. KTH technical report "
-    "CVAP304.",
-    "KTH-IDOL2 image database, sequences of the robot Dumbo",
-)
-
-
-def load_idol2(path):
+def load_idol2(layout, path):
     """The 12 image sequences of the robot Dumbo of KTH-IDOL2 (thesis appendix A), those that are there.
 
     The spelling of the names and the scan file are those of the COLD database, recorded by the same group,
-    and could not be checked against IDOL2 itself. A line of ``scans.tdf`` is a scan: of its numbers the third
-    is the number n of beams, the fourth and fifth are the time in seconds and microseconds, and the last n
-    are the ranges in metres, from -90 degrees (right) to 90 degrees. An image gets the scan nearest in time,
-    at most half a second off; ``laser`` is None where no sequence has a file of scans. Images come by
-    sequence (session, weather, repeat) and time, the rooms in the order of table 3.1.
+    and could not be checked against IDOL2 itself. Images come by sequence (session, weather, repeat) and
+    time, the rooms in the order of table 3.1; ``laser`` is None where no sequence has a file of scans.
     """
-    path = _IDOL2.open(path)
-    paths, rows, parts = [], [], []
+    path = layout.open(path)
+    paths, rows, scans = [], [], []
     for sequence in range(12):
         session, place, repeat = sequence // 6 + 1, sequence % 6 // 2, sequence % 2 + 1
         weather = ("cloudy", "sunny", "night")[place]
@@ -341,41 +297,49 @@ def load_idol2(path):
         if not directory.is_dir():
             continue
         inner = directory / "png"
-        files = _IDOL2.images_in(inner if inner.is_dir() else directory)
-        frames = sorted((_idol2_frame(file), file) for file in files)
+        files = layout.images_in(inner if inner.is_dir() else directory)
+        frames = sorted((_idol2_frame(layout, file), file) for file in files)
         times = np.array([time for (time, *_), _ in frames])
-        parts.append((directory, times, [file for _, file in frames]))
         for (time, room, *pose), file in frames:
             rows.append((room, sequence, weather, session, repeat, time - times[0], *pose, file.stem))
             paths.append(file)
+        scans.append((directory / "scans.tdf", times, paths[-len(files) :]))
     if not rows:
-        raise _IDOL2.refusal(f"The folder {path} holds no sequence of Dumbo")
+        raise layout.refusal(f"The folder {path} holds no sequence of Dumbo")
     ranges = angles = None
-    if any((directory / "scans.tdf").is_file() for directory, _, _ in parts):
-        scans = [_idol2_scans(directory / "scans.tdf", times, files) for directory, times, files in parts]
-        if len({scan.shape[1] for scan in scans}) > 1:
-            raise DataFileError(f"The sequences in {path} have scans of different numbers of beams.")
-        ranges = np.concatenate(scans)
+    if any(source.is_file() for source, _, _ in scans):
+        ranges = np.concatenate([_idol2_scans(*taken) for taken in scans])
         angles = np.linspace(-math.pi / 2, math.pi / 2, ranges.shape[1])
     y, *columns = (np.array(column) for column in zip(*rows, strict=True))
     names = ("sequence", "weather", "session", "repeat", "time", "x", "y", "heading", "name")
-    description = f"KTH-IDOL2, robot Dumbo: {len(paths)} images of five rooms in {len(parts)} sequences."
-    frames = dict(zip(names, columns, strict=True))
-    images, rooms = ImageFiles(paths), list(_ROOMS)
-    return ImageData(images, y, rooms, frames, None, ranges, angles, description, _IDOL2.provenance())
+    return ImageData(
+        ImageFiles(paths),
+        y,
+        list(_ROOMS),
+        dict(zip(names, columns, strict=True)),
+        None,
+        ranges,
+        angles,
+        f"KTH-IDOL2, robot Dumbo: {len(paths)} images of five rooms in {len(scans)} sequences.",
+        layout.provenance(),
+    )
 
 
-def _idol2_frame(file):
+def _idol2_frame(layout, file):
     """Time, number of the room, x, y and heading from the name of an image."""
-    time, room, *pose = _IDOL2.parts_of(file)
+    time, room, *pose = layout.parts_of(file)
     code = _ROOM_OF_CODE.get(room, room)
     if code not in _ROOMS:
-        raise _IDOL2.refusal(f"The image {file} names the room {room}; known are BO, CR, EO, KT, OO, PA, TO")
+        raise layout.refusal(f"The image {file} names the room {room}; known are BO, CR, EO, KT, OO, PA, TO")
     return float(time), _ROOMS.index(code), *map(float, pose)
 
 
 def _idol2_scans(source, times, files):
-    """Scans nearest in time to the images of one sequence, float32, shape (n_images, n_beams)."""
+    """Scans nearest in time to the images of one sequence, float32, shape (n_images, n_beams).
+
+    Of the numbers in a line the third is the number n of beams, the fourth and fifth are the time in seconds
+    and microseconds, and the last n are the ranges in metres, from -90 degrees (right) to 90 degrees.
+    """
     if not source.is_file():
         raise DataFileError(f"The image {files[0]} has no laser scan: {source} is missing.")
     lines = source.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -400,36 +364,25 @@ def _idol2_scans(source, times, files):
     return table[delay.argmin(axis=1), -n:].astype(np.float32)
 
 
-# ---------------------------------------------------------------- Flowers-17
-
-_FLOWERS17 = _Layout(
-    "Flowers-17",
-    "the images image_0001.jpg to image_1360.jpg, in the directory jpg or directly in the folder",
-    r"image_\d{4}",
-    "Nilsback, M.-E. and Zisserman, A. (2006). A visual vocabulary for flower classification. CVPR.",
-    "17 Category Flower Dataset, Visual Geometry Group, University of Oxford, 17flowers.tgz",
-)
-
-
-def load_flowers17(path):
+def load_flowers17(layout, path, classes):
     """Oxford Flowers-17 as published (thesis appendix A); image i is of class ``(i - 1) // 80``."""
-    path = _FLOWERS17.open(path)
+    path = layout.open(path)
     directory = path / "jpg" if (path / "jpg").is_dir() else path
-    files = {file.stem: file for file in _FLOWERS17.images_in(directory)}
-    wanted = [f"image_{i:04d}" for i in range(1, 1361)]
-    odd = sorted(set(files) - set(wanted))
-    if odd:
-        raise _FLOWERS17.refusal(f"The image {files[odd[0]]} is not named as in Flowers-17")
-    missing = [name for name in wanted if name not in files]
+    paths = layout.images_in(directory)
+    for file in paths:
+        layout.parts_of(file)
+    names = [file.stem for file in paths]
+    missing = [f"image_{i:04d}" for i in range(1, 1361) if f"image_{i:04d}" not in names]
     if missing:
         lost = directory / f"{missing[0]}.jpg"
-        raise _FLOWERS17.refusal(f"The image {lost} is missing ({len(missing)} of 1360 are)")
-    paths = [files[name] for name in wanted]
+        raise layout.refusal(f"The image {lost} is missing ({len(missing)} of 1360 are)")
+    if len(paths) > 1360:
+        raise layout.refusal(f"The directory {directory} holds {len(paths)} images")
     return ImageData(
         ImageFiles(paths),
         np.repeat(np.arange(17), 80),
-        list(_FLOWERS17_CLASSES),
-        {"name": np.array(wanted)},
+        list(classes),
+        {"name": np.array(names)},
         description="Oxford Flowers-17: photographs of 17 kinds of flowers, 80 each.",
-        provenance=_FLOWERS17.provenance(),
+        provenance=layout.provenance(),
     )

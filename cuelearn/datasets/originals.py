@@ -21,7 +21,7 @@ from cuelearn.core.optional import require
 from cuelearn.warn import warn_user
 
 from .base import CueData, DataFileError, Provenance, side_by_side
-from .folders import load_eth80, load_flowers17, load_idol2, load_image_folder
+from .folders import Layout, load_eth80, load_flowers17, load_idol2, load_image_folder
 
 __all__ = ["AWA_TEST_CLASSES", "PartialData", "known_originals", "load_original", "load_partial_labels"]
 
@@ -438,18 +438,15 @@ def _read_partial(file, name, reading):
 # ---------------------------------------------------------------- all sets
 
 
-def _load_caltech101(path):
-    """The folder of photographs of Caltech-101, wherever below `path` it was unpacked."""
-    inner = sorted(path.rglob("101_ObjectCategories"))
-    return load_image_folder(inner[0] if inner else path)
-
-
-_FOLDERS = {
-    "caltech101": _load_caltech101,
-    "eth80": load_eth80,
-    "flowers17": load_flowers17,
-    "idol2": load_idol2,
-}
+def _load_images(entry, path):
+    reading = entry.reading
+    if entry.name == "caltech101":  # wherever below the folder it was unpacked
+        inner = sorted(path.rglob("101_ObjectCategories"))
+        return load_image_folder(inner[0] if inner else path)
+    layout = Layout(reading["what"], reading["folder"], reading["images"], entry.citation, reading["source"])
+    if entry.name == "flowers17":
+        return load_flowers17(layout, path, reading["labels"])
+    return {"eth80": load_eth80, "idol2": load_idol2}[entry.name](layout, path)
 
 
 def original_directory(name):
@@ -536,7 +533,8 @@ def load_original(name, path=None):
     if name not in entries:
         raise ValueError(f"name must be one of {sorted(entries)}, got {name!r}.")
     path = original_directory(name) if path is None else Path(path)
-    if name in _FOLDERS:
-        return _FOLDERS[name](path)
-    load = _load_partial if "noun" in entries[name].reading else _load_table
-    return load(entries[name], path)
+    entry = entries[name]
+    if entry.reading["format"] == "folder":
+        return _load_images(entry, path)
+    load = _load_partial if "noun" in entry.reading else _load_table
+    return load(entry, path)
