@@ -76,19 +76,19 @@ def checked_regions(regions):
         raise TypeError(f"regions must be a list of Region, got {regions!r}")
     if len(regions) == 0:
         raise ValueError("regions must hold at least one region, got none")
+    kinds, boxes = [], []
     for number, region in enumerate(regions):
-        what = f"regions[{number}] must"
         try:
             kind, (x0, y0, x1, y1) = region
-            is_box = all(map(math.isfinite, (x0, y0, x1, y1))) and x0 < x1 and y0 < y1
+            ordered = -math.inf < x0 < x1 < math.inf and -math.inf < y0 < y1 < math.inf
         except (TypeError, ValueError):
-            wanted = "a Region(kind, (x0, y0, x1, y1)) with numbers"
-            raise ValueError(f"{what} be {wanted}, got {region!r}") from None
-        if kind not in ("face", "body"):
-            raise ValueError(f"{what} be of kind 'face' or 'body', got {kind!r}")
-        if not is_box:
-            raise ValueError(f"{what} have a box with finite x0 < x1 and y0 < y1, got {region!r}")
-    return [kind for kind, _ in regions], [tuple(map(float, box)) for _, box in regions]
+            ordered = False
+        if not ordered or kind not in ("face", "body"):
+            wanted = "Region('face' or 'body', (x0, y0, x1, y1)) with finite x0 < x1 and y0 < y1"
+            raise ValueError(f"regions[{number}] must be a {wanted}, got {region!r}")
+        kinds.append(kind)
+        boxes.append((float(x0), float(y0), float(x1), float(y1)))
+    return kinds, boxes
 
 
 def centre(box, axis):
@@ -110,19 +110,16 @@ def find_instances(kinds, boxes, attributes):
         if not chosen:
             raise ValueError(f"regions must hold a {kind}, to which a {attributes[0]} belongs, got none")
         return [(k,) for k in chosen], [boxes[k] for k in chosen], ""
-    if not faces or not bodies:
-        got = f"got {len(faces)} and {len(bodies)}"
-        raise ValueError(f"regions must hold a face and a body, to which a name and its verb belong, {got}")
     costs = np.array([[apart(boxes[face], boxes[body]) for body in bodies] for face in faces])
-    rows, columns = linear_sum_assignment(costs)  # as many pairs as possible, then the closest
-    pairs = zip(rows.tolist(), columns.tolist(), strict=True)
-    pairs = sorted((faces[a], bodies[b]) for a, b in pairs if costs[a, b] < NO_PAIR)
+    rows, columns = linear_sum_assignment(costs.reshape(len(faces), len(bodies)))
+    # as many pairs as possible, then the closest
+    pairs = [(faces[a], bodies[b]) for a, b in zip(rows, columns, strict=True) if costs[a, b] < NO_PAIR]
     if not pairs:
         near = "a face near the horizontal centre of a body's box and within it"
         raise ValueError(f"regions must hold {near}, got none")
     alone, without = len(faces) - len(pairs), len(bodies) - len(pairs)
     note = f"left out: faces without a body {alone}, bodies without a face {without}"
-    return pairs, [boxes[face] for face, _ in pairs], note if alone or without else ""
+    return sorted(pairs), [boxes[face] for face, _ in sorted(pairs)], note if alone or without else ""
 
 
 def instance_at(place, boxes):
@@ -150,11 +147,11 @@ def placed_names(mentioned, boxes, notes):
     places = {}
     for mention in mentioned:
         if mention.place:
-            places.setdefault(mention.name, {})[mention.place] = None
+            places.setdefault(mention.name, []).append(mention.place)
     placed = {}
     for name, own in places.items():
         at = {}
-        for place in own:
+        for place in dict.fromkeys(own):
             instance, reason = instance_at(place, boxes)
             if instance is None:
                 notes.append(f'indicator "{place}" of {name} dropped: {reason}')
@@ -164,7 +161,7 @@ def placed_names(mentioned, boxes, notes):
             both = '" and "'.join(at.values())
             notes.append(f'indicators "{both}" of {name} dropped: they contradict each other')
         elif at:
-            placed[name] = next(iter(at.items()))
+            [placed[name]] = at.items()
     return placed
 
 
@@ -203,42 +200,26 @@ def choices(word_of, placed):
     return fixed, dict(sorted(free.items()))
 
 
-def all_null(fixed):
-    """Whether all may be null, which is no candidate."""
-    return all(0 in words for words in fixed.values())
-
-
-def count_labelings(n, fixed, free):
-    """Number of candidates of n instances."""
-    n_free = n - len(fixed)
-    ways = [1] + [0] * n_free  # by the number of instances that have a word
-    for most in free.values():
-        new = []
-        for k in range(n_free + 1):
-            copies = range(min(most, k) + 1)
-            new.append(sum(ways[k - t] * math.comb(n_free - k + t, t) for t in copies))
-        ways = new
-    return math.prod(map(len, fixed.values())) * sum(ways) - all_null(fixed)
-
-
 @lru_cache(maxsize=256)
-def free_labelings(n, capacities):
+def free_labelings(n, capacities, most):
     """Ways to give n instances at most one word each and word w to at most ``capacities[w - 1]`` of them, 0
-    for null, shape (number, n).
+    for null, shape (number, n); None if there are more than `most`.
 
     In the order of figure 5.4, the all-null one last: by what unused copies of words, each put on the first
     place left, complete a labeling to, then by how many copies are left out, then which.
     """
-    copies = [w for w, most in enumerate(capacities, 1) for _ in range(min(most, n))]
+    copies = [w for w, times in enumerate(capacities, 1) for _ in range(min(times, n))]
     ways = [()]  # places of the copies so far, n where one is left out; those of one word ascend
     for c, w in enumerate(copies):
         alike = c > 0 and copies[c - 1] == w
-        ways = [
-            (*way, place)
-            for way in ways
-            for place in range(n + 1)
-            if place == n or (place not in way and not (alike and place <= way[-1]))
-        ]
+        longer = []
+        for way in ways:
+            for place in range(n + 1):
+                if place == n or (place not in way and not (alike and place <= way[-1])):
+                    longer.append((*way, place))
+        ways = longer
+        if len(ways) > most:
+            return None
 
     def rank(way):
         whole = list(way)
@@ -255,14 +236,19 @@ def free_labelings(n, capacities):
 
 
 def list_labelings(n, fixed, free):
-    """All candidates as word numbers from 1, shape (count, n)."""
-    elsewhere = [m for m in range(n) if m not in fixed]
-    words = np.array([0, *free])[free_labelings(len(elsewhere), tuple(free.values()))]
+    """All candidates as word numbers from 1, shape (count, n); None if they are too many."""
     here = np.array(list(itertools.product(*fixed.values())), dtype=int)
+    all_null = all(0 in words for words in fixed.values())  # possible, which is no candidate
+    elsewhere = [m for m in range(n) if m not in fixed]
+    most = (MOST_LISTED + all_null) // len(here)
+    ways = free_labelings(len(elsewhere), tuple(free.values()), most)
+    if ways is None:
+        return None
+    words = np.array([0, *free])[ways]
     labelings = np.empty((len(here) * len(words), n), dtype=int)
     labelings[:, list(fixed)] = np.repeat(here, len(words), axis=0)
     labelings[:, elsewhere] = np.tile(words, (len(here), 1))
-    return labelings[: len(labelings) - all_null(fixed)]  # null comes last everywhere
+    return labelings[: len(labelings) - all_null]  # null comes last everywhere
 
 
 def mask_of(n, fixed, free, n_words):
@@ -360,26 +346,25 @@ def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",
         return ItemCandidates(null_alone, [], instances, {}, "; ".join([*notes, "no known word"]))
     placed = placed_names(mentioned, boxes, notes) if "D" in constraints else {}
     taken = choices(word_of, {name: at for name, (at, _) in placed.items()})
-    count = count_labelings(n, *taken)
-    if count == 0:
+    labelings = list_labelings(n, *taken)
+    if labelings is not None and len(labelings) == 0:
         notes.append("all indicators dropped: they leave no candidate")
         placed = {}
         taken = choices(word_of, placed)
-        count = count_labelings(n, *taken)
+        labelings = list_labelings(n, *taken)
     places = {}
     for name, (_, place) in placed.items():
         if word_of[name]:
             places.setdefault(word_of[name] - 1, []).append(place)
     positions = {word: ", ".join(places[word]) for word in sorted(places)}
-    if count <= MOST_LISTED:
-        labels = np.array([(0,) * len(attributes), *words], dtype=np.int32)
-        kept = labels[list_labelings(n, *taken)]
+    if labelings is not None:
+        kept = np.array([(0,) * len(attributes), *words], dtype=np.int32)[labelings]
     else:
         used = [word for word in word_of.values() if word]
         if len(set(used)) < len(used):
             twice = f"at most {MOST_LISTED} labelings where a word may be used twice"
-            raise ValueError(f"caption must leave {twice}, got {count}: a Matching uses every word once")
-        notes.append(f"{count} labelings, more than {MOST_LISTED}: kept as a Matching")
+            raise ValueError(f"caption must leave {twice}, got more: a Matching uses every word once")
+        notes.append(f"more than {MOST_LISTED} labelings: kept as a Matching")
         kept = Matching(np.array(words, dtype=np.int32), mask_of(n, *taken, len(words)))
     return ItemCandidates(kept, words, instances, positions, "; ".join(notes))
 

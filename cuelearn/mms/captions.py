@@ -2,6 +2,7 @@ r"""What a caption says: who is mentioned, who does what, who stands where (thes
 
 import re
 from collections.abc import Mapping
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -52,8 +53,8 @@ def given_words(what, words):
     labels = {}
     owner = {}
     for label, forms in words.items() if isinstance(words, Mapping) else ((word, ()) for word in words):
-        if label in labels or not is_listing(forms):
-            wanted = "every word once, with a list of surface forms"
+        if label in labels or label == NULL or not is_listing(forms):
+            wanted = f"every word once, none of them {NULL!r}, with a list of surface forms"
             raise ValueError(f"{what} must hold {wanted}, got {label!r}: {forms!r}")
         for form in (label, *forms):
             if not isinstance(form, str) or not WORD.search(form):
@@ -61,38 +62,34 @@ def given_words(what, words):
             if owner.setdefault(form, label) != label:
                 both = f"got {form!r} for {owner[form]!r} and {label!r}"
                 raise ValueError(f"{what} must give a surface form to one label, {both}")
-        if label == NULL:
-            raise ValueError(f"{what} must not hold {NULL!r}, which stands for none of the words")
         labels[str(label)] = list(dict.fromkeys([label, *forms]))
     return labels
 
 
 def inflections(verb):
     """Regular inflections of a verb's base form; the last consonant may be doubled."""
-    stem = verb[:-1] if verb.endswith("e") and not verb.endswith("ee") else verb
-    stems = [stem, stem + stem[-1]] if re.search(r"[aeiou][bdglmnprt]$", verb) else [stem]
-    forms = [f"{stem}ing" for stem in stems] + [f"{stem}ed".replace("eee", "ee") for stem in stems]
     if re.search(r"[^aeiou]y$", verb):
-        return [*forms, f"{verb[:-1]}ies", f"{verb[:-1]}ied"]
-    return [*forms, verb + ("es" if re.search(r"([sxzo]|ch|sh)$", verb) else "s")]
+        stem = verb[:-1]
+        return [f"{verb}ing", f"{stem}ies", f"{stem}ied"]
+    stem = re.sub(r"(?<!e)e$", "", verb)
+    stems = [stem, stem + stem[-1]] if re.search(r"[aeiou][bdglmnprt]$", verb) else [stem]
+    third = verb + ("es" if re.search(r"([sxzo]|ch|sh)$", verb) else "s")
+    return [third, *(s + ending for s in stems for ending in ("ing", "d" if s.endswith("e") else "ed"))]
 
 
 def index_of(labels, gap=r"\s+"):
     """First word of a surface form -> [(its pattern, label)], longest first."""
     index = {}
-    for form, label in labels.items():
+    for form, label in sorted(labels.items(), key=lambda item: -len(item[0])):
         words = gap.join(map(re.escape, form.split()))
         index.setdefault(WORD.search(form)[0], []).append((rf"(?<![\w-]){words}(?![\w-])", label))
-    for entries in index.values():
-        entries.sort(key=lambda entry: -len(entry[0]))
     return index
 
 
 def index_of_verbs(verbs):
     """As `index_of`, with inflections of first words; up to three words may stand between others."""
-    given = {form: label for label, forms in verbs.items() for form in forms}
-    labels = dict(given)
-    for form, label in given.items():
+    labels = {form: label for label, forms in verbs.items() for form in forms}
+    for form, label in list(labels.items()):
         first, *rest = form.split()
         for inflected in inflections(first):
             labels.setdefault(" ".join([inflected, *rest]), label)
@@ -153,17 +150,17 @@ class Vocabulary:
         kept = []
         for what, chosen, labels in (("names", names, self.names), ("verbs", verbs, self.verbs)):
             known = labels[1:].tolist()
-            if chosen is not None and not is_listing(chosen):
+            chosen = known if chosen is None else chosen
+            if not is_listing(chosen):
                 raise TypeError(f"{what} must be a list of labels, got {chosen!r}")
-            chosen = set(known if chosen is None else chosen) - {NULL}
-            if not chosen <= set(known):
-                other = min(map(str, chosen - set(known)))
-                raise ValueError(f"{what} must be labels of the vocabulary, got {other!r}")
+            unknown = set(chosen) - {NULL, *known}
+            if unknown:
+                raise ValueError(f"{what} must be labels of the vocabulary, got {min(map(str, unknown))!r}")
+            chosen = set(chosen)
             kept.append([label for label in known if label in chosen])
         if not kept[0]:
             raise ValueError("names must keep at least one name, got none")
-        smaller = object.__new__(Vocabulary)
-        vars(smaller).update(vars(self))
+        smaller = copy(self)
         smaller._keep(*kept)
         return smaller
 
