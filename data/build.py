@@ -9,8 +9,7 @@
 Of the packages at the exact versions of ``datasets.json`` the members that are used are checked by sha256 and
 parsed, the emoji drawn by resvg-py; the arrays are checked against published facts and written as an ``.npz``
 with fixed bytes, whose sha256 must be that of ``datasets.json``. The values are those of the source. Leaves
-come from a file that no registry has: without it in DIR the stored file's sum is all that is compared. After
-a deliberate change, ``--record`` writes the new sums to ``datasets.json`` and the table of ``README.md``.
+come from a file that no registry has: without it in DIR the stored file's sum is all that is compared.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -34,8 +32,6 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 REGISTRY = HERE / "datasets.json"
-README = HERE / "README.md"
-TABLE_MARKS = ("<!-- table made from datasets.json: begin -->", "<!-- table made from datasets.json: end -->")
 
 
 class BuildError(Exception):
@@ -64,9 +60,7 @@ def npz_bytes(arrays):
 
 
 def write_atomically(path, content):
-    """Write `content` (bytes or str) to `path` under a temporary name in the same directory, then rename."""
-    if isinstance(content, str):
-        content = content.encode("utf-8")
+    """Write bytes under a temporary name in the same directory, then rename."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         temporary.write_bytes(content)
@@ -81,30 +75,25 @@ def sha256(content):
 
 
 class Packages:
-    """Package archives: those in `directory`, or downloaded into a temporary one when first asked for."""
+    """Package archives in a directory, downloaded into it where `fetches`."""
 
-    def __init__(self, directory=None):
-        self._given = directory
-        self._temporary = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self._temporary is not None:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+    def __init__(self, directory, fetches):
+        self.directory = directory
+        self.fetches = fetches
 
     def archive(self, package):
         """The path of a package's archive."""
-        if self._given is not None:
-            return self._find(self._given, package)
-        if self._temporary is None:
-            self._temporary = Path(tempfile.mkdtemp(prefix="cuelearn-packages-"))
-        try:
-            return self._find(self._temporary, package)
-        except BuildError:
+        name, version = package["name"], package["version"]
+        wheel = f"{name.replace('-', '_')}-{version}-*.whl"
+        archive = f"{name.removeprefix('@').replace('/', '-')}-{version}.tgz"
+        stem = {"npm": archive, "pypi": wheel, "file": name}[package["registry"]]
+        if self.fetches and not list(self.directory.glob(stem)):
             self._download(package)
-        return self._find(self._temporary, package)
+        paths = sorted(self.directory.glob(stem))
+        if not paths:
+            missing = NotAtHand if package["registry"] == "file" else BuildError
+            raise missing(f"no package archive {stem} in {self.directory}.")
+        return paths[0]
 
     def _download(self, package):
         name, version = package["name"], package["version"]
@@ -117,26 +106,11 @@ class Packages:
             command = [sys.executable, "-m", "pip", "download", *options, f"{name}=={version}"]
         print(f"fetching {name} {version} from {package['registry']}", flush=True)
         try:
-            done = subprocess.run(command, cwd=self._temporary, capture_output=True, text=True)
+            done = subprocess.run(command, cwd=self.directory, capture_output=True, text=True)
         except FileNotFoundError:
-            raise BuildError(
-                f"{command[0]} is needed to fetch {name} {version}; install it, or fetch the package "
-                "elsewhere and give its directory with --packages."
-            ) from None
+            raise BuildError(f"{command[0]} is needed to fetch {name} {version}: install it.") from None
         if done.returncode:
             raise BuildError(f"`{' '.join(command)}` failed:\n{done.stderr.strip()}")
-
-    @staticmethod
-    def _find(directory, package):
-        name, version = package["name"], package["version"]
-        wheel = f"{name.replace('-', '_')}-{version}-*.whl"
-        archive = f"{name.removeprefix('@').replace('/', '-')}-{version}.tgz"
-        stem = {"npm": archive, "pypi": wheel, "file": name}[package["registry"]]
-        found = sorted(Path(directory).glob(stem))
-        if not found:
-            missing = NotAtHand if package["registry"] == "file" else BuildError
-            raise missing(f"no package archive {stem} in {directory}.")
-        return found[0]
 
     def read(self, package):
         """``{member: bytes}`` of the members that a set is made from, checked."""
@@ -154,7 +128,7 @@ class Packages:
                         content = archive.read(member)
             except KeyError:
                 raise BuildError(f"{path.name} has no member {member}.") from None
-            if expected and sha256(content) != expected:
+            if sha256(content) != expected:
                 raise BuildError(
                     f"{member} in {path.name}: expected sha256 {expected}, found {sha256(content)}."
                 )
@@ -442,7 +416,7 @@ def check_facts(name, arrays, entry):
 
 
 def make(name, entry, packages):
-    """Make one set: its arrays and the bytes of its file, not yet checked against the sum."""
+    """Make one set: its arrays and the bytes of its file, checked against its sum."""
     members, several = {}, len(entry["packages"]) > 1
     for package in entry["packages"]:
         prefix = f"{package['name'].rpartition('/')[2]}/" if several else ""
@@ -451,12 +425,34 @@ def make(name, entry, packages):
     inputs = {}
     for file, expected in entry["inputs"].items():
         content = (HERE / file).read_bytes()
-        if expected and sha256(content) != expected:
+        if sha256(content) != expected:
             raise BuildError(f"data/{file}: expected sha256 {expected}, found {sha256(content)}.")
         inputs[file] = np.load(io.BytesIO(content), allow_pickle=False)
     arrays = MAKERS[name](members, inputs, entry)
     check_facts(name, arrays, entry)
-    return arrays, npz_bytes(arrays)
+    content = npz_bytes(arrays)
+    if sha256(content) != entry["sha256"]:
+        raise BuildError(f"{name}: expected sha256 {entry['sha256']}, made {sha256(content)}.")
+    return content
+
+
+def put_in_place(name, entry, packages, check):
+    """Make one set and write its file, or only compare; a sentence on what was done."""
+    path = HERE / entry["file"]
+    stored = path.read_bytes() if path.is_file() else b""
+    try:
+        content = make(name, entry, packages)
+    except NotAtHand as error:
+        if sha256(stored) != entry["sha256"]:
+            raise
+        return f"{name}: not made again, {entry['file']} has its sum: {error}"
+    if stored == content:
+        return f"{name}: {entry['file']} is right"
+    if check:
+        state = "damaged" if stored else "missing"
+        raise BuildError(f"{name}: {path} is {state}; remake it without --check.")
+    write_atomically(path, content)
+    return f"{name}: {entry['file']} written"
 
 
 def read_registry():
@@ -464,117 +460,28 @@ def read_registry():
     return json.loads(REGISTRY.read_text(encoding="utf-8"))
 
 
-def registry_text(registry):
-    """The registry as JSON with one key a line and lists of plain values on one line."""
-
-    def on_one_line(found):
-        return re.sub(r"\s*\n\s*", " ", found[0]).replace("[ ", "[").replace(" ]", "]")
-
-    text = json.dumps(registry, indent=2, ensure_ascii=False)
-    text = re.sub(r"\[[^\[\]{}]*\]", on_one_line, text)
-    text = re.sub(r"\[\s*(\"\w+\"),\s*(\[[^\[\]]*\])\s*\]", r"[\1, \2]", text)  # ["uint8", [3, 4]]
-    return text + "\n"
-
-
-def readme_table(registry):
-    """The Markdown table of ``README.md``."""
-    head = "set loader samples_x_features classes split source package licence citation file sha256".split()
-    lines = [f"| {' | '.join(head)} |".replace("_", " "), "|" + " --- |" * len(head)]
-    for name, entry in registry.items():
-        licence = entry["licence"]
-        packages = [
-            f"{one['registry']}: `{one['name']}` {one['version']}".strip() for one in entry["packages"]
-        ]
-        if entry["licence_url"]:
-            licence = f"[{licence}]({entry['licence_url']})"
-        cells = [
-            f"**{name}**: {entry['title']}",
-            f"`{entry['loader']}`",
-            f"{entry['n_samples']:,} x {entry['n_features']}",
-            str(entry["n_classes"]),
-            entry["split"],
-            entry["source"],
-            ", ".join(packages),
-            f"{licence} ({entry['licence_basis']})",
-            entry["citation"],
-            f"`{entry['file']}`, {entry['bytes']:,} bytes",
-            f"`{entry['sha256']}`",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def record(registry):
-    """Write the registry, and its table into the README between the two marks."""
-    write_atomically(REGISTRY, registry_text(registry))
-    before, _, rest = README.read_text(encoding="utf-8").partition(TABLE_MARKS[0])
-    _, _, after = rest.partition(TABLE_MARKS[1])
-    table = f"{TABLE_MARKS[0]}\n\n{readme_table(registry)}\n\n{TABLE_MARKS[1]}"
-    write_atomically(README, f"{before}{table}{after}")
-
-
 def main(argv=None):
     """The exit status: 0 if every set asked for is right."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], epilog=f"Sets: {', '.join(MAKERS)}.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="sets to make (default: all)")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"sets to make: {', '.join(MAKERS)}")
     parser.add_argument("--packages", type=Path, metavar="DIR", help="take the package archives from DIR")
-    action = parser.add_mutually_exclusive_group()
-    action.add_argument("--check", action="store_true", help="make and compare only, write nothing")
-    accept = "accept what is made: write its sums to datasets.json, README.md"
-    action.add_argument("--record", action="store_true", help=accept)
+    parser.add_argument("--check", action="store_true", help="make and compare only, write nothing")
     options = parser.parse_args(argv)
     unknown = sorted(set(options.names) - set(MAKERS))
     if unknown:
         parser.error(f"no set is called {', '.join(unknown)}; the names are {', '.join(MAKERS)}")
-    if options.packages is not None and not options.packages.is_dir():
-        parser.error(f"--packages: {options.packages} is not a directory")
 
     registry = read_registry()
     failures = 0
-    with Packages(options.packages) as packages:
+    with tempfile.TemporaryDirectory(prefix="cuelearn-packages-") as temporary:
+        packages = Packages(options.packages or Path(temporary), fetches=options.packages is None)
         for name in options.names or MAKERS:
-            entry = registry[name]
-            if options.record:
-                _forget_sums(entry)
             try:
-                _, content = make(name, entry, packages)
-                path = HERE / entry["file"]
-                if options.record:
-                    _take_sums(entry, content, packages)
-                elif sha256(content) != entry["sha256"]:
-                    raise BuildError(f"{name}: expected sha256 {entry['sha256']}, made {sha256(content)}.")
-                same = path.is_file() and path.read_bytes() == content
-                if options.check and not same:
-                    state = "damaged" if path.is_file() else "missing"
-                    raise BuildError(f"{name}: {path} is {state}; remake it without --check.")
-                if not same:
-                    write_atomically(path, content)
-                state = "is right" if same else "written"
-                print(f"{name}: {entry['file']} {state} ({len(content):,} bytes)", flush=True)
-            except NotAtHand as error:
-                path = HERE / entry["file"]
-                kept = path.is_file() and sha256(path.read_bytes()) == entry["sha256"]
-                failures += not kept or options.record
-                state = "has its sum" if kept else "is damaged or missing"
-                print(f"{name}: not made again, {entry['file']} {state}: {error}", flush=True)
+                print(put_in_place(name, registry[name], packages, options.check), flush=True)
             except BuildError as error:
                 failures += 1
                 print(f"error: {error}", file=sys.stderr, flush=True)
-    if options.record and not failures:
-        record(registry)
     return int(failures > 0)
-
-
-def _forget_sums(entry):
-    for sums in (*(package["members"] for package in entry["packages"]), entry["inputs"]):
-        sums.update(dict.fromkeys(sums, ""))
-
-
-def _take_sums(entry, content, packages):
-    entry["sha256"], entry["bytes"] = sha256(content), len(content)
-    for package in entry["packages"]:
-        package["members"] = {member: sha256(found) for member, found in packages.read(package).items()}
-    entry["inputs"].update({file: sha256((HERE / file).read_bytes()) for file in entry["inputs"]})
 
 
 if __name__ == "__main__":
