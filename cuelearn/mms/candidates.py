@@ -157,12 +157,9 @@ def listed_bag(what, given):
         array = np.asarray(given)
     except ValueError:
         array = np.empty(0, dtype=object)
-    if array.dtype == object or array.ndim not in (2, 3):
+    if array.dtype == object or array.ndim not in (2, 3) or array.size == 0:
         shape = "(n_candidates, n_instances[, n_attributes])"
         raise ValueError(f"{what} be an array of shape {shape}; its labeling vectors must have one length")
-    if 0 in array.shape:
-        wanted = "hold at least one labeling vector of at least one instance"
-        raise ValueError(f"{what} {wanted}, got shape {array.shape}")
     good = np.zeros(array.shape, dtype=bool)
     if array.dtype.kind in "iuf":
         good = (array == np.floor(array)) & (np.abs(array) < 2**31)
@@ -176,10 +173,8 @@ def matching_bag(what, given):
     """One bag's `Matching`, with words of shape (n_words, n_attributes)."""
     words, allowed = np.asarray(given.words), np.asarray(given.allowed, dtype=bool)
     words = words[:, None] if words.ndim == 1 else words
-    if words.ndim != 2 or words.shape[0] == 0 or words.dtype.kind not in "iu":
-        raise ValueError(f"{what} be a Matching with integer words of shape (n_words, n_attributes)")
-    if len(words) > MOST_WORDS:
-        raise ValueError(f"{what} have at most {MOST_WORDS} words, got {len(words)}")
+    if words.ndim != 2 or words.dtype.kind not in "iu" or not 0 < len(words) <= MOST_WORDS:
+        raise ValueError(f"{what} have at most {MOST_WORDS} words, integers, got shape {words.shape}")
     if len(np.unique(words, axis=0)) != len(words):
         raise ValueError(f"{what} have distinct words, got the same labels twice")
     width = len(words) + 1
@@ -190,14 +185,26 @@ def matching_bag(what, given):
 
 
 def checked_prior(i, bag, given):
-    """The priors of one bag's candidates."""
-    if isinstance(bag, Matching):
-        raise ValueError(f"priors[{i}] must be None: the candidates of a Matching are not listed")
+    """The priors of one bag's candidates, or None."""
+    if given is None:
+        return None
     prior = np.asarray(given, dtype=float)
-    if prior.shape != (len(bag),) or not np.all((prior >= 0.0) & (prior < np.inf)) or not prior.any():
-        wanted = f"{len(bag)} numbers >= 0, not all 0"
+    shape = (0 if isinstance(bag, Matching) else len(bag),)  # a Matching's candidates are not listed
+    if prior.shape != shape or not np.all((prior >= 0.0) & (prior < np.inf)) or not prior.any():
+        wanted = f"{shape[0]} numbers >= 0, not all 0"
         raise ValueError(f"priors[{i}] must hold {wanted}, got shape {prior.shape}")
     return prior
+
+
+def of_attributes(name, value, P):
+    """A value for each attribute, from one for all or one for each; None stays."""
+    if value is None or np.isscalar(value):
+        return None if value is None else (value,) * P
+    if not hasattr(value, "__len__"):
+        raise TypeError(f"{name} must be given for all attributes or once for each, got {value!r}")
+    if len(value) != P:
+        raise ValueError(f"{name} must have a number for each of {P} attributes, got {value}")
+    return tuple(value)
 
 
 def without_repeats(bag, prior):
@@ -294,62 +301,60 @@ class CandidateSet:
         for i, given in enumerate(candidates):
             read = matching_bag if isinstance(given, Matching) else listed_bag
             bags.append(read(f"candidates[{i}] must", given))
-            P, first = (labels_in(bag).shape[-1] for bag in (bags[i], bags[0]))
-            if P != first:
-                others = f"{first} attributes, as the bags before it"
-                raise ValueError(f"candidates[{i}] must have {others}, got {P}")
-        self.n_attributes = first
-        self._name_labels(bags, n_labels, classes, null)
+        widths = [labels_in(bag).shape[-1] for bag in bags]
+        for i, width in enumerate(widths):
+            if width != widths[0]:
+                others = f"{widths[0]} attributes, as the bags before it"
+                raise ValueError(f"candidates[{i}] must have {others}, got {width}")
+        self.n_attributes = widths[0]
+        self._name_labels(n_labels, classes)
+        self._check_labels(bags, of_attributes("null", null, self.n_attributes))
         priors = [None] * len(bags) if priors is None else priors
         if not hasattr(priors, "__len__") or len(priors) != len(bags):
             raise ValueError(f"priors must have one entry per bag, {len(bags)} of them")
-        pairs = []
-        for i, (bag, prior) in enumerate(zip(bags, priors, strict=True)):
-            pairs.append(without_repeats(bag, None if prior is None else checked_prior(i, bag, prior)))
-        self._hold(pairs)
+        priors = [checked_prior(i, bag, prior) for i, (bag, prior) in enumerate(zip(bags, priors))]
+        self._hold([without_repeats(bag, prior) for bag, prior in zip(bags, priors)])
 
-    def _name_labels(self, bags, n_labels, classes, null):
-        """Set `n_labels`, `classes` and `null`."""
+    def _name_labels(self, n_labels, classes):
+        """Set `n_labels` and `classes`, None where they follow from the labels."""
         P = self.n_attributes
-        for name, value in (("n_labels", n_labels), ("classes", classes), ("null", null)):
-            once = value is None or np.isscalar(value) and name != "classes"
-            if not (once or hasattr(value, "__len__")):
-                raise TypeError(f"{name} must be given for all attributes or once for each, got {value!r}")
-        sizes = None
-        if n_labels is not None:
-            sizes = (n_labels,) * P if np.isscalar(n_labels) else tuple(n_labels)
-            if len(sizes) != P:
-                raise ValueError(f"n_labels must have a number for each of {P} attributes, got {sizes}")
+        sizes = of_attributes("n_labels", n_labels, P)
+        if sizes is not None:
             sizes = tuple(check_count("n_labels", size) for size in sizes)
         if classes is not None:
+            if not hasattr(classes, "__len__"):
+                wanted = "given for all attributes or once for each"
+                raise TypeError(f"classes must be {wanted}, got {classes!r}")
             classes = list(classes)
             nested = len(classes) == 1 and not isinstance(classes[0], str) and hasattr(classes[0], "__len__")
             classes = [np.asarray(c) for c in ([classes] if P == 1 and not nested else classes)]
-            given, sizes = sizes, tuple(map(len, classes))
-            if len(sizes) != P:
-                raise ValueError(f"classes must name the labels of {P} attributes, got {len(sizes)}")
-            if given not in (None, sizes):
-                raise ValueError(f"classes must have as many names as n_labels says, {given}, got {sizes}")
+            n_names = tuple(map(len, classes))
+            if len(classes) != P or sizes not in (None, n_names):
+                wanted = f"name the labels of {P} attributes, as many as n_labels says"
+                raise ValueError(f"classes must {wanted}, got {n_names}")
             if any(len(np.unique(c)) != len(c) for c in classes):
                 raise ValueError("classes must hold every name once")
+            sizes = n_names
+        self.n_labels = sizes
+        self.classes = classes
+
+    def _check_labels(self, bags, null):
+        """Errors for labels outside the classes; set `null`, and what follows from the labels."""
+        P, sizes = self.n_attributes, self.n_labels
         limit = np.full(P, 2**31) if sizes is None else np.array(sizes)
         largest = np.zeros(P, dtype=int)
         for i, bag in enumerate(bags):
             labels = labels_in(bag).reshape(-1, P)
-            low, high = labels.min(), labels.max(axis=0)
-            if low < 0 or np.any(high >= limit):
-                wrong = low if low < 0 else high[high >= limit][0]
+            outside = labels[(labels < 0) | (labels >= limit)]
+            if outside.size:
                 inside = "" if sizes is None else f", at most {max(sizes) - 1}"
-                outside = f"holds the label {wrong} outside the classes"
-                raise ValueError(f"candidates[{i}] {outside}; labels count from 0{inside}")
-            largest = np.maximum(largest, high)
+                message = f"holds the label {outside[0]} outside the classes; labels count from 0{inside}"
+                raise ValueError(f"candidates[{i}] {message}")
+            largest = np.maximum(largest, labels.max(axis=0))
         if null is not None:
-            null = (null,) * P if np.isscalar(null) else tuple(null)
-            if len(null) != P or not all(map(is_index, null, limit)):
+            if not all(map(is_index, null, limit)):
                 most = tuple((limit - 1).tolist())
-                raise ValueError(
-                    f"null must be among the labels, {P} integers from 0 to {most}, got {null!r}"
-                )
+                raise ValueError(f"null must be among the labels, integers from 0 to {most}, got {null!r}")
             null = tuple(map(int, null))
             largest = np.maximum(largest, null)
         for i, bag in enumerate(bags):
@@ -359,8 +364,10 @@ class CandidateSet:
                 if np.any(np.all(bag.words == null, axis=1)):
                     raise ValueError(f"candidates[{i}] must have no word whose labels are all null")
         self.null = null
-        self.n_labels = sizes if sizes is not None else tuple(int(k) + 1 for k in largest)
-        self.classes = classes if classes is not None else [np.arange(size) for size in self.n_labels]
+        if sizes is None:
+            self.n_labels = tuple(int(k) + 1 for k in largest)
+        if self.classes is None:
+            self.classes = [np.arange(size) for size in self.n_labels]
 
     def _hold(self, pairs):
         """Keep bags with their priors, all checked."""
@@ -373,9 +380,7 @@ class CandidateSet:
         self.n_candidates = [count_matching(b) if isinstance(b, Matching) else len(b) for b in self._bags]
         if 0 in self.n_candidates:
             i = self.n_candidates.index(0)
-            raise ValueError(
-                f"candidates[{i}] must allow at least one labeling vector, got a Matching without"
-            )
+            raise ValueError(f"candidates[{i}] must allow at least one labeling vector")
 
     @classmethod
     def from_labels(cls, y, bag_sizes=None, **options):
@@ -469,13 +474,12 @@ class CandidateSet:
         """A labeling of bag i as columns, slot after slot."""
         labeling = np.asarray(labeling)
         shape = (int(self.bag_sizes[i]), self.n_attributes)
-        if labeling.size != shape[0] * shape[1] or labeling.dtype.kind not in "iu":
-            given = f"{labeling.dtype} {labeling.shape}"
-            raise ValueError(f"labeling must hold integers of shape {shape} for bag {i}, got {given}")
-        labeling = labeling.reshape(shape)
-        if labeling.min() < 0 or np.any(labeling.max(axis=0) >= self.n_labels):
+        fits = labeling.size == shape[0] * shape[1] and labeling.dtype.kind in "iu"
+        labeling = labeling.reshape(shape) if fits else labeling
+        if not fits or labeling.min() < 0 or np.any(labeling.max(axis=0) >= self.n_labels):
             last = tuple(k - 1 for k in self.n_labels)
-            raise ValueError(f"labeling must hold labels 0 to {last}, got {labeling.tolist()}")
+            wanted = f"integers of shape {shape} for bag {i}, labels 0 to {last}"
+            raise ValueError(f"labeling must hold {wanted}, got {labeling.tolist()}")
         return (labeling + self.packed.column[:-1]).astype(np.int32).ravel()
 
     def contains(self, i, labeling):
@@ -514,8 +518,7 @@ class CandidateSet:
             bags = np.flatnonzero(bags)
         whole = bags.ndim == 1 and bags.size > 0 and bags.dtype.kind in "iu"
         if not whole or bags.min() < 0 or bags.max() >= self.n_bags:
-            wanted = f"integers below {self.n_bags}, at least one, or a mask of the bags"
-            raise ValueError(f"bags must be {wanted}")
+            raise ValueError(f"bags must be integers below {self.n_bags}, at least one, or a mask")
         return bags.astype(np.int64)
 
     def rows(self, bags):
@@ -538,12 +541,13 @@ class CandidateSet:
         p, bags = self._check_attribute(attribute), []
         for i, bag in enumerate(self._bags):
             labels = labels_in(bag)[..., [p]]
-            if isinstance(bag, Matching):
-                if len(np.unique(labels)) < len(labels) or np.any(labels == self.null[p]):
-                    what = f"the words of bag {i} apart, which is a Matching"
-                    raise ValueError(f"attribute {p} does not tell {what}; list its candidates")
-                labels = bag._replace(words=labels)
-            bags.append(labels)
+            if not isinstance(bag, Matching):
+                bags.append(labels)
+                continue
+            if len(np.unique(labels)) < len(labels) or np.any(labels == self.null[p]):
+                what = f"the words of bag {i} apart, which is a Matching"
+                raise ValueError(f"attribute {p} does not tell {what}; list its candidates")
+            bags.append(bag._replace(words=labels))
         null = None if self.null is None else self.null[p]
         return CandidateSet(bags, classes=[self.classes[p]], null=null, priors=self._priors)
 
