@@ -136,8 +136,6 @@ class CaptionedData(NamedTuple):
         Test items; whether the caption tells who stands where.
     vocabulary : Vocabulary
         All names of the captions, in the order of `labels`, and all verbs.
-    statistics : DataFrame
-        What the thesis prints of its data, what this corpus has, and what could not be matched.
     description : str
     provenance : Provenance
     labels : ndarray of str
@@ -181,7 +179,6 @@ class CaptionedData(NamedTuple):
     is_test: np.ndarray
     has_position: np.ndarray
     vocabulary: object
-    statistics: pd.DataFrame
     description: str
     provenance: Provenance
     labels: np.ndarray
@@ -340,8 +337,8 @@ def make_captioned(
 
     **Shares.** Numbers of items, faces and items with spatial indicators, most faces of an image and most
     names of a caption are those of the thesis's data; other shares were set so that RANDOM, which draws one
-    of the candidate labelings and sees no face, is as often right as in tables 5.1 and 5.3 (see
-    ``statistics``). No learner had a part in it.
+    of the candidate labelings and sees no face, is as often right as in tables 5.1 and 5.3 (with each
+    protocol for its own names). No learner had a part in it.
 
     Parameters
     ----------
@@ -429,7 +426,7 @@ def make_captioned(
         words = {v.label: list(dict.fromkeys([v.base, v.third, v.gerund, v.past])) for v in world.VERBS}
     what = "name-verb pairs" if poses else f"names, with the ambiguity of protocol {protocol}"
     named = {str(made.labels[k]): made.forms(k) for k in np.unique(mentions["name"]).tolist()}
-    data = CaptionedData(
+    return CaptionedData(
         captions=made.captions,
         regions=[[Region(*region) for region in regions] for regions in made.regions],
         faces=faces,
@@ -440,7 +437,6 @@ def make_captioned(
         is_test=made.is_test,
         has_position=made.has_position,
         vocabulary=Vocabulary(named, words),
-        statistics=None,
         description=(
             f"{n} news-like items composed of emoji for {what}: a person is a thing, a face one of its "
             "drawings, mildly changed; names and captions are invented."
@@ -467,4 +463,3 @@ def make_captioned(
         face_cues=face_cues,
         pose_cues=pose_cues,
     )
-    return data._replace(statistics=world.statistics(data, protocol))

@@ -6,19 +6,16 @@ Words and templates stand in ``captions.json``; `cuelearn.datasets.make_captione
 from __future__ import annotations
 
 import json
-import math
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
-__all__ = ["compose", "statistics"]
+__all__ = ["compose"]
 
-NULL = "null"
 N_IDENTITIES = 214
 # Of Labeled Yahoo! News and of Faces and Poses.
 FULL_SIZE, FULL_FACES, FULL_POSITIONS = 20_071, 31_147, 3_105
@@ -559,118 +556,3 @@ def compose(streams, n, poses, protocol, n_names, exponent, p_correlated, test_s
         n_strangers=composer.n_strangers,
         first_stranger=composer.first_stranger,
     )
-
-
-# ---------------------------------------------------------------- statistics
-
-
-@cache
-def _labelings(n_faces, n_names):
-    """Ways to hand each of some names to at most one of some faces, the empty way among them."""
-    return sum(
-        math.comb(n_faces, j) * math.comb(n_names, j) * math.factorial(j)
-        for j in range(min(n_faces, n_names) + 1)
-    )
-
-
-@cache
-def expected_right(n_faces, n_names, n_named, n_pinned, n_pinned_null):
-    """Expected number of faces that a random candidate labeling has right: `n_named` of them have one of the
-    `n_names` names; `n_pinned` of these and `n_pinned_null` of the others are known by their place.
-    """
-    if n_names == 0:
-        return float(n_faces)
-    if n_faces == 1 or n_pinned_null == n_faces:
-        # a place among one, and places that leave no candidate, say nothing
-        n_pinned = n_pinned_null = 0
-    free_faces = n_faces - n_pinned - n_pinned_null
-    free_names = n_names - n_pinned
-    free_named = n_named - n_pinned
-    empty = int(n_pinned == 0)
-    total = _labelings(free_faces, free_names) - empty
-    right = float(n_pinned + n_pinned_null)
-    if free_named:
-        right += free_named * _labelings(free_faces - 1, free_names - 1) / total
-    if free_faces > free_named:
-        right += (free_faces - free_named) * (_labelings(free_faces - 1, free_names) - empty) / total
-    return right
-
-
-def random_accuracy(data, names, items, positions):
-    """Expected accuracy of RANDOM, a candidate drawn from constraints [A] to [C], or [D] with `positions`."""
-    n = data.bag_sizes.size
-    mentions = data.mentions
-    kept = np.isin(data.labels, names)[mentions["name"].to_numpy()]
-    item, pictured = mentions["item"].to_numpy(), mentions["face"].to_numpy() >= 0
-    placed = mentions["place"].to_numpy() != ""
-    given = pictured & placed & positions
-    counts = [
-        np.bincount(item[rows], minlength=n) for rows in (kept, kept & pictured, kept & given, ~kept & given)
-    ]
-    chosen = np.arange(n)[items]
-    right = sum(expected_right(*row) for row in np.column_stack([data.bag_sizes, *counts])[chosen].tolist())
-    return right / data.bag_sizes[chosen].sum()
-
-
-_TWO_PROTOCOLS = (
-    "names counted in captions cannot give both printed numbers: from 20 to 3 occurrences 246 names come in, "
-    "each in fewer than 20 captions; hence a composition for each protocol"
-)
-_UNLIKE = "train and test items are composed alike; the thesis prints 7 points between them"
-_NO_CANDIDATE = "nobody pictured has a name: the labeling that names nobody is excluded (thesis 5.6.1)"
-
-
-def statistics(data, protocol):
-    """What the thesis prints of its data beside what the corpus has: what, thesis, ours and a note."""
-    n = data.bag_sizes.size
-    if data.poses is None:
-        rows = _facts_of_news(data, protocol)
-    else:
-        n_test = data.is_test.sum()
-        rows = [("items", 1703, n), ("training items", 1600, n - n_test), ("test items", 103, n_test)]
-    frame = pd.DataFrame([(*row, "")[:4] for row in rows], columns=["what", "thesis", "ours", "note"])
-    frame["ours"] = [round(float(value), 4) for value in frame["ours"]]
-    return frame
-
-
-def _facts_of_news(data, protocol):
-    n = data.bag_sizes.size
-    train = ~data.is_test
-    scaling = "" if n == FULL_SIZE else "in proportion to the items"
-    scaled = max(3, round(20 * n / FULL_SIZE))
-    frequent = data.names_with(scaled)
-    known = data.names_with(3)
-    own = {p: "" if p == protocol else f"composed for protocol {protocol}" for p in ("I", "II")}
-    n_train = 16057 if protocol == "I" else TRAIN_PROTOCOL_2
-    rows = [
-        ("items", FULL_SIZE, n),
-        ("faces", FULL_FACES, data.bag_sizes.sum(), scaling),
-        ("items with spatial indicators", FULL_POSITIONS, data.has_position.sum(), scaling),
-        ("training items", n_train, train.sum(), f"protocol {protocol}"),
-        ("test items", FULL_SIZE - n_train, data.is_test.sum(), f"protocol {protocol}"),
-        ("most faces in an image", 15, data.bag_sizes.max()),
-        ("most names in a caption", 9, np.bincount(data.mentions["item"]).max()),
-        ("different names in captions", 10_000, np.unique(data.mentions["name"]).size, "thesis: more"),
-        ("names in 20 or more training captions", 214, len(frequent), scaling and f"{scaled} or more"),
-        ("names in 3 or more training captions", 460, len(known), "identities, and people never pictured"),
-    ]
-
-    def chance(names, items, positions=False):
-        return 100 * random_accuracy(data, names, items, positions)
-
-    often = chance(frequent, train)
-    seldom = chance(known, train)
-    rows += [
-        ("RANDOM, training, 20 occurrences (%)", 73.1, often, own["I"]),
-        ("RANDOM, training, 3 occurrences (%)", 37.0, seldom, own["II"]),
-        ("RANDOM, training, 20 less 3 occurrences (points)", 36.1, often - seldom, _TWO_PROTOCOLS),
-        ("RANDOM, training, 3 occurrences, with positions (%)", 70.8, chance(known, train, True), own["II"]),
-    ]
-    if data.is_test.any():
-        rows.append(("RANDOM, test, 20 occurrences (%)", 66.0, chance(frequent, data.is_test), _UNLIKE))
-        rows.append(("RANDOM, test, 3 occurrences (%)", 39.5, chance(known, data.is_test), own["II"]))
-    here = np.zeros(n, dtype=bool)
-    here[data.mentions["item"][np.isin(data.labels, frequent)[data.mentions["name"]]]] = True
-    expressible = np.bincount(data.bag_of, weights=data.truth(frequent) != NULL, minlength=n) > 0
-    lost = "% of items whose true labeling is no candidate, 20 occurrences"
-    return [*rows, (lost, math.nan, 100 * np.mean(here & ~expressible), _NO_CANDIDATE)]
