@@ -34,13 +34,13 @@ for found in pkgutil.walk_packages(cuelearn.__path__, "cuelearn."):
         importlib.import_module(found.name)
 digits = datasets.load_mfeat()
 assert digits.X.shape == (2000, 649) and len(datasets.load_mnist(5, 5).X) == 10
-picture = np.zeros((40, 40, 3), np.uint8)
+images = datasets.ImageData(np.zeros((1, 40, 40, 3), np.uint8), np.zeros(1, int), ["any"])
 for needs, extra, call in (
-    ("skimage", "images", lambda: datasets.foreground_mask(picture)),
+    ("skimage", "images", lambda: datasets.image_cues(images, ["shape pyramid"])),
     ("PIL", "images", lambda: datasets.folders.read_image("a.png")),
     ("pooch", "data", lambda: datasets.fetch_original("usps", ".")),
     ("matplotlib", "plots", lambda: mkl.KernelWeightsDisplay(None).plot()),
-    ("h5py", "hdf5", lambda: datasets.originals._usps_of_hdf5("usps.h5")),
+    ("h5py", "hdf5", lambda: datasets.originals._read_usps({}, b"")),
 ):
     said = refusal(call)
     hint = f'in a checkout of cuelearn, pip install ".[{extra}]"'

@@ -19,7 +19,6 @@ _NAMES = {
         *("CUES", "EMOJI_CUES", "KIND_CUES", "OBJECT_CUES", "PHOTO_CUES", "ROBOT_CUES"),
         *("cue_kernels", "image_cues"),
     ),
-    "descriptors": ("foreground_mask",),
     "emoji": ("EMOJI_STYLES", "EmojiData", "load_emoji"),
     "fetch": ("fetch_original",),
     "folders": ("load_image_folder", "read_image"),

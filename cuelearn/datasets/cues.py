@@ -415,9 +415,7 @@ def _check_cues(data, cues):
         raise ValueError("The cue 'laser' needs laser scans with their angles, but data has none.")
     silhouettes = [cue for cue in cues if cue in SILHOUETTE_CUES]
     if silhouettes and data.masks is None:
-        raise ValueError(
-            f"The cue {silhouettes[0]!r} needs masks, but data has none; foreground_mask can make them."
-        )
+        raise ValueError(f"The cue {silhouettes[0]!r} needs masks, but data has none.")
     for name in ("images", "masks", "laser"):
         held = getattr(data, name)
         if held is not None and len(held) != len(data.y):

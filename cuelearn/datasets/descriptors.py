@@ -16,8 +16,6 @@ import numpy as np
 
 from cuelearn.core.optional import require
 
-__all__ = ["foreground_mask"]
-
 #: Scale-normalised derivatives from -RESPONSE_RANGE to RESPONSE_RANGE are told apart (grey values run from 0
 #: to 1). An edge from black to white responds with 1/sqrt(2 pi) = 0.40 at every scale.
 RESPONSE_RANGE = 0.2
@@ -413,38 +411,3 @@ def _between(values, edges, axis):
     below = np.minimum(edges.astype(np.intp), n - 1)
     at_edges = total[below] + (edges - below)[:, None] * values[below]
     return np.moveaxis(np.diff(at_edges, axis=0), 0, axis)
-
-
-def foreground_mask(image):
-    """Segment one object before a plain background, such as the blue of ETH-80.
-
-    The background's colour is the median along the border of the image. What differs from it in CIELAB by
-    more than a threshold is foreground, of which the largest connected piece is kept and its holes are
-    filled. The threshold is Otsu's (1979), or four times the median difference along the border (at least 10)
-    where that is less: Otsu's alone would cut an object of two colours in two. An
-    image of one colour gives False everywhere.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.datasets import foreground_mask
-    >>> image = np.full((40, 40, 3), (20, 60, 200), np.uint8)
-    >>> image[10:30, 12:28] = (180, 30, 20)
-    >>> int(foreground_mask(image).sum())
-    320
-    """
-    from scipy import ndimage
-
-    check_image(image)
-
-    def border(values):
-        return np.concatenate([values[0], values[-1], values[:, 0], values[:, -1]])
-
-    lab = skimage("color").rgb2lab(image)
-    distance = np.linalg.norm(lab - np.median(border(lab), axis=0), axis=-1)
-    if np.ptp(distance) < 1:  # less than a just noticeable difference
-        return np.zeros(distance.shape, dtype=bool)
-    threshold = min(skimage("filters").threshold_otsu(distance), max(4 * np.median(border(distance)), 10.0))
-    pieces, n_pieces = ndimage.label(distance > threshold)
-    sizes = np.bincount(pieces.ravel(), minlength=n_pieces + 1)[1:]
-    return ndimage.binary_fill_holes(pieces == 1 + int(sizes.argmax()))

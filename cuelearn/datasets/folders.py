@@ -16,7 +16,6 @@ import numpy as np
 from cuelearn.core.optional import require
 
 from .base import DataFileError, ImageData, Provenance
-from .descriptors import foreground_mask
 
 __all__ = ["load_eth80", "load_flowers17", "load_idol2", "load_image_folder", "read_image"]
 
@@ -109,11 +108,8 @@ def read_image(path, least=None):
     return np.array(image.convert("RGB"))
 
 
-def read_mask(paths):
-    """The mask of an object, bool, from (map, image): bright in the map; segmented where the map is None."""
-    path, image = paths
-    if path is None:
-        return foreground_mask(read_image(image))
+def read_mask(path):
+    """The mask of an object, bool, from a map in which it is bright."""
     grey = np.asarray(_open_image(path).convert("L"))
     return grey > grey.max() / 2
 
@@ -142,8 +138,14 @@ class ImageFiles:
         return self.read(self.paths[i])
 
 
-def _map_of(file):
-    return file.parent / "maps" / f"{file.stem}-map.png"
+def _masks(files):
+    """The masks of images, None where none has a map."""
+    maps = [file.parent / "maps" / f"{file.stem}-map.png" for file in files]
+    lacking = [place for place in maps if not place.is_file()]
+    if 0 < len(lacking) < len(maps):
+        file = files[maps.index(lacking[0])]
+        raise DataFileError(f"The image {file} has no mask: {lacking[0]} is missing, others have theirs.")
+    return None if lacking else ImageFiles(maps, read_mask)
 
 
 def _images_in(directory):
@@ -203,18 +205,12 @@ def load_image_folder(path):
         trained = set(learnt)
         n_train = sum(file.parent in trained for file in paths)
         train, test = np.split(np.arange(len(y)), [n_train])
-    maps = [_map_of(file) for file in paths]
-    lacking = [file for file, its_map in zip(paths, maps, strict=True) if not its_map.is_file()]
-    if 0 < len(lacking) < len(paths):
-        raise DataFileError(
-            f"The image {lacking[0]} has no mask: {_map_of(lacking[0])} is missing, others have theirs."
-        )
     return ImageData(
         ImageFiles(paths),
         np.array(y),
         targets,
         {"name": np.array([file.relative_to(path).as_posix() for file in paths])},
-        None if lacking else ImageFiles(zip(maps, paths, strict=True), read_mask),
+        _masks(paths),
         description=f"{len(paths)} images of {len(targets)} classes from the folder {name}.",
         provenance=layout.provenance(),
         train=train,
@@ -242,8 +238,8 @@ def _class_directories(layout, path):
 def load_eth80(layout, path):
     """ETH-80 as published, in the folder or one level down, by category, object and view.
 
-    The angles in a name are the view's distance from the zenith and its azimuth, in degrees. Where a map is
-    missing, the mask is segmented. ``frames["object"]`` counts the objects of a category.
+    The angles in a name are the view's distance from the zenith and its azimuth, in degrees.
+    ``frames["object"]`` counts the objects of a category.
     """
     path = layout.open(path)
     inner = sorted(path.glob("eth80-cropped*"))
@@ -267,7 +263,6 @@ def load_eth80(layout, path):
             paths.append(file)
             rows.append((present.index(category), seen.count(category), 90.0 - int(zenith), int(azimuth)))
     y, number, elevation, azimuth = np.array(rows).T
-    maps = [_map_of(file) if _map_of(file).is_file() else None for file in paths]
     size = f"{len(paths)} views of {len(objects)} objects of {len(present)} categories"
     frames = {"object": number.astype(np.int64), "elevation": elevation, "azimuth": azimuth}
     return ImageData(
@@ -275,7 +270,7 @@ def load_eth80(layout, path):
         y.astype(np.int64),
         present,
         frames | {"name": np.array([file.stem for file in paths])},
-        ImageFiles(zip(maps, paths, strict=True), read_mask),
+        _masks(paths),
         description=f"ETH-80: {size} before a blue background.",
         provenance=layout.provenance(),
     )

@@ -18,7 +18,6 @@ from cuelearn.datasets import (
     BagOfWords,
     ImageData,
     cue_kernels,
-    foreground_mask,
     image_cues,
     load_emoji,
 )
@@ -149,15 +148,6 @@ def test_silhouette_equals_its_plain_twin_and_forgets_place_and_size():
     assert np.abs(silhouette(blob(160, 200, 80, 100, 60, 30)) - vector).mean() < 0.01
 
 
-def test_foreground_of_an_object_before_blue():
-    image = np.full((128, 128, 3), (40, 80, 190), np.uint8)
-    mask = blob(128, 128, 70, 60, 40, 25)
-    image[mask] = (170, 40, 30)
-    image[blob(128, 128, 70, 60, 6, 6)] = (40, 80, 190)  # a hole of the background's colour
-    noise = np.random.default_rng(0).integers(-12, 13, image.shape)
-    assert (foreground_mask((image + noise).clip(0, 255).astype(np.uint8)) != mask).mean() < 0.002
-
-
 # ------------------------------------------------------------------ words
 
 
@@ -267,7 +257,6 @@ def test_a_picture_of_one_colour_is_described():
         if name.startswith("corner"):
             assert not part[:2].any() and part[2].any()  # no corner, no words
     assert data.X[0, data.cues["DirC"]][-1] == 1
-    assert not foreground_mask(flat.images[0]).any()
 
 
 # ------------------------------------------------------------------ image_cues

@@ -33,16 +33,15 @@ def write_folder(root, masks=False):
     return root
 
 
-def write_eth80(root, maps=True):
+def write_eth80(root):
     for directory in ("apple1", "apple2", "car1", "car14", "car2"):
         for k, view in enumerate(("000-000", "090-045", "066-117")):
             image = np.full((128, 128, 3), (30, 70, 200), np.uint8)
             image[40:90, 30 : 80 + 5 * k] = (180, 60, 40)
             save(root / directory / f"{directory}-{view}.png", image)
-            if maps:
-                mask = np.zeros((128, 128), np.uint8)
-                mask[40:90, 30 : 80 + 5 * k] = 255
-                save(root / directory / "maps" / f"{directory}-{view}-map.png", mask)
+            mask = np.zeros((128, 128), np.uint8)
+            mask[40:90, 30 : 80 + 5 * k] = 255
+            save(root / directory / "maps" / f"{directory}-{view}-map.png", mask)
     return root
 
 
@@ -128,9 +127,8 @@ def test_a_folder_with_train_and_test(tmp_path):
     assert made.train is data.train and made.test is data.test
 
 
-@pytest.mark.parametrize("maps", [True, False])
-def test_eth80(tmp_path, monkeypatch, maps):
-    write_eth80(tmp_path / "eth80" / "eth80-cropped-close128", maps)
+def test_eth80(tmp_path, monkeypatch):
+    write_eth80(tmp_path / "eth80" / "eth80-cropped-close128")
     monkeypatch.setenv("CUELEARN_DATA", str(tmp_path))
     data = load_original("eth80")
     assert data.target_names == ["apple", "car"] and data.y.tolist() == [0] * 6 + [1] * 9
@@ -139,7 +137,7 @@ def test_eth80(tmp_path, monkeypatch, maps):
     assert data.frames["name"][[0, 4, 11, 12]].tolist() == names
     assert data.frames["elevation"][:3].tolist() == [90, 24, 0]
     assert data.frames["azimuth"][:3].tolist() == [0, 117, 45]
-    for i in range(3):  # from the map, or segmented
+    for i in range(3):
         assert data.masks[i].sum() == 50 * (50 + 5 * [0, 2, 1][i])
 
 
