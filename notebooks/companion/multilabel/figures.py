@@ -37,6 +37,11 @@ def note_on(names, n_train, text):
     return f"emoji: {description}; training samples: {sizes}; {text}"
 
 
+def save_figure(run, name, drawing, table, sets, text, n_train=None):
+    note = note_on(sets, n_train or run.size["n_train"], text)
+    run.save_figure(drawing, name, table, provenance=data_of(sets), note=note)
+
+
 def sample(run, name):
     return {"name": name, "n_train": run.size["n_train"][name], "n_classes": run.size["n_classes"][name]}
 
@@ -169,9 +174,8 @@ def weights_over_time(run):
     paths = run.sweep("paths").frame(experiments.weight_paths, points, data=emoji.data)
     chosen = ", ".join(f"{label(method)} {C[method]:g}" for method in LEARNING)
     text = f"the first draw, each method by its own stopping rule; colours: what a cue sees; C: {chosen}"
-    note = note_on(["emoji"], run.size["n_train"], text)
     drawing = draw.weights_over_time(paths, list(emoji.data.cues), emoji.groups)
-    run.save_figure(drawing, "mlmkl-fig-1", paths, provenance=emoji.data, note=note)
+    save_figure(run, "mlmkl-fig-1", drawing, paths, ["emoji"], text)
 
 
 @weights_over_time.see
@@ -204,12 +208,11 @@ def accuracy_over_time(run):
         for method, at in iterations.items()
         for seed in run.seeds(size["over_time"])
     ]
-    data = data_of(names)
-    course = run.sweep("time").frame(experiments.over_time, points, data=data).drop(columns="at")
+    sweep = run.sweep("time")
+    course = sweep.frame(experiments.over_time, points, data=data_of(names)).drop(columns="at")
     chosen = ", ".join(f"{name} {C[name]:g}" for name in names)
     text = f"C: {chosen}; no stopping rule; {size['over_time']['seeds']} draws"
-    note = note_on(names, size["n_train"], text)
-    run.save_figure(draw.auc_over_time(course), "mlmkl-fig-2", course, provenance=data, note=note)
+    save_figure(run, "mlmkl-fig-2", draw.auc_over_time(course), course, names, text)
 
 
 @accuracy_over_time.see
@@ -250,9 +253,8 @@ def step_runs(run):
 def save_steps(run, name, table, column, symbol, base):
     C = chosen_C(run)["emoji", PRINTED]
     text = f"the paper's estimates, constant steps; {run.size['steps']['seeds']} draws, C = {C:g}"
-    note = note_on(["emoji"], run.size["n_train"], text)
     drawing = draw.auc_over_iterations(table, column, symbol, base)
-    run.save_figure(drawing, name, table, provenance=data_of(["emoji"]), note=note)
+    save_figure(run, name, drawing, table, ["emoji"], text)
 
 
 def ends_of(table, column):
@@ -314,13 +316,11 @@ def cost_of_many_classes(run):
         for seed in run.seeds(size)
         if method != PRINTED or name in (*size["printed"], "corel5k")
     ]
-    data = data_of(names)
-    cost = run.sweep("cost").frame(experiments.cost_to_gap, points, data=data)
+    cost = run.sweep("cost").frame(experiments.cost_to_gap, points, data=data_of(names))
     text = f"{size['seeds']} draws, C = {size['C']:g}, delta = 0.2, "
     text += f"relative gap {size['wanted']:g}, at most {size['most']:,} SVMs"
-    note = note_on(names, size["n_train"], text)
     drawing = draw.cost_against_classes(cost, exponents_of_cost(cost))
-    run.save_figure(drawing, "mlmkl-cor-1", cost, provenance=data, note=note)
+    save_figure(run, "mlmkl-cor-1", drawing, cost, names, text, size["n_train"])
 
 
 @cost_of_many_classes.see
@@ -341,6 +341,10 @@ SVMs. In seconds SA loses more: it combines the kernels for every SVM, Sum once 
 # ---------------------------------------------------------------- the saddle point
 
 
+def exponents_of_gap(gaps):
+    return experiments.exponents(gaps, "gap", "n_iter", ["method"])
+
+
 @figure("mlmkl-thm-1", claims="mlmkl-6")
 def gap_over_iterations(run):
     """How fast does the saddle-point gap of SA's averages fall?"""
@@ -351,20 +355,18 @@ def gap_over_iterations(run):
         for corrected in (True, False)
         for seed in run.seeds(size)
     ]
-    data = data_of(["emoji"])
-    gaps = run.sweep("gap").frame(experiments.gap_after, points, data=data).drop(columns="at")
+    sweep = run.sweep("gap")
+    gaps = sweep.frame(experiments.gap_after, points, data=data_of(["emoji"])).drop(columns="at")
     gaps["method"] = np.where(gaps["corrected"], "MLMKLSA", PRINTED)
     text = f"{size['n_classes']} keywords a draw, {size['seeds']} draws, C = {size['C']:g}, delta = 0.2"
-    note = note_on(["emoji"], {"emoji": size["n_train"]}, text)
-    exponents = experiments.exponents(gaps, "gap", "n_iter", ["method"])
-    drawing = draw.gap_over_iterations(gaps, exponents)
-    run.save_figure(drawing, "mlmkl-thm-1", gaps, provenance=data, note=note)
+    drawing = draw.gap_over_iterations(gaps, exponents_of_gap(gaps))
+    save_figure(run, "mlmkl-thm-1", drawing, gaps, ["emoji"], text, {"emoji": size["n_train"]})
 
 
 @gap_over_iterations.see
 def _(results):
     gaps = results.table("mlmkl-thm-1")
-    exponents = experiments.exponents(gaps, "gap", "n_iter", ["method"])
+    exponents = exponents_of_gap(gaps)
     log_gap = np.log(gaps["gap"]).groupby(gaps["method"]).mean()
     ratio = np.exp(log_gap[PRINTED] - log_gap["MLMKLSA"])
     return f"""

@@ -97,7 +97,8 @@ def cost_against_classes(table, exponents):
             label = method_style(method)["label"]
             if (name, method) in exponents:
                 label += f": $m^{{{exponents[name, method]:.2f}}}$"
-            curve(ax, runs, "n_classes", "n_solved", method, geometric=True, label=label)
+            options = {"geometric": True, "draw": each_run, "label": label}
+            curve(ax, runs, "n_classes", "n_solved", method, **options)
             lost = where(runs, reached=False)
             ax.plot(lost["n_classes"], lost["n_solved"], "x", color=method_style(method)["color"])
         m = np.unique(where(table, name=name)["n_classes"])
