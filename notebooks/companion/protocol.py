@@ -127,11 +127,10 @@ def at_edges(grid, chosen, natural=None):
 
 
 def edges(chosen, grids, natural=None, by=()):
-    """A text on a table of choices that lie at the ends of their grids, by method and how often.
+    """What lies at the ends of its grid and how often: "OMCL: C = 10 is the largest tried (2 of 8)", or "".
 
     `chosen` has a row for each choice. Of the grid "C" are the columns "C" and "C ...", such as "C colour";
-    blank or missing values are no choices. The columns `by` say whose choice it is. The text is
-    "OMCL: C = 10 is the largest tried (2 of 8)" and so on, or "" where no choice lies at an end.
+    blank or missing values are no choices. The columns `by` say whose choice it is.
     """
     by = [by] if isinstance(by, str) else list(by)
     notes = []
@@ -139,10 +138,9 @@ def edges(chosen, grids, natural=None, by=()):
         prefix = f"{', '.join(map(str, owner))}: " if owner else ""
         for name, grid in grids.items():
             columns = [column for column in chosen if column.split()[0] == name]
-            values = pd.to_numeric(pd.Series(rows[columns].to_numpy().ravel()), errors="coerce").dropna()
-            for end in sorted({min(grid), max(grid)}):
-                n = int((values == end).sum())
-                note = at_edges({name: grid}, {name: end}, natural) if n else ""
+            values = pd.to_numeric(rows[columns].stack(), errors="coerce").dropna()
+            for end, n in values.value_counts().sort_index().items():
+                note = at_edges({name: grid}, {name: end}, natural)
                 if note:
                     notes.append(f"{prefix}{note} ({n} of {len(values)})")
     return "; ".join(notes)
@@ -158,10 +156,9 @@ def gathered(sweep, function, points, *names, **data):
 def compared(sweep, label, choose, choices, run, points, by, columns, data=(), plain=str, pick=None):
     """Parameters chosen at the points `choices`, then `run` at `points` with what was chosen; one table.
 
-    `sweep` makes a Sweep of a name. `points` are pairs of a point and its methods. What is chosen for a
-    method depends on the point's values of the names `by`, and on `plain` of the method's name; the table's
-    last columns are `columns` of it, "" where nothing was. `pick` of what `choose` returned, the method and
-    the point gives the parameters where these differ by point.
+    `sweep` makes a Sweep of a name, `points` are pairs of a point and its methods. The choice for a method is
+    that at the point's values of the names `by` and of `plain` of its name; the table's last columns are
+    `columns` of it, "" where nothing was. `pick` of a choice, the method and the point gives the parameters.
     """
     results = sweep(f"{label}-parameters").run(choose, choices, data=data)
     chosen = {(*(p[name] for name in by), p["method"]): r for p, r in zip(choices, results, strict=True)}

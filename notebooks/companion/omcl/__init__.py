@@ -254,7 +254,7 @@ def confused_pairs(confusions, task, images):
         mean = np.mean([run[method] for run in confusions], axis=0)
         rates[name] = (mean + mean.T) / 2
     names = task.data.target_names
-    rows = unchanged(images.frames)
+    rows = one_of_each(images)
     classes = task.data.y[rows]
     pairs = []
     for cue in cues:
@@ -271,19 +271,10 @@ def confused_pairs(confusions, task, images):
     return pd.DataFrame(pairs)
 
 
-def unchanged(frames):
-    """Rows of one image of each object: an emoji's drawing itself; of ETH-80 one direction."""
-    if "view" in frames:
-        return np.flatnonzero(frames["view"] == 0)
-    apart = np.abs(frames["elevation"] - 35.0) + np.abs((frames["azimuth"] - 45.0 + 180.0) % 360.0 - 180.0)
-    return np.flatnonzero(np.isclose(apart, apart.min()))
-
-
-def sheet(images, n):
-    """Rows of `n` images of each category, evenly among its `unchanged` ones."""
-    rows = unchanged(images.frames)
-    by_class = [rows[images.y[rows] == c] for c in range(len(images.target_names))]
-    return np.array([part[np.linspace(0, part.size - 1, n).round().astype(int)] for part in by_class])
+def one_of_each(images):
+    """Rows of the first image of each object: an emoji's drawing itself."""
+    objects = np.stack([images.y, images.frames["object"]])  # ETH-80 counts those of a category
+    return np.sort(np.unique(objects, axis=1, return_index=True)[1])
 
 
 def run_all(sweep, tasks, step):

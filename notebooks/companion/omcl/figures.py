@@ -201,15 +201,19 @@ learners whose scores are added cannot."""
 def eight_categories(run):
     """What do the eight categories look like, drawn by different designers?"""
     objects = images_of(run, "objects")
-    cells = experiments.sheet(objects, 8)
     names = objects.target_names
+    rows = experiments.one_of_each(objects)
+    cells = []
+    for category in range(len(names)):
+        of_category = rows[objects.y[rows] == category]
+        cells += of_category[np.linspace(0, of_category.size - 1, 8).round().astype(int)].tolist()
     fig, ((ax,),) = panels(1, size=(7, 6))
     height = len(objects.images[0])
-    ax.imshow(mosaic(np.stack([objects.images[i] for i in cells.ravel()]), 8))
+    ax.imshow(mosaic(np.stack([objects.images[i] for i in cells]), 8))
     ax.set_yticks(height * (np.arange(len(names)) + 0.5), names)
     ax.set_xticks(())
     ax.grid(False)
-    table = pd.DataFrame({"image": objects.frames["name"][cells.ravel()]})
+    table = pd.DataFrame({"image": objects.frames["name"][cells]})
     shows = "the eight categories, as different designers draw them"
     note = "Eight of each category's objects, each in one view."
     run.save_figure(fig, "thesis-fig-3.4", table, "objects", provenance=[objects], shows=shows, note=note)

@@ -56,15 +56,14 @@ def curves(ax, table, x, y, methods=None, **style):
         curve(ax, where(table, method=method), x, y, method, **style)
 
 
-def paired(ax, table, x, y, ours, methods=None, *, runs="seed", factor=1.0, draw=band, **style):
+def paired(ax, table, x, y, ours, methods=None, *, runs="seed", **style):
     """Each other method's `y` minus that of `ours`, run by run: mean and band, around a line at 0."""
     ax.axhline(0.0, color="#555555", linewidth=0.8)
-    base = where(table, method=ours).pivot(index=runs, columns=x, values=y)
-    for method in distinct(table["method"]) if methods is None else methods:
-        if method != ours:
-            grid = where(table, method=method).pivot(index=runs, columns=x, values=y)
-            difference = factor * (grid - base.loc[grid.index]).dropna(axis=1)
-            draw(ax, difference.columns, difference.to_numpy(), method, **style)
+    base = where(table, method=ours).set_index([runs, x])[y]
+    table = table.join(base.rename("base"), on=[runs, x])
+    table[y] = table[y] - table["base"]
+    methods = distinct(table["method"]) if methods is None else methods
+    curves(ax, table, x, y, [method for method in methods if method != ours], runs=runs, **style)
 
 
 def log_axis(*axes, plain=False):
@@ -85,12 +84,12 @@ def above(ax, values, factor=1.0):
 
 def mosaic(images, columns, margin=0):
     """One picture of many, (n, height, width, channels), row by row, white between them and where none is."""
-    n, height, width, channels = images.shape
-    rows, size = max(1, -(-n // columns)), (height + 2 * margin, width + 2 * margin)
-    cells = np.full((rows * columns, *size, channels), 255, dtype=images.dtype)
-    cells[:n, margin : margin + height, margin : margin + width] = images
-    grid = cells.reshape(rows, columns, *size, channels).swapaxes(1, 2)
-    return grid.reshape(rows * size[0], columns * size[1], channels)
+    n_rows = max(1, -(-len(images) // columns))
+    blank = n_rows * columns - len(images)
+    edge = (margin, margin)
+    cells = np.pad(images, ((0, blank), edge, edge, (0, 0)), constant_values=255)
+    rows = [np.concatenate(list(row), axis=1) for row in np.split(cells, n_rows)]
+    return np.concatenate(rows)
 
 
 def legend(fig, axes, ncols, place="outside upper center", **options):
