@@ -21,9 +21,6 @@ from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 FIRST_VALIDATION_SEED = 10_000
 # what is chosen for a method, as columns of the results
 CHOSEN = ("C", "p", "class_weight")
-# first entries of the seeds of useless scores, and of the draws that parameters are picked on
-_USELESS = 63
-_PICK = 66
 
 #: The estimator of each method, and its options.
 METHODS = {
@@ -147,7 +144,7 @@ def picked(validation, method, grids, seed):
     """
     tried = np.array(validation["tried"])
     points = candidates(method, grids)
-    taken = np.random.default_rng([_PICK, seed]).integers(tried.shape[1], size=tried.shape[1])
+    taken = np.random.default_rng([66, seed]).integers(tried.shape[1], size=tried.shape[1])
     best = best_of(points, tried[:, taken].mean(axis=1), digits=12)
     return points[best]
 
@@ -162,20 +159,22 @@ def grids_of(run, size):
     return {"C": list(size.get("C", run.size["C"])), "p": list(run.size["p"])}
 
 
-def _compared(run, label, requested, points, by, data):
-    """Parameters chosen at the places `requested`, then accuracies at `points`, pairs with their methods."""
+def _compared(run, label, points, by, data):
+    """Accuracies at `points`, pairs with their methods; parameters are chosen once for the values `by`."""
     size = run.size[label]
     grids = grids_of(run, size)
     effort = run.size["effort"]
     common = {"grids": grids, "effort": effort, "draws": size["draws"], "seed": run.seed}
-    requested = [{**place, **common} for place in requested]
+    choices = pd.DataFrame([{**point, "method": method} for point, methods in points for method in methods])
+    choices = choices[[*by, "method"]].drop_duplicates()[::-1]  # the longest first
+    choices = [{**choice, **common} for choice in choices.to_dict("records")]
     points = [({**point, "effort": effort}, methods) for point, methods in points]
 
     def pick(validation, method, point):
         return picked(validation, method, grids, point["seed"])
 
     return compared(
-        run.sweep, label, validated, requested, accuracies, points, by, CHOSEN, data=data, pick=pick
+        run.sweep, label, validated, choices, accuracies, points, by, CHOSEN, data=data, pick=pick
     )
 
 
@@ -185,12 +184,9 @@ def multiclass(run, label, places, seeds=None):
     `places` are pairs of name, n_per_class, n_priors, useless (a dict), and the methods compared there.
     """
     seeds = run.seeds(run.size[label]) if seeds is None else seeds
-    requested = [{**place, "method": method} for place, methods in places for method in methods]
-    # the longest first
-    requested.sort(key=lambda p: (-p["n_per_class"], p["method"] not in ("MKTL", "PriorFeatures")))
     points = [({**place, "seed": seed}, methods) for place, methods in places for seed in seeds]
     data = [load_task(name).data for name in dict.fromkeys(place["name"] for place, _ in places)]
-    return _compared(run, label, requested, points, ("name", "n_per_class", "n_priors", "useless"), data)
+    return _compared(run, label, points, ["name", "n_per_class", "n_priors", "useless"], data)
 
 
 def places_of_figure(run, names, methods=MULTICLASS):
@@ -210,7 +206,7 @@ def useless_scores(task, kind, seed):
     """
     if not kind:
         return None
-    rng = np.random.default_rng([_USELESS, seed])
+    rng = np.random.default_rng([63, seed])
     n = len(task.y)
     if kind == "none":
         return np.zeros((n, 0))
@@ -241,13 +237,13 @@ def binary(run, methods=BINARY):
     size = run.size["binary"]
     seeds = run.seeds(size)
     targets = binary_targets()[: size["targets"]]
-    own = [(target, s + k * len(seeds)) for k, target in enumerate(targets) for s in seeds]
-    requested = grid_points(n_positive=size["n_positive"], method=methods)
     points = [
-        ({"target": target, "seed": seed, "n_positive": n}, methods)
-        for (target, seed), n in itertools.product(own, size["n_positive"])
+        ({"target": target, "seed": seed + k * len(seeds), "n_positive": n}, methods)
+        for k, target in enumerate(targets)
+        for seed in seeds
+        for n in size["n_positive"]
     ]
-    return _compared(run, "binary", requested, points, ["n_positive"], binary_task(targets[0]).data)
+    return _compared(run, "binary", points, ["n_positive"], binary_task(targets[0]).data)
 
 
 def transfer_weights(name, seed, n_per_class, chosen, effort, n_priors=None):
@@ -265,9 +261,14 @@ def along_p(name, seed, n_per_class, p, C, effort):
     trial = multiclass_trial(name, n_per_class, None, "", seed)
     model = trial.fitted("MKTL", {"C": C, "p": p}, {**effort, "tol": min(effort["tol"], 1e-3)}, seed)
     weights = np.abs(model.transfer_weights_)
-    used = float(np.mean((weights >= 0.01 * weights.max()).sum(axis=1))) if weights.max() > 0.0 else 0.0
-    ends = {"gap": float(model.dual_gap_), "objective": float(model.objective_), "p_found": model.p_}
-    return {"accuracy": trial.share_right("MKTL", model), "used": used, **ends}
+    used = (weights > 0.0) & (weights >= 0.01 * weights.max())
+    return {
+        "accuracy": trial.share_right("MKTL", model),
+        "used": float(used.sum(axis=1).mean()),
+        "gap": float(model.dual_gap_),
+        "objective": float(model.objective_),
+        "p_found": model.p_,
+    }
 
 
 def confusion(curves, name, n_per_class, methods, effort):

@@ -280,10 +280,10 @@ def _(results):
     chosen = means.drop(index="auto").sort_values("p_found")
     shown = (chosen.iloc[0], chosen.iloc[-1], chosen.loc[chosen["accuracy"].idxmax()], means.loc["auto"])
     least, most, best, auto = (
-        f"{row.p_found:.2f} ({row.used:.0f} priors in use, {row.accuracy:.0%} right)" for row in shown
+        f"{row.p_found:.2f} ({row.used:.0f}, {row.accuracy:.0%} right)" for row in shown
     )
     return f"""
-More priors are in use from $p$ = {least} to {most}. The accuracy is highest at {best}; p auto is {auto}. The
+More priors are in use from $p$ = {least} to {most}. Highest is the accuracy at {best}; p auto is {auto}. The
 largest certified gap, relative to the objective, is {(table["gap"] / table["objective"]).max():.1e}."""
 
 

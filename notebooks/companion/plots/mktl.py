@@ -1,31 +1,21 @@
 """Drawings of the MKTL chapter, from the numbers of its experiments."""
 
+from functools import partial
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.metrics import ConfusionMatrixDisplay
 
-from companion.plots.common import (
-    curve,
-    curves,
-    distinct,
-    each_run,
-    legend,
-    log_axis,
-    mosaic,
-    paired,
-    panels,
-    where,
-)
+from companion.plots import common
+from companion.plots.common import distinct, each_run, legend, log_axis, mosaic, panels, where
 from companion.run.figures import BLACK, BLUE, CONFIDENCE, GREY, interval, method_style, stamp
 
-TITLES = {"animals": "emoji, animals", "objects": "emoji, objects", "awa": "Animals with Attributes"}
-#: Methods of the panels of figure 6.2: the thesis weighs the classes in Multi-KT and MKTL only.
-AS_IN_THESIS = ("NoTransfer", "PriorFeatures", "AverageTL", "MultiKT", "MKTL weighted", "MKTL")
-WEIGHTED = (
-    *("NoTransfer weighted", "PriorFeatures weighted", "AverageTL weighted"),
-    *("MultiKT", "MKTL weighted"),
+# bands, but few runs one by one
+curve, curves, paired = (
+    partial(draw, draw=each_run) for draw in (common.curve, common.curves, common.paired)
 )
-BY_CLASS = ("NoTransfer", "PriorFeatures", "MultiKT", "MKTL weighted")
+
+TITLES = {"animals": "emoji, animals", "objects": "emoji, objects", "awa": "Animals with Attributes"}
 SMALL = 7.0
 
 
@@ -102,12 +92,14 @@ def schematic(parts, kernel_part, models):
 def binary_mean(table):
     """Figure 6.2, left: means over targets, the unit of repetition; below, differences paired by target."""
     each = table.groupby(["target", "n_positive", "method"], as_index=False)["accuracy"].mean()
+    baselines = ["NoTransfer", "PriorFeatures", "AverageTL"]
+    weighted = ["MultiKT", "MKTL weighted"]  # by the thesis, too
     columns = (
-        ("as in the thesis", AS_IN_THESIS, "PriorFeatures"),
-        ("both classes weigh the same", WEIGHTED, "MKTL weighted"),
+        ("as in the thesis", [*baselines, *weighted, "MKTL"], "PriorFeatures"),
+        ("both classes weigh the same", [*(f"{m} weighted" for m in baselines), *weighted], "MKTL weighted"),
     )
     fig, axes = panels(2, 2, size=(8.0, 6.6), sharex=True, sharey="row")
-    options = {"runs": "target", "factor": 100.0, "draw": each_run}
+    options = {"runs": "target", "factor": 100.0}
     for (above, below), (title, methods, base) in zip(axes.T, columns, strict=True):
         curves(above, each, "n_positive", "accuracy", methods, **options)
         paired(below, each, "n_positive", "accuracy", base, methods, **options)
@@ -131,7 +123,7 @@ def binary_classes(table):
         ax.set_visible(False)
     for ax, (target, runs) in zip(axes.ravel(), targets, strict=False):
         mean = 100.0 * runs.groupby(["n_positive", "method"])["accuracy"].mean().unstack()
-        for method in BY_CLASS:
+        for method in ("NoTransfer", "PriorFeatures", "MultiKT", "MKTL weighted"):
             ax.plot(mean.index, mean[method], **method_style(method, markersize=3.0))
         draws = 100.0 * runs.groupby(["seed", "method"])["accuracy"].mean().unstack()
         gain = interval((draws["MKTL weighted"] - draws["PriorFeatures"]).to_numpy())
@@ -154,7 +146,7 @@ def multiclass(table):
     for ax, ((name, n_priors), _) in zip(axes, groups, strict=True):
         task = where(table, name=name)
         runs = task[(task["n_priors"] == n_priors) | (task["method"] == "NoTransfer")]
-        curves(ax, runs, "n_per_class", "accuracy", factor=100.0, draw=each_run)
+        curves(ax, runs, "n_per_class", "accuracy", factor=100.0)
         ax.set(title=f"{TITLES[name]}: {n_priors} priors", xlabel="training samples per class")
         log_axis(ax.xaxis, plain=True)
     axes[0].set_ylabel("test accuracy [%]")
@@ -165,7 +157,7 @@ def multiclass(table):
 def along_priors(table):
     """Accuracy over the number of priors, of a table like figure 6.3's with one number of samples."""
     fig, ((ax,),) = panels(1, size=(5.6, 3.6))
-    curves(ax, table, "n_priors", "accuracy", factor=100.0, draw=each_run)
+    curves(ax, table, "n_priors", "accuracy", factor=100.0)
     log_axis(ax.xaxis, plain=True)
     ax.set(xlabel="priors", ylabel="test accuracy [%]")
     legend(fig, ax, 3)
@@ -213,7 +205,7 @@ def negative(table):
     fig, (axes,) = panels(len(kinds), size=(2.2 * len(kinds) + 0.6, 3.6), sharey=True)
     for ax, kind in zip(axes, kinds, strict=True):
         runs = table[(table["useless"] == kind) | (table["method"] == "NoTransfer")]
-        paired(ax, runs, "n_per_class", "accuracy", "NoTransfer", factor=100.0, draw=each_run)
+        paired(ax, runs, "n_per_class", "accuracy", "NoTransfer", factor=100.0)
         stamp(ax, {"none": "real", "shuffled": "composed"}.get(kind, "simulated"))
         ax.set_title(f"scores: {kind}", pad=14)
         ax.set_xlabel("training samples per class")
@@ -231,7 +223,7 @@ def along_p(table, n_priors):
     means = means.assign(distance=means["p_found"] - 1.0)
     fig, (axes,) = panels(2, size=(8.0, 3.4))
     for ax, column, factor in zip(axes, ("accuracy", "used"), (100.0, 1.0), strict=True):
-        curve(ax, means, "distance", column, "MKTL", factor=factor, draw=each_run)
+        curve(ax, means, "distance", column, "MKTL", factor=factor)
         color = method_style("MKTL auto")["color"]
         ax.axvline(automatic - 1.0, label=f"$p$ auto = {automatic:.3f}", color=color, linestyle="--")
         ax.set_xlabel("$p - 1$")
