@@ -44,8 +44,8 @@ def bounds():
 
 
 def joint():
-    models = [*MODELS, ("RANDOM", "both")]
     parts = {"both": ("name", "verb"), "name": ("name",), "verb": ("verb",)}
+    models = [(method, modelled) for modelled, methods in MODELS.items() for method in methods]
     rows = [(*model, part, seed) for model in models for part in parts[model[1]] for seed in range(3)]
     columns = ["method", "modelled", "attribute", "seed"]
     return uniform(columns, rows, ["assignment", "recognition", "with_caption"])

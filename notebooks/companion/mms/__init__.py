@@ -6,6 +6,7 @@ from companion.mms.methods import METHODS, edges
 from companion.mms.naming import (
     as_printed,
     corpus,
+    made_of,
     objective_at_truth,
     partial_labels,
     protocols,

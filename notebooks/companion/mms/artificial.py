@@ -9,7 +9,7 @@ import pandas as pd
 
 from companion.mms.methods import METHODS, SUPERVISED, choose, each_search, shares_right
 from companion.mms.settings import BAG_SIZE, MIDDLE
-from companion.protocol import compared, fitted, load_set
+from companion.protocol import compared, fitted, grid_points, load_set
 from cuelearn.datasets import make_ambiguous
 from cuelearn.mms import CLSVM, MMS, SupervisedSVM
 
@@ -77,27 +77,20 @@ def accuracies(seed, chosen, effort, **made):
 
 def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS), further=()):
     """All points of figure 5.3; `further` are draws of MMS and the multiclass SVM alone."""
-    data = [load_set(n) for n in names]
-    common = {"n_bags": o["n_bags"], "grid": list(grid), "effort": effort}
     taking = dict.fromkeys(seeds, methods) | dict.fromkeys(further, ("MMS", "MC-SVM"))
-    choices = [
-        {"name": n, "method": m, "seed": s, **common}
-        for n, s in itertools.product(names, taking)
-        for m in taking[s]
-    ]
+    common = {"n_bags": o["n_bags"], "effort": effort}
+    draws = grid_points(name=names, seed=taking)
+    choices = [{**d, "method": m, "grid": list(grid), **common} for d in draws for m in taking[d["seed"]]]
     places = [dict(zip(HARD, (L, *hard), strict=True)) for L in o["L"] for hard in o["hardness"]]
-    size = {"n_bags": o["n_bags"], "n_test": o["n_test"]}
-    # what is given the truth depends on the samples only, so it is trained once
-    points = [
-        (
-            {"name": n, "seed": s, **size, **place, "effort": effort},
-            [m for m in taking[s] if place is places[0] or m not in SUPERVISED],
+    points = []
+    for draw, place in itertools.product(draws, places):
+        # what is given the truth depends on the samples only, so it is trained once
+        here = [m for m in taking[draw["seed"]] if place is places[0] or m not in SUPERVISED]
+        points.append(
+            ({**draw, "n_bags": o["n_bags"], "n_test": o["n_test"], **place, "effort": effort}, here)
         )
-        for n, s, place in itertools.product(names, taking, places)
-    ]
-    chosen = ("C", "class_weight")
-    by = ["name", "seed"]
-    frame = compared(sweep, "curves", validated, choices, accuracies, points, by, chosen, data)
+    how = {"by": ["name", "seed"], "columns": ("C", "class_weight"), "data": [load_set(n) for n in names]}
+    frame = compared(sweep, "curves", validated, choices, accuracies, points, **how)
     given = frame["method"].isin(SUPERVISED)
     truth = frame[given].drop(columns=HARD).merge(pd.DataFrame(places), how="cross")
     return pd.concat([frame[~given], truth], ignore_index=True)[frame.columns]

@@ -81,7 +81,7 @@ def people_of_the_corpus(run):
     """Who is easily taken for whom?"""
     data = news(run)
     table = pd.DataFrame({"thing": data.things, "name": data.names})
-    note = "emoji, 214 things, split by drawing; last columns: another person's face most like the first"
+    note = "emoji, 214 things, split by drawing"
     shows = "things in the part of people: several drawings of each"
     drawing = items.people(data)
     run.save_figure(drawing, "thesis-fig-5.1", table, "people", provenance=[data], note=note, shows=shows)
@@ -157,9 +157,9 @@ def search_with_random_scores(run):
     points = [{**common, "lead": row["lead"], **kinds[row["sets"]]} for row in rows]
     shares = pd.DataFrame(run.sweep("search").run(experiments.search_shares, points))
     note = (
-        "same: share of bags where Algorithm 10's U equals the exact one; largest, mean: shortfall; lost: "
-        "share of the surrogate losses that it does not see; above: bags where it is larger "
-        "(impossible); lead: the scores of one candidate's labels are raised by it, as in training"
+        "same: share of bags where Algorithm 10 finds the exact value; largest, mean: shortfall; lost: share "
+        "of the losses that it does not see; above (impossible): its value is larger; lead: added to the "
+        "scores of one candidate's labels"
     )
     table = pd.DataFrame(rows).join(shares)
     run.save_table(table, "thesis-alg-10", "shares", provenance=[experiments.RANDOM_BAGS], note=note)
@@ -182,10 +182,7 @@ def search_with_trained_scores(run):
     size = run.size["search"]["trained"]
     table = experiments.searches(run.sweep, size, run.size["naming"], run.seed, run.size["effort"])
     data = [*sets_of(size["names"]), news(run)]
-    note = (
-        "MMS trained and tested with either search; same: share of bags with the exact value; names: items "
-        "of protocol I with up to 4 faces and 500 candidates"
-    )
+    note = "MMS trained and tested with either search; names: protocol I, up to 4 faces and 500 candidates"
     run.save_table(table, "thesis-alg-10", "trained", provenance=data, note=note)
 
 
@@ -256,9 +253,8 @@ def round_by_round(run):
     few = points("frank-wolfe", beside, n_few, 10, inference="exact")
     exact = sweep.frame(experiments.by_round, few, data=data)
     note = (
-        f"L = {size['L']}, P_c = P_a = 0.25, C = 1, {size['n_epochs']} passes in each round at most; runs "
-        f"that ended earlier keep their last value; Pegasos: {size['beside']} of the draws; exact: with that "
-        f"search, {n_few} bags, L = 10"
+        f"L = {size['L']}, P_c = P_a = 0.25, C = 1, at most {size['n_epochs']} passes a round; Pegasos and "
+        f"exact: {size['beside']} of the draws; exact: with that search, {n_few} bags, L = 10"
     )
     tables = {"": table, "exact": exact}
     run.save_figure(draw.rounds(table), "thesis-alg-8", tables, provenance=data, seeds=seeds, note=note)
@@ -297,10 +293,7 @@ def true_loss_and_its_bound(run):
     data = sets_of(bound_tasks(run))
     table = run.sweep("proposition-5.2").frame(experiments.proposition_5_2, points, data=data)
     table = table.drop(columns="mms")
-    note = (
-        "real samples, made ambiguous: L = 5, P_c = P_a = 0.25; a point per classifier and seed, fresh "
-        "bags; the degree is that of the sets' distribution"
-    )
+    note = "L = 5, P_c = P_a = 0.25; a point per classifier and seed, fresh bags"
     drawing = draw.bound(table[table["part"] == "fresh"])
     seeds = run.seeds(size)
     run.save_figure(drawing, "thesis-prop-5.2", table, provenance=data, seeds=seeds, note=note)
@@ -325,8 +318,8 @@ def surrogate_and_ambiguous_loss(run):
     counts = ["n_bags", "below_exact", "below_heap", "below_slots"]
     table = table.groupby(["task", "weights"], sort=False)[counts].sum().reset_index()
     note = (
-        "bags whose surrogate loss, with either search, is below the ambiguous loss of the prediction, or "
-        "Algorithm 10's below the slots' losses; summed over seeds and scales of the hyperplanes"
+        "bags whose surrogate loss, exact or by Algorithm 10 (heap), is below their ambiguous loss, or the "
+        "latter below the slots' losses; summed over seeds and scales of the hyperplanes"
     )
     run.save_table(table, "thesis-prop-5.3", provenance=data, seeds=run.seeds(size), note=note)
 
@@ -352,22 +345,21 @@ COMPARED = ["RANDOM", "CLSVM", "MIMLSVM", "M3MIML", "MMS", "1vA-SVM", "MC-SVM"]
 
 
 @cache
-def corpora_of(run):
-    """Where the first corpus of each protocol comes from."""
-    size = run.size["naming"]
-    common = {"seed": run.seed, "n_items": size["n_items"], "n_names": size["n_names"]}
-    points = [{**common, "protocol": protocol} for protocol in ("I", "II")]
-    return dict(zip(("I", "II"), run.sweep("corpora").run(experiments.provenance_of, points), strict=True))
-
-
-@cache
 def naming(run):
     """All methods of both protocols, corpus by corpus."""
     size = run.size["naming"]
     return experiments.protocols(run.sweep, size, run.seeds(size), run.size["grid"], run.size["effort"])
 
 
-def _naming_table(run, number, with_runs=False):
+def corpora_of(run, *protocols):
+    """Where the first corpus of each protocol comes from."""
+    size = run.size["naming"]
+    common = {"seed": run.seed, "n_items": size["n_items"], "n_names": size["n_names"]}
+    points = [{**common, "protocol": protocol} for protocol in protocols]
+    return run.sweep("corpora").run(experiments.provenance_of, points)
+
+
+def _naming_table(run, number):
     """Means of a table with the thesis's beside, and the runs where claims are judged by them."""
     protocol, column = TABLES[number]
     size = run.size["naming"]
@@ -377,16 +369,16 @@ def _naming_table(run, number, with_runs=False):
     at_ends = experiments.edges(runs, ["method"], C=run.size["grid"])
     note = (
         f"{column} in percent, sd over {len(seeds)} composed corpora (the paper's: over 5 splits); "
-        f"{size['n_items']} items and {size['n_names']} identities (emoji, split by drawing; the thesis's "
-        f"corpus: 20,071 items); {experiments.VALIDATED}; {at_ends or 'no C lies at an end of its grid'}"
+        f"{size['n_items']} items and {size['n_names']} identities (the thesis's corpus: 20,071 items); "
+        f"{experiments.VALIDATED}; {at_ends or 'no C lies at an end of its grid'}"
     )
-    how = {"provenance": [corpora_of(run)[protocol]], "seeds": seeds, "note": note, "digits": 3}
+    how = {"provenance": corpora_of(run, protocol), "seeds": seeds, "note": note, "digits": 3}
     paper = experiments.printed(number).set_index("method")
     means = experiments.as_printed(table, protocol, column)
     means = means[means["method"].isin(paper.index)].reset_index(drop=True)
     paper = paper.loc[means["method"]].reset_index(drop=True)
     run.save_table(means, f"thesis-tab-{number}", paper=paper, **how)
-    if with_runs:
+    if column == "assignment":
         columns = ["protocol", "seed", "method", "assignment", "recognition"]
         columns += ["n_names", "n_train", "n_test", "null"]
         run.save_table(runs[columns], f"thesis-tab-{number}", "runs", **how)
@@ -421,7 +413,7 @@ def _tables_of_partial_labels(run, number):
 @figure("thesis-tab-5.1", claims="mms-6")
 def names_in_training(run):
     """Protocol I: how many training faces get their right name within the caption?"""
-    _naming_table(run, "5.1", with_runs=True)
+    _naming_table(run, "5.1")
     _tables_of_partial_labels(run, "5.1")
 
 
@@ -451,7 +443,7 @@ Of drawings never seen MMS recognises {right["MMS"]:.1f}%, the multiclass SVM wi
 @figure("thesis-tab-5.3", claims="mms-7")
 def indicators_in_training(run):
     """Protocol II: do spatial indicators help to name the training faces?"""
-    _naming_table(run, "5.3", with_runs=True)
+    _naming_table(run, "5.3")
 
 
 @indicators_in_training.see
@@ -482,18 +474,17 @@ all labels {right["MC-SVM"]:.0f}, and RANDOM, which may read the caption, {right
 def objective_of_the_truth(run):
     """Would a better search for the minimum name more faces right?"""
     size = run.size["naming"]
-    common = {"n_items": size["n_items"], "n_names": size["n_names"]}
     points = [
-        {"seed": seed, "protocol": protocol, "occurrences": size["occurrences"][protocol], **common}
+        {"seed": seed, **experiments.made_of(size, protocol)}
         for protocol in ("I", "II")
         for seed in run.seeds(size)[:2]
     ]
     table = run.sweep("objective-at-truth").frame(experiments.objective_at_truth, points)
     note = (
-        "MMS objective (5.3), C = 10, of the hyperplanes that MMS finds and of those trained with the true "
-        "labels, on the same candidate sets; shares of training faces named right by either"
+        "objective (5.3), C = 10, of the hyperplanes that MMS finds and of those trained with the truth, on "
+        "the same sets; shares of training faces named right by either"
     )
-    data = list(corpora_of(run).values())
+    data = corpora_of(run, "I", "II")
     run.save_table(table, "thesis-tab-5.3", "objective", provenance=data, note=note)
 
 

@@ -87,13 +87,15 @@ def each_search(X, candidates, new, C, seed, effort, step=1):
     rows = []
     for inference in ("heap", "exact"):
         model = fitted(make_mms(C, seed, **effort).set_params(inference=inference), X, candidates)
-        scores, same = model.decision_function(X), []
+        scores = model.decision_function(X)
+        same = []
         for i in range(0, candidates.n_bags, step):
-            bag = scores[candidates.bag_starts[i] : candidates.bag_starts[i + 1]]
+            bag = scores[slice(*candidates.bag_starts[i : i + 2])]
             a, b = (most_violating(bag, candidates, i, method)[1] for method in ("heap", "exact"))
             same.append(abs(a - b) <= 1e-9 * (1.0 + abs(b)))
-        row = {"inference": inference, "accuracy": float(np.mean(predicted(model, new[0]) == new[1]))}
-        rows.append(row | {"same": float(np.mean(same)), "compared": len(same)})
+        accuracy = float(np.mean(predicted(model, new[0]) == new[1]))
+        shares = {"accuracy": accuracy, "same": float(np.mean(same)), "compared": len(same)}
+        rows.append({"inference": inference, **shares})
     return pd.DataFrame(rows)
 
 

@@ -19,7 +19,7 @@ from companion.mms.methods import (
 )
 from companion.mms.settings import MIDDLE
 from companion.pictures import kept
-from companion.protocol import compared, fitted, load_set
+from companion.protocol import compared, fitted, grid_points, load_set
 from cuelearn.datasets import VERBS, load_original, make_captioned
 from cuelearn.mms import candidate_set, common_objective
 
@@ -57,6 +57,13 @@ def problem(seed, n_items, n_names, protocol, occurrences, constraints="ABC"):
     return data, sets, labels[:, 0]
 
 
+def made_of(sizes, protocol):
+    """The arguments of `problem` for a protocol."""
+    occurrences = sizes["occurrences"][protocol]
+    shape = {"n_items": sizes["n_items"], "n_names": sizes["n_names"]}
+    return {"protocol": protocol, "occurrences": occurrences, **shape}
+
+
 def half_of(name):
     """A method's name without the part that says how it is trained."""
     return name.removesuffix(" half").removesuffix(" positions")
@@ -83,18 +90,20 @@ def naming_parameters(method, seed, grid, effort, **made):
 def naming_run(seed, chosen, effort, **made):
     """Assignment of training faces and recognition of test faces by method; RANDOM is given all captions."""
     data, every, truth = problem(seed=seed, **made, constraints="ABC")
-    test, rows = np.flatnonzero(data.is_test), []
+    test = np.flatnonzero(data.is_test)
     faces = every.rows(test)
     known = truth[faces]
+    rows = []
     for method, parameters in chosen.items():
-        X, sets, labels = training(method, seed, **made)
+        train = X, sets, labels = training(method, seed, **made)
         if half_of(method) == "RANDOM":
             rngs = [np.random.default_rng([seed, 54])] * DRAWS
-            shares = {"assignment": random_share(sets, labels, rngs)}
-            shares["recognition"] = random_share(every.take(test), known, rngs)
+            assignment = random_share(sets, labels, rngs)
+            shares = {"assignment": assignment, "recognition": random_share(every.take(test), known, rngs)}
         else:
-            new = data.faces[faces], known
-            shares = shares_right(half_of(method), parameters, seed, effort, (X, sets, labels), new)
+            shares = shares_right(
+                half_of(method), parameters, seed, effort, train, (data.faces[faces], known)
+            )
         sizes = {"n_names": every.n_labels[0] - 1, "n_train": len(labels), "n_test": len(known)}
         rows.append({"method": method, **shares, **sizes, "null": float(np.mean(known == 0))})
     return pd.DataFrame(rows)
@@ -104,14 +113,13 @@ def protocols(sweep, o, seeds, grid, effort):
     """`naming_run` of both protocols over the seeds, each of which composes a corpus."""
     choices = []
     points = []
-    for p, methods in {"I": PROTOCOL_I, "II": PROTOCOL_II}.items():
-        made = {"protocol": p, "occurrences": o["occurrences"][p], "effort": effort}
-        made |= {"n_items": o["n_items"], "n_names": o["n_names"]}
+    draws = {"I": seeds, "II": seeds[: o["placed"]]}
+    for protocol, methods in {"I": PROTOCOL_I, "II": PROTOCOL_II}.items():
+        made = {**made_of(o, protocol), "effort": effort}
         own = dict.fromkeys(map(half_of, methods))
         choices += [{"method": m, "seed": seeds[0], "grid": list(grid), **made} for m in own]
-        points += [({"seed": s, **made}, methods) for s in seeds[: o["placed"] if p == "II" else None]]
-    columns = ("C", "class_weight")
-    how = {"by": ["protocol"], "columns": columns, "plain": half_of}
+        points += [({"seed": s, **made}, methods) for s in draws[protocol]]
+    how = {"by": ["protocol"], "columns": ("C", "class_weight"), "plain": half_of}
     frame = compared(sweep, "naming", naming_parameters, choices, naming_run, points, **how)
     return frame.assign(C=frame["C"].where(frame["C"] > 0.0))  # RANDOM has none
 
@@ -119,25 +127,24 @@ def protocols(sweep, o, seeds, grid, effort):
 def naming_with_each_search(seed, effort, most_items=400, most_faces=4, most_candidates=500, C=1.0, **made):
     """`each_search` on the training items that the exact search can manage."""
     data, sets, labels = problem(seed=seed, **made, constraints="ABC")
-    sizes = zip(sets.bag_sizes, sets.n_candidates, strict=True)
-    few = np.array([faces <= most_faces and n <= most_candidates for faces, n in sizes])
-    items, new = np.flatnonzero(~data.is_test & few)[:most_items], sets.rows(np.flatnonzero(data.is_test))
-    X, part = data.faces[sets.rows(items)], sets.take(items)
-    return each_search(X, part, (data.faces[new], labels[new]), C, seed, effort, step=5)
+    few = (np.asarray(sets.bag_sizes) <= most_faces) & (np.asarray(sets.n_candidates) <= most_candidates)
+    items = np.flatnonzero(~data.is_test & few)[:most_items]
+    new = sets.rows(np.flatnonzero(data.is_test))
+    X = data.faces[sets.rows(items)]
+    return each_search(X, sets.take(items), (data.faces[new], labels[new]), C, seed, effort, step=5)
 
 
 def searches(sweep, o, naming, seed, effort):
     """`each_search` on bags made ambiguous and on captions."""
-    seeds, common = range(seed, seed + o["seeds"]), {"effort": effort}
-    made = {**MIDDLE, "n_candidates": 10, "n_bags": o["n_bags"], "n_test": 2000, **common}
-    points = [{"name": name, "seed": s, **made} for name in o["names"] for s in seeds]
-    tables = [sweep("each-search").frame(with_each_search, points, data=[load_set(n) for n in o["names"]])]
-    size = {key: naming[key] for key in ("n_items", "n_names")} | {"most_items": o["n_items"], **common}
-    size |= {"protocol": "I", "occurrences": naming["occurrences"]["I"]}
-    points = [{"seed": s, **size} for s in seeds]
-    tables.append(sweep("each-search").frame(naming_with_each_search, points).assign(name="names"))
+    seeds = range(seed, seed + o["seeds"])
+    made = {**MIDDLE, "n_candidates": 10, "n_bags": o["n_bags"], "n_test": 2000, "effort": effort}
+    points = [point | made for point in grid_points(name=o["names"], seed=seeds)]
+    bags = sweep("each-search").frame(with_each_search, points, data=[load_set(n) for n in o["names"]])
+    made = {**made_of(naming, "I"), "most_items": o["n_items"], "effort": effort}
+    points = [{"seed": s, **made} for s in seeds]
+    captions = sweep("each-search").frame(naming_with_each_search, points).assign(name="names")
     columns = ["name", "seed", "inference", "accuracy", "same", "compared"]
-    return pd.concat(tables, ignore_index=True)[columns].rename(columns={"name": "sets"})
+    return pd.concat([bags, captions], ignore_index=True)[columns].rename(columns={"name": "sets"})
 
 
 def objective_at_truth(seed, C=10.0, n_epochs=50, **made):

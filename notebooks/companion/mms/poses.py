@@ -9,23 +9,19 @@ from companion.mms.methods import DRAWS, DUAL, best_on_held
 from companion.mms.naming import labelled_sets
 from companion.mms.settings import OCCURRENCES
 from companion.pictures import kept
-from companion.protocol import fitted, grid_points
+from companion.protocol import compared, fitted, grid_points
 from cuelearn.datasets import make_captioned
 from cuelearn.datasets.base import side_by_side
 from cuelearn.datasets.captioned import POSE_CUES
 from cuelearn.kernels import RBF
 from cuelearn.mms import MMS, DistNaming, GMMNaming
 
-#: (method, modelled): "both" are names and verbs jointly.
-MODELS = (
-    ("GMMNaming", "name"),
-    ("DistNaming", "name"),
-    ("MMS", "name"),
-    ("DistNaming", "verb"),
-    ("MMS", "verb"),
-    ("DistNaming", "both"),
-    ("MMS", "both"),
-)
+#: (modelled, method): "both" are names and verbs jointly.
+MODELS = {
+    "name": ("GMMNaming", "DistNaming", "MMS"),
+    "verb": ("DistNaming", "MMS"),
+    "both": ("DistNaming", "MMS", "RANDOM"),
+}
 #: DIST's widths in units of the mean distance; those of the kernels of MMS stand in `settings`.
 DIST_WIDTHS = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
 COMPONENTS = (10, 20, 40, 80, 160, 320)  # of GMM
@@ -88,8 +84,12 @@ def build(method, modelled, chosen, X, parts, seed, effort):
 
 def choices(method, widths, grid):
     """Parameters to choose from; `widths` and `grid` (of C) are for MMS."""
-    own = {"GMMNaming": {"components": COMPONENTS}, "DistNaming": {"width": DIST_WIDTHS}}
-    own |= {"MMS": {"width": widths, "C": map(float, grid)}, "RANDOM": {}}
+    own = {
+        "GMMNaming": {"components": COMPONENTS},
+        "DistNaming": {"width": DIST_WIDTHS},
+        "MMS": {"width": widths, "C": map(float, grid)},
+        "RANDOM": {},
+    }
     return [{**NONE, **point} for point in grid_points(**own[method])]
 
 
@@ -97,6 +97,11 @@ def scores_of(model, X, P):
     """Scores as a list with one matrix per attribute."""
     scores = model.decision_function(X)
     return scores if P > 1 else [scores]
+
+
+def recognised(model, X, P):
+    """Label numbers of instances, each by itself, (n, P)."""
+    return np.stack([np.argmax(scores, axis=1) for scores in scores_of(model, X, P)], axis=1)
 
 
 def pose_parameters(method, modelled, seed, widths, grid, effort, **size):
@@ -109,8 +114,7 @@ def pose_parameters(method, modelled, seed, widths, grid, effort, **size):
         return fitted(build(method, modelled, chosen, X[rows], parts, seed, effort), X[rows], candidates)
 
     def predict(model, rows):
-        scores = scores_of(model, X[rows], sets.n_attributes)
-        return np.stack([np.argmax(s, axis=1) for s in scores], axis=1)
+        return recognised(model, X[rows], sets.n_attributes)
 
     items = np.random.default_rng([seed, 55]).permutation(np.flatnonzero(~data.is_test))
     return tried[0] if len(tried) == 1 else best_on_held(tried, fit, predict, sets, items)
@@ -118,50 +122,47 @@ def pose_parameters(method, modelled, seed, widths, grid, effort, **size):
 
 def pose_run(modelled, seed, chosen, effort, **size):
     """Assignment, recognition and naming within captions, by method and attribute."""
-    tables = [_shares(method, own, modelled, seed, effort, **size) for method, own in chosen.items()]
-    return pd.concat(tables, ignore_index=True)
-
-
-def corpus_run(seed, chosen, effort, **size):
-    """`pose_run` of all models on one corpus, which is composed once; `chosen` by what is modelled."""
-    tables = [pose_run(kind, seed, own, effort, **size).assign(modelled=kind) for kind, own in chosen.items()]
-    return pd.concat(tables, ignore_index=True)
-
-
-def _shares(method, chosen, modelled, seed, effort, **size):
     data, X, parts = table_of(seed=seed, **size)
     sets, labels = problem_of(seed=seed, **size, modelled=modelled)
-    train, test = np.flatnonzero(~data.is_test), np.flatnonzero(data.is_test)
-    rows, new = sets.rows(train), sets.rows(test)
-    inner, outer = sets.take(train), sets.take(test)
-    if method == "RANDOM":
-        rng = np.random.default_rng([seed, 56])
-        assigned = np.mean([inner.draw(rng) == labels[rows] for _ in range(DRAWS)], axis=(0, 1))
-        captioned = np.mean([outer.draw(rng) == labels[new] for _ in range(DRAWS)], axis=(0, 1))
-        alone = np.full(captioned.shape, np.nan)
-    else:
-        model = fitted(build(method, modelled, chosen, X[rows], parts, seed, effort), X[rows], inner)
-        named = np.stack([sets.classes[p][labels[:, p]] for p in range(sets.n_attributes)], axis=1)
-        own = model.assignment_ if hasattr(model, "assignment_") else model.predict(X[rows], inner)
-        assigned = np.mean(np.reshape(own, (len(rows), -1)) == named[rows], axis=0)
-        scores = scores_of(model, X[new], sets.n_attributes)
-        alone = [np.mean(np.argmax(s, axis=1) == labels[new, p]) for p, s in enumerate(scores)]
-        captioned = np.mean(np.reshape(model.predict(X[new], outer), (len(new), -1)) == named[new], axis=0)
-    shares = {"assignment": assigned, "recognition": alone, "with_caption": captioned}
-    return pd.DataFrame({"method": method, "attribute": ATTRIBUTES[modelled], **shares})
+    train = np.flatnonzero(~data.is_test)
+    test = np.flatnonzero(data.is_test)
+    rows = sets.rows(train)
+    new = sets.rows(test)
+    inner = sets.take(train)
+    outer = sets.take(test)
+    named = np.stack([sets.classes[p][labels[:, p]] for p in range(sets.n_attributes)], axis=1)
+
+    def right(answers, rows):
+        return np.mean(np.reshape(answers, (len(rows), -1)) == named[rows], axis=0)
+
+    tables = []
+    for method, parameters in chosen.items():
+        if method == "RANDOM":
+            rng = np.random.default_rng([seed, 56])
+            assigned = np.mean([inner.draw(rng) == labels[rows] for _ in range(DRAWS)], axis=(0, 1))
+            captioned = np.mean([outer.draw(rng) == labels[new] for _ in range(DRAWS)], axis=(0, 1))
+            alone = np.nan
+        else:
+            model = build(method, modelled, parameters, X[rows], parts, seed, effort)
+            model = fitted(model, X[rows], inner)
+            own = model.assignment_ if hasattr(model, "assignment_") else model.predict(X[rows], inner)
+            assigned = right(own, rows)
+            alone = np.mean(recognised(model, X[new], sets.n_attributes) == labels[new], axis=0)
+            captioned = right(model.predict(X[new], outer), new)
+        shares = {"assignment": assigned, "recognition": alone, "with_caption": captioned}
+        tables.append(pd.DataFrame({"method": method, "attribute": ATTRIBUTES[modelled], **shares}))
+    return pd.concat(tables, ignore_index=True)
 
 
 def all_models(sweep, o, seeds, effort):
-    """Figure 5.6 over all seeds."""
-    common = {**{key: o[key] for key in ("n_items", "n_test", "n_names")}, "effort": effort}
+    """Figure 5.6 over all seeds, each of which composes a corpus; parameters are chosen on the first."""
+    common = {"n_items": o["n_items"], "n_test": o["n_test"], "n_names": o["n_names"], "effort": effort}
     grids = {"widths": list(o["widths"]), "grid": list(o["C"])}
-    models = [*reversed(MODELS), ("RANDOM", "both")]  # the dearest first
-    choices = [{"method": m, "modelled": a, "seed": seeds[0], **grids, **common} for m, a in models]
-    parameters = dict(zip(models, sweep("poses-parameters").run(pose_parameters, choices), strict=True))
-    chosen = {}
-    for method, modelled in [*MODELS, ("RANDOM", "both")]:
-        chosen.setdefault(modelled, {})[method] = parameters[method, modelled]
-    points = [{"seed": s, "chosen": chosen, **common} for s in seeds]
-    frame = sweep("poses").frame(corpus_run, points).drop(columns=["chosen", "effort"])
-    own = [parameters[pair] for pair in zip(frame["method"], frame["modelled"], strict=True)]
-    return frame.join(pd.DataFrame(own, index=frame.index)[list(NONE)])
+    pairs = [(modelled, method) for modelled, methods in MODELS.items() for method in methods]
+    choices = [{"method": m, "modelled": a, "seed": seeds[0], **grids, **common} for a, m in reversed(pairs)]
+    points = [({"seed": s, "modelled": a, **common}, MODELS[a]) for s in seeds for a in MODELS]
+    arguments = (pose_parameters, choices, pose_run, points, ["modelled"], tuple(NONE))
+    frame = compared(sweep, "poses", *arguments)
+    modelled = frame.pop("modelled")
+    frame.insert(frame.columns.get_loc("C"), "modelled", modelled)
+    return frame

@@ -29,8 +29,10 @@ NEAR = 1e-9
 
 def instances(task, n_train, n_fresh, seed):
     """X_train, y_train, X_fresh, y_fresh: `samples` of the two official parts."""
-    data, rng = samples(task), np.random.default_rng([seed, 21])
-    train, fresh = rng.permutation(data.train)[:n_train], rng.permutation(data.test)[:n_fresh]
+    data = samples(task)
+    rng = np.random.default_rng([seed, 21])
+    train = rng.permutation(data.train)[:n_train]
+    fresh = rng.permutation(data.test)[:n_fresh]
     return data.X[train], data.y[train], data.X[fresh], data.y[fresh]
 
 
@@ -38,7 +40,9 @@ def predictions(name, train, fresh, shares, seed, mms):
     """What a classifier says of the training instances and of the fresh ones; "adversary" answers the label
     that co-occurs most with the true one, "memoriser" is a nearest neighbour with a random candidate."""
     rng = np.random.default_rng([seed, 22])
-    classes, parts = train.candidates.classes[0], (train, fresh)
+    sets = train.candidates
+    classes = sets.classes[0]
+    parts = (train, fresh)
     if name == "constant":
         values, sizes = np.unique(train.y, return_counts=True)
         return [np.full(part.y.size, values[np.argmax(sizes)]) for part in parts]
@@ -48,27 +52,28 @@ def predictions(name, train, fresh, shares, seed, mms):
         hardest = np.where(np.eye(classes.size, dtype=bool), -1.0, shares).argmax(axis=1)
         return [classes[hardest[part.labels()]] for part in parts]
     if name == "MMS":
-        model = fitted(MMS(random_state=seed, **mms), train.X, train.candidates)
+        model = fitted(MMS(random_state=seed, **mms), train.X, sets)
     elif name == "MC-SVM":
         model = fitted(LinearSVC(multi_class="crammer_singer", random_state=seed), train.X, train.y)
     else:
-        given = train.candidates.named(train.candidates.draw(rng))
-        model = KNeighborsClassifier(1).fit(train.X, given)
+        model = KNeighborsClassifier(1).fit(train.X, sets.named(sets.draw(rng)))
     return [model.predict(part.X) for part in parts]
-
-
-def _answers(predicted, data):
-    """Predicted classes as labels, and whether each is wrong, and no candidate for its instance."""
-    answer = np.searchsorted(data.candidates.classes[0], predicted)
-    return answer, answer != data.labels(), ~data.candidates.mask()[np.arange(answer.size), answer]
 
 
 def losses_of(predicted, data):
     """Of every bag the numbers of wrong labels (true) and of labels that are no candidate for their instance
     (slots), and the ambiguous loss (joint): slots <= joint <= true."""
-    sets, (answer, wrong, outside) = data.candidates, _answers(predicted, data)
-    true, slots = (np.add.reduceat(v.astype(np.int64), sets.bag_starts[:-1]) for v in (wrong, outside))
+    sets = data.candidates
+    answer = np.searchsorted(sets.classes[0], predicted)
+    starts = sets.bag_starts[:-1]
+    true = np.add.reduceat((answer != data.labels()).astype(int), starts)
+    slots = np.add.reduceat(_outside(answer, sets).astype(int), starts)
     return pd.DataFrame({"true": true, "slots": slots, "joint": ambiguous_losses(answer, sets)})
+
+
+def _outside(answer, sets):
+    """Whether labels are no candidate for their instance."""
+    return ~sets.mask()[np.arange(answer.size), answer]
 
 
 def shares_of(y, seed, n_instances=20_000, **made):
@@ -89,34 +94,38 @@ def bound_of(predicted, data, shares, n_bootstrap=500, seed=0):
     bound is joint / (1 - eta); slots_bound and label_bound (remark 5.2) are tighter. Ratios are true over
     each, with intervals from bags drawn anew. expected_slots is what slots are if candidates were not seen.
     """
-    labels, losses, shares = data.labels(), losses_of(predicted, data), shares.to_numpy()
+    labels = data.labels()
+    shares = shares.to_numpy()
     degrees = np.where(np.eye(len(shares), dtype=bool), 0.0, shares).max(axis=1)
-    (answer, wrong, outside), eta = _answers(predicted, data), degrees.max()
-    starts, N = data.candidates.bag_starts[:-1], data.candidates.n_bags
-    parts = {name: losses[name] for name in ("true", "slots", "joint")}
-    parts["expected_slots"] = np.add.reduceat(wrong * (1.0 - shares[labels, answer]), starts)
-    parts |= {"bound": _over(losses["joint"], 1.0 - eta), "slots_bound": _over(losses["slots"], 1.0 - eta)}
-    parts["label_bound"] = np.add.reduceat(_over(outside, 1.0 - degrees[labels]), starts)
-    out = {name: float(values.mean()) for name, values in parts.items()}
-    out.update(eta=float(eta), eta_least=float(degrees.min()))
-    rng = np.random.default_rng([seed, 23])
-    drawn = np.stack([rng.multinomial(N, np.full(N, 1.0 / N)) for _ in range(n_bootstrap)]) / N
+    eta = degrees.max()
+    answer = np.searchsorted(data.candidates.classes[0], predicted)
+    missed = (answer != labels) * (1.0 - shares[labels, answer])
+    of_label = _over(_outside(answer, data.candidates), 1.0 - degrees[labels])
+    starts = data.candidates.bag_starts[:-1]
+    losses = losses_of(predicted, data)
+    bags = losses.assign(
+        expected_slots=np.add.reduceat(missed, starts),
+        bound=_over(losses["joint"], 1.0 - eta),
+        slots_bound=_over(losses["slots"], 1.0 - eta),
+        label_bound=np.add.reduceat(of_label, starts),
+    )
+    result = {**bags.mean(), "eta": eta, "eta_least": degrees.min()}
+    N = len(bags)
+    drawn = np.random.default_rng([seed, 23]).multinomial(N, np.full(N, 1.0 / N), size=n_bootstrap) / N
     tails = (0.5 * (1.0 - CONFIDENCE), 0.5 * (1.0 + CONFIDENCE))
-    true = drawn @ np.asarray(parts["true"], dtype=float)
     for name in ("", "slots_", "label_"):
-        bound = parts[f"{name}bound"]
-        out[f"{name}ratio"] = float(_over(out["true"], out[f"{name}bound"]))
+        bound = bags[f"{name}bound"]
+        result[f"{name}ratio"] = float(_over(result["true"], result[f"{name}bound"]))
         # no interpolation, which infinite ratios would not survive
-        ratios = _over(true, drawn @ bound if np.isfinite(bound).all() else np.inf)
+        ratios = _over(drawn @ bags["true"], drawn @ bound if np.isfinite(bound).all() else np.inf)
         low, high = np.quantile(ratios, tails, method="inverted_cdf")
-        out |= {f"{name}ratio_low": float(low), f"{name}ratio_high": float(high)}
+        result |= {f"{name}ratio_low": low, f"{name}ratio_high": high}
     out_of_order = (losses["slots"] > losses["joint"]) | (losses["joint"] > losses["true"])
-    return {**out, "out_of_order": int(out_of_order.sum()), "n_bags": N}
+    return {**result, "out_of_order": int(out_of_order.sum()), "n_bags": N}
 
 
 def proposition_5_2(task, n_train, n_fresh, seed, n_bootstrap=500, mms=None, **made):
-    """Proposition 5.2 on the training bags and on fresh ones, of which it speaks: `bound_of` by
-    classifier."""
+    """`bound_of` by classifier, on the training bags and on fresh ones, of which the proposition speaks."""
     made = {**MADE, **made}
     X_train, y_train, X_fresh, y_fresh = instances(task, n_train, n_fresh, seed)
     # pairs have a stream of their own: one seed, one set of pairs
@@ -125,7 +134,8 @@ def proposition_5_2(task, n_train, n_fresh, seed, n_bootstrap=500, mms=None, **m
     if not np.array_equal(train.candidates.classes[0], fresh.candidates.classes[0]):
         sizes = f"got {n_train} and {n_fresh}"
         raise ValueError(f"n_train and n_fresh must be large enough to hold all classes, {sizes}")
-    shares, rows = shares_of(fresh.y, seed, **made), []
+    shares = shares_of(fresh.y, seed, **made)
+    rows = []
     for name in CLASSIFIERS:
         both = predictions(name, train, fresh, shares, seed, dict(mms or {}))
         for part, data, predicted in zip(("training", "fresh"), (train, fresh), both, strict=True):
@@ -138,19 +148,21 @@ def surrogates(scores, candidates):
     """Both sides of proposition 5.3 in every bag: joint and slots, the ambiguous losses of the prediction;
     exact and heap, the surrogate loss by either search; near, what rounding may do."""
     scores = np.asarray(scores, dtype=np.float64)
-    answer, rows = scores.argmax(axis=1), np.arange(len(scores))
-    own = scores[rows, best_labelings(scores, candidates)[:, 0]]
-    outside, joint = ~candidates.mask()[rows, answer], ambiguous_losses(answer, candidates)
-    starts, sizes, table = candidates.bag_starts, candidates.bag_sizes, []
-    for i in range(candidates.n_bags):
-        part = slice(starts[i], starts[i + 1])
-        row = {"joint": joint[i], "slots": int(outside[part].sum())}
-        none_left = candidates.n_candidates[i] >= candidates.n_labels[0] ** int(sizes[i])
+    answer = scores.argmax(axis=1)
+    own = scores[np.arange(len(scores)), best_labelings(scores, candidates)[:, 0]]
+    outside = _outside(answer, candidates)
+    rows = []
+    for i, joint in enumerate(ambiguous_losses(answer, candidates)):
+        part = slice(*candidates.bag_starts[i : i + 2])
+        row = {"joint": joint, "slots": int(outside[part].sum())}
+        n_labelings = candidates.n_labels[0] ** int(candidates.bag_sizes[i])
         for method in ("exact", "heap"):
-            value = -np.inf if none_left else most_violating(scores[part], candidates, i, method=method)[1]
-            row[method] = max(0.0, value - own[part].sum())
-        table.append(row | {"near": NEAR * (1.0 + float(np.abs(scores[part]).max()))})
-    return pd.DataFrame(table)
+            row[method] = 0.0
+            if candidates.n_candidates[i] < n_labelings:
+                _, value = most_violating(scores[part], candidates, i, method=method)
+                row[method] = max(0.0, value - own[part].sum())
+        rows.append(row | {"near": NEAR * (1.0 + float(np.abs(scores[part]).max()))})
+    return pd.DataFrame(rows)
 
 
 def proposition_5_3(task, n_train, seed, n_bags=1000, mms=None, **made):
@@ -159,18 +171,19 @@ def proposition_5_3(task, n_train, seed, n_bags=1000, mms=None, **made):
     X, y, _, _ = instances(task, n_train, 1, seed)
     data = make_ambiguous(X, y, random_state=seed, **{**MADE, **made})
     part = np.arange(min(n_bags, data.candidates.n_bags))
-    X, sets = np.asarray(data.X)[data.candidates.rows(part)], data.candidates.take(part)
-    shape = (2, data.X.shape[1], data.candidates.n_labels[0])
-    random = np.random.default_rng([seed, 24]).normal(size=shape)[1]
+    sets = data.candidates.take(part)
+    X = np.asarray(data.X)[data.candidates.rows(part)]
+    shape = (2, X.shape[1], sets.n_labels[0])
+    random = X @ np.random.default_rng([seed, 24]).normal(size=shape)[1]
     model = fitted(MMS(random_state=seed, **dict(mms or {})), data.X, data.candidates)
-    scores = {"zero": np.zeros((len(X), random.shape[1])), "random": X @ random}
-    scores["trained"] = np.asarray(model.decision_function(X), dtype=np.float64)
-    sides, rows = {"exact": ("exact", "joint"), "heap": ("heap", "joint"), "slots": ("heap", "slots")}, []
+    scores = {"zero": np.zeros_like(random), "random": random, "trained": model.decision_function(X)}
+    rows = []
     for kind, scale in (("zero", 1.0), *itertools.product(("random", "trained"), SCALES)):
-        losses = surrogates(scale * scores[kind], sets)
+        losses = surrogates(scale * np.asarray(scores[kind], dtype=np.float64), sets)
         row = {"weights": kind, "scale": scale, "n_bags": len(losses)}
-        for name, (upper, lower) in sides.items():
-            row[f"below_{name}"] = int((losses[upper] - losses[lower] < -losses["near"]).sum())
+        for name, lower in (("exact", "joint"), ("heap", "joint"), ("slots", "slots")):
+            upper = losses["heap" if name == "slots" else name]
+            row[f"below_{name}"] = int((upper - losses[lower] < -losses["near"]).sum())
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -195,8 +208,9 @@ def search_shares(
     """How often, and by how much, Algorithm 10 misses the most violating labeling in bags of `random_bag`,
     whose candidates have `n_known` labels; `lead` is added to the normal scores of one candidate's labels."""
     rng = np.random.default_rng([seed, 25])
-    n_known = n_labels if n_known is None else n_known
-    shortfalls, losses, above = [], [], 0  # losses: with the exact search, and with Algorithm 10
+    n_known = n_known or n_labels
+    instances = np.arange(n_instances)
+    rows = []
     for _ in range(n_bags):
         vectors = random_bag(rng, kind, n_instances, n_known, n_candidates)
         if n_known < n_labels:
@@ -204,23 +218,22 @@ def search_shares(
             vectors = np.append(0, 1 + rng.permutation(n_labels - 1)[: n_known - 1])[vectors]
         sets = CandidateSet([vectors], n_labels=n_labels)
         scores = rng.normal(size=(n_instances, n_labels))
-        scores[np.arange(n_instances), vectors[0]] += lead
-        if len(vectors) == n_labels**n_instances:
-            continue
-        heap, exact = (most_violating(scores, sets, method=method)[1] for method in ("heap", "exact"))
-        near = NEAR * (1.0 + np.abs(scores).sum())
-        above += heap > exact + near
-        shortfalls.append(exact - heap if exact - heap > near else 0.0)
-        best = scores[np.arange(n_instances), best_labelings(scores, sets)[:, 0]].sum()
-        losses.append((max(0.0, exact - best), max(0.0, heap - best)))
-    shortfalls, (exact, heap) = np.array(shortfalls), np.sum(losses, axis=0)
+        scores[instances, vectors[0]] += lead
+        if len(vectors) < n_labels**n_instances:
+            heap, exact = (most_violating(scores, sets, method=method)[1] for method in ("heap", "exact"))
+            best = scores[instances, best_labelings(scores, sets)[:, 0]].sum()
+            rows.append((exact, heap, best, NEAR * (1.0 + np.abs(scores).sum())))
+    exact, heap, best, near = np.transpose(rows)
+    shortfalls = np.where(exact - heap > near, exact - heap, 0.0)
+    losses = np.maximum(0.0, np.column_stack([exact, heap]) - best[:, None])
+    of_exact, of_heap = losses.sum(axis=0)
     return {
-        "n_bags": shortfalls.size,
+        "n_bags": len(rows),
         "same": float(1.0 - (shortfalls > 0.0).mean()),
         "largest": float(shortfalls.max()),
         "mean": float(shortfalls.mean()),
-        "lost": float(1.0 - heap / exact) if exact > 0.0 else 0.0,
-        "above": int(above),
+        "lost": float(1.0 - of_heap / of_exact) if of_exact > 0.0 else 0.0,
+        "above": int((heap > exact + near).sum()),
     }
 
 
