@@ -1,7 +1,6 @@
 """Figures and tables of the OKS chapter, in the order of its notebook."""
 
 from functools import cache, partial
-from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -52,14 +51,6 @@ def common_of_all(run, seed):
 def data_of(run):
     """Every data set of the chapter's pairs, once."""
     return list({data.provenance.name: data for data in pairs_of(run).data.values()}.values())
-
-
-def note_on_splits(run):
-    n_views = run.size["pairs"]["n_views"]
-    return (
-        "a third of the things (of leaves: of each species; of Corel5k: a tenth of the pictures) tests; "
-        f"{n_views} views of each training drawing"
-    )
 
 
 def kernels_alone(run, names, seed, common):
@@ -117,7 +108,7 @@ def sixty_kernels_on_one_pair(run):
     name = pairs_of(run).all[0]
     task = common_of_all(run, run.seed)["pairs"][name]
     table = rows_of(every_kernel(run), [name])
-    note = f"{task.y_train.size} training samples, {task.y_test.size} test samples; {note_on_splits(run)}"
+    note = f"{task.y_train.size} training samples, {task.y_test.size} test samples"
     drawing = draw.kinds(table, compare.pictures_of(name, task, table), name)
     data = pairs_of(run).data["tab-1"]
     run.save_figure(drawing, "oks-fig-1", table, "pictures", provenance=data, note=note)
@@ -144,7 +135,7 @@ def _best_and_worst(run, table, row, suffix=None):
     of_kind = everything["name"].str.split().str[0] == names[0].split()[0]
     kernels = everything[of_kind].drop(columns="mistaken")
     first_split = rows_of(kernels[kernels["seed"] == run.seed], names)
-    note = f"best and worst by test accuracy; {note_on_splits(run)}; the first split is drawn"
+    note = "best and worst by test accuracy; the first split is drawn"
     drawing = draw.extremes(first_split, every_method(run))
     run.save_figure(drawing, row, kernels, suffix, provenance=pairs.data[table], note=note)
 
@@ -194,9 +185,8 @@ best_and_worst_on_leaves.see(lambda results: _levels(results, "oks-fig-1-leaves"
 
 def _note_on_methods(run):
     return (
-        f"Means over {run.size['selectors']} splits by thing for {', '.join(run.size['repeated'])}; others "
-        "on the first. kernel_values, svms, seconds: tuning and training, from the features on. chosen: on "
-        f"the first split. {note_on_splits(run)}"
+        f"{run.size['selectors']} splits by thing for {', '.join(run.size['repeated'])}; others on the "
+        "first, as what is chosen. kernel_values, svms, seconds: tuning and training, from the features on"
     )
 
 
@@ -276,13 +266,12 @@ def kernels_chosen_by_oks_and_som(run):
     methods = every_method(run)
     of_som = methods[(methods["method"] == "SOM") & (methods["seed"] == run.seed)]
     beta = of_som.set_index("name")["beta"]
-    points = []
-    for name, method, n_epochs in product(names, ("OKS", "SOM"), size["n_epochs"]):
-        # two passes, which are judged, have more seeds
-        n_seeds = size["judged" if n_epochs == 2 else "seeds"]
-        point = {"name": name, "method": method, "n_epochs": n_epochs, "beta": beta[name]}
-        seeds = list(range(run.seed, run.seed + n_seeds))
-        points.append({**point, "seeds": seeds, "oks": options_of_oks(run)})
+    points = grid_points(name=names, method=("OKS", "SOM"), n_epochs=size["n_epochs"])
+    for point in points:  # two passes, which are judged, have more seeds
+        n_seeds = size["judged" if point["n_epochs"] == 2 else "seeds"]
+        point["beta"] = beta[point["name"]]
+        point["seeds"] = run.seeds({"seeds": n_seeds})
+        point["oks"] = options_of_oks(run)
     options = {"common": partial(common_of_all, run, run.seed), "data": data_of(run)}
     chosen = run.sweep("selections").frame(compare.selections, points, **options)
     accuracies = every_kernel(run)[["name", "kernel", "kernel_name", "accuracy"]]

@@ -232,7 +232,7 @@ def _all_losses(stream, draws, seed, loss, delta, eta, step):
 
 
 def mistakes_against_bound(kind, n_samples, seed, deltas, draws=30, radius=4.0):
-    """Theorem 3 on `draws` passes of Algorithm 2, a row per run; the step only matters to the bound.
+    """Theorem 3 on `draws` passes of Algorithm 2, a row per run.
 
     bound: the least over lambda = r / sqrt(mT), r of `RADII`; loss: the least hinge loss over functions of
     norm at most `radius`, from below; allowed: what the theorem lets the mistakes exceed that loss by.
@@ -285,9 +285,9 @@ def selection_quality(kind, visits, seed, n_samples=2000, n_held=3000, delta=0.2
 
 
 def _quality_after(T, stream, batch, seed, delta, draws):
-    """Every run takes T samples of the stream at random. drawn, largest: excess of the kernel drawn from q_T,
-    and of the largest in q_T; bound: b of theorem 1 and Markov's inequality, least over the predictors of
-    `batch` and f = 0, with L the largest loss of a drawn kernel.
+    """drawn, largest: excess of the kernel drawn from q_T, and of the largest in q_T, after T visits.
+
+    bound: b of theorem 1 and Markov's inequality, least over the predictors of `batch` and f = 0.
     """
     best = batch.loc[batch["loss"].idxmin()]
     m, n_samples = stream.stack.shape[:2]
