@@ -139,11 +139,10 @@ def compare(name, methods, seed, grids, pairs, oks=None):
         index = getattr(model, "best_index_", -1)
         if method == "SimpleMKL":  # its heaviest kernel counts as the chosen one
             index = int(np.argmax(np.atleast_2d(model.kernel_weights_)[0]))
-        row = {"method": method, "n_train": pair.y_train.size, "n_kernels": len(pair.kernels)}
-        row |= {"chance": np.bincount(pair.y_test).max() / pair.y_test.size, "seconds": seconds}
-        row |= {"accuracy": trial.accuracy(model), "kernel": index + 1, **dict.fromkeys(grids, np.nan)}
-        rows.append({**row, **work})
-    return pd.DataFrame(rows)
+        row = {"method": method, "seconds": seconds, "accuracy": trial.accuracy(model), "kernel": index + 1}
+        rows.append({**row, **dict.fromkeys(grids, np.nan), **work})
+    chance = np.bincount(pair.y_test).max() / pair.y_test.size
+    return pd.DataFrame(rows).assign(n_train=pair.y_train.size, n_kernels=len(pair.kernels), chance=chance)
 
 
 def every_kernel(name, seed, grids, pairs):
@@ -156,9 +155,16 @@ def every_kernel(name, seed, grids, pairs):
         alone = bank.select([j])
         svm = trial.estimator("MuSVM", "precomputed", C=grids["C"]).fit(alone, pair.y_train)
         right = svm.predict(alone.cross(pair.X_test)) == pair.y_test
-        row = {"kernel": j + 1, "kernel_name": kernel_name, "C": svm.C_, "accuracy": right.mean()}
-        row |= {f"accuracy_{half}": right[pair.half == half].mean() for half in (0, 1)}
-        rows.append({**row, "mistaken": " ".join(map(str, np.flatnonzero(~right)))})
+        row = {
+            "kernel": j + 1,
+            "kernel_name": kernel_name,
+            "C": svm.C_,
+            "accuracy": right.mean(),
+            "accuracy_0": right[pair.half == 0].mean(),
+            "accuracy_1": right[pair.half == 1].mean(),
+            "mistaken": " ".join(map(str, np.flatnonzero(~right))),
+        }
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -196,9 +202,15 @@ def selections(name, method, n_epochs, seeds, beta, pairs, oks=None):
         rng = np.random.default_rng(seed)
         learner = Selector(source.kernels, rng, n_rounds=n_epochs * signs.size, **rule)
         learner.run(samples, signs, n_epochs, shuffle=True)
-        row = {"seed": seed, "kernel": learner.best + 1, "probability": float(learner.q.max())}
-        row |= {"evaluations": learner.n_evaluations, "updates": learner.n_updates}
-        rows.append({**row, "mistakes": learner.n_mistakes / learner.n_seen})
+        row = {
+            "seed": seed,
+            "kernel": learner.best + 1,
+            "probability": learner.q.max(),
+            "evaluations": learner.n_evaluations,
+            "updates": learner.n_updates,
+            "mistakes": learner.n_mistakes / learner.n_seen,
+        }
+        rows.append(row)
     return pd.DataFrame(rows)
 
 

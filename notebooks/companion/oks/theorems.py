@@ -249,12 +249,18 @@ def mistakes_against_bound(kind, n_samples, seed, deltas, draws=30, radius=4.0):
         eta = weights_step(m, T, delta)
         bounds = values.min(axis=0) + np.array([surplus(m, T, delta, eta, step) for step in steps])
         mistakes, drawn, *_ = _all_losses(stream, draws, seed, "mistake", delta, eta, 1.0)
-        row = {"run": np.arange(draws), "mistakes": mistakes, "drawn_mistakes": drawn}
-        row |= {"bound": bounds.min(), "bound_step": steps[bounds.argmin()], "loss": loss}
-        allowed = radius * math.sqrt(m * T / delta) + 2.0 * math.log(m) / eta
-        row |= {"allowed": allowed, "delta": delta, "radius": radius, "n_kernels": m}
-        tables.append(pd.DataFrame(row))
-    return pd.concat(tables, ignore_index=True)
+        columns = {
+            "run": np.arange(draws),
+            "mistakes": mistakes,
+            "drawn_mistakes": drawn,
+            "bound": bounds.min(),
+            "bound_step": steps[bounds.argmin()],
+            "loss": loss,
+            "allowed": radius * math.sqrt(m * T / delta) + 2.0 * math.log(m) / eta,
+            "delta": delta,
+        }
+        tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True).assign(radius=radius, n_kernels=m)
 
 
 def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radius=1.0):
@@ -270,10 +276,17 @@ def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radiu
     step = radius * math.sqrt(delta / (m * T))
     value = float(_least_losses(kind, T, seed, loss, (step,)).min())
     losses, drawn, L, G = _all_losses(stream, draws, seed, loss, delta, eta, step)
-    row = {"run": np.arange(draws), "losses": losses, "drawn_losses": drawn}
-    row |= {"bound": value + surplus(m, T, delta, eta, step, G, L), "comparator": value}
-    row |= {"largest": L, "slope": G, "step": step, "delta": delta, "radius": radius, "n_kernels": m}
-    return pd.DataFrame(row)
+    columns = {
+        "run": np.arange(draws),
+        "losses": losses,
+        "drawn_losses": drawn,
+        "bound": value + surplus(m, T, delta, eta, step, G, L),
+        "comparator": value,
+        "largest": L,
+        "slope": G,
+        "step": step,
+    }
+    return pd.DataFrame(columns).assign(delta=delta, radius=radius, n_kernels=m)
 
 
 def selection_quality(kind, visits, seed, n_samples=2000, n_held=3000, delta=0.2, draws=100):
