@@ -15,6 +15,7 @@ each learn.
 """
 
 import hashlib
+import itertools
 import os
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -70,7 +71,7 @@ def even_rounds(n):
 
 def idol2_permutation(permutation):
     """Order of the weathers, and the repeat (1 or 2) that learns: twelve, alternating between the repeats."""
-    order = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)][permutation % 6]
+    order = list(itertools.permutations(range(3)))[permutation % 6]
     return order, 1 + (permutation + permutation // 6) % 2
 
 
@@ -234,13 +235,13 @@ def chi2_distances(data, cues, n_jobs=1):
     return {cue: Distances(data.X[:, data.cues[cue]], n_jobs) for cue in cues}
 
 
-def handed(task, name="task", **more):
-    """What a sweep gives to every run: a task, as the argument `name`, and `more`; and what identifies it."""
+def handed(task):
+    """What a sweep gives to every run, a task, and what identifies it."""
 
     def measured():
         for distances in task.distances.values():
             distances.matrix  # noqa: B018 (once, here, not by every worker)
-        return {name: task, **more}
+        return {"task": task}
 
     digest = hashlib.sha256()
     for array in (task.data.X, task.data.y, *(part for split in task.splits.values() for part in split)):
@@ -249,7 +250,10 @@ def handed(task, name="task", **more):
 
 
 class Permutation:
-    """One split of a `CueTask`: its labels (`truth`: of the test part), cues, distances and kernels."""
+    """One split of a `CueTask`: its labels (`truth`: of the test part), cues, distances and kernels.
+
+    While `validating`, the inner part of the training samples is learnt and the part held back tests.
+    """
 
     def __init__(self, task, split):
         self.task = task
@@ -259,42 +263,41 @@ class Permutation:
         self.n_classes = len(task.data.target_names)
         self.labels = task.data.y[split.train]
         self.truth = task.data.y[split.test]
-        self.computed = {}  # distances: by name, and whether of the test samples
+        self.computed = {}  # distances by name, of training and test samples to the training samples
 
-    def distances(self, name, test=False):
-        """Among the training samples, or of the test samples to them: of a cue or one of Flat's vectors."""
-        if (name, test) not in self.computed:
+    def distances(self, name):
+        """Of the training and of the test samples to the former: of a cue or one of Flat's vectors."""
+        if name not in self.computed:
             train = self.split.train
-            rows = self.split.test if test else train
+            parts = train, self.split.test
             if name in self.task.distances:
-                self.computed[name, test] = self.task.distances[name].matrix[np.ix_(rows, train)]
+                matrix = self.task.distances[name].matrix
+                self.computed[name] = [matrix[np.ix_(rows, train)] for rows in parts]
             else:
                 vectors = self.data.X[:, self.data.cues.get(name, slice(None))].astype(np.float64)
                 if name != "vectors":
                     vectors = standardised(vectors, train)
-                self.computed[name, test] = squared_distances(vectors[rows], vectors[train])
-        return self.computed[name, test]
+                self.computed[name] = [squared_distances(vectors[rows], vectors[train]) for rows in parts]
+        return self.computed[name]
 
-    def apart(self, name, learn, rows):
-        """Distances among training samples `learn`, of `rows` (or the test) to them; the former's mean."""
-        train = self.distances(name)
-        own = train[np.ix_(learn, learn)]
-        other = self.distances(name, True)[:, learn] if rows is None else train[np.ix_(rows, learn)]
-        return own, other, mean_rule(own)
+    def apart(self, name, validating=False):
+        """Distances among what is learnt, and of what tests to it; the former's mean."""
+        inside, across = self.distances(name)
+        if validating:
+            inner = self.split.inner
+            across = inside[np.ix_(self.split.held, inner)]
+            inside = inside[np.ix_(inner, inner)]
+        return inside, across, mean_rule(inside)
 
-    def kernels(self, names, factors, learn=None, rows=None):
-        """Kernels among training samples `learn` (all), and of training samples `rows` (test) to them."""
-        learn = np.arange(self.labels.size) if learn is None else learn
+    def kernels(self, names, factors, validating=False):
+        """Kernels among what is learnt, (n_kernels, n, n), and of what tests to it."""
         inside = []
         across = []
         for name in names:
-            own, other, mean = self.apart(name, learn, rows)
+            own, other, mean = self.apart(name, validating)
             inside.append(gaussian(own, factors[name] * mean))
             across.append(gaussian(other, factors[name] * mean))
         return np.stack(inside), np.stack(across)
-
-    def validation_kernels(self, names, factors):
-        return self.kernels(names, factors, self.split.inner, self.split.held)
 
     def validation_error(self, model, inside, across):
         """Of an online learner, after one pass over the inner part."""
@@ -308,7 +311,7 @@ class Permutation:
         factors = {}
         least = {}
         for name in names:
-            own, other, mean = self.apart(name, self.split.inner, self.split.held)
+            own, other, mean = self.apart(name, validating=True)
             errors = {}
             for f in FACTORS:
                 kernels = gaussian(own, f * mean), gaussian(other, f * mean)

@@ -74,11 +74,11 @@ def choose_parameters(run):
 
     factors, least = run.choose_widths([*run.cues, "vectors", "vectors scaled"])
     flat = min(("vectors", "vectors scaled"), key=least.get)
-    stacks = run.validation_kernels(run.cues, factors)
+    stacks = run.kernels(run.cues, factors, validating=True)
     C = min(C_GRID, key=lambda C: run.validation_error(two_layers(C, len(run.cues)), *stacks))
     by_cue = [sparsest(lambda learner: learner, *kernels) for kernels in zip(*stacks, strict=True)]
     etas = {method: [etas[i] for etas in by_cue] for i, method in enumerate(STANDARD_ERRORS)}
-    etas["Flat"] = sparsest(Flat, *run.validation_kernels([flat], factors))[0]
+    etas["Flat"] = sparsest(Flat, *run.kernels([flat], factors, validating=True))[0]
     etas["Flat maps"] = sparsest(Flat, *stacks)[0]
     return {"factors": factors, "C": C, "eta": etas, "flat": flat}
 
@@ -202,8 +202,7 @@ def integration_run(permutation, task, n_epochs=20):
 
     @cache
     def kernels(names, factor, validating):
-        learn, test = (run.split.inner, run.split.held) if validating else (None, None)
-        return run.kernels(names, dict.fromkeys(names, factor), learn, test)
+        return run.kernels(names, dict.fromkeys(names, factor), validating)
 
     def low(y, validating, C, factor):
         (inside,), (across,) = kernels(("vectors scaled",), factor, validating)
