@@ -17,7 +17,6 @@ from companion.mkl.figures_shared import (
 )
 from companion.mkl.runs import online_run, two_stages
 from companion.plots import mkl as draw
-from companion.run.figures import method_style
 from companion.run.registry import figure
 
 #: The p that the thesis found best on its own data, by the first word of our task.
@@ -28,7 +27,7 @@ BATCH = ("SILPMKL", "LPBeta")
 
 
 def name_of_cues(task):
-    return draw.TASKS[task.split("-")[0]][0]
+    return draw.CUES[task.split("-")[0]]
 
 
 def _best_on_each_set(table):
@@ -54,14 +53,14 @@ def online_errors_and_work_against_p(run):
         for p in size["p_grid"]
     ]
     table = run.sweep("p").frame(online_run, points, data=tasks.objects.data)
-    early = method_style("OM2", label=f"OM-2 after {size['n_epochs']} epochs")
-    late = method_style("OM2", label=f"converged, or after {size['most_epochs']}", linestyle="--")
     done = table.groupby(["task", "p"])["converged"].transform("all")
-    drawn = table.assign(**table[["updates", "visits"]].where(done))
-    errors = {"test_error": early, "final_error": late}
-    drawing = draw.against_p(drawn, errors, {"updates": "-", "visits": "--"}, BEST_P)
+    drawn = table.assign(method="OM2", updates=table["updates"].where(done))
+    drawing = draw.against_p(drawn, "updates", BEST_P)
     paper = {f"best p, {name_of_cues(name)} (other pictures)": p for name, p in BEST_P.items()}
-    note = f"OM-2; work where all runs converge, in {size['most_epochs']} epochs at most"
+    note = (
+        f"errors after {size['n_epochs']} epochs; updates to convergence where all runs converge, in "
+        f"{size['most_epochs']} epochs at most"
+    )
     save(run, "thesis-fig-4.2", tasks.different, table, note, drawing, paper=paper)
 
 
@@ -91,8 +90,10 @@ def both_stages_against_p(run):
             for p in size["p_grid"]
         ]
     table = run.sweep("p-obscure").frame(two_stages, points, data=tasks.objects.data)
-    errors = {"online_error": method_style("OBSCURE online"), "test_error": method_style("OBSCURE")}
-    drawing = draw.against_p(table, errors, {"online_rows": "--", "rows": "-"})
+    online = table.assign(
+        method="OBSCURE online", test_error=table["online_error"], rows=table["online_rows"]
+    )
+    drawing = draw.against_p(pd.concat([online, table.assign(method="OBSCURE")]), "rows")
     note = (
         f"C by cross-validation: {', '.join(chosen)}; online stage of at most {size['n_epochs_online']} "
         f"epochs, batch stage to a certified gap of {size['tol']:.0%}"
@@ -142,7 +143,7 @@ def _errors(results, name):
 def online_learning_of_objects(run):
     """Online, does OM-2 err less than its rivals, and does it come level with batch MKL?"""
     place = tasks_of(run).objects
-    chosen, tried = chosen_for_objects(run)
+    chosen, _ = chosen_for_objects(run)
     whole = run.seeds(run.size["tables"])
     online = _pass_by_pass(run, "online", place, chosen, run.size["online"], whole)
     batch = at_most_objects(run)
@@ -153,9 +154,8 @@ def online_learning_of_objects(run):
         "minutes of OM-2's 150 epochs": 15,
         "minutes of SILP and of LP-beta, more than": 120,
     }
-    note = f"39 kernels; parameters by cross-validation{rivals.edges(tried)}"
     drawing = draw.online_panels(online, batch, LEVEL)
-    save(run, "thesis-fig-4.3", place, {"": online, "batch": batch}, note, drawing, paper=paper)
+    save(run, "thesis-fig-4.3", place, {"": online, "batch": batch}, "39 kernels", drawing, paper=paper)
 
 
 @online_learning_of_objects.see

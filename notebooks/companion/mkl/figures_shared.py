@@ -26,7 +26,7 @@ class Place(NamedTuple):
     """Where methods are compared: a task, its samples, the data it is made of, and in words what it is."""
 
     task: str
-    n_train: int
+    n_train: int | str
     data: object
     text: str
     n_test: int = ALL
@@ -36,6 +36,11 @@ class Place(NamedTuple):
     def fixed(self):
         """What is the same at all points of a sweep."""
         return {"task": self.task, "n_train": self.n_train, "n_test": self.n_test}
+
+
+def of_sizes(place, sizes):
+    """The place for a figure of several training sizes."""
+    return place._replace(n_train=f"{min(sizes)} to {max(sizes)}")
 
 
 @cache

@@ -147,7 +147,7 @@ def _(results):
     first = table.groupby(["method", "seed"])["suboptimality"].first().groupby("method").mean()
     return f"""
 OBSCURE's first point is {first["PegasosMKL"] / first["OBSCURE"]:,.0f} times as near to the optimum as that of
-Pegasos-MKL. The claim compares the kernel rows that both read from there on."""
+Pegasos-MKL. The claim compares the kernel rows that both read to a common level."""
 
 
 def _at_every_p(run, name, place, size, chosen):

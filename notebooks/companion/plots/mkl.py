@@ -8,10 +8,10 @@ import pandas as pd
 
 from companion.plots import common
 from companion.plots.common import distinct, each_run, log_axis, panels, where
-from companion.run.figures import GREEN, RED, TONES, method_style, stamp
+from companion.run.figures import GREEN, RED, method_style, stamp
 from cuelearn.core.intervals import interval
 
-curve, paired = (partial(draw, draw=each_run) for draw in (common.curve, common.paired))
+curve = partial(common.curve, draw=each_run)
 legend = partial(common.legend, fontsize=7, handlelength=3)
 
 #: Columns of the tables: names on an axis, and scales; "plain" is logarithmic with numbers for ticks.
@@ -32,28 +32,18 @@ AXES = {
     "step": ("steps", "log"),
     "suboptimality": ("(objective - bound) / bound", "log"),
     "test_error": ("test error [%]", "linear"),
-    "updates": ("updates of the online stage", "plain"),
+    "updates": ("updates", "plain"),
     "values": ("kernel values read, to near the final error", "log"),
 }
-#: Tasks by the first word of their names: name and colour; blue and red are methods.
-TASKS = {
-    "different": ("one cue of each kind", TONES["plum"]),
-    "pyramid": ("four redundant cues", TONES["olive"]),
-}
-#: What is counted against p.
-WORK = {
-    "online_rows": "kernel rows, online stage",
-    "rows": "kernel rows, both stages",
-    "updates": "updates",
-    "visits": "visits",
-}
+#: Sets of cues by the first word of their tasks.
+CUES = {"different": "one cue of each kind", "pyramid": "four redundant cues"}
 #: A line at a number that a paper prints.
 PRINTED = {"color": "black", "linewidth": 0.8, "linestyle": "-."}
 
 
-def beside(columns, height=3.6, **options):
+def beside(columns, height=3.6):
     """A figure of panels side by side, and its axes."""
-    fig, axes = panels(columns, size=(8.0, height), **options)
+    fig, axes = panels(columns, size=(8.0, height))
     return fig, axes[0]
 
 
@@ -62,11 +52,8 @@ def looks(by, values):
     if by == "method":
         return [method_style(method) for method in values]
     colors = plt.get_cmap("viridis")(np.linspace(0, 0.85, len(values)))
-    labels = [f"{by} = {value}" for value in values]
-    return [
-        {"label": label, "color": color, "marker": "o", "markersize": 3}
-        for label, color in zip(labels, colors, strict=True)
-    ]
+    pairs = zip(values, colors, strict=True)
+    return [{"label": f"{by} = {value}", "color": color, "marker": "."} for value, color in pairs]
 
 
 def panel(ax, table, x, y, by="method", **style):
@@ -159,40 +146,33 @@ def kernel_weights(bank, labels, weights):
     return fig
 
 
-def against_p(table, errors, work, best=()):
-    """Errors and work against p on each task (thesis figure 4.2, JMLR figure 4).
+def against_p(table, work, best=()):
+    """Errors, and a column of work, against p: a row of panels for each task (thesis 4.2, JMLR figure 4).
 
-    `errors` has styles by column, `work` lines; `best` the p that the thesis found best, by key of `TASKS`.
+    `best` has the p that the thesis found best, by key of `CUES`.
     """
-    fig, axes = beside(3)
-    for ax, task in zip(axes, distinct(table["task"]), strict=False):
+    tasks = distinct(table["task"])
+    fig, axes = panels(2, len(tasks), size=(8.0, 5.6))
+    for (error, cost), task in zip(axes, tasks, strict=True):
         cues = task.split("-")[0]
-        name, color = TASKS[cues]
-        subset = where(table, task=task)
-        for column, style in errors.items():
-            curve(ax, subset, "p", column, factor=100, **style)
+        panel(error, where(table, task=task), "p", "test_error")
+        panel(cost, where(table, task=task), "p", work)
+        error.set_title(CUES[cues])
         if cues in best:
-            ax.axvline(best[cues], label="best p in the thesis", **PRINTED)
-        ax.set(xlabel="p", ylabel="test error [%]", title=name)
-        for column, line in work.items():
-            style = {"color": color, "linestyle": line, "marker": "o", "label": f"{name}: {WORK[column]}"}
-            curve(axes[2], subset, "p", column, geometric=True, **style)
-    log_axis(axes[2].yaxis, plain=True)
-    axes[2].set(xlabel="p", ylabel="work")
-    legend(fig, axes, 3)
+            error.axvline(best[cues], label="best p in the thesis", **PRINTED)
+    legend(fig, axes[:, 0], 3)
     return fig
 
 
 def online_panels(table, batch, level=None):
-    """Online error, its differences from OM-2's, and test error beside batch methods (thesis 4.3, 4.4).
+    """Online error, and test error beside batch methods (thesis figures 4.3, 4.4).
 
     After `level` epochs the thesis's OM-2 was level with SILP.
     """
-    fig, (online, apart, tests) = beside(3)
+    fig, (online, tests) = beside(2)
     table = table.rename(columns={"at": "epoch"})
     first = where(table, what="online")
     panel(online, first, "epoch", "error", marker="")
-    paired(apart, first, "epoch", "error", "OM2", factor=100, marker="")
     later = where(table, what="test")
     most = later.groupby(["method", "seed"])["epoch"].transform("max")
     later = later[most == later.groupby("method")["epoch"].transform("max")]
@@ -200,16 +180,13 @@ def online_panels(table, batch, level=None):
     lines(tests, batch)
     if level:
         tests.axvline(level, label=f"thesis: level with SILP ({level} epochs)", **PRINTED)
-    seen = {"xscale": "linear", "xlabel": "training samples seen"}
-    online.set(ylabel="mistakes so far [%]", title="first pass", **seen)
-    apart.set(ylabel="minus OM-2's [points]", title="split by split", **seen)
-    tests.set(ylabel="test error [%]", title="on new samples")
+    online.set(xscale="linear", xlabel="training samples seen", ylabel="mistakes so far [%]")
+    tests.set(ylabel="test error [%]")
     legend(fig, (online, tests), 4)
     n_splits = first.groupby("method")["seed"].nunique()
-    online.cuelearn_band = apart.cuelearn_band = (
-        f"first pass: {n_splits['OM2']} splits, {n_splits['OMCL-PERC']} of OMCL, bands: 95% intervals"
-    )
-    tests.cuelearn_band = f"new samples: {tests.cuelearn_band}"
+    n_slow = n_splits["OMCL-PERC"]
+    online.cuelearn_band = f"mistakes: {n_splits['OM2']} splits ({n_slow} of OMCL), bands: 95% intervals"
+    tests.cuelearn_band = f"test error: {tests.cuelearn_band}"
     return fig
 
 
@@ -243,17 +220,6 @@ def p_curves(table):
     panel(axes[2], last, "p", "test_error")
     axes[2].set_title("at the end")
     legend(fig, axes, 5)
-    return fig
-
-
-def number_of_kernels(table):
-    """OBSCURE's error against epochs, a colour for each number of kernels (thesis figure 4.6)."""
-    fig, axes = beside(2, sharey=True)
-    for ax, stage in zip(axes, ("online", "batch"), strict=True):
-        subset = where(table, stage=stage).rename(columns={"n_kernels": "F"})
-        panel(ax, subset, "epoch", "test_error", "F", marker="")
-        ax.set_title(f"{stage} stage")
-    legend(fig, axes, 6)
     return fig
 
 
@@ -318,11 +284,9 @@ def with_bound(ax, table, x, y, by, **style):
 def mistake_bounds(table, useless):
     """Theorem 4.1: mistakes of OM-2 and their bound; corollary 4.1: mistakes against useless kernels."""
     fig, axes = beside(3)
-    table = table.assign(method="OM2")
-    for ax, kind, title in zip(
-        axes, ("mfeat-6", "random"), ("multiple features", "random labels"), strict=False
-    ):
-        with_bound(ax, where(table, kind=kind), "p", "mistakes", "method")
+    titles = {"mfeat-6": "multiple features", "random": "random labels"}
+    for ax, (kind, title) in zip(axes, titles.items(), strict=False):
+        with_bound(ax, where(table, kind=kind).assign(method="OM2"), "p", "mistakes", "method")
         ax.set_title(f"theorem 4.1:\n{title}")
     useless = useless.astype({"p": str}).replace({"p": {"auto": "the corollary's"}})
     panel(axes[2], useless, "n_kernels", "mistakes", "p")
