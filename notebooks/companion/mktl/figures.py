@@ -149,15 +149,11 @@ def weights_of_the_priors(run):
 def _(results):
     largest = []
     for name in settings.BUNDLED:
-        table = results.table(f"thesis-sec-6.2-weights-{name}")
-        rows = table.nlargest(4, "weight").itertuples()
+        rows = results.table(f"thesis-sec-6.2-weights-{name}").nlargest(4, "weight").itertuples()
         largest.append(f"on {name} {', '.join(f'{row.new} from {row.prior}' for row in rows)}")
-    animals = results.table("thesis-sec-6.2-weights-animals")
-    taken = animals["weight"].abs().groupby(animals["new"]).sum()
     return f"""
-The largest weights: {"; ".join(largest)}. Some pairs have a reason that one sees, others have none. The
-absolute weights of the {taken.idxmax()} add up to {taken.max():.2g}, those of the {taken.idxmin()} to
-{taken.min():.2g}; the norm of the kernel's block is {animals["kernel"].iloc[0]:.2f}."""
+The largest weights: {"; ".join(largest)}. Some pairs have a reason that one sees, others have none.
+How much a class takes is the sum of its row, without signs."""
 
 
 def _save_binary(run, drawing, suffix):
@@ -231,8 +227,8 @@ def _(results):
             f"{enough['MKTL'] - enough['AverageTL']:+.0f} against the plain average of all kernels"
         )
     return f"""
-With five samples per class and more MKTL is {"; ".join(gains)}. Every run chooses its parameters on its own
-sample of the validation's draws, so that the bands contain the spread of that choice."""
+With five samples per class and more MKTL is {"; ".join(gains)}. The bands contain the spread of the choice of
+parameters, which every run makes anew."""
 
 
 @figure("thesis-fig-6.3-priors")
@@ -277,14 +273,14 @@ def accuracy_and_priors_in_use(run):
 def _(results):
     table = results.table("thesis-sec-6.3")
     means = table.groupby("p")[["p_found", "accuracy", "used"]].mean()
-    chosen = means.drop(index="auto").sort_values("p_found")
-    shown = (chosen.iloc[0], chosen.iloc[-1], chosen.loc[chosen["accuracy"].idxmax()], means.loc["auto"])
-    least, most, best, auto = (
-        f"{row.p_found:.2f} ({row.used:.0f}, {row.accuracy:.0%} right)" for row in shown
-    )
+    auto = means.loc["auto"]
+    chosen = means.drop(index="auto")
+    best = chosen.loc[chosen["accuracy"].idxmax()]
     return f"""
-More priors are in use from $p$ = {least} to {most}. Highest is the accuracy at {best}; p auto is {auto}. The
-largest certified gap, relative to the objective, is {(table["gap"] / table["objective"]).max():.1e}."""
+From $p$ = {chosen["p_found"].min()} to 2 the number of priors in use grows from {chosen["used"].min():.0f} to
+{chosen["used"].max():.0f}. The accuracy is highest at {best["p_found"]} ({best["accuracy"]:.0%}); p auto,
+{auto["p_found"]:.2f}, has {auto["used"]:.0f} in use and {auto["accuracy"]:.0%} right. The largest certified
+gap, relative to the objective, is {(table["gap"] / table["objective"]).max():.1e}."""
 
 
 @figure("thesis-sec-6.2-negative")
@@ -298,9 +294,8 @@ def useless_priors(run):
     table = compare.multiclass(run, "negative", [(point, kinds[point["useless"]]) for point in points])
     more = {"provenance": [*data_of(["animals"]), settings.USELESS]}
     more["shows"] = "what useless priors cost against No-Transfer"
-    more["note"] = note_on(run, "negative", table)
+    more["note"] = f"difference: in points, mean and 95% interval; {note_on(run, 'negative', table)}"
     run.save_figure(draw.negative(table), "thesis-sec-6.2", table, "negative", **more)
-    more["note"] = "difference of accuracies on the same samples, in points, mean and 95% interval over draws"
     run.save_table(compare.lost(table), "thesis-sec-6.2", "negative-table", **more)
 
 

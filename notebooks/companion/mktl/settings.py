@@ -27,9 +27,8 @@ VALIDATED = (
     "C and p of every method chosen on other things with the same priors, by draws of the same kind, "
     "each run by a sample of these with replacement"
 )
-_HERE = "companion.mktl"
-SIMULATED = made_here("random samples and scores", f"{_HERE}.timing.random_problem")
-USELESS = made_here("useless scores", f"{_HERE}.compare.useless_scores")
+SIMULATED = made_here("random samples and scores", "companion.mktl.timing.random_problem")
+USELESS = made_here("useless scores", "companion.mktl.compare.useless_scores")
 
 _AWA = ((1, 5), (1, 5, 10, 20, 50), (1, 5, 10, 20, 30, 50))
 _FINE_P = (1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.6, 1.75, 2.0)

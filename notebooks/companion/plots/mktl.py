@@ -47,25 +47,23 @@ def idea():
 def things(known, new, table, methods):
     """Pictures of known and new animals, (things, styles, ...); below, which new one is taken for which."""
     layout = [["known"] * 3 + ["new"] * 3, np.repeat(methods, 2).tolist()]
-    options = {"figsize": (9.0, 6.2), "height_ratios": (2, 3), "layout": "constrained"}
-    fig, axes = plt.subplot_mosaic(layout, **options)
+    fig, axes = plt.subplot_mosaic(layout, figsize=(9.0, 6.2), layout="constrained", height_ratios=(2, 3))
     axes["known"].imshow(mosaic(known[:, 0], 10))
-    axes["known"].set_title(f"{len(known)} known animals: a model on colours and words")
+    axes["known"].set_title("known animals: a model on colours and words")
     axes["new"].imshow(mosaic(np.concatenate(new.swapaxes(0, 1)), len(new)))
-    axes["new"].set_title(f"{len(new)} new ones by shape: five of eight drawings")
-    for name in ("known", "new"):
-        axes[name].set_axis_off()
+    axes["new"].set_title("new ones by shape: five of eight drawings")
     for method in methods:
         share = where(table, method=method).pivot(index="true", columns="said", values="share")
         share = 100.0 * share.reindex(columns=share.index).fillna(0.0)
         display = ConfusionMatrixDisplay(share.to_numpy(), display_labels=share.index)
         look = {"cmap": "Blues", "colorbar": False, "text_kw": {"fontsize": SMALL}}
         display.plot(ax=axes[method], values_format=".0f", xticks_rotation="vertical", **look)
-        right = np.diag(share).mean()
-        axes[method].set_title(f"{method_style(method)['label']}: {right:.0f}% right")
-        axes[method].set(xlabel="taken for [% of the test pictures]", ylabel="")
-        axes[method].grid(False)
-    axes[methods[0]].set_ylabel("is")
+        title = f"{method_style(method)['label']}: {np.diag(share).mean():.0f}% right"
+        axes[method].set(title=title, xlabel="taken for [% of the test pictures]", ylabel="is")
+    for ax in axes.values():
+        ax.grid(False)
+    for name in ("known", "new"):
+        axes[name].set_axis_off()
     return fig
 
 
@@ -246,7 +244,7 @@ def at_p(axes, fitted, p):
     left.loglog(np.arange(1, len(norms)), np.sort(share[1:])[::-1], color=BLUE)
     left.plot([0.7], [share[0]], "s", color=BLACK)
     left.text(0.9, share[0], f"kernel: {share[0]:.0%} of all norms", fontsize=8, va="center")
-    left.set(ylim=(1e-5, 2.0), xlabel="priors' weights, largest first", ylabel="share of the sum of norms")
+    left.set(ylim=(1e-5, 2.0), xlabel="priors' weights, largest first", ylabel="share of all norms")
     right.semilogx(np.array([*fitted]) - 1.0, [a for _, a in fitted.values()], color=GREY)
     right.plot([p - 1.0], [accuracy], "o", markersize=9, color=BLUE)
     right.text(p - 1.0, accuracy + 3.0, f"{accuracy:.0f}%", ha="center", fontsize=8)
