@@ -89,25 +89,8 @@ def checked_priors(priors, n_features, feature_names):
                     f"got {columns!r}"
                 )
             index = resolve_columns(name, columns, None, n_features, places, kind="prior")
-        check_features(name, prior, index, feature_names)
         entries.append((name, prior, index))
     return entries
-
-
-def check_features(name, prior, index, feature_names):
-    """That a prior is given as many columns as at its fit, of the same names where both have some."""
-    expected = getattr(prior, "n_features_in_", None)
-    if expected is not None and expected != len(index):
-        raise ValueError(
-            f"prior {name!r} was fitted on {expected} features, but is given {len(index)} columns of X"
-        )
-    names = getattr(prior, "feature_names_in_", None)
-    for known, i in zip(() if names is None or feature_names is None else names, index, strict=False):
-        if known != feature_names[i]:
-            raise ValueError(
-                f"prior {name!r} was fitted on the feature {known!r}, where it is given the column "
-                f"{feature_names[i]!r} of X"
-            )
 
 
 def scores_of(name, prior, index, X):
@@ -131,7 +114,10 @@ def scores_of(name, prior, index, X):
             "in a parameter grid, wrap it in sklearn.frozen.FrozenEstimator: grids clone their values)"
         ) from None
     except Exception as error:
-        raise ValueError(f"prior {name!r} cannot score the columns of X that it is given: {error}") from error
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"prior {name!r} cannot score the columns of X that it is given: {reason}"
+        ) from error
     return checked_scores(name, prior, values, len(X))
 
 
