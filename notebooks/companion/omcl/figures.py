@@ -541,7 +541,7 @@ def last_hypothesis_and_average(run):
             style = method_style(method, linestyle="", markersize=3, alpha=0.6)
             ax.plot(100 * errors["last"], 100 * errors["average"], **style)
         ax.axline((0, 0), slope=1, color="black", lw=0.8)
-        ax.set(title=name, xlabel="last hypothesis [%]", xlim=(0, None), ylim=(0, None))
+        ax.set(title=name, xlabel="last hypothesis [%]")
     axes[0].set_ylabel("test error, averaged [%]")
     legend(fig, axes[0], 5)
     tables = [part.hypotheses.assign(data=name) for name, part in results.items()]

@@ -2,7 +2,6 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.collections import LineCollection
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from companion.protocol import where
@@ -36,13 +35,6 @@ def each_run(ax, x, samples, method=None, *, geometric=False, **style):
     ax.cuelearn_band = f"thin: {len(samples)} runs, thick: their {'geometric ' if geometric else ''}mean"
 
 
-def thin_lines(ax, grid, color):
-    """Single runs, the rows of a table, as thin lines; as one object, since thousands are slow to draw."""
-    lines = [np.column_stack([grid.columns, run]) for run in grid.to_numpy()]
-    ax.add_collection(LineCollection(lines, color=color, linewidth=0.5, alpha=0.4, zorder=2))
-    ax.autoscale_view()
-
-
 def curve(ax, table, x, y, method=None, *, runs="seed", factor=1.0, draw=band, **style):
     """Mean of `y` over `runs` with its band, against the `x` that all runs have; the drawn grid."""
     grid = factor * table.pivot(index=runs, columns=x, values=y).dropna(axis=1)
@@ -74,12 +66,6 @@ def log_axis(*axes, plain=False):
             axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             axis.set_major_formatter("{x:,g}")
         axis.set_minor_formatter(NullFormatter())
-
-
-def above(ax, values, factor=1.0):
-    """Start a logarithmic axis at half the smallest positive value: bands that reach 0 would stretch it."""
-    values = np.asarray(values, dtype=float)
-    ax.set_ylim(bottom=0.5 * factor * values[values > 0].min())
 
 
 def mosaic(images, columns, margin=0):
