@@ -124,17 +124,8 @@ def candidates_of_names_and_verbs(run):
 def number_of_candidates(run):
     """How fast do candidate sets grow with the number of faces and names?"""
     table = experiments.counts(6)
-    note = "candidate vectors of f faces and w names; the printed sum lacks j! and counts the all-null vector"
+    note = "candidate vectors; the thesis's sum (printed) lacks j! and counts the labeling of null alone"
     run.save_table(table, "thesis-alg-10", "counts", provenance=[experiments.RANDOM_BAGS], note=note)
-
-
-@number_of_candidates.see
-def _(results):
-    table = results.table("thesis-alg-10-counts").query("faces == names").set_index("faces")
-    return f"""
-Two faces and two names have {table.loc[2, "corrected"]} candidates, six and six
-{table.loc[6, "corrected"]:,}. The thesis's sum lacks the factor $j!$ and counts the labeling of *null* alone:
-{table.loc[6, "printed"]} for six and six."""
 
 
 @figure("thesis-alg-10-shares")
@@ -359,31 +350,6 @@ def corpora_of(run, *protocols):
     return run.sweep("corpora").run(experiments.provenance_of, points)
 
 
-def _naming_table(run, number):
-    """Means of a table with the thesis's beside, and the runs where claims are judged by them."""
-    protocol, column = TABLES[number]
-    size = run.size["naming"]
-    table = naming(run)
-    runs = table[table["protocol"] == protocol]
-    seeds = runs["seed"].unique().tolist()
-    at_ends = experiments.edges(runs, ["method"], C=run.size["grid"])
-    note = (
-        f"{column} in percent, sd over {len(seeds)} composed corpora (the paper's: over 5 splits); "
-        f"{size['n_items']} items and {size['n_names']} identities (the thesis's corpus: 20,071 items); "
-        f"{experiments.VALIDATED}; {at_ends or 'no C lies at an end of its grid'}"
-    )
-    how = {"provenance": corpora_of(run, protocol), "seeds": seeds, "note": note, "digits": 3}
-    paper = experiments.printed(number).set_index("method")
-    means = experiments.as_printed(table, protocol, column)
-    means = means[means["method"].isin(paper.index)].reset_index(drop=True)
-    paper = paper.loc[means["method"]].reset_index(drop=True)
-    run.save_table(means, f"thesis-tab-{number}", paper=paper, **how)
-    if column == "assignment":
-        columns = ["protocol", "seed", "method", "assignment", "recognition"]
-        columns += ["n_names", "n_train", "n_test", "null"]
-        run.save_table(runs[columns], f"thesis-tab-{number}", "runs", **how)
-
-
 @cache
 def partial_labels(run):
     """Real ambiguous labels by data set: its data, all methods fold by fold; only of original data."""
@@ -400,50 +366,54 @@ def partial_labels(run):
     return results
 
 
-def _tables_of_partial_labels(run, number):
-    column = TABLES[number][1]
+def _naming_tables(run, number):
+    """Means of a table with the thesis's beside, the runs by which claims are judged, and real labels."""
+    protocol, column = TABLES[number]
+    size = run.size["naming"]
+    table = naming(run)
+    runs = table[table["protocol"] == protocol]
+    seeds = runs["seed"].unique().tolist()
+    at_ends = experiments.edges(runs, ["method"], C=run.size["grid"])
+    note = (
+        f"{column} in percent, sd over {len(seeds)} composed corpora (the paper's: over 5 splits); "
+        f"{size['n_items']} items and {size['n_names']} identities (the thesis's corpus: 20,071 items); "
+        f"{experiments.VALIDATED}; {at_ends or 'no C lies at an end of its grid'}"
+    )
+    row = f"thesis-tab-{number}"
+    how = {"provenance": corpora_of(run, protocol), "seeds": seeds, "note": note, "digits": 3}
+    paper = experiments.printed(number).set_index("method")
+    means = experiments.as_printed(table, protocol, column)
+    means = means[means["method"].isin(paper.index)].reset_index(drop=True)
+    paper = paper.loc[means["method"]].reset_index(drop=True)
+    run.save_table(means, row, paper=paper, **how)
+    if column == "assignment":
+        columns = ["protocol", "seed", "method", "assignment", "recognition"]
+        columns += ["n_names", "n_train", "n_test", "null"]
+        run.save_table(runs[columns], row, "runs", **how)
     note = "real ambiguous labels, bags of one instance, five folds; in percent"
-    for name, (data, table) in partial_labels(run).items():
-        rows = table.dropna(subset=column).groupby("method", sort=False)[column]
+    for name, (data, folds) in partial_labels(run).items() if protocol == "I" else ():
+        rows = folds.dropna(subset=column).groupby("method", sort=False)[column]
         means = rows.agg(["mean", "std"]).mul(100).reset_index()
-        tables = {"": means, "runs": table} if number == "5.1" else means
-        run.save_table(tables, f"thesis-tab-{number}", name, provenance=[data], digits=3, note=note)
+        tables = {"": means, "runs": folds} if column == "assignment" else means
+        run.save_table(tables, row, name, provenance=[data], digits=3, note=note)
 
 
 @figure("thesis-tab-5.1", claims="mms-6")
 def names_in_training(run):
     """Protocol I: how many training faces get their right name within the caption?"""
-    _naming_table(run, "5.1")
-    _tables_of_partial_labels(run, "5.1")
-
-
-@names_in_training.see
-def _(results):
-    right = results.table("thesis-tab-5.1").set_index("method")["accuracy"]
-    return f"""
-MMS names {right["MMS"]:.1f}% of the training faces right, MIMLSVM {right["MIMLSVM"]:.1f}, CL-SVM
-{right["CLSVM"]:.1f}, chance {right["RANDOM"]:.1f}."""
+    _naming_tables(run, "5.1")
 
 
 @figure("thesis-tab-5.2")
 def names_of_new_faces(run):
     """Protocol I: how many test faces are recognised without a caption?"""
-    _naming_table(run, "5.2")
-    _tables_of_partial_labels(run, "5.2")
-
-
-@names_of_new_faces.see
-def _(results):
-    right = results.table("thesis-tab-5.2").set_index("method")["accuracy"]
-    return f"""
-Of drawings never seen MMS recognises {right["MMS"]:.1f}%, the multiclass SVM with all labels
-{right["MC-SVM"]:.1f}, with half of them {right["MC-SVM half"]:.1f}."""
+    _naming_tables(run, "5.2")
 
 
 @figure("thesis-tab-5.3", claims="mms-7")
 def indicators_in_training(run):
     """Protocol II: do spatial indicators help to name the training faces?"""
-    _naming_table(run, "5.3")
+    _naming_tables(run, "5.3")
 
 
 @indicators_in_training.see
@@ -459,15 +429,7 @@ MMS assigns {right["MMS"]:.0f}% right, with indicators {right["MMS positions"]:.
 @figure("thesis-tab-5.4")
 def indicators_and_new_faces(run):
     """Protocol II: do indicators in training help to recognise test faces?"""
-    _naming_table(run, "5.4")
-
-
-@indicators_and_new_faces.see
-def _(results):
-    right = results.table("thesis-tab-5.4").set_index("method")["accuracy"]
-    return f"""
-MMS recognises {right["MMS"]:.0f}%, with indicators {right["MMS positions"]:.0f}, the multiclass SVM with
-all labels {right["MC-SVM"]:.0f}, and RANDOM, which may read the caption, {right["RANDOM"]:.0f}."""
+    _naming_tables(run, "5.4")
 
 
 @figure("thesis-tab-5.3-objective")
@@ -504,12 +466,13 @@ def names_and_verbs(run):
     seeds = run.seeds(size)
     table = experiments.all_models(run.sweep, size, seeds, run.size["effort"])
     by = ["method", "modelled"]
-    rows = dict(iter(table.groupby("method")))
-    at_ends = [
-        experiments.edges(rows["MMS"], by, C=size["C"], width=size["widths"]),
-        experiments.edges(rows["DistNaming"], by, width=experiments.DIST_WIDTHS),
-        experiments.edges(rows["GMMNaming"], ["method"], components=experiments.COMPONENTS),
-    ]
+    grids = {
+        "MMS": {"C": size["C"], "width": size["widths"]},
+        "DistNaming": {"width": experiments.DIST_WIDTHS},
+        "GMMNaming": {"components": experiments.COMPONENTS},
+    }
+    of_method = table.groupby("method")
+    at_ends = [experiments.edges(of_method.get_group(m), by, **grid) for m, grid in grids.items()]
     note = (
         f"{size['n_items']} items, {size['n_test']} of them test items, of {size['n_names']} emoji things; "
         f"hollow: one attribute alone, filled: both; {experiments.VALIDATED}; "
