@@ -90,7 +90,7 @@ def setup(app):
     def skip(app, what, name, value, skipped, options):
         theirs = str(getattr(value, "__module__", "")).startswith("sklearn")
         theirs = theirs or getattr(value, "__objclass__", None) is tuple
-        shared = name in SHARED and app.env.docname != "reference"
+        shared = what == "class" and name in SHARED and app.env.docname != "reference"
         return True if theirs or shared or type(value).__name__ == "_tuplegetter" else None
 
     app.connect("autodoc-skip-member", skip)

@@ -111,9 +111,6 @@ def in_lines(text):
 def claims(chapter=None):
     """The papers' claims and how they are judged (DataFrame, indexed by id).
 
-    id, chapter, source, claim, judged_by; `unit` of repetition, what is `random` in it, and the number of
-    units that the profiles `quick` and `full` have, fixed from an earlier run's spread.
-
     Examples
     --------
     >>> from companion.run.claims import claims
@@ -130,21 +127,19 @@ class Part(NamedTuple):
     """A part of a claim, as the claim's function declares it: an estimate and the range that is claimed.
 
     The estimate is the mean of `values`, one for each unit of repetition, or of their differences to the
-    paired `baseline`; with `ratio` the geometric mean of their quotients. With `x` it is the mean of the
-    slopes of ln values on ln x (of the values themselves without `log_y`), one for each unit that has three
-    different x. `units` names the unit of each value, where a unit has several. The part holds if the whole
-    95% interval lies from `at_least` to `at_most`, fails if all of it lies outside, else it is undecided.
+    paired `baseline`; with `ratio` the geometric mean of their quotients; with `x` the mean of the slopes of
+    ln values on ln x (of the values themselves without `log_y`), one for each unit that has three different
+    x. `units` names the unit of each value, where a unit has several. The part holds if the whole 95%
+    interval lies from `at_least` to `at_most`, fails if all of it lies outside, else it is undecided.
 
     Where two methods are equal, no number of runs tells their difference from zero: a claim that one is
     better fails, too, if the interval lies below the smallest difference that matters. It is `relevant`, by
     default `RELEVANT` where a difference is to be above or below 0, and otherwise 0.
 
-    Two kinds have no interval: with `bound` every value must be at most its bound, up to `slack` times it,
-    and the number is the largest quotient; `true` is an exact finding, with its `number`. A `verdict` is
-    taken as it is. A part with none of these is open.
-
-    `figure` has the data (those whose names begin with `of`; those of the figure `data_from`, if it is
-    another); `data` and `unit` replace what its record and ``claims.csv`` say. `text` is a remark.
+    With `bound` every value must be at most its bound, up to `slack` times it, and the number is the largest
+    quotient; `true` is an exact finding, with its `number`. A `verdict` is taken as it is. A part with none
+    of these is open. `figure` has the data (those whose names begin with `of`; those of the figure
+    `data_from`, if it is another); `data` and `unit` replace what its record and ``claims.csv`` say.
 
     Examples
     --------
@@ -263,17 +258,12 @@ def _slope(run, log_y):
 
 def _judge_mean(part, values, verdict):
     """The verdict from an interval: all within the claimed range, all outside, or neither."""
-    n = values.size
-    if n == 0:
+    if not values.size:
         return _noted(verdict, "No run is left to judge by.", number=math.nan, p=1.0)
-    forward, back = (math.log, math.exp) if part.ratio else (float, float)
-    mean = float(values.mean())
-    verdict = verdict._replace(n=n, number=back(mean))
-    if n == 1:
+    mean = _Mean(values, part.ratio)
+    verdict = verdict._replace(n=mean.n, number=mean.number)
+    if mean.n == 1:
         return _noted(verdict, "A single run has no interval.", p=1.0)
-    error = float(values.std(ddof=1) / math.sqrt(n))
-    half = float(student.ppf((1 + CONFIDENCE) / 2, n - 1) * error)
-    low, high = back(mean - half), back(mean + half)
     differences = part.baseline is not None and not part.ratio
     bounds = [bound for bound in (part.at_least, part.at_most) if bound is not None]
     if not bounds:
@@ -282,50 +272,70 @@ def _judge_mean(part, values, verdict):
     relevant = part.relevant
     if relevant is None:
         relevant = RELEVANT if better else 0.0
-
-    def above(bound):
-        """Probability of a mean so far above the bound, were it the true one."""
-        distance = mean - forward(bound)
-        return float(student.sf(distance / error, n - 1)) if error else float(distance < 0)
-
-    def units_that_decide(bound):
-        """With which the bound is left with `POWER`, if the mean stays."""
-        distance = mean - forward(bound)
-        reach = norm.ppf((1 + CONFIDENCE) / 2) + norm.ppf(POWER)
-        return n * (reach * error / distance) ** 2 if distance else math.inf
-
-    ends = []  # what passes an end of the claimed range by less than what is relevant is outside, too
-    if part.at_least is not None:
-        far = part.at_least + relevant
-        p = above(part.at_least), 1 - above(far)
-        ends.append((part.at_least, far, low >= part.at_least, high <= far, *p))
-    if part.at_most is not None:
-        far = part.at_most - relevant
-        p = 1 - above(part.at_most), above(far)
-        ends.append((part.at_most, far, high <= part.at_most, low >= far, *p))
-    ends = pd.DataFrame(ends, columns=["bound", "far", "within", "outside", "p_within", "p_outside"])
-    ends["needed"] = np.minimum(ends["bound"].map(units_that_decide), ends["far"].map(units_that_decide))
+    low, high = mean.interval
+    ends = _ends(part, mean, relevant)
     crossed = ends[~ends["within"] & ~ends["outside"]]
-    p_within, p_outside = ends["p_within"].max(), ends["p_outside"].min()
     text = ""
     if (ends["outside"] & ~ends["within"]).any():
-        state, p = "fails", p_outside
+        state, p = "fails", ends["p_outside"].min()
         right_side = high < 0.0 if part.at_least is None else low > 0.0
         if differences and len(bounds) == 1 and right_side:
             text = f"There is a difference, smaller than the {abs(bounds[0]):g} that counts."
     elif len(crossed):
-        state, p = "undecided", min(p_within, p_outside)
-        more = crossed["needed"].iloc[0] - n
+        state, p = "undecided", min(ends["p_within"].max(), ends["p_outside"].min())
+        more = crossed["needed"].iloc[0] - mean.n
         unit = verdict.unit or "run"
         needed = f"{more:.0f} more {unit}s" if more < 10_000 else f"more than 10,000 {unit}s"
         text = f"The interval contains {crossed['bound'].iloc[0] + 0.0:.4g}; about {needed} would decide."
     else:
-        state, p = "holds", p_within
+        state, p = "holds", ends["p_within"].max()
     if better and low == high == 0.0:
         state, text = "fails", "No difference at all."
     p = min(1.0, 2 * float(p))
     needed = float(ends["needed"].max())
     return _noted(verdict, text, verdict=state, low=low, high=high, p=p, needed=needed)
+
+
+class _Mean:
+    """A mean with Student's interval; of logarithms, if it is to be a geometric one."""
+
+    def __init__(self, values, geometric):
+        self.forward = math.log if geometric else float
+        self.n = values.size
+        self.mean = float(values.mean())
+        back = math.exp if geometric else float
+        self.number = back(self.mean)
+        if self.n > 1:
+            self.error = float(values.std(ddof=1) / math.sqrt(self.n))
+            half = float(student.ppf((1 + CONFIDENCE) / 2, self.n - 1) * self.error)
+            self.interval = back(self.mean - half), back(self.mean + half)
+
+    def above(self, bound):
+        """Probability of a mean so far above the bound, were it the true one."""
+        distance = self.mean - self.forward(bound)
+        return float(student.sf(distance / self.error, self.n - 1)) if self.error else float(distance < 0)
+
+    def units_that_decide(self, bound):
+        """With which the bound is left with `POWER`, if the mean stays."""
+        distance = self.mean - self.forward(bound)
+        reach = norm.ppf((1 + CONFIDENCE) / 2) + norm.ppf(POWER)
+        return self.n * (reach * self.error / distance) ** 2 if distance else math.inf
+
+
+def _ends(part, mean, relevant):
+    """Of each end of the claimed range whether the interval is within, or outside: also what passes the end
+    by less than what is relevant."""
+    low, high = mean.interval
+    ends = []
+    if part.at_least is not None:
+        near, far = part.at_least, part.at_least + relevant
+        ends.append((near, far, low >= near, high <= far, mean.above(near), 1 - mean.above(far)))
+    if part.at_most is not None:
+        near, far = part.at_most, part.at_most - relevant
+        ends.append((near, far, high <= near, low >= far, 1 - mean.above(near), mean.above(far)))
+    ends = pd.DataFrame(ends, columns=["bound", "far", "within", "outside", "p_within", "p_outside"])
+    units = ends[["bound", "far"]].map(mean.units_that_decide)
+    return ends.assign(needed=units.min(axis=1))
 
 
 # --- all parts ----------------------------------------------------------------------------------------------
@@ -344,10 +354,8 @@ def holm(p):
 def combine(claim, parts, open_parts=(), text=""):
     """One verdict for a claim of several parts (dict of what each says -> Verdict), which its text lists.
 
-    Of each tier: holds if all parts hold and nothing is open; else what outlasts Holm's correction counts:
-    mixed if something holds and something fails, fails if something fails, else undecided. The first tier of
-    `TIERS` that has parts decides. The number is that of the part that decides: the clearest one that fails,
-    else the least clear.
+    The first tier of `TIERS` that has parts decides, and of its parts the clearest one that fails, else the
+    least clear: the claim's number is that part's.
     """
     lines = [text]
     verdicts = {}
@@ -374,7 +382,10 @@ def combine(claim, parts, open_parts=(), text=""):
 
 
 def _of_one_tier(parts, open_parts):
-    """Verdict on a claim's parts, the part that decides, and each part's verdict once corrected."""
+    """Verdict on a claim's parts, the part that decides, and each part's verdict once corrected.
+
+    All parts hold and nothing is open, or else what outlasts Holm's correction counts.
+    """
     plain = [part.verdict for part in parts]
     corrected = [
         verdict if sure or verdict not in ("holds", "fails") else f"undecided over all parts, alone {verdict}"
@@ -458,7 +469,7 @@ class Results:
         return json.loads(self._read(Path.read_bytes, f"{figure}.json"))
 
     def about(self, figure, of=None):
-        """Figure, unit, data and tier of a verdict: data and tier of the data sets that begin with `of`.
+        """Figure, unit, data and tier of a verdict, of the data sets that begin with `of`.
 
         Where some of the data is simulated (or composed), all of the part is.
         """
@@ -502,17 +513,13 @@ class Results:
 def judge(claim, directory=CHECKOUT / "figures" / "reference"):
     """The verdict on one claim, from the tables beside the figures in `directory`, where a run has put them.
 
-    Raises
-    ------
-    ValueError, FileNotFoundError
-        If there is no such claim, or a table that it is judged by is absent.
+    ValueError if there is no such claim, FileNotFoundError if a table that it is judged by is absent.
 
     Examples
     --------
-    >>> from companion.run.claims import VERDICTS, judge
-    >>> verdict = judge("omcl-2")
-    >>> verdict.verdict in VERDICTS, verdict.claim
-    (True, 'omcl-2')
+    >>> from companion.run.claims import judge
+    >>> judge("omcl-2").claim
+    'omcl-2'
     """
     return Results(directory, claim).judge_all()
 

@@ -7,7 +7,14 @@ import os
 import pandas as pd
 
 from companion.run.claims import files_of, verdict_table, with_original, write_verdicts
-from companion.run.records import catalogue, read_items, read_parts, read_verdicts, saved_items
+from companion.run.records import (
+    catalogue,
+    files_of_items,
+    read_items,
+    read_parts,
+    read_verdicts,
+    saved_items,
+)
 from cuelearn.core.storage import atomic_write
 
 #: Largest file that is copied to figures/reference, of bundled and of original data.
@@ -39,28 +46,13 @@ def gallery(directory, home):
     """Markdown that shows the figures, tables and verdicts of `directory`, with links relative to `home`."""
     prefix = "" if directory == home else os.path.relpath(directory, home).replace(os.sep, "/") + "/"
     title, writer = ("reference results", "`make gallery`") if prefix else (directory.name, "the runner")
-    items = saved_items(directory)
     lines = [f"# Figures and tables: {title}", "", f"Written by {writer} from the files beside it.", ""]
+    items = saved_items(directory)
     for chapter in dict.fromkeys(item["chapter"] for item in items):
         lines += [f"## {chapter}", ""]
-        for item in (item for item in items if item["chapter"] == chapter):
-            name = item["name"]
-            data = (
-                f"Data: {item['our_data']} (the paper's: {item['papers_data']}). Profile {item['profile']}."
-            )
-            lines += [f"### {name}", "", f"{item['source']}: {item['shows']}.", data]
-            lines += [item["note"], ""] if item["note"] else [""]
-            if item["kind"] == "figure":
-                lines += [f"![{name}]({prefix}{name}.png)", ""]
-            else:
-                text = (directory / f"{name}.md").read_text(encoding="utf-8")
-                lines += [*(line for line in text.split("\n") if line.startswith("|")), ""]
-            links = [
-                f"[{file}]({prefix}{file})"
-                for file in item["files"]
-                if file.endswith((".csv", ".gz", ".svg"))
-            ]
-            lines += [" ".join([*links, f"[provenance]({prefix}{name}.json)"]), ""]
+        for item in items:
+            if item["chapter"] == chapter:
+                lines += _shown(directory, item, prefix)
     verdicts = read_verdicts(directory)
     if len(verdicts):
         lines += ["## Claims and verdicts", ""]
@@ -69,6 +61,22 @@ def gallery(directory, home):
             lines += [f"On original data: [figures and verdicts]({prefix}original/README.md).", ""]
         lines += [verdict_table(verdicts)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _shown(directory, item, prefix):
+    """Lines that show a figure or table, with links to its files."""
+    name = item["name"]
+    data = f"Data: {item['our_data']} (the paper's: {item['papers_data']}). Profile {item['profile']}."
+    lines = [f"### {name}", "", f"{item['source']}: {item['shows']}.", data]
+    lines += [item["note"], ""] if item["note"] else [""]
+    if item["kind"] == "figure":
+        lines += [f"![{name}]({prefix}{name}.png)", ""]
+    else:
+        text = (directory / f"{name}.md").read_text(encoding="utf-8")
+        lines += [*(line for line in text.split("\n") if line.startswith("|")), ""]
+    files = [file for file in item["files"] if file.endswith((".csv", ".gz", ".svg"))]
+    links = [f"[{file}]({prefix}{file})" for file in files]
+    return [*lines, " ".join([*links, f"[provenance]({prefix}{name}.json)"]), ""]
 
 
 def times(root):
@@ -114,16 +122,14 @@ def reference(root, profile="full", data="bundled"):
         verdicts = verdicts[verdicts["original"] != ""]
         judged = set().union(*(files_of(claim, source) for claim in verdicts["id"]))
     if not items:
-        more = f" DATA={data}" if data != "bundled" else ""
-        raise FileNotFoundError(
-            f"nothing to copy: {source} has no finished chapter, make figures PROFILE={profile}{more}"
-        )
-    names = _files(items) | judged
+        call = f"make figures PROFILE={profile} DATA={data}"
+        raise FileNotFoundError(f"nothing to copy: {source} has no finished chapter, {call}")
+    names = files_of_items(items) | judged
     taken, kept = times(root), _packed({name: (source / name).read_bytes() for name in names}, data)
     large = {name for name in kept if len(kept[name]) > MOST_BYTES[data]}
     left = sorted(name for name in large if name.removesuffix(".gz") not in judged)
     taking = kept.keys() - set(left)
-    for old in _files(item for item in read_items(target) if item["chapter"] in finished) - taking:
+    for old in files_of_items(item for item in read_items(target) if item["chapter"] in finished) - taking:
         (target / old).unlink(missing_ok=True)
     for name in sorted(taking):
         atomic_write(target / name, kept[name])
@@ -136,10 +142,6 @@ def reference(root, profile="full", data="bundled"):
     else:
         atomic_write(target / "times.csv", taken.to_csv(index=False, lineterminator="\n"))
     write_reference_gallery(root)
-
-
-def _files(items):
-    return {file for item in items for file in (*item["files"], f"{item['name']}.json")}
 
 
 def write_reference_gallery(root):

@@ -125,6 +125,11 @@ def saved_items(directory):
     return [item for item in read_items(directory) if all((there / file).is_file() for file in item["files"])]
 
 
+def files_of_items(items):
+    """Names of all files of some figures and tables (set), with those of their records."""
+    return {file for item in items for file in (*item["files"], f"{item['name']}.json")}
+
+
 def several(data):
     """One or several data sets, or their provenance, or texts, as a list of provenance records or texts."""
     alone = isinstance(data, (str, dict)) or hasattr(data, "_asdict") or hasattr(data, "provenance")

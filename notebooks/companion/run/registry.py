@@ -15,8 +15,7 @@ A module of a chapter registers its figures and tables::
         return f"The bound is far from tight: ..."
 
 A notebook opens its chapter and shows a figure in one line: ``show("oks-thm-3")``. The text of "what to see"
-is computed from the saved tables, so that it is the same whether the figure was made now or is the committed
-one of ``figures/reference``.
+is computed from the saved tables: the same whether the figure was made now or is the committed one.
 """
 
 import contextlib
@@ -31,6 +30,7 @@ from companion.run.records import (
     DEFAULTS,
     catalogue,
     changed_parameters,
+    files_of_items,
     longest_start,
     near,
     read_verdicts,
@@ -71,8 +71,8 @@ class Entry:
 
     def source(self):
         """The protocol: the source of the function, and of its text."""
-        parts = [self.make] if self.text is None else [self.make, self.text]
-        return "\n\n".join(inspect.getsource(part).rstrip() for part in parts)
+        functions = filter(None, [self.make, self.text])
+        return "\n\n".join(inspect.getsource(function).rstrip() for function in functions)
 
 
 def figure(name, claims=()):
@@ -97,8 +97,8 @@ class Chapter:
     """One run of a chapter: its parameters, its sizes, where its results go, and its figures by name.
 
     `profile` is smoke, quick, full or reference; with "reference" nothing is computed: the results are those
-    committed with the project. `figures_dir` is as in `FigureStore`, `n_jobs` are the processes of a sweep;
-    `parameters` are those of the notebook, what is not given is as published.
+    committed. `figures_dir` is as in `FigureStore`, `n_jobs` are the processes of a sweep; `parameters` are
+    those of the notebook, what is not given is as published.
     """
 
     def __init__(self, name, profile="quick", figures_dir=None, n_jobs=1, **parameters):
@@ -120,15 +120,13 @@ class Chapter:
         self.save_figure = self.store.save_figure
         self.save_table = self.store.save_table
         self.entries = entries(name)
-        self.size = import_module(f"companion.{name}.settings").settings(
-            "quick" if self.reference else profile
-        )
+        settings = import_module(f"companion.{name}.settings").settings
+        self.size = settings("quick" if self.reference else profile)
         self.book = None if self.reference else ClaimBook(self.store)
 
     def sweep(self, name, n_jobs=None):
         """A `Sweep` of this chapter, in `n_jobs` processes; by default as many as the run has."""
-        n_jobs = self.n_jobs if n_jobs is None else n_jobs
-        return Sweep(self.store.cache_dir, f"{self.name}-{name}", n_jobs=n_jobs)
+        return Sweep(self.store.cache_dir, f"{self.name}-{name}", n_jobs or self.n_jobs)
 
     def seeds(self, sizes):
         """The seeds of an experiment of these sizes: the parameter `seed` and those that follow."""
@@ -148,12 +146,9 @@ class Chapter:
 
     def _items(self, name):
         """Records of what is saved of an entry, the one of its own name first."""
-        items = [item for item in saved_items(self.store.directory) if self._owner(item["name"]) == name]
-        return sorted(items, key=lambda item: item["name"])
-
-    def _owner(self, saved):
-        """The entry that makes what is saved under a name."""
-        return longest_start(saved, self.entries)
+        items = saved_items(self.store.directory)
+        own = [item for item in items if longest_start(item["name"], self.entries) == name]
+        return sorted(own, key=lambda item: item["name"])
 
     def is_current(self, name):
         """Whether an entry was made with these parameters, this code and this data."""
@@ -180,24 +175,18 @@ class Chapter:
 
     def judge_what_is_current(self):
         """Judge the claims that rest on current figures alone; the others stay open."""
-        current = {
-            file
-            for item in saved_items(self.store.directory)
-            if item["made_from"] == self.identity
-            for file in (*item["files"], f"{item['name']}.json")
-        }
-        for entry in self.entries.values():
-            for claim in entry.claims:
-                with contextlib.suppress(FileNotFoundError):
-                    if files_of(claim, self.store.directory) <= current:
-                        self.book.judge(claim)
+        items = saved_items(self.store.directory)
+        current = files_of_items(item for item in items if item["made_from"] == self.identity)
+        for claim in (claim for entry in self.entries.values() for claim in entry.claims):
+            with contextlib.suppress(FileNotFoundError):
+                if files_of(claim, self.store.directory) <= current:
+                    self.book.judge(claim)
 
     def summary(self):
         """The chapter's claims with their verdicts (DataFrame)."""
-        verdicts = read_verdicts(self.store.directory)
-        verdicts = verdicts[verdicts["chapter"] == self.name]
-        columns = ["id", "verdict", "number", "low", "high", "n", "unit"]
-        return verdicts.loc[verdicts["verdict"] != "open", columns].set_index("id")
+        table = read_verdicts(self.store.directory).set_index("id")
+        table = table[(table["chapter"] == self.name) & (table["verdict"] != "open")]
+        return table[["verdict", "number", "low", "high", "n", "unit"]]
 
     # --- in a notebook
 

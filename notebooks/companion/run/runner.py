@@ -35,6 +35,7 @@ from companion.run.records import (
     NOT_PARAMETERS,
     PROFILES,
     catalogue,
+    files_of_items,
     near,
     read_items,
     read_verdicts,
@@ -319,8 +320,7 @@ def _execute(job):
     stamp = {"made_from": job.made_from, "files": [f"notebooks/{job.chapter}.ipynb"]}
     if not job.shows_reference():
         _remove_orphans(job, began)
-        files = {file for item in job.items() for file in (*item["files"], f"{item['name']}.json")}
-        stamp["files"] += sorted(files)
+        stamp["files"] += sorted(files_of_items(job.items()))
         stamp["verdicts"] = job.verdicts()
     os.replace(partial, job.file(".ipynb"))
     for end in (".failed.ipynb", ".log"):

@@ -4,7 +4,6 @@ What is written by hand stands in ``notebooks/book/`` (``conf.py``, the pages, `
 executed notebooks and what follows from the tables (verdicts, public names) are put together.
 """
 
-import importlib
 import os
 import re
 import shutil
@@ -15,22 +14,31 @@ from pathlib import Path
 
 import pandas as pd
 
-from companion.run.claims import VERDICTS, claims, in_lines, with_original
+from companion.run.claims import TIERS, VERDICTS, claims, in_lines, number_text, with_original
 from companion.run.figures import markdown_table
 from companion.run.gallery import times
 from companion.run.records import DEFAULTS, PROFILES, read_items, read_verdicts
 from cuelearn.core.optional import require
-from cuelearn.core.storage import atomic_write
 
 require("book", "nbformat")
 
 import nbformat  # noqa: E402
 
 #: Modules whose public names the reference lists.
-PUBLIC = (
-    *(f"cuelearn.{name}" for name in ("kernels", "omcl", "mkl", "mms", "mktl", "oks", "datasets")),
-    "companion.run.claims",
-)
+PUBLIC = [f"cuelearn.{name}" for name in ("kernels", "omcl", "mkl", "mms", "mktl", "oks", "datasets")]
+PUBLIC.append("companion.run.claims")
+REFERENCE = """# Reference
+
+Every public name, module by module; each has an example that the tests run. All estimators share:
+
+```{eval-rst}
+.. currentmodule:: cuelearn.core.estimator
+
+.. autoclass:: Estimator
+   :members: get_params, set_params, save, load
+   :no-inherited-members:
+```
+"""
 #: Tags of cells that are shown unfolded: the algorithm in a few lines, and calls that a reader copies.
 SHOWN = {"algorithm", "call"}
 #: An exercise of a notebook, whose solution is folded.
@@ -52,46 +60,37 @@ UNUSED = ("*.map", "*.ttf", "webpack-macros.html")
 def build(root, directory):
     """Write ``<directory>/book/`` from the chapters executed there. Returns its first page.
 
-    A chapter that was not executed has a page that says so, and its claims are open.
-
-    Raises
-    ------
-    FileNotFoundError
-        If no chapter was executed.
-    RuntimeError
-        If Sphinx warns of anything: a link, a name or a formula that is wrong.
+    A chapter that was not executed has a page that says so, and its claims are open. FileNotFoundError if
+    none was, RuntimeError if Sphinx warns of anything: a link, a name or a formula that is wrong.
     """
     require("book", "sphinx", "myst_nb")
-    chapters = list(DEFAULTS)
-    executed = [c for c in chapters if (directory / "notebooks" / f"{c}.ipynb").is_file()]
+    executed = [c for c in DEFAULTS if (directory / "notebooks" / f"{c}.ipynb").is_file()]
     if not executed:
         raise FileNotFoundError(f"there is no executed chapter in {directory}: run make figures first")
-    directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory, prefix=".book-") as scratch:
         source, out = Path(scratch, "source"), Path(scratch, "out")
         shutil.copytree(root / "notebooks" / "book", source, ignore=shutil.ignore_patterns(".*", "__*"))
+        shutil.copy(root / "figures" / "reference" / FIRST_PICTURE, source / "_things.png")
         records = {item["name"]: item for item in read_items(directory)}
         for chapter in executed:
             notebook = nbformat.read(directory / "notebooks" / f"{chapter}.ipynb", as_version=4)
             nbformat.write(_chapter(notebook, records), source / f"{chapter}.ipynb")
             nbformat.write(_copy(root / "notebooks" / f"{chapter}.ipynb"), source / f"_{chapter}.ipynb")
-        for chapter in set(chapters) - set(executed):
-            text = f"# {chapter}\n\nNot executed yet: make figures CHAPTER={chapter}.\n"
-            atomic_write(source / f"{chapter}.md", text)
         verdicts = _all_claims(read_verdicts(directory))
         if (directory / "original").is_dir():
             verdicts = with_original(verdicts, directory / "original")
         verdicts.to_csv(source / "_claims.csv", index=False)
-        shutil.copy(root / "figures" / "reference" / FIRST_PICTURE, source / "_things.png")
-        atomic_write(source / "_times.md", _times(root))
-        atomic_write(source / "verdicts.md", verdict_page(verdicts, records, directory.name))
-        for file, text in reference_pages().items():
-            atomic_write(source / file, text)
+        pages = reference_pages() | {"verdicts.md": verdict_page(verdicts, directory.name)}
+        pages["_times.md"] = _times(root)
+        for chapter in set(DEFAULTS) - set(executed):
+            pages[f"{chapter}.md"] = f"# {chapter}\n\nNot executed yet: make figures CHAPTER={chapter}.\n"
+        for file, text in pages.items():
+            (source / file).write_text(text, encoding="utf-8")
         _sphinx(source, out)
         for file in (file for pattern in UNUSED for file in (out / "_static").rglob(pattern)):
             file.unlink()
-        for left in (out / "_sources", out / "_static" / "locales"):
-            shutil.rmtree(left, ignore_errors=True)
+        for unused in (out / "_sources", out / "_static" / "locales"):
+            shutil.rmtree(unused, ignore_errors=True)
         book = directory / "book"
         shutil.rmtree(book, ignore_errors=True)
         os.replace(out, book)
@@ -198,55 +197,39 @@ def _times(root):
 # --- pages made from tables ---------------------------------------------------------------------------------
 
 
-def verdict_page(verdicts, records, profile):
+def verdict_page(verdicts, profile):
     """Every claim: what the paper says, the verdict, ours, on what it rests."""
     counts = pd.crosstab(verdicts["chapter"], verdicts["verdict"], margins=True, margins_name="all")
-    counts = counts.reindex([*dict.fromkeys(verdicts["chapter"]), "all"])[
-        [v for v in VERDICTS if v in counts]
-    ]
+    columns = [verdict for verdict in VERDICTS if verdict in counts]
+    counts = counts.loc[[*verdicts["chapter"].unique(), "all"], columns]
     head = ["# Verdicts", "", f"Profile {profile}.", "", markdown_table(counts.reset_index())]
     head += ["", "```{include} _verdicts.md", "```"]
     lines = []
-    for chapter in dict.fromkeys(verdicts["chapter"]):
+    for chapter, rows in verdicts.groupby("chapter", sort=False):
         lines += ["", f"## {chapter}"]
-        for row in verdicts[verdicts["chapter"] == chapter].to_dict("records"):
+        for row in rows.itertuples():
             lines += _verdict(row)
     return "\n".join(head + [line.replace("|", "\\|") for line in lines]) + "\n"
 
 
 def _verdict(row):
     """Lines on one claim: whose it is, our number with its interval and unit, by data, part by part."""
-    lines = ["", f"({row['id']})=", f"### {row['id']}: {row['verdict']}", ""]
-    lines += [f"*{row['source']}:* {row['claim']}.", ""]
-    if pd.notna(row["number"]):
-        number = f"{row['measure']}: {row['number']:.3g}"
-        if pd.notna(row["low"]):
-            number += f", 95% interval {row['low']:.3g} to {row['high']:.3g}"
-        if row["n"]:
-            number += f"; {row['n']} of the unit {row['unit']}"
-        lines += [f"**Ours:** {number}. Data: {row['data']}.", ""]
-    text = "; ".join(f"{tier}: {row[tier]}" for tier in ("real", "simulated", "original") if row[tier])
-    if text:
-        lines += [f"**By data:** {text}.", ""]
-    return [*lines, ":::{dropdown} Part by part", in_lines(row["text"] or "One part."), ":::"]
+    lines = ["", f"({row.id})=", f"### {row.id}: {row.verdict}", "", f"*{row.source}:* {row.claim}.", ""]
+    number = number_text(row)
+    if number:
+        units = f"; {row.n} of the unit {row.unit}" if row.n else ""
+        lines += [f"**Ours:** {row.measure}: {number}{units}. Data: {row.data}.", ""]
+    tiers = [f"{tier}: {getattr(row, tier)}" for tier in TIERS if getattr(row, tier)]
+    if tiers:
+        lines += [f"**By data:** {'; '.join(tiers)}.", ""]
+    return [*lines, ":::{dropdown} Part by part", in_lines(row.text or "One part."), ":::"]
 
 
 def reference_pages():
     """File -> text: a page for each module with all its public names, and one that lists them."""
     pages = {}
     for module in PUBLIC:
-        public = importlib.import_module(module)
-        lines = [f"# {module}", "", "```{eval-rst}", f".. currentmodule:: {module}", ""]
-        for name in sorted(public.__all__, key=str.lower):
-            thing = getattr(public, name)
-            if callable(thing):
-                kind = "class" if isinstance(thing, type) else "function"
-                lines += [f".. auto{kind}:: {name}", ""]
-        pages[f"api_{module.removeprefix('cuelearn.').replace('.', '_')}.md"] = "\n".join([*lines, "```", ""])
+        lines = [f"# {module}", "", "```{eval-rst}", f".. automodule:: {module}", "```", ""]
+        pages[f"api_{module.removeprefix('cuelearn.').replace('.', '_')}.md"] = "\n".join(lines)
     toctree = ["```{toctree}", ":maxdepth: 2", "", *(file.removesuffix(".md") for file in pages), "```", ""]
-    text = (
-        "Every public name, module by module; each has an example that the tests run. All estimators share:"
-    )
-    shared = ["```{eval-rst}", ".. currentmodule:: cuelearn.core.estimator", "", ".. autoclass:: Estimator"]
-    shared += ["   :members: get_params, set_params, save, load", "   :no-inherited-members:", "```", ""]
-    return pages | {"reference.md": "\n".join(["# Reference", "", text, "", *shared, *toctree])}
+    return pages | {"reference.md": "\n".join([REFERENCE, *toctree])}

@@ -52,12 +52,12 @@ def clean_temporaries(directory):
 def file_lock(path, waiting=lambda: None):
     """Hold the file `path` locked; freed with the process. `waiting` is called if another one holds it."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # Windows: runs there are not guarded against each other
+        yield
+        return
     with open(path, "a") as file:
-        try:
-            import fcntl
-        except ImportError:  # Windows: runs there are not guarded against each other
-            yield
-            return
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -83,10 +83,8 @@ def sources(module):
 def _plain(value):
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(
-        f"a point holds a {type(value).__name__}: its parameters must be numbers, text, "
-        "lists or dicts of these; hand arrays over through common="
-    )
+    kind = type(value).__name__
+    raise TypeError(f"a point holds a {kind}, not numbers, text, lists or dicts: hand it over by common=")
 
 
 def _identity(function):
@@ -96,25 +94,18 @@ def _identity(function):
         bound.append([function.args, function.keywords])
         function = function.func
     if getattr(function, "__closure__", None):
-        raise ValueError(
-            f"function {function.__qualname__} closes over {', '.join(function.__code__.co_freevars)}, "
-            "whose values the cache cannot see: pass them in the points"
-        )
+        names = ", ".join(function.__code__.co_freevars)
+        raise ValueError(f"{function.__qualname__} closes over {names}: pass them in the points")
     text = ""
     with contextlib.suppress(OSError, TypeError, SyntaxError):  # part of a line is no syntax
-        text = textwrap.dedent(inspect.getsource(function))
-        text = cuelearn._code(text)
+        text = cuelearn._code(textwrap.dedent(inspect.getsource(function)))
     module = "" if function.__module__ == "__main__" else function.__module__
     return {"function": f"{module}.{function.__qualname__}", "text": text, "bound": bound}
 
 
-def _data_identity(item):
+def _identity_of_data(item):
     """Text that identifies a data set, given as text or as its provenance record."""
-    if isinstance(item, str):
-        return item
-    if hasattr(item, "_asdict"):
-        return json.dumps(item._asdict(), sort_keys=True, default=str)
-    raise TypeError(f"data must hold checksums, data sets or provenance records, got {item!r}")
+    return item if isinstance(item, str) else json.dumps(item._asdict(), sort_keys=True, default=str)
 
 
 # --- one point ----------------------------------------------------------------------------------------------
@@ -166,26 +157,15 @@ def connect(scheduler):
 class Sweep:
     """One function at many points: in parallel, resumable, with a progress bar.
 
-    A point is stored as soon as it is finished, under a key made of the function's name and code, the point's
-    parameters, the sources of this package (without its presentation), the checksums of the data given, and
-    the versions of NumPy, SciPy, scikit-learn and numba. If any of them changes, it is computed anew; so is a
-    damaged file. A result is read back from storage even when it was just computed. BLAS and numba use one
-    thread within a point: the same bits for any `n_jobs`.
+    A point is stored in a folder `name` of `cache_dir` as soon as it is finished, under a key made of the
+    function's name and code, the point's parameters, the sources of this package (without its presentation),
+    the checksums of the data given, and the versions of NumPy, SciPy, scikit-learn and numba. If any of them
+    changes, it is computed anew; so is a damaged file. A result is read back from storage even when it was
+    just computed. BLAS and numba use one thread within a point: the same bits for any `n_jobs`, the number of
+    processes, -1 for one on each core. If ``$CUELEARN_SCHEDULER`` is the address of a Dask scheduler, all
+    points are sent there instead.
 
-    Parameters
-    ----------
-    cache_dir : str or Path
-        Directory of the stored points.
-    name : str
-        Name of the sweep: a sub-directory of `cache_dir` and the label of the progress bar.
-    n_jobs : int, default=1
-        Processes, -1 for one on each core. If ``$CUELEARN_SCHEDULER`` is the address of a Dask scheduler,
-        all points are sent there instead.
-
-    Attributes
-    ----------
-    n_computed_, n_cached_ : int
-        Points computed by, and found before, the last `run`.
+    `n_computed_` and `n_cached_` are the points computed by, and found before, the last `run`.
     """
 
     def __init__(self, cache_dir, name, n_jobs=1):
@@ -198,35 +178,21 @@ class Sweep:
     def run(self, function, points, *, common=None, data=()):
         """Evaluate `function` at all `points`: what it returned, in their order.
 
-        Parameters
-        ----------
-        function : callable
-            Defined at the top level of a module (or a `functools.partial` of such a function) and without
-            side effects. It is called as ``function(**point, **common)``; what it returns is pickled.
-        points : sequence of dict
-            Parameters of each point: numbers, text, and lists or dicts of these.
-        common : dict or function, optional
-            Further arguments of any kind, the same for all points, which `data` must identify; or a function
-            without arguments that returns them, called if a point is to be computed.
-        data : sequence
-            Of the data that the results depend on: checksums (or other identifying text), or the data sets or
-            their ``provenance`` records.
+        It is called as ``function(**point, **common)``, stands at the top level of a module (or is a
+        `functools.partial` of such a function), has no side effects, and what it returns is pickled. A point
+        is a dict of numbers, text, and lists or dicts of these. `common` are further arguments of any kind
+        that `data` must identify, or a function that returns them, called if a point is to be computed.
+        `data` are the data sets that results depend on, or their provenance records, or checksums.
 
-        Raises
-        ------
-        TypeError, ValueError
-            If a point cannot be identified, or `common` is given without `data`.
-        RuntimeError
-            If `function` raises; the message names the point, and the points finished before are kept.
+        If `function` raises, the RuntimeError names the point, and the points finished before are kept.
         """
         points = [dict(point) for point in points]
-        data = sorted(map(_data_identity, several(data)))
+        data = sorted(map(_identity_of_data, several(data)))
         if common and not data:
-            raise ValueError(
-                "common is given without data: pass the checksums that identify it, "
-                "else stale results would be reused"
-            )
-        same = self._same(function, data)
+            raise ValueError("common is given without data: stale results would be reused")
+        same = _identity(function)
+        same |= {"sources": sources(same["function"]), "data": data}
+        same["versions"] = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
         keys = [json.dumps(same | {"point": point}, sort_keys=True, default=_plain) for point in points]
         files = {key: self.directory / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.pkl" for key in keys}
         clean_temporaries(self.directory)
@@ -246,32 +212,19 @@ class Sweep:
         return [pickle.loads(results[key]) for key in keys]
 
     def frame(self, function, points, **kwargs):
-        """Like `run`, but one DataFrame: a row for each point, its parameters, then its results as columns.
+        """Like `run`, but one DataFrame: for each point its parameters, then its results as columns.
 
-        Where the result is a DataFrame itself (or a dict of columns that are arrays of one length), it gives
-        as many rows.
+        A result that is a DataFrame, or a dict of columns that are arrays of one length, gives as many rows.
         """
         parts = []
         for point, result in zip(points, self.run(function, points, **kwargs), strict=True):
-            if isinstance(result, pd.DataFrame):
-                rows = result
-            elif not isinstance(result, Mapping):
-                rows = pd.DataFrame([{"value": result}])
-            else:
-                rows = pd.DataFrame(result if any(np.ndim(v) for v in result.values()) else [result])
-            parameters = {k: [v] * len(rows) for k, v in point.items() if k not in rows}
+            if not isinstance(result, (pd.DataFrame, Mapping)):
+                result = {"value": result}
+            columns = isinstance(result, pd.DataFrame) or any(np.ndim(value) for value in result.values())
+            rows = pd.DataFrame(result if columns else [result])
+            parameters = {name: [value] * len(rows) for name, value in point.items() if name not in rows}
             parts.append(pd.concat([pd.DataFrame(parameters, index=rows.index), rows], axis=1))
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-
-    def _same(self, function, data):
-        """What identifies every point of a run besides its parameters."""
-        identity = _identity(function)
-        return {
-            **identity,
-            "sources": sources(identity["function"]),
-            "data": data,
-            "versions": {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")},
-        }
 
     def _compute(self, function, todo, common):
         """Yield (key, pickled result) of key -> point as they finish, in any order."""
