@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter
+from scipy.stats import gmean
 
 from companion.protocol import where
 from companion.run.figures import band, method_style
@@ -23,15 +24,16 @@ def panels(columns, rows=1, *, size, **options):
 
 def each_run(ax, x, samples, method=None, *, geometric=False, **style):
     """A `band` of many runs; of few each as a thin line, and their mean. `x`: one for all, or a row each."""
-    x, samples = np.asarray(x, dtype=float), np.atleast_2d(np.asarray(samples, dtype=float))
-    mean_x = x.mean(axis=0) if x.ndim == 2 else x
+    samples = np.atleast_2d(np.asarray(samples, dtype=float))
+    x = np.asarray(x, dtype=float)
+    middle = x.mean(axis=0) if x.ndim == 2 else x
     if not 1 < len(samples) <= FEW:
-        band(ax, mean_x, samples, method, geometric=geometric, **style)
+        band(ax, middle, samples, method, geometric=geometric, **style)
         return
-    mean = np.exp(np.log(samples).mean(axis=0)) if geometric else samples.mean(axis=0)
-    (line,) = ax.plot(mean_x, mean, **{**(method_style(method) if method else {}), **style})
-    thin = {"color": line.get_color(), "linewidth": 0.6, "alpha": 0.55, "zorder": line.get_zorder() - 0.1}
-    ax.plot(np.broadcast_to(x, samples.shape).T, samples.T, marker="." if len(mean_x) == 1 else "", **thin)
+    mean = gmean(samples) if geometric else samples.mean(axis=0)
+    (line,) = ax.plot(middle, mean, **{**(method_style(method) if method else {}), **style})
+    thin = {"color": line.get_color(), "linewidth": 0.6, "alpha": 0.55}
+    ax.plot(np.broadcast_to(x, samples.shape).T, samples.T, marker="." if len(middle) == 1 else "", **thin)
     ax.cuelearn_band = f"thin: {len(samples)} runs, thick: their {'geometric ' if geometric else ''}mean"
 
 
