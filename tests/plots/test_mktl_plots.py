@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from pages import check_curve, check_curves, drawn, labels_of, legend, named, shuffled
 
 from companion.mktl.compare import BINARY, MULTICLASS
-from companion.mktl.tasks import TASKS, Prior
+from companion.mktl.tasks import Prior
 from companion.plots import mktl as draw
 
 pytestmark = pytest.mark.usefixtures("house_style")
@@ -97,10 +97,6 @@ def test_every_figure_is_drawn(make, n_axes):
     assert all(ax.lines or ax.patches or ax.images or ax.collections for ax in fig.axes if ax.get_visible())
 
 
-def test_every_task_has_a_title():
-    assert set(TASKS) <= set(draw.TITLES)
-
-
 def test_figure_6_1_adds_up():
     """The bars of the last panel: the priors, the kernel, and their sum."""
     widths = [patch.get_width() for patch in schematic().axes[2].patches]
@@ -128,7 +124,7 @@ def test_multiclass_curves_are_means_of_the_draws():
     fig = draw.multiclass(table)
     assert sorted(legend(fig)) == labels_of(MULTICLASS)
     for ax in fig.axes:
-        name, _, k = ax.get_title().removeprefix("emoji, ").removesuffix(" priors").partition(": ")
+        name, _, k = ax.get_title().removesuffix(" priors").partition(": ")
         rows = table[(table["name"] == name) & (table["n_priors"] == int(k))]
         check_curves(ax, rows, "n_per_class", "accuracy", set(rows["method"]))
 

@@ -17,10 +17,8 @@ from cuelearn.core.intervals import interval
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 
-# seeds of the draws that parameters are chosen on begin here, far from those of the figures
-FIRST_VALIDATION_SEED = 10_000
-# what is chosen for a method, as columns of the results
-CHOSEN = ("C", "p", "class_weight")
+FIRST_VALIDATION_SEED = 10_000  # far from those of the figures
+CHOSEN = ("C", "p", "class_weight")  # as columns of the results
 
 #: The estimator of each method, and its options.
 METHODS = {
@@ -52,11 +50,8 @@ def model_of(method, chosen, effort, seed):
 
 
 def candidates(method, grids):
-    """All parameters of a method, in the order in which ties are decided.
-
-    The C nearest to 10, the middle of the thesis's range, so that one at the end of a grid is really better;
-    then the largest p ("" where it has none); then class_weight where there is a choice.
-    """
+    """All parameters of a method, in the order in which ties are decided: the C nearest to 10, the middle of
+    the thesis's range; the largest p ("" where it has none); class_weight where there is a choice."""
     C = sorted(map(float, grids["C"]), key=lambda C: (abs(np.log10(C / 10.0)), C))
     p = sorted(map(float, grids["p"]), reverse=True) if method in HAVE_P else [""]
     weights = {"class_weight": ("balanced", None)} if method == "MultiKT" else {}
@@ -64,10 +59,8 @@ def candidates(method, grids):
 
 
 class Trial:
-    """One training set (rows `train`) with the kernel that all methods share, and the samples of `judged`.
-
-    `n_priors` takes the first score columns, `replaced` other scores.
-    """
+    """One training set (rows `train`) with the kernel that all methods share, and the samples of `judged`; of
+    the scores the first `n_priors` columns, or those `replaced` by others."""
 
     def __init__(self, task, train, judged, n_priors=None, replaced=None):
         self.bank = KernelBank([("new", RBF(scale=task.width), slice(None))], task.X[train])
@@ -111,10 +104,7 @@ def binary_trial(target, n_positive, seed):
 
 
 def accuracies(seed, chosen, effort, **place):
-    """Methods trained on the same samples, `chosen` by name, at a place of figure 6.3 or 6.2.
-
-    Columns method, accuracy (on test samples), gap (certified, relative to the objective).
-    """
+    """Test accuracies and relative gaps of methods trained on the same samples, `chosen` by name."""
     trial = (binary_trial if "target" in place else multiclass_trial)(seed=seed, **place)
     rows = []
     for method, parameters in chosen.items():
@@ -137,11 +127,8 @@ def validated(method, grids, effort, draws, seed, **place):
 
 
 def picked(validation, method, grids, seed):
-    """A method's parameters (C, p, a class_weight where there is a choice) for the run of a seed.
-
-    The best on as many of the validation's draws as there are, drawn with replacement by the seed, the same
-    for all methods: so the spread over runs has that of the choice in it. Ties: the first of `candidates`.
-    """
+    """A method's parameters for the run of a seed: the best on a sample of the validation's draws with
+    replacement, so that the spread over runs has that of the choice in it."""
     tried = np.array(validation["tried"])
     points = candidates(method, grids)
     taken = np.random.default_rng([66, seed]).integers(tried.shape[1], size=tried.shape[1])
@@ -179,10 +166,8 @@ def _compared(run, label, points, by, data):
 
 
 def multiclass(run, label, places, seeds=None):
-    """Methods' accuracies at places of figure 6.3 in all draws; `label` names their sizes in `settings`.
-
-    `places` are pairs of name, n_per_class, n_priors, useless (a dict), and the methods compared there.
-    """
+    """Methods' accuracies in all draws at places of figure 6.3, pairs with the methods there; `label` names
+    their sizes in `settings`."""
     seeds = run.seeds(run.size[label]) if seeds is None else seeds
     points = [({**place, "seed": seed}, methods) for place, methods in places for seed in seeds]
     data = [load_task(name).data for name in dict.fromkeys(place["name"] for place, _ in places)]
@@ -217,23 +202,17 @@ def useless_scores(task, kind, seed):
 
 def lost(table):
     """What each method loses to No-Transfer on the same samples, in points, with useless priors."""
-    runs = 100.0 * table.pivot(index="seed", columns=["useless", "method", "n_per_class"], values="accuracy")
-    runs = runs.sort_index(axis=1)
+    places = ["useless", "method", "n_per_class"]
+    runs = 100.0 * table.pivot(index="seed", columns=places, values="accuracy").sort_index(axis=1)
     alone = runs["none", "NoTransfer"]
-    rows = []
-    for (useless, method, n), accuracy in runs.items():
-        if method != "NoTransfer":
-            difference = interval((accuracy - alone[n]).to_numpy())
-            rows.append((useless, method, n, *difference))
-    return pd.DataFrame(rows, columns=["useless", "method", "n_per_class", "difference", "low", "high"])
+    others = [place for place in runs if place[1] != "NoTransfer"]
+    rows = [(*place, *interval((runs[place] - alone[place[2]]).to_numpy())) for place in others]
+    return pd.DataFrame(rows, columns=[*places, "difference", "low", "high"])
 
 
 def binary(run, methods=BINARY):
-    """All points of figure 6.2.
-
-    Every target has seeds of its own (the run's are those of the first), so that targets share neither
-    samples of the background nor a choice of parameters: the draws are nested in the targets.
-    """
+    """All points of figure 6.2; every target has seeds of its own, so that targets share neither samples of
+    the background nor a choice of parameters."""
     size = run.size["binary"]
     seeds = run.seeds(size)
     targets = binary_targets()[: size["targets"]]

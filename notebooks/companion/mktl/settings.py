@@ -1,16 +1,13 @@
-"""Sizes, seeds and grids of the chapter's experiments.
-
-Fixed before a run: grids from the thesis's ranges, wider where an earlier run chose their ends; numbers of
-draws from that run's spread, as far as the time of a profile goes (`claims.csv` has them claim by claim).
-"""
+"""Sizes, seeds and grids of the chapter's experiments, fixed before a run: grids from the thesis's ranges,
+wider where an earlier run chose their ends; numbers of draws from that run's spread."""
 
 from functools import partial
 
 from companion.protocol import made_here, settings_of
 from cuelearn.mktl import P_RANGE
 
-#: The thesis's range (6.5); and what every method has here, in figure 6.3 and in figure 6.2, where weighted
-#: methods want less and averages more.
+#: The thesis's range (6.5), that of figure 6.3, and that of 6.2, where weighted methods want less and
+#: averages more.
 C_RANGE = (0.1, 1.0, 10.0, 100.0, 1000.0)
 C_MULTICLASS = (0.01, *C_RANGE)
 C_BINARY = (0.001, 0.01, *C_RANGE, 10_000.0)

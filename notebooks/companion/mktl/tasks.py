@@ -1,8 +1,8 @@
 """Transfer tasks: a few new classes on one cue, and priors for other classes, trained on other cues.
 
-Which classes are new, and what trains the priors, is drawn once from fixed seeds, the same for every method,
-seed and profile; `draw` splits the drawings of the new classes into training and tests, by a seed. Parameters
-are chosen on a task of other classes with the same priors (`others`), so that no split can leak into them.
+Which classes are new, and what trains the priors, is drawn once from fixed seeds; `draw` splits the drawings
+of the new classes into training and tests. Parameters are chosen on a task of other classes with the same
+priors (`others`), so that no split can leak into them. Tasks are kept, and not to be changed.
 """
 
 from functools import cache
@@ -49,8 +49,8 @@ class Setup(NamedTuple):
 
 _SIFT_LBP = ("words 1x1", "LBP 1x1")
 _OF_DERIVATIVES = ("derivatives 1x1", "words 1x1", "gist")  # for region covariances, SIFT and V1S+ (Gabor)
-#: Multiclass tasks of figure 6.3 by name; "awa" is the thesis's own data (tier original). Learners and cues
-#: are the thesis's, those of Caltech-256 for objects: plants, animals, vehicles, mixed things, and 77 more.
+#: Multiclass tasks of figure 6.3 by name; learners and cues are the thesis's, for objects those of
+#: Caltech-256: plants, animals, vehicles, mixed things, and 77 more. "awa" is the thesis's own data.
 TASKS = {
     # colour histogram and words, as the thesis's colour histogram and SURF
     "animals": Setup("PHOG 2", (("SVM", ("HSV 1x1", "words 1x1"), 40),), (40,)),
@@ -269,19 +269,18 @@ def _known(name):
 
 @cache
 def load_task(name, others=False):
-    """A `TransferTask` of figure 6.3, one of `TASKS`: the same object each time, not to be changed.
-
-    `others`: the task that parameters are chosen on, of as many other classes with the same priors; of awa
-    the same ten classes, without the test samples.
-    """
+    """A `TransferTask` of figure 6.3; `others`: the task that parameters are chosen on, of as many other
+    classes with the same priors, of awa the same ten classes without the test samples."""
     data, drawing, new, other, *models = _known(name)
     rows = np.flatnonzero(np.isin(data.y, other if others else new))
     test = None
     if name == "awa":
         parts = [np.random.default_rng([_SPLIT, k]).permutation(np.flatnonzero(data.y == k)) for k in new]
-        pool, test = (np.concatenate([p[s] for p in parts]) for s in (slice(AWA_POOL), slice(AWA_POOL, None)))
-        rows = np.sort(pool) if others else rows
-        test = None if others else np.flatnonzero(np.isin(rows, test))
+        pool = np.concatenate([part[:AWA_POOL] for part in parts])
+        if others:
+            rows = np.sort(pool)
+        else:
+            test = np.flatnonzero(~np.isin(rows, pool))
     return _task(data, drawing, rows, np.array(data.target_names)[data.y[rows]], *models, test)
 
 
@@ -330,11 +329,8 @@ def _shared():
 
 @cache
 def binary_task(target):
-    """A thing against a background of other things (figure 6.2), with 29 priors for other things.
-
-    Priors and new task use the same four cues and kernel; the things of the background are others than those
-    behind the priors. Not to be changed.
-    """
+    """A thing against a background of other things (figure 6.2), with 29 priors for other things against
+    another background, on the same four cues and kernel."""
     data, drawing, priors, width = _shared()
     known = [prior for name, prior in priors.items() if name != target][: N_TARGETS - 1]
     label = data.target_names.index(target)
@@ -356,11 +352,8 @@ def _ordered(task, label, rng):
 
 
 def draw(task, n, seed):
-    """Rows of a task's X to train on, at most `n` of each class (or by class), and rows for tests.
-
-    One picture of every drawing comes before a second view of any, and one of each class before the next. A
-    smaller draw of the same seed is a part of a larger one.
-    """
+    """Rows of a task's X to train on, at most `n` of each class (or by class), and rows for tests; a smaller
+    draw of the same seed is a part of a larger one."""
     rng = np.random.default_rng([_DRAW, seed])
     train = []
     test = []

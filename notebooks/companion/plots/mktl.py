@@ -15,7 +15,6 @@ curve, curves, paired = (
     partial(draw, draw=each_run) for draw in (common.curve, common.curves, common.paired)
 )
 
-TITLES = {"animals": "emoji, animals", "objects": "emoji, objects", "awa": "Animals with Attributes"}
 SMALL = 7.0
 
 
@@ -138,14 +137,14 @@ def binary_classes(table):
 
 
 def multiclass(table):
-    """Figure 6.3: a panel for each task and number of priors; No-Transfer uses none, and is in each."""
+    """Figure 6.3: a panel for each task and number of priors; No-Transfer needs none, and is in each."""
     groups = table.groupby(["name", "n_priors"], sort=False)
     fig, (axes,) = panels(len(groups), size=(2.7 * len(groups), 3.7))
     for ax, ((name, n_priors), _) in zip(axes, groups, strict=True):
         task = where(table, name=name)
         runs = task[(task["n_priors"] == n_priors) | (task["method"] == "NoTransfer")]
         curves(ax, runs, "n_per_class", "accuracy", factor=100.0)
-        ax.set(title=f"{TITLES[name]}: {n_priors} priors", xlabel="training samples per class")
+        ax.set(title=f"{name}: {n_priors} priors", xlabel="training samples per class")
         log_axis(ax.xaxis, plain=True)
     axes[0].set_ylabel("test accuracy [%]")
     legend(fig, axes, 6)
@@ -177,7 +176,7 @@ def samples_and_priors(axes, table, n_per_class, n_priors):
             ax.text(place + 0.2, values.mean(), f"{values.mean():.0f}", fontsize=8)
         labels = [method_style(method)["label"] for method in methods]
         ax.set_xticks(range(len(methods)), labels, fontsize=SMALL, rotation=20)
-        ax.set(title=f"{TITLES[name]}, {k} priors", ylabel="test accuracy [%]", ylim=(0.0, 100.0))
+        ax.set(title=f"{name}, {k} priors", ylabel="test accuracy [%]", ylim=(0.0, 100.0))
 
 
 def weights(table, models):
