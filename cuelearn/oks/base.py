@@ -295,29 +295,25 @@ def held_back(labels, share, rng, sample_weight=None):
 
     `share` may also be the numbers of those held back.
     """
+    every = np.arange(len(labels))
+    weighted = every if sample_weight is None else np.flatnonzero(sample_weight)
     if np.ndim(share) == 1:
-        kept = np.ones(len(labels), dtype=bool)
         rows = np.asarray(share)
-        if rows.size == 0 or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= kept.size:
-            raise ValueError(f"validation must be row numbers from 0 to {kept.size - 1}, at least one")
-        kept[rows] = False
-        weighted = np.ones(kept.size, dtype=bool) if sample_weight is None else sample_weight > 0.0
-        if np.unique(labels[kept & weighted]).size < np.unique(labels).size:
+        if rows.size == 0 or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= every.size:
+            raise ValueError(f"validation must be row numbers from 0 to {every.size - 1}, at least one")
+        train, test = np.setdiff1d(every, rows), np.unique(rows)
+        if np.unique(labels[np.intersect1d(train, weighted)]).size < np.unique(labels).size:
             raise ValueError("validation must leave training samples, with sample_weight > 0, of every class")
-        if not weighted[~kept].any():
+        if not np.isin(test, weighted).any():
             raise ValueError("validation must have a sample with sample_weight > 0")
-        return np.flatnonzero(kept), np.flatnonzero(~kept)
-    if sample_weight is not None:
-        rows = np.flatnonzero(sample_weight)
-        train, test = held_back(labels[rows], share, rng)
-        return rows[train], rows[test]
-    classes, counts = np.unique(labels, return_counts=True)
+        return train, test
+    classes, counts = np.unique(labels[weighted], return_counts=True)
     if counts.min() < 2:
         raise ValueError("y must hold at least 2 samples of every class, to hold one back")
-    n = len(labels)
+    n = weighted.size
     size = min(max(round(share * n), classes.size), n - classes.size)
-    seed = int(rng.integers(2**31 - 1))
-    train, test = train_test_split(np.arange(n), test_size=size, stratify=labels, random_state=seed)
+    options = {"stratify": labels[weighted], "random_state": int(rng.integers(2**31 - 1))}
+    train, test = train_test_split(weighted, test_size=size, **options)
     return np.sort(train), np.sort(test)
 
 
