@@ -79,8 +79,10 @@ def test_passes_are_drawn_pair_by_pair():
             accuracy = 0.3 + 0.1 * e + (m == "OKS") * (0.04 + 0.02 * (n == "keyword c/d"))
             rows += [{"name": n, "method": m, "n_epochs": e, "accuracy": accuracy}] * n_seeds
     table = pd.DataFrame(rows)
-    fig = draw.selection_against_passes(table, dict.fromkeys(table["name"], 0.9))
+    fig = draw.selection_against_passes(table, pd.Series(0.9, index=table["name"].unique()))
     top, below = fig.axes[0].get_lines(), fig.axes[2].get_lines()
     assert_allclose(top[0].get_ydata(), [45.0, 55.0, 85.0])
     assert_allclose(top[1].get_ydata(), [40.0, 50.0, 80.0])
-    assert_allclose([line.get_ydata()[0] for line in below], [4.0, 6.0, 0.0, 5.0], atol=1e-9)
+    assert_allclose(top[2].get_ydata(), 90.0)
+    assert_allclose(below[1].get_ydata(), [5.0, 5.0, 5.0], atol=1e-9)
+    assert all(len(ax.collections) for ax in fig.axes[0::2][:2])

@@ -4,8 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.plots.common import curve, distinct, legend, log_axis, mosaic, paired, panels, where
-from companion.run.figures import BLUE, GREEN, GREY, ORANGE, PALETTE, PURPLE, RED, method_style, stamp
+from companion.plots.common import curve, curves, distinct, legend, log_axis, mosaic, paired, panels, where
+from companion.run.figures import BLUE, GREEN, ORANGE, PALETTE, PURPLE, RED, method_style, stamp
 from cuelearn.oks import OKS
 
 COLORS = (GREEN, PURPLE, ORANGE)
@@ -133,25 +133,26 @@ def kinds(quality, pictures, title):
 def extremes(kernels, chosen):
     """Test accuracy of every kernel and of three methods, a row for each pair (OKS figures 1 and 2)."""
     names = distinct(kernels["name"])
+    chosen = chosen[(chosen["seed"] == chosen["seed"].min()) & chosen["name"].isin(names)]
+    few = min(5, kernels["kernel"].nunique() // 2)
+    by_pair = kernels.sort_values("accuracy").groupby("name")
     fig, ((ax,),) = panels(1, size=(8.0, 0.3 * len(names) + 1.5))
-    chosen = chosen[chosen["seed"] == chosen["seed"].min()]
-    for row, name in enumerate(names):
-        accuracies = 100 * where(kernels, name=name)["accuracy"].sort_values()
-        few = min(5, len(accuracies) // 2)
-        height = np.full(len(accuracies), row)
-        ax.plot(accuracies, height, "o", color="#cccccc", ms=2, label="the other kernels")
-        ax.plot(accuracies[-few:], height[-few:], "o", color=GREEN, ms=4, label="best kernels")
-        ax.plot(accuracies[:few], height[:few], "o", color=ORANGE, ms=4, label="worst kernels")
-        reached = where(chosen, name=name).set_index("method")
-        for method in ("MuSVM", "OKS", "SOM"):
-            style = method_style(method, marker="|", markersize=14, markeredgewidth=2, linestyle="")
-            ax.plot(100 * reached.loc[method, "accuracy"], row, **style)
-        ax.plot(100 * reached["chance"].iloc[0], row, "kx", label="larger class")
+    layers = {
+        "the other kernels": (kernels, "#cccccc", 2),
+        "best kernels": (by_pair.tail(few), GREEN, 4),
+        "worst kernels": (by_pair.head(few), ORANGE, 4),
+    }
+    for label, (rows, color, size) in layers.items():
+        ax.plot(100 * rows["accuracy"], rows["name"], "o", color=color, ms=size, label=label)
+    for method in ("MuSVM", "OKS", "SOM"):
+        rows = where(chosen, method=method)
+        style = method_style(method, marker="|", markersize=14, markeredgewidth=2, linestyle="")
+        ax.plot(100 * rows["accuracy"], rows["name"], **style)
+    ax.plot(100 * rows["chance"], rows["name"], "kx", label="larger class")
     ax.cuelearn_band = "dots: one SVM on each kernel, best and worst on this test; lines: methods, same split"
     ax.set_xlabel("test accuracy [%]")
-    ax.set_yticks(range(len(names)), [name.partition(" ")[2] for name in names], fontsize=8)
-    ax.invert_yaxis()
     ax.set_title(f"{len(names)} pairs of {SETS[names[0].split()[0]]}")
+    ax.invert_yaxis()
     legend(fig, ax, 4)
     return fig
 
@@ -180,25 +181,19 @@ def probabilities(tables, quality):
 def selection_against_passes(table, musvm):
     """Accuracy of an SVM on the kernel that OKS and SOM choose, against passes; below, OKS minus SOM.
 
-    A column for each set of pairs, thin lines: pairs; `musvm` has the accuracy of MuSVM for each.
+    A column for each set of pairs; `musvm` has the accuracy of MuSVM for each pair.
     """
     means = table.groupby(["name", "method", "n_epochs"], as_index=False)["accuracy"].mean()
-    means["percent"] = 100 * means["accuracy"]
     means["set"] = means["name"].str.split().str[0]
     sets = [pair_set for pair_set in SETS if pair_set in set(means["set"])]
     fig, axes = panels(len(sets), 2, size=(8.0, 4.6), sharex=True, sharey="row")
     for (top, below), pair_set in zip(axes.T, sets, strict=True):
         subset = where(means, set=pair_set)
         names = distinct(subset["name"])
-        for method in ("OKS", "SOM"):
-            mean = where(subset, method=method).groupby("n_epochs")["percent"].mean()
-            top.plot(mean, **method_style(method, label=f"kernel chosen by {method}"))
-        line = method_style("MuSVM", marker="", label="MuSVM (all kernels tried)")
-        top.axhline(100 * np.mean([musvm[name] for name in names]), **line)
-        each = subset.pivot(index="n_epochs", columns=["method", "name"], values="percent")
-        below.plot(each["OKS"] - each["SOM"], color=GREY, linewidth=0.5, alpha=0.7)
-        paired(below, subset, "n_epochs", "percent", "SOM", runs="name")
-        below.cuelearn_band = "means over pairs; below, pair by pair, band: 95% interval; thin: each pair"
+        curves(top, subset, "n_epochs", "accuracy", runs="name", factor=100)
+        top.axhline(100 * musvm[names].mean(), **method_style("MuSVM", marker=""))
+        paired(below, subset, "n_epochs", "accuracy", "SOM", runs="name", factor=100)
+        below.cuelearn_band = "means over pairs, band: 95% interval; below, pair by pair"
         top.set_title(f"{len(names)} pairs of {SETS[pair_set]}", fontsize=9)
         below.set_xlabel("passes")
         log_axis(below.xaxis, plain=True)
