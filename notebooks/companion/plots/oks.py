@@ -152,7 +152,7 @@ def extremes(kernels, chosen):
     ax.cuelearn_band = "dots: one SVM on each kernel, best and worst on this test; lines: methods, same split"
     ax.set_xlabel("test accuracy [%]")
     ax.set_title(f"{len(names)} pairs of {SETS[names[0].split()[0]]}")
-    ax.invert_yaxis()
+    ax.set_ylim(len(names) - 0.5, -0.5)
     legend(fig, ax, 4)
     return fig
 
