@@ -2,7 +2,7 @@
 
 from companion import protocol
 from companion.mms.artificial import bags_of, by_round, curves, histories, samples, two_draws
-from companion.mms.methods import METHODS, edges
+from companion.mms.methods import METHODS
 from companion.mms.naming import (
     as_printed,
     corpus,

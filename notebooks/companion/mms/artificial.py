@@ -2,7 +2,6 @@
 
 import itertools
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -31,21 +30,12 @@ def features(name, data, rows):
     return (2.0 * (X[rows] - low) / np.where(high > low, high - low, 1.0) - 1.0).astype(np.float32)
 
 
-class Samples(NamedTuple):
-    """Features of all samples, their classes, and the rows of the two parts."""
-
-    X: np.ndarray
-    y: np.ndarray
-    train: np.ndarray
-    test: np.ndarray
-
-
 @lru_cache
 def samples(name):
-    """The `Samples` of a data set; the set itself is let go: a worker of that size would be replaced."""
+    """A data set with its `features`; the set itself is let go: a worker of that size would be replaced."""
     data = load_set.__wrapped__(name)
     parts = np.array_split(np.arange(len(data.y)), 20)
-    return Samples(np.concatenate([features(name, data, p) for p in parts]), data.y, data.train, data.test)
+    return data._replace(X=np.concatenate([features(name, data, part) for part in parts]))
 
 
 def bags_of(name, seed, n_bags, n_test, n_candidates, p_correlated, p_ambiguous):

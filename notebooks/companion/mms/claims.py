@@ -52,16 +52,16 @@ def mms_3(results):
     table = with_all(results.table("thesis-fig-5.3"))
     table = table.assign(hardness=table["p_correlated"] + table["p_ambiguous"])
 
-    def fall(says, method, place, scope, **bound):
-        lost = falls(table, place)[method]
-        units = lost.index.get_level_values("seed")
-        return Part(says, f"fall of {method} {scope}", lost, units=units, **bound)
-
-    for place, scope in (("n_candidates", "in L"), ("hardness", "in P_c, P_a")):
-        yield fall(f"at most 5 points {scope}", "MMS", place, scope, at_most=POINTS)
+    in_L = falls(table, "n_candidates")
+    in_P = falls(table, "hardness")
+    units = in_L.index.get_level_values("seed")
+    for lost, scope in ((in_L, "in L"), (in_P, "in P_c, P_a")):
+        says = f"at most 5 points {scope}"
+        yield Part(says, f"fall of MMS {scope}", lost["MMS"], units=units, at_most=POINTS)
     for other in RIVALS:  # of L the thesis says only that MMS falls little
         says = f"{other} more than 5 points in P_c, P_a"
-        yield fall(says, other, "hardness", "in P_c, P_a", at_least=POINTS)
+        measure = f"fall of {other} in P_c, P_a"
+        yield Part(says, measure, in_P[other], units=units, at_least=POINTS)
     easy = table[(table["hardness"] == 0.0) & (table["method"] == "MIMLSVM")]["accuracy"].mean()
     yield "Means over the data sets, from the least to the largest L and from P_c = P_a = 0 to 0.5."
     yield f"MIMLSVM names {easy:.0%} right at P_c = P_a = 0."
@@ -172,17 +172,14 @@ def mms_7(results):
 def mms_8(results):
     table = results.table("thesis-fig-5.6")
     table["joint"] = table["modelled"].where(table["modelled"] == "both", "single")
-    shares = table.pivot(
-        index=["seed", "attribute"],
-        columns=["method", "joint"],
-        values=["assignment", "recognition", "with_caption"],
-    )
+    columns = ["assignment", "recognition", "with_caption"]
+    shares = table.pivot(index=["seed", "attribute"], columns=["method", "joint"], values=columns)
 
-    def better(says, measure, method, baseline, of=slice(None)):
-        values = shares[method].loc[(slice(None), of)]
-        units = values.index.get_level_values("seed")
-        return Part(says, measure, values, shares[baseline].loc[(slice(None), of)], at_least=0.0, units=units)
+    def better(says, measure, method, baseline, shares=shares):
+        units = shares.index.get_level_values("seed")
+        return Part(says, measure, shares[method], shares[baseline], at_least=0.0, units=units)
 
+    names = shares.xs("name", level="attribute", drop_level=False)
     for c in ("assignment", "recognition"):
         for m in ("MMS", "DistNaming"):
             pair = (c, m, "both"), (c, m, "single")
@@ -190,7 +187,7 @@ def mms_8(results):
         pair = (c, "MMS", "both"), (c, "DistNaming", "both")
         yield better(f"{c}: MMS above DIST, joint", f"{c}: MMS minus DIST, joint", *pair)
         pair = (c, "DistNaming", "single"), (c, "GMMNaming", "single")
-        yield better(f"{c}: DIST above GMM, names alone", f"{c}: DIST minus GMM, names", *pair, ["name"])
+        yield better(f"{c}: DIST above GMM, names alone", f"{c}: DIST minus GMM, names", *pair, names)
     pair = ("with_caption", "MMS", "both"), ("recognition", "MMS", "both")
     yield better("captions help MMS on test items", "joint MMS: with captions minus without", *pair)
     yield "Mean over names and verbs."

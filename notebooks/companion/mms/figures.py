@@ -8,7 +8,7 @@ from companion import mms as experiments
 from companion.mms import claims
 from companion.plots import mms as draw
 from companion.plots import mms_items as items
-from companion.protocol import grid_points
+from companion.protocol import edges, grid_points
 from companion.run.registry import figure
 from cuelearn import datasets
 from cuelearn.datasets import DataFileError, Provenance
@@ -200,7 +200,7 @@ def accuracy_as_ambiguity_grows(run):
     arguments = (run.sweep, names_of(run), seeds, size, grid, run.size["effort"])
     every_draw = experiments.curves(*arguments, further=further)
     table = claims.with_all(every_draw)
-    at_ends = experiments.edges(table, ["method", "name"], C=grid)
+    at_ends = edges(table, {"C": grid}, by=["method", "name"])
     note = (
         f"real samples, made ambiguous; MNIST averaged to 14 x 14 pixels; {size['n_bags']} bags of five; "
         f"{size['n_test']} test samples at most; {experiments.VALIDATED}, at L = 20, P_c = P_a = 0.25; "
@@ -373,7 +373,7 @@ def _naming_tables(run, number):
     table = naming(run)
     runs = table[table["protocol"] == protocol]
     seeds = runs["seed"].unique().tolist()
-    at_ends = experiments.edges(runs, ["method"], C=run.size["grid"])
+    at_ends = edges(runs, {"C": run.size["grid"]}, by="method")
     note = (
         f"{column} in percent, sd over {len(seeds)} composed corpora (the paper's: over 5 splits); "
         f"{size['n_items']} items and {size['n_names']} identities (the thesis's corpus: 20,071 items); "
@@ -472,7 +472,7 @@ def names_and_verbs(run):
         "GMMNaming": {"components": experiments.COMPONENTS},
     }
     of_method = table.groupby("method")
-    at_ends = [experiments.edges(of_method.get_group(m), by, **grid) for m, grid in grids.items()]
+    at_ends = [edges(of_method.get_group(m), grid, by=by) for m, grid in grids.items()]
     note = (
         f"{size['n_items']} items, {size['n_test']} of them test items, of {size['n_names']} emoji things; "
         f"hollow: one attribute alone, filled: both; {experiments.VALIDATED}; "

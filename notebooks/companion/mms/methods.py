@@ -99,11 +99,6 @@ def each_search(X, candidates, new, C, seed, effort, step=1):
     return pd.DataFrame(rows)
 
 
-def edges(table, by, **grids):
-    """As text, which parameters that were chosen for a table's methods lie at an end of their grids."""
-    return protocol.edges(table, grids, by=by)
-
-
 def random_share(candidates, labels, rngs):
     """Share of right labels when every bag draws a candidate: mean over draws by generators or seeds."""
     return float(np.mean([np.mean(candidates.draw(rng)[:, 0] == labels) for rng in rngs]))
