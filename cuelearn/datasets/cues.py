@@ -199,16 +199,14 @@ def describe(
     rows = np.arange(len(data.y)) if rows is None else rows
     blocks = [rows[start : start + IMAGES_PER_TASK] for start in range(0, len(rows), IMAGES_PER_TASK)]
     words = vocabularies or {}
-    tasks = (
-        (block, *(_taken(items, block) for items in (images, data.masks, names)), cues, words, step, size)
-        for block in blocks
-    )
+    tasks = []
+    for block in blocks:
+        parts = [_taken(items, block) for items in (images, data.masks, names)]
+        tasks.append(delayed(_describe)(block, *parts, cues, words, step, size))
     # mapped as sweeps do: with another mode joblib would start other workers
-    done = Parallel(n_jobs=n_jobs, return_as="generator", mmap_mode="c")(
-        delayed(_describe)(*task) for task in tasks
-    )
+    done = Parallel(n_jobs=n_jobs, return_as="generator", mmap_mode="c")(tasks)
     parts = list(progress(done, name=name, total=len(blocks), verbose=verbose))
-    features = {cue: [one for part in parts for one in part[cue]] for cue in cues}
+    features = {cue: [row for part in parts for row in part[cue]] for cue in cues}
     for cue in cues:
         if CUES[cue].words is None or CUES[cue].words in words:
             features[cue] = np.array(features[cue], dtype=np.float32)
@@ -225,21 +223,24 @@ def _taken(items, rows):
 def _describe(rows, images, masks, names, cues, words, step, size):
     """Describe one task's images: by cue, a row or the local descriptors of each image."""
     features = {cue: [] for cue in cues}
-    steps = {cue: [] for cue in cues if CUES[cue].words is None}
-    steps |= {cue: [words[CUES[cue].words].step] for cue in cues if CUES[cue].words in words}
     for i, row in enumerate(rows):
         try:
             picture = _at_size(images[i], None if masks is None else masks[i], size)
             for cue in cues:
                 if cue in SILHOUETTE_CUES and picture.mask is None:
                     raise ValueError(f"the cue {cue!r} needs a mask, got None.")
-                features[cue].append(CUES[cue].describe(picture, *steps.get(cue, [step])))
+                name = CUES[cue].words
+                own_step = words[name].step if name in words else step
+                features[cue].append(CUES[cue].describe(picture, *([own_step] if name else [])))
         except ValueError as error:
             known = "" if names is None else f" ({names[i]})"
             raise ValueError(f"Image {row}{known} cannot be described: {error}") from None
     known = {name: {} for name in words}
-    counted = {cue: CUES[cue].words for cue in cues if CUES[cue].words in words}
-    return features | {cue: count_words(words[of], features[cue], known[of]) for cue, of in counted.items()}
+    for cue in cues:
+        name = CUES[cue].words
+        if name in words:
+            features[cue] = count_words(words[name], features[cue], known[name])
+    return features
 
 
 def _at_size(image, mask, size):
@@ -349,45 +350,36 @@ def image_cues(
     cues = _check_cues(data, cues)
     if size is not None:
         check_integer("size", size, 16)
-    local = {CUES[cue].words: cue for cue in cues if cue in CUES and CUES[cue].words}
-    bag, words = BagOfWords(n_words, random_state=random_state), vocabulary or {}
-    if not isinstance(words, dict):
-        learnt_before = hasattr(words, "words_")
-        bag, words = words, dict.fromkeys(local, words) if learnt_before else {}
+    options = {"size": size, "n_jobs": n_jobs, "verbose": verbose}
+    pictured = [cue for cue in cues if cue != "laser"]
+    local = {CUES[cue].words: cue for cue in pictured if CUES[cue].words}
+    bag = BagOfWords(n_words, random_state=random_state)
+    words = vocabulary or {}
+    if hasattr(words, "words_"):
+        words = dict.fromkeys(local, words)
+    elif not isinstance(words, dict):
+        bag, words = words, {}
     unlearnt = [cue for name, cue in local.items() if name not in words]
-    options, learnt, blocks = {"size": size, "n_jobs": n_jobs, "verbose": verbose}, [], {}
-    scanned = ["laser"] if "laser" in cues else []
-    if unlearnt or scanned:
+    learning = [*unlearnt, *(cue for cue in cues if cue == "laser")]
+    if learning:
         train = data.train if train is None else train
         if train is None:
             raise ValueError(
-                f"train must name the rows that the cues {[*unlearnt, *scanned]} learn from "
-                "(np.arange(n) takes all), got None."
+                f"train must name the rows that the cues {learning} learn from (np.arange(n) takes all), "
+                "got None."
             )
         train = check_rows("train", train, len(data.y))
+    learnt, blocks = [], {}
     if unlearnt:
-        drawn = bag.drawn(train)
-        features = describe(data, unlearnt, rows=drawn, step=bag.step, name="words", **options)
-        for cue in unlearnt:
-            described = dict(zip(drawn.tolist(), (one.descriptors for one in features[cue]), strict=True))
-            try:
-                words = words | {CUES[cue].words: clone(bag).fit(described, rows=train)}
-            except ValueError as error:
-                others = [other for other in cues if other != cue]
-                raise ValueError(
-                    f"The vocabulary of cue {cue!r} cannot be learnt: {error} Lower n_words, take a step "
-                    f"below {bag.step}, as vocabulary=BagOfWords(n_words, step=4), or leave it out: "
-                    f"cues={others}."
-                ) from None
+        words = words | _learnt_words(data, unlearnt, bag, train, options)
         learnt.append(f"{bag.n_words} words learnt from {len(train)} images")
-    if scanned:
+    if "laser" in cues:
         scans = laser_features(data.laser, data.laser_angles, names=data.frames.get("name"))
         scale = scans[train].std(axis=0)
         blocks["laser"] = (scans - scans[train].mean(axis=0)) / np.where(scale > 0, scale, 1)
         learnt.append(f"laser features standardised over {len(train)} frames")
-    drawn = [cue for cue in cues if cue != "laser"]
-    if drawn:
-        blocks |= describe(data, drawn, vocabularies=words, **options)
+    if pictured:
+        blocks |= describe(data, pictured, vocabularies=words, **options)
     X, columns = side_by_side({cue: blocks[cue] for cue in cues}, np.float32)
     features = []
     for cue in cues:
@@ -397,6 +389,23 @@ def image_cues(
     description = f"{data.description.rstrip('. ')}. Described by {', '.join(cues)}{how}."
     split, targets = (data.train, data.test), list(data.target_names)
     return CueData(X, data.y, columns, *split, features, targets, description, data.provenance)
+
+
+def _learnt_words(data, cues, bag, train, options):
+    """Vocabularies of these cues by the name of their words, learnt as `bag` says from training rows."""
+    drawn = bag.drawn(train)
+    features = describe(data, cues, rows=drawn, step=bag.step, name="words", **options)
+    words = {}
+    for cue in cues:
+        described = dict(zip(drawn.tolist(), (one.descriptors for one in features[cue]), strict=True))
+        try:
+            words[CUES[cue].words] = clone(bag).fit(described, rows=train)
+        except ValueError as error:
+            raise ValueError(
+                f"The vocabulary of cue {cue!r} cannot be learnt: {error} Lower n_words, take a step below "
+                f"{bag.step}, as vocabulary=BagOfWords(n_words, step=4), or leave the cue out."
+            ) from None
+    return words
 
 
 def _check_cues(data, cues):
@@ -413,9 +422,9 @@ def _check_cues(data, cues):
         raise ValueError(f"cues must be some of {[*CUES, 'laser']}, each once, got {list(cues)}.")
     if "laser" in cues and (data.laser is None or data.laser_angles is None):
         raise ValueError("The cue 'laser' needs laser scans with their angles, but data has none.")
-    silhouettes = [cue for cue in cues if cue in SILHOUETTE_CUES]
-    if silhouettes and data.masks is None:
-        raise ValueError(f"The cue {silhouettes[0]!r} needs masks, but data has none.")
+    for cue in cues:
+        if cue in SILHOUETTE_CUES and data.masks is None:
+            raise ValueError(f"The cue {cue!r} needs masks, but data has none.")
     for name in ("images", "masks", "laser"):
         held = getattr(data, name)
         if held is not None and len(held) != len(data.y):

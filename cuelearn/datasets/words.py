@@ -55,8 +55,8 @@ def dense_patches(picture, step):
     grey = picture.grey
     if min(grey.shape) < 4 * step:
         raise ValueError(
-            f"image must be at least 4 * step = {4 * step} pixels high and wide, "
-            f"got {grey.shape[0]} x {grey.shape[1]}: lower the step, or leave out cues of words."
+            f"image must be at least 4 * step = {4 * step} pixels high and wide (for large words at half its "
+            f"size), got {grey.shape[0]} x {grey.shape[1]}: lower the step, or leave out cues of words."
         )
     patches = np.lib.stride_tricks.sliding_window_view(_edge_cells(grey, step), (4, 4), axis=(0, 1))
     histograms = patches.transpose(0, 1, 3, 4, 2).reshape(-1, 128)
@@ -84,12 +84,6 @@ def _edge_cells(grey, side):
 
 def large_patches(picture, step):
     """The same of the picture at half its size."""
-    height, width = picture.image.shape[:2]
-    if min(height, width) < 8 * step:
-        raise ValueError(
-            f"image must be at least 8 * step = {8 * step} pixels high and wide, got {height} x {width}: "
-            "leave out the cue 'large words', or lower the step of vocabulary=BagOfWords(n_words, step=4)."
-        )
     return dense_patches(picture.half, step)
 
 
@@ -287,8 +281,8 @@ def count_words(vocabulary, described, known=None):
 
     `known`, a dict, keeps the words of what cues with other cells found too.
     """
-    known = {} if known is None else known
     if described[0].cell is not None:
+        known = {} if known is None else known
         return np.array([_count_in_cells(vocabulary, one, known) for one in described])
     counts = vocabulary.transform([one.descriptors for one in described])
     if described[0].central is None:

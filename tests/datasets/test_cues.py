@@ -354,7 +354,7 @@ SMALL = {"images": np.zeros((12, 20, 20, 3), np.uint8), "masks": None}
         ({}, ["laser"], {"train": [12]}, "train must be row numbers from 0 to 11"),
         ({}, ["colour"], {"size": 8}, "size must be at least 16, got 8"),
         ({"images": ["a.png"] * 12}, ["colour"], {}, r"Image 0 \(frame 0\) .* got str. read_image"),
-        ({}, ["large words"], {"train": [0]}, r"\(frame 0\) .* 8 \* step = 64 pixels .* got 48 x 56"),
+        ({}, ["large words"], {"train": [0]}, r"\(frame 0\) .* 4 \* step = 32 pixels .* got 24 x 28"),
         ({}, ["bow"], {"train": [0], "n_words": 300}, "'bow' cannot be learnt: .* got 12 .* Lower n_words"),
         ({"masks": np.zeros((12, 48, 56), bool)}, ["colour"], {}, "mask must be True on at least one"),
         ({"masks": [None] * 12}, ["shape"], {}, r"Image 0 \(frame 0\) .* 'shape' needs a mask, got None"),
