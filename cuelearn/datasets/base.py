@@ -7,7 +7,6 @@ import importlib.util
 import io
 import json
 import math
-import numbers
 import os
 import sys
 from pathlib import Path
@@ -249,16 +248,6 @@ def side_by_side(blocks, dtype):
     for name, block in blocks.items():
         slices[name] = slice(end, end := end + block.shape[1])
     return X, slices
-
-
-def check_integer(name, value, low, high=None):
-    """The value as an int; `TypeError` or `ValueError` names the parameter."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be an integer, got {type(value).__name__}.")
-    if value < low or (high is not None and value > high):
-        most = "" if high is None else f" and at most {high}"
-        raise ValueError(f"{name} must be at least {low}{most}, got {value}.")
-    return int(value)
 
 
 def check_rows(name, rows, n):

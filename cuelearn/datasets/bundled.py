@@ -1,14 +1,12 @@
-"""Loaders of the real data sets that lie in the project's ``data/`` directory.
-
-``data/datasets.json`` says of each set what its columns and classes are. Every loader returns a `CueData` of
-tier ``"bundled"`` and raises `DataFileError` for a missing or damaged file. Licence, source and citation are
-in its ``provenance`` and in ``data/README.md``."""
+"""Loaders of the real data sets in ``data/``, as ``data/datasets.json`` describes them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .base import CueData, check_integer, first_items, read_bundled, side_by_side
+from cuelearn.core.checks import check_count
+
+from .base import CueData, first_items, read_bundled, side_by_side
 
 __all__ = [
     *("load_htad", "load_leaves", "load_letter", "load_mfeat", "load_mnist", "load_pendigits"),
@@ -229,8 +227,7 @@ def load_mnist(n_train=None, n_test=None):
     Parameters
     ----------
     n_train, n_test : int, optional
-        Take the first of the 60,000 training images and of the 10,000 test images only. `ValueError` or
-        `TypeError` if out of range or not an integer.
+        Take the first of the 60,000 training images and of the 10,000 test images only.
 
     Examples
     --------
@@ -240,8 +237,10 @@ def load_mnist(n_train=None, n_test=None):
     >>> images = np.empty((1500, 784), dtype=np.float32)
     >>> images[:, few.pixels] = few.X  # images.reshape(-1, 28, 28) now shows digits
     """
-    n_train = 60_000 if n_train is None else check_integer("n_train", n_train, 0, 60_000)
-    n_test = 10_000 if n_test is None else check_integer("n_test", n_test, 0, 10_000)
+    n_train = 60_000 if n_train is None else check_count("n_train", n_train, 0)
+    n_test = 10_000 if n_test is None else check_count("n_test", n_test, 0)
+    if n_train > 60_000 or n_test > 10_000:
+        raise ValueError(f"n_train must be at most 60000 and n_test 10000, got {n_train} and {n_test}")
     entry, held, origin = read_bundled("mnist")
     # Of each quarter: the image's pixels that it holds.
     quarters = np.arange(784).reshape(2, 14, 2, 14).swapaxes(1, 2).reshape(4, 196)

@@ -1,8 +1,5 @@
-r"""News items composed of real pictures: images with faces, and captions that name some of the people in
-them (thesis sections 5.6 and 5.7, appendix A).
-
-Who is pictured and what the captions say is decided in ``data/simulators/captions.py``; here stand the
-pictures and features, the corpus and its truth."""
+"""News items composed of real pictures: images with faces, and captions that name some of the people in
+them (thesis sections 5.6 and 5.7, appendix A); who and what is decided in ``data/simulators/captions.py``."""
 
 from __future__ import annotations
 
@@ -65,12 +62,11 @@ def _cast():
 
 
 def _deal(rng, wanted, in_test):
-    """A drawing of each thing wanted, (n, 2) with -1 for none: two fifths of a thing's drawings are for test
-    items; all of a part are used equally often, give or take one."""
+    """A drawing of each thing wanted, (n, 2) with -1 for none; all of a part are used equally often."""
     dealt = np.full(wanted.shape, -1, dtype=np.int32)
     for thing in np.unique(wanted[wanted >= 0]):
         own = rng.permutation(np.flatnonzero(_cast().emoji.thing == thing))
-        n_test = 2 * own.size // 5
+        n_test = 2 * own.size // 5  # of its drawings are for test items
         for test, part in ((True, own[:n_test]), (False, own[n_test:])):
             at = (wanted == thing) & (in_test == test)[:, None]
             dealt[at] = rng.permutation(np.resize(part, at.sum()))
@@ -94,8 +90,7 @@ def _draw_samples(rng, kind, person, identity, n_strangers, verb, in_test):
 
 
 def _looks(samples, angles, seeds, body=False):
-    """RGB pictures, uint8 (64, 64, 3), of faces or of their bodies; of two drawings the right half of one
-    beside the left half of the other."""
+    """Pictures, uint8 (64, 64, 3), of faces or of their bodies; two drawings are joined by their halves."""
     pictures, part = _cast().emoji.pictures, int(body)
     for drawings, turns, seed in zip(samples[:, part], body * angles, seeds, strict=True):
         rng = np.random.default_rng([part, seed])

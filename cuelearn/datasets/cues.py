@@ -1,8 +1,4 @@
-r"""From images and laser scans to cues: the papers' (thesis section 3.4, appendix A), and for photographs.
-
-`image_cues` turns an `ImageData` into a `CueData`. Each cue is an entry of `CUES`: a function of a `Picture`.
-What is learnt, the vocabularies of visual words and the scale of the laser features, comes from the rows
-named ``train``."""
+"""From images and laser scans to cues: the papers' (thesis section 3.4, appendix A), and for photographs."""
 
 from __future__ import annotations
 
@@ -14,7 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from .base import CueData, ImageData, check_integer, check_rows, side_by_side
+from cuelearn.core.checks import check_count
+
+from .base import CueData, ImageData, check_rows, side_by_side
 from .descriptors import (
     Picture,
     check_image,
@@ -187,7 +185,7 @@ def describe(
     """What `CUES` say of images, or of these rows: for each cue an array float32 (n, width).
 
     Where `vocabularies`, a dict of fitted `BagOfWords`, lacks the words of a cue: a list of
-    `LocalDescriptors` of patches `step` pixels apart. The rest is as for `image_cues`.
+    `LocalDescriptors` of patches `step` pixels apart.
     """
     from joblib import Parallel, delayed
 
@@ -349,7 +347,7 @@ def image_cues(
     """
     cues = _check_cues(data, cues)
     if size is not None:
-        check_integer("size", size, 16)
+        check_count("size", size, 16)
     options = {"size": size, "n_jobs": n_jobs, "verbose": verbose}
     pictured = [cue for cue in cues if cue != "laser"]
     local = {CUES[cue].words: cue for cue in pictured if CUES[cue].words}

@@ -1,8 +1,7 @@
 """Descriptors of one picture: histograms of colours, patterns and derivatives, edges, the silhouette.
 
-Every range and number of bins is fixed, so that a descriptor depends on its picture alone. A histogram over
-cells (1 x 1, 3 x 1, 2 x 2 or 4 x 4 equal ones) is divided by the number of pixels of the whole picture, so
-that it has sum 1 whatever its cells; its lengths grow with the picture by `unit`.
+Ranges and bins are fixed, so that a descriptor depends on its picture alone. Histograms over cells are shares
+of the pixels of the whole picture; lengths grow with the picture by `unit`.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ def skimage(module):
 
 
 class Picture:
-    """An image, uint8 (height, width, 3), and the object's mask, bool or None; what several descriptors need
-    is made once, when first asked for."""
+    """An image, uint8 (height, width, 3), and its mask; what several descriptors need is made once."""
 
     def __init__(self, image, mask=None):
         self.image, self._mask = image, mask
@@ -151,10 +149,7 @@ def rgb_bins(picture):
 
 
 def hsv_levels(image):
-    """Hue, saturation and value of an RGB image, float64 from 0 to 1, each (height, width).
-
-    The numbers of scikit-image's `rgb2hsv` in a fifth of its time.
-    """
+    """Hue, saturation and value from 0 to 1, as scikit-image's `rgb2hsv`, in a fifth of its time."""
     red, green, blue = np.ascontiguousarray(np.moveaxis(image, 2, 0)) * (1.0 / 255)
     value = np.maximum(np.maximum(red, green), blue)
     delta = value - np.minimum(np.minimum(red, green), blue)
@@ -203,9 +198,8 @@ def lbp_bins(picture):
 def field_bins(picture, filters, scales, bins):
     """The bin of the derivatives: composed receptive field histograms (Linde and Lindeberg, 2004).
 
-    "LxLy": at each scale the joint bin of both derivatives, equally wide ones from -0.2 to 0.2; stronger
-    responses count in the outermost. "DirC": the direction's sector at all scales jointly, of which the last
-    runs fastest, and one more for a flat place; it forgets contrast.
+    "LxLy": at each scale the joint bin of both derivatives. "DirC": the direction's sector at all scales
+    jointly, and one more for a flat place.
     """
     if filters == "LxLy":
         size, indices = bins**2, []
@@ -297,10 +291,7 @@ def phog(level, signed, picture):
 
 
 def shape_pyramid(picture):
-    """Orientations of edges by contrast in the image, its quarters, its sixteenths (Bosch et al., 2007).
-
-    A level's histograms have sum 1/3; an image without edges counts every orientation alike.
-    """
+    """Orientations of edges by contrast in the image, its quarters, its sixteenths (Bosch et al., 2007)."""
     grey = skimage("filters").gaussian(skimage("color").rgb2gray(picture.image), PYRAMID_SMOOTHING)
     n = PYRAMID[-1]
     cell = (grey.shape[0] // n, grey.shape[1] // n)
@@ -312,7 +303,7 @@ def shape_pyramid(picture):
     levels = [part.sum(axis=(1, 3)).ravel() for part in parts]
     total = levels[0].sum()
     if total == 0:
-        levels, total = [np.full(level.size, 1 / level.size) for level in levels], 1.0
+        levels, total = [np.full(level.size, 1 / level.size) for level in levels], 1.0  # all alike
     return (np.concatenate(levels) / (len(PYRAMID) * total)).astype(np.float32)
 
 
@@ -368,10 +359,7 @@ def pixels(picture):
 
 
 def moments(picture):
-    """Central moments of the silhouette, free of its size, up to order 4, and Hu's seven invariants (1962).
-
-    Of each the root that makes it grow like a length, times 1 or -1.
-    """
+    """Central moments of the silhouette up to order 4, and Hu's seven invariants, as lengths with a sign."""
     measure = skimage("measure")
     mask = picture.mask.astype(float)
     central = measure.moments_normalized(measure.moments_central(mask, order=4), order=4)
@@ -382,12 +370,7 @@ def moments(picture):
 
 
 def silhouette(picture):
-    """The silhouette moved to its centroid, scaled to unit area, on a grid of 24 x 24 cells, from 0 to 1.
-
-    The grid is a square of side 3 sqrt(area) about the centroid; a cell's value is the share of it that the
-    silhouette covers, computed exactly. It does not change when the silhouette moves by whole pixels, and
-    hardly when it is scaled.
-    """
+    """Shares of 24 x 24 cells that it covers, on a square of side 3 sqrt(area) about its centroid."""
     mask = picture.mask
     rows, columns = mask.sum(axis=1), mask.sum(axis=0)
     area = int(rows.sum())

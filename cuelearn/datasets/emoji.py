@@ -10,7 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
-from .base import ImageData, Provenance, check_integer, data_directory, read_bundled
+from cuelearn.core.checks import check_count
+
+from .base import ImageData, Provenance, data_directory, read_bundled
 
 __all__ = ["EMOJI_STYLES", "EmojiData", "before", "changed_picture", "load_emoji", "mildly_changed"]
 
@@ -22,7 +24,6 @@ EMOJI_STYLES = (
 _FILES = {"emoji": EMOJI_STYLES[:6], "emoji-sharealike": EMOJI_STYLES[6:]}
 #: Mild changes: degrees, factor of the size, share of the side, factor of the light, each either way.
 _TURN, _SIZES, _SHIFT, _LIGHT = 15.0, (0.75, 1.0), 0.06, 0.25
-_TARGETS = ("name", "family", "subgroup", "group", "style", "keywords")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,9 +84,9 @@ class EmojiData:
 
         Parameters
         ----------
-        target : {"name", "family", "subgroup", "group", "style", "keywords"}, default="name"
+        target : {"name", "family", "subgroup", "group", "style"}, default="name"
             What `y` is. Classes are those that occur in the rows, in alphabetical order; a family is called
-            after its first thing. Of ``"keywords"`` `y` is a 0/1 matrix of those with five things or more.
+            after its first thing.
         rows : array of int or of bool, optional
             The pictures taken, in this order; all by default.
         n_views : int, default=1
@@ -114,34 +115,38 @@ class EmojiData:
         >>> image_cues(fruit, ["colour", "DirC", "shape"])
         <emoji, bundled: X (40, 1377) float32, cues colour (512), DirC (289), shape (576)>
         """
-        if target not in _TARGETS:
-            raise ValueError(f"target must be one of {list(_TARGETS)}, got {target!r}.")
-        seed = check_integer("random_state", random_state, 0)
+        seed = check_count("random_state", random_state, 0)
+        n_views = check_count("n_views", n_views)
         every = np.arange(len(self.thing))
         try:
             rows = every if rows is None else every[np.asarray(rows)]
         except IndexError as error:
             raise ValueError(f"rows must be rows of {len(every)} pictures or a mask: {error}.") from None
         thing, style = self.thing[rows], self.style[rows]
-        if target == "keywords":
-            held = self.keywords.sum(axis=0) >= 5
-            y, targets = self.keywords[thing][:, held], self.keyword_names[held]
-        else:
-            columns = {"name": self.names, "family": self.names[self.family]}
-            columns |= {"subgroup": self.subgroup, "group": self.group}
-            value = style if target == "style" else columns[target][thing]
-            targets, y = np.unique(value, return_inverse=True)
-        n_views = check_integer("n_views", n_views, 1)
+        family = self.family[thing]
+        values = {
+            "name": self.names[thing],
+            "family": self.names[family],
+            "subgroup": self.subgroup[thing],
+            "group": self.group[thing],
+            "style": style,
+        }
+        if target not in values:
+            raise ValueError(f"target must be one of {list(values)}, got {target!r}.")
+        targets, y = np.unique(values[target], return_inverse=True)
         pictures, colours = self._views(rows, n_views, seed)
-        images = before(pictures, colours[:, None, None])
         names = [f"{self.names[k]}, {one}" for k, one in zip(thing, style, strict=True)]
-        frames = {"name": np.array(names), "thing": thing, "style": style, "family": self.family[thing]}
+        frames = {"name": np.array(names), "thing": thing, "style": style, "family": family, "drawing": rows}
         frames = {name: np.repeat(values, n_views) for name, values in frames.items()}
-        frames |= {"drawing": np.repeat(rows, n_views), "view": np.tile(np.arange(n_views), len(rows))}
-        y, masks = np.repeat(y, n_views, axis=0), pictures[..., 3] >= 128
-        description = f"{self.description.removesuffix('.')}, before plain colours drawn at random."
+        frames["view"] = np.tile(np.arange(n_views), len(rows))
         return ImageData(
-            images, y, targets.tolist(), frames, masks, description=description, provenance=self.provenance
+            before(pictures, colours[:, None, None]),
+            np.repeat(y, n_views),
+            targets.tolist(),
+            frames,
+            pictures[..., 3] >= 128,
+            description=f"{self.description.removesuffix('.')}, before plain colours drawn at random.",
+            provenance=self.provenance,
         )
 
     def n_drawings(self):
@@ -187,10 +192,7 @@ def mildly_changed(picture, rng, turn=0.0):
 
 
 def changed_picture(picture, turn=0.0, size=1.0, shift=(0.0, 0.0), light=1.0):
-    """A drawing turned (degrees, counterclockwise), resized and moved (shares of the side; right, down).
-
-    `picture` is uint8 (height, width, 4); what leaves the frame is cut. `light` multiplies the colours.
-    """
+    """A drawing, uint8 (height, width, 4), turned (degrees), resized, moved (shares of the side), lit."""
     from scipy.ndimage import affine_transform
 
     angle, (height, width) = np.deg2rad(turn), picture.shape[:2]

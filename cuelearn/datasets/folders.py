@@ -115,8 +115,7 @@ def read_mask(path):
 
 
 class ImageFiles:
-    """A sequence of images, ``read(path)``, read anew at every access; a slice, or an array of rows, is one
-    too and reads nothing."""
+    """A sequence of images, read from files at every access; a slice or an array of rows reads nothing."""
 
     def __init__(self, paths, read=read_image):
         self.paths = list(paths)
@@ -236,11 +235,7 @@ def _class_directories(layout, path):
 
 
 def load_eth80(layout, path):
-    """ETH-80 as published, in the folder or one level down, by category, object and view.
-
-    The angles in a name are the view's distance from the zenith and its azimuth, in degrees.
-    ``frames["object"]`` counts the objects of a category.
-    """
+    """ETH-80 as published; the angles in a name are distance from the zenith and azimuth, in degrees."""
     path = layout.open(path)
     inner = sorted(path.glob("eth80-cropped*"))
     if len(inner) == 1 and inner[0].is_dir():
@@ -277,11 +272,10 @@ def load_eth80(layout, path):
 
 
 def load_idol2(layout, path):
-    """The 12 image sequences of the robot Dumbo of KTH-IDOL2 (thesis appendix A), those that are there.
+    """The image sequences of the robot Dumbo of KTH-IDOL2 (thesis appendix A), those that are there.
 
-    The spelling of the names and the scan file are those of the COLD database, recorded by the same group,
-    and could not be checked against IDOL2 itself. Images come by sequence (session, weather, repeat) and
-    time, the rooms in the order of table 3.1; ``laser`` is None where no sequence has a file of scans.
+    The names and the scan file are those of the COLD database, recorded by the same group; they could not be
+    checked against IDOL2 itself. Rooms come in the order of table 3.1.
     """
     path = layout.open(path)
     paths, rows, scans = [], [], []
@@ -332,8 +326,7 @@ def _idol2_frame(layout, file):
 def _idol2_scans(source, times, files):
     """Scans nearest in time to the images of one sequence, float32, shape (n_images, n_beams).
 
-    Of the numbers in a line the third is the number n of beams, the fourth and fifth are the time in seconds
-    and microseconds, and the last n are the ranges in metres, from -90 degrees (right) to 90 degrees.
+    A line's third number is n_beams, the fourth and fifth are seconds and microseconds, the last ones ranges.
     """
     if not source.is_file():
         raise DataFileError(f"The image {files[0]} has no laser scan: {source} is missing.")

@@ -7,7 +7,9 @@ import math
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .base import CueData, Provenance, check_integer
+from cuelearn.core.checks import check_count, check_non_negative
+
+from .base import CueData, Provenance
 
 __all__ = ["make_three_class"]
 
@@ -61,9 +63,8 @@ def make_three_class(n_per_class=100, noise=0.05, random_state=0):
     >>> make_three_class()
     <three-class, generated: X (300, 12) float64, cues cue 1 (3), cue 2 (3), cue 3 (3), cue 4 (3)>
     """
-    check_integer("n_per_class", n_per_class, 1)
-    if not (math.isfinite(noise) and noise >= 0):
-        raise ValueError(f"noise must be a finite number that is not negative, got {noise}.")
+    check_count("n_per_class", n_per_class)
+    check_non_negative("noise", noise)
     rng = check_random_state(random_state)
 
     y = np.repeat(np.arange(3), n_per_class)

@@ -35,15 +35,10 @@ def laser_features(ranges, angles, names=None):
     r"""Geometric features of laser scans (Mozos, Stachniss and Burgard, 2005), float64 (n_frames, 45).
 
     `ranges`, (n_frames, n_beams), are metres, cut to 20; `angles` the directions of the beams in radians,
-    ascending; where they go round the circle the last beam neighbours the first. Of the beams: differences of
-    neighbours, lengths, gaps, and the two nearest local minima. Of the polygon of the end points: area,
-    perimeter, distances from the centroid, circularity, compactness :math:`A^2 / (2 \pi (\mu_{20} +
-    \mu_{02}))`, eccentricity, and from the Fourier coefficients of the boundary,
-
-    .. math:: c_k = \frac 1 P \int_0^P z(t)\, e^{-2 \pi i k t / P} dt, \qquad z = x + i y
-
-    at arc length t, computed exactly from the edges, the semi-axes :math:`|c_1| \pm |c_{-1}|` of the
-    approximating ellipse, their ratio, and :math:`|c_k| / |c_1|`. What is 0/0 counts as 0.
+    ascending; where they go round the circle the last beam neighbours the first. The Fourier coefficients of
+    the polygon of the end points, :math:`c_k = \frac 1 P \int_0^P z(t)\, e^{-2 \pi i k t / P} dt` at arc
+    length t, are computed exactly from its edges; :math:`|c_1| \pm |c_{-1}|` are the semi-axes of the
+    approximating ellipse. What is 0/0 counts as 0.
     """
     ranges = np.asarray(ranges)
     angles = np.asarray(angles, dtype=np.float64)

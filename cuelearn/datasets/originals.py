@@ -35,11 +35,9 @@ AWA_TEST_CLASSES = (
 class Original(NamedTuple):
     """What ``originals.json`` says of a set.
 
-    `urls` are the addresses of its files by name, none where they have to be taken by hand from `page`;
-    `sums` are check sums by file name, such as ``"md5:..."``, empty where not known; `layout` says what the
-    directory of that name in ``CUELEARN_DATA`` holds, `serves` what is made from it. `reading` is empty for
-    the sets that are bundled; for others it has the reader (``format``), the lists of files of which one
-    holds the set (``files``), what these must hold, and what they do not say of columns and classes.
+    `urls` and `sums` are by file name, such as ``"md5:..."``, empty where not known; `layout` says what its
+    directory in ``CUELEARN_DATA`` holds, `serves` what is made from it. `reading`, empty for bundled sets,
+    has the reader (``format``), the lists of files of which one holds the set, and what these must hold.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Visual words: local descriptors of patches, vocabularies learnt from them, histograms of the nearest words.
 
-A function of patches takes a `Picture` and their step in pixels; it gives descriptors (n, width), rows and
-columns of the patches' centres, and the height and width of the picture.
+A function of patches gives their descriptors (n, width), the rows and columns of their centres, and the shape
+of the picture.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ CORNER_NOISE = 1e-12  # far below the answer to a contrast of one grey level, fa
 
 
 class LocalDescriptors(NamedTuple):
-    """What a cue of words finds in one image: (n, width) descriptors, and where.
+    """The (n, width) descriptors that a cue of words finds in one image, and where.
 
-    Where `central`, bool (n,), is given, half of the histogram of words is that of these alone; where `cell`,
-    int (n,), is, each of `n_cells` cells has a histogram.
+    Those `central` make half of the histogram; or each of `n_cells` cells has a histogram of its own.
     """
 
     descriptors: np.ndarray
@@ -47,10 +46,9 @@ class LocalDescriptors(NamedTuple):
 
 
 def dense_patches(picture, step):
-    """Patches on a grid, laid out and normalised as SIFT's (Lowe, 2004): 4 x 4 cells of 8 orientations.
+    """Upright patches on a grid, laid out as SIFT's (Lowe, 2004): 4 x 4 cells of 8 orientations.
 
-    They are normalised to unit length, cut at 0.2 and normalised again, and stored as bytes, ``min(512 v,
-    255)``. Unlike SIFT's, they have one fixed size, keep upright, and opposite gradients count as one.
+    Of unit length, cut at 0.2, of unit length again, stored as bytes; opposite gradients count as one.
     """
     grey = picture.grey
     if min(grey.shape) < 4 * step:
@@ -277,10 +275,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
 
 
 def count_words(vocabulary, described, known=None):
-    """Histograms of words, float32 (n, width), from the `LocalDescriptors` of n images.
-
-    `known`, a dict, keeps the words of what cues with other cells found too.
-    """
+    """Histograms of words, float32 (n, width), of `LocalDescriptors`; `known` keeps words for other cells."""
     if described[0].cell is not None:
         known = {} if known is None else known
         return np.array([_count_in_cells(vocabulary, one, known) for one in described])

@@ -352,7 +352,7 @@ SMALL = {"images": np.zeros((12, 20, 20, 3), np.uint8), "masks": None}
         ({"laser": np.ones((3, 181))}, ["laser"], {}, "data.laser must hold one entry per image, 12, got 3"),
         ({}, ["bow", "laser"], {}, "train must name the rows that the cues .'bow', 'laser'. learn from"),
         ({}, ["laser"], {"train": [12]}, "train must be row numbers from 0 to 11"),
-        ({}, ["colour"], {"size": 8}, "size must be at least 16, got 8"),
+        ({}, ["colour"], {"size": 8}, "size must be an integer >= 16, got 8"),
         ({"images": ["a.png"] * 12}, ["colour"], {}, r"Image 0 \(frame 0\) .* got str. read_image"),
         ({}, ["large words"], {"train": [0]}, r"\(frame 0\) .* 4 \* step = 32 pixels .* got 24 x 28"),
         ({}, ["bow"], {"train": [0], "n_words": 300}, "'bow' cannot be learnt: .* got 12 .* Lower n_words"),
