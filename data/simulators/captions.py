@@ -1,7 +1,5 @@
 """The world of the composed news items: who is pictured, who is mentioned, what the captions say, where the
-faces stand.
-
-Words and templates stand in ``captions.json``; `cuelearn.datasets.make_captioned` gives the people faces."""
+faces stand. Words, templates and shares stand in ``captions.json``."""
 
 from __future__ import annotations
 
@@ -18,9 +16,8 @@ __all__ = ["compose"]
 
 N_IDENTITIES = 214
 # Of Labeled Yahoo! News and of Faces and Poses.
-FULL_SIZE, FULL_FACES, FULL_POSITIONS = 20_071, 31_147, 3_105
+FULL_SIZE, FULL_POSITIONS, TRAIN_PROTOCOL_2 = 20_071, 3_105, 10_000
 POSES_SIZE, POSES_TEST = 1_703, 103
-TRAIN_PROTOCOL_2 = 10_000
 
 WORDS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 #: In templates {a} are the people in the picture, {b} the last of them where a template tells two apart, {x}
@@ -58,22 +55,16 @@ def person_name(k):
 def tail_name(k, reserved):
     """Name of number k of the long tail; surnames are shared within the tail, full names are not."""
     surnames, firsts = name_pieces()
-    surnames = surnames[reserved:]
-    turn, place = divmod(k, len(surnames))
-    if turn >= len(firsts):
-        most = len(surnames) * len(firsts)
-        raise ValueError(f"n_items must be small enough for {most} names, got a corpus that needs more")
-    return f"{firsts[(37 * place + turn) % len(firsts)]} {surnames[place]}"
+    turn, place = divmod(k, len(surnames) - reserved)
+    return f"{firsts[(37 * place + turn) % len(firsts)]} {surnames[reserved + place]}"
 
 
 # ---------------------------------------------------------------- the composition
 
 PERSON, STRANGER, FALSE = range(3)
 
-# Images by number of faces, 2 to 15, of the 20,071 (one face: the rest). The thesis prints the sum, 31,147,
-# and the largest.
-_FACES = dict(enumerate((4147, 1440, 530, 215, 110, 60, 30, 20, 12, 8, 5, 3, 2, 1), start=2))
-_POSES_FACES = {2: 520, 3: 100, 4: 23}
+# Images by number of faces; the thesis prints the sum, 31,147, and the largest.
+_FACES, _POSES_FACES = (dict(enumerate(WORDS[f"{kind}_faces"], start=1)) for kind in ("news", "poses"))
 # Of the items with spatial indicators: share with 1, 2, ... 6 faces.
 _POSITION_FACES = (0.02, 0.41, 0.34, 0.14, 0.06, 0.03)
 # How often the people who are never pictured are named in the training captions, at full size: all at least 3
@@ -138,7 +129,6 @@ def plan(rng, n, poses, protocol, test_share):
     """Faces of each item, whether it tells places, whether it tests: exact numbers at random places."""
     full = POSES_SIZE if poses else FULL_SIZE
     table = _POSES_FACES if poses else _FACES
-    table = {1: full - sum(table.values()), **table}
     n_faces = np.repeat([*table], _apportion(n, [*table.values()]))
     # Rounding the rare sizes moves the sum; images with one and with two faces make up for it.
     missing = round(n * sum(f * count for f, count in table.items()) / full) - int(n_faces.sum())
@@ -352,15 +342,11 @@ class Writer:
         return options[int(self.rng.integers(len(options)))]
 
     def fields(self):
-        pick = self.pick
         day = int(self.rng.integers(1, 29))
-        month = pick(WORDS["months"])
+        month = self.pick(WORDS["months"])
         year = int(self.rng.integers(2002, 2010))
-        fields = {"place": pick(WORDS["places"]), "day": pick(WORDS["days"]), "month": month, "year": year}
-        fields["date"] = f"{month} {day}, {year}"
-        for name, options in (("event", "events"), ("company", "companies"), ("group", "groups")):
-            fields[name] = pick(WORDS[options])
-        return fields | {"agency": pick(WORDS["agencies"]), "role": pick(WORDS["roles"])}
+        fields = {name: self.pick(options) for name, options in WORDS["fields"].items()}
+        return fields | {"month": month, "year": year, "date": f"{month} {day}, {year}"}
 
     def say(self, name, fields, verb=None, again=False, **words):
         """A template of this kind, filled in; `again`: with another place and date."""
