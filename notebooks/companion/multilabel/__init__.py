@@ -23,19 +23,17 @@ from cuelearn.mkl.vskl import VSKL
 
 #: Samples of the training part that are held back to choose C.
 VALIDATION = 1 / 4
-# first entry of the seeds of this file's draws
-_DRAW, _CLASSES = 70, 71
 #: A label is a keyword of so many things; things are taken as these teams drew them.
 LEAST_THINGS = 5
 STYLES = ("noto", "twemoji", "fluent-emoji", "openmoji")
-#: The cues of emoji, a kernel each, by what they see.
-KINDS = {
-    "colour": ("HSV 2x2", "hue words 2x2"),
-    "texture": ("LBP 2x2", "derivatives 2x2", "self-similarity 2x2"),
-    "parts": ("words 2x2", "large words 2x2"),
-    "edges": ("PHOG 2", "HOG", "gist"),
-    "silhouette": ("shape", "moments"),
-}
+#: The cues of emoji, a kernel each, by what they see: colour, texture, parts, edges, silhouette.
+GROUPS = (
+    ("HSV 2x2", "hue words 2x2"),
+    ("LBP 2x2", "derivatives 2x2", "self-similarity 2x2"),
+    ("words 2x2", "large words 2x2"),
+    ("PHOG 2", "HOG", "gist"),
+    ("shape", "moments"),
+)
 
 
 class LabelSet(NamedTuple):
@@ -85,7 +83,7 @@ def _emoji():
     things = things[emoji.keywords[np.ix_(things, keywords)].any(axis=1)]
     rows = pictures.drawings_of(things)
     rows = rows[np.isin(emoji.style[rows], STYLES)]
-    group_of = {cue: group for group, cues in enumerate(KINDS.values()) for cue in cues}
+    group_of = {cue: group for group, cues in enumerate(GROUPS) for cue in cues}
     data = pictures.described(rows, list(group_of), n_jobs=-1)
     thing = emoji.thing[rows]
     names = emoji.keyword_names[keywords].tolist()
@@ -155,8 +153,8 @@ def multilabel_task(name, seed, n_train, n_test=1, n_classes=None):
     Y, train, test = data.y, data.train, data.test
     classes = np.arange(Y.shape[1])
     if n_classes is not None:
-        classes = np.sort(np.random.default_rng([_CLASSES, seed]).permutation(Y.shape[1])[:n_classes])
-    rng = np.random.default_rng([_DRAW, seed])
+        classes = np.sort(np.random.default_rng([71, seed]).permutation(Y.shape[1])[:n_classes])
+    rng = np.random.default_rng([70, seed])
     if families is None:
         families = np.arange(len(Y))
     else:
@@ -299,11 +297,7 @@ def solve_shared(problem, method, seed, n_iter, **options):
 
 
 def cost_to_gap(method, seed, C, wanted, most, **where):
-    """SVMs until the saddle-point gap (Sum: distance from the least sum) is `wanted`, `most` at most.
-
-    SA is measured from a quarter as many iterations as there are classes on, at every 1.5 times as many, Sum
-    at each. `start` is the gap at equal weights, at least.
-    """
+    """SVMs until the saddle-point gap (Sum: distance from the least sum) is `wanted`, `most` at most."""
     _, problem = shared_problem(C, seed=seed, **where)
     judge = more_exact(problem)
     m = problem.n_problems
@@ -320,8 +314,8 @@ def cost_to_gap(method, seed, C, wanted, most, **where):
         saddle = saddle_gap(judge, weights, gamma, tol=tol, threshold=threshold)
         return saddle.gap / saddle.worst
 
-    start = gap_of(even, None) if is_sum else (begin.gap - begin.slack) / begin.worst
-    at_looks = {t for t in looks(1.5) if 4 * t >= m}
+    start = gap_of(even, None) if is_sum else (begin.gap - begin.slack) / begin.worst  # at least
+    at_looks = {t for t in looks(1.5) if 4 * t >= m}  # of SA; Sum is measured at each iteration
     gaps = []
 
     def look(run, step):
@@ -387,8 +381,8 @@ def weight_paths(name, method, seed, n_train, C, n_classes=None):
 def over_time(method, seed, C, n_iter, at, *, factor=None, delta=0.2, **where):
     """AUC over training time of ML-MKL-SA (averaged kernel weights) or -Sum (present), no stopping rule.
 
-    With a `factor` both steps of SA are constant, `factor` / (n C). `moved` and `swing` are how far the
-    kernel weights, and those of the iterations, not averaged, went since the row before.
+    With a `factor` both steps of SA are constant, `factor` / (n C). `moved` and `swing`: ways of the weights
+    returned, and of those of the iterations, since the row before.
     """
     task, problem = shared_problem(C, seed=seed, **where)
     cross = rows_against(problem.bank, task.X_test)
