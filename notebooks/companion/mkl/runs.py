@@ -7,17 +7,16 @@ import pandas as pd
 
 from companion.mkl.tasks import get_task, predicted, test_error
 from companion.protocol import looks, quiet
-from cuelearn import datasets
+from cuelearn import datasets, mkl
 from cuelearn.kernels import RBF, KernelBank, Linear
-from cuelearn.mkl.obscure import solve_obscure
-from cuelearn.mkl.om2 import solve_om2
-from cuelearn.mkl.pegasos import solve_pegasos_mkl
-from cuelearn.mkl.problem import MKLProblem
-from cuelearn.mkl.reference import solve_reference
-from cuelearn.mkl.silp import SILPMKL
-from cuelearn.mkl.ufo import solve_ufo
+from cuelearn.mkl import MKLProblem
 
-SOLVERS = {"OM2": solve_om2, "OBSCURE": solve_obscure, "PegasosMKL": solve_pegasos_mkl, "UFOMKL": solve_ufo}
+SOLVERS = {
+    "OM2": mkl.solve_om2,
+    "OBSCURE": mkl.solve_obscure,
+    "PegasosMKL": mkl.solve_pegasos_mkl,
+    "UFOMKL": mkl.solve_ufo,
+}
 
 
 def solve(method, problem, *, n_epochs, seed, **options):
@@ -28,7 +27,7 @@ def solve(method, problem, *, n_epochs, seed, **options):
 
 def reference(problem, tol=1e-3, time_limit=20.0, **options):
     with quiet():
-        return solve_reference(problem, tol=tol, time_limit=time_limit, **options)
+        return mkl.solve_reference(problem, tol=tol, time_limit=time_limit, **options)
 
 
 def loaded(seed, p="auto", C=1.0, alpha=0.0, **where):
@@ -75,7 +74,7 @@ def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, noise=0.05):
     bank = KernelBank(data.triples(Linear()), data.X)
     online = solve("OM2", MKLProblem(bank, data.y, 3, p=p_om2), n_epochs=5, seed=seed, shuffle=True)
     batch = solve("OBSCURE", MKLProblem(bank, data.y, 3, p=p_obscure, C=C), n_epochs=50, seed=seed)
-    binary = SILPMKL("precomputed", C=C, tol=1e-4).fit(bank, data.y)
+    binary = mkl.SILPMKL("precomputed", C=C, tol=1e-4).fit(bank, data.y)
     drawn = [("SILPMKL", c + 1, 1.0, weights) for c, weights in enumerate(binary.kernel_weights_)]
     drawn += [("OM2", 0, p_om2, online.kernel_weights), ("OBSCURE", 0, p_obscure, batch.kernel_weights)]
     rows = [(m, t, p, j + 1, w) for m, t, p, weights in drawn for j, w in enumerate(weights / weights.sum())]

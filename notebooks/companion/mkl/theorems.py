@@ -10,9 +10,7 @@ from companion.mkl.tasks import load_task
 from cuelearn.core.groupnorm import group_norm
 from cuelearn.core.losses import margins
 from cuelearn.kernels import RBF, KernelBank
-from cuelearn.mkl.obscure import solve_obscure
-from cuelearn.mkl.om2 import solve_om2
-from cuelearn.mkl.problem import MKLProblem
+from cuelearn.mkl import MKLProblem, solve_obscure, solve_om2
 
 N_CLASSES = 5  # of a random stream
 N_FEATURES = 5  # of each kernel
