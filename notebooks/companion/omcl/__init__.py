@@ -86,7 +86,10 @@ def choose_parameters(run):
 def permutation_run(permutation, step, task):
     """All methods on one permutation; `step` is that of gradient descent in theorem 3.1."""
     run = Permutation(task, task.splits[permutation])
-    labels, truth, n_classes, cues = run.labels, run.truth, run.n_classes, run.cues
+    labels = run.labels
+    truth = run.truth
+    n_classes = run.n_classes
+    cues = run.cues
     chosen = choose_parameters(run)
     C = chosen["C"]
     etas = chosen["eta"]
@@ -249,7 +252,8 @@ def confused_pairs(confusions, task, images):
     """
     cues = list(task.data.cues)
     rates = {}
-    for name, method in zip([*cues, "OMCL-BM"], [*(f"cue: {cue}" for cue in cues), "OMCL-BM"], strict=True):
+    for name in (*cues, "OMCL-BM"):
+        method = f"cue: {name}" if name in cues else name
         mean = np.mean([run[method] for run in confusions], axis=0)
         rates[name] = (mean + mean.T) / 2
     names = task.data.target_names
