@@ -189,7 +189,7 @@ TIERS = ("bundled", "generated", "original")
 #: Words for generated data; "composed" is made of real pictures.
 MADE = ("simulated", "composed")
 #: A picture with more colours is a photograph.
-PHOTOGRAPH = 50_000
+PHOTOGRAPH = 30_000
 #: Of saved pictures, and what a browser takes for an inch.
 DPI, CSS_DPI = 150, 96
 
