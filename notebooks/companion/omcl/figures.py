@@ -91,7 +91,7 @@ def _learning_curves(run, name, row, suffix=None):
     fig, (axes,) = panels(3, size=(10, 4.2))
     for ax, kind in zip(axes, ("online", "test"), strict=False):
         curves(ax, table, "n_seen", f"{kind}_error", methods, **style)
-        ax.set(xlabel=SEEN, ylabel=f"{kind} error [%]", ylim=(None, 100))
+        ax.set(xlabel=SEEN, ylabel=f"{kind} error [%]", ylim=(0, 100))
     paired(axes[2], late, "n_seen", "test_error", "OMCL-BM", methods, **style)
     axes[2].set(xlabel=SEEN, ylabel="test error minus OMCL-BM's, by permutation [points]")
     legend(fig, axes[0], 6)
