@@ -28,9 +28,8 @@ PAGES = {
     "convergence": ("thesis-fig-4.5", "thesis-fig-4.5.svm"),
     "many_kernels": ("thesis-fig-4.10", "thesis-fig-4.10.alpha"),
     "mistake_bounds": ("thesis-thm-4.1", "thesis-thm-4.1.useless"),
-    "online_against_kernels": ("jmlr-fig-5",),
     "online_panels": ("thesis-fig-4.3", "thesis-fig-4.3.batch"),
-    "p_curves": ("jmlr-fig-3-objects",),
+    "training_sizes": ("thesis-fig-4.8", "thesis-fig-4.8.reached"),
     "suboptimality_bounds": ("thesis-thm-4.2",),
     "update_bounds": ("thesis-thm-4.3",),
 }

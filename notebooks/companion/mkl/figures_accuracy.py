@@ -33,11 +33,6 @@ from companion.run.registry import figure
 from cuelearn import datasets
 from cuelearn.datasets import DataFileError
 
-#: How runs of all methods on objects end, and samples are made.
-STOPS = (
-    "39 kernels in memory. All stop at a certified gap of 5%. Up to five drawings of each thing; larger sets "
-    "have views of these."
-)
 #: What some cues look at.
 LOOKS_AT = {
     "HSV 2x2": "colour",
@@ -146,7 +141,7 @@ def _against_size(run, row, methods):
     table = _sizes(run)
     table = table[table["method"].isin(methods)]
     drawing = draw.against(table, ("n_train", "seconds"), ("n_train", "test_error"))
-    save(run, row, _growing(run), table, STOPS, drawing)
+    save(run, row, _growing(run), table, "39 kernels in memory", drawing)
 
 
 def _growing(run):
@@ -174,7 +169,7 @@ def time_and_error_of_more_methods(run):
     """The same with OBSCURE's online stage and p-norm MKL: who is fastest?"""
     methods = ["OBSCURE", "OBSCURE online", "SILPMKL", "LpMKL", "LpMKL sparse", "MCMKL", "AverageKernelSVM"]
     _against_size(run, "jmlr-fig-6", methods)
-    note = f"{STOPS} Seconds measured in one run; relative_gap: largest, of the method's own problem"
+    note = "39 kernels in memory; seconds of one run; relative_gap: largest, of the method's own problem"
     save(run, "jmlr-fig-6-table", _growing(run), rivals.with_ratios(_sizes(run), ["n_train"]), note)
 
 
@@ -317,7 +312,7 @@ def errors_of_all_methods(run):
     closer = compare(run, "sizes", place, further, compared_on_objects(run), seeds)
     table = pd.concat([_on_objects(run), closer], ignore_index=True)
     drawing = draw.accuracies(_on_objects(run))
-    note = f"{STOPS} The table has {size['more_seeds']} splits of {', '.join(further)}"
+    note = f"39 kernels; the table has {size['more_seeds']} splits of {', '.join(further)}"
     save(run, "thesis-fig-4.9-right", place, table, note, drawing, shows="accuracy of all methods")
 
 

@@ -4,7 +4,6 @@ from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 
 from companion.plots import common
 from companion.plots.common import distinct, each_run, log_axis, panels, where
@@ -210,51 +209,16 @@ def accuracies(table):
     return fig
 
 
-def p_curves(table):
-    """Test error of OBSCURE and p-norm MKL against time for every p; final errors (JMLR figure 3)."""
-    fig, axes = beside(3)
-    for ax, method in zip(axes, ("OBSCURE", "LpMKL"), strict=False):
-        panel(ax, where(table, method=method), "seconds", "test_error", "p", marker="")
-        ax.set(title=method_style(method)["label"], ylim=(0, None))
-    last = table.groupby(["method", "p", "seed"], sort=False).last().reset_index()
-    panel(axes[2], last, "p", "test_error")
-    axes[2].set_title("at the end")
-    legend(fig, axes, 5)
-    return fig
-
-
-def online_against_kernels(table):
-    """Updates where all converge, and errors of both stages, by the number of kernels (JMLR figure 5)."""
-    fig, (work, error) = beside(2)
-    done = table.groupby("n_kernels")["converged"].transform("all")
-    online = table.assign(
-        method="OBSCURE online", updates=table["updates"].where(done), test_error=table["final_error"]
-    )
-    panel(work, online, "n_kernels", "updates")
-    batch = table.assign(method="OBSCURE", test_error=table["batch_error"])
-    panel(error, pd.concat([online, batch]), "n_kernels", "test_error")
-    work.set_title("to an epoch without loss")
-    error.set_title("at the end of each stage")
-    legend(fig, error, 2)
-    return fig
-
-
-def training_sizes(table, reached, printed):
-    """Error against time for growing sets, and work to the final error (thesis figure 4.8).
-
-    `printed` are the paper's errors by what they are of.
-    """
+def training_sizes(table, reached):
+    """Error against time for growing sets, and work to near the final error (thesis figure 4.8)."""
     fig, (error, work) = beside(2)
     panel(error, table.rename(columns={"n_train": "N"}), "seconds", "test_error", "N", marker="")
-    for (text, value), line in zip(printed.items(), ("-.", ":"), strict=True):
-        error.axhline(100 * value, color="black", linestyle=line, label=f"the paper: {text}")
-    log_axis(error.yaxis, plain=True)
     panel(work, reached.assign(method="OBSCURE"), "n_train", "values")
     mean = reached.groupby("n_train")["values"].mean()
     growth = mean.index / mean.index[0]
     work.plot(mean.index, mean.iloc[0] * growth, ":", color="grey", label="linear in N")
     work.plot(mean.index, mean.iloc[0] * growth**2, "--", color="grey", label="quadratic")
-    legend(fig, (error, work), 3)
+    legend(fig, (error, work), 4)
     return fig
 
 
