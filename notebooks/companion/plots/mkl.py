@@ -65,9 +65,12 @@ def panel(ax, table, x, y, by="method", **style):
         options = {"factor": factor, "geometric": scale != "linear", **look, **style}
         draw(ax, where(table, **{by: value}), x, y, **options)
     ax.set(xlabel=AXES[x][0], ylabel=label)
-    for axis, column in ((ax.xaxis, x), (ax.yaxis, y)):
-        if AXES[column][1] != "linear":
-            log_axis(axis, plain=AXES[column][1] == "plain")
+    for axis, column in (("x", x), ("y", y)):
+        scale = AXES[column][1]
+        if scale == "plain":
+            log_axis(getattr(ax, f"{axis}axis"), plain=True)
+        else:
+            ax.set(**{f"{axis}scale": scale})
 
 
 def over_time(ax, table, x, y, factor=1.0, **style):
