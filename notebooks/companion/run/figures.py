@@ -33,21 +33,6 @@ from companion.run.records import (
 from cuelearn.core.intervals import CONFIDENCE, Interval, interval
 from cuelearn.core.storage import atomic_write
 
-__all__ = [
-    "METHOD_STYLE",
-    "FigureStore",
-    "Interval",
-    "band",
-    "catalogue",
-    "interval",
-    "markdown_table",
-    "method_style",
-    "name_methods",
-    "stamp",
-    "use_style",
-]
-
-
 # --- style --------------------------------------------------------------------------------------------------
 
 # The palette of Okabe and Ito, which people with any common form of colour blindness can tell apart; without

@@ -10,8 +10,6 @@ import cuelearn
 from companion import CHECKOUT, FOLDER, source_hash
 from companion.run.records import versions
 
-__all__ = ["fingerprint", "made_from", "short"]
-
 #: Modules of the companion whose text has no influence on what a chapter makes.
 RUNNER = ("run/runner.py", "run/gallery.py", "run/site.py")
 

@@ -115,8 +115,8 @@ def read_items(directory):
             record = json.loads(sidecar.read_text(encoding="utf-8"))
             if isinstance(record, dict) and {"id", "files", "chapter"} <= set(record):
                 items.append({**record, "name": sidecar.stem})
-    order = catalogue().index.get_indexer([item["id"] for item in items]).tolist()
-    return [items[k] for k in sorted(range(len(items)), key=lambda k: (order[k], items[k]["name"]))]
+    order = {name: place for place, name in enumerate(catalogue().index)}
+    return sorted(items, key=lambda item: (order.get(item["id"], -1), item["name"]))
 
 
 def saved_items(directory):

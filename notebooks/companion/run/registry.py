@@ -39,8 +39,6 @@ from companion.run.records import (
 )
 from companion.run.sweep import Sweep
 
-__all__ = ["Chapter", "Entry", "entries", "figure"]
-
 #: Rows of a table that a notebook shows; longer ones are folded.
 LONG_TABLE = 14
 
@@ -160,12 +158,12 @@ class Chapter:
         entry = self._entry(name)
         if self.reference:
             return
-        if not self.is_current(name):
+        if self.is_current(name):
+            for item in self._items(name):  # it belongs to this run, too
+                os.utime(self.store.directory / f"{item['name']}.json")
+        else:
             with self.store.all_or_none():
                 entry.make(self)
-            return
-        for item in self._items(name):  # it belongs to this run, too
-            os.utime(self.store.directory / f"{item['name']}.json")
 
     def verdicts(self, *claims):
         """The verdicts on some claims, from the saved tables; a run enters them in its ``claims.csv``."""

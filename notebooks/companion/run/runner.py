@@ -25,8 +25,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-import pandas as pd
-
 import cuelearn
 from companion import CHECKOUT, FOLDER
 from companion.run.identity import fingerprint, made_from, short
@@ -46,9 +44,9 @@ from companion.run.sweep import clean_temporaries, connect, file_lock
 from cuelearn.core.optional import require
 from cuelearn.core.storage import atomic_write
 
-__all__ = ["RunError", "main", "notebook_parameters"]
-
 CHAPTERS = ("omcl", "mkl", "multilabel", "mms", "mktl", "oks")
+#: They begin, where several are made at a time.
+LONGEST = ("mkl", "oks")
 #: A chapter of the thesis with a second notebook.
 WITH = {"mkl": ("multilabel",)}
 #: Parameters that the runner sets itself, and the option for each.
@@ -381,12 +379,9 @@ def _make_side_by_side(plan, stale, options):
     """Make the stale chapters, as many at a time as there are jobs, each in a process of its own.
 
     A chapter uses one core between its sweeps, so that this is faster than one after the other in all
-    processes. The longest begin.
+    processes.
     """
-    kept = options.root / "figures" / "reference" / "times.csv"
-    times = pd.read_csv(kept) if kept.is_file() else pd.DataFrame(columns=["profile", "chapter", "seconds"])
-    times = times[times["profile"] == options.profile].set_index("chapter")["seconds"]
-    stale = sorted(stale, key=lambda chapter: -times.get(chapter, 0.0))
+    stale = sorted(stale, key=lambda chapter: chapter not in LONGEST)
     n_places = min(options.jobs, len(stale))
     n_jobs = max(1, options.jobs // n_places)
     command = [sys.executable, "-m", "companion.run.runner", *options.argv]

@@ -29,8 +29,6 @@ from cuelearn.core.optional import require
 from cuelearn.core.progress import progress
 from cuelearn.core.storage import atomic_write
 
-__all__ = ["Sweep", "clean_temporaries", "connect", "file_lock"]
-
 #: Modules whose text has no influence on what a sweep computes.
 PRESENTATION = ("__init__.py", "run/*", "plots/*", "*/claims*.py", "*/figures*.py")
 #: Bytes that a worker may keep from one point to the next.
