@@ -63,6 +63,8 @@ def _fade(ax):
     """Grey what was drawn, and take its names out of the legend and its texts away."""
     for artist in (*ax.lines, *ax.collections, *ax.patches):
         artist.set(color="#bbbbbb", zorder=0, label="_")
+    for bars in ax.containers:
+        bars.set_label("_")
     for text in list(ax.texts):
         text.remove()
     ax.set_prop_cycle(None)
