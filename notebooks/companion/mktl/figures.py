@@ -70,9 +70,9 @@ def new_animals_and_what_they_are_taken_for(run):
     confused = compare.confusion(curves(run), "animals", 5, compared, run.size["effort"])
     known = tasks.faces(animals.prior_names)
     drawing = draw.things(known, tasks.faces(np.unique(animals.y), 5), confused, compared)
+    note = note_on(run, "multiclass", curves(run))
     shows = "new animals, and what they are taken for without and with transfer"
-    more = {"provenance": [animals.data], "note": note_on(run, "multiclass", curves(run)), "shows": shows}
-    run.save_figure(drawing, "thesis-fig-6.1", confused, "things", **more)
+    run.save_figure(drawing, "thesis-fig-6.1", confused, "things", [animals.data], note=note, shows=shows)
 
 
 @new_animals_and_what_they_are_taken_for.see
@@ -121,9 +121,9 @@ def _(results):
     size = parts["weight"].abs()
     n_small = (size < 0.1 * size.max()).sum()
     return f"""
-Of the new class that takes most from the priors one test picture is drawn. The priors add
-{parts["part"].sum():+.2f} to its score, the largest part is that of {most["prior"]} ({most["part"]:+.2f}). Of
-{len(parts)} weights {n_small} are below a tenth of the largest; other training samples use other priors."""
+The priors add {parts["part"].sum():+.2f} to the score of a test picture of the class that takes most from
+them, {most["prior"]} alone {most["part"]:+.2f}. Of {len(parts)} weights {n_small} are below a tenth of the
+largest."""
 
 
 @figure("thesis-sec-6.2-weights")
@@ -138,11 +138,9 @@ def weights_of_the_priors(run):
         weights = compare.transfer_weights(name, run.seed, n, chosen, run.size["effort"], n_priors)
         task = tasks.load_task(name)
         drawing = draw.weights(weights, task.priors)
-        note = f"{name}: {n} samples per class, C = {C:g}, p = {p:g}, as most runs chose; "
-        note += "weights of scores of mean square 1"
-        shows = "transfer weights: from which prior, how much, for each new class"
-        more = {"provenance": [task.data], "note": note, "shows": shows}
-        run.save_figure(drawing, "thesis-sec-6.2", weights, f"weights-{name}", **more)
+        note = f"{name}: {n} samples per class, C = {C:g}, p = {p:g}, as most runs chose"
+        more = {"note": note, "shows": "transfer weights: from which prior, how much, for each new class"}
+        run.save_figure(drawing, "thesis-sec-6.2", weights, f"weights-{name}", [task.data], **more)
 
 
 @weights_of_the_priors.see
@@ -158,9 +156,8 @@ How much a class takes is the sum of its row, without signs."""
 
 def _save_binary(run, drawing, suffix):
     table = binary_runs(run)
-    data = [tasks.binary_task(tasks.binary_targets()[0]).data]
-    note = note_on(run, "binary", table)
-    run.save_figure(drawing, "thesis-fig-6.2", table, suffix, provenance=data, note=note)
+    data = tasks.binary_task(tasks.binary_targets()[0]).data
+    run.save_figure(drawing, "thesis-fig-6.2", table, suffix, data, note=note_on(run, "binary", table))
 
 
 @figure("thesis-fig-6.2-mean", claims="mktl-1")
@@ -208,8 +205,9 @@ def several_new_classes(run):
     seeds = range(run.seed, run.seed + run.size["multiclass"]["more_seeds"])
     draws = compare.multiclass(run, "multiclass", places, seeds)
     tables = {"": curves(run), "draws": draws[["n_priors", "n_per_class", "seed", "accuracy"]]}
-    more = {"provenance": data_of(names_of(run)), "note": note_on(run, "multiclass", curves(run))}
-    run.save_figure(draw.multiclass(curves(run)), "thesis-fig-6.3", tables, **more)
+    drawing = draw.multiclass(curves(run))
+    note = note_on(run, "multiclass", curves(run))
+    run.save_figure(drawing, "thesis-fig-6.3", tables, None, data_of(names_of(run)), note=note)
 
 
 @several_new_classes.see
@@ -239,9 +237,8 @@ def more_and_more_priors(run):
     methods = ("PriorFeatures", "AverageTL", "MKTL")
     places = [({**common, "n_priors": k}, methods) for k in size["n_priors"]]
     table = compare.multiclass(run, "priors", places)
-    more = {"provenance": data_of(["objects"]), "shows": "accuracy against the number of priors"}
-    more["note"] = note_on(run, "priors", table)
-    run.save_figure(draw.along_priors(table), "thesis-fig-6.3", table, "priors", **more)
+    more = {"note": note_on(run, "priors", table), "shows": "accuracy against the number of priors"}
+    run.save_figure(draw.along_priors(table), "thesis-fig-6.3", table, "priors", data_of(["objects"]), **more)
 
 
 @more_and_more_priors.see
@@ -251,9 +248,9 @@ def _(results):
     first = percent.columns.min()
     last = percent.columns.max()
     return f"""
-By what {first} priors say alone {percent[first]["PriorFeatures"]:.0f}% are right, by {last} priors
-{percent[last]["PriorFeatures"]:.0f}%, though none knows a new thing. MKTL, which also takes the new things'
-pictures, goes from {percent[first]["MKTL"]:.0f}% to {percent[last]["MKTL"]:.0f}%."""
+From {first} to {last} priors what they say alone goes from {percent[first]["PriorFeatures"]:.0f}% right to
+{percent[last]["PriorFeatures"]:.0f}%, though none knows a new thing; MKTL, with pictures of these, from
+{percent[first]["MKTL"]:.0f}% to {percent[last]["MKTL"]:.0f}%."""
 
 
 @figure("thesis-sec-6.3")
@@ -292,11 +289,11 @@ def useless_priors(run):
         kinds[kind] = ["AverageTL", "MultiKT", "MKTL", "MKTL auto"]
     points = grid_points(name=["animals"], n_per_class=size["n_per_class"], n_priors=[None], useless=kinds)
     table = compare.multiclass(run, "negative", [(point, kinds[point["useless"]]) for point in points])
-    more = {"provenance": [*data_of(["animals"]), settings.USELESS]}
-    more["shows"] = "what useless priors cost against No-Transfer"
-    more["note"] = f"difference: in points, mean and 95% interval; {note_on(run, 'negative', table)}"
-    run.save_figure(draw.negative(table), "thesis-sec-6.2", table, "negative", **more)
-    run.save_table(compare.lost(table), "thesis-sec-6.2", "negative-table", **more)
+    data = [*data_of(["animals"]), settings.USELESS]
+    note = f"difference: in points, mean and 95% interval; {note_on(run, 'negative', table)}"
+    more = {"note": note, "shows": "what useless priors cost against No-Transfer"}
+    run.save_figure(draw.negative(table), "thesis-sec-6.2", table, "negative", data, **more)
+    run.save_table(compare.lost(table), "thesis-sec-6.2", "negative-table", data, **more)
 
 
 @useless_priors.see
@@ -308,8 +305,8 @@ def _(results):
     return f"""
 MKTL minus No-Transfer with 5 samples, in points, by kind of scores: {listed}. Every $p > 1$ leaves each group
 a little weight, and some of many numbers fit few samples by chance. At worst MKTL has {worst["MKTL"]:+.0f}
-points, p auto, which knows only how many columns there are, {worst["MKTL auto"]:+.0f}, Multi-KT
-{worst["MultiKT"]:+.0f}, Average-TL {worst["AverageTL"]:+.0f}."""
+points, p auto {worst["MKTL auto"]:+.0f}, Multi-KT {worst["MultiKT"]:+.0f}, Average-TL
+{worst["AverageTL"]:+.0f}."""
 
 
 @figure("thesis-sec-6.5", claims="mktl-6")
@@ -321,14 +318,13 @@ def training_time(run):
     cases = [("MKTL", C, p) for C in settings.C_RANGE for p in ("auto", 1.5)]
     cases += [("MKTL", C, 1.01) for C in size["sparse"]]
     cases += [(method, 1.0, "") for method in ("MultiKT", "AverageTL", "PriorFeatures", "NoTransfer")]
+    fixed = {"effort": {"n_epochs": 20, "tol": 1e-3}, "repeats": size["repeats"], "seed": run.seed}
     points = [
-        {"kind": kind, "method": method, "n_per_class": n, "C": C, "p": p, "memory": C == 1.0}
+        {**fixed, "kind": kind, "method": method, "n_per_class": n, "C": C, "p": p, "memory": C == 1.0}
         for kind in kinds
         for n in size["n_per_class"]
         for method, C, p in cases
     ]
-    fixed = {"effort": {"n_epochs": 20, "tol": 1e-3}, "repeats": size["repeats"], "seed": run.seed}
-    points = [{**fixed, **point} for point in points]
     times = run.sweep("timing", 1).frame(timing.training_time, points, data=data)
     times = times.drop(columns=list(fixed))
     note = (
