@@ -215,17 +215,15 @@ class CaptionedData(NamedTuple):
 
     def rows(self, items):
         """Rows of `faces` that belong to these items, numbers or a bool mask of shape (N,); ascending."""
-        return np.flatnonzero(item_mask(items, self.bag_sizes.size)[self.bag_of])
-
-    def occurrences(self, items=None):
-        """Number of captions of these items, by default the training items, that have each label."""
-        counted = item_mask(~self.is_test if items is None else items, self.bag_sizes.size)
-        here = counted[self.mentions["item"].to_numpy()]
-        return np.bincount(self.mentions["name"].to_numpy()[here], minlength=self.labels.size)
+        chosen = np.zeros(self.bag_sizes.size, dtype=bool)
+        chosen[items] = True
+        return np.flatnonzero(chosen[self.bag_of])
 
     def names_with(self, min_count):
         """Names in at least so many training captions; the thesis takes 20 or 3."""
-        return self.labels[self.occurrences() >= check_count("min_count", min_count)].tolist()
+        in_training = ~self.is_test[self.mentions["item"]]
+        times = np.bincount(self.mentions["name"][in_training], minlength=self.labels.size)
+        return self.labels[times >= check_count("min_count", min_count)].tolist()
 
     def truth(self, names=None, verbs=None):
         """The labels that a learner with these words should give.
@@ -266,19 +264,6 @@ class CaptionedData(NamedTuple):
         what = f"{self.bag_sizes.size} items, faces {self.faces.shape} {self.faces.dtype}"
         poses = "" if self.poses is None else ", poses"
         return f"<{self.provenance.name}, composed: {what}, {self.labels.size} names{poses}>"
-
-
-def item_mask(items, n):
-    """Items as a bool mask of shape (n,)."""
-    items = np.asarray(items)
-    if items.dtype == np.bool_ and items.shape == (n,):
-        return items
-    whole = items.size == 0 or (items.dtype.kind in "iu" and items.min() >= 0 and items.max() < n)
-    if items.ndim != 1 or not whole:
-        raise ValueError(f"items must be item numbers in 0..{n - 1} or a mask of shape ({n},)")
-    mask = np.zeros(n, dtype=bool)
-    mask[items.astype(int)] = True
-    return mask
 
 
 def _known(what, words, known):

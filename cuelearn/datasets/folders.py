@@ -190,19 +190,18 @@ def load_image_folder(path):
     path = layout.open(path)
     learnt, tested = _class_directories(layout, path)
     targets = sorted(directory.name for directory in learnt)
-    unknown = [directory for directory in tested or [] if directory.name not in targets]
-    if unknown:
-        raise layout.refusal(f"The class of {unknown[0]} has no directory in {path / 'train'}")
     paths = []
     y = []
-    for directory in [*learnt, *(tested or [])]:
+    n_train = 0
+    for directory in [*learnt, *tested]:
+        if directory.name not in targets:
+            raise layout.refusal(f"The class of {directory} has no directory in {path / 'train'}")
         files = layout.images_in(directory)
         paths += files
         y += len(files) * [targets.index(directory.name)]
+        n_train += len(files) * (directory in learnt)
     train = test = None
-    if tested is not None:
-        trained = set(learnt)
-        n_train = sum(file.parent in trained for file in paths)
+    if tested:
         train, test = np.split(np.arange(len(y)), [n_train])
     return ImageData(
         ImageFiles(paths),
@@ -218,7 +217,7 @@ def load_image_folder(path):
 
 
 def _class_directories(layout, path):
-    """The directories of the classes, and None; or those in train, and those in test."""
+    """The directories of the classes, and none; or those in train, and those in test."""
     classes = _subdirectories(path)
     if not classes:
         raise layout.refusal(f"The folder {path} holds no directories")
@@ -228,7 +227,7 @@ def _class_directories(layout, path):
         return tuple(map(_subdirectories, parts))
     if parts and (len(parts) == 2 or _subdirectories(parts[0])):
         raise layout.refusal(f"The folder {path} holds {', '.join(names)}, not train and test alone")
-    return classes, None
+    return classes, []
 
 
 # ---------------------------------------------------------------- the papers' own

@@ -216,7 +216,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         if len(rows) == 0:
             raise ValueError("images must hold at least one image, got none.")
         rng = np.random.default_rng(self.random_state)
-        drawn = self._draw(rows, rng)
+        drawn = self.drawn(rows, rng)
         quota = -(-MAX_DESCRIPTORS // len(drawn))
         sample = []
         for i in drawn:
@@ -256,11 +256,9 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         distance += (self.words_.astype(np.float64) ** 2).sum(axis=1).astype(np.float32)
         return distance.argmin(axis=1)
 
-    def drawn(self, rows):
+    def drawn(self, rows, rng=None):
         """Of these training rows, those that `fit` reads."""
-        return self._draw(rows, np.random.default_rng(self.random_state))
-
-    def _draw(self, rows, rng):
+        rng = np.random.default_rng(self.random_state) if rng is None else rng
         return rows[np.sort(rng.permutation(len(rows))[:MAX_IMAGES])]
 
     def _descriptors(self, image):

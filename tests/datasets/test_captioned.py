@@ -125,8 +125,8 @@ def test_names(news, harder):
     assert news.names_with(4) == [name for name in news.labels.tolist() if counts[name] >= 4]
     with pytest.raises(ValueError, match="^min_count must"):
         news.names_with(0)
-    with pytest.raises(ValueError, match="^items must"):
-        news.occurrences([4000])
+    with pytest.raises(IndexError, match="4000 is out of bounds"):
+        news.rows([4000])
     assert np.unique(news.labels).size == news.labels.size
     surnames = [name.split()[1] for name in news.labels.tolist()]
     assert len(set(surnames[:460])) == 460 and not set(surnames[:460]) & set(surnames[460:])
