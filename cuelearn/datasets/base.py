@@ -95,13 +95,12 @@ class CueData(NamedTuple):
     provenance: Provenance
     pixels: np.ndarray | None = None
 
-    def triples(self, kernels, cues=None):
-        """Pair kernels with cues, as the ``kernels=`` argument of the estimators takes them.
+    def triples(self, kernel, cues=None):
+        """Pair a kernel with each cue, as the ``kernels=`` argument of the estimators takes them.
 
         Parameters
         ----------
-        kernels : kernel or dict of str to kernel
-            One kernel for every cue, or several by name, which is then appended to the cue's.
+        kernel : kernel
         cues : list of str, optional
             The cues to use, in this order; all by default. `ValueError` if one is unknown.
 
@@ -112,18 +111,14 @@ class CueData(NamedTuple):
         Examples
         --------
         >>> from cuelearn.datasets import make_three_class
-        >>> triples = make_three_class().triples({"lin": None, "rbf": None}, cues=["cue 1", "cue 4"])
-        >>> [name for name, _, _ in triples]
-        ['cue 1-lin', 'cue 1-rbf', 'cue 4-lin', 'cue 4-rbf']
+        >>> make_three_class().triples("linear", cues=["cue 1", "cue 4"])
+        [('cue 1', 'linear', slice(0, 3, None)), ('cue 4', 'linear', slice(9, 12, None))]
         """
         wanted = list(self.cues) if cues is None else list(cues)
         unknown = [cue for cue in wanted if cue not in self.cues]
         if unknown:
             raise ValueError(f"cues must be among {list(self.cues)}, got {unknown}.")
-        if not isinstance(kernels, dict):
-            return [(cue, kernels, self.cues[cue]) for cue in wanted]
-        named = kernels.items()
-        return [(f"{cue}-{name}", kernel, self.cues[cue]) for cue in wanted for name, kernel in named]
+        return [(cue, kernel, self.cues[cue]) for cue in wanted]
 
     def __repr__(self):
         columns = range(self.X.shape[1])

@@ -165,6 +165,9 @@ class Composer:
         """A number drawn with these probabilities of 0, 1, ..."""
         return min(int(np.searchsorted(np.cumsum(shares), self.rng.random(), side="right")), len(shares) - 1)
 
+    def shuffled(self, items):
+        return [items[k] for k in self.rng.permutation(len(items))]
+
     def identity(self, taken, near=(), chance=0.0):
         """An identity outside `taken`: with this chance the partner of one of `near`, else by frequency."""
         rng = self.rng
@@ -229,11 +232,9 @@ class Composer:
             extra_tail.append(self.stranger(strangers + extra_tail))
 
         named = [Face(PERSON, p, True) for p in people] + [Face(STRANGER, s, True) for s in strangers]
-        unnamed = [Face(FALSE, -1, False) for _ in range(n_false)] + [
-            Face(PERSON, p, False) for p in background
-        ]
+        unnamed = n_false * [Face(FALSE, -1, False)] + [Face(PERSON, p, False) for p in background]
         others = extra + [self.first_stranger + s for s in extra_tail]
-        others = [Mention(others[k], -1, self._other_verb()) for k in rng.permutation(len(others))]
+        others = [Mention(name, -1, self._other_verb()) for name in self.shuffled(others)]
         if self.poses:
             named, unnamed = self._act(named), self._act(unnamed, alike=0.0)
         return self._placed(named, unnamed, others) if position else self._loose(named, unnamed, others)
@@ -255,38 +256,33 @@ class Composer:
             acted.append(face._replace(verb=verb, stated=face.mentioned and rng.random() < _STATED))
         return acted
 
-    def name(self, face):
-        return face.person if face.kind == PERSON else self.first_stranger + face.person
-
     def _mention(self, faces, at, place=""):
         face = faces[at]
-        return Mention(self.name(face), at, face.verb if face.stated else -1, place)
+        name = face.person if face.kind == PERSON else self.first_stranger + face.person
+        return Mention(name, at, face.verb if face.stated else -1, place)
 
     def _loose(self, named, unnamed, others):
         """Faces in any order; the caption names people in another."""
-        faces = named + unnamed
-        faces = [faces[k] for k in self.rng.permutation(len(faces))]
+        faces = self.shuffled(named + unnamed)
         at = [k for k, face in enumerate(faces) if face.mentioned]
-        return Item(faces, [self._mention(faces, at[k]) for k in self.rng.permutation(len(at))], others)
+        return Item(faces, [self._mention(faces, k) for k in self.shuffled(at)], others)
 
     def _placed(self, named, unnamed, others):
         """Faces in an order that the caption can tell of, and what it tells."""
-        rng = self.rng
-        named = [named[k] for k in rng.permutation(len(named))]
-        unnamed = [unnamed[k] for k in rng.permutation(len(unnamed))]
+        named = self.shuffled(named)
+        unnamed = self.shuffled(unnamed)
         n, k = len(named) + len(unnamed), len(named)
-        chance = rng.random()
+        chance = self.rng.random()
         stacked = n == 2 and k == 2 and chance > 0.94
         if n == k and n >= 3 and chance < (0.3 if n == 3 else 0.95):
             return Item(named, [self._mention(named, m, "order") for m in range(n)], others, in_order=True)
         places = self._told_places(n, k, chance, stacked)
         # Whoever has a place is named; the rest fill the other places in any order.
-        rest = named[len(places) :] + unnamed
-        free = iter([rest[j] for j in rng.permutation(len(rest))])
+        free = iter(self.shuffled(named[len(places) :] + unnamed))
         placed = iter(named)
         faces = [next(placed) if at in places else next(free) for at in range(n)]
         at = [j for j, face in enumerate(faces) if face.mentioned]
-        order = at if rng.random() < 0.5 else [at[j] for j in rng.permutation(len(at))]
+        order = at if self.rng.random() < 0.5 else self.shuffled(at)
         mentions = [self._mention(faces, j, places.get(j, "")) for j in order]
         return Item(faces, mentions, others, stacked=stacked)
 
@@ -319,12 +315,11 @@ def _add_regulars(rng, items, is_test, first, train_size):
         names = np.repeat(np.arange(REGULARS), counts)
         rounds = -(-names.size // max(rows.size, 1))
         captions = np.concatenate([rows[:0], *(rng.permutation(rows) for _ in range(rounds))])
-        for name, i in zip(names.tolist(), captions.tolist()):
+        for name, i in zip((first + names).tolist(), captions.tolist()):
             others = items[i].others
-            if len(items[i].pictured) + len(others) < MOST_NAMES and all(
-                other.name != first + name for other in others
-            ):
-                others.insert(int(rng.integers(len(others) + 1)), Mention(first + name, -1))
+            full = len(items[i].pictured) + len(others) >= MOST_NAMES
+            if not full and name not in [other.name for other in others]:
+                others.insert(int(rng.integers(len(others) + 1)), Mention(name, -1))
 
 
 # ---------------------------------------------------------------- captions
