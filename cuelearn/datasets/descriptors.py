@@ -177,9 +177,8 @@ def hsv_bins(picture, bins=(16, 4, 4)):
 def lab_bins(picture):
     """The joint bin in CIELAB."""
     low = np.array([0.0, -LAB_RANGE, -LAB_RANGE])
-    level = (skimage("color").rgb2lab(picture.image) - low) * (
-        LAB_BINS / np.array([100.0, 2 * LAB_RANGE, 2 * LAB_RANGE])
-    )
+    width = np.array([100.0, 2 * LAB_RANGE, 2 * LAB_RANGE])
+    level = (skimage("color").rgb2lab(picture.image) - low) * (LAB_BINS / width)
     lightness, a, b = np.moveaxis(np.clip(level, 0, LAB_BINS - 1).astype(np.int32), 2, 0)
     return [(lightness * LAB_BINS + a) * LAB_BINS + b], LAB_BINS**3
 

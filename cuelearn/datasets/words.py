@@ -69,15 +69,20 @@ def dense_patches(picture, step):
 
 def _edge_cells(grey, side):
     """Mean contrast of edges of eight orientations in square cells: (rows, columns, 8)."""
-    height, width = (length // side for length in grey.shape)
     dy, dx = np.zeros(grey.shape), np.zeros(grey.shape)
     dy[1:-1], dx[:, 1:-1] = grey[2:] - grey[:-2], grey[:, 2:] - grey[:, :-2]
-    dy, dx = dy[: height * side, : width * side], dx[: height * side, : width * side]
     orientation = (np.rad2deg(np.arctan2(dy, dx)) % 180 * (8 / 180)).astype(np.intp) % 8
-    rows, columns = np.ogrid[: height * side, : width * side]
-    place = ((rows // side) * width + columns // side) * 8 + orientation
-    total = np.bincount(place.ravel(), np.hypot(dx, dy).ravel(), minlength=height * width * 8)
-    return total.reshape(height, width, 8) / side**2
+    return _in_cells(orientation, np.hypot(dx, dy), 8, side)
+
+
+def _in_cells(index, weights, n, side):
+    """Weight of each of n indices per pixel of square cells: (rows, columns, n)."""
+    height, width = (length // side for length in index.shape)
+    whole = np.s_[: height * side, : width * side]
+    rows, columns = np.ogrid[whole]
+    place = ((rows // side) * width + columns // side) * n + index[whole]
+    total = np.bincount(place.ravel(), weights[whole].ravel(), minlength=height * width * n)
+    return total.reshape(height, width, n) / side**2
 
 
 def large_patches(picture, step):
@@ -92,12 +97,7 @@ def hue_patches(picture, step):
     chroma = np.hypot(first, second)
     turns = np.arctan2(first, second) * (HUES / (2 * math.pi))
     hue = np.floor(turns + 0.5).astype(np.int32) % HUES
-    height, width = (side // step for side in chroma.shape)
-    rows, columns = np.ogrid[: height * step, : width * step]
-    place = ((rows // step) * width + columns // step) * HUES + hue[: height * step, : width * step]
-    weights = chroma[: height * step, : width * step].ravel()
-    cells = np.bincount(place.ravel(), weights, minlength=height * width * HUES)
-    cells = cells.reshape(height, width, HUES) / (step * step)
+    cells = _in_cells(hue, chroma, HUES, step)
     windows = np.lib.stride_tricks.sliding_window_view(cells, (4, 4), axis=(0, 1))
     histograms = windows.mean(axis=(3, 4)).reshape(-1, HUES).astype(np.float32)
     return histograms, *picture.once(dense_patches, step)[1:]
