@@ -272,7 +272,8 @@ def _run_notebook(job, partial):
     import papermill
 
     os.environ["CUELEARN_MADE_FROM"] = job.identity()  # for the notebook's kernel
-    _, place, _ = _part() or ("", 0, 1)
+    part = _part()
+    place = part[1] if part else 0
     options = {
         "kernel_name": "python3",
         "progress_bar": {"desc": job.chapter, "leave": False, "mininterval": 1, "position": place},
@@ -370,9 +371,11 @@ def _make_here(plan, options):
 
 
 def _part():
-    """Of a process that makes one of several chapters: chapter, place of its progress bar, jobs."""
-    chapter, place, n_jobs = os.environ[PART].split() if PART in os.environ else ("", 0, 1)
-    return (chapter, int(place), int(n_jobs)) if chapter else None
+    """Of a process that makes one of several chapters: chapter, place of its progress bar, jobs; or None."""
+    if PART not in os.environ:
+        return None
+    chapter, place, n_jobs = os.environ[PART].split()
+    return chapter, int(place), int(n_jobs)
 
 
 def _make_side_by_side(plan, stale, options):
@@ -410,9 +413,8 @@ def _overviews_are_written(plan):
     """Whether the README.md of each folder is not older than its chapters: a killed run comes to it last."""
     for job in plan:
         overview = job.directory / "README.md"
-        if job.shows_reference():
-            continue
-        if not overview.is_file() or overview.stat().st_mtime < job.file(".json").stat().st_mtime:
+        written = overview.stat().st_mtime if overview.is_file() else 0.0
+        if written < job.file(".json").stat().st_mtime and not job.shows_reference():
             return False
     return True
 
