@@ -450,17 +450,6 @@ def _(results):
 {_support_kept(results, "thesis-fig-3.5")}; in the thesis less than three quarters and less than half."""
 
 
-#: Level -> prediction, and what is learnt.
-FORMS = {
-    "low": ("one hyperplane on the long vector: w_y . [phi^1(x), ..., phi^F(x)]", "w_y, jointly"),
-    "middle": ("sum_j beta^j alpha^y . [k^j(x_1, x), ..., k^j(x_n, x)]", "beta and alpha^y, jointly"),
-    "high": (
-        "sum_j beta^j_y s^j(x, .), the scores of one classifier for each cue",
-        "the classifiers each on its own, then beta",
-    ),
-}
-
-
 @figure("thesis-tab-2.1")
 def levels_of_integration(run):
     """At which level are cues best combined: features, kernels, or scores?"""
@@ -477,10 +466,10 @@ def levels_of_integration(run):
         "high": ("OMCL-BM", errors["OMCL-BM"]),
     }
     rows = []
-    for level, (form, learning) in FORMS.items():
+    for row in printed("thesis-tab-2.1").to_dict("records"):
+        level = row["level"]
         batch = where(runs, learning="batch", level=level)
         measured = {"online": one_pass[level], "batch": (batch["method"].iloc[0], batch["test_error"])}
-        row = {"level": level, "prediction": form, "what is learnt": learning}
         for kind, (method, level_errors) in measured.items():
             mean, _, high = interval(100 * level_errors.to_numpy())
             row |= {f"{kind} method": method, f"{kind} error [%]": mean, f"{kind} +-": high - mean}
