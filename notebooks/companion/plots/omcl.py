@@ -19,7 +19,7 @@ def idea_layers():
     combined = scores.mul(trust, axis=0).sum()
     colours = [BLUE, ORANGE, GREEN]
     fig, (axes,) = panels(3, size=(8, 2.7))
-    scores.plot.barh(ax=axes[0], color=colours, title="first layer: a learner for each cue", xlabel="score")
+    scores.plot.barh(ax=axes[0], color=colours, title="first layer: one learner a cue", xlabel="score")
     trust.plot.barh(ax=axes[1], color=GREY, title="second layer: whom to trust", xlabel="weight")
     combined.plot.barh(ax=axes[2], color=colours, title="class: the largest sum", xlabel="weighted sum")
     axes[0].set_xlim(0, 1.5)
