@@ -208,10 +208,8 @@ def _accuracy_of_tables(run, name, place, methods, more=()):
 
 @accuracy_on_leaves.see
 def _(results):
-    table = results.table("thesis-fig-4.9-leaves").set_index("method")
-    return f"""
-Errors: {listed(table["error"], ".1%")}. The classes of SILP, 1-vs-All, use
-{table.loc["SILPMKL", "kernels"]:.0f} of the 18 kernels."""
+    error = results.table("thesis-fig-4.9-leaves").set_index("method")["error"]
+    return f"Errors: {listed(error, '.1%')}."
 
 
 @figure("thesis-fig-4.9-scenes")

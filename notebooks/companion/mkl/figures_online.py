@@ -10,6 +10,7 @@ from companion.mkl.figures_shared import (
     choose,
     chosen_for_objects,
     compare,
+    least,
     listed,
     mean_error,
     save,
@@ -35,8 +36,7 @@ def _best_on_each_set(table):
     parts = []
     for task, part in table.groupby("task", sort=False):
         error = part.groupby("p")["test_error"].mean()
-        least = f"{error.min():.1%} at $p = {error.idxmin():g}$"
-        parts.append(f"with {name_of_cues(task)} {least} (at the worst $p$ {error.max():.1%})")
+        parts.append(f"with {name_of_cues(task)} {least(error)} (at the worst $p$ {error.max():.1%})")
     return "; ".join(parts)
 
 

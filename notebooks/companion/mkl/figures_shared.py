@@ -199,6 +199,11 @@ def mean_error(table):
     return table.groupby("method", sort=False)["test_error"].mean()
 
 
+def least(error):
+    """The least of errors by p, in words."""
+    return f"{error.min():.1%} at $p = {error.idxmin():g}$"
+
+
 def name_of(method):
     """A method as figures name it."""
     return method_style(method)["label"]

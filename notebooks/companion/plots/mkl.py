@@ -32,7 +32,7 @@ AXES = {
     "suboptimality": ("(objective - bound) / bound", "log"),
     "test_error": ("test error [%]", "linear"),
     "updates": ("updates", "plain"),
-    "values": ("kernel values read, to near the final error", "log"),
+    "values": ("kernel values to the final error", "log"),
 }
 #: Sets of cues by the first word of their tasks.
 CUES = {"different": "one cue of each kind", "pyramid": "four redundant cues"}
@@ -103,10 +103,7 @@ def convergence(table, svm):
 
 
 def things(images, table, kernels, errors, labels):
-    """Kernels of some cues, and what each takes a drawing for.
-
-    `images` by row of the data; `table` has a column "drawing" and one for each cue, the last the "average".
-    """
+    """Kernels of cues; below, drawings of the `table` and in a column for each cue what it takes them for."""
     cues = list(table.columns[1:])
     fig, axes = panels(len(cues) + 1, len(table) + 1, size=(1.25 * len(cues) + 1.25, 1.2 * len(table) + 1.6))
     for ax in axes.flat:
@@ -125,10 +122,7 @@ def things(images, table, kernels, errors, labels):
 
 
 def kernel_weights(bank, labels, weights):
-    """Kernel matrices above, mean kernel weights below (thesis figure 4.1, JMLR figure 1).
-
-    In `weights`, target is the class that a binary problem tells from the rest, 0 for all at once.
-    """
+    """Kernel matrices above, mean kernel weights below, target 0 being all classes at once (thesis 4.1)."""
     order = np.argsort(labels, kind="stable")
     drawn = list(weights.groupby(["method", "target", "p"], sort=False))
     fig, axes = panels(max(len(drawn), bank.n_kernels), 2, size=(8.0, 4.6))
@@ -141,18 +135,15 @@ def kernel_weights(bank, labels, weights):
         style = method_style(method)
         mean = subset.groupby("kernel")["weight"].mean()
         ax.bar(mean.index, mean, color=style["color"])
-        title = f"SILP, class {target}\nagainst the rest" if target else f"{style['label']},\np = {p:g}"
-        ax.set(title=title, xlabel="kernel", ylim=(0, 1))
+        problem = f"class {target}" if target else f"p = {p:g}"
+        ax.set(title=f"{style['label']}\n{problem}", xlabel="kernel", ylim=(0, 1))
         ax.cuelearn_band = f"bars: mean of {subset['seed'].nunique()} draws"
     axes[1, 0].set_ylabel(r"weight $d_j / \sum d$")
     return fig
 
 
 def against_p(table, work, best=()):
-    """Errors, and a column of work, against p: a row of panels for each task (thesis 4.2, JMLR figure 4).
-
-    `best` has the p that the thesis found best, by key of `CUES`.
-    """
+    """Errors, and a column of work, against p; `best`: the thesis's p by cues (thesis 4.2, JMLR figure 4)."""
     tasks = distinct(table["task"])
     fig, axes = panels(2, len(tasks), size=(8.0, 5.6))
     for (error, cost), task in zip(axes, tasks, strict=True):
@@ -167,10 +158,7 @@ def against_p(table, work, best=()):
 
 
 def online_panels(table, batch, level=None):
-    """Online error, and test error beside batch methods (thesis figures 4.3, 4.4).
-
-    After `level` epochs the thesis's OM-2 was level with SILP.
-    """
+    """Online and test errors; after `level` epochs the thesis's OM-2 was level with SILP (4.3, 4.4)."""
     fig, (online, tests) = beside(2)
     table = table.rename(columns={"at": "epoch"})
     first = where(table, what="online")
