@@ -270,6 +270,8 @@ def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch):
     ClaimBook(FigureStore("quick", tmp_path, chapter="oks"))
     assert len(read_parts(tmp_path)) == 2  # of another chapter's book they stay
     assert "**om2-1: holds.**" in verdict._repr_markdown_()
+    without = Verdict("om2-1", "not testable here", measure="points", data="none", text="No data.")
+    assert without._repr_markdown_().endswith("* Data: none. No data.")
 
 
 def test_what_a_claim_cannot_be_judged_by(tmp_path):

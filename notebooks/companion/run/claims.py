@@ -88,9 +88,10 @@ class Verdict(NamedTuple):
 
     def _repr_markdown_(self):
         """How a notebook shows it."""
+        number = number_text(self) and f"{self.measure}: {number_text(self)}"
         data = self.data and f"Data: {self.data}"
         short = len(self.text) <= SHORT
-        line = ". ".join(filter(None, [f"{self.measure}: {number_text(self)}", data, short and self.text]))
+        line = ". ".join(filter(None, [number, data, short and self.text]))
         if not short:
             line += f"\n\n<details><summary>Part by part</summary>\n\n{in_lines(self.text)}\n\n</details>"
         return f"**{self.claim}: {self.verdict}.** *{claims().loc[self.claim, 'claim']}.* {line}"
