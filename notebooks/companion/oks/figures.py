@@ -147,7 +147,7 @@ def _levels(results, name):
     pairs = first.groupby("name")["accuracy"]
     worst = pairs.apply(lambda accuracies: accuracies.nsmallest(5).mean())
     return (
-        f"On the mean of {pairs.ngroups} pairs the best kernel is right on {pairs.max().mean():.0%} of the "
+        f"In the mean over {pairs.ngroups} pairs the best kernel is right on {pairs.max().mean():.0%} of the "
         f"samples, the mean one on {pairs.mean().mean():.0%}, the five worst on {worst.mean():.0%}."
     )
 
@@ -180,7 +180,9 @@ def best_and_worst_on_leaves(run):
     _best_and_worst(run, "leaves", "oks-fig-1", "leaves")
 
 
-best_and_worst_on_leaves.see(lambda results: _levels(results, "oks-fig-1-leaves"))
+@best_and_worst_on_leaves.see
+def _(results):
+    return f"{_levels(results, 'oks-fig-1-leaves')} Only the first of them are drawn."
 
 
 def _note_on_methods(run):
@@ -294,7 +296,7 @@ def _(results):
     most = chosen["n_epochs"].max()
     last = by_pair.loc[most].mean()
     return f"""
-After two passes the kernels of OKS reach {after_two["OKS"].mean():.1f}% on the mean of all pairs, leaves
+After two passes the kernels of OKS reach {after_two["OKS"].mean():.1f}% in the mean over all pairs, leaves
 included, SOM's {after_two["SOM"].mean():.1f}; OKS is ahead on {ahead} of {len(after_two)} pairs. After {most}
 passes it is {last["OKS"]:.1f} and {last["SOM"]:.1f}. Both count mistakes on drawings of things that were seen
 before in other styles, and a kernel that recognises seen things need not be good at new ones."""
@@ -351,13 +353,13 @@ def mistakes_and_their_bound(run):
     by = ["kind", "n_samples", "seed", "delta"]
     table = theorems.expectations(table.drop(columns="deltas"), "mistakes", by)
     columns = {"mean": "mistakes", "bound": "bound", "loss": "best kernel's hinge loss"}
-    drawing = draw.streams({"expected mistakes": (table, columns, ["delta"])}, "n_samples")
-    visits = np.array(sizes["n_samples"])
-    for ax in drawing.axes:
-        ax.plot(visits, visits, "k:")
-        ax.plot(visits, 2.0 * np.sqrt(visits), "k:")
+    guides = [
+        ("all visits", "black", lambda visits: visits),
+        (r"slope of $\sqrt{T}$", "grey", lambda visits: 2.0 * np.sqrt(visits)),
+    ]
+    drawing = draw.streams({"expected mistakes": (table, columns, ["delta"])}, "n_samples", guides)
     drawing.axes[0].set_ylim(bottom=5.0)  # a loss near 0 would stretch the axis
-    _save_streams(run, "oks-thm-3", drawing, table, sizes, "; dotted: all visits, and the slope of sqrt T")
+    _save_streams(run, "oks-thm-3", drawing, table, sizes, "; losses below 5 are not drawn")
 
 
 @mistakes_and_their_bound.see
@@ -392,7 +394,8 @@ def regret_and_its_bound(run):
     by_loss = per_visit.groupby("loss", sort=False)
     rows = {f"{loss} loss per visit": (part, columns, ["delta", "radius"]) for loss, part in by_loss}
     drawing = draw.streams(rows, "n_samples")
-    _save_streams(run, "oks-thm-1", drawing, table, sizes)
+    note = "; r: norm of the predictor that the step is made for"
+    _save_streams(run, "oks-thm-1", drawing, table, sizes, note)
 
 
 @regret_and_its_bound.see
@@ -418,7 +421,7 @@ def excess_of_the_chosen_kernel(run):
     table = run.sweep("corollary-2").frame(theorems.selection_quality, points, data=datasets.load_pendigits())
     table = theorems.quantiles(table, (0.5, 0.2, 0.1))
     excess = {"drawn": "drawn from $q_T$", "largest": "largest in $q_T$"}
-    shares = {"drawn_best": "drawn is the best", "largest_best": "largest is the best"}
+    shares = {"drawn_best": "below: drawn is the best", "largest_best": "below: largest is the best"}
     rows = {
         "held-out loss above the best": (table, excess, ["epsilon"]),
         "share of runs": (table[table["epsilon"] == 0.1], shares, []),
@@ -434,6 +437,7 @@ def _(results):
     last = last[last["kind"] == "pendigits"].mean(numeric_only=True)
     return f"""
 After {last["n_visits"]:.0f} visits of Pendigits the kernel with the largest weight is the best of the eight
-in {last["largest_best"]:.0%} of the runs, the one drawn from $q_T$ in {last["drawn_best"]:.0%}. The excess
-that is left then (at most {last["largest"]:.2f} in nine runs of ten) comes from the predictor's own training.
-The constant that the proof gives is larger than the loss of doing nothing, and is not drawn."""
+in {last["largest_best"]:.0%} of the runs, the one drawn from $q_T$ in {last["drawn_best"]:.0%}. In nine runs
+of ten the excess of the former is then at most {last["largest"]:.2f}; with the best kernel, what is left of
+it comes from the predictor's own training. The constant that the proof gives is larger than the loss of doing
+nothing, and is not drawn."""

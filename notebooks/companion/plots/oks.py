@@ -45,7 +45,7 @@ def idea():
         ax.bar(values.index, values, color=GREEN)
         ax.bar(drawn, values[drawn], color=RED, label=f"kernel {drawn} is drawn, no other computed")
         ax.set_title(title, fontsize=9)
-        ax.set_xlabel("kernel")
+        ax.set(xlabel="kernel", xticks=values.index)
     axes[0].set_ylabel("probability")
     legend(fig, axes[0], 1, "outside lower center")
     return fig
@@ -69,17 +69,18 @@ def bandit(stream):
             right.text(1.02, j, f"{names[j]}: errs at {errors[j]:.0%}", va="center", fontsize=7)
         left.set(xlabel="visits, two passes", ylabel="kernel probability q", ylim=(0.0, 1.0))
         right.axvline(delta / n_kernels, color="black", linestyle=":", linewidth=0.8)
-        right.set(xlabel=r"share of the draws (dotted: $\delta/m$)", xlim=(0.0, 2.2), yticks=[])
-        right.set_ylim(len(names) - 0.4, -0.6)
+        right.set(xlabel=r"share of the draws (dotted: $\delta/m$)", xlim=(0.0, 2.2), xticks=(0.0, 0.5, 1.0))
+        right.set(ylim=(len(names) - 0.4, -0.6), yticks=[])
 
     return draw
 
 
-def streams(rows, x):
+def streams(rows, x, guides=()):
     """Against the visits, a column of panels for each stream.
 
     A row of panels for each label of `rows`: a table, the names of its columns that are drawn, and the
-    columns whose values have colours.
+    columns whose values have colours. `guides`: a name, a colour and a function of the visits for each line
+    to compare with.
     """
     kinds = [kind for kind in STREAMS if any((table["kind"] == kind).any() for table, _, _ in rows.values())]
     size = (3.5 * len(kinds), 2.2 * len(rows) + 1.5)
@@ -95,6 +96,9 @@ def streams(rows, x):
                         ax.plot(part.groupby(x)[column].mean(), **style)
                     else:
                         curve(ax, part, x, column, **style)
+            visits = np.unique(runs[x])
+            for name, color, function in guides:
+                ax.plot(visits, function(visits), color=color, linestyle=":", label=name)
             log_axis(ax.xaxis, ax.yaxis, plain=True)
         panel_row[0].set_ylabel(label)
     for ax, kind in zip(axes[0], kinds, strict=True):
@@ -102,7 +106,7 @@ def streams(rows, x):
         stamp(ax, "real" if kind == "pendigits" else "simulated")
     for ax in axes[-1]:
         ax.set_xlabel("visits T")
-    legend(fig, axes[:, 0], 2)
+    legend(fig, axes[:, 0], 3 if guides else 2)
     return fig
 
 
@@ -153,7 +157,7 @@ def extremes(kernels, chosen):
     ax.set_xlabel("test accuracy [%]")
     ax.set_title(f"{len(names)} pairs of {SETS[names[0].split()[0]]}")
     ax.set_ylim(len(names) - 0.5, -0.5)
-    legend(fig, ax, 4)
+    legend(fig, ax, 4, labelspacing=1.0)
     return fig
 
 
@@ -193,11 +197,12 @@ def selection_against_passes(table, musvm):
         curves(top, subset, "n_epochs", "accuracy", runs="name", factor=100)
         top.axhline(100 * musvm[names].mean(), **method_style("MuSVM", marker=""))
         paired(below, subset, "n_epochs", "accuracy", "SOM", runs="name", factor=100)
-        below.cuelearn_band = "means over pairs, band: 95% interval; below, pair by pair"
+        top.cuelearn_band = "means over pairs, band: 95% interval; below, of their differences"
+        below.cuelearn_band = top.cuelearn_band
         top.set_title(f"{len(names)} pairs of {SETS[pair_set]}", fontsize=9)
         below.set_xlabel("passes")
         log_axis(below.xaxis, plain=True)
-    axes[0, 0].set_ylabel("test accuracy [%]")
+    axes[0, 0].set(ylabel="test accuracy [%]", ylim=(40, 102))
     axes[1, 0].set_ylabel("OKS minus SOM [points]")
     legend(fig, axes[0, 0], 3)
     return fig
