@@ -117,7 +117,7 @@ def _(results):
     for name, auc in means.groupby("name"):
         parts.append(f"on {name} from {auc.min():.3f} to {auc.max():.3f}, SA {auc[name, 'MLMKLSA']:.3f}")
     return f"""
-All methods, equal weights among them, are close to each other: {"; ".join(parts)}. Keywords of things never
+The mean AUC of all methods, equal weights among them, is {"; ".join(parts)}. Keywords of things never
 seen are hard, and the drawings show little of most of them."""
 
 
@@ -182,9 +182,10 @@ def weights_over_time(run):
 def _(results):
     table = results.table("mlmkl-fig-1")
     last = table.groupby("method").last().loc[:, "seconds":].drop(columns="seconds")
-    parts = [
-        f"{label(method)} {last.loc[method].idxmax()} {last.loc[method].max():.2f}" for method in LEARNING
-    ]
+    parts = []
+    for method in LEARNING:
+        weights = last.loc[method]
+        parts.append(f"{label(method)}: {weights.idxmax()} ({weights.max():.2f})")
     return f"""
 Sum's weights zigzag in the first steps, while AdaHedge learns how long a step may be. SA's look smooth
 because they are averages. The largest weights at the end: {"; ".join(parts)}."""
@@ -331,11 +332,11 @@ def _(results):
     solved = most.groupby(["name", "method"])["n_solved"].mean()
     parts = []
     for (name, method), exponent in exponents.items():
-        parts.append(f"{label(method)} on {name} {exponent:.2f} ({solved[name, method]:,.0f})")
+        parts.append(f"{label(method)}, on {name}: {exponent:.2f} ({solved[name, method]:,.0f})")
     return f"""
-The exponents of $m$, in the mean over draws, and SVMs for all classes: {"; ".join(parts)}. Sampling one of
-$m$ classes gives, by the analysis of bandits, an error like $\\sqrt{{m \\ln m/T}}$, hence about $m \\ln m$
-SVMs. In seconds SA loses more: it combines the kernels for every SVM, Sum once a pass."""
+The exponents of $m$ in the mean over draws, and in brackets the SVMs for all classes: {"; ".join(parts)}.
+Sampling one of $m$ classes gives, by the analysis of bandits, an error like $\\sqrt{{m \\ln m/T}}$, hence
+about $m \\ln m$ SVMs. In seconds SA loses more: it combines the kernels for every SVM, Sum once a pass."""
 
 
 # ---------------------------------------------------------------- the saddle point

@@ -15,14 +15,14 @@ def idea():
     first = 0.8 + 1.6 * (1.0 - p) ** 2
     second = 1.2 + 0.9 * p**2
     worst = np.maximum(first, second)
-    fig, ((ax,),) = panels(1, size=(5.0, 3.2))
+    fig, ((ax,),) = panels(1, size=(6.8, 3.2))
     ax.plot(p, first, color=BLUE, label="$H_1$: wants kernel 1")
     ax.plot(p, second, color=RED, label="$H_2$: wants kernel 2, harder")
     ax.plot(p, worst, color="black", linewidth=4, alpha=0.25, label="the worst class")
     ax.axvline(p[worst.argmin()], color=GREY, linestyle="--", label="SA")
     ax.axvline(p[(first + second).argmin()], color=GREY, linestyle=":", label="Sum")
     ax.set(xlabel="weight $p_1$ of kernel 1", ylabel="cost of a class")
-    ax.legend(fontsize=8)
+    legend(fig, ax, 1, "outside right upper")
     return fig
 
 
