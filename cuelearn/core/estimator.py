@@ -108,11 +108,8 @@ def validated(method):
 
 
 class Estimator(BaseEstimator):
-    """Base of the package's estimators.
-
-    Parameters are checked as in scikit-learn against `_parameter_constraints`; subclasses, decorated by
-    `parameters`, add theirs to those that mean the same everywhere. A saved model is its constructor's
-    arguments and `_fitted_state()`, through `core.storage.pack`.
+    """Base of the package's estimators: parameters are checked against `_parameter_constraints`; a saved
+    model is its constructor's arguments and `_fitted_state()`.
     """
 
     _parameter_constraints = {

@@ -56,17 +56,13 @@ def group_norm(norms, exponent):
 
 @njit(cache=True)
 def link_weights(norms, threshold, q, out):
-    r"""Factors that turn the dual blocks into primal blocks (thesis theorem 4.6; threshold 0: equation 4.4).
+    r"""Factors `out` that turn dual blocks into primal ones (thesis theorem 4.6; threshold 0: equation 4.4).
 
-    With :math:`v_j = [\|\theta^j\|_2 - \tau]_+` the gradient of the conjugate of
-    :math:`\frac12 \|\bar w\|_{2,p}^2 + \tau \|\bar w\|_{2,1}` is
+    .. math:: w^j = \frac{v_j}{\|\theta^j\|_2} \Big(\frac{v_j}{\|v\|_q}\Big)^{q-2} \theta^j, \qquad
+              v_j = [\|\theta^j\|_2 - \tau]_+ ,
 
-    .. math:: w^j = \frac{v_j}{\|\theta^j\|_2} \Big(\frac{v_j}{\|v\|_q}\Big)^{q-2} \theta^j .
-
-    Kernels with :math:`\|\theta^j\|_2 \le \tau` get the factor 0 exactly; if all do, every factor is 0.
-
-    `norms` of the dual blocks and the factors `out` have shape (n_kernels,), `threshold` is
-    :math:`\tau \ge 0`, the weight of the (2,1) norm. Returns :math:`\|v\|_q`.
+    the gradient of the conjugate of :math:`\frac12 \|\bar w\|_{2,p}^2 + \tau \|\bar w\|_{2,1}`; exactly 0
+    where :math:`v_j` is. Returns :math:`\|v\|_q`.
     """
     n_kernels = norms.shape[0]
     largest = 0.0

@@ -18,10 +18,8 @@ class Interval(NamedTuple):
 
 
 def interval(values):
-    """Mean of repeated measurements and its 95% interval, from Student's t distribution.
-
-    `values` has shape (n_repetitions,) or (n_repetitions, ...): independent repetitions, splits, permutations
-    or seeds. Any NaN among them makes the answer there NaN; a single repetition has no interval: NaN.
+    """Mean of repeated measurements, (n_repetitions, ...), and its 95% interval, from Student's t
+    distribution; NaN with any NaN among them, no interval (NaN) of a single one.
     """
     from scipy.stats import t
 

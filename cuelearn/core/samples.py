@@ -24,8 +24,9 @@ def given_kernels(kernels):
 
 
 def validate_samples(estimator, X, *y, used, **options):
-    """scikit-learn's `validate_data`, to which columns of X that no cue uses are zeros where they are no
-    finite numbers; `used` gives the (name, kernel, columns) of all cues, or None for all columns."""
+    """scikit-learn's `validate_data` with zeros in columns that no cue uses where they are no finite numbers;
+    `used` gives the triples of all cues.
+    """
     try:
         return validate_data(estimator, X, *y, **options)
     except (TypeError, ValueError):

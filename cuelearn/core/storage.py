@@ -20,8 +20,7 @@ KIND = "__kind__"
 
 
 def atomic_write(path, content):
-    """Write text (as UTF-8), bytes, or what a function writes to a binary file, whole or not at all; returns
-    the path. Missing directories are made."""
+    """Write text, bytes, or what a function writes to a file, whole or not at all; returns the path."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}-{secrets.token_hex(4)}")
@@ -42,10 +41,8 @@ def atomic_write(path, content):
 def pack(value, where="the value"):
     """Split a value into a part for JSON and the arrays in it (by name); `unpack` is the inverse.
 
-    It may be None, bool, int, float, str, NumPy scalars and arrays, slices, DataFrames with the index 0, 1,
-    ..., lists, tuples and dicts of these; of this package also named tuples, frozen dataclasses, and objects
-    with a method ``_state()`` that returns a dict and a class method ``_from_state(dict)``. TypeError, with
-    `where` as its name, if something in it cannot be written without pickle.
+    Of this package it may hold named tuples, frozen dataclasses, and objects with ``_state()`` and
+    ``_from_state(dict)``. TypeError, with `where` as its name, if something cannot be written without pickle.
     """
     arrays = {}
     return _pack(value, arrays, where), arrays
@@ -188,8 +185,7 @@ def write_model(path, model):
 
 
 def read_model(path, memory=4e9, try_out=lambda model: None):
-    """Read a file of `write_model`; ValueError if it is damaged, altered, larger than `memory` bytes once
-    unpacked, or ``try_out(model)`` raises."""
+    """Read a file of `write_model`; ValueError if it is damaged or too large, or ``try_out`` raises."""
     try:
         model = _read_npz(path, memory)
         try_out(model)

@@ -46,10 +46,8 @@ def _checked(sample_weight, n_samples):
 
 
 def check_sample_weight(sample_weight, n_samples, labels=None):
-    """Weights of the samples as float64, shape (n_samples,), or None where none are given.
-
-    They may not be all zero, nor all zero within one of the classes in `labels`, (n_samples,), or a row of -1
-    and 1 for each class.
+    """Weights of the samples as float64 or None; ValueError where all are zero, also within one of the
+    classes in `labels`, (n_samples,) or rows of -1 and 1.
     """
     if sample_weight is None:
         return None
@@ -79,8 +77,7 @@ def visit_weights(sample_weight, n_samples, stream=False):
 def class_weights(class_weight, classes, labels, sample_weight=None):
     """Weight of every class's losses, as a dict class -> weight; `labels` are indices into `classes`.
 
-    "balanced" is as in scikit-learn; "positive" gives the second of two classes the weight n_first / n_second
-    and the first 1, samples counted by `sample_weight`; classes that a dict does not name have weight 1.
+    "positive" gives the second of two classes the weight n_first / n_second and the first 1.
     """
     keys = classes.tolist()
     if class_weight is None:

@@ -2,7 +2,6 @@
 
 from cuelearn.mkl.base import load
 from cuelearn.mkl.compare import common_objective
-from cuelearn.mkl.crammer_singer import solve_crammer_singer
 from cuelearn.mkl.displays import ConvergenceDisplay, KernelWeightsDisplay
 from cuelearn.mkl.gmkl import GMKL
 from cuelearn.mkl.lpbeta import LPBeta, solve_lp_beta
@@ -52,7 +51,6 @@ __all__ = [
     "objective",
     "saddle_gap",
     "solve_lp_beta",
-    "solve_crammer_singer",
     "solve_obscure",
     "solve_om2",
     "solve_pegasos_mkl",

@@ -28,9 +28,9 @@ def two_columns(values, axis=-1):
 class KernelClassifier(ScoreClassifier):
     """Base of classifiers on many kernels.
 
-    Subclasses have the parameters `kernels`, `normalize` and `memory`, and set `dual_coef_`, `support_` and
-    `kernel_weights_` in `fit`; scores are ``sum_j kernel_weights_[j] * K_j[:, support_] @ dual_coef_``. With
-    weights of shape (n_classes, n_kernels) column c of the scores takes row c.
+    Subclasses set `dual_coef_`, `support_` and `kernel_weights_` in `fit`: scores are ``sum_j
+    kernel_weights_[j] * K_j[:, support_] @ dual_coef_``, with weights (n_classes, n_kernels) row c for class
+    c.
     """
 
     _multi_output = False  # whether y may be an indicator matrix

@@ -1,7 +1,6 @@
 r"""The multiclass SVM of Crammer and Singer without bias: block-coordinate ascent in its dual, compiled.
 
-Scores of priors, where a problem has them, are a linear part of every class score; no kernel matrix of them
-is made.
+Scores of priors are a linear part of every class score; no kernel matrix of them is made.
 """
 
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from numba import njit
 from cuelearn.core.losses import margins
 from cuelearn.mkl.state import full_dot, loop
 
-__all__ = ["Machine", "ascend", "best_response", "optimal_scaling", "plain_machine", "solve_crammer_singer"]
+__all__ = ["Machine", "ascend", "best_response", "optimal_scaling", "plain_machine"]
 
 # a coefficient this near to its bound, as a share of the sample's limit, is at it
 ROUNDING = 1e-14
@@ -24,8 +23,9 @@ FACE_ITERATIONS, FACE_SHARE, FACE_HALVINGS = 30, 0.1, 12
 
 
 class Machine(NamedTuple):
-    r"""One SVM: combined kernel (m, m) of the samples it works on; labels (m,); weights of their losses (m,);
-    n, by which sums are divided; scores of priors (m, K) and their weights for every class (n_classes, K)."""
+    """One SVM: combined kernel (m, m); labels and limits (m,); n, by which sums are divided; scores of priors
+    (m, K) and their weights (n_classes, K).
+    """
 
     kernel: np.ndarray
     labels: np.ndarray
@@ -40,9 +40,8 @@ def best_response(gradient, upper, curvature, order, out):
     r"""Solve :math:`\max_b -\sum_c b_c g_c - \frac12 \sum_c \kappa_c b_c^2` over :math:`b_c \le u_c`,
     :math:`\sum_c b_c = 0`, into `out`; `order` is work space.
 
-    u is positive for the label, 0 for the others; curvatures are all positive or all 0. The solution is
     :math:`b_c = \min(u_c, (\beta - g_c)/\kappa_c)`, beta by sorting the breakpoints :math:`g_c + \kappa_c
-    u_c` (Crammer and Singer 2002, section 5).
+    u_c` (Crammer and Singer 2002, section 5). Curvatures are all positive or all 0.
     """
     n_classes = gradient.shape[0]
     if curvature[0] <= 0.0:
@@ -121,8 +120,7 @@ def move(c, i, change, machine, scores, theta, effective):
 
 @loop
 def sweep_samples(machine, coef, scores, theta, effective, work, order, tolerance, max_sweeps, max_updates):
-    """Sweeps of `ascend` without the steps on the face; `effective` is the weighted `theta`, then work space,
-    zeros (4, n_classes) and integers (n_classes,)."""
+    """Sweeps of `ascend`; `effective` is the weighted `theta`; `work` zeros (4, n_classes)."""
     n_samples, n_classes = coef.shape
     kernel, labels, limits, n = machine.kernel, machine.labels, machine.limits, machine.n
     gradient, curvature, new, upper = work[0], work[1], work[2], work[3]
@@ -179,10 +177,8 @@ def project(coef, labels, limits, work, order):
 
 
 def face_step(machine, coef, scores, theta):
-    r"""Newton's step on the face of the present point: bounds that are met stay met.
-
-    All that are off their bounds move together, by conjugate gradients; the step is projected onto the bounds
-    and halved until it gains.
+    """Newton's step on the face of the present point, by conjugate gradients, projected onto the bounds and
+    halved until it gains.
     """
     n, every = machine.n, np.arange(len(coef))
     upper = np.zeros_like(coef)
@@ -266,18 +262,15 @@ def own_gap(machine, coef, scores, theta):
 
 
 def ascend(machine, coef, scores, theta, tolerance, max_sweeps, max_updates, gap=0.0):
-    r"""Dual ascent: sample by sample, all coefficients of one at once; in between, all that are off their
-    bounds together (`face_step`).
+    r"""Dual ascent: sample by sample, all coefficients of one at once; in between `face_step`.
 
     .. math:: \max_B -\frac1n \sum_{i,c} B_{ic} \Delta_{ic} - \frac{1}{2n^2} \sum_c B_c^\top
               (K + S D_c S^\top) B_c, \qquad
               B_{ic} \le c_i [c = y_i], \quad \sum_c B_{ic} = 0
 
-    Changed in place, in float64: `coef`, B (m, n_classes); `scores`, :math:`B^\top K / n` (n_classes, m);
-    `theta`, :math:`B^\top S / n` (n_classes, K). It ends where no optimality condition is violated by more
-    than `tolerance`, in units of a score, or where primal and dual value are within `gap`. Returns the
-    sweeps, whether it ended so, and the updates: visits that changed coefficients, at O(m) for every class
-    that does.
+    Changes `coef`, B (m, n_classes), `scores`, :math:`B^\top K / n`, and `theta`, :math:`B^\top S / n`. Ends
+    where no optimality condition is violated by more than `tolerance`, or the own gap is at most `gap`;
+    returns sweeps, whether it ended so, and updates.
     """
     sweeps = updates = 0
     work, order = np.zeros((4, coef.shape[1])), np.empty(coef.shape[1], dtype=np.int64)
@@ -293,42 +286,6 @@ def ascend(machine, coef, scores, theta, tolerance, max_sweeps, max_updates, gap
         if solved or updates >= max_updates or sweeps >= max_sweeps:
             return sweeps, solved, updates
         face_step(machine, coef, scores, theta)
-
-
-def solve_crammer_singer(kernel, labels, n_classes, *, C=1.0, tol=1e-6):
-    r"""Crammer-Singer SVM without bias on one kernel matrix.
-
-    Parameters
-    ----------
-    kernel : ndarray, shape (n, n)
-    labels : ndarray of int, shape (n,)
-    n_classes : int
-    C : float > 0
-        The objective is :math:`\frac{1}{2Cn}\|w\|^2 + \frac1n\sum_i\ell_i`.
-    tol : float
-        Largest violation of the optimality conditions, reached in 10,000 sweeps or not.
-
-    Returns
-    -------
-    dual_coef : ndarray, shape (n, n_classes)
-        Scores are ``kernel @ dual_coef``.
-    sweeps : int
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from cuelearn.mkl import solve_crammer_singer
-    >>> X, y = load_iris(return_X_y=True)
-    >>> coef, _ = solve_crammer_singer(X @ X.T, y, 3, C=0.1)
-    >>> bool((((X @ X.T) @ coef).argmax(axis=1) == y).mean() > 0.9)
-    True
-    """
-    n = kernel.shape[0]
-    B, scores, no_theta = np.zeros((n, n_classes)), np.zeros((n_classes, n)), np.zeros((n_classes, 0))
-    # lambda = 1/(C n): dividing the objective by it puts C n in front of the kernel
-    machine = plain_machine(np.ascontiguousarray(kernel) * kernel.dtype.type(C * n), labels, n_classes)
-    sweeps, _, _ = ascend(machine, B, scores, no_theta, tol, 10_000, np.iinfo(int).max)
-    return C * B, sweeps
 
 
 def plain_machine(kernel, labels, n_classes, limits=None):

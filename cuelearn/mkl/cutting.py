@@ -13,11 +13,7 @@ __all__ = ["CuttingPlanes"]
 
 
 class CuttingPlanes:
-    """The linear program over the cuts so far; no weights have a smaller value than `bound`, its optimum.
-
-    Sonnenburg, Raetsch, Schaefer, Schoelkopf, JMLR 7 (2006), equation 11 and algorithm 1; Zien and Ong, ICML
-    2007, section 4. Solved by HiGHS through SciPy.
-    """
+    """The linear program over the cuts so far; no weights have a smaller value than `bound`, its optimum."""
 
     def __init__(self, n_kernels):
         self.n_kernels, self.bound = n_kernels, -np.inf

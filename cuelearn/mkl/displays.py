@@ -10,9 +10,7 @@ __all__ = ["ConvergenceDisplay", "KernelWeightsDisplay", "kernel_summary"]
 
 
 def kernel_summary(names, weights, norms, support, classes=None):
-    """A model's `summary`: a row per kernel, for each class where `weights`, (n_rows, n_kernels), have rows;
-    `norms` has the shape of `weights`, `support` may have.
-    """
+    """A model's `summary`; `weights` and `norms` (n_rows, n_kernels), a row for each class or one for all."""
     n_rows, n_kernels = weights.shape
     total = np.abs(weights).sum(axis=1, keepdims=True)
     columns = {

@@ -1,15 +1,14 @@
 r"""From any dual point to a certified optimum: ascent in the dual, in alternation with the group weights.
 
 With the primal weights of the groups held, :math:`w^g = d_g \theta^g`, the problem is the SVM of Crammer and
-Singer on the kernel :math:`\sum_j d_j K_j` (with scores of priors: plus a linear part of its own for every
-class). For a fixed dual point the regulariser
+Singer on the kernel :math:`\sum_j d_j K_j`. For a fixed dual point the regulariser
 
 .. math:: h(m) = \frac\lambda2 \|m\|_p^2 + \alpha \|m\|_1, \qquad m_g = \|w^g\|_2 ,
 
 is a concave function of the squares :math:`m_g^2` (p <= 2), so
 :math:`h(m) \le \frac12 \sum_g m_g^2/d_g + const` with equality at
 :math:`d_g = m_g / (\lambda \|m\|_p^{2-p} m_g^{p-1} + \alpha)`: the next weights, for :math:`\alpha = 0` the
-closed-form step of p-norm MKL. (Anderson extrapolation of their logarithms was tried: it cycles at p = 1.01.)
+closed-form step of p-norm MKL.
 
 The alternation runs on a working set, the samples with a coefficient or inside the margin; all are looked at
 when it is solved: for the certificate, and for new members.
@@ -122,8 +121,8 @@ class Ascent:
         self.near = bank if everything else bank.restrict(samples, resident=resident)
 
     def take_from(self, margin):
-        """Work on the samples with a coefficient and those inside the margin, on the worst of them where
-        their combined kernel would not fit; whether the former do.
+        """Work on the samples with a coefficient or inside the margin, on the worst of them where all would
+        not fit; whether those with a coefficient do.
         """
         bank, support = self.problem.bank, self.B.any(axis=1)
         chosen = np.flatnonzero(support | (margin < 1.0))
@@ -201,8 +200,8 @@ class Ascent:
     def reweigh(self, better):
         r"""The next group weights; no usable group goes to 0, from where it could not come back.
 
-        The closed form is a short step, the shorter the nearer p is to 1. While things get better longer ones
-        are taken, on the surface :math:`\|d\|_{p/(2-p)} = 1/\lambda` on which the closed form ends as well.
+        The closed form is a short step near p = 1. While things get better longer ones are taken, on the
+        surface :math:`\|d\|_{p/(2-p)} = 1/\lambda`.
         """
         problem, p, usable = self.problem, self.problem.p, self.usable
         with np.errstate(divide="ignore"):
@@ -229,26 +228,10 @@ class Ascent:
 
 
 def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None, record=None):
-    """Solve an MKL or transfer problem to a certified relative gap, from a dual point.
+    """Solve an MKL or transfer problem to a relative gap `tol`, from a dual point B (n_samples, n_classes).
 
-    Parameters
-    ----------
-    problem : MKLProblem
-    dual_point : ndarray, shape (n_samples, n_classes)
-        B with rows that sum to 0, the label's entry not negative, the others not positive.
-    tol : float
-        Stop when objective - bound is at most `tol` times the objective.
-    max_rounds : int
-        Most alternations of SVM and group weights.
-    time_limit : float, optional
-        Seconds.
-    record : callable(round, objective, gap), optional
-        Called whenever all samples were looked at.
-
-    Notes
-    -----
-    Memory: one combined kernel of the working set, and a copy of its kernels where they are fewer than half.
-    A round reads them twice; a look at all samples reads the rows with a coefficient once.
+    Rows of B sum to 0, only the label's entry is positive. `record(round, objective, gap)` is called whenever
+    all samples were looked at; `time_limit` is in seconds.
     """
     began = time.perf_counter()
     ascent = Ascent(problem, np.array(dual_point, dtype=np.float64))

@@ -1,11 +1,8 @@
 r"""GMKL: projected gradient descent on the kernel weights of each class (Varma and Babu).
 
-.. math:: \min_{d \ge 0} T(d), \quad T(d) = \max_{0 \le \alpha \le C} \alpha^\top 1 - \tfrac12 \sum_a d_a
-          q_a(\alpha) + \sum_a d_a, \quad q_a(\alpha) = (\alpha \circ y)^\top K_a (\alpha \circ y)
-
-is convex and differentiable: :math:`\partial T / \partial d_a = 1 - \frac12 q_a(\alpha)`. The alpha of any
-SVM, times the best feasible number, certifies a gap by the dual :math:`\max_{0 \le \alpha \le C} \{
-\alpha^\top 1 : q_a(\alpha) \le 2 \}`.
+The objective T(d) has :math:`\partial T / \partial d_a = 1 - \frac12 q_a(\alpha)` with :math:`q_a(\alpha) =
+(\alpha \circ y)^\top K_a (\alpha \circ y)`. The alpha of any SVM, times the best feasible number, certifies a
+gap by the dual :math:`\max_{0 \le \alpha \le C} \{ \alpha^\top 1 : q_a(\alpha) \le 2 \}`.
 """
 
 import numpy as np
@@ -113,9 +110,7 @@ def value(solution, weights):
 
 def solve_gmkl(problem, *, tol=1e-2, max_iter=200, callback=None, verbose=False):
     """GMKL of every class of a `SharedProblem`, whose `svm_tol` is set anew for every SVM; a `ClassesResult`.
-
-    A step is first tried at the length of Barzilai and Borwein (Jain, Vishwanathan, Varma, KDD 2012);
-    Armijo's rule decides. `callback(result, step)` gets a `ClassesResult`.
+    The first step length is that of Barzilai and Borwein (Jain, Vishwanathan, Varma, KDD 2012).
     """
     tol = check_positive("tol", tol)
     subproblems = [GradientSubproblem(problem, k, tol) for k in range(problem.n_problems)]

@@ -22,7 +22,7 @@ from scipy.optimize import linprog
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import Number, StrOptions, parameters
 from cuelearn.core.progress import progress
-from cuelearn.core.weights import check_sample_weight, loss_weights
+from cuelearn.core.weights import loss_weights
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.single import FOLDS, kernel_alone, stratified_folds
 from cuelearn.mkl.svm import one_versus_rest, problem_weights, targets_of
@@ -64,24 +64,21 @@ def weighted(outputs, weights):
 class MarginProgram:
     r"""The linear program for any nu; rows (`used`) that were needed once are kept for the next.
 
-    For fixed weights the best :math:`\xi, \rho` are known: the objective is minus the mean of the :math:`\nu
-    W` smallest margins over the best wrong class. The dual is solved, which is small where the primal is not:
+    For fixed weights the objective is minus the mean of the :math:`\nu W` smallest margins over the best
+    wrong class. The dual is solved, which is small where the primal is not; its multipliers are the weights:
 
     .. math:: \min_{a \ge 0,\, \gamma} \sum_c \gamma_c \quad\text{with}\quad \sum_{i,c} a_{ic} = 1, \quad
               \sum_c a_{ic} \le \frac{s_i}{\nu W} \;\;\forall i, \quad
               \sum_{i: y_i = c} \sum_{c'} a_{ic'} f_{m,c}(x_i) - \sum_i a_{ic} f_{m,c}(x_i) \le \gamma_c \;\;
               \forall m, c
-
-    (LP-beta: one :math:`\gamma`, the third summed over c). The weights are the multipliers of the last
-    constraints. It starts with one wrong class per sample; violated ones are added until there is none.
     """
 
-    def __init__(self, outputs, labels, per_class, sample_weight=None):
+    def __init__(self, outputs, labels, per_class, sample_weight):
         self.outputs, self.labels, self.per_class = outputs, labels, per_class
         self.n_kernels, self.n_samples, self.n_classes = outputs.shape
         self.scale = float(np.abs(outputs).max()) or 1.0
         self.samples = np.arange(self.n_samples)
-        self.caps = np.ones(self.n_samples) if sample_weight is None else sample_weight
+        self.caps = sample_weight
         self.total = float(self.caps.sum())
         scores = outputs.mean(axis=0)
         scores[self.samples, labels] = -np.inf
@@ -184,7 +181,7 @@ class MarginProgram:
         return point
 
 
-def solve_lp_beta(outputs, labels, nu, per_class=False, sample_weight=None):
+def solve_lp_beta(outputs, labels, nu, per_class=False):
     """Solve the linear program of LP-beta, or of LP-B with `per_class`, exactly.
 
     Parameters
@@ -196,8 +193,6 @@ def solve_lp_beta(outputs, labels, nu, per_class=False, sample_weight=None):
     nu : float in (0, 1)
         Share of the samples whose margins count; below 1/n it is the program without slack.
     per_class : bool, default False
-    sample_weight : array-like of float >= 0, shape (n_samples,), or None
-        Samples count, and their slacks cost, by it.
 
     Returns
     -------
@@ -245,11 +240,7 @@ def solve_lp_beta(outputs, labels, nu, per_class=False, sample_weight=None):
     whole = labels.shape == (n,) and labels.dtype.kind in "iu"
     if not whole or labels.min() < 0 or labels.max() >= n_classes:
         raise ValueError(f"labels must hold {n} integers, from 0 to {n_classes - 1}")
-    weights = check_sample_weight(sample_weight, n)
-    if weights is not None:
-        kept = weights > 0.0
-        outputs, labels, weights = outputs[:, kept], labels[kept], weights[kept]
-    return MarginProgram(outputs, labels, bool(per_class), weights).solve(float(nu))
+    return MarginProgram(outputs, labels, bool(per_class), np.ones(n)).solve(float(nu))
 
 
 def fold_outputs(kernel, labels, n_classes, C, weights, train, test):

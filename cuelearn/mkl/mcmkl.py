@@ -32,8 +32,7 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
     .. math:: \min_{d \ge 0, \sum_j d_j = 1} \max_B\; \frac1n \sum_i B_{iy_i} - \frac{1}{2\lambda} \sum_j d_j
               \|\theta^j(B)\|^2
 
-    p and alpha of the `MKLProblem` play no part. `callback(result, step)` gets the best point so far. Zien
-    and Ong, ICML 2007, sections 3 and 4; the SVM is Crammer and Singer's (2002), without bias, warm-started.
+    `callback(result, step)` gets the best point so far. Zien and Ong, ICML 2007, sections 3 and 4.
     """
     bank, labels, lam = problem.bank, problem.labels, problem.regularization
     n = bank.n_samples

@@ -1,13 +1,7 @@
 r"""Multi-label MKL with one kernel combination for all classes (NIPS 2010).
 
-With :math:`H_k(p)` the SVM optimum of class k on :math:`K(p) = \sum_a p_a K_a`, ML-MKL-SA seeks the p that is
-best for the worst class,
-
-.. math:: \min_{p \in \Delta_s} \max_{\gamma \in \Delta_m} L(p, \gamma) = \sum_k \gamma_k H_k(p), \qquad
-          H_k(p) = \max_{0 \le \alpha \le C} \alpha^\top 1
-          - \tfrac12 (\alpha \circ y^k)^\top K(p) (\alpha \circ y^k) ,
-
-asking one class per iteration, drawn from :math:`\gamma`; ML-MKL-Sum minimises :math:`\sum_k H_k(p)`.
+With :math:`H_k(p)` the SVM optimum of class k on :math:`K(p) = \sum_a p_a K_a`, ML-MKL-SA solves
+:math:`\min_p \max_\gamma L(p, \gamma) = \sum_k \gamma_k H_k(p)` with one class per iteration.
 """
 
 import functools
@@ -62,9 +56,8 @@ MOST_PLANES = 500
 class Entropic:
     r"""Weights on a simplex, :math:`w_i \propto \exp(-\eta \sum_\tau g_{\tau i})`.
 
-    With eta "auto" AdaHedge: :math:`\ln n` by what the steps cost, :math:`\sum_{\tau < t} ( w_\tau \cdot
-    g_\tau + \tfrac{1}{\eta_\tau} \ln \sum_i w_{\tau i} \, e^{-\eta_\tau g_{\tau i}} )`, which needs neither
-    the gradients' scale nor the number of steps (de Rooij, van Erven, Grünwald, Koolen, JMLR 2014).
+    With eta "auto" AdaHedge: :math:`\ln n` by what the steps cost so far, which needs neither the gradients'
+    scale nor the number of steps (de Rooij, van Erven, Grünwald, Koolen, JMLR 2014).
     """
 
     def __init__(self, size, eta="auto"):
@@ -106,8 +99,9 @@ class MLResult(NamedTuple):
 
 
 class SharedRun(Rounds):
-    """A run of one of the two; `kernel_weights` and `gamma` are what it would return now. Its rule looks at
-    the change of the weights since the iteration before or (`half`) since half as many."""
+    """A run of one of the two, with the present result. Its rule looks at the change of the weights since the
+    iteration before or (`half`) since half as many.
+    """
 
     def __init__(self, problem, name, n_iter, tol, callback, verbose, half=False, min_iter=1):
         super().__init__(name, n_iter, callback, verbose, unit="iteration")
@@ -152,9 +146,9 @@ class SharedRun(Rounds):
 
 
 def sa_gradients(problem, k, weights, smoothed, gamma=None, level=0.0):
-    r"""Estimated gradients of L from class k, drawn with its weight in `smoothed` (equations 8, 9), and H:
-    :math:`-\frac12 (\alpha \circ y^k)^\top K_a (\alpha \circ y^k)`, with gamma times :math:`\gamma_k /
-    \gamma'_k`; :math:`(H_k(p) - level) / \gamma'_k`; :math:`H_k(p)`."""
+    r"""Estimated gradients of L from class k (equations 8, 9), by p and for :math:`\gamma_k`, and
+    :math:`H_k(p)`.
+    """
     solution = problem.solve(k, weights)
     share = 1.0 if gamma is None else gamma[k] / smoothed[k]
     of_p = -0.5 * share * problem.quadratics([k])[:, 0]
@@ -182,20 +176,14 @@ def solve_mlmkl_sa(
     callback=None,
     verbose=False,
 ):
-    r"""ML-MKL-SA (algorithm 1) on a `SharedProblem`: mirror descent on p, ascent on gamma; returns a
-    `MLResult`.
+    r"""ML-MKL-SA (algorithm 1) on a `SharedProblem`: mirror descent on p, ascent on gamma; a `MLResult`.
 
-    The options are those of `MLMKLSA`, with a NumPy Generator for `random_state`, and `eta`, the step size of
-    p and gamma: "auto", or constant as in the paper (what is small depends on the scale of the losses, n C).
-    `callback(run, step)` gets the `SharedRun` after each iteration, the clock stopped; a true result ends it.
-
-    Equation 9 is divided by the smoothed weight :math:`\gamma'_k = (1 - \delta) \gamma_k + \delta / m`, with
-    which the class was drawn: the estimate is without bias, at :math:`\gamma'`. Equation 7 prints both
-    updates as descents; gamma ascends. `corrected`, which is not in the paper, multiplies the estimate for p
-    by :math:`\gamma_k / \gamma'_k`; takes off equation 9 the mean, weighted by :math:`\gamma'`, of the last
-    loss of each class (the first draw only sets it), which moves no :math:`\gamma` but makes most of the
-    noise; and stops by the change since half as many iterations: that since the last one is some 1/t in any
-    case.
+    `eta`, the step size of p and gamma, is "auto", or constant as in the paper (what is small depends on n
+    C). Equation 9 is divided by the weight :math:`\gamma'_k = (1 - \delta) \gamma_k + \delta / m` with which
+    the class was drawn. `corrected`, which is not in the paper, multiplies the estimate for p by
+    :math:`\gamma_k / \gamma'_k`, takes the mean of the classes' last losses, weighted by :math:`\gamma'`, off
+    equation 9, which makes most of the noise, and stops by the change since half as many iterations: that
+    since the last one is some 1/t in any case.
     """
     rng = np.random.default_rng() if rng is None else rng
     if isinstance(delta, bool) or not (isinstance(delta, Real) and 0.0 <= delta <= 1.0):
@@ -229,10 +217,7 @@ def solve_mlmkl_sa(
 
 
 def solve_mlmkl_sum(problem, *, n_iter=200, tol=0.01, callback=None, verbose=False):
-    r"""ML-MKL-Sum (equations 1 and 2) on a `SharedProblem`: subgradient descent; returns a `MLResult`.
-
-    The steps are SA's, which the paper leaves open: the two differ by the sampling of classes alone.
-    """
+    """ML-MKL-Sum (equations 1 and 2) on a `SharedProblem`: subgradient descent, SA's steps; a `MLResult`."""
     m, for_p, least = problem.n_problems, Entropic(problem.bank.n_kernels), np.inf
     run = SharedRun(problem, "ML-MKL-Sum", n_iter, tol, callback, verbose)
     for t in run:

@@ -6,11 +6,11 @@ classes leave it out.
 """
 
 from dataclasses import field
-from numbers import Integral, Real
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from cuelearn.core.estimator import parameters
 from cuelearn.core.weights import class_weights
@@ -48,7 +48,7 @@ def mean_auc(scores, targets, skip=()):
     Raises
     ------
     ValueError
-        With one sentence that names the argument, on any bad input.
+        That names the argument, on any bad input.
 
     Examples
     --------
@@ -57,25 +57,16 @@ def mean_auc(scores, targets, skip=()):
     >>> round(result.mean, 3), result.skipped  # the second class has no positive sample
     (0.833, [1])
     """
-    scores = as_array("scores", scores)
-    if not holds_numbers(scores):
-        raise ValueError(f"scores must hold numbers, got {scores.ravel()[:3].tolist()!r:.60}")
-    scores = scores.astype(np.float64)
-    if not np.isfinite(scores).all():
-        raise ValueError("scores must be finite, got NaN or infinite values")
-    if scores.ndim not in (1, 2):
-        raise ValueError(f"scores must have shape (n, n_classes), got {scores.shape}")
+    scores = check_array(scores, dtype=np.float64, ensure_2d=False, input_name="scores")
     targets = as_array("targets", targets)
     scores, targets = (x[:, None] if x.ndim == 1 else x for x in (scores, targets))
     signs = signs_of(targets, len(scores), name="targets")
     if scores.shape != signs.T.shape:
         raise ValueError(f"scores must have the shape of targets, {signs.T.shape}, got {scores.shape}")
     n_classes, usable = len(signs), learnable(signs)
-    chosen = list(skip) if np.iterable(skip) else [None]
-    whole = all(isinstance(k, Integral) and not isinstance(k, bool | np.bool_) for k in chosen)
-    if not whole or not all(0 <= k < n_classes for k in chosen):
+    if not np.isin(skip, np.arange(n_classes)).all():
         raise ValueError(f"skip must hold numbers of classes, 0 to {n_classes - 1}, got {skip!r:.60}")
-    usable[chosen] = False
+    usable[np.array(skip, dtype=np.int64)] = False
     areas = np.full(n_classes, np.nan)
     areas[usable] = _average_precision(scores[:, usable], signs[usable].T > 0.0)
     mean = float(areas[usable].mean()) if usable.any() else np.nan
@@ -158,9 +149,7 @@ class MultiLabelMKL(KernelClassifier):
     """Base of the methods with a binary problem per class, for indicator matrices as well as class labels.
 
     A subclass has `_train(signs, sample_weight)`, with a row of -1 and 1 for each problem, which calls
-    `_keep_problems`. `indicator_` says whether y was an indicator matrix; its `classes_` are the numbers of
-    its columns, or of a single column the two values that `predict` answers with, as scikit-learn's scorers
-    expect; `coding_` holds what stands for no and yes in y.
+    `_keep_problems`. `coding_` holds what stands for no and yes in an indicator matrix.
     """
 
     kernels: object = field(default=None, kw_only=False)

@@ -17,10 +17,8 @@ __all__ = ["OBSCURE", "proximal_strength", "solve_obscure", "visit_obscure"]
 
 @njit(cache=True)
 def proximal_strength(strength, t, regularization, q, dual_norm, gradient_norm, radius):
-    """Next :math:`s_t` of the batch stage from :math:`s_{t-1}`, thesis Algorithm 5 lines 6 and 7.
-
-    `t` counts from 1 at the start of the batch stage; `radius` is an upper bound R of the optimum's norm:
-    infinity gives 0, the steps of Pegasos-MKL.
+    """Next :math:`s_t` of the batch stage, thesis Algorithm 5 lines 6 and 7; `radius` is R: infinity gives 0,
+    the steps of Pegasos-MKL.
     """
     d = regularization * t + strength
     bound = (regularization / q * dual_norm + gradient_norm) / radius
@@ -29,11 +27,8 @@ def proximal_strength(strength, t, regularization, q, dual_norm, gradient_norm, 
 
 @loop
 def visit_obscure(order, start, mistakes, run, online, parameter):
-    """A stage of thesis Algorithm 5 from a position of the order on; returns the position where kernel rows
-    are missing.
-
-    The online stage is OM-2's update with a fixed step size (equation 4.6), its parameter; that of the batch
-    stage, from line 4 on, is R. One function for both: it takes seconds to compile.
+    """A stage of thesis Algorithm 5 from a position of the order on; the position where kernel rows are
+    missing. `parameter` is the step size of the online stage (equation 4.6), R of the batch stage.
     """
     q, regularization, now = run.setting.q, run.setting.regularization, run.dual.now
     for position in range(start, order.shape[0]):

@@ -43,10 +43,8 @@ class Batch:
 
 @njit(cache=True)
 def om2_step_size(margin, gradient_norm_sq):
-    r"""Step size of OM-2, thesis equation 4.5, with :math:`\bar w_t \cdot \bar z_t = -` margin, which is
-    below 1.
-
-    Without kernels of unit diagonal it can turn negative and is clipped at 0: such a visit does not update.
+    """Step size of OM-2, thesis equation 4.5, for a margin below 1; below 0, without kernels of unit
+    diagonal, it is clipped.
     """
     if gradient_norm_sq <= 0.0:
         return 0.0

@@ -6,8 +6,8 @@ Each class has the binary problem
 b)\big]_+
 
 with the dual :math:`\max_a \sum_i a_i - \frac12 \|(a^\top Y K_j Y a)_j^{1/2}\|_q^2` over
-:math:`0 \le a_i \le C`, :math:`a^\top y = 0`. For fixed kernel weights *d* it is an SVM on
-:math:`\sum_j d_j K_j`, which libsvm solves; a method says how *d* moves (`BinarySubproblem.move`).
+:math:`0 \le a_i \le C`, :math:`a^\top y = 0`. For fixed kernel weights *d* it is an SVM
+for libsvm; a method says how *d* moves (`BinarySubproblem.move`).
 """
 
 from typing import NamedTuple
@@ -52,8 +52,8 @@ def best_multiple(margins, quadratic, C, weights=None):
     r"""The t > 0 with the least :math:`\frac{t^2}{2} Q + C \sum_i c_i [1 - t m_i]_+`, exactly; 1 where that
     would be 0.
 
-    libsvm keeps the kernel in float32, so its margins :math:`m_i = y_i f(x_i)` are off by 1e-7 and more,
-    which at large C exceeds the norm. Stretching the point by as much takes these losses away.
+    libsvm keeps the kernel in float32: its margins :math:`m_i` are off by 1e-7 and more, whose losses at
+    large C exceed the norm.
     """
     weighted = margins if weights is None else weights * margins
     order = np.argsort(margins)[::-1]
@@ -81,10 +81,8 @@ class BinaryMKL(NamedTuple):
 
 
 class BinarySubproblem(ClassSubproblem):
-    """One class: an SVM, then a move of the kernel weights.
-
-    A method is a subclass with ``move(norms_sq)``, which sets `weights` for the next round; `norms_sq` are
-    ``coef @ K_j @ coef`` of the present solution.
+    """One class: an SVM, then ``move(norms_sq)`` of a subclass, which sets `weights`; `norms_sq` are ``coef @
+    K_j @ coef`` of the present solution.
     """
 
     better = 1e-12  # by more than rounding

@@ -1,10 +1,9 @@
 r"""Methods with kernel weights of their own for each class: one run over all classes, one base of the
 estimators.
 
-The classes, each a binary problem, run in lock step: a *round* is one step of every class that has not
-converged. A method is a generator of one step (`ClassSubproblem.step`): where it needs the quadratic forms
-:math:`c^\top K_j c` of coefficients c it yields them, and the run computes those of all classes that wait, in
-one read of the kernels.
+A *round* is one step of every class that has not converged. A method is a generator of one step
+(`ClassSubproblem.step`), which yields coefficients c where it needs :math:`c^\top K_j c`: the run computes
+those of all classes in one read of the kernels.
 """
 
 import functools
@@ -54,8 +53,8 @@ class ClassPoint(NamedTuple):
 class ClassSubproblem:
     """Class k of a problem, whose `bank` holds the kernels. A method is a subclass with the generator `step`.
 
-    `weights` are the present kernel weights; `measure` keeps the `best` `ClassPoint`, its `objective`, and
-    the best bound `lower`. Once `stalled`, nothing can be made more accurate.
+    `measure` keeps the `best` `ClassPoint`, its `objective`, and the best bound `lower`. Once `stalled`,
+    nothing can be made more accurate.
     """
 
     better = 0.0  # an objective counts as better by more than this share
@@ -125,9 +124,8 @@ class ClassesResult(NamedTuple):
 
 
 def run_classes(subproblems, max_iter, *, name, scale=1.0, n_jobs=None, callback=None, verbose=False):
-    """Rounds over all classes, a list of `ClassSubproblem`, until each has converged; a `ClassesResult`.
-
-    `callback(result, step)` is called after each round. Objectives and gaps are divided by `scale`.
+    """Rounds over all classes until each has converged; a `ClassesResult`. Objectives and gaps are divided by
+    `scale`.
     """
     rounds, bank = Rounds(name, max_iter, callback, verbose), subproblems[0].problem.bank
     path = [np.stack([m.weights for m in subproblems])]
@@ -173,8 +171,8 @@ def run_classes(subproblems, max_iter, *, name, scale=1.0, n_jobs=None, callback
 
 @parameters
 class PerClassMKL(MultiLabelMKL):
-    """Base of the estimators: `_solve(signs, weights, total, **options)` of each returns a `ClassesResult`.
-    `weights` are those of `_problem_weights`, `total` the sum of the weights of the samples.
+    """Base of the estimators, each with `_solve(signs, weights, total, **options)`; `total` is the sum of the
+    samples' weights.
     """
 
     tol: float = 1e-2

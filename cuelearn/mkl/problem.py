@@ -282,7 +282,7 @@ def flat_view(stack):
 
 def row_blocks(bank, samples, step):
     """Rows of all kernels, `step` samples at a time: samples, flat array, where the first kernel's rows begin
-    in it, distance of kernels. Rows computed on demand are overwritten by the next.
+    in it, distance of kernels.
     """
     if bank.resident:
         flat, row_stride, kernel_stride = flat_view(bank.stack)
@@ -350,8 +350,8 @@ def dots(flat, starts, length, columns, vector, out):
 
 
 def quadratic_forms(bank, coefs, support=None):
-    """``coefs[:, c] @ K_j @ coefs[:, c]``, (n_kernels, n_vectors), in one read of the kernels and in float64:
-    at large C a gap is a difference of nearly equal numbers. `coefs` are of all samples, or of `support`.
+    """``coefs[:, c] @ K_j @ coefs[:, c]``, (n_kernels, n_vectors), in one read of the kernels and in float64;
+    `coefs` are of all samples, or of `support`.
     """
     n, n_vectors = bank.n_samples, coefs.shape[1]
     if support is not None:
@@ -396,9 +396,7 @@ def support_rows(bank, coef):
 
 
 def kernel_norms_sq(bank, coef):
-    """Squared norms of ``sum_i sum_y coef[i, y] phi^j(x_i, y)``, (n_kernels,): products of kernels with
-    ``coef @ coef.T``, one read of the rows with a coefficient.
-    """
+    """Squared norms of ``sum_i sum_y coef[i, y] phi^j(x_i, y)``, (n_kernels,), in one read of the rows."""
     out = np.zeros(bank.n_kernels)
     for rows, *places in support_rows(bank, coef):
         add_products(*places, coef[rows] @ coef.T, out)
@@ -418,9 +416,7 @@ def announce_matrix(bank):
 
 
 def combined_kernel(bank, kernel_weights, factor, out=None):
-    """``factor * sum_j kernel_weights[j] * K_j``, (n, n), written to `out` if given. In float64: sums in
-    float32 would limit the gap at large C to some 1e-4.
-    """
+    """``factor * sum_j kernel_weights[j] * K_j``, (n, n), in float64: float32 would limit the gap."""
     n, active = bank.n_samples, np.flatnonzero(kernel_weights)
     if out is None:
         announce_matrix(bank)

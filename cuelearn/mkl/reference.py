@@ -19,8 +19,11 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
 
     Parameters
     ----------
-    problem, tol, max_rounds, time_limit
-        As of `finish_dual`.
+    problem : MKLProblem
+    tol : float
+        Stop when objective - bound is at most this share of the objective.
+    max_rounds, time_limit : int, and float or None
+        Most alternations of SVM and group weights; seconds.
     start : ndarray, shape (n_samples, n_classes), optional
         A dual point; 0 by default.
     verbose : bool

@@ -23,9 +23,7 @@ FOLDS = 5
 
 
 def stratified_folds(labels, n_folds, random_state, given=None, sample_weight=None):
-    """Shuffled pairs of training and test samples: stratified, fewer where a class is small, of the samples
-    with weight; or the list `given`.
-    """
+    """Shuffled stratified pairs of training and test samples with weight; or the list `given`."""
     if given is not None:
         counted = np.ones(labels.size) if sample_weight is None else sample_weight
         classes = np.unique(labels).size
@@ -56,8 +54,8 @@ def kernel_alone(bank, j):
 
 
 def best_alone(model, labels, fit_scores, sample_weight=None):
-    """Weights of the kernel with the best accuracy over folds; tells the model its name, all accuracies and
-    the folds. `fit_scores(kernel_train, train, kernel_test)` are scores (n_test, n_classes).
+    """Weights of the kernel with the best accuracy over folds, of ``fit_scores(kernel_train, train,
+    kernel_test)``.
     """
     folds = stratified_folds(labels, FOLDS, model.random_state, model.folds, sample_weight)
     model.folds_ = folds
@@ -197,11 +195,8 @@ class BestKernelSVM(AverageKernelSVM):
 
 @njit(cache=True)
 def passive_aggressive(kernel, labels, order, aggressiveness, coef, scores, mistakes):
-    r"""One pass of multiclass PA-I on one kernel; returns the number of updates.
-
-    On a visit with loss, :math:`\tau = \min\{C_i, \ell / (2 k(x_i, x_i))\}` is added to the label's
-    coefficient and taken from the rival's. `coef` and ``scores = coef @ kernel``, (n_classes, n), and
-    `mistakes` change.
+    """One pass of multiclass PA-I on one kernel; returns the number of updates. `coef` and ``scores = coef @
+    kernel``, (n_classes, n), and `mistakes` change.
     """
     n_updates = 0
     here = np.empty(coef.shape[0])

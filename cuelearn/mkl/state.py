@@ -1,12 +1,10 @@
 r"""What a stochastic MKL run keeps, in named tuples that compiled loops take, and the steps that they share.
 
 One coefficient matrix serves all kernels (thesis 4.3.3): :math:`\theta^j = \sum_{i,y} A_{iy}\, \phi^j(x_i,
-y)`. There are two routes to the class scores of a visited sample, :math:`s_y = \sum_j \alpha_j\, \theta^j
-\cdot \phi^j(x_i, y)`. "recompute" combines the visited rows first: one read of them whatever the number of
-classes; right while most visits update. "maintain" keeps the scores of all samples per kernel and class
-(memory F M n): a visit reads no kernel row, an update takes five streams over one row per kernel; right when
-few visits update, and the only way that spares kernels computed on demand. Scores of priors (thesis 6.3) are
-blocks of one number each, :math:`\theta_{yz} = \sum_i A_{iy} s_{iz}`, after the kernels.
+y)`. There are two routes to the class scores of a visited sample: "recompute" combines the visited rows
+first, right while most visits update; "maintain" keeps the scores of all samples per kernel and class, right
+when few do, and the only way that spares kernels computed on demand. Scores of priors (thesis 6.3) are blocks
+of one number each, :math:`\theta_{yz} = \sum_i A_{iy} s_{iz}`, after the kernels.
 """
 
 import math
@@ -26,8 +24,8 @@ inlined = njit(cache=True, inline="always")
 
 
 class Rows(NamedTuple):
-    """Kernel rows: of kernel j at sample i ``flat[place[i] * row_stride + j * kernel_stride :][:n]``; not in
-    memory where ``place[i] < 0``.
+    """Kernel rows: of kernel j at sample i ``flat[place[i] * row_stride + j * kernel_stride :][:n]``; missing
+    where ``place[i] < 0``.
     """
 
     flat: np.ndarray
@@ -49,8 +47,8 @@ class Samples(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """Sparse lists of each class's coefficients for the route "recompute": ``index[c, :count[c]]`` are the
-    samples, ``value`` their coefficients, ``place[c, i]`` where i stands, or -1.
+    """Sparse lists of each class's coefficients: samples ``index[c, :count[c]]``, ``value``, and ``place[c,
+    i]`` where i stands, or -1.
     """
 
     place: np.ndarray
@@ -114,8 +112,8 @@ class Run(NamedTuple):
 
 @inlined
 def predict(i, prefactor, run):
-    """Best wrong class of a sample and the margin over it; the primal vector is `prefactor` times the
-    weighted dual one. The class is -1 where the visit has to wait for the sample's kernel rows.
+    """Best wrong class of a sample, -1 where its kernel rows are missing, and the margin over it; the primal
+    vector is `prefactor` times the weighted dual one.
     """
     dual, scores, place = run.dual, run.work.scores, run.rows.place[i]
     n_active = dual.now.n_active
@@ -259,9 +257,7 @@ def multiply(values, factor):
 
 @njit(cache=True, fastmath=True)
 def combine_rows(flat, base, kernel_stride, weights, active, n_active, out):
-    """``out = sum_j weights[j] * row_j`` over the active kernels: adjacent rows (sample-major) as one stream,
-    rows far apart four at a time.
-    """
+    """``out = sum_j weights[j] * row_j`` over the active kernels, rows far apart four at a time."""
     n = out.shape[0]
     out[:] = 0
     a = 0
@@ -302,8 +298,8 @@ def gathered_dot(row, index, value, count):
 
 @njit(cache=True)
 def sparse_scores(flat, starts, kernel_stride, weights, active, coef, combined, out):
-    """Class scores ``out[b, c]`` of rows that begin at `starts`, from the coefficients of each class as a
-    sparse matrix (indptr, indices, data); `combined` is room for a row.
+    """Class scores ``out[b, c]`` of rows that begin at `starts`; `coef` is a sparse matrix (indptr, indices,
+    data).
     """
     begin, samples, values = coef
     for b in range(starts.shape[0]):
@@ -332,7 +328,7 @@ def class_scores(combined, entries, scores):
 @njit(cache=True)
 def pair_products(rows, base, label, rival, coef, entries, difference, out):
     """Products of every block with the gradient's direction: sparse while the two classes hold few
-    coefficients, else against the dense difference of their columns.
+    coefficients.
     """
     n, count = coef.shape[1], entries.count
     sparse = 4 * (count[label] + count[rival]) < n

@@ -28,12 +28,10 @@ WINDOW_BYTES = 128e6
 class Stream:
     """State of a stochastic run over one `MKLProblem`, on which compiled loops work.
 
-    `scores` is the route to class scores, see `state.py`: "recompute", "maintain", or "auto", which maintains
-    once few visits update, samples are many against classes and memory allows; from the start if all scores
-    fit a core's cache (in a `long_run` of several epochs) or kernels are computed on demand. `start`, to go
-    on from, are coefficients (m, n_classes) of the first samples and squared block norms; `rows` those of all
-    samples to visit, where the bank cannot give them; `cost`, (n_samples,), factors on the updates, by
-    default the weights of the losses over the samples with weight.
+    `scores`, the route to class scores, is "recompute", "maintain", or "auto", which maintains once few
+    visits update and memory allows. A run goes on from `start`: coefficients (m, n_classes) of the first
+    samples and squared block norms. `rows` are those of all samples to visit, where the bank cannot give
+    them; `cost`, (n_samples,), factors on the updates.
     """
 
     def __init__(self, problem, *, scores="auto", long_run=True, start=None, rows=None, cost=None):
@@ -156,8 +154,8 @@ class Stream:
                 self.updates_at_refresh = self.n_updates
 
     def start_stage(self, loop, *parameters, averages=False):
-        """Begin a stage: its compiled loop and the loop's parameters; steps count from 1 again. The primal
-        point belongs to the dual vector, or, where the loop `averages`, to the mean of the steps.
+        """Begin a stage: its loop and the loop's parameters; the primal point is that of the dual vector, or
+        of the mean of the steps.
         """
         self.loop, self.parameters, self.averages = loop, parameters, averages
         self.dual.now.step = self.dual.now.strength = 0.0
@@ -186,10 +184,9 @@ class Stream:
     def _visit_window(self, window, mistakes):
         """Visit a few samples whose kernels are computed on demand, with maintained scores.
 
-        Until the window's end, an update matters only to the samples that are visited in it. So the visits
-        run on the kernels among those alone; afterwards the rows of the samples that did update, and of no
-        others, are computed in one go and added to the scores of all. The steps are those of single visits,
-        to the last bit.
+        Until the window's end an update matters only to the samples in it: visits run on the kernels among
+        those, then the rows of the samples that did update are added to the scores of all. Same bits as
+        single visits.
         """
         size = window.size
         near = self.bank.restrict(window, resident=True)
@@ -264,10 +261,8 @@ class Stream:
         return self.problem.factor * self.scale * scores
 
     def dual_point(self):
-        """A dual point, B of shape (n_samples, n_classes), with its squared block norms.
-
-        Over whole permutations UFO's update counts per epoch are feasible; OBSCURE's coefficients times
-        ``lambda n / q`` are after clipping.
+        """A dual point, B (n_samples, n_classes), and its squared block norms: UFO's counts per epoch, or
+        OBSCURE's coefficients times ``lambda n / q``, feasible after clipping.
         """
         n = self.bank.n_samples
         if self.averages:
@@ -278,9 +273,7 @@ class Stream:
 
 
 def gradient_norms_sq(problem, diagonal):
-    r""":math:`\|\bar z\|_{2,q}^2` at every sample: blocks of length sqrt(2 k(x, x)), and the absolute scores
-    of priors for the two classes that a gradient concerns.
-    """
+    r""":math:`\|\bar z\|_{2,q}^2` at every sample: blocks of length sqrt(2 k(x, x)), and scores of priors."""
     blocks_sq = 2.0 * problem.factor * diagonal
     if problem.scores.shape[1]:
         absolute = np.abs(problem.scores)

@@ -59,10 +59,8 @@ class BinarySVM(NamedTuple):
 def fit_svc(kernel, target, C, tol=1e-3, weights=None, max_iter=None):
     """libsvm on a kernel matrix that was checked before; same bits as scikit-learn's `SVC`, a `BinarySVM`.
 
-    The larger value of `target` is the positive class; `weights` are factors on C. The checks of `SVC` take
-    ten times as long as a small SVM itself, so the routine below it is called, and `SVC` where that has
-    changed. It warns after `MOST_STEPS`, or `FEW_STEPS` where C times the mean diagonal is above `HARD`; with
-    `max_iter` the caller looks at `converged`.
+    The checks of `SVC` take ten times as long as a small SVM itself, so the routine below it is called, and
+    `SVC` where that has changed. With `max_iter` the caller looks at `converged`, else it warns.
     """
     from sklearn import svm  # not with the package: half of scikit-learn comes with it
 
@@ -116,9 +114,7 @@ def balance_weights(target, sample_weight=None):
 
 
 def problem_weights(targets, sample_weight, class_weight, classes, labels):
-    """Weights of the losses of problems of two sides each, (n_problems, n), or None where all are 1:
-    "balanced" weighs the sides of each target alike, a dict the samples of each class.
-    """
+    """Weights of the losses of problems of two sides each, (n_problems, n), or None where all are 1."""
     if class_weight == "balanced":
         sides = np.array([balance_weights(target, sample_weight) for target in targets])
         return sides if sample_weight is None else sides * sample_weight
@@ -138,9 +134,7 @@ def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None, weights=None):
 
 
 def svms_of(kernel, targets, C, n_jobs=None, weights=None):
-    """One SVM with bias for each target of zeros and ones: coefficients (n, n_targets), biases (n_targets,);
-    `weights` as of `problem_weights`.
-    """
+    """One SVM with bias for each target of zeros and ones: coefficients (n, n_targets), biases."""
     coef, bias = np.zeros((kernel.shape[0], len(targets))), np.empty(len(targets))
 
     def fit(target, of_target):
@@ -168,7 +162,7 @@ class BoxSolution(NamedTuple):
 @njit(cache=True)
 def box_ascent(kernel, signs, C, weights, alpha, scores, tolerance, max_sweeps):
     """Coordinate ascent until no optimality condition is violated by more than `tolerance`; returns the
-    sweeps done. `alpha` and ``scores = kernel @ (alpha * signs)`` change in place.
+    sweeps.
     """
     n = alpha.shape[0]
     threshold = tolerance
@@ -234,13 +228,8 @@ def solve_box_svm(kernel, signs, C, *, weights=None, tol=1e-3, alpha=None, max_s
     .. math:: H = \max_{0 \le \alpha_i \le C c_i} \alpha^\top 1 - \frac12 (\alpha \circ y)^\top K (\alpha
               \circ y) = \min_f \frac12 \|f\|^2 + C \sum_i c_i [1 - y_i f(x_i)]_+
 
-    `kernel` is a C-contiguous (n, n) matrix, float32 or float64, `signs` are -1.0 and 1.0, `weights` the
-    :math:`c_i` (1 by default), `alpha` in [0, C c_i] is a start. A sweep costs O(n), and O(n) more
-    for every coefficient that moves.
-
-    References
-    ----------
-    Equation 2 of Bucak, Jin, Jain, NIPS 2010; coordinate ascent: Hsieh et al., ICML 2008.
+    `signs` are -1.0 and 1.0, `weights` the :math:`c_i`, `alpha` is a start. Bucak, Jin, Jain, NIPS 2010,
+    equation 2; Hsieh et al., ICML 2008.
     """
     signs = np.ascontiguousarray(signs, dtype=np.float64)
     weights = np.ones(signs.size) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)

@@ -71,9 +71,8 @@ COLUMNS = "stage step epoch seconds n_updates n_support online_error objective d
 
 
 class Rounds:
-    """Rounds 1, 2, ..., `max_iter` of a batch method, each ended by `end`; the clock stops meanwhile.
-
-    `callback` takes what `show` of `end` returns and the number of the round; a true result ends the run.
+    """Rounds 1, ..., `max_iter` of a batch method; `callback` takes what `show` of `end` returns, with the
+    clock stopped, and a true result ends the run.
     """
 
     def __init__(self, name, max_iter, callback, verbose, unit="round"):
@@ -109,29 +108,12 @@ class Training:
     """One stochastic run: stages of whole epochs by one compiled loop, with history, callback and stopping
     rule.
 
-    Parameters
-    ----------
-    problem : MKLProblem
-    tol : float or None
-        Stop once the duality gap is at most `tol` times the objective; None runs all epochs.
-    measure : {"auto", "geometric", "every", "end"}
-        When objective and gap are measured, with the clock stopped: "every" epoch; "geometric" at epochs 1,
-        2, 3, 4, 6, 9, ... and the last of a stage; at the "end" only; "auto" is "geometric" if `tol` is set,
-        else "end".
-    rng : numpy.random.Generator
-    shuffle : bool
-        Permute the first epoch too; False keeps its given order (a stream).
-    sampling : {"permutation", "iid"}
-        Later epochs are permuted, or all drawn independently, as the theorems assume.
-    callback : callable(training, step) or None
-        Called after every epoch, at the point ``training.stream.point()``; a true return value ends the run.
-    verbose : bool or int
-    scores : {"auto", "recompute", "maintain"}
-        Route, see `Stream`, as `long_run` and `cost`.
-    certify : bool
-        False leaves the end point unmeasured (NaN): on demand it reads every row.
-    finish : bool
-        Whether `finish_dual` goes on from where the stages end above `tol`.
+    `measure` says when objective and gap are measured, with the clock stopped: "every" epoch; "geometric" at
+    epochs 1, 2, 3, 4, 6, 9, ... and the last of a stage; at the "end"; "auto" is "geometric" if `tol` is set,
+    else "end". Without `shuffle` the first epoch keeps the given order; `sampling="iid"` draws visits
+    independently, as the theorems assume. `callback(training, step)` is called after every epoch. Without
+    `certify` the end point stays unmeasured; with `finish`, `finish_dual` goes on from there. `route` is of
+    `Stream`.
     """
 
     def __init__(
@@ -168,10 +150,8 @@ class Training:
     def run_stage(
         self, stage, loop, *parameters, n_epochs, averages=False, until_no_loss=False, certify=True
     ):
-        """Run up to `n_epochs` epochs of a compiled loop, see `Stream.start_stage`.
-
-        `until_no_loss` ends the stage after an epoch without an update (thesis theorem 4.3). `certify` says
-        whether the coefficients give a dual point; False measures the objective only.
+        """Run up to `n_epochs` epochs of a compiled loop; `until_no_loss` ends after one without an update
+        (thesis theorem 4.3); without `certify` the coefficients give no dual point.
         """
         stream, history = self.stream, self.history
         stream.start_stage(loop, *parameters, averages=averages)
@@ -274,5 +254,4 @@ class Training:
 
         with bar:
             solution = finish_dual(self.problem, self.stream.dual_point()[0], tol=self.tol, record=record)
-        self.extra.update(n_steps_dual=solution.n_updates, n_rounds_dual=solution.n_rounds)
         return solution

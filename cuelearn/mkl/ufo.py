@@ -11,11 +11,8 @@ __all__ = ["UFOMKL", "solve_ufo", "visit_ufo"]
 
 @loop
 def visit_ufo(order, start, mistakes, run):
-    r"""Thesis Algorithm 7 from a position of the order on; returns the position where kernel rows are
-    missing.
-
-    The primal vector is the gradient of the conjugate at :math:`\bar\theta/t` (theorem 4.6): with
-    :math:`\alpha > 0` its weights change at every visit.
+    r"""Thesis Algorithm 7 from a position of the order on; the position where kernel rows are missing. With
+    :math:`\alpha > 0` the weights change at every visit.
     """
     alpha, now = run.setting.alpha, run.dual.now
     for position in range(start, order.shape[0]):

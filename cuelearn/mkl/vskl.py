@@ -61,8 +61,9 @@ def resolve_groups(groups, n_kernels):
 
 
 def group_scales(quadratics, s, least=0.0):
-    r"""The best :math:`\gamma_j = (D_j^{r/2} / \sum_l D_l^{r/2})^{1 - 2/s}` for :math:`D_j = \sum_k
-    \lambda_{jk} q_{jk}`, the `quadratics`; shares of the sum are `least` at least."""
+    r"""The best :math:`\gamma_j = (D_j^{r/2} / \sum_l D_l^{r/2})^{1 - 2/s}` for `quadratics` D; shares are
+    `least` at least.
+    """
     if s == 2.0 or quadratics.size == 1:
         return np.ones_like(quadratics)
     largest = quadratics.max()
@@ -101,10 +102,8 @@ class MirrorSubproblem(BoxSubproblem):
         return max(self.floor, 0.5 * self.wanted() / self.objective / self.gamma.size)
 
     def towards(self, gamma, best, before):
-        """The next gamma, beyond the best for the present alpha where alpha follows gamma (Aitken, in
-        logarithms).
-
-        `before` is what the last round returned besides gamma: its distance to the best, and the step taken.
+        """The next gamma, beyond the best for the present alpha (Aitken, in logarithms); `before` is what the
+        last round returned besides gamma: its distance to the best, and the step taken.
         """
         ahead = np.log(best / gamma)
         factor = np.ones_like(ahead)
@@ -195,9 +194,6 @@ class MirrorSubproblem(BoxSubproblem):
 def solve_vskl(problem, *, groups=None, s=np.inf, tol=1e-2, max_iter=500, callback=None, verbose=False):
     r"""VSKL of every class of a `SharedProblem`, whose `svm_tol` is set anew for every SVM; a
     `ClassesResult`, whose `extra` holds :math:`\lambda` as ``simplex``.
-
-    Every SVM certifies, however exact G was: its :math:`\alpha`, times the best number, gives a lower bound,
-    :math:`w_{jk} = d_{jk} \sum_i \alpha_i y_i \phi_{jk}(x_i)` an objective.
     """
     if not (isinstance(s, Real) and s >= 2.0):
         raise ValueError(f"s must be a number in [2, inf], got {s!r}")

@@ -7,7 +7,7 @@ from mkl_twins import auto_p, conic_optimum, make_stack, plain_dual, plain_objec
 from numpy.testing import assert_allclose
 
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl import OBSCURE, UFOMKL, MKLProblem, PegasosMKL, solve_crammer_singer, solve_reference
+from cuelearn.mkl import OBSCURE, UFOMKL, MKLProblem, PegasosMKL, solve_reference
 
 # what the conic solver's own tolerance leaves uncertain, relative to the optimum
 SLACK = 1e-6
@@ -96,10 +96,3 @@ def test_reference_agrees_with_the_conic_solver_to_many_digits(p, alpha):
     # strongly convex: the optimum itself is close too
     found = reference.kernel_weights * np.sqrt(problem.block_norms_sq(reference.dual_coef))
     assert_allclose(found, norms, atol=2e-3 * norms.max())
-
-
-def test_crammer_singer_solver_alone():
-    K, y = make_stack(np.random.default_rng(5), 60, 1, 4)
-    coef, _ = solve_crammer_singer(K[0], y, 4, C=5.0, tol=1e-9)
-    best, _ = conic_optimum(K, y, 2.0, 5.0)
-    assert plain_objective(K, y, coef, np.ones(1), 2.0, 5.0) == pytest.approx(best, rel=1e-7)

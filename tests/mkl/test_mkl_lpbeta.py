@@ -79,9 +79,10 @@ def test_added_rows_give_the_whole_program(per_class):
     """From one wrong class per sample and from all of them at once: the same optimum, and far fewer rows."""
     outputs, labels = make_outputs(0, n=150, n_kernels=8, n_classes=10)
     for nu in (0.05, 0.3, 0.8):
-        whole = MarginProgram(outputs, labels, per_class)
+        given = outputs, labels, per_class, np.ones(150)
+        whole = MarginProgram(*given)
         whole.used[:] = np.arange(10) != labels[:, None]
-        every, few = whole.solve(nu), MarginProgram(outputs, labels, per_class).solve(nu)
+        every, few = whole.solve(nu), MarginProgram(*given).solve(nu)
         assert every.n_rounds == 1 and every.n_rows == 150 * 9
         assert few.n_rounds > 1 and few.n_rows < 0.5 * every.n_rows
         assert few.objective == pytest.approx(every.objective, abs=1e-9)

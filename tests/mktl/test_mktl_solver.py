@@ -25,7 +25,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from cuelearn.kernels import RBF, KernelBank
-from cuelearn.mkl import MKLProblem, solve_crammer_singer, solve_obscure, solve_reference
+from cuelearn.mkl import MKLProblem, solve_obscure, solve_reference
 from cuelearn.mkl.training import draw_order
 from cuelearn.mktl import MKTL, P_RANGE
 from cuelearn.mktl.mktl import solve_mktl
@@ -232,7 +232,9 @@ def test_p_2_is_one_machine_on_the_sum_of_all_kernels(n_classes, C):
     K, S, y = make_task(10, n=40, n_kernels=2, n_classes=n_classes, n_scores=4)
     model = fit(K, S, y, loss="multiclass", p=2.0, C=C, tol=1e-7)
     total = K.sum(axis=0) + S @ S.T
-    coef, _ = solve_crammer_singer(total, y, n_classes, C=C, tol=1e-9)
+    problem = MKLProblem(KernelBank.from_stack(total[None]), y, n_classes, C=C)
+    optimum = solve_reference(problem, tol=1e-9)
+    coef = optimum.kernel_weights * optimum.dual_coef
     scores = total @ coef
     value = 0.5 / (C * 40) * np.einsum("ic,ij,jc->", coef, total, coef) + plain_losses(scores, y).mean()
     assert model.objective_ == pytest.approx(value, rel=1e-6)
