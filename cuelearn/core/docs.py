@@ -52,6 +52,11 @@ TEXTS = {
     ),
     "n_jobs": ("int", "Threads; results are the same bits for any number. -1 means one for each core."),
     "random_state": ("int, Generator or None", "Of the order of the samples."),
+    "folds": (
+        "list of (train, test) or None",
+        "Positions of samples, where related ones must stay on one side; None: five stratified folds, fewer "
+        "where a class has fewer samples.",
+    ),
     "callback": (
         "callable(estimator, step)",
         "Called after every epoch or round with the estimator, ready to predict, and the number of visits or "
@@ -82,6 +87,11 @@ TEXTS = {
         "The objective is at most this far above the optimum; NaN where a kernel is indefinite.",
     ),
     "online_errors_": ("ndarray of bool", "Whether each visit was a mistake; a tie is one."),
+    "folds_": (
+        "list of (train, test)",
+        "As of ``StratifiedKFold(shuffle=True, random_state=random_state)`` where none are given.",
+    ),
+    "kernel_accuracy_": ("ndarray, shape (n_kernels,)", "Cross-validated accuracy of every kernel alone."),
     "visits_": ("ndarray of int", "The sample of each visit."),
     "n_iter_": ("int", "Rounds."),
     "converged_": ("bool", "Whether the gap reached `tol`."),

@@ -278,10 +278,7 @@ class LPBeta(KernelClassifier):
         larger one on ties. A small nu on a hard problem prefers kernels with decision values near 0.
     per_class : bool, default False
         LP-B: kernel weights for each class (of two classes the same).
-    folds : list of (train, test), optional
-        Positions of samples, where related ones must stay on one side; by default five stratified folds,
-        fewer where a class has fewer samples.
-    $normalize $memory $n_jobs
+    $folds $normalize $memory $n_jobs
     random_state : int, default 0
         Of the folds that are drawn.
     $verbose
@@ -292,11 +289,7 @@ class LPBeta(KernelClassifier):
         On the simplex, or each row; most are exactly 0.
     dual_coefs_, intercepts_ : ndarray, shape (n_kernels, n_support, n_classes) and (n_kernels, n_classes)
         Of each kernel's SVMs; 0 for kernels without weight.
-    $classes_ $support_
-    kernel_accuracy_ : ndarray, shape (n_kernels,)
-        Cross-validated accuracy of every kernel alone.
-    folds_ : list of (train, test)
-        Positions of samples, as of ``StratifiedKFold(shuffle=True, random_state=random_state)``.
+    $classes_ $support_ $kernel_accuracy_ $folds_
     nu_, nu_accuracy_ : float, and ndarray, shape (10,), with ``nu="cv"``
         The share, and the cross-validated accuracy of the second stage for all values.
     margin_, objective_, dual_gap_ : float

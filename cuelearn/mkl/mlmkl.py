@@ -50,8 +50,6 @@ MIN_ITER = 100
 # rounds of cutting planes at most
 MOST_PLANES = 500
 
-# ------------------------------------------------------------------ steps
-
 
 class Entropic:
     r"""Weights on a simplex, :math:`w_i \propto \exp(-\eta \sum_\tau g_{\tau i})`.
@@ -78,9 +76,6 @@ class Entropic:
         if self.eta < np.inf:  # else no step has cost anything: all weights are as good
             shifted = np.exp(-self.eta * (self._total - self._total.min()))
             self.weights = shifted / shifted.sum()
-
-
-# ------------------------------------------------------------------ runs
 
 
 class MLResult(NamedTuple):
@@ -140,9 +135,6 @@ class SharedRun(Rounds):
             converged=bool(self.converged),
             stopped=self.stopped,
         )
-
-
-# ------------------------------------------------------------------ ML-MKL-SA
 
 
 def sa_gradients(problem, k, weights, smoothed, gamma=None, level=0.0):
@@ -213,9 +205,6 @@ def solve_mlmkl_sa(
     return run.result()
 
 
-# ------------------------------------------------------------------ ML-MKL-Sum
-
-
 def solve_mlmkl_sum(problem, *, n_iter=200, tol=0.01, callback=None, verbose=False):
     """ML-MKL-Sum (equations 1 and 2) on a `SharedProblem`: subgradient descent, SA's steps; a `MLResult`."""
     m, for_p, least = problem.n_problems, Entropic(problem.bank.n_kernels), np.inf
@@ -229,9 +218,6 @@ def solve_mlmkl_sum(problem, *, n_iter=200, tol=0.01, callback=None, verbose=Fal
         if run.record(t, for_p.weights, for_p.weights, value, best, np.full(m, 1.0 / m)):
             break
     return run.result()
-
-
-# ------------------------------------------------------------------ certificate
 
 
 class SaddleGap(NamedTuple):
@@ -335,9 +321,6 @@ def simplex_point(name, values, size):
         got = f"shape {values.shape} and sum {values.sum():g}"
         raise ValueError(f"{name} must be {size} numbers >= 0 of sum 1, got {got}")
     return values
-
-
-# ------------------------------------------------------------------ estimators
 
 
 @parameters

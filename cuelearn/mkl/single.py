@@ -137,10 +137,7 @@ class BestKernelSVM(AverageKernelSVM):
 
     Parameters
     ----------
-    $kernels $C $class_weight
-    folds : list of (train, test), optional
-        Positions of samples, where related ones must stay on one side; by default five stratified folds.
-    $normalize $memory $n_jobs
+    $kernels $C $class_weight $folds $normalize $memory $n_jobs
     random_state : int, default 0
         Of the folds that are drawn.
 
@@ -148,10 +145,7 @@ class BestKernelSVM(AverageKernelSVM):
     ----------
     best_kernel_ : str
         Name of the chosen kernel; ties go to the first.
-    kernel_accuracy_ : ndarray, shape (n_kernels,)
-        Cross-validated accuracy of every kernel.
-    folds_ : list of (train, test)
-        Positions of samples, as of ``StratifiedKFold(shuffle=True, random_state=random_state)``.
+    $kernel_accuracy_ $folds_
     history_, path_
         As of `AverageKernelSVM`; the seconds are with the choice.
 
@@ -232,9 +226,7 @@ class KernelPA(KernelClassifier):
     C : float > 0, default 1.0
         Aggressiveness: the largest step; a sample's weight multiplies it. Weight 2 is not the sample twice
         here: a second visit sees what the first has changed. Samples of weight 0 are visited and recorded.
-    folds : list of (train, test), optional
-        As of `BestKernelSVM`.
-    $n_epochs $shuffle $normalize $memory $random_state
+    $folds $n_epochs $shuffle $normalize $memory $random_state
 
     Attributes
     ----------
