@@ -50,14 +50,14 @@ def curves(ax, table, x, y, methods=None, **style):
         curve(ax, where(table, method=method), x, y, method, **style)
 
 
-def paired(ax, table, x, y, ours, methods=None, *, runs="seed", **style):
-    """Each other method's `y` minus that of `ours`, run by run: mean and band, around a line at 0."""
+def paired(ax, table, x, y, baseline, methods=None, *, runs="seed", **style):
+    """Each other method's `y` minus that of `baseline`, run by run: mean and band, around a line at 0."""
     ax.axhline(0.0, color="#555555", linewidth=0.8)
-    base = where(table, method=ours).set_index([runs, x])[y]
+    base = where(table, method=baseline).set_index([runs, x])[y]
     table = table.join(base.rename("base"), on=[runs, x])
     table[y] = table[y] - table["base"]
     methods = distinct(table["method"]) if methods is None else methods
-    curves(ax, table, x, y, [method for method in methods if method != ours], runs=runs, **style)
+    curves(ax, table, x, y, [method for method in methods if method != baseline], runs=runs, **style)
 
 
 def log_axis(*axes, plain=False):
