@@ -106,7 +106,7 @@ def _(results):
     table = results.table("jmlr-fig-4")
     error = table[["online_error", "test_error"]].mean()
     return f"""
-OBSCURE's least errors: {_best_on_each_set(table)}. On the mean over both sets and all $p$ it errs on
+OBSCURE's least errors: {_best_on_each_set(table)}. In the mean over both sets and all $p$ it errs on
 {error["online_error"]:.1%} after the online stage and on {error["test_error"]:.1%} at the end."""
 
 

@@ -211,4 +211,4 @@ def name_of(method):
 
 def listed(values, form=".0%"):
     """Numbers of methods in words."""
-    return ", ".join(f"{name_of(method)} {value:{form}}" for method, value in values.items())
+    return "; ".join(f"{name_of(method)} {value:{form}}" for method, value in values.items())

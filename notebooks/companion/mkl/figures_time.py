@@ -127,8 +127,8 @@ def _(results):
     end = at_end(results.table("jmlr-fig-2-pendigits-C1000"), "suboptimality", "method")
     return f"""
 The curves of UFO-MKL and Pegasos-MKL coincide: at $\\alpha = 0$ averaging gradients *is* Pegasos'
-recursion written out. At the end OBSCURE is above the certified bound by {end["OBSCURE"]:.2g} times its
-value, Pegasos-MKL by {end["PegasosMKL"]:.2g} times."""
+recursion written out. At the end OBSCURE is above the certified bound by {end["OBSCURE"]:,.0f} times its
+value, Pegasos-MKL by {end["PegasosMKL"]:,.0f} times."""
 
 
 @figure("jmlr-fig-2-objects-C1000", claims="obs-1")

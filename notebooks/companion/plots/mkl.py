@@ -25,7 +25,7 @@ AXES = {
     "n_used": ("kernels with non-zero weight", "linear"),
     "objective": ("objective", "log"),
     "p": ("p", "linear"),
-    "radius": (r"$\|\bar w\|_{2,p}$", "plain"),
+    "radius": (r"radius $R$, a bound on $\|\bar w\|_{2,p}$", "plain"),
     "rows": ("rows of single kernels read", "log"),
     "seconds": ("training time [s], one thread", "log"),
     "step": ("steps", "log"),
@@ -52,7 +52,10 @@ def looks(by, values):
         return [method_style(method) for method in values]
     colors = plt.get_cmap("viridis")(np.linspace(0, 0.85, len(values)))
     pairs = zip(values, colors, strict=True)
-    return [{"label": f"{by} = {value}", "color": color, "marker": "."} for value, color in pairs]
+    return [
+        {"label": f"{by} = {value}".removesuffix(".0"), "color": color, "marker": "."}
+        for value, color in pairs
+    ]
 
 
 def panel(ax, table, x, y, by="method", **style):
@@ -80,11 +83,13 @@ def over_time(ax, table, x, y, factor=1.0, **style):
     each_run(ax, at.to_numpy(), factor * value.to_numpy(), **style)
 
 
-def against(table, *pairs, by="method"):
-    """A figure with a panel for each pair of columns (x, y)."""
+def against(table, *pairs, by="method", baselines=None):
+    """A figure with a panel for each pair of columns (x, y); in the first, lines at the `baselines`."""
     fig, axes = beside(len(pairs))
     for ax, (x, y) in zip(axes, pairs, strict=True):
         panel(ax, table, x, y, by)
+    if baselines is not None:
+        lines(axes[0], baselines)
     legend(fig, axes[0], 4)
     return fig
 
@@ -97,9 +102,8 @@ def lines(ax, table):
 
 def convergence(table, svm):
     """Test error, and certified suboptimality against time and work (thesis figure 4.5, JMLR figure 2)."""
-    fig = against(table, ("seconds", "test_error"), ("seconds", "suboptimality"), ("rows", "suboptimality"))
-    lines(fig.axes[0], svm)
-    return fig
+    pairs = (("seconds", "test_error"), ("seconds", "suboptimality"), ("rows", "suboptimality"))
+    return against(table, *pairs, baselines=svm)
 
 
 def things(images, table, kernels, errors, labels):
@@ -173,9 +177,8 @@ def online_panels(table, batch, level=None):
     online.set(xscale="linear", xlabel="training samples seen", ylabel="mistakes so far [%]")
     tests.set(ylabel="test error [%]")
     legend(fig, (online, tests), 4)
-    n_splits = first.groupby("method")["seed"].nunique()
-    n_slow = n_splits["OMCL-PERC"]
-    online.cuelearn_band = f"mistakes: {n_splits['OM2']} splits ({n_slow} of OMCL), bands: 95% intervals"
+    n_slow = where(first, method="OMCL-PERC")["seed"].nunique()
+    online.cuelearn_band = f"mistakes: {online.cuelearn_band} ({n_slow} runs of OMCL)"
     tests.cuelearn_band = f"test error: {tests.cuelearn_band}"
     return fig
 
@@ -184,7 +187,7 @@ def accuracies(table):
     """Test error of every method with its interval over the splits (thesis figure 4.9 right)."""
     methods = distinct(table["method"])
     errors = table.pivot(index="seed", columns="method", values="test_error")[methods]
-    mean, low, high = interval(100 * errors.to_numpy())
+    mean, low, high = np.clip(interval(100 * errors.to_numpy()), 0, 100)
     styles = [method_style(method) for method in methods]
     fig, (ax,) = beside(1, 0.3 * len(methods) + 0.7)
     bars = ax.barh(
@@ -245,7 +248,8 @@ def mistake_bounds(table, useless):
         ax.set_title(f"theorem 4.1:\n{title}")
     useless = useless.astype({"p": str}).replace({"p": {"auto": "the corollary's"}})
     panel(axes[2], useless, "n_kernels", "mistakes", "p")
-    axes[2].set(title="corollary 4.1:\none of F is useful", ylim=(0, None))
+    axes[2].set(title="corollary 4.1:\none useful of F", ylim=(0, None))
+    axes[2].tick_params(axis="x", labelsize=7)
     for ax, word in zip(axes, ("real", "simulated", "simulated"), strict=True):
         stamp(ax, word)
     legend(fig, axes, 4)

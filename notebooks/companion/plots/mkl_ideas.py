@@ -108,4 +108,4 @@ def kept_and_error(axes, table, C, alpha):
     error.plot(subset["alpha"], 100 * subset["test_error"], color=color)
     error.plot(alpha, 100 * now["test_error"], "o", color=color, markersize=9)
     error.set(xscale="log", yscale="log", ylim=(1, 100), xlabel=r"$\alpha$", ylabel="test error [%]")
-    error.set_title(f"{now['test_error']:.1%}")
+    error.set_title(f"{now['test_error']:.1%} errors")
