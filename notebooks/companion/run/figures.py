@@ -243,7 +243,8 @@ def compressed(png):
     """A picture in a third of the bytes: drawings with a palette, photographs packed better."""
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     if picture.getcolors(PHOTOGRAPH):
-        picture = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE)
+        # colours of large areas, such as grey bands, exactly: without kmeans they may become pink or green
+        picture = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, kmeans=1)
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", optimize=True)
     return min(buffer.getvalue(), png, key=len)
