@@ -294,6 +294,6 @@ def run_all(sweep, tasks, step):
     return results | {"chosen": chosen.set_axis(pd.Index(list(runs), name="permutation")).reset_index()}
 
 
-def edges(chosen, grids=None):
+def edges(chosen, grids=None, by=()):
     """Which choices lie at the edge of their grid, and how often, as a text."""
-    return protocol.edges(chosen, grids or {"C": C_GRID, "eta": ETAS, "width": FACTORS}, NATURAL)
+    return protocol.edges(chosen, grids or {"C": C_GRID, "eta": ETAS, "width": FACTORS}, NATURAL, by)

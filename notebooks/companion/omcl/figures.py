@@ -93,7 +93,7 @@ def _learning_curves(run, name, row, suffix=None):
         curves(ax, table, "n_seen", f"{kind}_error", methods, **style)
         ax.set(xlabel=SEEN, ylabel=f"{kind} error [%]", ylim=(0, 100))
     paired(axes[2], late, "n_seen", "test_error", "OMCL-BM", methods, **style)
-    axes[2].set(xlabel=SEEN, ylabel="test error minus OMCL-BM's, by permutation [points]")
+    axes[2].set(xlabel=SEEN, ylabel="test error minus OMCL-BM's [points]")
     legend(fig, axes[0], 6)
     table = results.curves.drop(columns="support")
     run.save_figure(fig, row, table, suffix, **results.saved)
@@ -149,7 +149,7 @@ def _second_layer(run, name, row):
     mean = weights.mean(axis=0)
     fig, ((ax,),) = panels(1, size=(8.4, 2.2 + 0.22 * len(classes)))
     image = ax.imshow(mean, aspect="auto", cmap="RdBu", vmin=-1, vmax=1)
-    scores = [f"{cue}: {name}" for cue in cues for name in classes]
+    scores = [f"{cue}: {label}" for cue in cues for label in classes]
     _label(ax, classes, scores, ylabel="combined for class", xlabel="score of the cue for class")
     fig.colorbar(image, label="weight / largest of its row")
     places = pd.MultiIndex.from_product([classes, cues, classes], names=["combined for", "cue", "score for"])
@@ -178,10 +178,11 @@ def _ends(results, name, value="test_error"):
 
 def _summary(errors):
     """Errors in percent by method, and of single cues the least one."""
-    best = errors.filter(like="cue: ").idxmin()
+    single = errors.filter(like="cue: ")
+    best = single.idxmin().removeprefix("cue: ")
     methods = ("OMCL-BM", "OMCL-PERC", "Flat", "Flat maps", "Vote")
-    texts = [f"{method} {errors[method]:.0f}%" for method in (*methods, best)]
-    return f"Test errors: {', '.join(texts)} (the best single one)."
+    texts = [f"{method} {errors[method]:.0f}%" for method in methods]
+    return f"Test errors: {', '.join(texts)}, the best cue alone ({best}) {single.min():.0f}%."
 
 
 @figure("thesis-fig-3.1")
@@ -275,7 +276,7 @@ def _(results):
     table = results.table("thesis-fig-2.1-confusions")
     right = table[table["category"] == table["taken for"]].set_index("category")["OMCL-BM"]
     return f"""
-The diagonals are what is right. With all cues together it is {right.mean():.0%} on the mean, from
+The diagonals are what is right. With all cues together it is {right.mean():.0%} on average, from
 {right.min():.0%} ({right.idxmin()}) to {right.max():.0%} ({right.idxmax()})."""
 
 
@@ -291,8 +292,9 @@ def _(results):
     online = _ends(results, "thesis-fig-3.4", "online_error")
     fooled = (errors - online).filter(like="cue: ").idxmax()
     return f"""
-{_summary(errors)} While learning, {fooled} makes {online[fooled]:.0f}% mistakes, since most new pictures are
-views of a drawing already shown; on drawings never shown it errs on {errors[fooled]:.0f}%. The second layer
+{_summary(errors)} While learning, {fooled.removeprefix("cue: ")} alone makes {online[fooled]:.0f}% mistakes,
+since most new pictures are views of a drawing already shown; on drawings never shown it errs on
+{errors[fooled]:.0f}%. The second layer
 learns whom to trust on the first kind of pictures and is tested on the second."""
 
 
@@ -335,7 +337,7 @@ def _trust(results, name):
     own = weights[weights["combined for"] == weights["score for"]].groupby("cue", sort=False)["weight"].mean()
     by_cue = ", ".join(f"{cue} {weight:.2f}" for cue, weight in own.items())
     return f"""
-Divided by the largest weight of its row, a weight on the diagonals is {runs["diagonal"]:.2f} on the mean
+Divided by the largest weight of its row, a weight on the diagonals is {runs["diagonal"]:.2f} on average
 ({by_cue}), one off them {runs["off"]:.2f}. For {runs["rows"]:.0%} of the classes the largest stands on a
 diagonal."""
 
@@ -474,7 +476,9 @@ def levels_of_integration(run):
             mean, _, high = interval(100 * level_errors.to_numpy())
             row |= {f"{kind} method": method, f"{kind} error [%]": mean, f"{kind} +-": high - mean}
         rows.append(row)
-    at_ends = [experiments.edges(where(runs, method=name), grid) for name, grid in LEVELS.items()]
+    at_ends = [
+        experiments.edges(where(runs, method=name), grid, by="method") for name, grid in LEVELS.items()
+    ]
     note = "One pass online; test error in percent, with half its 95% interval. Of choices, "
     note += f"{'; '.join(filter(None, at_ends)) or 'none at an edge'}."
     table = pd.DataFrame(rows).set_index("level")
@@ -529,7 +533,8 @@ def last_hypothesis_and_average(run):
         for method, errors in part.hypotheses.groupby("method", sort=False):
             style = method_style(method, linestyle="", markersize=3, alpha=0.6)
             ax.plot(100 * errors["last"], 100 * errors["average"], **style)
-        ax.axline((0, 0), slope=1, color="black", lw=0.8)
+        middle = 100 * part.hypotheses["last"].median()
+        ax.axline((middle, middle), slope=1, color="black", lw=0.8)
         ax.set(title=name, xlabel="last hypothesis [%]")
     axes[0].set_ylabel("test error, averaged [%]")
     legend(fig, axes[0], 5)
