@@ -6,7 +6,7 @@ import pandas as pd
 from companion.plots.common import curves, distinct, legend, log_axis, panels, where
 from companion.plots.mms_items import draw_candidates, draw_picture, examples
 from companion.run.figures import BLUE, GREY, RED, band, method_style
-from cuelearn.core.intervals import interval
+from cuelearn.core.intervals import CONFIDENCE, interval
 
 NAMES = ("MNIST", "letter", "Pendigits", "satimage", "usps", "covtype")
 TITLES = {name.lower(): f"{name}\n(made ambiguous)" for name in NAMES}
@@ -38,7 +38,8 @@ def idea():
     bag.set_axis_off()
     grid.imshow(loss.to_numpy().reshape(4, 4).T, cmap="Blues_r", vmax=3)
     for z, errors in zip(labelings, loss, strict=True):
-        grid.text(*z, "\N{BLACK STAR}" if z == (0, 1) else errors, color="black" if errors else "white")
+        mark = "\N{BLACK STAR}" if z == (0, 1) else errors
+        grid.text(*z, mark, color="black" if errors else "white", ha="center", va="center")
     grid.set_xticks(range(4), names)
     grid.set_yticks(range(4), names)
     grid.set(xlabel="name of face 1", ylabel="name of face 2")
@@ -82,6 +83,8 @@ def accuracy_curves(table):
 def rounds(table):
     """Objective over the first round's, and accuracy, after every round."""
     names = distinct(table["name"])
+    draws = table.groupby("solver", sort=False)["seed"].nunique()
+    n_draws = " and ".join(f"{n} draws by {SOLVERS[solver]['label']}" for solver, n in draws.items())
     fig, axes = panels(len(names), 2, size=(1.85 * len(names) + 0.6, 4.2), sharex=True)
     for (upper, lower), name in zip(axes.T, names, strict=True):
         for solver, rows in where(table, name=name).groupby("solver", sort=False):
@@ -93,6 +96,7 @@ def rounds(table):
             band(lower, accuracy.columns, accuracy, **SOLVERS[solver])
         for ax in (upper, lower):
             ax.axvspan(3, 5, color="0.9", zorder=0, label="thesis: converges in 3 to 5 rounds")
+            ax.cuelearn_band = f"means of {n_draws}, bands: {CONFIDENCE:.0%} intervals of the mean"
         upper.set_title(TITLES[name], fontsize=9)
         lower.set_xlabel("round")
     axes[0, 0].set_ylabel("objective (5.3)\nover round 1's")
@@ -108,9 +112,10 @@ def bound(table):
     fig, axes = panels(len(tasks), size=(1.9 * len(tasks) + 0.8, 3.2), sharex=True, sharey=True)
     for ax, task in zip(axes[0], tasks, strict=True):
         classifiers = where(table, task=task).groupby("classifier", sort=False)
-        for marker, (classifier, rows) in zip("osD^vP", classifiers, strict=True):
+        for classifier, rows in classifiers:
             bounds = rows["bound"].clip(LEAST, most)
-            ax.plot(rows["true"].clip(lower=LEAST), bounds, marker, label=classifier)
+            style = method_style(classifier, linestyle="")
+            ax.plot(rows["true"].clip(lower=LEAST), bounds, **style)
         ax.axline((1, 1), (10, 10), color="black", linewidth=1.0, label="true loss = bound")
         ax.set(xscale="log", yscale="log", xlabel="true loss per bag,\nfresh bags")
         ax.set_title(TITLES[task], fontsize=9)
@@ -148,7 +153,7 @@ def place(axes, shares, together):
     names = [style["label"].removesuffix(" (all labels)") for style in styles]
     left.barh(names, 100.0 * shares.mean(), color=[style["color"] for style in styles], height=0.6)
     for name, values in zip(names, 100.0 * shares.to_numpy().T, strict=True):
-        left.plot(values, [name] * len(values), "|", color="black", markersize=9)
+        left.plot(values, [name] * len(values), "|", color=RED, markersize=9)
     left.set(xlim=(0, 100), ylim=(len(names) - 0.5, -0.5), xlabel="test accuracy (%); strokes: draws")
     right.imshow(together, vmin=0, vmax=1, cmap="Blues")
     right.grid(visible=False)

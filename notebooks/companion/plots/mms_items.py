@@ -205,6 +205,7 @@ def people(data, n=5):
     ax.set_xticks(36 + 72 * np.arange(len(titles)), titles)
     ax.set_yticks(36 + 72 * np.arange(n), [fill(name, 12) for name in names])
     ax.tick_params(length=0, labelsize=7)
+    ax.spines[:].set_visible(False)
     ax.grid(visible=False)
     return fig
 
