@@ -193,8 +193,8 @@ def _(results):
     above = right.loc["MKTL weighted"] - right.loc["PriorFeatures"]
     return f"""
 Over all numbers of positives weighted MKTL is ahead of the priors' scores alone (Prior-Features without class
-weights) on {(above > 0).sum()} of {above.size} targets, by {above.min():+.0f} ({above.idxmin()}) to
-{above.max():+.0f} points ({above.idxmax()})."""
+weights) on {(above > 0).sum()} of {above.size} targets. The differences go from {above.min():+.0f}
+({above.idxmin()}) to {above.max():+.0f} points ({above.idxmax()})."""
 
 
 @figure("thesis-fig-6.3", claims=("mktl-3", "mktl-4", "mktl-5"))
@@ -225,8 +225,8 @@ def _(results):
             f"{enough['MKTL'] - enough['AverageTL']:+.0f} against the plain average of all kernels"
         )
     return f"""
-With five samples per class and more MKTL is {"; ".join(gains)}. The bands contain the spread of the choice of
-parameters, which every run makes anew."""
+With five samples per class and more MKTL is {"; ".join(gains)}. The spread over
+draws contains that of the choice of parameters, which is made anew in each."""
 
 
 @figure("thesis-fig-6.3-priors")
@@ -329,8 +329,8 @@ def training_time(run):
     times = times.drop(columns=list(fixed))
     note = (
         "seconds: best of several trainings, one thread, kernel matrix included; gap: certified, absolute; "
+        "memory: peak in bytes, without the inputs"
     )
-    note += "memory: peak in bytes, without the inputs"
     printed = np.where((times["method"] == "MKTL") & (times["n_per_class"] == 100), "< 60", "")
     run.save_table(times, "thesis-sec-6.5", provenance=data, note=note, paper={"seconds": printed})
 

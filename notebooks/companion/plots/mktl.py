@@ -11,9 +11,9 @@ from companion.plots.common import distinct, each_run, legend, log_axis, mosaic,
 from companion.run.figures import BLACK, BLUE, CONFIDENCE, GREY, interval, method_style, stamp
 
 # bands, but few runs one by one
-curve, curves, paired = (
-    partial(draw, draw=each_run) for draw in (common.curve, common.curves, common.paired)
-)
+curve = partial(common.curve, draw=each_run)
+curves = partial(common.curves, draw=each_run)
+paired = partial(common.paired, draw=each_run)
 
 SMALL = 7.0
 
@@ -46,7 +46,7 @@ def idea():
 def things(known, new, table, methods):
     """Pictures of known and new animals, (things, styles, ...); below, which new one is taken for which."""
     layout = [["known"] * 3 + ["new"] * 3, np.repeat(methods, 2).tolist()]
-    fig, axes = plt.subplot_mosaic(layout, figsize=(9.0, 6.2), layout="constrained", height_ratios=(2, 3))
+    fig, axes = plt.subplot_mosaic(layout, figsize=(9.0, 5.4), layout="constrained", height_ratios=(2, 3))
     axes["known"].imshow(mosaic(known[:, 0], 10))
     axes["known"].set_title("known animals: a model on colours and words")
     axes["new"].imshow(mosaic(np.concatenate(new.swapaxes(0, 1)), len(new)))
@@ -186,11 +186,13 @@ def weights(table, models):
     fig, ((ax,),) = panels(1, size=(9.0, 4.0))
     shades = ax.imshow(grid, cmap="RdBu", vmin=-span, vmax=span, aspect="auto")
     ends = np.cumsum([len(model.classes) for model in models])
-    for end in ends[ends < grid.shape[1]]:
-        ax.axvline(end - 0.5, color=BLACK)
+    borders = ends[ends < grid.shape[1]]
+    for border in borders:
+        ax.axvline(border - 0.5, color=BLACK)
     ax.set_xticks(range(grid.shape[1]), grid.columns, rotation="vertical", fontsize=SMALL)
     ax.set_yticks(range(len(grid)), grid.index)
-    ax.set(xlabel="prior class (lines: between models)", ylabel="new class")
+    between = " (lines: between models)" if borders.size else ""
+    ax.set(xlabel=f"prior class{between}", ylabel="new class")
     ax.grid(False)
     fig.colorbar(shades, label="transfer weight")
     return fig
@@ -233,7 +235,7 @@ def along_p(table, n_priors):
 
 
 def at_p(axes, fitted, p):
-    """For a slider: the groups' shares, largest first, and the accuracy along p, a ring where it stands.
+    """For a slider: the groups' shares, largest first, and the accuracy along p, a dot where it stands.
 
     `fitted` has for each p the norms of all groups, the kernel's first, and the test accuracy.
     """
