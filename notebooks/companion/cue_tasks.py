@@ -4,14 +4,14 @@ ETH-80's protocol (thesis 3.4.2) on emoji: its eight categories are the things o
 of each are *drawings* of these things, its 41 views mildly changed pictures of a drawing, which stay on one
 side of every split (`object_split`).
 
-- By drawing, the thesis's split: six drawings of each category learn, and two of these validate; all others
-  test. Tests count every category alike.
-- By thing: three tenths of a category's things test with all their drawings; six drawings of the others
-  learn. Things that some style draws alike (red and green apple) count as one. Apple, tomato and pear have
-  one thing each: they are split by drawing.
+- By drawing, the thesis's split: six drawings of each category are for training, and two of these for
+  validation; all others are for tests, which count every category alike.
+- By thing: three tenths of a category's things are for tests, with all their drawings; six drawings of the
+  others are for training. Things that some style draws alike (red and green apple) count as one. Apple,
+  tomato and pear have one thing each: they are split by drawing.
 
 *Categories*: the 30 subgroups of Unicode with most things, one of each family, split by thing; 30 drawings of
-each learn.
+each are for training.
 """
 
 import hashlib
@@ -35,7 +35,8 @@ from cuelearn.omcl import KernelPerceptron
 FACTORS = (1 / 256, 1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 WEATHERS = ("cloudy", "sunny", "night")
 N_SUBSEQUENCES = 5
-LEARNS, VALIDATES = 7 / 10, 2 / 7  # shares of the objects, and of those that learn
+LEARNS = 7 / 10  # share of the objects that are used for training
+VALIDATES = 2 / 7  # share of these that is held back
 #: ETH-80's categories, as emoji; without service dogs, which teach visual words (`pictures.word_things`).
 OBJECTS = {
     "apple": ("red apple", "green apple"),
@@ -58,10 +59,10 @@ N_ROUNDS = 20  # tests while a random order is learnt
 class Split(NamedTuple):
     """One permutation."""
 
-    train: np.ndarray  # rows that learn, in their order
+    train: np.ndarray  # rows for training, in their order
     test: np.ndarray
-    inner: np.ndarray  # places in `train` that learn, and that validate
-    held: np.ndarray
+    inner: np.ndarray  # places in `train` for training while parameters are chosen
+    held: np.ndarray  # the other places, for validation
     rounds: np.ndarray  # numbers of samples seen at which the predictors are tested; the last is all
 
 
@@ -70,15 +71,16 @@ def even_rounds(n):
 
 
 def idol2_permutation(permutation):
-    """Order of the weathers, and the repeat (1 or 2) that learns: twelve, alternating between the repeats."""
+    """Order of the weathers, and the repeat (1 or 2) for training: twelve, the repeats taking turns."""
     order = list(itertools.permutations(range(3)))[permutation % 6]
     return order, 1 + (permutation + permutation // 6) % 2
 
 
 def idol2_split(frames, permutation):
-    """One of twelve permutations of a robot's drives (thesis 3.4.1): six learn, their counterparts test.
+    """One of twelve permutations of a robot's drives (thesis 3.4.1).
 
-    Predictors are tested after each fifth of a drive; the last drive validates.
+    Training is on six drives, the last of them for validation, tests on their counterparts, after each fifth
+    of a drive.
     """
     order, learns = idol2_permutation(permutation)
     of_repeat = frames["repeat"] == learns
@@ -96,11 +98,11 @@ def idol2_split(frames, permutation):
 
 
 def object_split(y, objects, permutation, seed, *, n_learn=None, things=None):
-    """Permutation of the objects (thesis 3.4.2): so many of each category learn, in random order.
+    """Permutation of the objects (thesis 3.4.2): train on as many of each category, in random order.
 
-    `objects`, (n,), numbers what stays on one side; seven tenths of the fewest that a category has learn, if
-    not `n_learn`. With `things`, (n,), test are those of which no object learns, where a category has two
-    or more; the things that validate are others than those that learn then as well.
+    `objects`, (n,), numbers what stays on one side; `n_learn` of each category are for training, by default
+    seven tenths of the fewest that a category has. With `things`, (n,), where a category has two or more,
+    tests are on things of which no object is for training, and validation is on things of its own as well.
     """
     rng = np.random.default_rng([seed, permutation, 3])
     least = min(np.unique(objects[y == c]).size for c in np.unique(y))
@@ -116,7 +118,8 @@ def object_split(y, objects, permutation, seed, *, n_learn=None, things=None):
         test |= of_class & ~(known if np.any(of_class & ~known) else learns)
         validates |= learns & ~chosen(by, learns, 1 - VALIDATES, rng)
     rows = rng.permutation(np.flatnonzero(train))
-    inner, held = np.flatnonzero(~validates[rows]), np.flatnonzero(validates[rows])
+    inner = np.flatnonzero(~validates[rows])
+    held = np.flatnonzero(validates[rows])
     return Split(rows, np.flatnonzero(test), inner, held, even_rounds(rows.size))
 
 
@@ -128,7 +131,7 @@ def chosen(groups, among, share, rng):
 
 
 def random_split(y, n_train, n_test, permutation, seed):
-    """Stratified random split; three tenths of the training part validate."""
+    """Stratified random split; three tenths of the training part are for validation."""
     draw = {"train_size": n_train, "stratify": y, "random_state": 1000 * seed + permutation}
     train, test = train_test_split(np.arange(y.size), **draw)
     train = np.random.default_rng([seed, permutation, 4]).permutation(train)
@@ -252,7 +255,7 @@ def handed(task):
 class Permutation:
     """One split of a `CueTask`: its labels (`truth`: of the test part), cues, distances and kernels.
 
-    While `validating`, the inner part of the training samples is learnt and the part held back tests.
+    While `validating`, the inner part of the training samples trains and the part held back tests.
     """
 
     def __init__(self, task, split):
@@ -281,7 +284,7 @@ class Permutation:
         return self.computed[name]
 
     def apart(self, name, validating=False):
-        """Distances among what is learnt, and of what tests to it; the former's mean."""
+        """Distances among training samples, and of test samples to these; the former's mean."""
         inside, across = self.distances(name)
         if validating:
             inner = self.split.inner
@@ -290,7 +293,7 @@ class Permutation:
         return inside, across, mean_rule(inside)
 
     def kernels(self, names, factors, validating=False):
-        """Kernels among what is learnt, (n_kernels, n, n), and of what tests to it."""
+        """Kernels among training samples, (n_kernels, n, n), and of test samples to these."""
         inside = []
         across = []
         for name in names:
@@ -328,7 +331,8 @@ def gaussian(distances, width):
 def squared_distances(left, right):
     """Squared Euclidean distances, float32, from centred columns."""
     centre = right.mean(axis=0)
-    left, right = (left - centre).astype(np.float32), (right - centre).astype(np.float32)
+    left = (left - centre).astype(np.float32)
+    right = (right - centre).astype(np.float32)
     out = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2.0 * left @ right.T
     return np.maximum(out, 0.0, out=out)
 

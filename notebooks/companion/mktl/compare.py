@@ -105,7 +105,8 @@ def binary_trial(target, n_positive, seed):
 
 def accuracies(seed, chosen, effort, **place):
     """Test accuracies and relative gaps of methods trained on the same samples, `chosen` by name."""
-    trial = (binary_trial if "target" in place else multiclass_trial)(seed=seed, **place)
+    make_trial = binary_trial if "target" in place else multiclass_trial
+    trial = make_trial(seed=seed, **place)
     rows = []
     for method, parameters in chosen.items():
         model = trial.fitted(method, parameters, effort, seed)

@@ -120,7 +120,9 @@ def _animals():
 def _objects():
     """Three new plants, animals and vehicles, three others of each, and the known ones by model."""
     order = pictures.objects(len(pictures.emoji().names))
-    new, others, known = [], [], []
+    new = []
+    others = []
+    known = []
     for kind, (_, _, size) in zip(("plant-", "animal-", "transport-"), TASKS["objects"].models, strict=False):
         own = order[_subgroup(order, kind)]
         new.append(own[:3])

@@ -65,19 +65,19 @@ def accuracies(seed, chosen, effort, **made):
     return pd.DataFrame({"method": list(chosen), "accuracy": shares["recognition"], "assignment": assignment})
 
 
-def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS), further=()):
+def curves(sweep, names, seeds, size, grid, effort, methods=tuple(METHODS), further=()):
     """All points of figure 5.3; `further` are draws of MMS and the multiclass SVM alone."""
     taking = dict.fromkeys(seeds, methods) | dict.fromkeys(further, ("MMS", "MC-SVM"))
-    common = {"n_bags": o["n_bags"], "effort": effort}
+    common = {"n_bags": size["n_bags"], "effort": effort}
     draws = grid_points(name=names, seed=taking)
     choices = [{**d, "method": m, "grid": list(grid), **common} for d in draws for m in taking[d["seed"]]]
-    places = [dict(zip(HARD, (L, *hard), strict=True)) for L in o["L"] for hard in o["hardness"]]
+    places = [dict(zip(HARD, (L, *hard), strict=True)) for L in size["L"] for hard in size["hardness"]]
     points = []
     for draw, place in itertools.product(draws, places):
         # what is given the truth depends on the samples only, so it is trained once
         here = [m for m in taking[draw["seed"]] if place is places[0] or m not in SUPERVISED]
         points.append(
-            ({**draw, "n_bags": o["n_bags"], "n_test": o["n_test"], **place, "effort": effort}, here)
+            ({**draw, "n_bags": size["n_bags"], "n_test": size["n_test"], **place, "effort": effort}, here)
         )
     how = {"by": ["name", "seed"], "columns": ("C", "class_weight"), "data": [load_set(n) for n in names]}
     frame = compared(sweep, "curves", validated, choices, accuracies, points, **how)

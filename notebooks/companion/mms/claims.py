@@ -180,14 +180,16 @@ def mms_8(results):
         return Part(says, measure, shares[method], shares[baseline], at_least=0.0, units=units)
 
     names = shares.xs("name", level="attribute", drop_level=False)
-    for c in ("assignment", "recognition"):
-        for m in ("MMS", "DistNaming"):
-            pair = (c, m, "both"), (c, m, "single")
-            yield better(f"{m}, {c}: joint above single", f"{c} of {m}: joint minus single", *pair)
-        pair = (c, "MMS", "both"), (c, "DistNaming", "both")
-        yield better(f"{c}: MMS above DIST, joint", f"{c}: MMS minus DIST, joint", *pair)
-        pair = (c, "DistNaming", "single"), (c, "GMMNaming", "single")
-        yield better(f"{c}: DIST above GMM, names alone", f"{c}: DIST minus GMM, names", *pair, names)
+    for share in ("assignment", "recognition"):
+        for method in ("MMS", "DistNaming"):
+            pair = (share, method, "both"), (share, method, "single")
+            says = f"{method}, {share}: joint above single"
+            yield better(says, f"{share} of {method}: joint minus single", *pair)
+        pair = (share, "MMS", "both"), (share, "DistNaming", "both")
+        yield better(f"{share}: MMS above DIST, joint", f"{share}: MMS minus DIST, joint", *pair)
+        pair = (share, "DistNaming", "single"), (share, "GMMNaming", "single")
+        says = f"{share}: DIST above GMM, names alone"
+        yield better(says, f"{share}: DIST minus GMM, names", *pair, names)
     pair = ("with_caption", "MMS", "both"), ("recognition", "MMS", "both")
     yield better("captions help MMS on test items", "joint MMS: with captions minus without", *pair)
     yield "Mean over names and verbs."

@@ -357,7 +357,8 @@ def partial_labels(run):
     """Real ambiguous labels by data set: its data, all methods fold by fold; only of original data."""
     results = {}
     common = {"methods": COMPARED, "grid": list(run.size["grid"]), "effort": run.size["effort"]}
-    for name in claims.AMBIGUOUS if run.data_tier == "original" else ():
+    names = claims.AMBIGUOUS if run.data_tier == "original" else ()
+    for name in names:
         try:
             data = datasets.load_original(name)
         except DataFileError as error:
@@ -392,8 +393,10 @@ def _naming_tables(run, number):
         columns = ["protocol", "seed", "method", "assignment", "recognition"]
         columns += ["n_names", "n_train", "n_test", "null"]
         run.save_table(runs[columns], row, "runs", **how)
+    if protocol != "I":
+        return
     note = "real ambiguous labels, bags of one instance, five folds; in percent"
-    for name, (data, folds) in partial_labels(run).items() if protocol == "I" else ():
+    for name, (data, folds) in partial_labels(run).items():
         rows = folds.dropna(subset=column).groupby("method", sort=False)[column]
         means = rows.agg(["mean", "std"]).mul(100).reset_index()
         tables = {"": means, "runs": folds} if column == "assignment" else means

@@ -91,8 +91,9 @@ def each_search(X, candidates, new, C, seed, effort, step=1):
         same = []
         for i in range(0, candidates.n_bags, step):
             bag = scores[slice(*candidates.bag_starts[i : i + 2])]
-            a, b = (most_violating(bag, candidates, i, method)[1] for method in ("heap", "exact"))
-            same.append(abs(a - b) <= 1e-9 * (1.0 + abs(b)))
+            _, heap = most_violating(bag, candidates, i, "heap")
+            _, exact = most_violating(bag, candidates, i, "exact")
+            same.append(abs(heap - exact) <= 1e-9 * (1.0 + abs(exact)))
         accuracy = float(np.mean(predicted(model, new[0]) == new[1]))
         shares = {"accuracy": accuracy, "same": float(np.mean(same)), "compared": len(same)}
         rows.append({"inference": inference, **shares})

@@ -109,13 +109,13 @@ def naming_run(seed, chosen, effort, **made):
     return pd.DataFrame(rows)
 
 
-def protocols(sweep, o, seeds, grid, effort):
+def protocols(sweep, size, seeds, grid, effort):
     """`naming_run` of both protocols over the seeds, each of which composes a corpus."""
     choices = []
     points = []
-    draws = {"I": seeds, "II": seeds[: o["placed"]]}
+    draws = {"I": seeds, "II": seeds[: size["placed"]]}
     for protocol, methods in {"I": PROTOCOL_I, "II": PROTOCOL_II}.items():
-        made = {**made_of(o, protocol), "effort": effort}
+        made = {**made_of(size, protocol), "effort": effort}
         own = dict.fromkeys(map(half_of, methods))
         choices += [{"method": m, "seed": seeds[0], "grid": list(grid), **made} for m in own]
         points += [({"seed": s, **made}, methods) for s in draws[protocol]]
@@ -134,13 +134,13 @@ def naming_with_each_search(seed, effort, most_items=400, most_faces=4, most_can
     return each_search(X, sets.take(items), (data.faces[new], labels[new]), C, seed, effort, step=5)
 
 
-def searches(sweep, o, naming, seed, effort):
+def searches(sweep, size, naming, seed, effort):
     """`each_search` on bags made ambiguous and on captions."""
-    seeds = range(seed, seed + o["seeds"])
-    made = {**MIDDLE, "n_candidates": 10, "n_bags": o["n_bags"], "n_test": 2000, "effort": effort}
-    points = [point | made for point in grid_points(name=o["names"], seed=seeds)]
-    bags = sweep("each-search").frame(with_each_search, points, data=[load_set(n) for n in o["names"]])
-    made = {**made_of(naming, "I"), "most_items": o["n_items"], "effort": effort}
+    seeds = range(seed, seed + size["seeds"])
+    made = {**MIDDLE, "n_candidates": 10, "n_bags": size["n_bags"], "n_test": 2000, "effort": effort}
+    points = [point | made for point in grid_points(name=size["names"], seed=seeds)]
+    bags = sweep("each-search").frame(with_each_search, points, data=[load_set(n) for n in size["names"]])
+    made = {**made_of(naming, "I"), "most_items": size["n_items"], "effort": effort}
     points = [{"seed": s, **made} for s in seeds]
     captions = sweep("each-search").frame(naming_with_each_search, points).assign(name="names")
     columns = ["name", "seed", "inference", "accuracy", "same", "compared"]

@@ -154,10 +154,15 @@ def pose_run(modelled, seed, chosen, effort, **size):
     return pd.concat(tables, ignore_index=True)
 
 
-def all_models(sweep, o, seeds, effort):
+def all_models(sweep, size, seeds, effort):
     """Figure 5.6 over all seeds, each of which composes a corpus; parameters are chosen on the first."""
-    common = {"n_items": o["n_items"], "n_test": o["n_test"], "n_names": o["n_names"], "effort": effort}
-    grids = {"widths": list(o["widths"]), "grid": list(o["C"])}
+    common = {
+        "n_items": size["n_items"],
+        "n_test": size["n_test"],
+        "n_names": size["n_names"],
+        "effort": effort,
+    }
+    grids = {"widths": list(size["widths"]), "grid": list(size["C"])}
     pairs = [(modelled, method) for modelled, methods in MODELS.items() for method in methods]
     choices = [{"method": m, "modelled": a, "seed": seeds[0], **grids, **common} for a, m in reversed(pairs)]
     points = [({"seed": s, "modelled": a, **common}, MODELS[a]) for s in seeds for a in MODELS]

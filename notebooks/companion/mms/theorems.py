@@ -216,7 +216,8 @@ def search_shares(
         scores = rng.normal(size=(n_instances, n_labels))
         scores[instances, vectors[0]] += lead
         if len(vectors) < n_labels**n_instances:
-            heap, exact = (most_violating(scores, sets, method=method)[1] for method in ("heap", "exact"))
+            _, heap = most_violating(scores, sets, method="heap")
+            _, exact = most_violating(scores, sets, method="exact")
             best = scores[instances, best_labelings(scores, sets)[:, 0]].sum()
             rows.append((exact, heap, best, NEAR * (1.0 + np.abs(scores).sum())))
     exact, heap, best, near = np.transpose(rows)

@@ -77,7 +77,7 @@ def choose_parameters(run):
     stacks = run.kernels(run.cues, factors, validating=True)
     C = min(C_GRID, key=lambda C: run.validation_error(two_layers(C, len(run.cues)), *stacks))
     by_cue = [sparsest(lambda learner: learner, *kernels) for kernels in zip(*stacks, strict=True)]
-    etas = {method: [etas[i] for etas in by_cue] for i, method in enumerate(STANDARD_ERRORS)}
+    etas = {method: [pair[i] for pair in by_cue] for i, method in enumerate(STANDARD_ERRORS)}
     etas["Flat"] = sparsest(Flat, *run.kernels([flat], factors, validating=True))[0]
     etas["Flat maps"] = sparsest(Flat, *stacks)[0]
     return {"factors": factors, "C": C, "eta": etas, "flat": flat}

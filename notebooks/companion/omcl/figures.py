@@ -493,9 +493,9 @@ def regret_of_the_second_layer(run):
     for ax, (name, part) in zip(axes, results.items(), strict=True):
         losses = pd.DataFrame(part.losses[0]).set_index("n_seen")
         mean = losses.div(losses.index, axis=0)
-        ax.plot(
-            mean.filter(like="cue"), color=GREY, lw=0.8, label=["single cues", *["_"] * (len(part.cues) - 1)]
-        )
+        cue, *others = mean.filter(like="cue")
+        ax.plot(mean[cue], color=GREY, lw=0.8, label="single cues")
+        ax.plot(mean[others], color=GREY, lw=0.8)
         ax.plot(mean["PA-I"], **method_style("OMCL-BM", marker="", label="OMCL-BM (PA-I on top)"))
         for line in ("gradient descent", "bound"):
             ax.plot(mean[line], **method_style(line))
