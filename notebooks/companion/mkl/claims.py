@@ -70,7 +70,7 @@ def om2_3(results):
         name = names[task.split("-")[0]]
         done = rows(part, converged=True)
         done = done[done.groupby("seed")["p"].transform("size") >= 3]
-        notes.append(f"{name}: {(~part['converged']).sum()} of {len(part)} runs left out")
+        notes.append(f"{name}, {(~part['converged']).sum()} of {len(part)}")
         for column in ("updates", "visits"):
             says = f"{name}: fewer {column} for larger p"
             measure = f"{name}: exponent of {column} in p - 1"
@@ -81,8 +81,8 @@ def om2_3(results):
         text = "no two splits have runs that converge at three values of p"
         about = {"data": results.about("thesis-fig-4.2")["data"], "figure": "thesis-fig-4.2"}
         return [Part("", verdict=Verdict("om2-3", "not testable here", text=text, p=1.0, **about))]
-    most = f"that had not converged after {table['most_epochs'].max()} epochs, the slowest"
-    return [*parts, f"{'; '.join(notes)} {most}."]
+    most = table["most_epochs"].max()
+    return [*parts, f"Left out are the slowest runs, not converged after {most} epochs: {'; '.join(notes)}."]
 
 
 @judges("om2-4", "thesis-fig-4.3")

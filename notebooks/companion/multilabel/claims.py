@@ -39,7 +39,7 @@ def mlmkl_2(results):
         listed = [
             f"{m} {value:.3g} ({name})" for m in (*SHARED, *PER_CLASS) for name, value in median[m].items()
         ]
-        yield f"Beside, {counted}: {', '.join(listed)}."
+        yield f"Median {counted}: {', '.join(listed)}."
 
 
 @judges("mlmkl-3", "mlmkl-cor-1")

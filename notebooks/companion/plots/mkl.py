@@ -271,7 +271,7 @@ def suboptimality_bounds(table):
     """Theorems 4.2 and 4.5: mean suboptimality over independent streams and the bound, against the steps."""
     fig, (ax,) = beside(1)
     table = table.assign(case=table["p"].astype(str) + ", C = " + table["C"].astype(str))
-    table = table.rename(columns={"case": "p", "p": "exponent"})
+    table = table.rename(columns={"case": "p", "p": "exponent"})  # so that labels begin with p
     with_bound(ax, table, "step", "suboptimality", "p", runs="stream", geometric=False)
     ax.set_ylabel("objective - optimum")
     legend(fig, ax, 4)

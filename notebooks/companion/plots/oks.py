@@ -88,7 +88,8 @@ def streams(rows, x, guides=()):
     for panel_row, (label, (table, columns, by)) in zip(axes, rows.items(), strict=True):
         for ax, kind in zip(panel_row, kinds, strict=True):
             runs = where(table, kind=kind)
-            for (values, part), color in zip(runs.groupby(by) if by else [((), runs)], COLORS, strict=False):
+            cases = runs.groupby(by) if by else [((), runs)]
+            for (values, part), color in zip(cases, COLORS, strict=False):
                 case = [f"{SYMBOLS[name]} = {value:g}" for name, value in zip(by, values, strict=True)]
                 for (column, name), line in zip(columns.items(), ("-", "--", "-."), strict=False):
                     style = {"label": ", ".join([name, *case]), "color": color, "linestyle": line}
