@@ -74,13 +74,13 @@ def schematic(parts, kernel_part, models):
         for model in models:
             own = parts[parts["prior"].isin(model.classes)]
             bars = ax.barh(own["prior"], own[column], label=model.name)
-            ax.bar_label(bars, fmt="%+.2f", fontsize=SMALL, padding=3)
+            ax.bar_label(bars, fmt="{:z.2f}", fontsize=SMALL, padding=3)
         ax.axvline(0.0, color=BLACK, linewidth=0.8)
         ax.set_title(title)
         ax.margins(x=0.3)
     total = kernel_part + parts["part"].sum()
     bars = axes[2].barh(["kernel", "sum"], [kernel_part, total], color=GREY)
-    axes[2].bar_label(bars, fmt="%+.2f", fontsize=SMALL, padding=3)
+    axes[2].bar_label(bars, fmt="{:z.2f}", fontsize=SMALL, padding=3)
     axes[2].invert_yaxis()
     legend(fig, axes[:1], 1, "outside lower center")
     return fig
