@@ -128,7 +128,8 @@ def documented(cls, texts=None):
     defaults = {name: p.default for name, p in inspect.signature(cls).parameters.items()}
 
     def entries(match):
-        indent, lines = match[1], []
+        indent = match[1]
+        lines = []
         for name in match[2].split(" $"):
             kind, text = texts[name]
             default = defaults.get(name, inspect.Parameter.empty)

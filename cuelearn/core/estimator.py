@@ -167,7 +167,8 @@ class Estimator(BaseEstimator):
 
     def _kernels_within(self):
         """{"kernel", "kernels__colour": kernel} of all parameters that hold kernels."""
-        params, kernel_like = {}, KernelLike().is_satisfied_by
+        params = {}
+        kernel_like = KernelLike().is_satisfied_by
         for head in self._get_param_names():
             value = getattr(self, head)
             if isinstance(value, Kernel) or isinstance(value, str) and self._takes_kernel(head):
@@ -190,7 +191,8 @@ class Estimator(BaseEstimator):
 
     def _validate_params(self):
         """Check the parameters, but not again those that are the objects of the last check."""
-        valid, missing = vars(self).get("_valid_parameters", {}), object()
+        valid = vars(self).get("_valid_parameters", {})
+        missing = object()
         given = {name: getattr(self, name) for name in self._get_param_names()}
         changed = {name: value for name, value in given.items() if valid.get(name, missing) is not value}
         if changed:
@@ -244,7 +246,8 @@ class Estimator(BaseEstimator):
         """Score a sample: what does not fit together raises or gives NaN."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            scores, classes = self._score_ones(), self.classes_
+            scores = self._score_ones()
+            classes = self.classes_
         by_target = zip(scores, classes, strict=True) if isinstance(scores, list) else [(scores, classes)]
         for scores, known in by_target:
             fits = scores.size == len(known) or scores.size == 1 and len(known) == 2

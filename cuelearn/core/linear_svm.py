@@ -41,7 +41,8 @@ class LinearSolution(NamedTuple):
 def normal_matrix(X, weights):
     """Lower triangle of ``X.T @ diag(weights) @ X``, a block of rows at a time."""
     n, d = X.shape
-    step, root = max(1, BLOCK // (8 * d)), np.sqrt(weights)[:, None]
+    step = max(1, BLOCK // (8 * d))
+    root = np.sqrt(weights)[:, None]
     out = np.zeros((d, d), order="F")
     for start in range(0, n, step):
         rows = slice(start, start + step)
@@ -100,9 +101,12 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
         return sums
 
     diagonal = np.diag_indices(d + 1)
-    a, v, xi = 0.5 * c, np.ones(n), np.ones(n)
+    a = 0.5 * c
+    v = np.ones(n)
+    xi = np.ones(n)
     beta = np.zeros(d + 1)
-    best_primal, best_dual = (np.inf, beta), (-np.inf, a)
+    best_primal = (np.inf, beta)
+    best_dual = (-np.inf, a)
     for n_iter in range(max_iter + 1):
         margins = signs * outputs(beta)
         primal = 0.5 * float(penalty @ beta**2) + float(c @ np.maximum(0.0, 1.0 - margins))
@@ -111,7 +115,8 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
         sums = combined(a * signs)
         feasible = a
         if free_bias:
-            up, down = float(a[positive].sum()), float(a[~positive].sum())
+            up = float(a[positive].sum())
+            down = float(a[~positive].sum())
             feasible = np.where(positive, min(1.0, down / up), min(1.0, up / down)) * a
             dual = float(feasible.sum()) - 0.5 * float(np.sum(combined(feasible * signs)[:d] ** 2))
         else:
@@ -151,8 +156,12 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
         length = min(1.0, SHORT * length)
         if not length > 1e-12:
             break
-        beta, a, v, xi = beta + length * step, a + length * da, v + length * dv, xi + length * dxi
-    (primal, beta), (dual, a) = best_primal, best_dual
+        beta = beta + length * step
+        a = a + length * da
+        v = v + length * dv
+        xi = xi + length * dxi
+    primal, beta = best_primal
+    dual, a = best_dual
     if primal - dual > tol * primal:
         warn_user(
             f"the SVM stopped after {n_iter} steps with a relative duality gap of "

@@ -24,7 +24,9 @@ class History:
     """Rows of the training history; the clock stops while the history itself is measured."""
 
     def __init__(self, columns):
-        self.columns, self.rows, self.seconds = columns, [], 0.0
+        self.columns = columns
+        self.rows = []
+        self.seconds = 0.0
         self.go()
 
     def go(self):

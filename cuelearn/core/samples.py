@@ -62,7 +62,8 @@ def _without_unused(X, used, width=None):
         return None
     if np.iscomplexobj(X) or n_features == 0 or width not in (None, n_features):
         return None
-    places, unused = feature_places(feature_names), np.ones(n_features, dtype=bool)
+    places = feature_places(feature_names)
+    unused = np.ones(n_features, dtype=bool)
     triples = used()
     for name, _, columns in [("rbf", None, slice(None))] if triples is None else triples:
         index = resolve_columns(name, columns, X, n_features, places)

@@ -20,7 +20,8 @@ from cuelearn.core.checks import check_positive
 __all__ = ["check_sample_weight", "check_weights_by_class", "class_weights", "loss_weights", "visit_weights"]
 
 # Positive weights beyond these would leave the range of float64 in sums and quotients.
-SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-50, 1e50
+SMALLEST_WEIGHT = 1e-50
+LARGEST_WEIGHT = 1e50
 
 
 def _checked(sample_weight, n_samples):

@@ -64,7 +64,8 @@ class AmbiguousData(NamedTuple):
         Row y, column z: the share of instances of class y to which some candidate gives z; 1 on the diagonal,
         0 where a class has no instances.
         """
-        classes, labels = self.candidates.classes[0], self.labels()
+        classes = self.candidates.classes[0]
+        labels = self.labels()
         counts = np.zeros((classes.size, classes.size))
         np.add.at(counts, labels, self.candidates.mask())
         shares = counts / np.maximum(np.bincount(labels, minlength=classes.size), 1)[:, None]
@@ -178,7 +179,8 @@ def _group(labels, size, correlated, p_correlated, rng):
     """Step 2: the order of the instances, bag after bag, and where bags start, with the end of the last."""
     n = labels.size
     starts = np.append(np.arange(0, n, size), n)
-    shuffled, couples = rng.permutation(n), []
+    shuffled = rng.permutation(n)
+    couples = []
     for pair in correlated:
         sides = [shuffled[labels[shuffled] == c] for c in pair]
         needed = math.ceil(p_correlated * min(side.size for side in sides) - 1e-9)  # 0.07 * 100 is above 7
@@ -192,7 +194,8 @@ def _group(labels, size, correlated, p_correlated, rng):
         )
     order = np.full(n, -1)
     taken = rng.permutation(seats)[: len(couples)]
-    order[taken], order[taken + 1] = couples[:, 0], couples[:, 1]
+    order[taken] = couples[:, 0]
+    order[taken + 1] = couples[:, 1]
     alone = np.ones(n, dtype=bool)
     alone[couples] = False
     order[order < 0] = shuffled[alone[shuffled]]
@@ -204,7 +207,8 @@ def _group(labels, size, correlated, p_correlated, rng):
 def _pools(labels, starts, partner, chance, n_labels, rng):
     """Step 3: labels that vectors of each bag are made of, and where each bag's begin."""
     n_bags = starts.size - 1
-    pools, ends = np.empty(2 * labels.size, dtype=np.int32), np.zeros(n_bags + 1, dtype=np.int64)
+    pools = np.empty(2 * labels.size, dtype=np.int32)
+    ends = np.zeros(n_bags + 1, dtype=np.int64)
     last = np.full(n_labels, -1)  # the last bag that has the label in its pool
     end = 0
     for i in range(n_bags):
@@ -230,17 +234,23 @@ def _vectors(labels, starts, pools, ends, wrong, rng):
     """Steps 4 and 5: how many vectors each bag has, at most ``wrong[i] + 1``, and all their entries."""
     n_bags = starts.size - 1
     total = int(np.sum((wrong + 1) * np.diff(starts)))
-    entries, counts = np.empty(total, dtype=np.int32), np.empty(n_bags, dtype=np.int64)
+    entries = np.empty(total, dtype=np.int32)
+    counts = np.empty(n_bags, dtype=np.int64)
     who = np.empty(np.diff(starts).max(), dtype=np.int64)
     begin = 0
     for i in range(n_bags):
-        first, size, q = starts[i], starts[i + 1] - starts[i], ends[i + 1] - ends[i]
+        first = starts[i]
+        size = starts[i + 1] - starts[i]
+        q = ends[i + 1] - ends[i]
         vectors = entries[begin : begin + (wrong[i] + 1) * size].reshape(wrong[i] + 1, size)
         vectors[0] = labels[first : first + size]  # the truth, so that it is not drawn
-        vector, n_vectors, tries = np.empty(size, dtype=np.int32), 1, 0
+        vector = np.empty(size, dtype=np.int32)
+        n_vectors = 1
+        tries = 0
         while n_vectors <= wrong[i] and tries < _DRAWS * size * (wrong[i] + 1):
             for m in range(size):
-                who[m], vector[m] = m, labels[first + m]
+                who[m] = m
+                vector[m] = labels[first + m]
             b = rng.integers(1, size + 1)
             for k in range(b):
                 swap = rng.integers(k, size)

@@ -212,7 +212,8 @@ def read_bundled(name):
     """A bundled set's entry in ``datasets.json``, its arrays (an ``NpzFile``) and its `Provenance`."""
     directory = data_directory()
     entry = json.loads((directory / "datasets.json").read_text(encoding="utf-8"))[name]
-    path, expected = directory / entry["file"], entry["sha256"]
+    path = directory / entry["file"]
+    expected = entry["sha256"]
     mend = f"Mend it with `python data/build.py {name}` in a checkout, or install cuelearn anew."
     if not path.is_file():
         raise DataFileError(f"The data file {path} is missing (expected sha256 {expected}). {mend}")
@@ -239,7 +240,8 @@ def first_items(archive, array, n):
 def side_by_side(blocks, dtype):
     """Join named blocks of columns: the matrix, and the slice of each block."""
     X = np.hstack([np.asarray(block, dtype=dtype) for block in blocks.values()])
-    slices, end = {}, 0
+    slices = {}
+    end = 0
     for name, block in blocks.items():
         slices[name] = slice(end, end := end + block.shape[1])
     return X, slices

@@ -25,17 +25,20 @@ def load_bundled(name, add=None, dtype=np.float64):
         ]
         if add is not None:
             more, names = add(held)
-            blocks, features = blocks | more, features + names
+            blocks = blocks | more
+            features = features + names
         X, cues = side_by_side(blocks, dtype)
     else:
-        X, features = held["X"].astype(dtype, copy=False), how["features"]
+        X = held["X"].astype(dtype, copy=False)
+        features = how["features"]
         cues = {cue: slice(*columns) for cue, columns in how["cues"].items()}
     y = held["Y"].astype(np.int8) if "Y" in held else held["y"].astype(np.int64)
     if "codes" in how:
         y = np.searchsorted(how["codes"], y)
     train = test = None
     if "train" in held:
-        train, test = np.flatnonzero(held["train"]), np.flatnonzero(~held["train"])
+        train = np.flatnonzero(held["train"])
+        test = np.flatnonzero(~held["train"])
     return CueData(X, y, cues, train, test, features, how["classes"], how["description"], origin)
 
 
@@ -180,7 +183,8 @@ def load_pendigits():
 
 def _bitmaps(held):
     fine = redraw_pen_points(held["X"])
-    blocks, names = {}, []
+    blocks = {}
+    names = []
     for size in (4, 8, 16):
         cell = 16 // size
         coarse = fine.reshape(len(fine), size, cell, size, cell).mean(axis=(2, 4))
@@ -205,8 +209,10 @@ def redraw_pen_points(points, size=16):
         block = slice(start, start + 256)
         nearest = np.full((len(points[block]), size * size), np.inf, dtype=np.float32)
         for k in range(x.shape[1] - 1):
-            x0, y0 = x[block, k], y[block, k]
-            dx, dy = x[block, k + 1] - x0, y[block, k + 1] - y0
+            x0 = x[block, k]
+            y0 = y[block, k]
+            dx = x[block, k + 1] - x0
+            dy = y[block, k + 1] - y0
             length2 = np.maximum(dx * dx + dy * dy, np.float32(1e-12))  # a pen at rest is a point
             along = np.clip(((columns - x0) * dx + (rows - y0) * dy) / length2, 0, 1)
             distance2 = (columns - x0 - along * dx) ** 2 + (rows - y0 - along * dy) ** 2
@@ -245,7 +251,8 @@ def load_mnist(n_train=None, n_test=None):
     # Of each quarter: the image's pixels that it holds.
     quarters = np.arange(784).reshape(2, 14, 2, 14).swapaxes(1, 2).reshape(4, 196)
     names = ("top left", "top right", "bottom left", "bottom right")
-    X, labels = np.empty((n_train + n_test, 784), dtype=np.float32), []
+    X = np.empty((n_train + n_test, 784), dtype=np.float32)
+    labels = []
     for part, n, rows in (("train", n_train, slice(n_train)), ("test", n_test, slice(n_train, None))):
         images = first_items(held, f"{part}_images", n).reshape(-1, 2, 14, 2, 14)
         labels.append(first_items(held, f"{part}_labels", n))

@@ -34,7 +34,8 @@ POSE_CUES = ("PHOG 2", "derivatives 2x2", "gist")
 KINDS = ("identity", "stranger", "false detection")
 _PERSON, _STRANGER, _FALSE = range(3)
 #: An identity is drawn in so many styles at least, a stranger in so many.
-_STYLES, _STYLES_STRANGER = 7, 4
+_STYLES = 7
+_STYLES_STRANGER = 4
 
 
 class _Cast(NamedTuple):
@@ -75,7 +76,9 @@ def _deal(rng, wanted, in_test):
 
 def _draw_samples(rng, kind, person, identity, n_strangers, verb, in_test):
     """Drawings of every face and body, int32 (n, 2, 2), angles of the bodies, and a seed for the rest."""
-    cast, n, false = _cast(), kind.size, kind == _FALSE
+    cast = _cast()
+    n = kind.size
+    false = kind == _FALSE
     faces, bodies = np.full((2, n, 2), -1)
     faces[kind == _PERSON, 0] = cast.people[identity[person[kind == _PERSON]]]
     strangers = rng.permutation(np.resize(cast.others, n_strangers))
@@ -91,7 +94,8 @@ def _draw_samples(rng, kind, person, identity, n_strangers, verb, in_test):
 
 def _looks(samples, angles, seeds, body=False):
     """Pictures, uint8 (64, 64, 3), of faces or of their bodies; two drawings are joined by their halves."""
-    pictures, part = _cast().emoji.pictures, int(body)
+    pictures = _cast().emoji.pictures
+    part = int(body)
     for drawings, turns, seed in zip(samples[:, part], body * angles, seeds, strict=True):
         rng = np.random.default_rng([part, seed])
         colour = rng.integers(0, 256, 3, dtype=np.uint8)
@@ -400,7 +404,9 @@ def make_captioned(
     in_test = np.repeat(made.is_test, made.n_faces)
     drawn = _draw_samples(sample_rng, kind_of, person, made.identity, made.n_strangers, verb, in_test)
     faces, face_cues = _described(_looks(*drawn), FACE_CUES)
-    bodies, pose_cues, words = None, None, {}
+    bodies = None
+    pose_cues = None
+    words = {}
     if poses:
         bodies, pose_cues = _described(_looks(*drawn, body=True), POSE_CUES)
         words = {v.label: list(dict.fromkeys([v.base, v.third, v.gerund, v.past])) for v in world.VERBS}

@@ -191,7 +191,8 @@ def describe(
 
     from cuelearn.core.progress import progress
 
-    images, names = data.images, data.frames.get("name")
+    images = data.images
+    names = data.frames.get("name")
     if size is not None and data.masks is None and hasattr(images, "shrunk"):  # masks have the full size
         images = images.shrunk(2 * size)
     rows = np.arange(len(data.y)) if rows is None else rows
@@ -356,7 +357,8 @@ def image_cues(
     if hasattr(words, "words_"):
         words = dict.fromkeys(local, words)
     elif not isinstance(words, dict):
-        bag, words = words, {}
+        bag = words
+        words = {}
     unlearnt = [cue for name, cue in local.items() if name not in words]
     learning = [*unlearnt, *(cue for cue in cues if cue == "laser")]
     if learning:
@@ -367,7 +369,8 @@ def image_cues(
                 "got None."
             )
         train = check_rows("train", train, len(data.y))
-    learnt, blocks = [], {}
+    learnt = []
+    blocks = {}
     if unlearnt:
         words = words | _learnt_words(data, unlearnt, bag, train, options)
         learnt.append(f"{bag.n_words} words learnt from {len(train)} images")
@@ -385,7 +388,8 @@ def image_cues(
         features += [f"{cue} {column}" for column in columns_of_cue]
     how = f" ({'; '.join(learnt)})" if learnt else ""
     description = f"{data.description.rstrip('. ')}. Described by {', '.join(cues)}{how}."
-    split, targets = (data.train, data.test), list(data.target_names)
+    split = (data.train, data.test)
+    targets = list(data.target_names)
     return CueData(X, data.y, columns, *split, features, targets, description, data.provenance)
 
 

@@ -27,10 +27,14 @@ PYRAMID_SMOOTHING = 1.5
 LAB_BINS = 8  # per channel; lightness from 0 to 100, colours from -LAB_RANGE to LAB_RANGE
 LAB_RANGE = 110.0
 LBP_PATTERNS = 59  # of eight neighbours: 58 uniform ones, told apart, and all others
-DERIVATIVE_BINS, SECTORS = 8, 36
+DERIVATIVE_BINS = 8
+SECTORS = 36
 PHOG_SECTORS = 12  # of half a turn; signed: twice as many
-HOG_CELLS, HOG_ORIENTATIONS = 8, 8
-GIST_SIDE, GIST_CELLS, GIST_ORIENTATIONS = 32, 4, 6
+HOG_CELLS = 8
+HOG_ORIENTATIONS = 8
+GIST_SIDE = 32
+GIST_CELLS = 4
+GIST_ORIENTATIONS = 6
 GIST_WAVELENGTHS = (4.0, 4.0 * math.sqrt(2.0), 8.0)  # of a picture of 32 pixels
 PIXELS = 8  # per side
 
@@ -46,7 +50,8 @@ class Picture:
     """An image, uint8 (height, width, 3), and its mask; what several descriptors need is made once."""
 
     def __init__(self, image, mask=None):
-        self.image, self._mask = image, mask
+        self.image = image
+        self._mask = mask
         self._made = {}
 
     def once(self, make, *arguments):
@@ -112,7 +117,8 @@ def in_the_middle(rows, columns, height, width):
 
 def check_image(image):
     """Refuse what is not an RGB image of bytes."""
-    shape, dtype = getattr(image, "shape", None), getattr(image, "dtype", None)
+    shape = getattr(image, "shape", None)
+    dtype = getattr(image, "dtype", None)
     if shape is None or len(shape) != 3 or shape[2] != 3 or dtype != np.uint8 or 0 in shape:
         given = type(image).__name__ if shape is None else f"shape {tuple(shape)} of {dtype}"
         hint = " read_image(path) opens a file." if isinstance(image, str | os.PathLike) else ""
@@ -201,7 +207,8 @@ def field_bins(picture, filters, scales, bins):
     jointly, and one more for a flat place.
     """
     if filters == "LxLy":
-        size, indices = bins**2, []
+        size = bins**2
+        indices = []
         for scale in scales:
             x, y = (
                 np.clip((r + RESPONSE_RANGE) * (bins / (2 * RESPONSE_RANGE)), 0, bins - 1).astype(np.int32)
@@ -280,7 +287,8 @@ def phog(level, signed, picture):
     n = 2**level
     sectors = 2 * PHOG_SECTORS
     x, y = picture.derivatives(picture.unit / 2)
-    sector, contrast = direction_sectors(x, y, sectors), np.hypot(x, y)
+    sector = direction_sectors(x, y, sectors)
+    contrast = np.hypot(x, y)
     edge = sector < sectors
     kept = sectors if signed else PHOG_SECTORS  # unsigned: opposite directions count as one
     rows, columns = np.nonzero(edge)
@@ -371,9 +379,11 @@ def moments(picture):
 def silhouette(picture):
     """Shares of 24 x 24 cells that it covers, on a square of side 3 sqrt(area) about its centroid."""
     mask = picture.mask
-    rows, columns = mask.sum(axis=1), mask.sum(axis=0)
+    rows = mask.sum(axis=1)
+    columns = mask.sum(axis=0)
     area = int(rows.sum())
-    side, size = 3.0 * math.sqrt(area), SHAPE_CELLS
+    side = 3.0 * math.sqrt(area)
+    size = SHAPE_CELLS
     edges = side * (np.arange(size + 1) / size - 0.5)
     covered = mask.astype(np.float64)
     for axis, counts in enumerate((rows, columns)):

@@ -23,7 +23,10 @@ EMOJI_STYLES = (
 )
 _FILES = {"emoji": EMOJI_STYLES[:6], "emoji-sharealike": EMOJI_STYLES[6:]}
 #: Mild changes: degrees, factor of the size, share of the side, factor of the light, each either way.
-_TURN, _SIZES, _SHIFT, _LIGHT = 15.0, (0.75, 1.0), 0.06, 0.25
+_TURN = 15.0
+_SIZES = (0.75, 1.0)
+_SHIFT = 0.06
+_LIGHT = 0.25
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,7 +125,8 @@ class EmojiData:
             rows = every if rows is None else every[np.asarray(rows)]
         except IndexError as error:
             raise ValueError(f"rows must be rows of {len(every)} pictures or a mask: {error}.") from None
-        thing, style = self.thing[rows], self.style[rows]
+        thing = self.thing[rows]
+        style = self.style[rows]
         family = self.family[thing]
         values = {
             "name": self.names[thing],
@@ -195,7 +199,8 @@ def changed_picture(picture, turn=0.0, size=1.0, shift=(0.0, 0.0), light=1.0):
     """A drawing, uint8 (height, width, 4), turned (degrees), resized, moved (shares of the side), lit."""
     from scipy.ndimage import affine_transform
 
-    angle, (height, width) = np.deg2rad(turn), picture.shape[:2]
+    angle = np.deg2rad(turn)
+    height, width = picture.shape[:2]
     # from a place in the new picture to one in the old
     back = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]) / size
     centre = np.array([height - 1, width - 1]) / 2
@@ -251,7 +256,8 @@ def load_emoji(styles=None):
     if not wanted or not set(wanted) <= set(EMOJI_STYLES):
         raise ValueError(f"styles must be some of {list(EMOJI_STYLES)}, got {wanted}.")
     main, facts, origin = read_bundled("emoji")
-    parts, licences = [], [origin.licence]
+    parts = []
+    licences = [origin.licence]
     for file, there in _FILES.items():
         may_lack = styles is None and file != "emoji"
         if not set(there) & set(wanted) or (may_lack and not (data_directory() / f"{file}.npz").is_file()):

@@ -249,7 +249,9 @@ def load_eth80(layout, path):
     objects.sort()
     present = sorted({category for category, _, _ in objects})
 
-    paths, rows, seen = [], [], []
+    paths = []
+    rows = []
+    seen = []
     for category, _, directory in objects:
         seen.append(category)
         for file in layout.images_in(directory):
@@ -277,9 +279,13 @@ def load_idol2(layout, path):
     checked against IDOL2 itself. Rooms come in the order of table 3.1.
     """
     path = layout.open(path)
-    paths, rows, scans = [], [], []
+    paths = []
+    rows = []
+    scans = []
     for sequence in range(12):
-        session, place, repeat = sequence // 6 + 1, sequence % 6 // 2, sequence % 2 + 1
+        session = sequence // 6 + 1
+        place = sequence % 6 // 2
+        repeat = sequence % 2 + 1
         weather = ("cloudy", "sunny", "night")[place]
         directory = path / f"dum_{weather}{2 * session - 2 + repeat}"
         if not directory.is_dir():

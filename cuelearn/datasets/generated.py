@@ -69,7 +69,8 @@ def make_three_class(n_per_class=100, noise=0.05, random_state=0):
 
     y = np.repeat(np.arange(3), n_per_class)
     # u . v = 1/4: the distance sqrt(3/2) of u and v is the height of the triangle e_1, e_2, e_3.
-    u, v = np.array([1.0, 0.0, 0.0]), np.array([1.0, math.sqrt(15.0), 0.0]) / 4
+    u = np.array([1.0, 0.0, 0.0])
+    v = np.array([1.0, math.sqrt(15.0), 0.0]) / 4
     prototypes = [np.where(np.arange(3)[:, None] == single, u, v) for single in _SINGLED_OUT] + [np.eye(3)]
     X = np.hstack([means[y] for means in prototypes])
     X += noise * rng.standard_normal(X.shape)
@@ -84,10 +85,8 @@ def make_three_class(n_per_class=100, noise=0.05, random_state=0):
         f"make_three_class(n_per_class={n_per_class}, noise={noise}, random_state={random_state})",
     )
     cues = {name: slice(3 * j, 3 * j + 3) for j, name in enumerate(names)}
-    features, classes = (
-        [f"{name}, x{i}" for name in names for i in (1, 2, 3)],
-        ["class 1", "class 2", "class 3"],
-    )
+    features = [f"{name}, x{i}" for name in names for i in (1, 2, 3)]
+    classes = ["class 1", "class 2", "class 3"]
     description = (
         "Simulated three-class problem after thesis figure 4.1. Cues 1, 2 and 3 tell class 3, class 1 and "
         "class 2 from the other two; cue 4 tells all three apart, each as well as the cue made for it."

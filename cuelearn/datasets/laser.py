@@ -115,7 +115,10 @@ def _polygon_features(z):
     perimeter = length.sum(axis=1)
 
     # Moments of the area by Green's theorem, about the robot and then about the centroid.
-    x, y, x1, y1 = z.real, z.imag, following.real, following.imag
+    x = z.real
+    y = z.imag
+    x1 = following.real
+    y1 = following.imag
     cross = x * y1 - x1 * y
     signed = cross.sum(axis=1) / 2
     area = np.abs(signed)
@@ -148,6 +151,7 @@ def _polygon_features(z):
         scale = perimeter / (2 * math.pi * k) ** 2
         coefficient[k] = scale * np.abs((direction * change).sum(axis=1))
         coefficient[-k] = scale * np.abs((direction * change.conj()).sum(axis=1))
-    major, minor = coefficient[1] + coefficient[-1], np.abs(coefficient[1] - coefficient[-1])
+    major = coefficient[1] + coefficient[-1]
+    minor = np.abs(coefficient[1] - coefficient[-1])
     columns += [major, minor, _ratio(minor, major)]
     return columns + [_ratio(coefficient[k], coefficient[1]) for k in _HARMONICS]

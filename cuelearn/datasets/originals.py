@@ -186,7 +186,8 @@ def _columns(widths):
 
 def _check_part(file, part, labels, reading):
     """An error if a part has not the shape, the values and the labels that the table names."""
-    X, y = part.X, part.y
+    X = part.X
+    y = part.y
     low, high = reading.get("range", (-np.inf, np.inf))
     fits = X.ndim == 2 and len(X) == len(y) > 0 and np.isfinite(X).all()
     if fits and part.cues is None:
@@ -393,7 +394,8 @@ def _partial_arrays(content):
     dense = [arrays[key].toarray() if sparse.issparse(arrays[key]) else arrays[key] for key in keys]
     X, possible, truth = (np.asarray(array) for array in dense)
     if turned:
-        possible, truth = possible.T, truth.T
+        possible = possible.T
+        truth = truth.T
     folds = []
     if "tr" in arrays:
         for fold in zip(arrays["tr"].flat, arrays["te"].flat):

@@ -69,8 +69,10 @@ def dense_patches(picture, step):
 
 def _edge_cells(grey, side):
     """Mean contrast of edges of eight orientations in square cells: (rows, columns, 8)."""
-    dy, dx = np.zeros(grey.shape), np.zeros(grey.shape)
-    dy[1:-1], dx[:, 1:-1] = grey[2:] - grey[:-2], grey[:, 2:] - grey[:, :-2]
+    dy = np.zeros(grey.shape)
+    dx = np.zeros(grey.shape)
+    dy[1:-1] = grey[2:] - grey[:-2]
+    dx[:, 1:-1] = grey[:, 2:] - grey[:, :-2]
     orientation = (np.rad2deg(np.arctan2(dy, dx)) % 180 * (8 / 180)).astype(np.intp) % 8
     return _in_cells(orientation, np.hypot(dx, dy), 8, side)
 
@@ -93,7 +95,8 @@ def large_patches(picture, step):
 def hue_patches(picture, step):
     """Hue, counted by chroma, in the same patches (after van de Weijer and Schmid, 2006)."""
     red, green, blue = (picture.image[..., c].astype(np.float32) / 255 for c in range(3))
-    first, second = (red - green) / math.sqrt(2.0), (red + green - 2 * blue) / math.sqrt(6.0)
+    first = (red - green) / math.sqrt(2.0)
+    second = (red + green - 2 * blue) / math.sqrt(6.0)
     chroma = np.hypot(first, second)
     turns = np.arctan2(first, second) * (HUES / (2 * math.pi))
     hue = np.floor(turns + 0.5).astype(np.int32) % HUES
@@ -107,14 +110,16 @@ def self_similarity(picture, step):
     """How like its surroundings each patch is, at 12 angles and 4 distances (Shechtman and Irani, 2007)."""
     from scipy.ndimage import uniform_filter
 
-    unit, grey = picture.unit, picture.grey
+    unit = picture.unit
+    grey = picture.grey
     _, rows, columns, shape = picture.once(dense_patches, step)
     margin = max(RADII) * unit
     wide = np.pad(grey, margin, mode="edge")
     others = np.empty((len(RADII) * ANGLES, *shape), dtype=np.float32)
     for k, (radius, a) in enumerate(itertools.product(RADII, range(ANGLES))):
         angle = 2 * math.pi * a / ANGLES
-        dy, dx = round(radius * unit * math.sin(angle)), round(radius * unit * math.cos(angle))
+        dy = round(radius * unit * math.sin(angle))
+        dx = round(radius * unit * math.cos(angle))
         others[k] = wide[margin + dy : margin + dy + shape[0], margin + dx : margin + dx + shape[1]]
     patch = (1, 2 * unit + 1, 2 * unit + 1)
     apart = uniform_filter((grey - others) ** 2, patch, mode="nearest")
@@ -286,7 +291,8 @@ def count_words(vocabulary, described, known=None):
 
 def _count_in_cells(vocabulary, described, known):
     """Histogram of each cell, in shares of all patches; zeros where there are none."""
-    n_words, n = len(vocabulary.words_), len(described.descriptors)
+    n_words = len(vocabulary.words_)
+    n = len(described.descriptors)
     if n == 0:
         return np.zeros(described.n_cells * n_words, dtype=np.float32)
     key = id(described.descriptors)

@@ -161,7 +161,10 @@ class KernelBank:
         self.names = [name for name, _, _ in triples]
 
         # 1. Cues: one per distinct set of columns, in order of appearance, and what each must provide.
-        cues, wanted, cue_of, numbers = [], [], [], {}
+        cues = []
+        wanted = []
+        cue_of = []
+        numbers = {}
         places = feature_places(feature_names)
         for name, kernel, columns in triples:
             index = resolve_columns(name, columns, X, self._n_features, places)
@@ -173,7 +176,10 @@ class KernelBank:
                 wanted.append(set())
             wanted[numbers[key]].add(kernel.quantity)
             cue_of.append(numbers[key])
-        self._cues, arrays, mean_squares, uneven = [], [], [], []
+        self._cues = []
+        arrays = []
+        mean_squares = []
+        uneven = []
         for cue, quantities in zip(cues, wanted, strict=True):
             values = extract_columns(X, cue.index, cue.name)
             if quantities & OF_SCALE and uneven_spread(values):
@@ -187,7 +193,10 @@ class KernelBank:
         self._train = Side(self.n_samples, arrays)
 
         # 2. What kernels are computed from, the numbers for their scales, and how they follow.
-        self._roots, self.kernels_, self._forms, means = [], [], [], {}
+        self._roots = []
+        self.kernels_ = []
+        self._forms = []
+        means = {}
         for (_, kernel, _), c in zip(triples, cue_of, strict=True):
             root = self._root_of(kernel.quantity, c, wanted[c])
             if kernel.unresolved:
@@ -223,9 +232,14 @@ class KernelBank:
             raise ValueError(f"dtype must be float32 or float64, got {dtype!r}.")
         if isinstance(memory, bool) or not isinstance(memory, numbers.Real) or not memory >= 0:
             raise ValueError(f"memory must be a number of bytes, at least 0, got {memory!r}.")
-        self.dtype, self.memory = np.dtype(dtype), float(memory)
-        self.stack, self._stored, self._all_groups = None, {}, None
-        self._indefinite, self._within, self._rounding = None, set(), ROUNDING
+        self.dtype = np.dtype(dtype)
+        self.memory = float(memory)
+        self.stack = None
+        self._stored = {}
+        self._all_groups = None
+        self._indefinite = None
+        self._within = set()
+        self._rounding = ROUNDING
 
     def _root_of(self, quantity, c, wanted):
         """The number of the root from which a quantity of a cue is computed."""
@@ -240,14 +254,16 @@ class KernelBank:
 
     def _mean_distance(self, r, metric, mean_square):
         """Mean distance of training pairs i != i'; streamed in fixed tiles unless it has a closed form."""
-        side, n = self._train, self.n_samples
+        side = self._train
+        n = self.n_samples
         if n == 1:
             return 0.0
         if metric == "sqeuclidean":
             return 2.0 * mean_square * n / (n - 1)
         if n > MEAN_EXACT_LIMIT and metric != "distance matrix":
             chosen = np.linspace(0, n - 1, MEAN_SUBSAMPLE).round().astype(np.intp)
-            side, n = side.take(chosen, COLUMN_PAD), len(chosen)
+            side = side.take(chosen, COLUMN_PAD)
+            n = len(chosen)
         sums = {}
 
         def add(r, tile, base, pair):
@@ -328,7 +344,8 @@ class KernelBank:
         tiles.run(compute, tasks, len(roots) * side.n**2)
 
     def _build_stack(self):
-        groups, out = self._groups(), _empty_stack(self.n_kernels, self.n_samples, self.dtype)
+        groups = self._groups()
+        out = _empty_stack(self.n_kernels, self.n_samples, self.dtype)
         planes = tiles.planes_of(out)
         numbers = {r: [] for r in groups}
         for plane, form in enumerate(self._forms):
@@ -421,11 +438,14 @@ class KernelBank:
             }
         else:
             self._indefinite = {}
-        self.normalize, self.stack = False, K
+        self.normalize = False
+        self.stack = K
         self.kernels_ = [Precomputed()] * F
         self.diagonal = np.einsum("fii->fi", K).astype(np.float64)
         self._n_features = self._feature_names = self._train = None
-        self._cues, self._roots, self._forms = [], [], []
+        self._cues = []
+        self._roots = []
+        self._forms = []
         return self
 
     @property
@@ -453,7 +473,8 @@ class KernelBank:
         doubtful = [f for f, kernel in enumerate(self.kernels_) if kernel.quantity in DOUBTFUL]
         if not doubtful:
             return {}
-        chosen, results = sample_of(self.n_samples, len(doubtful)), {}
+        chosen = sample_of(self.n_samples, len(doubtful))
+        results = {}
         near = None if self.resident else self.select(doubtful).restrict(chosen, resident=True).stack
 
         def look(task):
@@ -604,7 +625,8 @@ class KernelBank:
             raise ValueError(
                 f"X_new has {n_features} columns, but the bank was made from {self._n_features}."
             )
-        places, arrays = feature_places(feature_names), []
+        places = feature_places(feature_names)
+        arrays = []
         for c, cue in enumerate(self._cues):
             if c not in needed:
                 arrays.append({})
@@ -639,9 +661,11 @@ class KernelBank:
         if len(index) == 0:
             raise ValueError("train_idx must select at least one sample, got none.")
         new = self._clone()
-        new.n_samples, new.diagonal = len(index), self.diagonal[:, index].copy()
+        new.n_samples = len(index)
+        new.diagonal = self.diagonal[:, index].copy()
         new._indefinite = None if self._indefinite else self._indefinite  # part of a kernel is one
-        new.stack, new._stored = None, {}
+        new.stack = None
+        new._stored = {}
         if not self._given:
             new._train = self._train.take(index, COLUMN_PAD)._replace(index=None)
             new._cues = [
@@ -719,7 +743,9 @@ class RowsOf:
     """Some rows of a resident stack as an array of shape (F, rows, n) would be indexed, not copied."""
 
     def __init__(self, stack, index):
-        self.stack, self.index, self.dtype = stack, index, stack.dtype
+        self.stack = stack
+        self.index = index
+        self.dtype = stack.dtype
         self.shape = len(stack), len(index), stack.shape[2]
 
     def __getitem__(self, key):
@@ -742,7 +768,10 @@ class CrossBank:
     """
 
     def __init__(self, bank, new, kernels, support):
-        self._bank, self._new, self._kernels, self._support = bank, new, kernels, support
+        self._bank = bank
+        self._new = new
+        self._kernels = kernels
+        self._support = support
         self.dtype = bank.dtype
         self.n_kernels = len(kernels)
         self.n_columns = bank.n_samples if support is None else len(support)
@@ -917,17 +946,21 @@ def look_at(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
     only where these differ by a quarter of what is tolerated, or are too large, are all pairs compared.
     """
     diagonal = np.diagonal(matrix)
-    n, lowest = len(matrix), float(diagonal.min())
+    n = len(matrix)
+    lowest = float(diagonal.min())
     problem = scale_problem(what, diagonal, least) if np.isfinite(diagonal).all() else None
     if problem:
         return problem, 0
-    factors, by_rows, by_columns = np.random.default_rng(0).uniform(0.5, 1.0, n), np.empty(n), np.empty(n)
+    factors = np.random.default_rng(0).uniform(0.5, 1.0, n)
+    by_rows = np.empty(n)
+    by_columns = np.empty(n)
     planes = tiles.planes_of(matrix)
     with np.errstate(invalid="ignore"):
         scale = inverse_lengths(diagonal, matrix.dtype)
     n_above = tiles.sums_both_ways(planes.flat, 0, planes.width, factors, scale, by_rows, by_columns)
     with np.errstate(invalid="ignore"):
-        differ, largest_sum = np.abs(by_rows - by_columns).max(), np.abs(by_rows).max()
+        differ = np.abs(by_rows - by_columns).max()
+        largest_sum = np.abs(by_rows).max()
     largest = max(largest_sum / n, float(diagonal.max()))  # or more
     if lowest >= 0.0 and largest_sum <= LARGEST_KERNEL and differ <= 0.25 * tolerance * largest:
         return None, n_above
@@ -938,7 +971,8 @@ def compared_problem(matrix, what, lowest, tolerance):
     """What is wrong with a precomputed matrix whose pairs are all compared, or None."""
     largest = asymmetry = 0.0
     for tile in tiles.upper_tiles(len(matrix)):
-        part, mirrored = matrix[tile.place], matrix[tile.c0 : tile.c1, tile.r0 : tile.r1].T
+        part = matrix[tile.place]
+        mirrored = matrix[tile.c0 : tile.c1, tile.r0 : tile.r1].T
         if not (np.isfinite(part).all() and np.isfinite(mirrored).all()):
             return f"{what} holds NaN or infinite values."
         largest = max(largest, largest_entry(part), largest_entry(mirrored))

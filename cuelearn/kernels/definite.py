@@ -22,12 +22,17 @@ __all__ = ["IndefiniteKernelWarning", "nearest_psd"]
 
 # What counts as rounding: a negative eigenvalue as a share of the largest, and by what share |k(x, z)| may
 # exceed its bound. The second number is for matrices that were given in half precision.
-ROUNDING, HALF_ROUNDING = LARGEST_RATIO - 1.0, 1e-2
+ROUNDING = LARGEST_RATIO - 1.0
+HALF_ROUNDING = 1e-2
 # The same for a diagonal entry, as a share of the largest.
 SMALL_DIAGONAL = 1e-6
 # Samples whose eigenvalues are looked at: one of so many, but within these limits; fewer (the last number at
 # least) where the operations for all kernels would be more than so many.
-SAMPLE_EVERY, SMALL_SAMPLE, MOST_SAMPLES, OPERATIONS, LEAST_SAMPLES = 20, 128, 256, 1e9, 64
+SAMPLE_EVERY = 20
+SMALL_SAMPLE = 128
+MOST_SAMPLES = 256
+OPERATIONS = 1e9
+LEAST_SAMPLES = 64
 # From here on a ratio means that k(x, x) is 0.
 LARGEST_NAMED = 1e12
 # Kernels that a warning describes; the others are counted.
@@ -104,7 +109,8 @@ def part_of(matrix, chosen):
 @njit(nogil=True, cache=True)
 def _largest_ratio(flat, width, scale):
     """Largest ``|k_ij| scale_i scale_j`` above the diagonal, NaN if none is above `LARGEST_RATIO`."""
-    n, largest = scale.shape[0], 0.0
+    n = scale.shape[0]
+    largest = 0.0
     for i in range(n):
         row = flat[i * width : i * width + n]
         if count_excess(row, i, scale) > 0:

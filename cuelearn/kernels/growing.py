@@ -182,7 +182,8 @@ class SupportSet:
         """Kernel rows (n, size + n) of a batch X (n, d) against the set and then the batch itself, their
         diagonal, and the columns of the members of the set and of the samples of the batch."""
         X = self.check(X)
-        n, size = X.shape[0], self.size
+        n = X.shape[0]
+        size = self.size
         diagonal = _self_values(self.kernel, X)
         rows = np.empty((n, size + n), dtype=X.dtype)
         if size:
@@ -237,7 +238,8 @@ class PrecomputedSupport:
     kernel = "precomputed"
 
     def __init__(self, seen=0, places=(), diagonal=()):
-        self.seen, self.places = seen, np.asarray(places, dtype=np.int64)
+        self.seen = seen
+        self.places = np.asarray(places, dtype=np.int64)
         self.diagonal = np.asarray(diagonal, dtype=np.float64)  # k(x, x) of the members
 
     @property

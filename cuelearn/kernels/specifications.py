@@ -29,7 +29,8 @@ LARGEST_SINGLE = 1e15
 SYMMETRY_TOLERANCE = 1e-5
 
 # What the largest diagonal entry of a kernel may be: beyond it, products with coefficients leave float32.
-SMALLEST_KERNEL, LARGEST_KERNEL = 1e-20, 1e20
+SMALLEST_KERNEL = 1e-20
+LARGEST_KERNEL = 1e20
 
 # From so many samples on the spreads of columns are compared, on at most so many, evenly spaced.
 SPREAD_SAMPLES = 20, 1000
@@ -57,7 +58,8 @@ class Kernel:
     """
 
     def __post_init__(self):
-        gamma, scale = getattr(self, "gamma", None), getattr(self, "scale", None)
+        gamma = getattr(self, "gamma", None)
+        scale = getattr(self, "scale", None)
         if isinstance(gamma, str):
             divisor = "" if scale is None else "; the papers' divisor is scale, a number or 'mean'"
             wanted = f"scikit-learn's factor, a positive number or None{divisor}"
@@ -313,7 +315,8 @@ class Function(Kernel):
 
     def __call__(self, A, B):
         """The matrix of A (a, d) and B (b, d), float64; ValueError where it is no finite matrix (a, b)."""
-        A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
+        A = np.asarray(A, dtype=np.float64)
+        B = np.asarray(B, dtype=np.float64)
         values = np.asarray(self.function(A, B))
         wanted = len(A), len(B)
         if values.shape != wanted or values.dtype.kind not in "fiub" or not np.isfinite(values).all():
@@ -488,7 +491,8 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
     if columns is None:
         refuse("columns must select something, got None", TypeError)
     if isinstance(columns, slice):
-        start, stop = columns.start, columns.stop
+        start = columns.start
+        stop = columns.stop
         if isinstance(start, str) or isinstance(stop, str):  # by label, the last one included
             start = None if start is None else place_of(name, start, places, kind)
             stop = None if stop is None else place_of(name, stop, places, kind) + 1
@@ -634,7 +638,8 @@ def check_entries(values, name):
 def check_size(X, dtype):
     """X, or a ValueError where squares of its entries would leave a floating type."""
     single = np.dtype(dtype) == np.float32
-    largest, limit = largest_entry(X), LARGEST_SINGLE if single else LARGEST
+    largest = largest_entry(X)
+    limit = LARGEST_SINGLE if single else LARGEST
     if largest > limit:
         remedy = "scale it, or learn from float64 throughout" if single else "scale it"
         raise ValueError(
@@ -645,7 +650,8 @@ def check_size(X, dtype):
 
 def scale_problem(what, diagonal, least=None):
     """What is wrong with the size of a kernel that has this diagonal, or None; zeros are a kernel."""
-    largest, least = float(diagonal.max(initial=0.0)), SMALLEST_KERNEL if least is None else least
+    largest = float(diagonal.max(initial=0.0))
+    least = SMALLEST_KERNEL if least is None else least
     if largest == 0.0 or least <= largest <= LARGEST_KERNEL:
         return None
     wanted = f"a largest diagonal entry between {SMALLEST_KERNEL:g} and {LARGEST_KERNEL:g}, got {largest:.3g}"

@@ -58,7 +58,8 @@ class KernelStack:
 
     def __init__(self, kernels, *, names=None):
         bank = kernels if isinstance(kernels, KernelBank) else KernelBank.from_stack(kernels, names=names)
-        self._bank, self._rows = bank, np.arange(bank.n_samples)
+        self._bank = bank
+        self._rows = np.arange(bank.n_samples)
         self._columns = self._rows
 
     @property

@@ -71,7 +71,9 @@ def _squared_distance_into(product, left, right, sq_left, sq_right, near, out):
     zero = out.dtype.type(0)
     n_columns = sq_right.shape[0]
     for i in range(sq_left.shape[0]):
-        row, target, own = product[i], out[i], sq_left[i]
+        row = product[i]
+        target = out[i]
+        own = sq_left[i]
         n_near = 0
         for j in range(n_columns):
             both = own + sq_right[j]
@@ -89,7 +91,8 @@ def _poly_into(product, slope, intercept, degree, left, right, flat, offset, wid
     """flat[offset + i width + j] = ((slope product[i, j] + intercept) left_i right_j)^degree."""
     n_columns = right.shape[0]
     for i in range(left.shape[0]):
-        row, factor = product[i], left[i]
+        row = product[i]
+        factor = left[i]
         target = flat[offset + i * width : offset + i * width + n_columns]
         target[:] = 1
         for _ in range(degree):
@@ -188,7 +191,8 @@ def count_excess(row, i, scale):
 
     A count is vectorised, a largest value would not be.
     """
-    n_above, limit = 0, row.dtype.type(LARGEST_RATIO) / scale[i]
+    n_above = 0
+    limit = row.dtype.type(LARGEST_RATIO) / scale[i]
     row, scale = row[i + 1 :], scale[i + 1 :]  # indices from 0 on: no test for negative ones
     for j in range(row.shape[0]):
         n_above += abs(row[j]) * scale[j] > limit
@@ -199,17 +203,22 @@ def count_excess(row, i, scale):
 def sums_both_ways(flat, start, width, factors, scale, by_rows, by_columns):
     """Sums of a square matrix times `factors` along its rows and along its columns, in one read; returns
     `count_excess` of all rows, which are in the cache still."""
-    n, n_above = factors.shape[0], 0
+    n = factors.shape[0]
+    n_above = 0
     by_columns[:] = 0.0
     for i in range(0, n - 1, 2):
         first = flat[start + i * width : start + i * width + n]
         second = flat[start + (i + 1) * width : start + (i + 1) * width + n]
-        f, s, total_f, total_s = factors[i], factors[i + 1], 0.0, 0.0
+        f = factors[i]
+        s = factors[i + 1]
+        total_f = 0.0
+        total_s = 0.0
         for j in range(n):
             total_f += first[j] * factors[j]
             total_s += second[j] * factors[j]
             by_columns[j] += first[j] * f + second[j] * s
-        by_rows[i], by_rows[i + 1] = total_f, total_s
+        by_rows[i] = total_f
+        by_rows[i + 1] = total_s
         n_above += count_excess(first, i, scale) + count_excess(second, i + 1, scale)
     if n % 2:
         last = flat[start + (n - 1) * width : start + (n - 1) * width + n]
@@ -225,7 +234,8 @@ def sums_both_ways(flat, start, width, factors, scale, by_rows, by_columns):
 def gather_square(matrix, index, out):
     """out[i, j] = matrix[index[i], index[j]]."""
     for i in range(index.shape[0]):
-        row, target = matrix[index[i]], out[i]
+        row = matrix[index[i]]
+        target = out[i]
         for j in range(index.shape[0]):
             target[j] = row[index[j]]
 
@@ -247,7 +257,9 @@ class _OneBlasThread:
     """
 
     def __init__(self):
-        self.lock, self.inside, self.limit = threading.Lock(), 0, None
+        self.lock = threading.Lock()
+        self.inside = 0
+        self.limit = None
 
     def __enter__(self):
         with self.lock:
@@ -481,7 +493,8 @@ class Pair(NamedTuple):
         if root.kind == "function":
             return root.function(x[r0:r1], z[c0:c1])
         if root.kind in ("product", "sqeuclidean"):
-            x, z = x[r0 : pad_up(r1, ROW_PAD)], z[c0 : pad_up(c1, COLUMN_PAD)]
+            x = x[r0 : pad_up(r1, ROW_PAD)]
+            z = z[c0 : pad_up(c1, COLUMN_PAD)]
             out = np.matmul(x, z.T, out=_scratch("product", (len(x), len(z)), x.dtype))
             return out if root.kind == "product" else self._squared_distance(root, tile, out, out)
         out = _scratch("distance", (r1 - r0, c1 - c0), x.dtype)
@@ -495,7 +508,8 @@ class Pair(NamedTuple):
         r0, r1, c0, c1 = tile
         x, x_norm = self.left.arrays[root.cue][root.source]
         z, z_norm = self.right.arrays[root.cue][root.source]
-        x_norm, z_norm = x_norm[r0:r1].astype(x.dtype), z_norm[c0:c1].astype(x.dtype)
+        x_norm = x_norm[r0:r1].astype(x.dtype)
+        z_norm = z_norm[c0:c1].astype(x.dtype)
         near = x.dtype.type(root.near)
         _squared_distance_into(product, x[r0:r1], z[c0:c1], x_norm, z_norm, near, out)
         return out
@@ -513,7 +527,8 @@ class Pair(NamedTuple):
     def write(self, root, group, tile, base, out):
         """Write the kernels of one root's tile into their `Planes`."""
         base = base.astype(out.block.dtype, copy=False)  # of a function's
-        place, kind = tile.r0 * out.width + tile.c0, base.dtype.type
+        place = tile.r0 * out.width + tile.c0
+        kind = base.dtype.type
         others, exponentials = group
         for f, form, plane in others:
             if form.quantity == "kernel matrix":
@@ -521,12 +536,15 @@ class Pair(NamedTuple):
                 continue
             left = self.left.factors[f][tile.r0 : tile.r1]
             right = self.right.factors[f][tile.c0 : tile.c1]
-            slope, offset, start = kind(form.slope), kind(form.offset), plane * out.plane + place
+            slope = kind(form.slope)
+            offset = kind(form.offset)
+            start = plane * out.plane + place
             _poly_into(base, slope, offset, form.degree, left, right, out.flat, start, out.width)
         for metric, slopes, planes in exponentials:
             distance = self.distance(root, metric, tile, base)
             if kind is np.float32:
-                shape, starts = distance[tile.part].shape, planes * out.plane + place
+                shape = distance[tile.part].shape
+                starts = planes * out.plane + place
                 exp_into(distance, *shape, slopes, starts, out.flat, out.width)
                 continue
             with np.errstate(under="ignore", over="ignore"):

@@ -111,7 +111,8 @@ class KernelClassifier(ScoreClassifier):
 
     def _show_training(self, training):
         self._show(training.problem, *training.stream.point()[:2])
-        self.n_updates_, self.history_ = training.stream.n_updates, training.history.frame()
+        self.n_updates_ = training.stream.n_updates
+        self.history_ = training.history.frame()
 
     def _show(self, problem, coef, weights):
         self._keep(problem.factor * coef, weights)
@@ -120,9 +121,13 @@ class KernelClassifier(ScoreClassifier):
         """Set the attributes of a solver's run."""
         self.history_ = result.history
         if result.online_errors is not None:
-            self.online_errors_, self.visits_ = result.online_errors, result.extra["visits"]
-        self.n_updates_, self.n_iter_, self.converged_ = result.n_updates, result.n_iter, result.converged
-        self.objective_, self.dual_gap_ = result.objective, result.dual_gap
+            self.online_errors_ = result.online_errors
+            self.visits_ = result.extra["visits"]
+        self.n_updates_ = result.n_updates
+        self.n_iter_ = result.n_iter
+        self.converged_ = result.converged
+        self.objective_ = result.objective
+        self.dual_gap_ = result.dual_gap
 
     def _new_samples(self, X):
         """New samples, checked, in the form that `_blocks` takes."""
@@ -137,7 +142,8 @@ class KernelClassifier(ScoreClassifier):
     def _blocks(self, X):
         """Number of new samples, kernels with weight, and blocks (rows, these kernels with the support)."""
         check_is_fitted(self)
-        X, active = self._new_samples(X), np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
+        X = self._new_samples(X)
+        active = np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
         given = self._is_precomputed() and not isinstance(X, CrossBank)
         n_rows = X.n_rows if isinstance(X, CrossBank) else X.shape[1 if given else 0]
         if active.size == 0 or self.support_.size == 0:
@@ -168,9 +174,11 @@ class KernelClassifier(ScoreClassifier):
             their own or a loaded model has no kernels; support, samples with a coefficient.
         """
         check_is_fitted(self)
-        weights, bank = np.atleast_2d(self.kernel_weights_), getattr(self, "bank_", None)
+        weights = np.atleast_2d(self.kernel_weights_)
+        bank = getattr(self, "bank_", None)
         n_rows, n_kernels = weights.shape
-        norms_sq, names = np.full(weights.shape, np.nan), [f"k{j}" for j in range(n_kernels)]
+        norms_sq = np.full(weights.shape, np.nan)
+        names = [f"k{j}" for j in range(n_kernels)]
         names = names if bank is None else bank.names
         if bank is not None and self.dual_coef_.ndim == 2:
             forms = quadratic_forms(bank, self.dual_coef_, self.bank_support_)
@@ -186,7 +194,8 @@ class KernelClassifier(ScoreClassifier):
         return tags
 
     def _score_ones(self):
-        n_kernels, shape = self.kernel_weights_.shape[-1], (1, self.n_features_in_)
+        n_kernels = self.kernel_weights_.shape[-1]
+        shape = (1, self.n_features_in_)
         if not self._is_precomputed() and n_kernels != self.bank_.n_kernels:
             raise ValueError(f"{n_kernels} weights for {self.bank_.n_kernels} kernels")
         shape = (n_kernels, *shape) if self._is_precomputed() else shape
@@ -240,7 +249,8 @@ class StochasticMKL(KernelClassifier):
         result = self._solve(problem, {**options, "callback": self._watch(), "verbose": self.verbose})
         self._show(problem, result.dual_coef, result.kernel_weights)
         self.block_norms_sq_ = result.block_norms_sq
-        self.p_, self.q_ = problem.p, problem.q
+        self.p_ = problem.p
+        self.q_ = problem.q
         self._take_run(result)
 
 

@@ -19,7 +19,8 @@ def block_norms(model):
     bank = getattr(model, "bank_", None)
     if bank is None:
         raise ValueError("model must be fitted here: one of precomputed kernels is saved without them")
-    coef, support = model.dual_coef_, model.bank_support_
+    coef = model.dual_coef_
+    support = model.bank_support_
     if coef.ndim == 3:  # kernels have coefficients of their own
         kernels = range(bank.n_kernels)
         forms = [quadratic_forms(bank.select(np.array([j])), coef[:, j], support) for j in kernels]
@@ -80,9 +81,12 @@ def common_objective(
     True
     """
     check_is_fitted(model)
-    C, alpha, norms = check_positive("C", C), check_non_negative("alpha", alpha), block_norms(model)
+    C = check_positive("C", C)
+    alpha = check_non_negative("alpha", alpha)
+    norms = block_norms(model)
     p = 1.0 if not isinstance(p, str) and p == 1 else resolve_p(p, norms.size)[0]
-    scores, y = model.decision_function(X, **given), np.asarray(y)
+    scores = model.decision_function(X, **given)
+    y = np.asarray(y)
     if scores.ndim == 1:
         scores = np.stack([np.zeros_like(scores), scores], axis=1)
     if y.shape != scores.shape[:1] or not np.isin(y, model.classes_).all():

@@ -16,10 +16,13 @@ __all__ = ["Machine", "ascend", "best_response", "optimal_scaling", "plain_machi
 # a coefficient this near to its bound, as a share of the sample's limit, is at it
 ROUNDING = 1e-14
 # between two steps on the face: most sweeps, and most updates per sample
-FACE_SWEEPS, FACE_UPDATES = 30, 3
+FACE_SWEEPS = 30
+FACE_UPDATES = 3
 # such a step solves its equations to this share of the gradient, in at most so many iterations, and is halved
 # so often at most
-FACE_ITERATIONS, FACE_SHARE, FACE_HALVINGS = 30, 0.1, 12
+FACE_ITERATIONS = 30
+FACE_SHARE = 0.1
+FACE_HALVINGS = 12
 
 
 class Machine(NamedTuple):
@@ -45,7 +48,8 @@ def best_response(gradient, upper, curvature, order, out):
     """
     n_classes = gradient.shape[0]
     if curvature[0] <= 0.0:
-        top, label = 0, 0
+        top = 0
+        label = 0
         for c in range(n_classes):
             out[c] = 0.0
             if gradient[c] > gradient[top]:
@@ -67,7 +71,8 @@ def best_response(gradient, upper, curvature, order, out):
             k -= 1
         order[k] = c
     # free classes are those with breakpoint above beta; add them one by one
-    pull, give = 0.0, 0.0
+    pull = 0.0
+    give = 0.0
     beta = 0.0
     for k in range(n_classes):
         c = order[k]
@@ -87,7 +92,8 @@ def best_response(gradient, upper, curvature, order, out):
 @njit(cache=True)
 def balance(b, label, limit):
     """Make a sample's coefficients sum to 0: by the label's, or at its limit by the largest of the others."""
-    top, total = -1, 0.0
+    top = -1
+    total = 0.0
     for c in range(b.shape[0]):
         if c != label:
             total += b[c]
@@ -110,7 +116,8 @@ def class_values(i, machine, effective, scores, value):
 @njit(cache=True)
 def move(c, i, change, machine, scores, theta, effective):
     """Add a multiple of a sample to one class."""
-    target, row = scores[c], machine.kernel[i]
+    target = scores[c]
+    row = machine.kernel[i]
     for k in range(row.shape[0]):
         target[k] += change * row[k]
     for z in range(theta.shape[1]):
@@ -122,16 +129,25 @@ def move(c, i, change, machine, scores, theta, effective):
 def sweep_samples(machine, coef, scores, theta, effective, work, order, tolerance, max_sweeps, max_updates):
     """Sweeps of `ascend`; `effective` is the weighted `theta`; `work` zeros (4, n_classes)."""
     n_samples, n_classes = coef.shape
-    kernel, labels, limits, n = machine.kernel, machine.labels, machine.limits, machine.n
-    gradient, curvature, new, upper = work[0], work[1], work[2], work[3]
+    kernel = machine.kernel
+    labels = machine.labels
+    limits = machine.limits
+    n = machine.n
+    gradient = work[0]
+    curvature = work[1]
+    new = work[2]
+    upper = work[3]
     n_priors = theta.shape[1]
-    threshold, worst, updates = tolerance, 0.0, 0
+    threshold = tolerance
+    worst = 0.0
+    updates = 0
     for sweep in range(max_sweeps):
         worst = 0.0
         for i in range(n_samples):
             label = labels[i]
             class_values(i, machine, effective, scores, gradient)
-            largest, least = -np.inf, np.inf
+            largest = -np.inf
+            least = np.inf
             for c in range(n_classes):
                 largest = max(largest, gradient[c])
                 if (limits[i] if c == label else 0.0) - coef[i, c] > ROUNDING * limits[i]:
@@ -165,7 +181,9 @@ def sweep_samples(machine, coef, scores, theta, effective, work, order, toleranc
 @loop
 def project(coef, labels, limits, work, order):
     """Nearest feasible coefficients, in place; work space: zeros (3, n_classes), integers (n_classes,)."""
-    gradient, ones, upper = work[0], work[1], work[2]
+    gradient = work[0]
+    ones = work[1]
+    upper = work[2]
     for i in range(coef.shape[0]):
         for c in range(coef.shape[1]):
             gradient[c] = -coef[i, c]
@@ -180,15 +198,19 @@ def face_step(machine, coef, scores, theta):
     """Newton's step on the face of the present point, by conjugate gradients, projected onto the bounds and
     halved until it gains.
     """
-    n, every = machine.n, np.arange(len(coef))
+    n = machine.n
+    every = np.arange(len(coef))
     upper = np.zeros_like(coef)
     upper[every, machine.labels] = machine.limits
     free = coef < upper - ROUNDING * machine.limits[:, None]
     chosen = np.flatnonzero(coef.any(axis=1) & (free.sum(axis=1) > 1))
     if chosen.size == 0:
         return
-    free, labels, limits = free[chosen], machine.labels[chosen], machine.limits[chosen]
-    n_free, priors = free.sum(axis=1, keepdims=True), machine.priors[chosen]
+    free = free[chosen]
+    labels = machine.labels[chosen]
+    limits = machine.limits[chosen]
+    n_free = free.sum(axis=1, keepdims=True)
+    priors = machine.priors[chosen]
     whole = chosen.size == len(coef)  # then nothing is copied
     kernel = machine.kernel if whole else machine.kernel[np.ix_(chosen, chosen)]
     gradient = scores.T[chosen] + priors @ (machine.of_priors * theta).T + 1.0
@@ -203,7 +225,9 @@ def face_step(machine, coef, scores, theta):
         return np.where(free, direction - direction.sum(axis=1, keepdims=True) / n_free, 0.0)
 
     residual = within(-gradient)
-    direction, step, size = residual, np.zeros_like(residual), np.sum(residual**2)
+    direction = residual
+    step = np.zeros_like(residual)
+    size = np.sum(residual**2)
     enough = FACE_SHARE**2 * size
     for _ in range(FACE_ITERATIONS):
         change = within(curved(direction))
@@ -212,10 +236,12 @@ def face_step(machine, coef, scores, theta):
             break
         step += size / curvature * direction
         residual = residual - size / curvature * change
-        before, size = size, np.sum(residual**2)
+        before = size
+        size = np.sum(residual**2)
         direction = residual + size / before * direction
 
-    work, order = np.zeros((3, coef.shape[1])), np.empty(coef.shape[1], dtype=np.int64)
+    work = np.zeros((3, coef.shape[1]))
+    order = np.empty(coef.shape[1], dtype=np.int64)
     for _ in range(FACE_HALVINGS):
         moved = coef[chosen] + step
         project(moved, labels, limits, work, order)
@@ -238,7 +264,8 @@ def optimal_scaling(margin, limits, quadratic, linear):
     positive = margin > 0.0
     knots = 1.0 / margin[positive]
     order = np.argsort(knots)
-    knots, slopes = knots[order], (limits[positive] * margin[positive])[order] / n
+    knots = knots[order]
+    slopes = (limits[positive] * margin[positive])[order] / n
     # to the left of a knot its sample still has a loss
     pull = np.append(np.cumsum(slopes[::-1])[::-1], 0.0) + float(limits[~positive] @ margin[~positive]) / n
     ends = np.append(knots, np.inf)
@@ -254,7 +281,8 @@ def optimal_scaling(margin, limits, quadratic, linear):
 
 def own_gap(machine, coef, scores, theta):
     """The dual gap: the primal value of the coefficients' best multiple, less their dual value."""
-    n, values = machine.n, np.ascontiguousarray(scores.T + machine.priors @ (machine.of_priors * theta).T)
+    n = machine.n
+    values = np.ascontiguousarray(scores.T + machine.priors @ (machine.of_priors * theta).T)
     quadratic = 0.5 * float(np.sum(coef * values)) / n
     limits = machine.limits * (len(coef) / n)
     primal = optimal_scaling(margins(values, machine.labels), limits, quadratic, 0.0)[1]
@@ -273,7 +301,8 @@ def ascend(machine, coef, scores, theta, tolerance, max_sweeps, max_updates, gap
     returns sweeps, whether it ended so, and updates.
     """
     sweeps = updates = 0
-    work, order = np.zeros((4, coef.shape[1])), np.empty(coef.shape[1], dtype=np.int64)
+    work = np.zeros((4, coef.shape[1]))
+    order = np.empty(coef.shape[1], dtype=np.int64)
     while True:
         share = min(max_updates - updates, FACE_UPDATES * len(coef))
         limits = tolerance, min(max_sweeps - sweeps, FACE_SWEEPS), share
@@ -281,7 +310,8 @@ def ascend(machine, coef, scores, theta, tolerance, max_sweeps, max_updates, gap
         done, violation, changed = sweep_samples(
             machine, coef, scores, theta, effective, work, order, *limits
         )
-        sweeps, updates = sweeps + done, updates + changed
+        sweeps = sweeps + done
+        updates = updates + changed
         solved = violation <= tolerance or gap > 0.0 and own_gap(machine, coef, scores, theta) <= gap
         if solved or updates >= max_updates or sweeps >= max_sweeps:
             return sweeps, solved, updates

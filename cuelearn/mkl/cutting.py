@@ -16,8 +16,10 @@ class CuttingPlanes:
     """The linear program over the cuts so far; no weights have a smaller value than `bound`, its optimum."""
 
     def __init__(self, n_kernels):
-        self.n_kernels, self.bound = n_kernels, -np.inf
-        self._constants, self._slopes = [], []
+        self.n_kernels = n_kernels
+        self.bound = -np.inf
+        self._constants = []
+        self._slopes = []
 
     def add(self, constant, slopes):
         """Add the cut ``constant - d @ slopes``."""
@@ -26,7 +28,8 @@ class CuttingPlanes:
 
     def solve(self):
         """Weights on the simplex with the smallest largest cut; RuntimeError if the solver fails."""
-        slopes, constants = np.array(self._slopes), np.array(self._constants)
+        slopes = np.array(self._slopes)
+        constants = np.array(self._constants)
         # HiGHS works with absolute tolerances of 1e-7. Early cuts are steep, those near the optimum are not:
         # each row is brought to numbers around 1, and the unit of the value is the size of the flattest cut
         # (it drops coefficients below 1e-9)

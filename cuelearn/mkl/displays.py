@@ -121,7 +121,9 @@ class ConvergenceDisplay:
             there = [column for column in known if column in history]
             if value not in there:
                 raise ValueError(f"{name} must be one of {there}, columns of history_, got {value!r}")
-        self.history, self.x, self.y = history, x, y
+        self.history = history
+        self.x = x
+        self.y = y
 
     @classmethod
     def from_estimator(cls, estimator, *, x="seconds", ax=None):

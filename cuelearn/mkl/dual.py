@@ -32,7 +32,8 @@ __all__ = ["DualSolution", "finish_dual"]
 ROUNDS = 2000
 # most sweeps over the working set, and updates per member, before the group weights may move again
 SWEEPS = 1000
-UPDATES, FIRST_UPDATES = 50, 5
+UPDATES = 50
+FIRST_UPDATES = 5
 # most rounds that weights wait for a half-solved SVM, which may lead them round in circles
 PATIENCE = 1
 # an SVM is solved to this share of the gap that remains, the working set to this share of the one wanted
@@ -41,9 +42,12 @@ NEAR_SHARE = 0.5
 # logarithms of group weights stay this near to the largest
 LONGEST_WAY = 80.0
 # growth of the step of the log weights while the gap falls, else shrinkage; longest after one too far
-GROW, SHRINK, LESS = 1.5, 0.25, 0.7
+GROW = 1.5
+SHRINK = 0.25
+LESS = 0.7
 # longest step, of groups whose log weight is this near to the largest
-LONGEST_STEP, LIVE = 1.0, 10.0
+LONGEST_STEP = 1.0
+LIVE = 10.0
 # a working set of so many is taken whatever the memory: its combined kernel has 32 MB
 LEAST_ROOM = 2000
 # relative gap of the working set below which samples may leave it
@@ -69,7 +73,8 @@ class DualSolution(NamedTuple):
 
 def kernel_scores(bank, coef, weights):
     """``sum_j weights[j] K_j @ coef`` in float64, (n_samples, n_classes)."""
-    scores, active = np.zeros((bank.n_samples, coef.shape[1])), np.flatnonzero(weights)
+    scores = np.zeros((bank.n_samples, coef.shape[1]))
+    active = np.flatnonzero(weights)
     combined = np.empty((BLOCK_ROWS, bank.n_samples))
     for rows, *places in support_rows(bank, coef):
         combine_block(*places, weights, active, combined[: rows.size])
@@ -83,16 +88,24 @@ class Ascent:
     def __init__(self, problem, dual_point):
         self.problem = problem
         n = problem.bank.n_samples
-        self.labels, self.limits = problem.labels, problem.limits
-        self.bound, self.dual_point, self.n_updates = 0.0, np.zeros_like(dual_point), 0
-        self.objective, self.best, self.relative, self.near_relative = np.inf, None, 1.0, 1.0
+        self.labels = problem.labels
+        self.limits = problem.limits
+        self.bound = 0.0
+        self.dual_point = np.zeros_like(dual_point)
+        self.n_updates = 0
+        self.objective = np.inf
+        self.best = None
+        self.relative = 1.0
+        self.near_relative = 1.0
         norms_sq = problem.block_norms_sq(dual_point)
         self.bound, scale, B = problem.dual_bound(dual_point, norms_sq)
         self.B = np.ascontiguousarray(scale * B)
         self.norms = scale * np.sqrt(norms_sq) / n
         if scale > 0.0 and B is not dual_point:
             self.norms = np.sqrt(problem.block_norms_sq(self.B)) / n
-        self.usable, self.stride, self.longest = usable_groups(problem), 1.0, 1.0 / (problem.p - 1.0)
+        self.usable = usable_groups(problem)
+        self.stride = 1.0
+        self.longest = 1.0 / (problem.p - 1.0)
         self._start_weights()
         margin = self.measure()
         if n > LEAST_ROOM:
@@ -113,7 +126,8 @@ class Ascent:
 
     def take(self, samples):
         """Work on these samples: on the bank as it is where they are most, else on a copy where that fits."""
-        bank, n = self.problem.bank, self.problem.bank.n_samples
+        bank = self.problem.bank
+        n = self.problem.bank.n_samples
         everything = bank.resident and (samples.size > n // 2 or n <= LEAST_ROOM)
         self.samples = np.arange(n) if everything else samples
         copied = bank.n_kernels * samples.size**2 * np.dtype(bank.dtype).itemsize
@@ -124,7 +138,8 @@ class Ascent:
         """Work on the samples with a coefficient or inside the margin, on the worst of them where all would
         not fit; whether those with a coefficient do.
         """
-        bank, support = self.problem.bank, self.B.any(axis=1)
+        bank = self.problem.bank
+        support = self.B.any(axis=1)
         chosen = np.flatnonzero(support | (margin < 1.0))
         if not bank.resident:
             most = max(LEAST_ROOM, int(math.sqrt(bank.memory / 16.0)))
@@ -142,10 +157,14 @@ class Ascent:
         """Solve the SVM of the present weights on the working set; its relative gap there, whether the
         weights may move, and the margins.
         """
-        problem, near, W = self.problem, self.near, self.samples
-        n, weights = problem.bank.n_samples, np.exp(self.log_weights)
+        problem = self.problem
+        near = self.near
+        W = self.samples
+        n = problem.bank.n_samples
+        weights = np.exp(self.log_weights)
         of_kernels, of_scores = problem.split(problem.factor * weights)
-        priors, B = problem.scores[W], self.B[W]
+        priors = problem.scores[W]
+        B = self.B[W]
         kernel = combined_kernel(near, of_kernels, 1.0, out=np.empty((near.n_samples, near.n_samples)))
         scores = np.ascontiguousarray((kernel @ B).T / n)
         theta = np.ascontiguousarray(B.T @ priors / n)
@@ -171,12 +190,14 @@ class Ascent:
         n = self.problem.bank.n_samples
         bound, scale, point = self.problem.dual_bound(self.B, self.norms**2 * n**2)
         if bound > self.bound:
-            self.bound, self.dual_point = bound, scale * point
+            self.bound = bound
+            self.dual_point = scale * point
         return bound
 
     def measure(self):
         """Objective and certified gap over all samples; their margins, infinite without weight."""
-        problem, weights = self.problem, np.exp(self.log_weights)
+        problem = self.problem
+        weights = np.exp(self.log_weights)
         n = problem.bank.n_samples
         if problem.alpha > 0.0:
             primal = weights * self.norms
@@ -203,7 +224,9 @@ class Ascent:
         The closed form is a short step near p = 1. While things get better longer ones are taken, on the
         surface :math:`\|d\|_{p/(2-p)} = 1/\lambda`.
         """
-        problem, p, usable = self.problem, self.problem.p, self.usable
+        problem = self.problem
+        p = self.problem.p
+        usable = self.usable
         with np.errstate(divide="ignore"):
             log_primal = np.where(self.norms > 0.0, self.log_weights + np.log(self.norms), -np.inf)
         length = group_norm(np.exp(log_primal), p)
@@ -235,8 +258,10 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None,
     """
     began = time.perf_counter()
     ascent = Ascent(problem, np.array(dual_point, dtype=np.float64))
-    target, rounds = NEAR_SHARE * tol, 0
-    last, waited = np.inf, 0
+    target = NEAR_SHARE * tol
+    rounds = 0
+    last = np.inf
+    waited = 0
     while ascent.relative > tol and ascent.fits:
         rounds += 1
         relative, solved, margin = ascent.round(target)
@@ -260,7 +285,8 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None,
         waited += 1
         if solved or relative < last or waited > PATIENCE:
             ascent.reweigh(relative < last)
-            last, waited = relative, 0
+            last = relative
+            waited = 0
     coef, weights, norms_sq = ascent.best
     reached = ascent.objective, ascent.gap, rounds, ascent.n_updates
     return DualSolution(coef, weights, ascent.dual_point, norms_sq, *reached)

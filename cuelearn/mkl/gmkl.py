@@ -33,7 +33,8 @@ def largest_multiple(alpha, limits):
 
 def dual_bound(alpha, quadratics, limits):
     """Best value of the dual on the ray of a point; `limits` of alpha are one number or (n,)."""
-    total, largest = float(alpha.sum()), float(quadratics.max(initial=0.0))
+    total = float(alpha.sum())
+    largest = float(quadratics.max(initial=0.0))
     if total <= 0.0:
         return 0.0
     limit = largest_multiple(alpha, limits)
@@ -52,7 +53,8 @@ class BoxSubproblem(ClassSubproblem):
         """The SVM at some kernel weights, to a relative accuracy."""
         self.problem.svm_tol = min(max(accuracy, SMALLEST_TOL), self.limit)
         self.n_solved = self.n_updates = self.n_solved + 1
-        before, solution = self.problem.n_missed, self.problem.solve(self.k, weights)
+        before = self.problem.n_missed
+        solution = self.problem.solve(self.k, weights)
         if self.problem.hard and self.problem.n_missed > before:
             self.stalled = True
         return solution
@@ -69,7 +71,9 @@ class GradientSubproblem(BoxSubproblem):
         self.length = None
 
     def arrive(self, weights, solution):
-        self.weights, self.solution, self.present = weights, solution, value(solution, weights)
+        self.weights = weights
+        self.solution = solution
+        self.present = value(solution, weights)
         coef = self.signed(solution.alpha)
         quadratics = yield coef
         self.slope = 1.0 - 0.5 * quadratics
@@ -79,7 +83,10 @@ class GradientSubproblem(BoxSubproblem):
         yield from self.arrive(self.weights, self.svm(self.weights, self.limit))
 
     def step(self):
-        d, slope, present, kept = self.weights, self.slope, self.present, self.solution
+        d = self.weights
+        slope = self.slope
+        present = self.present
+        kept = self.solution
         length = self.length or max(d.max(), 1.0 / d.size) / max(np.abs(slope).max(), 1e-300)
         for _ in range(MOST_TRIALS):
             new = np.maximum(0.0, d - length * slope)
@@ -99,7 +106,8 @@ class GradientSubproblem(BoxSubproblem):
         if self.limit <= SMALLEST_TOL:
             self.stalled = True
             return
-        self.limit, self.length = max(SMALLEST_TOL, 0.1 * self.limit), None
+        self.limit = max(SMALLEST_TOL, 0.1 * self.limit)
+        self.length = None
         yield from self.arrive(d, self.svm(d, self.limit))
 
 

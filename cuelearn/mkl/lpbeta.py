@@ -74,7 +74,9 @@ class MarginProgram:
     """
 
     def __init__(self, outputs, labels, per_class, sample_weight):
-        self.outputs, self.labels, self.per_class = outputs, labels, per_class
+        self.outputs = outputs
+        self.labels = labels
+        self.per_class = per_class
         self.n_kernels, self.n_samples, self.n_classes = outputs.shape
         self.scale = float(np.abs(outputs).max()) or 1.0
         self.samples = np.arange(self.n_samples)
@@ -160,12 +162,14 @@ class MarginProgram:
 
     def products(self, i, c):
         """Coefficients of the weights (rows) in the margins of the pairs (columns), divided by `scale`."""
-        own, other = self.outputs[:, i, self.labels[i]] / self.scale, self.outputs[:, i, c] / self.scale
+        own = self.outputs[:, i, self.labels[i]] / self.scale
+        other = self.outputs[:, i, c] / self.scale
         if not self.per_class:
             return sparse.csr_array(own - other)
         rows = np.stack([self.labels[i], c])[:, None] * self.n_kernels + np.arange(self.n_kernels)[:, None]
         columns = np.broadcast_to(np.arange(i.size), rows.shape)
-        places, shape = (rows.ravel(), columns.ravel()), (self.n_classes * self.n_kernels, i.size)
+        places = (rows.ravel(), columns.ravel())
+        shape = (self.n_classes * self.n_kernels, i.size)
         return sparse.csr_array((np.stack([own, -other]).ravel(), places), shape=shape)
 
     def feasible(self, point, i, share):
@@ -228,7 +232,8 @@ def solve_lp_beta(outputs, labels, nu, per_class=False):
     >>> result.margin, result.objective
     (2.0, -2.0)
     """
-    outputs, labels = np.asarray(outputs, dtype=np.float64), np.asarray(labels)
+    outputs = np.asarray(outputs, dtype=np.float64)
+    labels = np.asarray(labels)
     if not SHARE.is_satisfied_by(nu):
         raise ValueError(f"nu must be a number in (0, 1), got {nu!r}")
     if outputs.ndim != 3 or 0 in outputs.shape or outputs.shape[2] < 2:
@@ -350,8 +355,10 @@ class LPBeta(KernelClassifier):
         counts = np.ones(labels.size) if sample_weight is None else sample_weight
         self.kernel_accuracy_ = np.array([weight_right(f, labels, counts) / counts.sum() for f in outputs])
         solution = self._weigh(outputs, labels, folds, counts)
-        self.kernel_weights_, self.margin_ = solution.weights, solution.margin
-        self.objective_, self.n_iter_ = solution.objective, solution.n_rounds
+        self.kernel_weights_ = solution.weights
+        self.margin_ = solution.margin
+        self.objective_ = solution.objective
+        self.n_iter_ = solution.n_rounds
         self.dual_gap_ = np.nan if self.bank_.indefinite else solution.dual_gap
         self.converged_ = bool(self.dual_gap_ <= CLOSED * np.abs(outputs).max())
         n_fits = len(outputs) * len(folds) + self._fit_machines(labels, weights)
@@ -359,7 +366,8 @@ class LPBeta(KernelClassifier):
 
     def _fold_outputs(self, labels, folds, weights):
         """Decision values (n_kernels, n, n_classes) of SVMs trained without the sample's fold."""
-        n_kernels, n_classes = self.bank_.n_kernels, self.classes_.size
+        n_kernels = self.bank_.n_kernels
+        n_classes = self.classes_.size
         outputs = np.zeros((n_kernels, labels.size, n_classes))
         with Parallel(n_jobs=self.n_jobs, prefer="threads") as parallel:
             for j in progress(range(n_kernels), name="SVMs of the folds", verbose=self.verbose):
@@ -396,7 +404,8 @@ class LPBeta(KernelClassifier):
 
     def _fit_machines(self, labels, weights):
         """SVMs on all samples of the kernels with weight; how many these are."""
-        n_kernels, n_classes = self.bank_.n_kernels, self.classes_.size
+        n_kernels = self.bank_.n_kernels
+        n_classes = self.classes_.size
         active = np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
         coefs = np.zeros((active.size, labels.size, n_classes))
         self.intercepts_ = np.zeros((n_kernels, n_classes))
@@ -407,7 +416,8 @@ class LPBeta(KernelClassifier):
         self.support_ = np.flatnonzero(coefs.any(axis=(0, 2)))
         self.dual_coefs_ = np.zeros((n_kernels, self.support_.size, n_classes))
         self.dual_coefs_[active] = coefs[:, self.support_]
-        self.bank_support_, self.n_seen_ = self.support_, labels.size
+        self.bank_support_ = self.support_
+        self.n_seen_ = labels.size
         return active.size
 
     @property
@@ -418,7 +428,8 @@ class LPBeta(KernelClassifier):
     def _class_scores(self, X):
         n_rows, active, blocks = self._blocks(X)
         weights = np.broadcast_to(self.kernel_weights_, self.intercepts_.T.shape).T[active]
-        coefs, scores = self.dual_coefs_[active] * weights[:, None], np.zeros((n_rows, weights.shape[1]))
+        coefs = self.dual_coefs_[active] * weights[:, None]
+        scores = np.zeros((n_rows, weights.shape[1]))
         for rows, block in blocks:
             for part, coef in zip(block, coefs, strict=True):
                 scores[rows] += part @ coef

@@ -34,18 +34,28 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
 
     `callback(result, step)` gets the best point so far. Zien and Ong, ICML 2007, sections 3 and 4.
     """
-    bank, labels, lam = problem.bank, problem.labels, problem.regularization
+    bank = problem.bank
+    labels = problem.labels
+    lam = problem.regularization
     n = bank.n_samples
-    rounds, planes = Rounds("MCMKL", max_iter, callback, verbose), CuttingPlanes(bank.n_kernels)
-    B, no_theta = np.zeros((n, problem.n_classes)), np.zeros((problem.n_classes, 0))
+    rounds = Rounds("MCMKL", max_iter, callback, verbose)
+    planes = CuttingPlanes(bank.n_kernels)
+    B = np.zeros((n, problem.n_classes))
+    no_theta = np.zeros((problem.n_classes, 0))
     d = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
     best = (np.inf, B, d)
-    bound, relative, updates, precision = 0.0, 1.0, 0, OWN_SHARE
+    bound = 0.0
+    relative = 1.0
+    updates = 0
+    precision = OWN_SHARE
     certifiable = not bank.indefinite
-    hard, least, idle = is_hard(bank, problem.C) or not certifiable, np.inf, 0
+    hard = is_hard(bank, problem.C) or not certifiable
+    least = np.inf
+    idle = 0
 
     def result():
-        point, done = (best[1] / n, best[2] / lam), certifiable and bool(relative <= tol)
+        point = (best[1] / n, best[2] / lam)
+        done = certifiable and bool(relative <= tol)
         known = gap if certifiable else np.nan
         return Result(*point, rounds.history.frame(), best[0], known, step, updates, converged=done)
 

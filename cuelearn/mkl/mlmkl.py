@@ -61,11 +61,14 @@ class Entropic:
     def __init__(self, size, eta="auto"):
         self.adaptive = isinstance(eta, str) and eta == "auto"
         self.eta = np.inf if self.adaptive else check_positive("eta", eta)
-        self.weights, self._total, self._cost = np.full(size, 1.0 / size), np.zeros(size), 0.0
+        self.weights = np.full(size, 1.0 / size)
+        self._total = np.zeros(size)
+        self._cost = 0.0
 
     def descend(self, gradient):
         if self.adaptive:
-            least, mixed = gradient[self.weights > 0.0].min(), 0.0
+            least = gradient[self.weights > 0.0].min()
+            mixed = 0.0
             if self.eta < np.inf:
                 above = np.maximum(0.0, gradient - least)
                 mixed = -np.log(self.weights @ np.exp(-self.eta * above)) / self.eta
@@ -100,11 +103,18 @@ class SharedRun(Rounds):
 
     def __init__(self, problem, name, n_iter, tol, callback, verbose, half=False, min_iter=1):
         super().__init__(name, n_iter, callback, verbose, unit="iteration")
-        self.problem, self.name, self.half, self.min_iter = problem, name, half, min(min_iter, n_iter)
+        self.problem = problem
+        self.name = name
+        self.half = half
+        self.min_iter = min(min_iter, n_iter)
         self.tol = None if tol is None else check_positive("tol", tol)
         even = np.full(problem.bank.n_kernels, 1.0 / problem.bank.n_kernels)
-        self.path, self.iterates, self.drawn, self.changes = [even], [even], [], []
-        self.converged, self.before = tol is None, problem.n_solved
+        self.path = [even]
+        self.iterates = [even]
+        self.drawn = []
+        self.changes = []
+        self.converged = tol is None
+        self.before = problem.n_solved
 
     @property
     def n_solved(self):
@@ -112,7 +122,8 @@ class SharedRun(Rounds):
 
     def record(self, t, weights, iterate, value, best, gamma):
         """Add an iteration, `best` and `gamma` being the result so far; whether it was the last."""
-        self.kernel_weights, self.gamma = best.copy(), gamma.copy()
+        self.kernel_weights = best.copy()
+        self.gamma = gamma.copy()
         before = self.path[t // 2 if self.half else -1]
         self.changes.append(float(np.linalg.norm(weights - before) / np.linalg.norm(weights)))
         self.path.append(weights.copy())
@@ -180,13 +191,18 @@ def solve_mlmkl_sa(
     rng = np.random.default_rng() if rng is None else rng
     if isinstance(delta, bool) or not (isinstance(delta, Real) and 0.0 <= delta <= 1.0):
         raise ValueError(f"delta must be a number in [0, 1], got {delta!r}")
-    s, m = problem.bank.n_kernels, problem.n_problems
-    for_p, for_gamma = Entropic(s, eta), Entropic(m, eta)
-    mean_p, mean_gamma, last = np.zeros(s), np.zeros(m), np.full(m, np.nan)
+    s = problem.bank.n_kernels
+    m = problem.n_problems
+    for_p = Entropic(s, eta)
+    for_gamma = Entropic(m, eta)
+    mean_p = np.zeros(s)
+    mean_gamma = np.zeros(m)
+    last = np.full(m, np.nan)
     rule = {"half": bool(corrected), "min_iter": MIN_ITER}
     run = SharedRun(problem, "ML-MKL-SA", n_iter, tol, callback, verbose, **rule)
     for t in run:
-        p, gamma = for_p.weights, for_gamma.weights
+        p = for_p.weights
+        gamma = for_gamma.weights
         smoothed = (1.0 - delta) * gamma + delta / m
         k = int(rng.choice(m, p=smoothed / smoothed.sum()))
         level = loss_level(last, smoothed) if corrected else 0.0
@@ -207,13 +223,16 @@ def solve_mlmkl_sa(
 
 def solve_mlmkl_sum(problem, *, n_iter=200, tol=0.01, callback=None, verbose=False):
     """ML-MKL-Sum (equations 1 and 2) on a `SharedProblem`: subgradient descent, SA's steps; a `MLResult`."""
-    m, for_p, least = problem.n_problems, Entropic(problem.bank.n_kernels), np.inf
+    m = problem.n_problems
+    for_p = Entropic(problem.bank.n_kernels)
+    least = np.inf
     run = SharedRun(problem, "ML-MKL-Sum", n_iter, tol, callback, verbose)
     for t in run:
         p = for_p.weights
         value = sum(problem.solve(k, p).value for k in range(m))
         if value < least:
-            least, best = value, p
+            least = value
+            best = p
         for_p.descend(-0.5 * problem.quadratics(np.arange(m)).sum(axis=1))
         if run.record(t, for_p.weights, for_p.weights, value, best, np.full(m, 1.0 / m)):
             break
@@ -275,10 +294,15 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, samp
     p = simplex_point("kernel_weights", kernel_weights, problem.bank.n_kernels)
     gamma = simplex_point("gamma", gamma, problem.n_problems)
     active = np.flatnonzero(gamma > 0.0)
-    planes, totals, upper, lower, decided = [], [], np.inf, -np.inf, False
+    planes = []
+    totals = []
+    upper = np.inf
+    lower = -np.inf
+    decided = False
     with problem.uncounted(0.1 * tol, solutions=True):
         solutions = [problem.solve(k, p) for k in range(problem.n_problems)]
-        worst, inner = max(f.value + f.gap for f in solutions), max(f.gap for f in solutions)
+        worst = max(f.value + f.gap for f in solutions)
+        inner = max(f.gap for f in solutions)
         for _ in range(MOST_PLANES):
             solved = [problem.solve(k, p) for k in active]
             cost = sum(gamma[k] * (f.value + f.gap) for k, f in zip(active, solved, strict=True))
@@ -289,7 +313,8 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, samp
             program = least_mixture(planes, totals, gamma[active])
             if program.status != 0:
                 break
-            lower, p = float(program.fun) * worst, np.maximum(0.0, program.x[: p.size])
+            lower = float(program.fun) * worst
+            p = np.maximum(0.0, program.x[: p.size])
             p = p / p.sum()
             decided = threshold is not None and (
                 worst - lower <= threshold * worst or worst - inner - upper > threshold * worst
@@ -306,7 +331,8 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, samp
 
 def least_mixture(planes, totals, gamma):
     """Solution for the p with the least sum of gamma_k max(total_k + plane_k . p) over planes."""
-    s, m = planes[0].shape[1], gamma.size
+    s = planes[0].shape[1]
+    m = gamma.size
     thetas = sparse.kron(np.ones((len(planes), 1)), -sparse.eye_array(m))
     at_most = sparse.hstack([np.concatenate(planes), thetas]).tocsr()
     rows = {"A_ub": at_most, "b_ub": -np.concatenate(totals)}
@@ -380,11 +406,14 @@ class SharedMKL(MultiLabelMKL):
         self._keep_problems((problem.alphas * problem.signs).T, result.kernel_weights)
         self.class_objectives_ = self._fill([f.value + f.gap for f in solutions], np.nan)
         self.gamma_ = self._fill(result.gamma, 0.0)
-        self.path_, self.history_ = result.path, result.history
+        self.path_ = result.path
+        self.history_ = result.history
         if result.drawn.size:
             classes = np.delete(np.arange(self.gamma_.size), self.skipped_classes_)
             self.drawn_ = classes[result.drawn].astype(np.min_scalar_type(self.gamma_.size))
-        self.n_iter_, self.n_solved_, self.n_updates_ = result.n_iter, result.n_solved, result.n_solved
+        self.n_iter_ = result.n_iter
+        self.n_solved_ = result.n_solved
+        self.n_updates_ = result.n_solved
         self.converged_ = result.converged
 
 

@@ -63,7 +63,8 @@ def mean_auc(scores, targets, skip=()):
     signs = signs_of(targets, len(scores), name="targets")
     if scores.shape != signs.T.shape:
         raise ValueError(f"scores must have the shape of targets, {signs.T.shape}, got {scores.shape}")
-    n_classes, usable = len(signs), learnable(signs)
+    n_classes = len(signs)
+    usable = learnable(signs)
     if not np.isin(skip, np.arange(n_classes)).all():
         raise ValueError(f"skip must hold numbers of classes, 0 to {n_classes - 1}, got {skip!r:.60}")
     usable[np.array(skip, dtype=np.int64)] = False
@@ -107,7 +108,8 @@ def is_indicator(y, one_column=False):
     except ValueError:
         got = "rows of unequal length"
     else:
-        sets, plain = (list, tuple, set, frozenset, np.ndarray), values.ndim in (1, 2)
+        sets = (list, tuple, set, frozenset, np.ndarray)
+        plain = values.ndim in (1, 2)
         if plain and not (values.dtype == object and any(isinstance(v, sets) for v in values.flat)):
             if values.ndim == 1 or values.shape[1] > 1:
                 return values.ndim == 2
@@ -128,7 +130,8 @@ def signs_of(y, n_samples, name="y"):
     numeric = holds_numbers(values)
     levels = np.unique(values) if numeric else values.ravel()
     if not numeric or not (np.isin(levels, (0, 1)).all() or np.isin(levels, (-1, 1)).all()):
-        wanted, got = "0 and 1 (or -1 and 1) where it is an indicator matrix", levels[:5].tolist()
+        wanted = "0 and 1 (or -1 and 1) where it is an indicator matrix"
+        got = levels[:5].tolist()
         raise ValueError(f"{name} must hold {wanted}, got {got!r:.60}")
     return np.ascontiguousarray(np.where(values > 0, 1.0, -1.0).T)
 
@@ -168,7 +171,8 @@ class MultiLabelMKL(KernelClassifier):
     def _labels(self, y, n_samples, sample_weight):
         """Signs of the binary problems, (n_problems, n): two labels are one problem, for the second."""
         if not self.indicator_:
-            self.n_outputs_, self.skipped_classes_ = 1, np.empty(0, dtype=np.int64)
+            self.n_outputs_ = 1
+            self.skipped_classes_ = np.empty(0, dtype=np.int64)
             self._signs_of_skipped = np.empty(0)
             vars(self).pop("coding_", None)
             labels = super()._labels(y, n_samples, sample_weight)
@@ -179,7 +183,8 @@ class MultiLabelMKL(KernelClassifier):
         usable = learnable(with_weight)
         if not usable.any():
             raise ValueError("y must have a class with positive and negative samples")
-        self.n_outputs_, self.skipped_classes_ = len(signs), np.flatnonzero(~usable)
+        self.n_outputs_ = len(signs)
+        self.skipped_classes_ = np.flatnonzero(~usable)
         self.coding_ = np.array([int(as_array("y", y).min()), 1])  # some class has both values
         self.classes_ = self.coding_.copy() if self.n_outputs_ == 1 else np.arange(self.n_outputs_)
         if not usable.all():

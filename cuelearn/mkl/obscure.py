@@ -30,7 +30,9 @@ def visit_obscure(order, start, mistakes, run, online, parameter):
     """A stage of thesis Algorithm 5 from a position of the order on; the position where kernel rows are
     missing. `parameter` is the step size of the online stage (equation 4.6), R of the batch stage.
     """
-    q, regularization, now = run.setting.q, run.setting.regularization, run.dual.now
+    q = run.setting.q
+    regularization = run.setting.regularization
+    now = run.dual.now
     for position in range(start, order.shape[0]):
         i = order[position]
         rival, margin = predict(i, now.scale / q, run)
@@ -95,12 +97,14 @@ def solve_obscure(
         raise ValueError(f"alpha must be 0 for OBSCURE, got {problem.alpha!r}; UFOMKL takes the (2,1) norm")
     training = Training(problem, name=name, **options)
     n_epochs_online = check_count("n_epochs_online", n_epochs_online, 0)
-    n_epochs, eta = check_count("n_epochs", n_epochs, 0), check_positive("eta", eta)
+    n_epochs = check_count("n_epochs", n_epochs, 0)
+    eta = check_positive("eta", eta)
     if n_epochs_online:
         stage = {"n_epochs": n_epochs_online, "until_no_loss": True, "certify": False}
         training.run_stage("online", visit_obscure, True, eta, **stage)
     point = training.stream.point(scores=True)
-    loss, norm = problem.mean_loss(point.scores), group_norm(point.norms, problem.p)
+    loss = problem.mean_loss(point.scores)
+    norm = group_norm(point.norms, problem.p)
     online = math.sqrt(norm**2 + 2.0 * loss / problem.regularization)
     if radius == "capped":
         used = min(online, math.sqrt(2.0 * problem.mean_loss_at_zero / problem.regularization))
@@ -185,5 +189,6 @@ class OBSCURE(BatchMKL):
     def _solve(self, problem, options):
         options |= {"n_epochs_online": self.n_epochs_online, "n_epochs": self.n_epochs, "eta": self.eta}
         result = solve_obscure(problem, **options)
-        self.radius_, self.radius_online_ = result.extra["radius"], result.extra["radius_online"]
+        self.radius_ = result.extra["radius"]
+        self.radius_online_ = result.extra["radius_online"]
         return result

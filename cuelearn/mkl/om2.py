@@ -33,10 +33,13 @@ class Batch:
     """Kernels of a batch with the samples kept before it and itself, `rows` (n_kernels, n_batch, n)."""
 
     # rows of earlier samples are never asked for
-    resident, memory = False, 0.0
+    resident = False
+    memory = 0.0
 
     def __init__(self, rows, diagonal, indefinite):
-        self.rows, self.diagonal, self.indefinite = rows, diagonal, indefinite
+        self.rows = rows
+        self.diagonal = diagonal
+        self.indefinite = indefinite
         self.n_kernels, self.n_batch, self.n_samples = rows.shape
         self.dtype = rows.dtype
 
@@ -55,7 +58,8 @@ def om2_step_size(margin, gradient_norm_sq):
 def visit_om2(order, start, mistakes, run):
     """Thesis Algorithm 4 from a position of the order on; returns the position where kernel rows are
     missing."""
-    q, now = run.setting.q, run.dual.now
+    q = run.setting.q
+    now = run.dual.now
     for position in range(start, order.shape[0]):
         i = order[position]
         rival, margin = predict(i, now.scale / q, run)
@@ -208,15 +212,20 @@ class OM2(StochasticMKL):
         """
         self.classes_, first = classes_of_stream(self, classes, fitted="dual_coef_")
         if first:
-            self.dual_coef_, self.support_ = np.zeros((0, self.classes_.size)), np.zeros(0, dtype=np.int64)
-            self.n_updates_, self.n_seen_, self._doubted = 0, 0, False
-            self.online_errors_, self.visits_ = np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.uint8)
+            self.dual_coef_ = np.zeros((0, self.classes_.size))
+            self.support_ = np.zeros(0, dtype=np.int64)
+            self.n_updates_ = 0
+            self.n_seen_ = 0
+            self._doubted = False
+            self.online_errors_ = np.zeros(0, dtype=np.bool_)
+            self.visits_ = np.zeros(0, dtype=np.uint8)
         given = self._is_precomputed()
         if given:
             batch = self._given_batch(X, first)
         else:
             batch, samples, computed = self._new_batch(X, first)
-        n_batch, kept = batch.n_batch, batch.n_samples - batch.n_batch
+        n_batch = batch.n_batch
+        kept = batch.n_samples - batch.n_batch
         labels = np.zeros(batch.n_samples, dtype=np.int64)
         labels[kept:] = labels_within(labels_of(self, y, n_batch), self.classes_)
         if self.class_weight == "balanced":
@@ -240,19 +249,22 @@ class OM2(StochasticMKL):
         coef, self.kernel_weights_, *_ = stream.point()
         support = np.flatnonzero(coef.any(axis=1))
         seen = np.concatenate([self.support_, self.n_seen_ + np.arange(n_batch)])
-        self.support_, self.dual_coef_ = seen[support], coef[support]
+        self.support_ = seen[support]
+        self.dual_coef_ = coef[support]
         self.block_norms_sq_ = np.maximum(0.0, stream.dual.norms_sq)
         self.n_updates_ += stream.n_updates
         numbers = self.n_seen_ + visited
         self.n_seen_ += n_batch
         self.online_errors_ = np.concatenate([self.online_errors_, mistakes])
         self.visits_ = np.concatenate([self.visits_, numbers.astype(np.min_scalar_type(self.n_seen_))])
-        self.p_, self.q_ = problem.p, problem.q
+        self.p_ = problem.p
+        self.q_ = problem.q
         if given:
             self.n_features_in_ = self.n_seen_
             vars(self).pop("bank_", None)  # of an earlier fit
         else:
-            self.support_vectors_, self.bank_support_ = samples[support], np.arange(support.size)
+            self.support_vectors_ = samples[support]
+            self.bank_support_ = np.arange(support.size)
             self.bank_ = computed.restrict(support if support.size else [0], resident=False)
         return self
 
@@ -263,7 +275,8 @@ class OM2(StochasticMKL):
         return validate_samples(self, X, used=used, dtype=FLOATS, reset=reset, **options)
 
     def _given_batch(self, X, first):
-        X, n_seen = real_values(X, "X"), self.n_seen_
+        X = real_values(X, "X")
+        n_seen = self.n_seen_
         if X.ndim != 3 or X.shape[2] != n_seen + X.shape[1]:
             wanted = f"(n_kernels, n, {n_seen} + n): the batch against all seen so far and itself"
             raise ValueError(f"X must be finite, of shape {wanted}; got shape {X.shape}")
@@ -282,9 +295,12 @@ class OM2(StochasticMKL):
         X = as_frame(X)
         checked = self._checked(X, reset=first)
         if first:
-            samples, kernels, known = checked, self.kernels, 0
+            samples = checked
+            kernels = self.kernels
+            known = 0
         else:
-            samples, kernels = np.concatenate([self.support_vectors_, checked]), self.bank_.triples
+            samples = np.concatenate([self.support_vectors_, checked])
+            kernels = self.bank_.triples
             known = len(self.support_vectors_)
         named = X if first and hasattr(X, "iloc") else samples
         with warnings.catch_warnings():

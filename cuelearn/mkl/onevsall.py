@@ -64,7 +64,8 @@ def best_multiple(margins, quadratic, C, weights=None):
     # C times the sum of the margins that still cost something, once the largest 0, 1, 2, ... are beyond 1
     pull = C * (weighted[margins < 0.0].sum() + np.r_[np.cumsum(weighted[order[::-1]])[::-1], 0.0])
     k = int(np.argmax(np.r_[quadratic / positive >= pull[1:], True]))
-    low, high = 1.0 / positive[k - 1] if k > 0 else 0.0, 1.0 / positive[k] if k < positive.size else np.inf
+    low = 1.0 / positive[k - 1] if k > 0 else 0.0
+    high = 1.0 / positive[k] if k < positive.size else np.inf
     multiple = min(max(pull[k] / quadratic, low), high)
     return multiple if multiple > 0.0 else 1.0
 
@@ -92,24 +93,28 @@ class BinarySubproblem(ClassSubproblem):
         power = problem.p / (2.0 - problem.p) if problem.p < 2.0 else np.inf
         n_kernels = problem.bank.n_kernels
         self.weights = np.full(n_kernels, n_kernels ** (-1.0 / power))  # equal in the feasible set
-        self.tolerance, self.solution = SVM_TOLERANCE, None
+        self.tolerance = SVM_TOLERANCE
+        self.solution = None
         self.loss_weights = None if problem.weights is None else problem.weights[k]
 
     def svm(self, weights):
         """The `Solution` for some weights, to libsvm's present tolerance; the last one solved is kept."""
         if self.solution is not None and np.array_equal(self.solution.weights, weights):
             return self.solution
-        signs, C = self.problem.signs[self.k], self.problem.C
+        signs = self.problem.signs[self.k]
+        C = self.problem.C
         kernel = combined_kernel(self.problem.bank, weights, 1.0)
         svm = fit_svc(kernel, signs, C, self.tolerance, self.loss_weights)
         coef = np.zeros(signs.size)
         coef[svm.support] = svm.coef
         scores = kernel[:, svm.support] @ svm.coef
-        margins, quadratic = signs * (scores + svm.intercept), float(coef @ scores)
+        margins = signs * (scores + svm.intercept)
+        quadratic = float(coef @ scores)
         multiple = best_multiple(margins, quadratic, C, self.loss_weights)
         losses = np.maximum(0.0, 1.0 - multiple * margins)
         hinge = float(losses.sum() if self.loss_weights is None else self.loss_weights @ losses)
-        total, bias = float(np.abs(coef).sum()), multiple * svm.intercept
+        total = float(np.abs(coef).sum())
+        bias = multiple * svm.intercept
         self.solution = Solution(weights, coef, total, quadratic, multiple, bias, hinge)
         self.n_solved += 1
         self.n_updates += svm.n_iter
@@ -139,7 +144,8 @@ class BinarySubproblem(ClassSubproblem):
             self.refine()
 
     def refine(self):
-        self.tolerance, self.solution = max(SMALLEST_TOLERANCE, 0.1 * self.tolerance), None
+        self.tolerance = max(SMALLEST_TOLERANCE, 0.1 * self.tolerance)
+        self.solution = None
 
     def exhausted(self):
         return self.tolerance <= SMALLEST_TOLERANCE
@@ -148,7 +154,8 @@ class BinarySubproblem(ClassSubproblem):
         """An SVM; its objective and its bound; a move unless that is enough."""
         solution = self.solve()
         norms_sq = yield solution.coef
-        value, bound = self.value(solution, norms_sq), self.bound(solution, norms_sq)
+        value = self.value(solution, norms_sq)
+        bound = self.bound(solution, norms_sq)
         self.measure(solution.weights, solution.multiple * solution.coef, value, bound, solution.bias)
         if not self.converged:
             before = self.weights

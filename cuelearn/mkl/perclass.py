@@ -60,10 +60,16 @@ class ClassSubproblem:
     better = 0.0  # an objective counts as better by more than this share
 
     def __init__(self, problem, k, tol):
-        self.problem, self.k, self.tol = problem, k, tol
+        self.problem = problem
+        self.k = k
+        self.tol = tol
         self.weights = np.full(problem.bank.n_kernels, 1.0 / problem.bank.n_kernels)
-        self.best, self.objective, self.lower = None, np.inf, 0.0
-        self.n_solved, self.n_updates, self.stalled = 0, 0, False
+        self.best = None
+        self.objective = np.inf
+        self.lower = 0.0
+        self.n_solved = 0
+        self.n_updates = 0
+        self.stalled = False
 
     def start(self):
         """Generator that runs before the first step."""
@@ -72,7 +78,8 @@ class ClassSubproblem:
     def measure(self, weights, coef, objective, lower, bias=None, **extra):
         """Take over a point and a lower bound, each where it is better."""
         if objective < self.objective * (1.0 - self.better):
-            self.objective, self.best = objective, ClassPoint(weights, coef, bias, extra)
+            self.objective = objective
+            self.best = ClassPoint(weights, coef, bias, extra)
         self.lower = max(self.lower, lower)
 
     @property
@@ -127,7 +134,8 @@ def run_classes(subproblems, max_iter, *, name, scale=1.0, n_jobs=None, callback
     """Rounds over all classes until each has converged; a `ClassesResult`. Objectives and gaps are divided by
     `scale`.
     """
-    rounds, bank = Rounds(name, max_iter, callback, verbose), subproblems[0].problem.bank
+    rounds = Rounds(name, max_iter, callback, verbose)
+    bank = subproblems[0].problem.bank
     path = [np.stack([m.weights for m in subproblems])]
     known = np.nan if bank.indefinite else 1.0 / scale
 
@@ -205,9 +213,13 @@ class PerClassMKL(MultiLabelMKL):
 
     def _take(self, result):
         self._keep_problems(result.dual_coef, result.kernel_weights, result.intercept)
-        self.path_, self.history_ = self._rows(result.path), result.history
+        self.path_ = self._rows(result.path)
+        self.history_ = result.history
         self.objectives_ = self._fill(result.objectives, np.nan)
         self.dual_gaps_ = self._fill(result.dual_gaps, np.nan)
-        self.objective_, self.dual_gap_ = float(result.objectives.sum()), float(result.dual_gaps.sum())
-        self.n_iter_, self.n_solved_, self.n_updates_ = result.n_iter, result.n_solved, result.n_updates
+        self.objective_ = float(result.objectives.sum())
+        self.dual_gap_ = float(result.dual_gaps.sum())
+        self.n_iter_ = result.n_iter
+        self.n_solved_ = result.n_solved
+        self.n_updates_ = result.n_updates
         self.converged_ = bool(result.converged.all())

@@ -30,7 +30,8 @@ from cuelearn.warn import warn_user
 __all__ = ["MKLProblem", "Certificate", "combined_kernel", "objective", "duality_gap"]
 
 # rows per block: constants, so that sums do not depend on the machine; fewer in float64
-BLOCK_ROWS, QUADRATIC_ROWS = 256, 64
+BLOCK_ROWS = 256
+QUADRATIC_ROWS = 64
 # share of coefficients up to which scores are summed over those that are not 0, in double precision
 SPARSE = 0.1
 # from how many vectors on, share of the samples up to which it pays to pick single columns out of a row
@@ -124,10 +125,13 @@ class MKLProblem:
         class_weight=None,
     ):
         n = bank.n_samples
-        self.bank, self.n_classes, self.loss = bank, int(n_classes), loss
+        self.bank = bank
+        self.n_classes = int(n_classes)
+        self.loss = loss
         warn_indefinite(bank.indefinite)
         self.labels = np.ascontiguousarray(labels, dtype=np.int64)
-        self.C, self.alpha = check_positive("C", C), check_non_negative("alpha", alpha)
+        self.C = check_positive("C", C)
+        self.alpha = check_non_negative("alpha", alpha)
         self.factor = kernel_factor(loss, self.n_classes)
         if self.labels.shape != (n,):
             raise ValueError(f"y must have {n} entries, one per sample, got shape {self.labels.shape}")
@@ -153,7 +157,8 @@ class MKLProblem:
 
     def split(self, weights):
         """Weights of all blocks as those of the kernels, and of every class and score, (n_classes, K)."""
-        n_kernels, n_scores = self.bank.n_kernels, self.scores.shape[1]
+        n_kernels = self.bank.n_kernels
+        n_scores = self.scores.shape[1]
         per_class = weights[n_kernels:].reshape(self.rows, n_scores)
         return weights[:n_kernels], np.broadcast_to(per_class, (self.n_classes, n_scores))
 
@@ -171,8 +176,10 @@ class MKLProblem:
         return scores
 
     def _kernel_scores(self, coef, kernel_weights):
-        bank, n = self.bank, self.bank.n_samples
-        active, support = np.flatnonzero(kernel_weights), np.flatnonzero(coef.any(axis=1))
+        bank = self.bank
+        n = self.bank.n_samples
+        active = np.flatnonzero(kernel_weights)
+        support = np.flatnonzero(coef.any(axis=1))
         scores = np.zeros((n, coef.shape[1]))
         if active.size == 0 or support.size == 0:
             return scores
@@ -190,7 +197,8 @@ class MKLProblem:
                 combine_block(*places, weights, active, block[: rows.size])
                 scores[rows] = block[: rows.size] @ cast
             return scores
-        chosen, cast = bank.select(active), cast[support]
+        chosen = bank.select(active)
+        cast = cast[support]
         step = max(1, min(BLOCK_ROWS, chosen.block_rows()))
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
@@ -249,7 +257,8 @@ class MKLProblem:
         if norms_sq is None:
             norms_sq = self.block_norms_sq(dual_coef)
         norms = np.sqrt(norms_sq) / n
-        total, largest = float(own.sum()) / n, float(np.max(share, initial=0.0))
+        total = float(own.sum()) / n
+        largest = float(np.max(share, initial=0.0))
         if total <= 0.0:
             return 0.0, 0.0, dual_coef
         limit = 1.0 / largest
@@ -353,21 +362,25 @@ def quadratic_forms(bank, coefs, support=None):
     """``coefs[:, c] @ K_j @ coefs[:, c]``, (n_kernels, n_vectors), in one read of the kernels and in float64;
     `coefs` are of all samples, or of `support`.
     """
-    n, n_vectors = bank.n_samples, coefs.shape[1]
+    n = bank.n_samples
+    n_vectors = coefs.shape[1]
     if support is not None:
-        given, coefs = coefs, np.zeros((n, n_vectors))
+        given = coefs
+        coefs = np.zeros((n, n_vectors))
         coefs[support] = given
     support = np.flatnonzero(coefs.any(axis=1))
     out = np.zeros((bank.n_kernels, n_vectors))
     # with few support samples their square is picked out; with many, rows are read as they lie
     picked = support.size <= next(share for least, share in MOST_GATHERED if n_vectors >= least) * n
     columns = support if picked else np.arange(n)
-    cast, unsigned = np.ascontiguousarray(coefs[columns]), columns.astype(np.uint64)
+    cast = np.ascontiguousarray(coefs[columns])
+    unsigned = columns.astype(np.uint64)
     on_demand = max(1, min(BLOCK_ROWS, bank.block_rows() // 2, support.size))
     step = QUADRATIC_ROWS if bank.resident else on_demand
     block = np.empty((step, 1 if n_vectors == 1 else columns.size))
     for rows, flat, starts, kernel_stride in row_blocks(bank, support, step):
-        part, chosen = block[: rows.size], coefs[rows]
+        part = block[: rows.size]
+        chosen = coefs[rows]
         for j in range(bank.n_kernels):
             places = flat, starts + j * kernel_stride, n, unsigned
             if n_vectors == 1:
@@ -405,7 +418,8 @@ def kernel_norms_sq(bank, coef):
 
 def announce_matrix(bank):
     """Warn where one (n, n) matrix in float64 is beyond the bank's budget, once for a bank in a fit."""
-    n, mark = bank.n_samples, object()
+    n = bank.n_samples
+    mark = object()
     size = 8.0 * n * n
     # threads may ask at the same time: `setdefault` lets one of them through
     if size > bank.memory and vars(bank).setdefault("_announced", mark) is mark:
@@ -417,7 +431,8 @@ def announce_matrix(bank):
 
 def combined_kernel(bank, kernel_weights, factor, out=None):
     """``factor * sum_j kernel_weights[j] * K_j``, (n, n), in float64: float32 would limit the gap."""
-    n, active = bank.n_samples, np.flatnonzero(kernel_weights)
+    n = bank.n_samples
+    active = np.flatnonzero(kernel_weights)
     if out is None:
         announce_matrix(bank)
         out = np.empty((n, n))

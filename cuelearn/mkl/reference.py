@@ -55,8 +55,11 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
     >>> result.converged, bool(result.dual_gap <= 1e-3 * result.objective)
     (True, True)
     """
-    n, labels = problem.bank.n_samples, problem.labels
-    began, rows, certifiable = time.perf_counter(), [], not problem.bank.indefinite
+    n = problem.bank.n_samples
+    labels = problem.labels
+    began = time.perf_counter()
+    rows = []
+    certifiable = not problem.bank.indefinite
 
     def record(number, value, gap):
         gap = gap if certifiable else np.nan

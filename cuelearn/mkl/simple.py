@@ -31,7 +31,8 @@ class ReducedGradientSubproblem(BinarySubproblem):
 
     def move(self, norms_sq):
         """Follow the descent direction to the boundary while that helps, then search along it."""
-        d, best = self.weights, self.solution
+        d = self.weights
+        best = self.solution
         start = best.dual
         gradient = -0.5 * norms_sq
         direction = gradient[np.argmax(d)] - gradient
@@ -43,7 +44,8 @@ class ReducedGradientSubproblem(BinarySubproblem):
             if not there.dual < best.dual:
                 break
             # the kernel at the boundary leaves: its share of the direction goes to the largest one
-            d, best = moved, there
+            d = moved
+            best = there
             out = (d <= 0.0) & (direction < 0.0)
             out[leaving] = True
             direction = without(direction, out, d)
@@ -51,10 +53,12 @@ class ReducedGradientSubproblem(BinarySubproblem):
         if limit > 0.0:
             moved, there = self.search(d, direction, limit)
             if there.dual < best.dual:
-                d, best = moved, there
+                d = moved
+                best = there
         if not best.dual < start:
             self.precision = max(LAST_PRECISION, 0.1 * self.precision)
-        self.weights, self.solution = d, best
+        self.weights = d
+        self.solution = best
 
     def search(self, d, direction, limit):
         """Golden section search for the least J on (0, limit): weights and SVM there."""
@@ -65,16 +69,23 @@ class ReducedGradientSubproblem(BinarySubproblem):
             tried[length] = moved, self.svm(moved)
             return tried[length][1].dual
 
-        low, high = 0.0, limit
-        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        at_left, at_right = at(left), at(right)
+        low = 0.0
+        high = limit
+        left = high - GOLDEN * (high - low)
+        right = low + GOLDEN * (high - low)
+        at_left = at(left)
+        at_right = at(right)
         while high - low > self.precision * limit:
             if at_left < at_right:
-                high, right, at_right = right, left, at_left
+                high = right
+                right = left
+                at_right = at_left
                 left = high - GOLDEN * (high - low)
                 at_left = at(left)
             else:
-                low, left, at_left = left, right, at_right
+                low = left
+                left = right
+                at_left = at_right
                 right = low + GOLDEN * (high - low)
                 at_right = at(right)
         return min(tried.values(), key=lambda point: point[1].dual)

@@ -112,7 +112,8 @@ class AverageKernelSVM(MultiLabelMKL):
     n_jobs: int | None = None
 
     def _train(self, signs, sample_weight):
-        history, loss_weights = History(COLUMNS), self._problem_weights(signs, sample_weight)
+        history = History(COLUMNS)
+        loss_weights = self._problem_weights(signs, sample_weight)
         weights = self._choose_weights(signs, loss_weights, sample_weight)
         kernel = combined_kernel(self.bank_, weights, 1.0)
         coef, bias = svms_of(kernel, (signs > 0.0).astype(int), self.C, self.n_jobs, loss_weights)
@@ -124,7 +125,8 @@ class AverageKernelSVM(MultiLabelMKL):
         row = {"n_updates": len(signs), "n_support": self.support_.size}
         objective = float(0.5 * np.sum(coef * scores) + self.C * losses)
         history.add(stage="batch", step=1, epoch=1, objective=objective, **row)
-        self.history_, self.path_ = history.frame(), np.stack([weights, weights])
+        self.history_ = history.frame()
+        self.path_ = np.stack([weights, weights])
 
     def _choose_weights(self, signs, loss_weights, sample_weight):
         return np.full(self.bank_.n_kernels, 1.0 / self.bank_.n_kernels)
@@ -205,7 +207,9 @@ def passive_aggressive(kernel, labels, order, aggressiveness, coef, scores, mist
         step = min(aggressiveness[i], (1.0 - margin) / (2.0 * kernel[i, i]))
         coef[labels[i], i] += step
         coef[rival, i] -= step
-        up, down, row = scores[labels[i]], scores[rival], kernel[i]
+        up = scores[labels[i]]
+        down = scores[rival]
+        row = kernel[i]
         for k in range(row.shape[0]):
             up[k] += step * row[k]
             down[k] -= step * row[k]
@@ -274,7 +278,8 @@ class KernelPA(KernelClassifier):
 
     def _pass(self, kernel, labels, aggressiveness, orders):
         coef, scores = np.zeros((2, self.classes_.size, labels.size))
-        errors, n_updates = [], 0
+        errors = []
+        n_updates = 0
         for order in orders:
             mistakes = np.zeros(order.size, dtype=np.bool_)
             n_updates += passive_aggressive(kernel, labels, order, aggressiveness, coef, scores, mistakes)
@@ -282,7 +287,8 @@ class KernelPA(KernelClassifier):
         return coef.T.copy(), n_updates, np.concatenate(errors)
 
     def _choose_weights(self, labels, aggressiveness, sample_weight):
-        names, n_kernels = list(self.bank_.names), self.bank_.n_kernels
+        names = list(self.bank_.names)
+        n_kernels = self.bank_.n_kernels
         if self.kernel == "average":
             return np.full(n_kernels, 1.0 / n_kernels)
         if self.kernel in names:

@@ -115,7 +115,9 @@ def predict(i, prefactor, run):
     """Best wrong class of a sample, -1 where its kernel rows are missing, and the margin over it; the primal
     vector is `prefactor` times the weighted dual one.
     """
-    dual, scores, place = run.dual, run.work.scores, run.rows.place[i]
+    dual = run.dual
+    scores = run.work.scores
+    place = run.rows.place[i]
     n_active = dual.now.n_active
     if n_active == 0:
         scores[:] = 0.0
@@ -130,8 +132,10 @@ def predict(i, prefactor, run):
             return -1, 0.0
         for a in range(n_active):
             run.work.cast_weights[dual.active[a]] = dual.weights[dual.active[a]]
-        rows, combined = run.rows, run.work.combined
-        base, weights = place * rows.row_stride, run.work.cast_weights
+        rows = run.rows
+        combined = run.work.combined
+        base = place * rows.row_stride
+        weights = run.work.cast_weights
         combine_rows(rows.flat, base, rows.kernel_stride, weights, dual.active, n_active, combined)
         class_scores(combined, dual.entries, scores)
     for c in range(dual.effective.shape[0]):
@@ -148,8 +152,11 @@ def predict(i, prefactor, run):
 def add_update(i, rival, step, run):
     r""":math:`\bar\theta \leftarrow \bar\theta + step\,(\bar\phi(x_i, y_i) - \bar\phi(x_i, r))`, with norms
     and scores."""
-    dual, rows, products = run.dual, run.rows, run.work.products
-    label, base = run.samples.labels[i], rows.place[i] * rows.row_stride
+    dual = run.dual
+    rows = run.rows
+    products = run.work.products
+    label = run.samples.labels[i]
+    base = rows.place[i] * rows.row_stride
     maintain = dual.maintained.shape[0] > 0
     if maintain:
         for j in range(products.shape[0]):
@@ -157,7 +164,8 @@ def add_update(i, rival, step, run):
             products[j] -= dual.maintained[rival, j, i]
     else:
         pair_products(rows, base, label, rival, dual.coef, dual.entries, run.work.difference, products)
-    factor, diagonal = run.setting.factor, run.samples.diagonal
+    factor = run.setting.factor
+    diagonal = run.samples.diagonal
     for j in range(products.shape[0]):
         dual.norms_sq[j] += factor * step * (2.0 * products[j] + 2.0 * step * diagonal[j, i])
     add_coefficient(dual.coef, label, i, step, dual.entries)
@@ -171,8 +179,11 @@ def add_update(i, rival, step, run):
 @inlined
 def move_priors(i, label, rival, step, run):
     """The blocks of two classes after an update, and their squared norms."""
-    theta, norms_sq, priors = run.dual.theta, run.dual.norms_sq, run.samples.priors
-    n_scores, first = theta.shape[1], run.work.products.shape[0]
+    theta = run.dual.theta
+    norms_sq = run.dual.norms_sq
+    priors = run.samples.priors
+    n_scores = theta.shape[1]
+    first = run.work.products.shape[0]
     for z in range(n_scores):
         theta[label, z] += step * priors[i, z]
         theta[rival, z] -= step * priors[i, z]
@@ -186,8 +197,11 @@ def move_priors(i, label, rival, step, run):
 @inlined
 def refresh_link(threshold, run):
     """Primal weights of the blocks from their dual norms; which kernels contribute more than rounding."""
-    dual, n_kernels = run.dual, run.dual.active.shape[0]
-    norms, weights, active = dual.norms, dual.weights, dual.active
+    dual = run.dual
+    n_kernels = run.dual.active.shape[0]
+    norms = dual.norms
+    weights = dual.weights
+    active = dual.active
     for j in range(norms.shape[0]):
         norms[j] = math.sqrt(max(0.0, dual.norms_sq[j]))
     dual.now.norm = link_weights(norms, threshold, run.setting.q, weights)
@@ -263,8 +277,14 @@ def combine_rows(flat, base, kernel_stride, weights, active, n_active, out):
     a = 0
     if kernel_stride != n:
         while a + 4 <= n_active:
-            j0, j1, j2, j3 = active[a], active[a + 1], active[a + 2], active[a + 3]
-            w0, w1, w2, w3 = weights[j0], weights[j1], weights[j2], weights[j3]
+            j0 = active[a]
+            j1 = active[a + 1]
+            j2 = active[a + 2]
+            j3 = active[a + 3]
+            w0 = weights[j0]
+            w1 = weights[j1]
+            w2 = weights[j2]
+            w3 = weights[j3]
             r0 = flat[base + j0 * kernel_stride : base + j0 * kernel_stride + n]
             r1 = flat[base + j1 * kernel_stride : base + j1 * kernel_stride + n]
             r2 = flat[base + j2 * kernel_stride : base + j2 * kernel_stride + n]
@@ -305,7 +325,8 @@ def sparse_scores(flat, starts, kernel_stride, weights, active, coef, combined, 
     for b in range(starts.shape[0]):
         combine_rows(flat, starts[b], kernel_stride, weights, active, active.shape[0], combined)
         for c in range(out.shape[1]):
-            first, last = begin[c], begin[c + 1]
+            first = begin[c]
+            last = begin[c + 1]
             out[b, c] = gathered_dot(combined, samples[first:last], values[first:last], last - first)
 
 
@@ -330,7 +351,8 @@ def pair_products(rows, base, label, rival, coef, entries, difference, out):
     """Products of every block with the gradient's direction: sparse while the two classes hold few
     coefficients.
     """
-    n, count = coef.shape[1], entries.count
+    n = coef.shape[1]
+    count = entries.count
     sparse = 4 * (count[label] + count[rival]) < n
     if not sparse:
         for i in range(n):
@@ -376,7 +398,8 @@ def add_row(scores, label, rival, flat, base, kernel_stride, amount):
     amount = flat.dtype.type(amount)
     for j in range(scores.shape[1]):
         row = flat[base + j * kernel_stride : base + j * kernel_stride + n]
-        up, down = scores[label, j], scores[rival, j]
+        up = scores[label, j]
+        down = scores[rival, j]
         for i in range(n):
             change = amount * row[i]
             up[i] += change

@@ -37,8 +37,13 @@ class Stream:
     def __init__(self, problem, *, scores="auto", long_run=True, start=None, rows=None, cost=None):
         if scores not in ("auto", "recompute", "maintain"):
             raise ValueError(f"scores must be 'auto', 'recompute' or 'maintain', got {scores!r}")
-        self.problem, self.bank, self.route_rule = problem, problem.bank, scores
-        bank, n, n_kernels, n_classes = self.bank, self.bank.n_samples, self.bank.n_kernels, problem.n_classes
+        self.problem = problem
+        self.bank = problem.bank
+        self.route_rule = scores
+        bank = self.bank
+        n = self.bank.n_samples
+        n_kernels = self.bank.n_kernels
+        n_classes = problem.n_classes
         diagonal = np.ascontiguousarray(bank.diagonal, dtype=np.float64)
         self.visited = np.flatnonzero(problem.limits)
         cost = problem.limits * (self.visited.size / n) if cost is None else cost
@@ -57,7 +62,9 @@ class Stream:
         cast = (np.zeros(size, dtype=bank.dtype) for size in (n, n_kernels))
         self.work = Work(*cast, np.zeros(n), np.zeros(n_kernels), np.zeros(n_classes))
         self.score_bytes = n * n_kernels * n_classes * np.dtype(bank.dtype).itemsize
-        self.updates_at_refresh, self.update_share, self.averages = 0, None, False
+        self.updates_at_refresh = 0
+        self.update_share = None
+        self.averages = False
         self.rows = self._open_rows() if rows is None else rows
         if start is not None:
             self.dual.coef[:, : len(start[0])] = start[0].T
@@ -75,7 +82,9 @@ class Stream:
         return Run(self.samples, self.rows, self.dual, self.work, self.setting)
 
     def _open_rows(self):
-        bank, n, n_kernels = self.bank, self.bank.n_samples, self.bank.n_kernels
+        bank = self.bank
+        n = self.bank.n_samples
+        n_kernels = self.bank.n_kernels
         if bank.resident:
             flat, *strides = flat_view(bank.stack)
             return Rows(flat, np.arange(n), *strides)
@@ -114,7 +123,9 @@ class Stream:
 
     def _refresh_scores(self):
         """Maintained scores, blocks and their norms anew from the coefficients."""
-        bank, problem, (coef, maintained) = self.bank, self.problem, (self.dual.coef, self.dual.maintained)
+        bank = self.bank
+        problem = self.problem
+        coef, maintained = (self.dual.coef, self.dual.maintained)
         support = np.flatnonzero(coef.any(axis=0))
         cast = np.ascontiguousarray(coef[:, support], dtype=bank.dtype)
         if bank.resident:
@@ -157,7 +168,9 @@ class Stream:
         """Begin a stage: its loop and the loop's parameters; the primal point is that of the dual vector, or
         of the mean of the steps.
         """
-        self.loop, self.parameters, self.averages = loop, parameters, averages
+        self.loop = loop
+        self.parameters = parameters
+        self.averages = averages
         self.dual.now.step = self.dual.now.strength = 0.0
 
     def visit(self, order):
@@ -166,7 +179,8 @@ class Stream:
         mistakes = np.zeros(order.size, dtype=np.bool_)
         if self.update_share is not None:
             self._reconsider_route(self.update_share)
-        before, position = self.n_updates, 0
+        before = self.n_updates
+        position = 0
         while True:
             position = self.loop(order, position, mistakes, self.run, *self.parameters)
             if position >= order.size:
@@ -215,11 +229,13 @@ class Stream:
             chunk = updated[start : start + len(self.buffer)]
             self._fetch(window[chunk])
             for row, place in enumerate(chunk):
-                label, rival = samples.labels[place], np.argmin(steps[:, place])
+                label = samples.labels[place]
+                rival = np.argmin(steps[:, place])
                 amount = steps[label, place]
                 self.dual.coef[label, window[place]] += amount
                 self.dual.coef[rival, window[place]] -= amount
-                base, stride = row * self.rows.row_stride, self.rows.kernel_stride
+                base = row * self.rows.row_stride
+                stride = self.rows.kernel_stride
                 state.add_row(self.dual.maintained, label, rival, self.rows.flat, base, stride, amount)
 
     @property

@@ -35,7 +35,9 @@ __all__ = [
 ]
 
 # most steps of libsvm; far fewer where rounding may keep its tolerance out of reach
-MOST_STEPS, FEW_STEPS, HARD = 10_000_000, 100_000, 1e7
+MOST_STEPS = 10_000_000
+FEW_STEPS = 100_000
+HARD = 1e7
 # sweeps of an SVM without bias where the same holds
 FEW_SWEEPS = 1000
 # most sweeps between two looks at the gap
@@ -64,7 +66,9 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None, max_iter=None):
     """
     from sklearn import svm  # not with the package: half of scikit-learn comes with it
 
-    libsvm, low, high = getattr(svm, "_libsvm", None), target.min(), target.max()
+    libsvm = getattr(svm, "_libsvm", None)
+    low = target.min()
+    high = target.max()
     if weights is not None and not weights.all():  # a weight of 0 is a sample left out
         kept = np.flatnonzero(weights)
         within = np.ascontiguousarray(kernel[np.ix_(kept, kept)])
@@ -99,7 +103,8 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None, max_iter=None):
         warnings.simplefilter("ignore", ConvergenceWarning)
         machine = svm.SVC(C=C, kernel="precomputed", tol=tol, cache_size=1000, max_iter=most)
         machine.fit(kernel, target, sample_weight=weights)
-    bias, n_iter = float(machine.intercept_[0]), int(machine.n_iter_[0])
+    bias = float(machine.intercept_[0])
+    n_iter = int(machine.n_iter_[0])
     return checked(machine.support_, machine.dual_coef_[0], bias, n_iter)
 
 
@@ -107,9 +112,11 @@ def balance_weights(target, sample_weight=None):
     """Weights n / (2 n_side) of the zeros and the ones of a target, counted by `sample_weight`."""
     positive = np.asarray(target) > 0
     if sample_weight is None:
-        n, n_positive = positive.size, int(np.count_nonzero(positive))
+        n = positive.size
+        n_positive = int(np.count_nonzero(positive))
         return np.where(positive, n / (2.0 * max(1, n_positive)), n / (2.0 * max(1, n - n_positive)))
-    total, of_positive = sample_weight.sum(), sample_weight[positive].sum()
+    total = sample_weight.sum()
+    of_positive = sample_weight[positive].sum()
     return np.where(positive, total / (2.0 * of_positive), total / (2.0 * (total - of_positive)))
 
 
@@ -135,7 +142,8 @@ def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None, weights=None):
 
 def svms_of(kernel, targets, C, n_jobs=None, weights=None):
     """One SVM with bias for each target of zeros and ones: coefficients (n, n_targets), biases."""
-    coef, bias = np.zeros((kernel.shape[0], len(targets))), np.empty(len(targets))
+    coef = np.zeros((kernel.shape[0], len(targets)))
+    bias = np.empty(len(targets))
 
     def fit(target, of_target):
         return fit_svc(kernel, target, C, weights=of_target)
@@ -146,7 +154,8 @@ def svms_of(kernel, targets, C, n_jobs=None, weights=None):
         pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
         fits = pool(delayed(fit)(*problem) for problem in problems)
     for k, svm in enumerate(fits):
-        coef[svm.support, k], bias[k] = svm.coef, svm.intercept
+        coef[svm.support, k] = svm.coef
+        bias[k] = svm.intercept
     return coef, bias
 
 
@@ -200,21 +209,26 @@ def box_svm(kernel, signs, C, weights, alpha, tol, max_sweeps):
     scores = np.zeros(n)
     for i in range(n):
         if alpha[i] != 0.0:
-            row, coef = kernel[i], alpha[i] * signs[i]
+            row = kernel[i]
+            coef = alpha[i] * signs[i]
             for k in range(n):
                 scores[k] += coef * row[k]
-    tolerance, sweeps = 0.1, 0
+    tolerance = 0.1
+    sweeps = 0
     while True:
         most = min(LOOK, max_sweeps - sweeps)
         done = box_ascent(kernel, signs, C, weights, alpha, scores, tolerance, most)
         sweeps += done
-        total, quadratic, losses = 0.0, 0.0, 0.0
+        total = 0.0
+        quadratic = 0.0
+        losses = 0.0
         for i in range(n):
             margin = signs[i] * scores[i]
             total += alpha[i]
             quadratic += alpha[i] * margin
             losses += weights[i] * max(0.0, 1.0 - margin)
-        value, primal = total - 0.5 * quadratic, 0.5 * quadratic + C * losses
+        value = total - 0.5 * quadratic
+        primal = 0.5 * quadratic + C * losses
         gap = max(0.0, primal - value)
         if gap <= tol * primal or sweeps >= max_sweeps:
             return value, gap, sweeps
@@ -282,19 +296,25 @@ class SharedProblem:
         if not isinstance(bank, KernelBank):
             raise ValueError(f"bank must be a KernelBank, got {type(bank).__name__}")
         self.signs = np.ascontiguousarray(signs, dtype=np.float64)
-        shape, n = self.signs.shape, bank.n_samples
+        shape = self.signs.shape
+        n = bank.n_samples
         if len(shape) != 2 or not shape[0] or shape[1] != n or not np.isin(self.signs, (-1, 1)).all():
             raise ValueError(
                 f"signs must be -1 and 1, with a row for each problem and {n} columns, got shape {shape}"
             )
         warn_indefinite(bank.indefinite)
-        self.bank, self.C, self.svm_tol = bank, check_positive("C", C), check_positive("svm_tol", svm_tol)
+        self.bank = bank
+        self.C = check_positive("C", C)
+        self.svm_tol = check_positive("svm_tol", svm_tol)
         self.weights = np.ones_like(self.signs) if weights is None else weights
         self.hard = is_hard(bank, self.C * self.weights.max())
         self.max_sweeps = min(check_count("max_sweeps", max_sweeps), FEW_SWEEPS if self.hard else np.inf)
         self.alphas = np.zeros_like(self.signs)
-        self.n_problems, self.n_solved, self.n_missed = len(self.signs), 0, 0
-        self._weights, self._kernel = None, None
+        self.n_problems = len(self.signs)
+        self.n_solved = 0
+        self.n_missed = 0
+        self._weights = None
+        self._kernel = None
 
     def kernel(self, weights):
         """The combined kernel, the one matrix that is made."""

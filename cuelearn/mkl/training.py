@@ -76,7 +76,9 @@ class Rounds:
     """
 
     def __init__(self, name, max_iter, callback, verbose, unit="round"):
-        self.max_iter, self.callback, self.stopped = max_iter, callback, False
+        self.max_iter = max_iter
+        self.callback = callback
+        self.stopped = False
         self.bar = progress(name=name, total=max_iter, unit=unit, verbose=verbose)
         self.history = History(COLUMNS)
 
@@ -134,18 +136,29 @@ class Training:
     ):
         if measure not in ("auto", "geometric", "every", "end"):
             raise ValueError(f"measure must be 'auto', 'geometric', 'every' or 'end', got {measure!r}")
-        self.problem, self.name, self.certify = problem, name, certify
+        self.problem = problem
+        self.name = name
+        self.certify = certify
         self.ascends = finish and tol is not None
         self.tol = None if tol is None else check_non_negative("tol", tol)
         self.measure = ("end" if tol is None else "geometric") if measure == "auto" else measure
         self.rng = np.random.default_rng() if rng is None else rng
-        self.shuffle, self.sampling, self.callback, self.verbose = shuffle, sampling, callback, verbose
-        self.history, self.stream = History(COLUMNS), Stream(problem, **route)
-        self.step, self.epoch, self.visits, self.errors, self.extra = 0, 0, [], [], {}
+        self.shuffle = shuffle
+        self.sampling = sampling
+        self.callback = callback
+        self.verbose = verbose
+        self.history = History(COLUMNS)
+        self.stream = Stream(problem, **route)
+        self.step = 0
+        self.epoch = 0
+        self.visits = []
+        self.errors = []
+        self.extra = {}
         self.certifiable = not problem.bank.indefinite
         self.converged = tol is None and self.certifiable
         self.stopped = False  # by the callback
-        self._bound, self._measured_at = 0.0, -1
+        self._bound = 0.0
+        self._measured_at = -1
 
     def run_stage(
         self, stage, loop, *parameters, n_epochs, averages=False, until_no_loss=False, certify=True
@@ -153,13 +166,17 @@ class Training:
         """Run up to `n_epochs` epochs of a compiled loop; `until_no_loss` ends after one without an update
         (thesis theorem 4.3); without `certify` the coefficients give no dual point.
         """
-        stream, history = self.stream, self.history
+        stream = self.stream
+        history = self.history
         stream.start_stage(loop, *parameters, averages=averages)
-        n, next_measure, name = self.problem.bank.n_samples, 1, f"{self.name} {stage}".strip()
+        n = self.problem.bank.n_samples
+        next_measure = 1
+        name = f"{self.name} {stage}".strip()
         visited = stream.visited
         with progress(name=name, total=n_epochs, unit="epoch", verbose=self.verbose) as bar:
             for epoch in range(1, n_epochs + 1):
-                before, shuffle = stream.n_updates, self.shuffle or self.epoch > 0
+                before = stream.n_updates
+                shuffle = self.shuffle or self.epoch > 0
                 order = visited[draw_order(visited.size, self.rng, shuffle=shuffle, sampling=self.sampling)]
                 mistakes = stream.visit(order)
                 history.pause()
@@ -170,7 +187,8 @@ class Training:
                 ends = epoch == n_epochs or (until_no_loss and stream.n_updates == before)
                 scheduled = self.measure == "every"
                 if self.measure == "geometric" and (epoch >= next_measure or ends):
-                    scheduled, next_measure = True, max(next_measure + 1, int(1.5 * epoch))
+                    scheduled = True
+                    next_measure = max(next_measure + 1, int(1.5 * epoch))
                 value, gap = self.measure_now(certify) if scheduled else (np.nan, np.nan)
                 row = {"stage": stage, "step": self.step, "epoch": self.epoch}
                 row |= {"n_updates": stream.n_updates, "n_support": stream.n_support}
@@ -198,21 +216,27 @@ class Training:
         self.history.pause()
         last = self.history.rows[-1] if self.history.rows else {}
         if last and self._measured_at == self.step:
-            value, gap = last["objective"], last["dual_gap"]
+            value = last["objective"]
+            gap = last["dual_gap"]
         elif not self.certify:
-            value, gap = np.nan, np.nan
+            value = np.nan
+            gap = np.nan
         else:
             value, gap = last["objective"], last["dual_gap"] = self.measure_now(certify)
-        stream, self.extra["stopped"] = self.stream, self.stopped
+        stream = self.stream
+        self.extra["stopped"] = self.stopped
         self.extra["visits"] = np.concatenate([np.zeros(0, dtype=np.uint8), *self.visits])
         coef, weights, *_ = stream.point()
-        norms_sq, effort = np.maximum(0.0, stream.dual.norms_sq * stream.scale**2), f"{self.epoch} epochs"
+        norms_sq = np.maximum(0.0, stream.dual.norms_sq * stream.scale**2)
+        effort = f"{self.epoch} epochs"
         if self.ascends and self.certifiable and not self.converged and not self.stopped:
             ascent = self._ascend()
             bound = max(value - gap, ascent.objective - ascent.gap)
             if ascent.objective < value:  # not so where the samples with a coefficient did not fit the budget
-                value, norms_sq = ascent.objective, ascent.norms_sq
-                coef, weights = ascent.dual_coef, ascent.group_weights
+                value = ascent.objective
+                norms_sq = ascent.norms_sq
+                coef = ascent.dual_coef
+                weights = ascent.group_weights
             gap = max(0.0, value - bound)
             self.converged = gap <= self.tol * max(value, SMALLEST)
             effort += f" and {ascent.n_rounds} rounds of dual ascent"

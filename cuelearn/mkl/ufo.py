@@ -14,7 +14,8 @@ def visit_ufo(order, start, mistakes, run):
     r"""Thesis Algorithm 7 from a position of the order on; the position where kernel rows are missing. With
     :math:`\alpha > 0` the weights change at every visit.
     """
-    alpha, now = run.setting.alpha, run.dual.now
+    alpha = run.setting.alpha
+    now = run.dual.now
     for position in range(start, order.shape[0]):
         i = order[position]
         if alpha > 0.0:

@@ -82,14 +82,19 @@ class MirrorSubproblem(BoxSubproblem):
 
     def __init__(self, problem, k, tol, groups, s):
         super().__init__(problem, k, tol)
-        self.groups, self.s = groups, s
+        self.groups = groups
+        self.s = s
         sizes = np.bincount(groups)
         self.members = [np.flatnonzero(groups == j) for j in range(sizes.size)]
         self.logs = -np.log(sizes[groups].astype(float))  # of lambda
         self.gamma = np.full(sizes.size, sizes.size ** -(1.0 - 2.0 / s))
         self.weights = np.exp(self.logs) / self.gamma[groups]
-        self.share, self.floor, self.idle = INNER_SHARE, 0.0, 0
-        self.length, self.value, self.slope = None, None, None
+        self.share = INNER_SHARE
+        self.floor = 0.0
+        self.idle = 0
+        self.length = None
+        self.value = None
+        self.slope = None
         # shares of the groups are gamma to this power
         self.power = 1.0 / (1.0 - 2.0 / s) if s > 2.0 else 1.0
 
@@ -118,7 +123,9 @@ class MirrorSubproblem(BoxSubproblem):
 
     def evaluate(self, simplex, gamma):
         """G by alternation: a lower end of it, its gradient, gamma, the kernel weights of the last SVM."""
-        group, s, before = self.groups, self.s, None
+        group = self.groups
+        s = self.s
+        before = None
         used = np.where(simplex < ZERO_WEIGHT, 0.0, simplex)
         for _ in range(MOST_INNER):
             weights = used / gamma[group]
@@ -148,7 +155,8 @@ class MirrorSubproblem(BoxSubproblem):
         lengths = np.bincount(self.groups, weights * norms)
         objective = 0.5 * group_norm(lengths, self.s) ** 2 + losses
         largest = np.array([norms[members].max() for members in self.members])
-        total, squared = float(alpha.sum()), group_norm(largest, dual_exponent(self.s)) ** 2
+        total = float(alpha.sum())
+        squared = group_norm(largest, dual_exponent(self.s)) ** 2
         scale = largest_multiple(alpha, self.limits) if total > 0.0 else 0.0
         if squared > 0.0:
             scale = min(scale, total / squared)
@@ -167,7 +175,9 @@ class MirrorSubproblem(BoxSubproblem):
         return logs
 
     def step(self):
-        slope, old, gap = self.slope.copy(), np.exp(self.logs), self.gap
+        slope = self.slope.copy()
+        old = np.exp(self.logs)
+        gap = self.gap
         for members in self.members:  # a constant in a group moves nothing
             slope[members] -= slope[members].min()
         spread = float(slope.max())
@@ -183,7 +193,8 @@ class MirrorSubproblem(BoxSubproblem):
             if evaluated[0] <= promised + self.wanted():
                 break
             length *= SHRINK
-        self.logs, self.length = logs, GROW * length if length > 0.0 else None
+        self.logs = logs
+        self.length = GROW * length if length > 0.0 else None
         self.value, self.slope, self.gamma, self.weights = evaluated
         if self.gap > 0.99 * gap:  # slow: let the inner values not be the reason
             self.idle += self.share <= LEAST_INNER_SHARE

@@ -93,7 +93,9 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
     usable = values > max(n, K) * np.finfo(np.float64).eps * values[0]
     # in units in which offsets and rows are of size 1
     length = values[0] / np.sqrt(n)
-    c, G, R = offsets / size, left[:, usable] * (values[usable] / length), radius * length / size
+    c = offsets / size
+    G = left[:, usable] * (values[usable] / length)
+    R = radius * length / size
     delta = n * tol / size / R**2
 
     def support(pulled):
@@ -112,25 +114,37 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
         target = D * (lack - to_xi / room + to_v / a)
         step = axes.T @ step_in_ball(curvature, axes @ (target @ G + slope), axes @ beta, R)
         da = target - D * (G @ step)
-        dv, dxi = (to_v - v * da) / a, (to_xi + xi * da) / room
+        dv = (to_v - v * da) / a
+        dxi = (to_xi + xi * da) / room
         reach = [longest_step(*pair) for pair in ((a, da), (room, -da), (v, dv), (xi, dxi))]
         return (step, da, dv, dxi), min(reach)
 
-    beta, a, v, xi = np.zeros(G.shape[1]), 0.5 * omega, 1.0 + np.maximum(0.0, -c), 1.0 + np.maximum(0.0, c)
-    best, best_dual, least, waited = (np.inf, beta), (-np.inf, a), np.inf, 0
+    beta = np.zeros(G.shape[1])
+    a = 0.5 * omega
+    v = 1.0 + np.maximum(0.0, -c)
+    xi = 1.0 + np.maximum(0.0, c)
+    best = (np.inf, beta)
+    best_dual = (-np.inf, a)
+    least = np.inf
+    waited = 0
     with np.errstate(all="ignore"):
         for n_iter in range(MAX_ITER + 1):
             # both values with the extra curvature: what the steps bring together
-            short, pulled = c - G @ beta, a @ G
+            short = c - G @ beta
+            pulled = a @ G
             value = float(omega @ np.maximum(0.0, short))
             best = min(best, (value + 0.5 * delta * float(beta @ beta), beta), key=lambda pair: pair[0])
             best_dual = max(best_dual, (float(a @ c) - support(pulled), a), key=lambda pair: pair[0])
             gap = best[0] - best_dual[0]
-            waited, least = 0 if gap < 0.9 * least else waited + 1, min(least, gap)
+            waited = 0 if gap < 0.9 * least else waited + 1
+            least = min(least, gap)
             if gap <= FINE * tol * max(n / size, value) or waited == PATIENCE:
                 break
-            room, lack, slope = omega - a, short - xi + v, pulled - delta * beta
-            D, tau = 1.0 / (xi / room + v / a), mean_product(beta, a, v, xi)
+            room = omega - a
+            lack = short - xi + v
+            slope = pulled - delta * beta
+            D = 1.0 / (xi / room + v / a)
+            tau = mean_product(beta, a, v, xi)
             rows = np.multiply(np.sqrt(D)[:, None], G, order="F")
             if not np.isfinite(rows).all():
                 break
@@ -138,7 +152,8 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
             curvature = roots**2 + delta
             move, t = direction(-a * v, -room * xi)
             ahead = mean_product(*(x + t * dx for x, dx in zip((beta, a, v, xi), move, strict=True)))
-            centre, bend = tau * (ahead / tau) ** 3, t * move[1]
+            centre = tau * (ahead / tau) ** 3
+            bend = t * move[1]
             move, t = direction(centre - a * v - bend * move[2], centre - room * xi + bend * move[3])
             t = min(1.0, SHORT * t)
             if not (t > 1e-12 and np.isfinite(move[0]).all()):

@@ -86,13 +86,16 @@ class TransferClassifier(KernelClassifier):
                 raise ValueError(
                     "priors need X: with kernels='precomputed' hand their scores over by scores="
                 )
-            of_priors, names, self._priors = np.zeros((labels.size, 0)), [], None
+            of_priors = np.zeros((labels.size, 0))
+            names = []
+            self._priors = None
         else:
             self._priors = self._prior_scores(self.priors)
             of_priors = self._priors.columns(X if hasattr(X, "iloc") else np.asarray(X))
             names = self._priors.names
         given, given_names = given_scores(scores, labels.size)
-        self._n_given, self.prior_names_ = given.shape[1], [*names, *given_names]
+        self._n_given = given.shape[1]
+        self.prior_names_ = [*names, *given_names]
         for i, name in enumerate(given_names):
             if name in self.prior_names_[: len(names) + i]:
                 raise ValueError(f"scores must have names of their own, got {name!r} again")
@@ -121,7 +124,8 @@ class TransferClassifier(KernelClassifier):
     def _set(self, dual_coef, kernel_weights, transfer_weights, intercept=None):
         """Take what a subclass found; for two classes it may be one decision value, half for each class."""
         if dual_coef.shape[1] < self.classes_.size:
-            dual_coef, intercept = two_columns(dual_coef), two_columns(intercept)
+            dual_coef = two_columns(dual_coef)
+            intercept = two_columns(intercept)
             transfer_weights = two_columns(transfer_weights, axis=0)
         self._keep(dual_coef, kernel_weights)
         self.transfer_weights_ = transfer_weights
@@ -143,7 +147,8 @@ class TransferClassifier(KernelClassifier):
             return given / self.score_scale_
         if isinstance(X, CrossBank):
             raise ValueError("X must be samples, not a CrossBank, where priors are to score them")
-        own, (given, _) = self._priors.columns(X), given_scores(scores, n_rows, self._n_given)
+        own = self._priors.columns(X)
+        given, _ = given_scores(scores, n_rows, self._n_given)
         return np.concatenate([own, given], axis=1) / self.score_scale_
 
     def attach(self, priors):
@@ -166,7 +171,8 @@ class TransferClassifier(KernelClassifier):
             )
         attached = self._prior_scores(priors)
         attached.expect(self.prior_names_[: len(self.prior_names_) - self._n_given])
-        self.priors, self._priors = priors, attached
+        self.priors = priors
+        self._priors = attached
         return self
 
     def _class_scores(self, X, scores=None):

@@ -25,9 +25,11 @@ class OneSVM(TransferClassifier):
     averages_scores = False
 
     def _train(self, labels, S, sample_weight):
-        n_kernels, n_classes = self.bank_.n_kernels, self.classes_.size
+        n_kernels = self.bank_.n_kernels
+        n_classes = self.classes_.size
         share = 1.0 / (n_kernels + (S.shape[1] if self.averages_scores else 0))
-        weights, transfer = np.full(n_kernels, share), np.zeros((n_classes, S.shape[1]))
+        weights = np.full(n_kernels, share)
+        transfer = np.zeros((n_classes, S.shape[1]))
         kernel = combined_kernel(self.bank_, weights, 1.0)
         if self.averages_scores:  # not by BLAS, whose sums may depend on the number of its threads
             kernel += share * np.einsum("ik,jk->ij", S, S)
@@ -133,7 +135,8 @@ class PriorFeatures(TransferClassifier):
             raise ValueError(
                 "PriorFeatures needs one column of scores at least: give priors, or scores to fit"
             )
-        machines, coefs = [], []
+        machines = []
+        coefs = []
         targets = targets_of(labels, self.classes_.size)
         losses = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
         for k, target in enumerate(targets):

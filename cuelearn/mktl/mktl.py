@@ -177,7 +177,9 @@ class MKTL(TransferClassifier):
         self._show(problem, result.dual_coef, result.kernel_weights)
         self._take_run(result)
         self.block_norms_ = result.kernel_weights * np.sqrt(result.block_norms_sq)
-        self.p_, self.q_, self.radius_ = problem.p, problem.q, result.extra["radius"]
+        self.p_ = problem.p
+        self.q_ = problem.q
+        self.radius_ = result.extra["radius"]
 
     def _loss(self):
         """Two classes share their score groups."""
@@ -210,7 +212,8 @@ class MKTL(TransferClassifier):
         accuracy = dict.fromkeys(tried, 0.0)
         for fold in stratified_folds(labels[with_weight], FOLDS, rng):
             train, test = (with_weight[part] for part in fold)
-            bank, cross = self.bank_.restrict(train), self.bank_.rows(test)[:, :, train]
+            bank = self.bank_.restrict(train)
+            cross = self.bank_.rows(test)[:, :, train]
             for p in tried:
                 problem = self._problem(bank, labels[train], scores[train], weight[train], p)
                 with warnings.catch_warnings():

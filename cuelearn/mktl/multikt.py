@@ -104,10 +104,15 @@ def solve_multikt(
 
     `weights` are "balanced" for each binary problem, or (n,) for all; `sample_weight` > 0 multiplies them.
     """
-    labels, per_problem = np.asarray(labels), isinstance(weights, str)
+    labels = np.asarray(labels)
+    per_problem = isinstance(weights, str)
     n = labels.size
     classes = [1] if n_classes == 2 else range(n_classes)
-    coefs, biases, balls, left_out, machine = [], [], [], [], None
+    coefs = []
+    biases = []
+    balls = []
+    left_out = []
+    machine = None
     with linear_algebra().limit(limits=1):  # the same sums for any number of threads
         signs = np.where(labels[:, None] == np.array(classes), 1.0, -1.0)
         for k in range(len(classes)):
@@ -117,7 +122,8 @@ def solve_multikt(
                     zeta = balance_weights(signs[:, k], sample_weight)
                 zeta = zeta * (1.0 if sample_weight is None else sample_weight)
                 machine = least_squares_svm(kernel, np.concatenate([signs, scores], axis=1), 1.0 / (C * zeta))
-            own, of_scores = machine.dual_coef[:, k], machine.dual_coef[:, len(classes) :]
+            own = machine.dual_coef[:, k]
+            of_scores = machine.dual_coef[:, len(classes) :]
             # 1 - y_i yhat_i(beta) = c_i - g_i . beta
             turn = signs[:, k] / machine.diagonal
             try:
@@ -130,7 +136,8 @@ def solve_multikt(
             coefs.append(own - of_scores @ ball.beta)
             biases.append(machine.intercept[k] - machine.intercept[len(classes) :] @ ball.beta)
             left_out.append(signs[:, k] - coefs[k] / machine.diagonal)
-    objective, gap = np.array([ball.objective for ball in balls]), np.array([ball.gap for ball in balls])
+    objective = np.array([ball.objective for ball in balls])
+    gap = np.array([ball.gap for ball in balls])
     missed = gap > tol * np.maximum(1.0, objective)
     if missed.any():
         warn_user(
@@ -238,7 +245,8 @@ class MultiKT(TransferClassifier):
     _parameter_constraints = {"max_radius": POSITIVE, "tol": POSITIVE}
 
     def _train(self, labels, S, sample_weight):
-        bank, zeta = self.bank_, self.class_weight
+        bank = self.bank_
+        zeta = self.class_weight
         if isinstance(zeta, dict):
             zeta = loss_weights(None, zeta, self.classes_, labels)
         weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
@@ -249,16 +257,21 @@ class MultiKT(TransferClassifier):
         options["weights"] = zeta[kept] if isinstance(zeta, np.ndarray) else zeta
         options["sample_weight"] = None if sample_weight is None else sample_weight[kept]
         solution = solve_multikt(within, labels[kept], self.classes_.size, S[kept], **options)
-        beta, bias = solution.beta, solution.intercept
+        beta = solution.beta
+        bias = solution.intercept
         coef = np.zeros((labels.size, beta.shape[0]))
         coef[kept] = solution.dual_coef
         left_out = solution.leave_one_out
         if kept.size < labels.size:
             left_out = kernel @ coef + S @ beta.T + bias
             left_out[kept] = solution.leave_one_out
-        self.beta_, self.leave_one_out_ = beta, left_out
-        self.loo_objective_, self.loo_gap_ = solution.objective, solution.gap
-        self.n_iter_, self.converged_ = int(solution.n_iter.max()), bool(solution.converged)
+        self.beta_ = beta
+        self.leave_one_out_ = left_out
+        self.loo_objective_ = solution.objective
+        self.loo_gap_ = solution.gap
+        self.n_iter_ = int(solution.n_iter.max())
+        self.converged_ = bool(solution.converged)
         if bank.indefinite:
-            self.loo_gap_, self.converged_ = np.full_like(solution.gap, np.nan), False
+            self.loo_gap_ = np.full_like(solution.gap, np.nan)
+            self.converged_ = False
         self._set(coef, weights, beta, bias)

@@ -28,7 +28,8 @@ class PriorScores:
 
     def columns(self, X):
         """Scores of all priors on samples, (n, K) in float64, of as many columns as the first time."""
-        parts, names = [np.zeros((len(X), 0))], []
+        parts = [np.zeros((len(X), 0))]
+        names = []
         for k, (name, prior, index) in enumerate(self.entries):
             values, own_names = scores_of(name, prior, index, X)
             if self._widths is not None and values.shape[1] != self._widths[k]:
@@ -39,12 +40,14 @@ class PriorScores:
             parts.append(values)
             names += own_names
         if self._widths is None:
-            self._widths, self.names = [values.shape[1] for values in parts[1:]], names
+            self._widths = [values.shape[1] for values in parts[1:]]
+            self.names = names
         return np.concatenate(parts, axis=1)
 
     def expect(self, names):
         """Take the columns of a fit as those to come; raises ValueError if they are not of these priors."""
-        widths, place = [], 0
+        widths = []
+        place = 0
         for name, _, _ in self.entries:
             width = 0
             while names[place + width : place + width + 1] and names[place + width].startswith(f"{name}: "):
@@ -67,7 +70,8 @@ def checked_priors(priors, n_features, feature_names):
     form = "priors must be a list of (name, prior) or (name, prior, columns), got"
     if not isinstance(priors, (list, tuple, type(None))):
         raise TypeError(f"{form} {priors!r}")
-    entries, places = [], feature_places(feature_names)
+    entries = []
+    places = feature_places(feature_names)
     for entry in priors or []:
         if not isinstance(entry, (tuple, list)) or len(entry) not in (2, 3) or not isinstance(entry[0], str):
             raise TypeError(f"{form} the entry {entry!r}")
@@ -149,7 +153,8 @@ def checked_scores(name, prior, values, n_samples):
 
 def given_scores(scores, n_samples, n_columns=None):
     """The caller's columns of scores, (n, k) in float64, none for None, and their names; k may be fixed."""
-    values, names = np.zeros((n_samples, 0)), []
+    values = np.zeros((n_samples, 0))
+    names = []
     if scores is not None:
         try:
             frame = scores if hasattr(scores, "iloc") else np.asarray(scores)

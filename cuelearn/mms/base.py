@@ -102,7 +102,8 @@ class BagClassifier(Estimator):
         """
         if isinstance(y, CandidateSet):
             return self._agreement(X, y, candidates, sample_weight)
-        predicted, y = self.predict(X, candidates), np.asarray(y)
+        predicted = self.predict(X, candidates)
+        y = np.asarray(y)
         if y.shape != predicted.shape:
             raise ValueError(f"y must have shape {predicted.shape}, got {y.shape}")
         weights = check_sample_weight(sample_weight, len(y))

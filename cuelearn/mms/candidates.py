@@ -66,10 +66,12 @@ class PackedCandidates(NamedTuple):
 def is_listed(packed, i, labels):
     """Whether a labeling, as columns, is on the list of bag i: binary search in lexical order."""
     n = labels.shape[0]
-    low, high = packed.listed_start[i], packed.listed_start[i] + packed.count[i]
+    low = packed.listed_start[i]
+    high = packed.listed_start[i] + packed.count[i]
     while low < high:
         middle = (low + high) // 2
-        at, k = packed.start[i] + packed.order[middle] * n, 0
+        at = packed.start[i] + packed.order[middle] * n
+        k = 0
         while k < n and packed.labels[at + k] == labels[k]:
             k += 1
         if k == n:
@@ -171,7 +173,8 @@ def listed_bag(what, given):
 
 def matching_bag(what, given):
     """One bag's `Matching`, with words of shape (n_words, n_attributes)."""
-    words, allowed = np.asarray(given.words), np.asarray(given.allowed, dtype=bool)
+    words = np.asarray(given.words)
+    allowed = np.asarray(given.allowed, dtype=bool)
     words = words[:, None] if words.ndim == 1 else words
     if words.ndim != 2 or words.dtype.kind not in "iu" or not 0 < len(words) <= MOST_WORDS:
         raise ValueError(f"{what} have at most {MOST_WORDS} words, integers, got shape {words.shape}")
@@ -217,7 +220,8 @@ def without_repeats(bag, prior):
                 prior = np.bincount(inverse.ravel(), weights=prior)[np.argsort(first)]
             bag = bag[np.sort(first)]
     if prior is not None:
-        bag, prior = bag[prior > 0.0], prior[prior > 0.0]
+        bag = bag[prior > 0.0]
+        prior = prior[prior > 0.0]
     return bag, prior
 
 
@@ -340,7 +344,8 @@ class CandidateSet:
 
     def _check_labels(self, bags, null):
         """Errors for labels outside the classes; set `null`, and what follows from the labels."""
-        P, sizes = self.n_attributes, self.n_labels
+        P = self.n_attributes
+        sizes = self.n_labels
         limit = np.full(P, 2**31) if sizes is None else np.array(sizes)
         largest = np.zeros(P, dtype=int)
         for i, bag in enumerate(bags):
@@ -373,7 +378,8 @@ class CandidateSet:
         """Keep bags with their priors, all checked."""
         self._bags, self._priors = map(list, zip(*pairs, strict=True))
         sizes = [bag.allowed.shape[0] if isinstance(bag, Matching) else bag.shape[1] for bag in self._bags]
-        self.n_bags, self.n_instances = len(sizes), sum(sizes)
+        self.n_bags = len(sizes)
+        self.n_instances = sum(sizes)
         self.bag_sizes = np.array(sizes, dtype=np.int64)
         self.bag_starts = np.concatenate([[0], np.cumsum(self.bag_sizes)])
         self.bag_of = np.repeat(np.arange(self.n_bags), self.bag_sizes)
@@ -495,7 +501,8 @@ class CandidateSet:
 
     def mask(self, attribute=0):
         """Labels that some candidate gives an instance, Z(m); shape (n_instances, n_labels[attribute])."""
-        p, packed = self._check_attribute(attribute), self.packed
+        p = self._check_attribute(attribute)
+        packed = self.packed
         slot = np.repeat(np.arange(packed.slot.size - 1), np.diff(packed.slot))
         of_p = slot % self.n_attributes == p
         mask = np.zeros((self.n_instances, self.n_labels[p]), dtype=bool)
@@ -538,7 +545,8 @@ class CandidateSet:
     def attribute(self, attribute):
         """The `CandidateSet` of one attribute alone, vectors that it does not tell apart once; an error where
         two words of a `Matching` have the same label, or one has that of null."""
-        p, bags = self._check_attribute(attribute), []
+        p = self._check_attribute(attribute)
+        bags = []
         for i, bag in enumerate(self._bags):
             labels = labels_in(bag)[..., [p]]
             if not isinstance(bag, Matching):
@@ -575,7 +583,8 @@ class CandidateSet:
         masks = [b.allowed if isinstance(b, Matching) else np.zeros((0, 0), bool) for b in self._bags]
         listed = np.array([mask.size == 0 for mask in masks])
         count = np.where(listed, [len(part) for part in flat], 0)
-        weight, order = [np.zeros(0)], [np.zeros(0, np.int64)]
+        weight = [np.zeros(0)]
+        order = [np.zeros(0, np.int64)]
         for i in np.flatnonzero(listed):
             prior = self.priors(i)
             weight.append(np.ones(count[i]) if prior is None else prior)

@@ -76,7 +76,8 @@ def checked_regions(regions):
         raise TypeError(f"regions must be a list of Region, got {regions!r}")
     if len(regions) == 0:
         raise ValueError("regions must hold at least one region, got none")
-    kinds, boxes = [], []
+    kinds = []
+    boxes = []
     for number, region in enumerate(regions):
         try:
             kind, (x0, y0, x1, y1) = region
@@ -117,7 +118,8 @@ def find_instances(kinds, boxes, attributes):
     if not pairs:
         near = "a face near the horizontal centre of a body's box and within it"
         raise ValueError(f"regions must hold {near}, got none")
-    alone, without = len(faces) - len(pairs), len(bodies) - len(pairs)
+    alone = len(faces) - len(pairs)
+    without = len(bodies) - len(pairs)
     note = f"left out: faces without a body {alone}, bodies without a face {without}"
     return sorted(pairs), [boxes[face] for face, _ in sorted(pairs)], note if alone or without else ""
 
@@ -190,7 +192,8 @@ def checked_mentions(caption, vocabulary):
 def choices(word_of, placed):
     """What instances may take: at a known place {instance: words, null (0) last if at all}, and elsewhere
     {word: how often}; from every person's word number (0 without one) and known instance."""
-    fixed, free = {}, {}
+    fixed = {}
+    free = {}
     for person, word in word_of.items():
         if person in placed:
             fixed.setdefault(placed[person], set()).add(word)

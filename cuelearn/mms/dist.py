@@ -23,7 +23,8 @@ LEAST = 1e-300
 #: Steps of the M-step that are tried, each half as long.
 HALVINGS = 8
 #: Of `calibrate`; labels that the scores tell apart without an error have no finite optimum.
-MOST_SLOPE, MOST_OFFSET = 100.0, 20.0
+MOST_SLOPE = 100.0
+MOST_OFFSET = 20.0
 #: Values held at once where rows of distances are computed.
 BLOCK = 2**22
 
@@ -116,7 +117,8 @@ class Exemplars:
     are its exemplars; its score is the logarithm of their affinity over that of null."""
 
     def __init__(self, distances, mask, null, memory):
-        self.distances, self.mask = distances, mask
+        self.distances = distances
+        self.mask = mask
         self.level = distances.null_levels(distances.X, leave_out=True)
         self.rows = [np.flatnonzero(column & (k != null)) for k, column in enumerate(mask.T)]
         fits = 8 * sum(rows.size**2 for rows in self.rows) <= memory
@@ -138,7 +140,8 @@ class Exemplars:
             weights = own / mass
             values = (self.blocks[k] if self.blocks is not None else self._block(rows)) @ weights
             if k in self.weights:
-                old_weights, old_values = self.weights[k], self.values[k]
+                old_weights = self.weights[k]
+                old_values = self.values[k]
                 before = own @ log_ratio(old_values)
                 for halving in range(HALVINGS):
                     share = 0.5**halving
@@ -147,8 +150,10 @@ class Exemplars:
                         break
                 else:
                     continue
-                values, weights = mixed, (1.0 - share) * old_weights + share * weights
-            self.weights[k], self.values[k] = weights, values
+                values = mixed
+                weights = (1.0 - share) * old_weights + share * weights
+            self.weights[k] = weights
+            self.values[k] = values
 
     def scores(self):
         """Of the training instances, each left out of the exemplars."""
@@ -173,7 +178,9 @@ def calibrate(scores, responsibilities, prior, null):
     :math:`p_{ik} \propto \pi_k \exp(a s_{ik} + b [k = 0])`; scores and responsibilities (n, n_labels), log pi
     -inf where a label is left out; b is 0 without `null`."""
     seen = prior > -np.inf
-    scores, responsibilities, prior = scores[:, seen], responsibilities[:, seen], prior[seen]
+    scores = scores[:, seen]
+    responsibilities = responsibilities[:, seen]
+    prior = prior[seen]
     is_null = (np.flatnonzero(seen) == null).astype(float)
 
     def loss(ab):
@@ -288,7 +295,8 @@ class DistNaming(EMNaming):
         return super()._check_weights(None, candidates)
 
     def _models(self, parts, candidates, weights):
-        self.distances_, models = [], []
+        self.distances_ = []
+        models = []
         nulls = candidates.null or [None] * len(parts)
         for p, (part, metric, scale) in enumerate(zip(parts, self._metrics(), self._scales(), strict=True)):
             self.distances_.append(Distances.of(part, metric, scale))
@@ -298,10 +306,14 @@ class DistNaming(EMNaming):
 
     def _finish(self, models, shares):
         self.exemplar_weights_ = [model.matrix() for model in models]
-        calibration, priors, nulls = [], self._log_priors(), self.null_ or [None] * len(models)
+        calibration = []
+        priors = self._log_priors()
+        nulls = self.null_ or [None] * len(models)
         for p, (model, share) in enumerate(zip(models, shares, strict=True)):
-            distances, own = model.distances, evenly_spaced(len(share), CALIBRATION_SAMPLES)
-            rows, level = distances.X[own], model.level[own]
+            distances = model.distances
+            own = evenly_spaced(len(share), CALIBRATION_SAMPLES)
+            rows = distances.X[own]
+            level = model.level[own]
             scores = distances.scores(self.exemplar_weights_[p], rows, level, own)
             calibration.append(calibrate(scores, share[own], priors[p], nulls[p]))
         self.calibration_ = np.array(calibration)

@@ -117,11 +117,13 @@ class EMNaming(BagClassifier):
         begun = time.perf_counter()
         check_candidates(candidates)
         weights = self._check_weights(sample_weight, candidates)
-        n, packed = candidates.n_instances, candidates.packed
+        n = candidates.n_instances
+        packed = candidates.packed
         self.n_attributes_ = P = candidates.n_attributes
         self.n_features_ = ()
         parts = self._parts(X, candidates)
-        first, columns = packed.column, np.empty((n, P), dtype=np.int32)
+        first = packed.column
+        columns = np.empty((n, P), dtype=np.int32)
         log_size = np.array([math.log(number) for number in candidates.n_candidates])
         listed = np.flatnonzero(packed.count)
         log_size[listed] = np.log(np.add.reduceat(packed.weight, packed.listed_start[listed]))
@@ -138,7 +140,8 @@ class EMNaming(BagClassifier):
 
         models = self._models(parts, candidates, weights[candidates.bag_of])
         shares, _ = e_step(np.zeros((n, first[-1])), False)  # by the priors alone
-        history, self.converged_ = [], False
+        history = []
+        self.converged_ = False
         for iteration in range(self.max_iter + 1):
             for model, share in zip(models, shares, strict=True):
                 model.update(weights[candidates.bag_of, None] * share)

@@ -50,7 +50,8 @@ class Dual(NamedTuple):
         if self.count.max() < room:
             return self
         held = self.share > 0.0
-        order, count = np.argsort(~held, axis=1, kind="stable"), held.sum(axis=1)
+        order = np.argsort(~held, axis=1, kind="stable")
+        count = held.sum(axis=1)
         values = [np.take_along_axis(a, order, axis=1) for a in (self.share, self.loss)]
         labels = np.take_along_axis(self.labels, order[bag_of_slot].T, axis=0)
         if 2 * count.max() > room and room < MOST_LABELINGS:
@@ -87,7 +88,8 @@ def remember(known, share, loss, count, i, labels, new_loss):
             return -1
     for s in range(labels.shape[0]):
         known[place, s] = labels[s]
-    share[i, place], loss[i, place] = 0.0, new_loss
+    share[i, place] = 0.0
+    loss[i, place] = new_loss
     return place
 
 
@@ -111,16 +113,22 @@ def direction(target, P, to, away, known, unit, row_of, column_of, size_of):
         for m in range(target.shape[0]):
             for k in range(target.shape[1]):
                 if target[m, k] != 0.0:
-                    row_of[n], column_of[n], size_of[n] = m, k, sign * target[m, k]
+                    row_of[n] = m
+                    column_of[n] = k
+                    size_of[n] = sign * target[m, k]
                     n += 1
     for s in range(known.shape[1]):
         if to >= 0 and away >= 0 and known[to, s] == known[away, s]:
             continue
         if to >= 0:
-            row_of[n], column_of[n], size_of[n] = s // P, known[to, s], -unit
+            row_of[n] = s // P
+            column_of[n] = known[to, s]
+            size_of[n] = -unit
             n += 1
         if away >= 0:
-            row_of[n], column_of[n], size_of[n] = s // P, known[away, s], unit
+            row_of[n] = s // P
+            column_of[n] = known[away, s]
+            size_of[n] = unit
             n += 1
     return n
 
@@ -136,7 +144,9 @@ def least_violating(violation, share, count):
     least = 0.0 if mass > 1e-15 else np.inf
     for v in range(count):
         if share[v] > 0.0 and violation[v] < least:
-            away, least, mass = v, violation[v], share[v]
+            away = v
+            least = violation[v]
+            mass = share[v]
     return away, least, mass
 
 
@@ -145,15 +155,22 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
     """Visit a block of bags with `known_labels`, shape (room, n_slots of the block); returns the sum of the
     bags' duality gaps, each when it was visited (NaN where an exact search gave up), and the steps."""
     bags, first, base, products, targets, delta, weights = block
-    P, of = packed.n_attributes, attributes_of(packed)
+    P = packed.n_attributes
+    of = attributes_of(packed)
     violation = np.empty(known_labels.shape[0])
-    gaps, n_updates = 0.0, 0
+    gaps = 0.0
+    n_updates = 0
     for b in range(bags.shape[0]):
-        i, low, high, weight = bags[b], first[b], first[b + 1], weights[b]
+        i = bags[b]
+        low = first[b]
+        high = first[b + 1]
+        weight = weights[b]
         if weight == 0.0:
             continue
         unit = weight / (lam * n_bags)
-        scores, target, known = base[low:high], targets[low:high], known_labels[:, low * P : high * P]
+        scores = base[low:high]
+        target = targets[low:high]
+        known = known_labels[:, low * P : high * P]
         labels = np.empty((high - low) * P, np.int32)
         value, found_loss = find(packed, i, scores, labels, most_nodes)
         if np.isnan(value):
@@ -167,7 +184,9 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
             held += share[i, v] * violation[v]
         gaps += weight * max(0.0, max(0.0, excess) - held) / n_bags
         room = scores.size + 2 * labels.size
-        row, column, size = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
+        row = np.empty(room, np.int64)
+        column = np.empty(room, np.int64)
+        size = np.empty(room)
         change = np.zeros(scores.shape)
         for step in range(INNER + 1):
             if step > 0:
@@ -195,7 +214,8 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
             if to >= 0:
                 share[i, to] += mass
             for e in range(n):
-                part, k = mass * size[e], column[e]
+                part = mass * size[e]
+                k = column[e]
                 change[row[e], k] += part
                 line = products[of[k], low + row[e]]
                 for m in range(high - low):
@@ -215,8 +235,11 @@ def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
     """Epochs of dual steps on a `ConvexProblem`, from the shares of the round before, until the gap is at
     most `tol` times the dual value, or this says that nothing is better than `best` by more than that;
     returns the dual value, the relaxed value, the objective, epochs, steps and `Dual`."""
-    space, candidates, lam = problem.space, problem.candidates, problem.lam
-    N, P = candidates.n_bags, candidates.n_attributes
+    space = problem.space
+    candidates = problem.candidates
+    lam = problem.lam
+    N = candidates.n_bags
+    P = candidates.n_attributes
     dual = Dual.empty(N, candidates.n_instances * P) if dual is None else dual
     bag_of_slot = np.repeat(candidates.bag_of, P)
     coef = problem.weights[candidates.bag_of, None] * dual.coefficients(candidates, problem.target)
@@ -231,13 +254,15 @@ def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
             setting = lam, N, problem.most_nodes
             gap, updates = frank_wolfe_block(candidates.packed, block, known, *dual[1:], *setting)
             problem.refuse_unfinished(gap)
-            gaps, n_updates = gaps + gap, n_updates + updates
+            gaps = gaps + gap
+            n_updates = n_updates + updates
             dual.labels[:, slots] = known
             space.move(rows, block.delta)
         bar.update(N)
         losses = problem.weights[:, None] * (dual.share * dual.loss)
         bound = float(losses.sum() / N - 0.5 * lam * space.squared_norm())
-        wanted, done = tol * max(bound, FINEST), bound >= (1.0 - tol) * best
+        wanted = tol * max(bound, FINEST)
+        done = bound >= (1.0 - tol) * best
         if done or gaps <= wanted or epoch == n_epochs:  # the bags' gaps are each from another moment
             relaxed, objective = problem.value()
             if done or relaxed - bound <= wanted:

@@ -34,7 +34,8 @@ class GaussianModel:
     """The appearance model of one attribute; `strength` is the `regularization` of `GMMNaming`."""
 
     def __init__(self, X, n_labels, strength, weights):
-        self.X, self.strength = X, strength
+        self.X = X
+        self.strength = strength
         mean, variance = moments(X, weights)
         typical = float(variance.mean())
         self.spread = np.maximum(variance, 1e-6 * typical) if typical > 0.0 else np.ones(X.shape[1])
@@ -42,7 +43,8 @@ class GaussianModel:
 
     def update(self, responsibilities):
         """The M-step."""
-        X, mass = self.X, responsibilities.sum(axis=0)
+        X = self.X
+        mass = responsibilities.sum(axis=0)
         sums = responsibilities.T @ X
         taken = mass > NO_MASS
         means = np.where(taken[:, None], sums / np.where(taken, mass, 1.0)[:, None], self.means)
@@ -50,7 +52,8 @@ class GaussianModel:
         scatter = (X.T * responsibilities.sum(axis=1)) @ X - rest - rest.T + (means.T * mass) @ means
         scatter = 0.5 * (scatter + scatter.T) + self.strength * np.diag(self.spread)
         count = mass.cumsum()[-1] + self.strength
-        self.means, self.covariance = means, scatter / count
+        self.means = means
+        self.covariance = scatter / count
 
     def scores(self):
         return log_densities(self.X, self.means, self.covariance)
@@ -124,7 +127,8 @@ class GMMNaming(EMNaming):
     regularization: float = 1.0
 
     def _models(self, parts, candidates, weights):
-        P, given = len(parts), self.n_components_pca
+        P = len(parts)
+        given = self.n_components_pca
         numbers = once_or_each("n_components_pca", given, P, lambda n: n is None or np.isscalar(n))
         self.projections_ = [projection(part, k, weights) for part, k in zip(parts, numbers, strict=True)]
         pairs = zip(self._projected(parts), candidates.n_labels, strict=True)

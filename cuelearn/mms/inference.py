@@ -32,7 +32,8 @@ def listed_values(packed, i, scores, as_log):
     """Scores of the listed candidates of bag i, times their priors over the largest (remark 5.1), or, of
     log-likelihoods, plus the logarithms of these."""
     P = packed.n_attributes
-    values, at = np.empty(packed.count[i]), packed.start[i]
+    values = np.empty(packed.count[i])
+    at = packed.start[i]
     for c in range(values.shape[0]):
         weight = packed.weight[packed.listed_start[i] + c]
         total = np.log(weight) if as_log else 0.0
@@ -86,7 +87,8 @@ def mean_candidate(packed, matchings, i, scores, soft, target, slack):
                     target[m, word_column(packed, i, w, p)] += share[m, w]
         return best
     values = listed_values(packed, i, scores, soft)
-    best, number = values[largest(values)], 0.0
+    best = values[largest(values)]
+    number = 0.0
     near = best - 1e-9 * (1.0 + abs(best)) - slack
     for c in range(values.shape[0]):
         values[c] = np.exp(values[c] - best) if soft else 1.0 * (values[c] >= near)
@@ -109,19 +111,25 @@ def slot_lists(packed, i, scores, outside_loss):
     row = packed.row[i] * P
     first = np.zeros(n_slots + 1, np.int64)
     size = packed.slot[row + n_slots] - packed.slot[row] + n_slots
-    label, value = np.empty(size, np.int32), np.empty(size)
+    label = np.empty(size, np.int32)
+    value = np.empty(size)
     n = 0
     for s in range(n_slots):
-        m, p = s // P, s % P
-        at, high = packed.slot[row + s], packed.slot[row + s + 1]
-        begin, outside, top = n, -1, -np.inf
+        m = s // P
+        p = s % P
+        at = packed.slot[row + s]
+        high = packed.slot[row + s + 1]
+        begin = n
+        outside = -1
+        top = -np.inf
         for k in range(packed.column[p], packed.column[p + 1]):
             if at < high and packed.slot_labels[at] == k:
                 insert(label, value, begin, n, k, scores[m, k])
                 at += 1
                 n += 1
             elif scores[m, k] > top:
-                outside, top = k, scores[m, k]
+                outside = k
+                top = scores[m, k]
         if outside >= 0:
             insert(label, value, begin, n, outside, top + outside_loss)
             n += 1
@@ -134,9 +142,11 @@ def insert(label, value, begin, n, k, v):
     """Put label k with value v in its place in a descending list that runs from `begin` to n - 1."""
     j = n
     while j > begin and value[j - 1] < v:
-        value[j], label[j] = value[j - 1], label[j - 1]
+        value[j] = value[j - 1]
+        label[j] = label[j - 1]
         j -= 1
-    value[j], label[j] = v, k
+    value[j] = v
+    label[j] = k
 
 
 @register_jitable
@@ -158,15 +168,18 @@ def push(heap, n, cost, node):
 @register_jitable
 def pop(heap, n, cost):
     """Take the first node out of a heap of n nodes."""
-    first, last = heap[0], heap[n - 1]
-    at, child = 0, 1
+    first = heap[0]
+    last = heap[n - 1]
+    at = 0
+    child = 1
     while child < n - 1:
         if child + 1 < n - 1 and comes_before(cost, heap[child + 1], heap[child]):
             child += 1
         if comes_before(cost, last, heap[child]):
             break
         heap[at] = heap[child]
-        at, child = child, 2 * child + 1
+        at = child
+        child = 2 * child + 1
     heap[at] = last
     return first
 
@@ -177,8 +190,11 @@ def heap_search(packed, i, first, label, value, labels):
     whether there is one. A labeling is reached from one parent only, whose last raised place is one lower."""
     n_slots = first.shape[0] - 1
     room = 1 + packed.count[i] * n_slots
-    cost, parent, raised = np.empty(room), np.empty(room, np.int32), np.empty(room, np.int32)
-    heap, place = np.empty(room, np.int32), np.empty(n_slots, np.int64)
+    cost = np.empty(room)
+    parent = np.empty(room, np.int32)
+    raised = np.empty(room, np.int32)
+    heap = np.empty(room, np.int32)
+    place = np.empty(n_slots, np.int64)
     cost[0] = parent[0] = raised[0] = heap[0] = 0
     for s in range(n_slots):
         cost[0] -= value[first[s]]
@@ -200,7 +216,8 @@ def heap_search(packed, i, first, label, value, labels):
             if place[s] + 1 == first[s + 1]:
                 continue
             cost[n_nodes] = cost[node] + value[place[s]] - value[place[s] + 1]
-            parent[n_nodes], raised[n_nodes] = node, s
+            parent[n_nodes] = node
+            raised[n_nodes] = s
             push(heap, n_open, cost, n_nodes)
             n_open += 1
             n_nodes += 1
@@ -211,19 +228,23 @@ def heap_search(packed, i, first, label, value, labels):
 def matching_search(packed, i, scores, first, label, value, labels):
     """What Algorithm 10 answers for a matching: the best labeling that is all null, has a region without an
     allowed word, or has two regions with the same word."""
-    P, n_regions = packed.n_attributes, scores.shape[0]
+    P = packed.n_attributes
+    n_regions = scores.shape[0]
     for s in range(labels.shape[0]):
         labels[s] = label[first[s]]
     if not contains(packed, packed.matchings, i, labels):
         return
-    top, trial = labels.copy(), labels.copy()
+    top = labels.copy()
+    trial = labels.copy()
     start, own = 0.0, np.zeros(n_regions)  # what each region has at its best
     for s in range(n_regions * P):
         start += value[first[s]]
         own[s // P] += value[first[s]]
     best = 0.0  # all null
     for s in range(n_regions * P):
-        slot, labels[s], lost = packed.row[i] * P + s, packed.matchings.null[s % P], 1.0
+        slot = packed.row[i] * P + s
+        labels[s] = packed.matchings.null[s % P]
+        lost = 1.0
         for at in range(packed.slot[slot], packed.slot[slot + 1]):
             if packed.slot_labels[at] == labels[s]:
                 lost = 0.0
@@ -243,9 +264,13 @@ def matching_search(packed, i, scores, first, label, value, labels):
                 best = total
                 labels[:] = trial
         trial[m * P : (m + 1) * P] = top[m * P : (m + 1) * P]
-    words, allowed = word_values(packed, i, scores), words_allowed(packed, i)
+    words = word_values(packed, i, scores)
+    allowed = words_allowed(packed, i)
     for w in range(1, words.shape[1]):  # two regions with the same word: those that lose least by it
-        low1, low2, m1, m2 = np.inf, np.inf, -1, -1
+        low1 = np.inf
+        low2 = np.inf
+        m1 = -1
+        m2 = -1
         for m in range(n_regions):
             if not allowed[m, w]:
                 continue
@@ -253,7 +278,8 @@ def matching_search(packed, i, scores, first, label, value, labels):
             if lost < low1:
                 low1, low2, m1, m2 = lost, low1, m, m1
             elif lost < low2:
-                low2, m2 = lost, m
+                low2 = lost
+                m2 = m
         if m2 >= 0 and start - low1 - low2 > best:
             best = start - low1 - low2
             labels[:] = top
@@ -282,14 +308,18 @@ def exact_violator(packed, i, scores, labels, most_nodes, best, best_loss):
     """Write the labeling with the largest U into `labels`: branch and bound over the slots, depth first, from
     Algorithm 10's answer; returns U and loss, U NaN beyond `most_nodes` partial labelings."""
     first, label, value = slot_lists(packed, i, scores, 0.0)
-    n_slots, P, L = first.shape[0] - 1, packed.n_attributes, packed.count[i]
+    n_slots = first.shape[0] - 1
+    P = packed.n_attributes
+    L = packed.count[i]
     ahead = np.zeros(n_slots + 1)  # best scores of the slots from s on
     for s in range(n_slots - 1, -1, -1):
         ahead[s] = ahead[s + 1] + value[first[s]]
     apart = np.zeros((n_slots + 1, L), np.int32)  # of each candidate, in the slots before s
     total = np.zeros(n_slots + 1)
-    place, chosen = np.zeros(n_slots, np.int64), np.empty(n_slots, np.int32)
-    s, nodes = 0, 0
+    place = np.zeros(n_slots, np.int64)
+    chosen = np.empty(n_slots, np.int32)
+    s = 0
+    nodes = 0
     while True:
         if first[s] + place[s] == first[s + 1]:  # back
             if s == 0:
@@ -333,9 +363,11 @@ def find(packed, i, scores, labels, most_nodes):
 @njit(cache=True, nogil=True)
 def best_candidates(packed, scores, as_log, labels):
     """`best_candidate` of every bag, slot after slot; returns their scores, shape (n_bags,)."""
-    P, best = packed.n_attributes, np.empty(packed.count.shape[0])
+    P = packed.n_attributes
+    best = np.empty(packed.count.shape[0])
     for i in range(best.shape[0]):
-        low, high = packed.row[i], packed.row[i + 1]
+        low = packed.row[i]
+        high = packed.row[i + 1]
         best[i] = best_candidate(
             packed, packed.matchings, i, scores[low:high], as_log, labels[low * P : high * P]
         )
@@ -347,7 +379,8 @@ def mean_candidates(packed, first, last, scores, soft, target, slack=0.0):
     """`mean_candidate` of bags `first` to ``last - 1``, whose instances are the rows of `scores`."""
     best = np.empty(last - first)
     for i in range(first, last):
-        low, high = packed.row[i] - packed.row[first], packed.row[i + 1] - packed.row[first]
+        low = packed.row[i] - packed.row[first]
+        high = packed.row[i + 1] - packed.row[first]
         best[i - first] = mean_candidate(
             packed, packed.matchings, i, scores[low:high], soft, target[low:high], slack
         )
@@ -371,7 +404,8 @@ def losses_of_bags(packed, first, last, scores, target, most_nodes):
     ``last - 1``; NaN where an exact search gave up."""
     losses = np.empty((2, last - first))
     for i in range(first, last):
-        low, high = packed.row[i] - packed.row[first], packed.row[i + 1] - packed.row[first]
+        low = packed.row[i] - packed.row[first]
+        high = packed.row[i + 1] - packed.row[first]
         part = scores[low:high]
         labels = np.empty((high - low) * packed.n_attributes, np.int32)
         value, _ = find(packed, i, part, labels, most_nodes)
@@ -453,7 +487,8 @@ def most_violating(scores, candidates, bag=0, method="heap"):
     check_candidates(candidates)
     if method not in METHODS:
         raise ValueError(f"method must be one of {METHODS}, got {method!r}")
-    i, packed = candidates.check_bag(bag), candidates.packed
+    i = candidates.check_bag(bag)
+    packed = candidates.packed
     scores = side_by_side(scores, candidates, int(candidates.bag_sizes[i]))
     labels = np.empty(scores.shape[0] * candidates.n_attributes, np.int32)
     if method == "exact":

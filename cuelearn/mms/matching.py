@@ -76,14 +76,17 @@ def count_matching(bag):
     """Number of candidates; where all is allowed in closed form (the sum in section 5.6.1 lacks j!)."""
     if not np.all(bag.allowed):
         return counter(bag)(0, 0)
-    n_regions, n_words = bag.allowed.shape[0], bag.allowed.shape[1] - 1
+    n_regions = bag.allowed.shape[0]
+    n_words = bag.allowed.shape[1] - 1
     sizes = range(1, min(n_regions, n_words) + 1)
     return sum(math.comb(n_regions, j) * math.comb(n_words, j) * math.factorial(j) for j in sizes)
 
 
 def draw_matching(bag, rng):
     """Words of the regions in a candidate drawn uniformly."""
-    count, chosen, used = counter(bag), [], 0
+    count = counter(bag)
+    chosen = []
+    used = 0
     for m in range(len(bag.allowed)):
         options = list(takes(bag, m, used, range(bag.allowed.shape[1])))
         ways = np.array([count(m + 1, then) for _, then in options], dtype=float)
@@ -158,7 +161,8 @@ def joined(total, number, best, known, soft):
     """Two groups of assignments as one: the better total, and how many reach it, within rounding both; or
     where `soft` the logarithm of the sum of their exponentials."""
     if soft:
-        high, low = max(total, best), min(total, best)
+        high = max(total, best)
+        low = min(total, best)
         return high if low == -np.inf else high + math.log1p(math.exp(low - high)), 1.0
     near = 1e-12 * (1.0 + abs(total))
     if total > best + near:
@@ -170,11 +174,14 @@ def joined(total, number, best, known, soft):
 def recursion(packed, i, values, forward, soft):
     """`joined` over the regions before m that use exactly the words of a subset, or, backward, over those
     from m on where the words of a subset are used up: totals and numbers, (n_regions + 1, 2 ** n_words)."""
-    allowed, (n_regions, width) = words_allowed(packed, i), values.shape
+    allowed = words_allowed(packed, i)
+    n_regions, width = values.shape
     shape = (n_regions + 1, 1 << (width - 1))
-    total, number = np.full(shape, -np.inf), np.zeros(shape)
+    total = np.full(shape, -np.inf)
+    number = np.zeros(shape)
     if forward:
-        total[0, 0], number[0, 0] = 0.0, 1.0
+        total[0, 0] = 0.0
+        number[0, 0] = 1.0
     else:
         total[n_regions, 1:] = 0.0  # not the empty subset: the all-null labeling is no candidate
         number[n_regions, 1:] = 1.0
@@ -187,7 +194,8 @@ def recursion(packed, i, values, forward, soft):
                     continue
                 a, u, b, v = (m, subset, m + 1, then) if forward else (m + 1, then, m, subset)
                 if number[a, u] > 0.0:
-                    more, known = total[a, u] + values[m, w], total[b, v]
+                    more = total[a, u] + values[m, w]
+                    known = total[b, v]
                     total[b, v], number[b, v] = joined(more, number[a, u], known, number[b, v], soft)
     return total, number
 
@@ -196,7 +204,8 @@ def recursion(packed, i, values, forward, soft):
 def matching_shares(packed, i, values, soft):
     """Total of the best candidates, and the share of them that give region m word w, shape of `values`; where
     `soft` the logarithm of the sum over all candidates, and these probabilities."""
-    allowed, (n_regions, width) = words_allowed(packed, i), values.shape
+    allowed = words_allowed(packed, i)
+    n_regions, width = values.shape
     before, ways_before = recursion(packed, i, values, True, soft)
     after, ways_after = recursion(packed, i, values, False, soft)
     best = after[0, 0]
@@ -222,15 +231,20 @@ def matching_shares(packed, i, values, soft):
 @register_jitable
 def matching_best(packed, i, values):
     """The largest total, and the words that the regions take in the first candidate with it (0 for none)."""
-    allowed, (n_regions, width) = words_allowed(packed, i), values.shape
+    allowed = words_allowed(packed, i)
+    n_regions, width = values.shape
     after, ways = recursion(packed, i, values, False, False)
-    words, used = np.zeros(n_regions, np.int64), 0
+    words = np.zeros(n_regions, np.int64)
+    used = 0
     for m in range(n_regions):
-        top, gone = -np.inf, used
+        top = -np.inf
+        gone = used
         for w in range(width):
             then = subset_after(allowed, m, used, w)
             if then >= 0 and ways[m + 1, then] > 0.0 and values[m, w] + after[m + 1, then] > top:
-                top, words[m], gone = values[m, w] + after[m + 1, then], w, then
+                top = values[m, w] + after[m + 1, then]
+                words[m] = w
+                gone = then
         used = gone
     return after[0, 0], words
 

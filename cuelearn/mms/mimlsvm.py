@@ -51,7 +51,8 @@ def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
     """
     same = Y is None
     Y, Y_starts = (X, starts) if same else (Y, Y_starts)
-    starts, Y_starts = np.asarray(starts, dtype=np.int64), np.asarray(Y_starts, dtype=np.int64)
+    starts = np.asarray(starts, dtype=np.int64)
+    Y_starts = np.asarray(Y_starts, dtype=np.int64)
     for name, part, ends in (("starts", X, starts), ("Y_starts", Y, Y_starts)):
         if ends[0] != 0 or ends[-1] != len(part) or np.any(np.diff(ends) < 1):  # as in an altered file
             raise ValueError(f"{name} must ascend from 0 to the number of instances, {len(part)}")
@@ -65,7 +66,9 @@ def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
 
     def one(begin, end):
         first = begin if same else 0  # the distances are symmetric
-        low, high, offset = starts[begin], starts[end], Y_starts[first]
+        low = starts[begin]
+        high = starts[end]
+        offset = Y_starts[first]
         squares = left[low:high] @ right[offset:].T
         squares *= -2.0
         squares += left_norms[low:high, None]
@@ -194,7 +197,8 @@ class MIMLSVM(BagRival):
     def _cluster(self, X, candidates):
         """Find the medoids; returns the distances of all bags to them, in float64."""
         rng = as_generator(self.random_state)
-        n_bags, sizes = candidates.n_bags, candidates.bag_sizes
+        n_bags = candidates.n_bags
+        sizes = candidates.bag_sizes
         drawn = np.arange(n_bags)
         if n_bags > self.max_clustered:
             drawn = np.sort(rng.choice(n_bags, self.max_clustered, replace=False))

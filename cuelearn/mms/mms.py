@@ -218,7 +218,9 @@ class MMS(BagClassifier):
             **{name: getattr(self, name) for name in OPTIONS},
         )
         self._keep(space)
-        self.objective_, self.history_, self.n_iter_ = result.objective, result.history, len(result.history)
+        self.objective_ = result.objective
+        self.history_ = result.history
+        self.n_iter_ = len(result.history)
         self.dual_gap_ = float(self.history_["dual_gap"][result.kept])
         if self.solver == "pegasos":
             self.visits_ = result.visits
@@ -237,7 +239,9 @@ class MMS(BagClassifier):
         better = "raise n_epochs, lower C" + (
             " or take solver='frank-wolfe'" if self.solver == "pegasos" else ""
         )
-        gap, wanted, rise = self.dual_gap_, self._wanted_gap(result), rounds.diff().max()
+        gap = self.dual_gap_
+        wanted = self._wanted_gap(result)
+        rise = rounds.diff().max()
         if not (result.converged or result.ended or self.n_rounds == 1):
             yield f"MMS did not converge in {len(rounds)} rounds; raise n_rounds, n_epochs or tol"
         if np.isnan(gap):
@@ -320,7 +324,9 @@ class MMS(BagClassifier):
             options = {"reset": False, "skip_check_array": hasattr(X, "iloc"), "dtype": FLOATS}
             validate_samples(self, X, used=lambda: sum((b.triples for b in self.banks_), []), **options)
         given = self._stacks(X) if self._precomputed() else self.banks_
-        coefs, weights, scores = self._list(self.dual_coef_), self._list(self.kernel_weights_), []
+        coefs = self._list(self.dual_coef_)
+        weights = self._list(self.kernel_weights_)
+        scores = []
         for kernels, coef, w in zip(given, coefs, weights, strict=True):
             if isinstance(kernels, KernelStack):
                 cross = checked_cross(kernels.cross(), len(w), self.n_features_in_)
@@ -338,13 +344,16 @@ class MMS(BagClassifier):
         check_is_fitted(self, "classes_")
         if self.kernels is None:
             raise ValueError("MMS without kernels has none to weigh")
-        coefs, tables = self._list(self.dual_coef_), []
+        coefs = self._list(self.dual_coef_)
+        tables = []
         for p, (coef, weights) in enumerate(zip(coefs, self._list(self.kernel_weights_), strict=True)):
-            names, norms = [f"k{j}" for j in range(len(weights))], np.full(len(weights), np.nan)
+            names = [f"k{j}" for j in range(len(weights))]
+            norms = np.full(len(weights), np.nan)
             if not self._precomputed():
                 bank = self.banks_[p]
                 forms = quadratic_forms(bank, coef, self.bank_support_)
-                names, norms = bank.names, weights * np.sqrt(forms.sum(axis=1))
+                names = bank.names
+                norms = weights * np.sqrt(forms.sum(axis=1))
             table = kernel_summary(names, weights[None], norms, len(coef))
             tables.append(table if len(coefs) == 1 else table.assign(attribute=p))
         return pd.concat(tables, ignore_index=True)

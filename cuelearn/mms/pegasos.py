@@ -51,14 +51,17 @@ def attributes_of(packed):
 @register_jitable
 def fill_entries(packed, scores, target, labels, first_row, weight, entries):
     """A bag's direction, its weight times target minus most violating labeling; returns how many entries."""
-    P, n = packed.n_attributes, 0
+    P = packed.n_attributes
+    n = 0
     for m in range(scores.shape[0]):
         for p in range(P):
             for k in range(packed.column[p], packed.column[p + 1]):
                 size = target[m, k] - 1.0 if k == labels[m * P + p] else target[m, k]
                 if size != 0.0:
-                    entries.row[n], entries.column[n] = first_row + m, k
-                    entries.size[n], entries.score[n] = weight * size, scores[m, k]
+                    entries.row[n] = first_row + m
+                    entries.column[n] = k
+                    entries.size[n] = weight * size
+                    entries.score[n] = scores[m, k]
                     n += 1
     return n
 
@@ -96,7 +99,8 @@ def pegasos_block(packed, block, state, lam, radius, most_nodes):
                 if column[f] == column[e]:
                     norm += eta * eta * size[e] * size[f] * products[of[column[e]], row[e], row[f]]
         for e in range(n):
-            move, k = eta * size[e] / scale, column[e]
+            move = eta * size[e] / scale
+            k = column[e]
             delta[row[e], k] += move
             line = products[of[k], row[e]]
             for r in range(first[b + 1], base.shape[0]):  # rows of bags visited before are not needed again
@@ -112,8 +116,12 @@ def pegasos_block(packed, block, state, lam, radius, most_nodes):
 def pegasos(problem, n_epochs, bar):
     """Epochs of Algorithm 9 on a `ConvexProblem` from the present hyperplanes, which count for as many steps
     as there are bags; returns a lower bound on the optimum, NaN where there is none, and the `State`."""
-    space, candidates, lam = problem.space, problem.candidates, problem.lam
-    before, norm_before, start = space.weights.copy(), space.squared_norm(), candidates.n_bags
+    space = problem.space
+    candidates = problem.candidates
+    lam = problem.lam
+    before = space.weights.copy()
+    norm_before = space.squared_norm()
+    start = candidates.n_bags
     radius = np.sqrt(2.0 * candidates.bag_sizes.max() * candidates.n_attributes / lam)
     state = State(start + 1.0, 1.0, norm_before, 0.0, 0, 0)
     for _ in range(n_epochs):

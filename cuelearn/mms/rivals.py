@@ -136,10 +136,14 @@ class Rival(BagClassifier):
         with linear_algebra().limit(limits=1):  # the same sums for any n_jobs
             fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(solve)(k) for k in labels)
         coef = np.zeros((to_train.size, n_columns))
-        intercept, gap = np.full(to_train.size, NEVER), np.full(to_train.size, np.nan)
+        intercept = np.full(to_train.size, NEVER)
+        gap = np.full(to_train.size, np.nan)
         n_iter = np.zeros(to_train.size, dtype=int)
         for k, fit in zip(labels, fits, strict=True):
-            coef[k], intercept[k], gap[k], n_iter[k] = fit.coef, fit.intercept, fit.gap, fit.n_iter
+            coef[k] = fit.coef
+            intercept[k] = fit.intercept
+            gap[k] = fit.gap
+            n_iter[k] = fit.n_iter
         return fits, coef, intercept, gap, n_iter
 
     def _possible(self, scores):

@@ -30,7 +30,9 @@ SETTLED = 10.0
 #: Rounds at most.
 N_ROUNDS = {"pegasos": 10, "frank-wolfe": 50}
 #: Passes of a round: of Pegasos; of dual steps at most, or as many as make so many visits of bags.
-PEGASOS_EPOCHS, DUAL_EPOCHS, DUAL_VISITS = 20, 300, 100_000
+PEGASOS_EPOCHS = 20
+DUAL_EPOCHS = 300
+DUAL_VISITS = 100_000
 HISTORY = "start round n_epochs seconds objective relaxed dual_bound dual_gap n_changed n_updates"
 HISTORY = [*HISTORY.split(), "n_projections"]
 
@@ -51,20 +53,26 @@ class ConvexProblem:
     """The convex problem (5.5) of a round, whose candidates' part `target` fixes; `weights` have mean 1."""
 
     def __init__(self, space, candidates, lam, exact=False, rng=None, weights=None):
-        self.space, self.candidates, self.lam = space, candidates, lam
+        self.space = space
+        self.candidates = candidates
+        self.lam = lam
         weights = np.ones(candidates.n_bags) if weights is None else weights
         self.weights = weights * (candidates.n_bags / weights.sum())
-        self.rng, self.visits = rng, []
+        self.rng = rng
+        self.visits = []
         self.most_nodes = MOST_NODES if exact else 0
         self.target = np.zeros((candidates.n_instances, space.n_columns))
         self.rows_of_block = min(MOST_ROWS, max(space.n_columns, CHEAP // space.width))
 
     def fresh_target(self, slack=0.0):
         """Average of the candidates within `slack` of the best; returns in how many bags it changed."""
-        starts, old, self.target = self.candidates.bag_starts, self.target, np.empty_like(self.target)
+        starts = self.candidates.bag_starts
+        old = self.target
+        self.target = np.empty_like(self.target)
         for first, last in batches(starts, ROWS):
             rows = slice(int(starts[first]), int(starts[last]))
-            scores, target = self.space.scores(rows), self.target[rows]
+            scores = self.space.scores(rows)
+            target = self.target[rows]
             mean_candidates(self.candidates.packed, first, last, scores, False, target, slack)
         return self._changed(old)
 
@@ -82,11 +90,13 @@ class ConvexProblem:
 
     def value(self):
         """Relaxed value (5.5) and objective (5.3) at the present hyperplanes."""
-        packed, starts = self.candidates.packed, self.candidates.bag_starts
+        packed = self.candidates.packed
+        starts = self.candidates.bag_starts
         losses = np.empty((2, self.candidates.n_bags))
         for first, last in batches(starts, ROWS):
             rows = slice(int(starts[first]), int(starts[last]))
-            scores, target = self.space.scores(rows), self.target[rows]
+            scores = self.space.scores(rows)
+            target = self.target[rows]
             losses[:, first:last] = losses_of_bags(packed, first, last, scores, target, self.most_nodes)
         relaxed, losses = self.weights * losses
         ridge = 0.5 * self.lam * self.space.squared_norm()
@@ -111,7 +121,8 @@ class ConvexProblem:
             done = ends[begin - 1] if begin else 0
             end = max(begin + 1, int(np.searchsorted(ends, done + self.rows_of_block, side="right")))
             bags = order[begin:end]
-            rows, first = sets.rows(bags), np.concatenate([[0], np.cumsum(sets.bag_sizes[bags])])
+            rows = sets.rows(bags)
+            first = np.concatenate([[0], np.cumsum(sets.bag_sizes[bags])])
             scores = self.space.scores(rows)
             products = np.ascontiguousarray(self.space.products(rows))  # the blocks are of one type
             delta = np.zeros_like(scores)
@@ -151,7 +162,10 @@ def concave_convex(problem, solve, start, history, n_rounds, tol, sound, callbac
     """Rounds from one start; where `sound`, gaps decide what is a tie and when nothing is better. Returns
     `Kept`, whether the rounds converged, and whether `callback` ended them."""
     problem.space.weights[:] = 0.0
-    kept, rises, near, began = None, 0, 0.0, time.perf_counter()
+    kept = None
+    rises = 0
+    near = 0.0
+    began = time.perf_counter()
     for number in range(1, n_rounds + 1):
         # the first round averages over all candidates, that of a further start draws one of each bag
         changed = problem.draw_target() if start and number == 1 else problem.fresh_target(near)
@@ -166,7 +180,8 @@ def concave_convex(problem, solve, start, history, n_rounds, tol, sound, callbac
         near = min(max(0.0, relaxed - bound), tol * abs(objective)) if sound else 0.0
         settled = kept is not None and 0.0 <= best - objective <= tol / SETTLED * abs(best)
         if objective <= best:
-            kept, rises = Kept(objective, problem.space.weights.copy(), len(history) - 1), 0
+            kept = Kept(objective, problem.space.weights.copy(), len(history) - 1)
+            rises = 0
         else:
             rises += 1
         if callback is not None and callback(number):
@@ -250,7 +265,9 @@ def solve_mms(
     rng = np.random.default_rng(rng)
     problem = ConvexProblem(space, candidates, lam, inference == "exact", rng, sample_weight)
     space.weights[:] = 0.0
-    at_zero, history, least = problem.value()[1], [], None
+    at_zero = problem.value()[1]
+    history = []
+    least = None
     total = n_init * n_rounds * n_epochs * candidates.n_bags
     with progress(name="MMS", total=total, unit="bag", verbose=verbose) as bar:
         for start in range(n_init):
@@ -264,7 +281,8 @@ def solve_mms(
     (objective, space.weights, row), converged = least
     history = pd.DataFrame(history, columns=HISTORY)
     if space.indefinite:
-        history[["dual_bound", "dual_gap"]], converged = np.nan, False
+        history[["dual_bound", "dual_gap"]] = np.nan
+        converged = False
     visits = np.concatenate([np.zeros(0, dtype=np.uint8), *problem.visits]).reshape(-1, candidates.n_bags)
     return MMSResult(objective, history, row, converged, ended, at_zero, visits)
 

@@ -36,7 +36,8 @@ class Space:
     indefinite = {}  # {name: how} of indefinite kernels: then no bound is certified
 
     def __init__(self, n_rows, n_labels):
-        self.n_rows, self.n_columns = n_rows, int(sum(n_labels))
+        self.n_rows = n_rows
+        self.n_columns = int(sum(n_labels))
         ends = np.cumsum(n_labels)
         self.columns = [slice(end - size, end) for size, end in zip(n_labels, ends, strict=True)]
         self._taken = None, None
@@ -78,7 +79,8 @@ class LinearSpace(Space):
 
     def __init__(self, X, n_labels):
         super().__init__(len(X), n_labels)
-        self.X, self.width = X, X.shape[1]
+        self.X = X
+        self.width = X.shape[1]
         self.weights = np.zeros((self.n_columns, self.width), dtype=X.dtype)
 
     def read(self, rows):
@@ -96,11 +98,13 @@ class LinearSpace(Space):
 
     def move(self, rows, delta, scale=1.0):
         """``w <- scale w + sum_m delta[m] x_m`` over some instances."""
-        x, dtype = self.at(rows), self.weights.dtype
+        x = self.at(rows)
+        dtype = self.weights.dtype
         if scale != 1.0:
             self.weights *= dtype.type(scale)
         for columns in self.columns:
-            part, weights = delta[:, columns], self.weights[columns]
+            part = delta[:, columns]
+            weights = self.weights[columns]
             touched = np.flatnonzero(part.any(axis=0))  # few labels of many
             if touched.size:
                 weights[touched] += part[:, touched].T.astype(dtype) @ x
@@ -127,7 +131,8 @@ class MeanKernel:
     """The mean of a bank's kernels plus 1: one matrix where it fits the budget, else row blocks on demand."""
 
     def __init__(self, bank, memory):
-        self.bank, self.weights = bank, mean_weights(bank)
+        self.bank = bank
+        self.weights = mean_weights(bank)
         self.held = None
         if bank.dtype.itemsize * bank.n_samples**2 <= memory:
             out = np.empty((bank.n_samples, bank.n_samples))

@@ -105,12 +105,16 @@ class SupervisedSVM(BagClassifier):
         options = {"loss": "hinge", "multi_class": self.multi_class, "tol": self.tol}
         svm = LinearSVC(C=self.C, max_iter=self.max_iter, random_state=self.random_state, **options)
         svm.fit(X, labels, sample_weight=weights)
-        shown, coef, intercept = svm.classes_, svm.coef_, svm.intercept_
+        shown = svm.classes_
+        coef = svm.coef_
+        intercept = svm.intercept_
         if len(coef) == 1:  # two classes
-            coef, intercept = np.concatenate([-coef, coef]), np.concatenate([-intercept, intercept])
+            coef = np.concatenate([-coef, coef])
+            intercept = np.concatenate([-intercept, intercept])
         self.coef_ = np.zeros((len(self.classes_), X.shape[1]))
         self.intercept_ = np.full(len(self.classes_), NEVER)
-        self.coef_[shown], self.intercept_[shown] = coef, intercept
+        self.coef_[shown] = coef
+        self.intercept_[shown] = intercept
         return self
 
     def _labels(self, y, n_samples):

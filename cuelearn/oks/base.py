@@ -122,8 +122,11 @@ class Learner:
 
     def __init__(self, kernels, rng):
         m = kernels.kind.shape[0]
-        self.kernels, self.rng = kernels, rng
-        self.log_weights, self.q, self.p = np.zeros(m), np.full(m, 1.0 / m), np.full(m, 1.0 / m)
+        self.kernels = kernels
+        self.rng = rng
+        self.log_weights = np.zeros(m)
+        self.q = np.full(m, 1.0 / m)
+        self.p = np.full(m, 1.0 / m)
         support = np.zeros((m, 16), dtype=np.int64)
         self.predictors = Predictors(support, np.zeros((m, 16)), np.zeros(m, dtype=np.int64))
         self.n_seen = self.n_updates = self.n_evaluations = self.n_mistakes = 0
@@ -217,7 +220,8 @@ class Learner:
         visited = np.arange(targets.size) if rows is None else rows
         sample_weights = np.ones(targets.size) if sample_weights is None else sample_weights
         chunk = chunk or max(CHUNK, visited.size * n_epochs // 200)
-        self._history, self._trail = History(COLUMNS), []
+        self._history = History(COLUMNS)
+        self._trail = []
         for epoch in range(n_epochs):
             self.start_epoch(epoch)
             order = visited[self.rng.permutation(visited.size)] if shuffle or epoch else visited
@@ -263,7 +267,8 @@ class Learner:
 
     def restore(self, state, n_samples):
         """The inverse of `state`; ValueError for arrays of other shapes, or numbers of no sample."""
-        m, width = self.q.size, state["support"].shape[-1]
+        m = self.q.size
+        width = state["support"].shape[-1]
         shapes = dict.fromkeys(("support", "coef"), (m, width))
         shapes |= dict.fromkeys(("count", "q", "p", "log_weights"), (m,))
         sound = np.isin(state["count"], np.arange(width + 1)).all()
@@ -301,7 +306,8 @@ def held_back(labels, share, rng, sample_weight=None):
         rows = np.asarray(share)
         if rows.size == 0 or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= every.size:
             raise ValueError(f"validation must be row numbers from 0 to {every.size - 1}, at least one")
-        train, test = np.setdiff1d(every, rows), np.unique(rows)
+        train = np.setdiff1d(every, rows)
+        test = np.unique(rows)
         if np.unique(labels[np.intersect1d(train, weighted)]).size < np.unique(labels).size:
             raise ValueError("validation must leave training samples, with sample_weight > 0, of every class")
         if not np.isin(test, weighted).any():
@@ -392,12 +398,15 @@ class OnlineKernels(ScoreClassifier):
         sample_weights = visit_weights(sample_weight, y.size)
         warn_if_sorted(self, labels)
         source, samples = bank_of(self, X)
-        self.classes_, self._source = classes, source
+        self.classes_ = classes
+        self._source = source
         targets = signs_of(labels, classes.size)
         n_visits = y.size * self.n_epochs
         self._begin(rng, n_visits)
-        self._held, self._numbers = samples, np.arange(y.size)
-        name, total = type(self).__name__, n_visits * len(targets)
+        self._held = samples
+        self._numbers = np.arange(y.size)
+        name = type(self).__name__
+        total = n_visits * len(targets)
         with progress(name=name, total=total, unit="sample", verbose=self.verbose) as bar:
             Parallel(n_jobs=self.n_jobs if self.callback is None else 1, prefer="threads")(
                 delayed(self._run)(learner, samples, signs, sample_weights, bar)
@@ -430,7 +439,8 @@ class OnlineKernels(ScoreClassifier):
         )
 
     def _show_run(self, learner):
-        self.history_, self.probability_history_ = learner.history, learner.probability_history
+        self.history_ = learner.history
+        self.probability_history_ = learner.probability_history
 
     def _watch(self, learner, step):
         self._show_run(learner)
@@ -515,7 +525,8 @@ class OnlineKernels(ScoreClassifier):
         return parameters
 
     def _score_ones(self):
-        given, n = self._source.given, self.n_features_in_
+        given = self._source.given
+        n = self.n_features_in_
         return self.decision_function(np.ones((len(self._source), 1, n) if given else (1, n)))
 
     def _fitted_state(self):
@@ -529,9 +540,11 @@ class OnlineKernels(ScoreClassifier):
 
     def _set_fitted_state(self, state):
         super()._set_fitted_state({name: value for name, value in state.items() if name.endswith("_")})
-        self._numbers, learners = state["numbers"], state["learners"]
+        self._numbers = state["numbers"]
+        learners = state["learners"]
         if "held" in state:
-            self._held, n = state["held"], len(state["held"].data)
+            self._held = state["held"]
+            n = len(state["held"].data)
             self._source = Columns(self.kernels, self.normalize)
             if [part.shape[1] for part in self._held[:2]] != [self._source.width, len(self._source)]:
                 raise ValueError("samples of another width than the kernels' columns")
@@ -582,7 +595,9 @@ class StreamingKernels(OnlineKernels):
         labels = labels_within(y, known)
         sample_weights = visit_weights(sample_weight, y.size, stream=True)
         samples = self._open(X, known) if first else self._source.pack(X)
-        held, n, seen = len(self._held.data), y.size, self._learners[0].n_seen
+        held = len(self._held.data)
+        n = y.size
+        seen = self._learners[0].n_seen
         before = sum(learner.n_updates for learner in self._learners)
         data = np.concatenate([self._held.data, samples.data])
         together = Samples(data, np.concatenate([self._held.scale, samples.scale]), samples.stack)
@@ -591,7 +606,8 @@ class StreamingKernels(OnlineKernels):
         for learner, targets in zip(self._learners, signs_of(labels, known.size), strict=True):
             targets = np.concatenate([np.zeros(held), targets])
             learner.reserve(n)
-            order, uniforms = np.arange(held, held + n), learner.rng.random(n)
+            order = np.arange(held, held + n)
+            uniforms = learner.rng.random(n)
             learner.visit(together, order, targets, sample_weights, uniforms)
             learner.keep("visits", seen + np.arange(n))
         if sum(learner.n_updates for learner in self._learners) > before:
@@ -610,7 +626,9 @@ class StreamingKernels(OnlineKernels):
                 "give gamma or scale as a number"
             )
         source, samples = bank_of(self, X)
-        self.classes_, self._source, self._numbers = classes, source, np.empty(0, dtype=np.int64)
+        self.classes_ = classes
+        self._source = source
+        self._numbers = np.empty(0, dtype=np.int64)
         self._begin(as_generator(self.random_state), 1)
         self._held = Samples(np.empty((0, source.width)), np.empty((0, len(source))), samples.stack)
         for learner in self._learners:

@@ -95,7 +95,8 @@ def alignment(kernel, labels, centered=True, sample_weight=None):
     >>> alignment(np.outer(y, y), y), round(alignment(np.eye(4), y), 3)
     (1.0, 0.577)
     """
-    kernel, labels = np.asarray(kernel, dtype=np.float64), np.asarray(labels)
+    kernel = np.asarray(kernel, dtype=np.float64)
+    labels = np.asarray(labels)
     if kernel.ndim != 2 or kernel.shape != (labels.size, labels.size):
         raise ValueError(
             f"kernel must have shape ({labels.size}, {labels.size}), one row and column per label, "
@@ -105,10 +106,12 @@ def alignment(kernel, labels, centered=True, sample_weight=None):
     target = (labels[:, None] == classes).astype(np.float64)  # Y = target target'
     if classes.size == 2:
         target = (target[:, 1] - target[:, 0])[:, None]
-    n, weighted = labels.size, kernel
+    n = labels.size
+    weighted = kernel
     if sample_weight is not None:
         roots = np.sqrt(sample_weight)
-        n, weighted = float(sample_weight.sum()), kernel * np.outer(roots, roots)
+        n = float(sample_weight.sum())
+        weighted = kernel * np.outer(roots, roots)
     size_sq = float(np.vdot(weighted, weighted))
     nothing = 1e-12 * size_sq  # what rounding leaves of a constant kernel
     if centered:  # |HKH|^2 from sums of K, so that no further matrix is made; H Y H from the centred target
@@ -124,9 +127,11 @@ def alignment(kernel, labels, centered=True, sample_weight=None):
 
 
 #: Where fewer samples than ENOUGH are held back, the split is drawn anew, up to MOST_DRAWS times.
-ENOUGH, MOST_DRAWS = 200, 10
+ENOUGH = 200
+MOST_DRAWS = 10
 #: Steps of libsvm for each sample: of one SVM, and of all that the C of one kernel is chosen by.
-SVM_STEPS, CHOICE_STEPS = 50_000, 300_000
+SVM_STEPS = 50_000
+CHOICE_STEPS = 300_000
 
 
 def draws_held_back(labels, share, rng, sample_weight=None):
@@ -154,7 +159,8 @@ def scores_of_C(kernel, signs, C_values, splits, loss_weights=None, sample_weigh
     accuracy, hinge = np.full((2, len(splits), len(C_values)), np.nan)
     squares = [np.ascontiguousarray(kernel[np.ix_(train, train)]) for train, _ in splits]
     crosses = [kernel[np.ix_(test, train)] for train, test in splits]
-    steps, n_solved = CHOICE_STEPS * len(kernel), 0
+    steps = CHOICE_STEPS * len(kernel)
+    n_solved = 0
     for c, C in enumerate(C_values):
         for s, (train, test) in enumerate(splits):
             weights = None if loss_weights is None else loss_weights[train]
@@ -171,7 +177,8 @@ def scores_of_C(kernel, signs, C_values, splits, loss_weights=None, sample_weigh
             accuracy[s, c] = np.average(right, weights=counts)
             hinge[s, c] = np.average(np.maximum(0.0, 1.0 - signs[test] * values), weights=counts)
             if not svm.converged:
-                accuracy, hinge = accuracy[: s + 1], hinge[: s + 1]
+                accuracy = accuracy[: s + 1]
+                hinge = hinge[: s + 1]
                 break
         if not svm.converged:
             break
@@ -228,7 +235,9 @@ class OneKernelSVM(KernelClassifier):
             return self._train(labels, weights)
 
     def _train(self, labels, sample_weight):
-        rng, C_values, n = as_generator(self.random_state), self._C_values(), labels.size
+        rng = as_generator(self.random_state)
+        C_values = self._C_values()
+        n = labels.size
         targets = signs_of(labels, self.classes_.size)
         weights = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
         problems = list(zip(targets, [None] * len(targets) if weights is None else weights, strict=True))
@@ -243,12 +252,14 @@ class OneKernelSVM(KernelClassifier):
         chosen, tables = self._choose(problems, score, sample_weight, computed)
         tried_all = C_values.size == 1 or not np.isnan(tables).any()
         converged = tried_all
-        coef, intercept = np.zeros((n, len(targets))), np.zeros(len(targets))
+        coef = np.zeros((n, len(targets)))
+        intercept = np.zeros(len(targets))
         for k, (j, C) in enumerate(chosen):
             kernel = self._kernel(j, computed)
             svm = fit_svc(kernel, targets[k], C, weights=problems[k][1], max_iter=SVM_STEPS * n)
             converged = converged and svm.converged
-            coef[svm.support, k], intercept[k] = svm.coef, svm.intercept
+            coef[svm.support, k] = svm.coef
+            intercept[k] = svm.intercept
         index = np.array([j for j, _ in chosen])
         weights = np.eye(self.bank_.n_kernels)[index]
         self.best_index_ = index
@@ -256,14 +267,18 @@ class OneKernelSVM(KernelClassifier):
         self.C_ = np.array([C for _, C in chosen])
         self.validation_accuracy_ = np.asarray(tables)
         if len(targets) == 1:  # the difference of both columns is the decision value
-            coef, intercept, weights = two_columns(coef), two_columns(intercept), weights[0]
+            coef = two_columns(coef)
+            intercept = two_columns(intercept)
+            weights = weights[0]
             self.best_index_, self.best_kernel_ = int(index[0]), self.best_kernel_[0]
-            self.C_, self.validation_accuracy_ = float(self.C_[0]), tables[0]
+            self.C_ = float(self.C_[0])
+            self.validation_accuracy_ = tables[0]
         self._keep(coef, weights)
         self.intercept_ = intercept
         at_once = self.bank_.resident and not self._is_precomputed()
         n_matrices = self.bank_.n_kernels if at_once else len(computed)
-        self.n_evaluations_, self.n_solved_ = n_matrices * (n * (n + 1) // 2), sum(solved)
+        self.n_evaluations_ = n_matrices * (n * (n + 1) // 2)
+        self.n_solved_ = sum(solved)
         if not converged:
             untried = ", so that larger C were not tried" if not tried_all else ""
             warn_user(
@@ -295,13 +310,17 @@ class OneKernelSVM(KernelClassifier):
 
     def _tune(self, best, problems, score, computed):
         """C for the kernel of each problem."""
-        values, chosen, tables = self._C_values(), [], []
+        values = self._C_values()
+        chosen = []
+        tables = []
         for j, problem in zip(best, problems, strict=True):
             if values.size == 1:
-                C, accuracy = values[0], np.full(1, np.nan)
+                C = values[0]
+                accuracy = np.full(1, np.nan)
             else:
                 scores = score(self._kernel(j, computed), *problem)
-                C, accuracy = values[best_place(scores.accuracy, scores.hinge)], scores.accuracy
+                C = values[best_place(scores.accuracy, scores.hinge)]
+                accuracy = scores.accuracy
             tables.append(accuracy)
             chosen.append((j, float(C)))
         return chosen, tables
@@ -364,7 +383,8 @@ class MuSVM(OneKernelSVM):
         def judge(kernel):
             return [score(kernel, *problem) for problem in problems]
 
-        chosen, accuracies = [], []
+        chosen = []
+        accuracies = []
         for scores in zip(*self._of_each_kernel(judge, computed), strict=True):  # of one problem
             accuracy, hinge = (np.array([of_kernel[part] for of_kernel in scores]) for part in (0, 1))
             j, c = np.unravel_index(best_place(accuracy, hinge), accuracy.shape)
@@ -511,7 +531,9 @@ class SelectedSVM(OneKernelSVM):
             triples = selector._source.triples
             self.bank_ = KernelBank(triples, X, normalize=self.normalize, memory=0.0)
             weights = check_sample_weight(sample_weight, len(X))
-            labels, self._samples, self._made = self._labels(y, len(X), weights), X, {}
+            labels = self._labels(y, len(X), weights)
+            self._samples = X
+            self._made = {}
         try:
             with one_warning(self.bank_.indefinite):
                 self._train(labels, weights)
@@ -527,7 +549,8 @@ class SelectedSVM(OneKernelSVM):
             computed.append(j)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FeatureScaleWarning)  # was issued for the bank
-                triple, options = self.bank_.triples[j], {"normalize": self.normalize, "memory": np.inf}
+                triple = self.bank_.triples[j]
+                options = {"normalize": self.normalize, "memory": np.inf}
                 self._made[j] = kernel_alone(KernelBank([triple], self._samples, **options), 0)
         return self._made[j]
 

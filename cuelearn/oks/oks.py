@@ -13,7 +13,8 @@ __all__ = ["OKS", "oks_pass"]
 @njit(cache=True, nogil=True)
 def oks_pass(kernels, samples, visits, weights, predictors, rates):
     """On a mistake of the kernel drawn: w_i <- w_i exp(-eta / p_i), f_i <- f_i + lambda y k_i(x, .) / p_i."""
-    n_updates, n_evaluations = 0, 0
+    n_updates = 0
+    n_evaluations = 0
     for t in range(visits.order.shape[0]):
         j, _ = ask(kernels, samples, visits, weights, predictors, t)
         i = visits.order[t]

@@ -22,10 +22,14 @@ def committee_pass(
     `discount` is -log(beta); with 0 the weights stay. Written: `mistakes` of the vote at each visit,
     `own_mistakes` of each kernel.
     """
-    n_updates, n_evaluations = 0, 0
+    n_updates = 0
+    n_evaluations = 0
     for t in range(order.shape[0]):
         i = order[t]
-        y, factor, vote, changed = targets[i], sample_weights[i], 0.0, False
+        y = targets[i]
+        factor = sample_weights[i]
+        vote = 0.0
+        changed = False
         for j in range(own_mistakes.shape[0]):
             value = output(kernels, predictors, j, samples, i, samples)
             n_evaluations += predictors.count[j]

@@ -64,14 +64,16 @@ class Visits(NamedTuple):
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
 def kernel_value(kernels, j, x, z):
     """k_j(x, z), not normalised."""
-    kind, divisor = kernels.kind[j], kernels.divisor[j]
+    kind = kernels.kind[j]
+    divisor = kernels.divisor[j]
     total = 0.0
     if kind == LINEAR or kind == POLY:
         for c in range(x.shape[0]):
             total += x[c] * z[c]
         if kind == LINEAR:
             return total
-        base, power = total / divisor + kernels.offset[j], 1.0
+        base = total / divisor + kernels.offset[j]
+        power = 1.0
         for _ in range(kernels.degree[j]):
             power *= base
         return power
@@ -103,13 +105,16 @@ def self_values(kernels, data, out):
 @njit(cache=True, nogil=True)
 def output(kernels, predictors, j, here, i, held):
     """The predictor of kernel j at sample i of `here`; its support lies in `held`."""
-    support, coef, total = predictors.support[j], predictors.coef[j], 0.0
+    support = predictors.support[j]
+    coef = predictors.coef[j]
+    total = 0.0
     if kernels.kind[j] == GIVEN:
         row = here.stack[j, i]
         for s in range(predictors.count[j]):
             total += coef[s] * row[support[s]]
         return total
-    start, stop = kernels.start[j], kernels.stop[j]
+    start = kernels.start[j]
+    stop = kernels.stop[j]
     x = here.data[i, start:stop]
     for s in range(predictors.count[j]):
         z = held.data[support[s], start:stop]
@@ -128,7 +133,9 @@ def outputs(kernels, predictors, members, here, held, out):
 @njit(cache=True, nogil=True)
 def add(predictors, j, i, amount):
     """Add to the coefficient of sample i in predictor j."""
-    support, count, place = predictors.support[j], predictors.count[j], 0
+    support = predictors.support[j]
+    count = predictors.count[j]
+    place = 0
     while place < count and support[place] != i:
         place += 1
     if place == count:
@@ -141,7 +148,9 @@ def add(predictors, j, i, amount):
 @njit(cache=True, nogil=True)
 def set_probabilities(weights, delta):
     """q = w / sum w and p = (1 - delta) q + delta / m, from log-weights shifted to a largest value of 0."""
-    log_weights, q, p = weights.log_weights, weights.q, weights.p
+    log_weights = weights.log_weights
+    q = weights.q
+    p = weights.p
     m = log_weights.shape[0]
     largest = log_weights.max()
     total = 0.0

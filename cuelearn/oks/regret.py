@@ -14,7 +14,8 @@ from cuelearn.warn import warn_user
 __all__ = ["OKSRegret", "loss_and_slope", "regret_pass"]
 
 DIVERGED = 1e6  # a loss that no sensible predictor meets
-HINGE, SQUARE = LOSSES["hinge"], LOSSES["square"]
+HINGE = LOSSES["hinge"]
+SQUARE = LOSSES["square"]
 
 
 @njit(cache=True, nogil=True)
@@ -35,7 +36,8 @@ def loss_and_slope(loss, output, y):
 @njit(cache=True, nogil=True)
 def regret_pass(kernels, samples, visits, weights, predictors, rates):
     """Of the kernel drawn: w_i <- w_i exp(-eta l / p_i), f_i <- f_i - lambda l' k_i(x, .) / p_i."""
-    n_updates, n_evaluations = 0, 0
+    n_updates = 0
+    n_evaluations = 0
     for t in range(visits.order.shape[0]):
         j, output = ask(kernels, samples, visits, weights, predictors, t)
         i = visits.order[t]

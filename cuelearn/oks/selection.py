@@ -68,8 +68,12 @@ class Selector(Learner):
 
     def __init__(self, kernels, rng, *, rule, delta, eta="auto", step=1.0, loss="hinge", n_rounds=1):
         super().__init__(kernels, rng)
-        self.rule, self.deltas, self.eta, self.n_rounds = rule, delta, eta, n_rounds
-        self.step, self.loss = step, LOSSES[loss]
+        self.rule = rule
+        self.deltas = delta
+        self.eta = eta
+        self.n_rounds = n_rounds
+        self.step = step
+        self.loss = LOSSES[loss]
         self.delta = delta[0]
 
     def start_epoch(self, epoch):

@@ -15,7 +15,8 @@ __all__ = ["SOM", "som_pass"]
 @njit(cache=True, nogil=True)
 def som_pass(kernels, samples, visits, weights, predictors, rates):
     """On a mistake of the kernel drawn: w_i <- beta w_i, f_i <- f_i + y k_i(x, .); eta is -log(beta)."""
-    n_updates, n_evaluations = 0, 0
+    n_updates = 0
+    n_evaluations = 0
     for t in range(visits.order.shape[0]):
         j, _ = ask(kernels, samples, visits, weights, predictors, t)
         i = visits.order[t]

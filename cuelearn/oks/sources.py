@@ -45,8 +45,10 @@ class Columns:
     given = False
 
     def __init__(self, triples, normalize):
-        self.triples, self.names = list(triples), [name for name, _, _ in triples]
-        kernels, columns = [kernel for _, kernel, _ in triples], [tuple(c) for _, _, c in triples]
+        self.triples = list(triples)
+        self.names = [name for name, _, _ in triples]
+        kernels = [kernel for _, kernel, _ in triples]
+        columns = [tuple(c) for _, _, c in triples]
         distinct = list(dict.fromkeys(columns))  # kernels on the same columns share them
         places = dict(zip(distinct, np.cumsum([0, *map(len, distinct)]).tolist(), strict=False))
         start = np.array([places[c] for c in columns])

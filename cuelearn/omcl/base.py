@@ -150,8 +150,10 @@ class OnlineClassifier(ScoreClassifier):
         """
         X, labels, weights = self._admit_all(X, y, sample_weight)
         warn_if_sorted(self, labels)
-        rng, history = as_generator(self.random_state), History(COLUMNS)
-        total, name = labels.size * self.n_epochs, type(self).__name__
+        rng = as_generator(self.random_state)
+        history = History(COLUMNS)
+        total = labels.size * self.n_epochs
+        name = type(self).__name__
         with progress(name=name, total=total, unit="sample", verbose=self.verbose) as bar:
             for epoch, part in self._batches(labels.size, rng):
                 self._learn(self._rows_of(X, part), labels[part], weights[part])
@@ -356,7 +358,8 @@ class OnlineClassifier(ScoreClassifier):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         if self._kernel_dims == 3 and self._is_precomputed():
-            tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+            tags.input_tags.two_d_array = False
+            tags.input_tags.three_d_array = True
         return tags
 
 

@@ -38,7 +38,12 @@ def add_products(log, n_log, weights, sums_before, first, out):
     the number of the cue's first score, ``sums_before[t]`` is :math:`V_{t-1}`."""
     for e in range(n_log):
         entry = log.entries[e]
-        t, label, rival, start, length, slot = entry[0], entry[1], entry[2], entry[3], entry[4], entry[5]
+        t = entry[0]
+        label = entry[1]
+        rival = entry[2]
+        start = entry[3]
+        length = entry[4]
+        slot = entry[5]
         for c in range(out.shape[0]):
             weight = sums_before[t, c, first + label] - sums_before[t, c, first + rival]
             if weight == 0.0:
@@ -55,7 +60,9 @@ class Adapted:
     n_updates_ = 0
 
     def __init__(self, learner, n_classes, started=False):
-        self.learner, self.n_classes, self.started = learner, n_classes, started
+        self.learner = learner
+        self.n_classes = n_classes
+        self.started = started
 
     def _check_batch(self, X):
         pass
@@ -337,7 +344,8 @@ class OMCL(MultiCueClassifier):
         return own and isinstance(self.integrator_, LinearLearner)
 
     def _observe(self, X, labels, weights):
-        average, n_cues = self._can_average, len(self.learners_)
+        average = self._can_average
+        n_cues = len(self.learners_)
         traces = [self._observe_cue(X, labels, weights, j, log=average) for j in range(n_cues)]
         S = np.concatenate([trace.scores for trace in traces], axis=1)
         if self.n_seen_ == 0 and isinstance(self.integrator_, KernelLearner):
@@ -350,7 +358,8 @@ class OMCL(MultiCueClassifier):
     def _add_products(self, traces, weights, before):
         n_classes = before.shape[1]
         for j, (learner, trace) in enumerate(zip(self.learners_, traces, strict=True)):
-            hypothesis, held = learner._hypothesis, self._delayed[j]
+            hypothesis = learner._hypothesis
+            held = self._delayed[j]
             if held.shape[1] < hypothesis.width:
                 self._delayed[j] = np.zeros((n_classes, max(hypothesis.width, 2 * held.shape[1])))
                 self._delayed[j][:, : held.shape[1]] = held
@@ -362,7 +371,8 @@ class OMCL(MultiCueClassifier):
 
     def _averaged_coef(self, j):
         """Coefficients of cue j in the averaged product of both layers, a row for each class."""
-        hypothesis, n_classes = self.learners_[j]._hypothesis, self.classes_.size
+        hypothesis = self.learners_[j]._hypothesis
+        n_classes = self.classes_.size
         sums = self.integrator_._hypothesis.sums[:, j * n_classes : (j + 1) * n_classes]
         last = hypothesis.coef[:, : hypothesis.width]
         return (sums @ last - self._delayed[j][:, : hypothesis.width]) / (hypothesis.weight or 1.0)

@@ -27,7 +27,9 @@ class Hyperplanes(NamedTuple):
 @njit(cache=True)
 def linear_pass(X, labels, weights, earlier, planes, aggressiveness, passive, scores, sums_before, log):
     """Visits in order; `passive` shortens the step to what mends the loss."""
-    counts, coef, sums = planes.counts, planes.coef, planes.sums
+    counts = planes.counts
+    coef = planes.coef
+    sums = planes.sums
     n_classes, d = coef.shape
     for t in range(X.shape[0]):
         rival, margin = predict(coef, X[t], d, labels[t], scores[t])
@@ -57,10 +59,12 @@ class LinearLearner(CueLearner):
         self._hypothesis.sums = np.zeros((n_classes, X.shape[1]))
 
     def _observe(self, X, labels, weights, log=False, sums=False):
-        X, n = np.ascontiguousarray(X, dtype=np.float64), labels.size
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        n = labels.size
         hypothesis = self._hypothesis
         n_classes, d = hypothesis.coef.shape
-        scores, before = np.empty((n, n_classes)), np.empty((n if sums else 0, n_classes, d))
+        scores = np.empty((n, n_classes))
+        before = np.empty((n if sums else 0, n_classes, d))
         updates = open_log(hypothesis.counts, n, d, log)
         planes = Hyperplanes(hypothesis.counts, hypothesis.coef, hypothesis.delayed, hypothesis.sums)
         earlier = hypothesis.weigh(weights)

@@ -68,8 +68,12 @@ def look(visits, expansion, t, k):
 @njit(cache=True)
 def join(visits, expansion, log, t, rival):
     """The sample joins the support set: s <- s + weight U."""
-    counts, coef, delayed = expansion.counts, expansion.coef, expansion.delayed
-    size, label, weight = counts[SIZE], visits.labels[t], visits.weights[t]
+    counts = expansion.counts
+    coef = expansion.coef
+    delayed = expansion.delayed
+    size = counts[SIZE]
+    label = visits.labels[t]
+    weight = visits.weights[t]
     for c in range(coef.shape[0]):
         coef[c, size] = delayed[c, size] = 0.0
     coef[label, size] = weight
@@ -102,7 +106,8 @@ class KernelHypothesis(Hypothesis):
     width = Hypothesis.size
 
     def reserve(self, needed):
-        have, size = self.coef.shape[1], self.size
+        have = self.coef.shape[1]
+        size = self.size
         if needed <= have:
             return
         # the matrices grow by half at most: doubling would hold four times the memory in use
@@ -122,7 +127,8 @@ class KernelHypothesis(Hypothesis):
         return Expansion(self.counts, self.coef, self.delayed, held, gram, root)
 
     def _state(self):
-        size, state = self.size, super()._state()
+        size = self.size
+        state = super()._state()
         for name in ("coef", "delayed"):
             state[name] = state[name][:, :size].copy()
         if self.gram is not None:
@@ -156,7 +162,8 @@ class KernelLearner(CueLearner):
         self._support.check(X)
 
     def _doubts(self, X):
-        doubts, seen = super()._doubts(X), self.n_seen_
+        doubts = super()._doubts(X)
+        seen = self.n_seen_
         # a function is not called for every sample
         doubled = (seen + len(X)).bit_length() > seen.bit_length()
         if doubts or not (doubled or self._is_precomputed()):
@@ -166,11 +173,15 @@ class KernelLearner(CueLearner):
 
     def _observe(self, X, labels, weights, log=False, sums=False):
         rows, diagonal, columns, places = self._support.batch(X)
-        hypothesis, n, size = self._hypothesis, rows.shape[0], self._hypothesis.size
+        hypothesis = self._hypothesis
+        n = rows.shape[0]
+        size = self._hypothesis.size
         hypothesis.reserve(size + n)
-        expansion, before = hypothesis.expansion(columns), int(hypothesis.counts[SEEN])
+        expansion = hypothesis.expansion(columns)
+        before = int(hypothesis.counts[SEEN])
         earlier = hypothesis.weigh(weights)
-        scores, sizes = np.empty((n, hypothesis.coef.shape[0])), np.empty(n, dtype=np.int64)
+        scores = np.empty((n, hypothesis.coef.shape[0]))
+        sizes = np.empty(n, dtype=np.int64)
         visits = Visits(rows, diagonal, labels, places, weights, earlier, scores, sizes)
         updates = open_log(hypothesis.counts, n, size + n, log)
         self._pass(visits, expansion, updates)

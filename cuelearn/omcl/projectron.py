@@ -21,7 +21,8 @@ from cuelearn.omcl.visits import INEXACT, N_PROJECTED, REFACTOR_FROM, dot, move
 __all__ = ["Projectron", "ProjectronPlusPlus"]
 
 # squared residuals below this share of k(x, x) count as linear dependence, in float64 and float32
-DEPENDENT, DEPENDENT_SINGLE = 1e-10, 1e-6
+DEPENDENT = 1e-10
+DEPENDENT_SINGLE = 1e-6
 # |K d - k| of a new support sample above which R is computed afresh, relative to the largest entry of k
 INACCURATE = 1e-9
 
@@ -42,7 +43,8 @@ def solve(root, k, size, half, out):
         half[i] = dot(root[i], k, i + 1)
         out[i] = 0.0
     for i in range(size):
-        row, factor = root[i], half[i]
+        row = root[i]
+        factor = half[i]
         for j in range(i + 1):
             out[j] += factor * row[j]
 
@@ -54,14 +56,17 @@ def project(expansion, work, size, k_xx, dependent, limit):
     Where Delta is above `limit` the sample is about to join the support set: then one step of iterative
     refinement is made, and the error that it mended returned too.
     """
-    k, solution, rest = work.k, work.solution, work.rest
+    k = work.k
+    solution = work.solution
+    rest = work.rest
     solve(expansion.root, k, size, work.half, solution)
     residual_sq = k_xx - dot(work.half, work.half, size)
     if residual_sq <= dependent * k_xx:
         residual_sq = 0.0
     if math.sqrt(2.0 * residual_sq) <= limit:
         return residual_sq, 0.0
-    error, largest = 0.0, 0.0
+    error = 0.0
+    largest = 0.0
     for i in range(size):
         rest[i] = k[i] - dot(expansion.gram[i], solution, size)
         error = max(error, abs(rest[i]))
@@ -78,7 +83,9 @@ def project(expansion, work, size, k_xx, dependent, limit):
 def extend(expansion, work, size, k_xx, residual_sq):
     r"""K and R grow by a sample: R's new row is :math:`[-K^{-1} k,\; 1] / \delta`, with :math:`\delta^2` the
     squared residual."""
-    gram, root, scale = expansion.gram, expansion.root, 1.0 / math.sqrt(residual_sq)
+    gram = expansion.gram
+    root = expansion.root
+    scale = 1.0 / math.sqrt(residual_sq)
     for i in range(size):
         gram[i, size] = gram[size, i] = work.k[i]
         root[size, i] = -scale * work.solution[i]
@@ -103,16 +110,20 @@ def step_length(loss, delta, eta, length_sq, most):
 def projectron_pass(visits, expansion, log, eta, plus, start):
     """Visits from `start` on, of Projectron++ with `plus`; returns the position reached: the end, or where R
     has to be computed afresh."""
-    capacity, counts = expansion.coef.shape[1], expansion.counts
+    capacity = expansion.coef.shape[1]
+    counts = expansion.counts
     work = Work(np.empty(capacity), np.empty(capacity), np.empty(capacity), np.empty(capacity))
     dependent = DEPENDENT if visits.rows.itemsize == 8 else DEPENDENT_SINGLE
     for t in range(start, visits.rows.shape[0]):
         rival, margin = look(visits, expansion, t, work.k)
-        size, k_xx, mistake = visits.sizes[t], visits.diagonal[t], margin <= 0.0
+        size = visits.sizes[t]
+        k_xx = visits.diagonal[t]
+        mistake = margin <= 0.0
         weight = visits.weights[t]
         if weight == 0.0 or k_xx <= 0.0 or not (mistake or (plus and margin < 1.0 and size > 0)):
             continue
-        residual_sq, error = k_xx, 0.0
+        residual_sq = k_xx
+        error = 0.0
         if size > 0:
             limit = eta if mistake else math.inf
             residual_sq, error = project(expansion, work, size, k_xx, dependent, limit)
@@ -126,7 +137,8 @@ def projectron_pass(visits, expansion, log, eta, plus, start):
                 length_sq = 2.0 * dot(work.k, work.solution, size)
                 step = step_length(1.0 - margin, delta, eta, length_sq, weight)
             if step > 0.0:
-                label, earlier = visits.labels[t], visits.earlier[t]
+                label = visits.labels[t]
+                earlier = visits.earlier[t]
                 move(expansion, log, t, label, rival, step, work.solution, size, earlier)
                 counts[N_PROJECTED] += 1
         if error > INACCURATE and size >= counts[REFACTOR_FROM]:
@@ -137,7 +149,8 @@ def projectron_pass(visits, expansion, log, eta, plus, start):
 
 def refactor(hypothesis):
     """Compute R afresh from K."""
-    size, counts = hypothesis.size, hypothesis.counts
+    size = hypothesis.size
+    counts = hypothesis.counts
     factor, failed = dpotrf(hypothesis.gram[:size, :size], lower=1)
     if not failed:  # else numerically dependent samples: the R grown row by row is the better one
         hypothesis.root[:size, :size] = np.tril(dtrtri(factor, lower=1)[0])
@@ -196,7 +209,8 @@ class Projectron(KernelLearner):
     eta: float = 0.1
 
     def _pass(self, visits, expansion, log):
-        position, eta = 0, float(self.eta)
+        position = 0
+        eta = float(self.eta)
         while position < visits.labels.size:
             position = projectron_pass(visits, expansion, log, eta, self._plus, position)
             if expansion.counts[INEXACT]:
@@ -205,7 +219,8 @@ class Projectron(KernelLearner):
     @property
     def inverse_error_(self):
         """Largest entry of ``|K K^-1 - I|`` over the support set; 0 when empty."""
-        hypothesis, size = self._hypothesis, self._hypothesis.size
+        hypothesis = self._hypothesis
+        size = self._hypothesis.size
         root = hypothesis.root[:size, :size]
         error = np.abs(hypothesis.gram[:size, :size] @ (root.T @ root) - np.eye(size))
         return float(error.max(initial=0.0))

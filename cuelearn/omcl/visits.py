@@ -54,8 +54,14 @@ def write_log(log, counts, t, label, rival, step, values, length, slot):
     """Note an update by ``step * values[:length]``."""
     if log.entries.shape[0] == 0:
         return
-    start, entry = counts[N_LOG_VALUES], log.entries[counts[N_LOG]]
-    entry[0], entry[1], entry[2], entry[3], entry[4], entry[5] = t, label, rival, start, length, slot
+    start = counts[N_LOG_VALUES]
+    entry = log.entries[counts[N_LOG]]
+    entry[0] = t
+    entry[1] = label
+    entry[2] = rival
+    entry[3] = start
+    entry[4] = length
+    entry[5] = slot
     for i in range(length):
         log.values[start + i] = step * values[i]
     counts[N_LOG] += 1
@@ -83,7 +89,9 @@ def predict(coef, x, n, label, out):
 def move(hypothesis, log, t, label, rival, step, x, n, earlier):
     """Add ``step * x[:n]`` to the coefficients of one class, take it from those of another; `earlier` is the
     weight of all visits before."""
-    counts, coef, delayed = hypothesis.counts, hypothesis.coef, hypothesis.delayed
+    counts = hypothesis.counts
+    coef = hypothesis.coef
+    delayed = hypothesis.delayed
     for i in range(n):
         change = step * x[i]
         coef[label, i] += change
@@ -100,7 +108,8 @@ class Hypothesis:
     def __init__(self, n_classes, n_columns):
         self.weight = 0.0  # of all visits
         self.counts = np.zeros(8, dtype=np.int64)
-        self.coef, self.delayed = np.zeros((n_classes, n_columns)), np.zeros((n_classes, n_columns))
+        self.coef = np.zeros((n_classes, n_columns))
+        self.delayed = np.zeros((n_classes, n_columns))
 
     @property
     def size(self):
