@@ -198,12 +198,14 @@ def describe(
     rows = np.arange(len(data.y)) if rows is None else rows
     blocks = [rows[start : start + IMAGES_PER_TASK] for start in range(0, len(rows), IMAGES_PER_TASK)]
     words = vocabularies or {}
-    tasks = []
-    for block in blocks:
-        parts = [_taken(items, block) for items in (images, data.masks, names)]
-        tasks.append(delayed(_describe)(block, *parts, cues, words, step, size))
+
+    def tasks():  # block by block, so that images are copied only when their turn comes
+        for block in blocks:
+            parts = [_taken(items, block) for items in (images, data.masks, names)]
+            yield delayed(_describe)(block, *parts, cues, words, step, size)
+
     # mapped as sweeps do: with another mode joblib would start other workers
-    done = Parallel(n_jobs=n_jobs, return_as="generator", mmap_mode="c")(tasks)
+    done = Parallel(n_jobs=n_jobs, return_as="generator", mmap_mode="c")(tasks())
     parts = list(progress(done, name=name, total=len(blocks), verbose=verbose))
     features = {cue: [row for part in parts for row in part[cue]] for cue in cues}
     for cue in cues:

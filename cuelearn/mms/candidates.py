@@ -191,10 +191,11 @@ def checked_prior(i, bag, given):
     """The priors of one bag's candidates, or None."""
     if given is None:
         return None
+    if isinstance(bag, Matching):
+        raise ValueError(f"priors[{i}] must be None: the candidates of a Matching are not listed")
     prior = np.asarray(given, dtype=float)
-    shape = (0 if isinstance(bag, Matching) else len(bag),)  # a Matching's candidates are not listed
-    if prior.shape != shape or not np.all((prior >= 0.0) & (prior < np.inf)) or not prior.any():
-        wanted = f"{shape[0]} numbers >= 0, not all 0"
+    if prior.shape != (len(bag),) or not np.all((prior >= 0.0) & (prior < np.inf)) or not prior.any():
+        wanted = f"{len(bag)} numbers >= 0, not all 0"
         raise ValueError(f"priors[{i}] must hold {wanted}, got shape {prior.shape}")
     return prior
 

@@ -239,10 +239,11 @@ def _relayed(relay, chapter):
 
         shown = ""
         while not done.wait(30):
-            progress = relay.read_text(encoding="utf-8") if relay.is_file() else ""
-            if progress != shown:
-                tqdm.write(f"{chapter}: {progress}")
-            shown = progress
+            with contextlib.suppress(OSError):  # there is none yet, or it was removed just now
+                progress = relay.read_text(encoding="utf-8")
+                if progress != shown:
+                    tqdm.write(f"{chapter}: {progress}")
+                shown = progress
 
     threading.Thread(target=watch, daemon=True).start()
     os.environ["CUELEARN_PROGRESS"] = str(relay)
