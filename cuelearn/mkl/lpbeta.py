@@ -19,6 +19,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from scipy.optimize import linprog
 
+from cuelearn.core.choice import first_best
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import Number, StrOptions, parameters
 from cuelearn.core.progress import progress
@@ -396,7 +397,7 @@ class LPBeta(KernelClassifier):
                     scores = weighted(outputs[:, test], of_fold.solve(nu).weights)
                     right[k] += weight_right(scores, labels[test], counts[test])
             self.nu_accuracy_ = right / counts.sum()
-            self.nu_ = NU_GRID[int(np.flatnonzero(right == right.max())[-1])]
+            self.nu_ = NU_GRID[-1 - first_best(right[::-1])]
         solution = program(np.arange(labels.size)).solve(float(self.nu_))
         if self.per_class and not per_class:
             solution = solution._replace(weights=np.tile(solution.weights, (2, 1)))

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from cuelearn.core.checks import as_generator, warn_if_sorted
+from cuelearn.core.choice import first_best
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
 from cuelearn.core.losses import competitor
@@ -68,7 +69,7 @@ def best_alone(model, labels, fit_scores, sample_weight=None):
             right = np.argmax(scores, axis=1) == labels[test]
             weights = None if sample_weight is None else sample_weight[test]
             accuracy[j] += np.average(right, weights=weights) / len(folds)
-    best = int(np.argmax(accuracy))
+    best = first_best(accuracy)
     model.kernel_accuracy_, model.best_kernel_ = accuracy, model.bank_.names[best]
     return np.eye(accuracy.size)[best]
 

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.checks import as_generator
+from cuelearn.core.choice import first_best
 from cuelearn.core.estimator import NON_NEGATIVE, SEQUENCE, Number, StrOptions, parameters
 from cuelearn.core.groupnorm import resolve_p
 from cuelearn.core.weights import class_weights
@@ -225,7 +226,8 @@ class MKTL(TransferClassifier):
                 right = np.argmax(held, axis=1) == labels[test]
                 accuracy[p] += float(weight[test] @ right) / float(weight.sum())
         self.p_scores_ = accuracy
-        return max(tried, key=lambda p: (accuracy[p], p))
+        largest_first = sorted(accuracy, reverse=True)
+        return largest_first[first_best([accuracy[p] for p in largest_first])]
 
     def _show(self, problem, coef, weights):
         of_kernels, of_scores = problem.split(weights)

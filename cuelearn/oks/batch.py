@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, check_positive
+from cuelearn.core.choice import first_best
 from cuelearn.core.estimator import POSITIVE, SEQUENCE, parameters, validated
 from cuelearn.core.samples import validate_samples
 from cuelearn.core.weights import check_sample_weight
@@ -185,11 +186,6 @@ def scores_of_C(kernel, signs, C_values, splits, loss_weights=None, sample_weigh
     return CScores(accuracy.mean(axis=0), hinge.mean(axis=0), n_solved)
 
 
-def best_place(accuracy, hinge):
-    """Index of the best accuracy; of equal ones, of the smallest hinge loss."""
-    return int(np.lexsort((np.arange(accuracy.size), hinge.ravel(), -accuracy.ravel()))[0])
-
-
 @parameters
 class OneKernelSVM(KernelClassifier):
     """Base: ``_choose`` of a subclass gives a kernel and C for each binary problem, and accuracies on the
@@ -319,7 +315,7 @@ class OneKernelSVM(KernelClassifier):
                 accuracy = np.full(1, np.nan)
             else:
                 scores = score(self._kernel(j, computed), *problem)
-                C = values[best_place(scores.accuracy, scores.hinge)]
+                C = values[first_best(scores.accuracy, scores.hinge)]
                 accuracy = scores.accuracy
             tables.append(accuracy)
             chosen.append((j, float(C)))
@@ -387,7 +383,7 @@ class MuSVM(OneKernelSVM):
         accuracies = []
         for scores in zip(*self._of_each_kernel(judge, computed), strict=True):  # of one problem
             accuracy, hinge = (np.array([of_kernel[part] for of_kernel in scores]) for part in (0, 1))
-            j, c = np.unravel_index(best_place(accuracy, hinge), accuracy.shape)
+            j, c = np.unravel_index(first_best(accuracy, hinge), accuracy.shape)
             chosen.append((int(j), float(values[c])))
             accuracies.append(accuracy)
         return chosen, accuracies
@@ -439,7 +435,7 @@ class AlignmentSVM(OneKernelSVM):
 
         aligned = np.array(self._of_each_kernel(judge, computed)).T
         self.alignment_ = aligned if len(problems) > 1 else aligned[0]
-        return self._tune([int(np.argmax(row)) for row in aligned], problems, score, computed)
+        return self._tune([first_best(row) for row in aligned], problems, score, computed)
 
 
 @documented

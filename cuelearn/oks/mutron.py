@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cuelearn.core.choice import first_best
 from cuelearn.core.estimator import parameters
 from cuelearn.oks.base import OnlineKernels, documented, held_back, of_learners
 from cuelearn.oks.om1 import OM1, Committee
@@ -27,7 +28,7 @@ class Judged(Committee):
     @property
     def best(self):
         """The most accurate kernel; the first on ties."""
-        return int(np.argmax(self.accuracy))
+        return first_best(self.accuracy)
 
 
 @documented

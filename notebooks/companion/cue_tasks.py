@@ -26,6 +26,7 @@ from sklearn.model_selection import train_test_split
 
 from companion import pictures
 from cuelearn import datasets
+from cuelearn.core.choice import first_best
 from cuelearn.datasets.cues import OBJECT_CUES, ROBOT_CUES, image_cues
 from cuelearn.kernels import distance_matrix, mean_rule
 from cuelearn.omcl import KernelPerceptron
@@ -311,16 +312,17 @@ class Permutation:
     def choose_widths(self, names):
         """For every kernel the width, of `FACTORS`, where the Perceptron errs least on the validation part
         (ties: the one nearest to 1); and that error."""
+        nearest_first = sorted(FACTORS, key=lambda f: abs(np.log(f)))
         factors = {}
         least = {}
         for name in names:
             own, other, mean = self.apart(name, validating=True)
-            errors = {}
-            for f in FACTORS:
+            errors = []
+            for f in nearest_first:
                 kernels = gaussian(own, f * mean), gaussian(other, f * mean)
-                errors[f] = self.validation_error(KernelPerceptron("precomputed"), *kernels)
-            factors[name] = min(errors, key=lambda f: (errors[f], abs(np.log(f))))
-            least[name] = min(errors.values())
+                errors.append(self.validation_error(KernelPerceptron("precomputed"), *kernels))
+            factors[name] = nearest_first[first_best(np.negative(errors))]
+            least[name] = min(errors)
         return factors, least
 
 

@@ -17,6 +17,7 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn import datasets
+from cuelearn.core.choice import first_best
 from cuelearn.datasets import Provenance
 from cuelearn.kernels import KernelBank
 
@@ -95,20 +96,22 @@ def grid_points(**values):
     return [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
 
 
-def best_of(points, scores, smaller=(), larger=(), digits=None):
-    """Number of the point with the highest score; ties, to some digits, by `smaller` or `larger` values."""
+def best_of(points, scores):
+    """Number of the point with the highest score; of equal ones (`first_best`) the simplest: the smallest C,
+    then the largest p and alpha, then the first."""
 
-    def order(i):
-        signed = [points[i].get(k) or 0.0 for k in smaller] + [-(points[i].get(k) or 0.0) for k in larger]
-        return (-scores[i] if digits is None else -round(scores[i], digits), *signed)
+    def simplicity(i):
+        C, p, alpha = (points[i].get(name) or 0.0 for name in ("C", "p", "alpha"))
+        return C, -p, -alpha
 
-    return min(range(len(points)), key=order)
+    order = sorted(range(len(points)), key=simplicity)
+    return order[first_best([scores[i] for i in order])]
 
 
-def choose(points, score, **ties):
+def choose(points, score):
     """The best of some parameters, `score` called with each, and its score; ties as in `best_of`."""
     scores = [float(score(point)) for point in points]
-    best = best_of(points, scores, **ties)
+    best = best_of(points, scores)
     return points[best], scores[best]
 
 

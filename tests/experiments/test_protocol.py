@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from companion import protocol
+from cuelearn.core.choice import first_best
 
 CHAPTERS = ("omcl", "mkl", "mms", "mktl", "oks")
 
@@ -14,11 +15,13 @@ CHAPTERS = ("omcl", "mkl", "mms", "mktl", "oks")
 def test_the_best_point_and_its_ties():
     points = protocol.grid_points(C=(1.0, 0.1), p=(1.5, 2.0))
     assert points[:2] == [{"C": 1.0, "p": 1.5}, {"C": 1.0, "p": 2.0}] and len(points) == 4
-    assert protocol.best_of(points, [0.5] * 4) == 0
-    assert protocol.best_of(points, [0.5] * 4, smaller=["C"], larger=["p"]) == 3
-    near = [0.5, 0.5, 0.5 - 1e-14, 0.5]
-    assert protocol.best_of(points, near, smaller=["C"]) == 3
-    assert protocol.best_of(points, near, smaller=["C"], digits=12) == 2
+    assert protocol.best_of(points, [0.5] * 4) == 3  # the smallest C, then the largest p
+    for digit in (-1e-14, 0.0, 1e-14):
+        assert protocol.best_of(points, [0.5, 0.5, 0.5 + digit, 0.5 - digit]) == 3
+        assert protocol.best_of(points, [0.5, 0.5 + 1e-3, 0.5 + 1e-3 + digit, 0.5]) == 2
+        assert first_best([0.9, 0.9 + digit, 0.9], [0.2, 0.1, 0.1 + digit]) == 1
+        assert first_best([np.nan, 1.0, 1.0], [np.nan, 0.1 * (1 + 1e-4 + digit), 0.1]) == 1
+    assert protocol.best_of([{"p": ""}, {"eta": 1.0}], [0.5, 0.5]) == 0
     assert protocol.choose(points, lambda point: point["C"] * point["p"]) == ({"C": 1.0, "p": 2.0}, 2.0)
 
 

@@ -157,14 +157,14 @@ def choose(sweep, task, n_train, methods, seed, *, grids=None, options=None, dat
 
 
 def tried(sweep, place, grid, data):
-    """The grid of a method, and beyond its ends; ties: the smaller C, the larger p and alpha."""
+    """The grid of a method, and beyond its ends."""
     further = grid_points(**grid)
     rows = []
     while further:
         points = [{**place, "params": params} for params in further]
         results = sweep.run(validation_accuracy, points, data=data)
         rows += [{**params, **result} for params, result in zip(further, results, strict=True)]
-        best = best_of(rows, [row["accuracy"] for row in rows], smaller=["C"], larger=["p", "alpha"])
+        best = best_of(rows, [row["accuracy"] for row in rows])
         chosen = {name: rows[best][name] for name in grid}
         further = next_to(chosen, rows, grid, METHODS[place["method"]].grid)
     table = pd.DataFrame(rows)

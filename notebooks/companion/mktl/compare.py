@@ -12,7 +12,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 from companion import protocol
 from companion.mktl.settings import N_NEGATIVE, NATURAL
 from companion.mktl.tasks import TASKS, binary_targets, binary_task, draw, load_task
-from companion.protocol import best_of, compared, fitted, grid_points
+from companion.protocol import compared, fitted, grid_points
+from cuelearn.core.choice import first_best
 from cuelearn.core.intervals import interval
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
@@ -133,7 +134,7 @@ def picked(validation, method, grids, seed):
     tried = np.array(validation["tried"])
     points = candidates(method, grids)
     taken = np.random.default_rng([66, seed]).integers(tried.shape[1], size=tried.shape[1])
-    best = best_of(points, tried[:, taken].mean(axis=1), digits=12)
+    best = first_best(tried[:, taken].mean(axis=1))
     return points[best]
 
 

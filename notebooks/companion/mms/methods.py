@@ -119,7 +119,7 @@ def share_consistent(labels, candidates):
 
 def best_on_held(tried, fit, predict, candidates, order):
     """Of the parameters `tried`, those whose predictions of held-back bags, the first third of `order`, agree
-    best with the candidates; on ties the first."""
+    best with the candidates."""
     held, train = (np.sort(part) for part in np.split(order, [max(1, int(VALIDATION * order.size))]))
     rows, rows_held = candidates.rows(train), candidates.rows(held)
     inner, outer = candidates.take(train), candidates.take(held)

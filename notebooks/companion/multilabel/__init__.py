@@ -14,6 +14,7 @@ from companion import pictures
 from companion.multilabel.settings import settings
 from companion.protocol import fitted, looks, timed
 from cuelearn import datasets, mkl
+from cuelearn.core.choice import first_best
 from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Poly
 from cuelearn.mkl import SharedProblem, mean_auc, saddle_gap
 from cuelearn.mkl.mlmkl import solve_mlmkl_sa, solve_mlmkl_sum
@@ -240,7 +241,7 @@ def chosen_C(name, method, seed, n_train, grid, n_classes=None):
     cross = rows_against(bank, task.X_train[held])
     models = (fitted_method(method, C, seed, task.groups, bank, task.Y_train[rest]) for C in grid)
     aucs = [auc_of(model, cross, task.Y_train[held]).mean for model in models]
-    best = int(np.nanargmax(aucs))
+    best = first_best(aucs)
     return {"C": float(grid[best]), "validation": float(aucs[best])}
 
 

@@ -12,10 +12,10 @@ import pandas as pd
 from companion import pictures
 from companion.oks.tasks import Pair, held_apart
 from companion.protocol import quiet, timed
+from cuelearn.core.choice import first_best
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OM2, SimpleMKL
 from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, SelectedSVM, kind_kernels
-from cuelearn.oks.batch import best_place
 from cuelearn.oks.oks import oks_pass
 from cuelearn.oks.selection import Selector
 from cuelearn.oks.som import som_pass
@@ -85,7 +85,7 @@ class Trial:
             models.append(model)
             accuracies.append(np.mean((scores > 0.0) == (signs > 0.0)))
             losses.append(np.maximum(0.0, 1.0 - signs * scores).mean())
-        return values[best_place(np.array(accuracies), np.array(losses))], models
+        return values[first_best(accuracies, losses)], models
 
     def run(self, method, grids):
         """A method from the features on: the fitted estimator, what was chosen, its work, tuning included."""

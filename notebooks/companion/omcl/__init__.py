@@ -18,6 +18,7 @@ from companion import protocol
 from companion.cue_tasks import FACTORS, Distances, Permutation, class_errors, handed, mean_error
 from companion.omcl.settings import C_GRID, ETAS, LEVELS, NATURAL, STANDARD_ERRORS
 from companion.protocol import choose, grid_points
+from cuelearn.core.choice import ROUNDING, first_best
 from cuelearn.mkl import OBSCURE, OM2
 from cuelearn.omcl import (
     OMCL,
@@ -70,12 +71,13 @@ def choose_parameters(run):
         n_held = run.split.held.size
         standard_error = np.sqrt(max(best, 1 / n_held) * (1 - best) / n_held)
         limits = [best + n * standard_error for n in STANDARD_ERRORS.values()]
-        return [max(eta for eta, error in errors.items() if error <= limit) for limit in limits]
+        return [max(eta for eta, error in errors.items() if error <= limit + ROUNDING) for limit in limits]
 
     factors, least = run.choose_widths([*run.cues, "vectors", "vectors scaled"])
-    flat = min(("vectors", "vectors scaled"), key=least.get)
+    flat = ("vectors", "vectors scaled")[first_best([-least["vectors"], -least["vectors scaled"]])]
     stacks = run.kernels(run.cues, factors, validating=True)
-    C = min(C_GRID, key=lambda C: run.validation_error(two_layers(C, len(run.cues)), *stacks))
+    errors = [run.validation_error(two_layers(C, len(run.cues)), *stacks) for C in C_GRID]
+    C = C_GRID[first_best(np.negative(errors))]
     by_cue = [sparsest(lambda learner: learner, *kernels) for kernels in zip(*stacks, strict=True)]
     etas = {method: [pair[i] for pair in by_cue] for i, method in enumerate(STANDARD_ERRORS)}
     etas["Flat"] = sparsest(Flat, *run.kernels([flat], factors, validating=True))[0]
@@ -263,7 +265,7 @@ def confused_pairs(confusions, task, images):
     for cue in cues:
         best = np.min([rates[other] for other in cues if other != cue], axis=0)
         beyond = np.where(np.tri(len(names), dtype=bool), -np.inf, rates[cue] - best)
-        a, b = np.unravel_index(beyond.argmax(), beyond.shape)
+        a, b = np.unravel_index(first_best(beyond), beyond.shape)
         left = rows[classes == a]
         right = rows[classes == b]
         both = task.data.X[np.concatenate([left, right]), task.data.cues[cue]]
