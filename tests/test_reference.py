@@ -27,7 +27,7 @@ def judged_in(directory):
 def test_every_verdict_is_found_again_from_the_tables(directory, claim):
     """By one call, from nothing but the files beside the figures."""
     written, found = read_verdicts(directory).set_index("id").loc[claim], judge(claim, directory)
-    columns = ["verdict", "real", "simulated", "original", "unit", "figure", "data"]
+    columns = ["verdict", "clock", "count", "bundled", "simulated", "original", "unit", "figure", "data"]
     assert [getattr(found, column) for column in columns] == written[columns].tolist()
     numbers = [np.nan if value is None else value for value in found[2:5]]
     assert_allclose(numbers, written[["number", "low", "high"]].astype(float), rtol=1e-9)

@@ -60,7 +60,9 @@ ELEVEN = ([10, 12, 11], [1, 1, 1])
         ([0, 0, 0], None, {"at_most": 0}, "holds"),
         (HIGH, LOW, {"at_most": 0.0}, "fails"),
         (HIGH, LOW, {"at_most": 2}, "holds"),  # worse, but by less than 2
-        (LOW, HIGH, {"at_most": -2}, "fails"),  # better, but not by 2
+        (LOW, HIGH, {"at_most": -2}, "holds, smaller"),  # better, but not by 2
+        (LOW, HIGH, {"at_most": -1.0}, "undecided"),
+        (HIGH, LOW, {"at_most": -2}, "fails"),
         (LOW, LOW, {"at_most": 0.0}, "fails"),  # equal is not better
         (LOW, LOW, {"at_least": -0.1, "at_most": 0.1}, "holds"),
         ([1, 2, 3], [2, 1, 3], {"at_least": -0.1, "at_most": 0.1}, "undecided"),
@@ -71,10 +73,11 @@ ELEVEN = ([10, 12, 11], [1, 1, 1])
         (EQUAL + NOISE / 1000, EQUAL, {"at_most": 0.0}, "fails"),
         (EQUAL + NOISE / 1000, EQUAL, {"at_least": 0.0}, "fails"),
         (EQUAL + NOISE / 1000, EQUAL, {"at_most": 0.0, "relevant": 0.0}, "undecided"),
-        (EQUAL - 0.005 + NOISE / 1000, EQUAL, {"at_most": 0.0}, "holds"),  # small, and there
+        (EQUAL - 0.005 + NOISE / 1000, EQUAL, {"at_most": 0.0}, "holds, smaller"),  # small, and there
+        (EQUAL - 0.005 + NOISE / 1000, EQUAL, {"at_most": 0.0, "relevant": 0.002}, "holds"),
         # so does a ratio about one where a saving that matters is stated
         (100 + NOISE, 0 * NOISE + 100, {"ratio": True, "at_most": 1.0, "relevant": 0.1}, "fails"),
-        (95 + NOISE, 0 * NOISE + 100, {"ratio": True, "at_most": 1.0, "relevant": 0.1}, "holds"),
+        (95 + NOISE, 0 * NOISE + 100, {"ratio": True, "at_most": 1.0, "relevant": 0.1}, "holds, smaller"),
         (95 + 5 * NOISE, 0 * NOISE + 100, {"ratio": True, "at_most": 1.0, "relevant": 0.1}, "undecided"),
     ],
 )
@@ -87,8 +90,9 @@ def test_means_differences_and_ratios(values, baseline, options, expected):
 
 
 def test_a_difference_that_is_there_and_too_small_is_told_apart():
-    assert "smaller than the 2 that counts" in part(LOW, HIGH, at_most=-2).text
+    assert "certain, and smaller than the 2 that counts" in part(LOW, HIGH, at_most=-2).text
     assert part(HIGH, LOW, at_most=-2).text == ""
+    assert part(LOW, LOW, at_least=0.5).text == "No difference at all."
     wide = part(EQUAL + NOISE / 100, EQUAL, at_most=0.0)
     assert wide.verdict == "undecided" and wide.needed < 100  # units that tell it from a point
 
@@ -168,7 +172,7 @@ def test_p_is_that_of_the_t_test():
     # of the side that the verdict took: that the gain is below a point too is not what is claimed
     small = np.array([1, 2, 3, 2, 1, 3, 2, 2]) / 1000
     holds = part(small, 0 * small, at_least=0.0)
-    assert holds.verdict == "holds" and holds.p == pytest.approx(ttest_1samp(small, 0.0).pvalue)
+    assert holds.verdict == "holds, smaller" and holds.p == pytest.approx(ttest_1samp(small, 0.0).pvalue)
     fails = part(small - 0.002, 0 * small, at_least=0.0)
     assert fails.verdict == "fails" and fails.p == pytest.approx(ttest_1samp(small - 0.002, RELEVANT).pvalue)
 
@@ -197,6 +201,77 @@ def test_combine():
     assert undecided.verdict == "undecided" and undecided.number == 2.5 and undecided.claim == "obs-2"
 
 
+def test_parts_that_hold_by_less_than_counts():
+    smaller = part(EQUAL - 0.005 + NOISE / 1000, EQUAL, at_most=0.0)
+    found = combine("obs-2", {"x": YES, "y": smaller})
+    assert (found.verdict, found.bundled, found.number) == (*2 * ["holds, smaller"], smaller.number)
+    assert combine("obs-2", {"y": smaller, "z": NO}).verdict == "mixed"
+
+
+def timed(seconds, rival, counts, **claimed):
+    claimed = {"ratio": True, "at_most": 1.0, **claimed}
+    return part(seconds, rival, counts=counts, counted="kernel rows", **claimed)
+
+
+TIMES = np.array([10.0, 11.0, 9.0, 10.5])
+
+
+@pytest.mark.parametrize(
+    "factor, claimed, expected",
+    [
+        (0.7, {}, "holds"),
+        (0.9, {}, "fails"),  # less than a factor 1.25 is none
+        (1.5, {}, "fails"),
+        (0.115, {"at_most": 0.1}, "holds"),  # ten times as fast, up to the factor
+        (0.15, {"at_most": 0.1}, "fails"),
+        (9.0, {"at_least": 10.0, "at_most": None}, "holds"),
+        (1.1, {"at_most": 1.25, "relevant": 0}, "holds"),  # as fast as
+        (1.4, {"at_most": 1.25, "relevant": 0}, "fails"),
+    ],
+)
+def test_less_than_a_factor_is_no_difference_of_times(factor, claimed, expected):
+    jitter = factor * (1 + NOISE[:4] / 1000)
+    found = timed(jitter * TIMES, TIMES, (jitter * TIMES, TIMES), **claimed)
+    assert (found.verdict, found.clock, found.count) == 3 * (expected,)
+
+
+def test_clock_and_count_that_disagree_are_mixed():
+    found = timed(TIMES / 3, TIMES[::-1], (15 * TIMES, TIMES))
+    assert (found.verdict, found.clock, found.count) == ("mixed", "holds", "fails")
+    assert found.text.startswith(
+        "3 times as fast by the clock, 15 times the kernel rows. By kernel rows: fails (15,"
+    )
+    slower = timed(4 * TIMES, TIMES, (TIMES / 3, TIMES))
+    assert slower.text.startswith("4 times as slow by the clock, 0.33 times the kernel rows.")
+    over_ours = timed(4 * TIMES, TIMES, (TIMES / 3, TIMES), at_least=3.0, at_most=None)
+    assert over_ours.text.startswith("4 times as fast by the clock, 3 times the kernel rows.")
+    # one of several parts, beside one that both agree on, and one that is not about time
+    agreed = timed(TIMES / 3, TIMES[::-1], (TIMES / 2, TIMES))
+    claim = combine("obs-2", {"a": agreed, "b": found, "c": YES})
+    assert (claim.verdict, claim.clock, claim.count, claim.number) == (
+        "mixed",
+        "holds",
+        "mixed",
+        found.number,
+    )
+    assert claim.text.startswith("3 times as fast by the clock, 15 times the kernel rows. a: holds (")
+    assert combine("obs-2", {"c": YES, "d": NO}).clock == ""
+    # of both, the less certain counts for Holm
+    barely = timed(TIMES / 3, TIMES[::-1], (TIMES * [1.5, 1, 1, 1.7], TIMES))
+    assert barely.p == dict(barely.parts)["count"].p > dict(barely.parts)["clock"].p
+    slow = timed(TIMES / 3, TIMES[::-1], (TIMES * [2, 0.6, 1, 3], TIMES))
+    assert (slow.verdict, slow.count) == ("holds", "undecided")  # else the clock decides
+
+
+def test_growth_in_time():
+    n = np.tile([1.0, 2, 4], 3)
+    bend = np.repeat([0.98, 1.0, 1.02], 3)
+    found = part(
+        n**bend, x=n, units=np.repeat([0, 1, 2], 3), at_most=1.25, counts=n ** (2 * bend), counted="rows"
+    )
+    assert found.verdict == "mixed" and found.text.startswith("1 by the clock, 2 by rows.")
+
+
 def test_parts_are_corrected_by_holm():
     """One of ten parts just below its threshold by chance does not make a claim fail."""
     rng = np.random.default_rng(0)
@@ -210,9 +285,9 @@ def test_parts_are_corrected_by_holm():
     assert 0.01 < close.p < 0.05 and combine("obs-2", {"a": close, "b": close}).verdict == "holds"
 
 
-def test_real_data_decides():
+def test_bundled_data_decides():
     verdict = combine("omcl-1", {"bags": NO._replace(tier="simulated"), "emoji": YES})
-    assert verdict[1] == verdict.real == "holds" and (verdict.simulated, verdict.original) == ("fails", "")
+    assert verdict[1] == verdict.bundled == "holds" and (verdict.simulated, verdict.original) == ("fails", "")
     assert verdict.number == 0.5
 
 
@@ -238,7 +313,7 @@ def test_books_list_every_claim_of_a_chapter_and_share_the_files(tmp_path):
             book.record(Verdict(claim, "holds", data="a"))
 
 
-REAL = {"name": "Pendigits", "tier": "bundled"}
+BUNDLED = {"name": "Pendigits", "tier": "bundled"}
 MADE = {"name": "streams", "tier": "generated", "word": "simulated"}
 
 
@@ -256,19 +331,29 @@ def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch):
         yield "Of all parts."
 
     store = FigureStore("quick", tmp_path, chapter="mkl")
-    store.save_table(pd.DataFrame({"x": numbers}), "thesis-fig-4.1", provenance=[REAL, MADE])
+    store.save_table(pd.DataFrame({"x": numbers}), "thesis-fig-4.1", provenance=[BUNDLED, MADE])
     book = ClaimBook(store)
     (verdict,) = book.judge("om2-1")
     again = judge("om2-1", tmp_path)
     assert again == verdict._replace(profile="")
-    assert (verdict.verdict, verdict.real, verdict.simulated) == ("holds", "holds", "fails")
+    assert (verdict.verdict, verdict.bundled, verdict.simulated) == ("holds", "holds", "fails")
     assert verdict.number == numbers.mean() and verdict.unit == "row" and verdict.n == 5
     assert verdict.text.startswith("Of all parts. a: holds")
     parts = read_parts(tmp_path)
-    assert parts["part"].tolist() == ["a", "b"] and parts["tier"].tolist() == ["real", "simulated"]
+    assert parts["part"].tolist() == ["a", "b"] and parts["tier"].tolist() == ["bundled", "simulated"]
     assert float(parts["needed"][0]) == pytest.approx(verdict.needed) and 0 < verdict.needed < 5
     ClaimBook(FigureStore("quick", tmp_path, chapter="oks"))
     assert len(read_parts(tmp_path)) == 2  # of another chapter's book they stay
+    time = {"values": TIMES / 3, "baseline": TIMES, "counts": (15 * TIMES + numbers[:4], TIMES)}
+    timed = Part("", "CPU seconds", ratio=True, at_most=1.0, counted="rows", **time)
+    monkeypatch.setitem(book_claims._JUDGES, "om2-1", (lambda results: [timed], "thesis-fig-4.1"))
+    book.judge("om2-1")
+    row = read_parts(tmp_path).iloc[0]
+    assert (row["verdict"], row["clock"], row["count"]) == ("mixed", "holds", "fails")
+    assert 15 < float(row["count_low"]) < float(row["count_number"]) < 16
+    assert "| CPU seconds | holds | fails |" in (tmp_path / "claims.md").read_text()
+    monkeypatch.delitem(book_claims._JUDGES, "om2-1")
+    assert judge("om2-1", tmp_path).verdict == "open"
     assert "**om2-1: holds.**" in verdict._repr_markdown_()
     without = Verdict("om2-1", "not testable here", measure="points", data="none", text="No data.")
     assert without._repr_markdown_().endswith("* Data: none. No data.")
@@ -280,6 +365,8 @@ def test_what_a_claim_cannot_be_judged_by(tmp_path):
     found = Results(tmp_path, "om2-1")
     with pytest.raises(FileNotFoundError, match="om2-1 is judged by thesis-fig-4.1.csv, which is not in"):
         found.table("thesis-fig-4.1")
-    FigureStore("quick", tmp_path).save_table(pd.DataFrame({"x": [1]}), "thesis-fig-4.1", provenance=[REAL])
+    FigureStore("quick", tmp_path).save_table(
+        pd.DataFrame({"x": [1]}), "thesis-fig-4.1", provenance=[BUNDLED]
+    )
     with pytest.raises(ValueError, match="no data set of thesis-fig-4.1 begins with 'HTAD'; there are: Pen"):
         found.about("thesis-fig-4.1", of="HTAD")

@@ -38,7 +38,7 @@ def finish(directory, chapter="mkl", seconds=1):
 def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypatch):
     monkeypatch.setattr("companion.run.gallery.files_of", lambda *_: {"jmlr-fig-5.csv", "jmlr-fig-6.csv"})
     book = results(tmp_path, jmlr_fig_6=(YEAST, 1))
-    book.record(Verdict("obs-1", "holds", data="yeast", real="holds"))
+    book.record(Verdict("obs-1", "holds", data="yeast", bundled="holds"))
     book.record(Verdict("obs-2", "holds", data="flowers17", tier="original", original="holds"))
     with pytest.raises(FileNotFoundError, match="PROFILE=quick DATA=original"):
         reference(tmp_path, "quick", "original")
@@ -49,7 +49,7 @@ def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypat
     fails = Verdict("obs-1", "fails", data="flowers17", tier="original", original="fails")
     theirs.record(fails)
     theirs.record(fails._replace(claim="obs-2"))
-    theirs.record(Verdict("obs-3", "holds", data="yeast", real="holds"))
+    theirs.record(Verdict("obs-3", "holds", data="yeast", bundled="holds"))
     for _ in range(2):  # also where it is there already
         reference(tmp_path, "quick", "original")
         reference(tmp_path, "quick")

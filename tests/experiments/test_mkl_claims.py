@@ -86,7 +86,7 @@ def test_errors_on_scenes_are_parts_of_the_tier_original(save_results):
     table["test_error"] -= 0.2 * (table["method"] == "SILPMKL")
     save_results("thesis-fig-4.9-scenes", data={"scene15": "original"}, runs=table)
     both = judge("obs-6", place)
-    assert (both.verdict, both.real, both.original) == ("holds", "holds", "mixed")
+    assert (both.verdict, both.bundled, both.original) == ("holds", "holds", "mixed")
     part = dict(both.parts)["15 scenes: the error of OBSCURE is below that of SILPMKL"]
     assert (part.verdict, part.data, part.n) == ("fails", "scene15", 5)
     assert part.text == "SILPMKL has C=0.01 and uses 39 kernels."

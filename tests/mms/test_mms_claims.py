@@ -10,7 +10,7 @@ from companion.mms import claims
 from companion.run.claims import judge
 
 RNG = np.random.default_rng(0)
-REAL = {"letter": "bundled", "satimage": "bundled"}
+BUNDLED = {"letter": "bundled", "satimage": "bundled"}
 COMPOSED = {"captioned-news": "generated"}
 
 
@@ -27,15 +27,15 @@ def test_each_data_set_is_a_part_and_a_fall_is_a_mean_over_them(save_results, tm
     of_set = table["name"].map({"letter": 0.02, "satimage": 0.06}) * np.where(table["method"] == "MMS", 1, 3)
     table["accuracy"] += noise(len(table)) - np.where(hard, of_set, 0.0)
     table["accuracy"] -= 0.1 * ((table["p_correlated"] == 0.5) & (table["method"] == "CLSVM"))
-    save_results("thesis-fig-5.3", table, REAL)
+    save_results("thesis-fig-5.3", table, BUNDLED)
     first = judge("mms-1", tmp_path)
     verdicts = {says: part.verdict for says, part in first.parts}
-    assert (first.verdict, first.real, first.n, len(verdicts)) == ("mixed", "mixed", 5, 6)
+    assert (first.verdict, first.bundled, first.n, len(verdicts)) == ("mixed", "mixed", 5, 6)
     failing = [says for says, verdict in verdicts.items() if verdict == "fails"]
     assert failing == ["letter: above M3MIML", "satimage: above M3MIML"]
     assert first.parts[0][1].data == "letter"
     few = table[(table["seed"] < 3) & table["method"].isin(["MMS", "MC-SVM"])]  # draws of these two alone
-    save_results("thesis-fig-5.3", pd.concat([table, few.assign(seed=few["seed"] + 5)]), REAL)
+    save_results("thesis-fig-5.3", pd.concat([table, few.assign(seed=few["seed"] + 5)]), BUNDLED)
     assert judge("mms-1", tmp_path).n == 5
     close = judge("mms-2", tmp_path)
     assert close.n == 8

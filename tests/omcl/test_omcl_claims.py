@@ -41,7 +41,7 @@ def verdict(save_results, tmp_path):
 
 def test_all_data_decides_on_every_cue_and_rival(verdict):
     holds = verdict("omcl-1", GOOD)
-    assert (holds.verdict, holds.real) == ("holds", "holds")
+    assert (holds.verdict, holds.bundled) == ("holds", "holds")
     assert holds.unit == "permutation" and holds.n == RUNS and len(holds.parts) == 6
     mixed = verdict("omcl-1", {**GOOD, "categories": 0.8})
     assert mixed.verdict == "mixed" and mixed.number == pytest.approx(0.3, abs=0.02)

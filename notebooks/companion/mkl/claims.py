@@ -4,7 +4,7 @@ import numpy as np
 
 from companion.mkl.claims_batch import picked  # whose claims register themselves
 from companion.protocol import where as rows
-from companion.run.claims import LEVEL, Part, Verdict, judges
+from companion.run.claims import HOLDING, LEVEL, Part, Verdict, judges
 
 #: How much more error than at another p still counts as none.
 SAME_ERROR = 0.002
@@ -18,9 +18,9 @@ SEPARATES = {1: {2, 4}, 2: {3, 4}, 3: {1, 4}}
 
 def clearest(verdicts):
     """One verdict for "at least one of these": the clearest that holds, its p times their number."""
-    verdicts = sorted(verdicts, key=lambda verdict: (verdict.verdict != "holds", verdict.p))
+    verdicts = sorted(verdicts, key=lambda verdict: (verdict.verdict not in HOLDING, verdict.p))
     first = verdicts[0]
-    if first.verdict == "holds":
+    if first.verdict in HOLDING:
         first = first._replace(p=min(1.0, len(verdicts) * first.p))
         tried = f"It holds alone, not as one of {len(verdicts)} that were tried."
         return first if first.p <= LEVEL else first._replace(verdict="undecided", text=tried)

@@ -48,7 +48,7 @@ def idea_projection(eta=0.5):
 
 def verdict_parts(verdicts):
     """Number and 95% interval of each part of verdicts, in percent; right of 0 the claim is wrong."""
-    colours = {"holds": GREEN, "fails": RED}
+    colours = {"holds": GREEN, "holds, smaller": GREEN, "fails": RED}
     fig, (axes,) = panels(len(verdicts), size=(8.4, 4))
     for ax, verdict in zip(axes, verdicts, strict=True):
         names, parts = zip(*verdict.parts, strict=True)

@@ -2,13 +2,21 @@
 
 ===================  ====================================================================================
 holds                every part's whole 95% interval lies on the claimed side
-fails                a part's whole interval lies on the other side, and no part holds
-mixed                some parts hold and some fail; the text says which
+holds, smaller       every part holds, one of them only so far: its difference is certain, and the whole
+                     interval lies below the smallest difference that counts
+fails                a part's whole interval lies on the other side, or about zero below the smallest
+                     difference that counts, and no part holds
+mixed                some parts hold and some fail, or clock and count disagree; the text says which
 undecided            nothing fails and an interval contains its threshold; the text says how many more units
                      of repetition would decide
 not testable here    the data that could decide it is absent
 open                 not judged yet in this run
 ===================  ====================================================================================
+
+The smallest difference that counts is a point, or what the claim states in ``claims.csv``. Claims about time
+are judged by the ratio of CPU seconds, and by that of a count beside: less than a factor `EQUAL_TIME` either
+way counts as equal, so that "faster" must come to that factor and "k times faster" to k over it. Where one
+holds and the other fails the part is mixed, else the clock decides.
 
 ``claims.csv`` fixes, before anything is run, each claim's unit of repetition, what is random in it, and the
 number of units in the profiles quick and full. Each claim is one function in
@@ -17,7 +25,8 @@ the claim's parts. So ``judge("om2-1")`` finds the verdict of figures/reference 
 ``judge("om2-1", "figures/quick")`` that of another run.
 
 Of a claim with several parts, one that fails, or holds beside one that fails, counts only if it outlasts
-Holm's correction over all parts. Real data decides: what simulated and original data say stands beside it.
+Holm's correction over all parts; a mixed one has the larger of the two probabilities. Bundled data decides:
+what original and simulated data say stands beside it.
 """
 
 import importlib
@@ -42,12 +51,14 @@ __all__ = ["Part", "Verdict", "claims", "judge", "judges"]
 
 #: Letters of a text that stands beside a verdict; a longer one is folded away.
 SHORT = 160
-VERDICTS = ("holds", "fails", "mixed", "undecided", "not testable here", "open")
+VERDICTS = ("holds", "holds, smaller", "fails", "mixed", "undecided", "not testable here", "open")
 #: What data a verdict can rest on, the first of them that there is decides.
-TIERS = ("real", "original", "simulated")
-TIER_OF = {"generated": "simulated", "bundled": "real", "original": "original"}
+TIERS = ("bundled", "original", "simulated")
+TIER_OF = {"generated": "simulated", "bundled": "bundled", "original": "original"}
+HOLDING = VERDICTS[:2]
 LEVEL = 1 - CONFIDENCE
 RELEVANT = 0.01  # a point of error, accuracy or area: a smaller difference is none
+EQUAL_TIME = 1.25  # a smaller factor between two times, or two counts of work, is none
 POWER = 0.8  # with which the units that would decide do so, if the mean stays where it is
 
 
@@ -57,7 +68,9 @@ class Verdict(NamedTuple):
     `low` and `high` are its 95% interval over `n` units of repetition, called `unit`; None for an exact
     quantity and for a single run. `p` is the two-sided probability of a number so far from the threshold, 0
     where a finding is exact; `needed` units would tell number and threshold apart. `tier` is one of `TIERS`,
-    `real`, `original`, `simulated` are the verdicts on each, `parts` pairs of what a part says and a verdict.
+    `bundled`, `original`, `simulated` are the verdicts on each; `clock` and `count` those of the parts about
+    time by CPU seconds and by what is counted, on the data that decides. `parts` are pairs of what a part
+    says and a verdict; those of a part about time are its "clock" and its "count".
 
     Examples
     --------
@@ -80,10 +93,12 @@ class Verdict(NamedTuple):
     unit: str = ""
     p: float = 0.0
     needed: float | None = None
-    tier: str = "real"
-    real: str = ""
+    tier: str = "bundled"
+    bundled: str = ""
     original: str = ""
     simulated: str = ""
+    clock: str = ""
+    count: str = ""
     parts: tuple = ()
 
     def _repr_markdown_(self):
@@ -134,8 +149,12 @@ class Part(NamedTuple):
     interval lies from `at_least` to `at_most`, fails if all of it lies outside, else it is undecided.
 
     Where two methods are equal, no number of runs tells their difference from zero: a claim that one is
-    better fails, too, if the interval lies below the smallest difference that matters. It is `relevant`, by
-    default `RELEVANT` where a difference is to be above or below 0, and otherwise 0.
+    better fails, too, if the interval lies below the smallest difference that counts, and only "holds,
+    smaller" if all of it lies between that and zero. What counts is the threshold of a difference, where it
+    is not 0; else `relevant`, by default `RELEVANT` for differences against 0, and none for others.
+
+    A part about time has CPU seconds as values and what was counted beside as `counts` (of both, where there
+    is a baseline, ours first), named by `counted`; bounds of a ratio are taken up to `EQUAL_TIME`.
 
     With `bound` every value must be at most its bound, up to `slack` times it, and the number is the largest
     quotient; `true` is an exact finding, with its `number`. A `verdict` is taken as it is. A part with none
@@ -160,6 +179,8 @@ class Part(NamedTuple):
     at_most: float | None = None
     ratio: bool = False
     relevant: float | None = None
+    counts: Any = None
+    counted: str = ""
     units: Any = None
     x: Any = None
     log_y: bool = True
@@ -184,6 +205,8 @@ class Part(NamedTuple):
 
 def judge_part(part, claim="", **about):
     """The verdict on one `Part`; `about` has the fields of the verdict on its data."""
+    if part.counts is not None:
+        return _judge_time(part, claim, about)
     verdict = Verdict(claim, "undecided", measure=part.measure, n=part.n, text=part.text)._replace(**about)
     if part.true is not None:
         number = None if part.number is None else float(part.number)
@@ -209,6 +232,43 @@ def judge_part(part, claim="", **about):
         n_short = len(slopes) - len(long_enough)
         verdict = _noted(verdict, f"{n_short} of {len(slopes)} runs have fewer than three points.")
     return _judge_mean(part, long_enough, verdict)
+
+
+def _judge_time(part, claim, about):
+    """The verdict by the clock and that by the count: mixed where one holds and the other fails."""
+    ours, theirs = (part.counts, None) if part.baseline is None else part.counts
+    by_clock = part._replace(counts=None)
+    if part.ratio:
+        at_least = part.at_least and _times(part.at_least)
+        at_most = part.at_most and 1 / _times(1 / part.at_most)
+        by_clock = by_clock._replace(at_least=at_least, at_most=at_most, relevant=0.0)
+    by_count = by_clock._replace(values=ours, baseline=theirs, measure=part.counted, text="")
+    clock = judge_part(by_clock, claim, **about)
+    count = judge_part(by_count, claim, **about)
+    verdict, text, p = clock.verdict, clock.text, clock.p
+    if {clock.verdict, count.verdict} == {"holds", "fails"}:
+        verdict, p = "mixed", max(clock.p, count.p)
+        text = _joined(_both(part, clock.number, count.number), text)
+    text = _joined(text, f"By {part.counted}: {count.verdict}{_details(count)}.")
+    parts = (("clock", clock), ("count", count))
+    return clock._replace(
+        verdict=verdict, text=text, p=p, clock=clock.verdict, count=count.verdict, parts=parts
+    )
+
+
+def _times(factor):
+    """How many times as fast is enough to be called so; "about as fast" (1 or less) is left as it is said."""
+    return max(factor / EQUAL_TIME, EQUAL_TIME) if factor >= 1.0 else factor
+
+
+def _both(part, seconds, count):
+    """What clock and count say of two methods, or of one that grows, in a sentence."""
+    if not part.ratio:
+        return f"{seconds:.2g} by the clock, {count:.2g} by {part.counted}."
+    if part.at_most is None:  # theirs over ours
+        seconds, count = 1 / seconds, 1 / count
+    clock = f"{1 / seconds:.2g} times as fast" if seconds < 1.0 else f"{seconds:.2g} times as slow"
+    return f"{clock} by the clock, {count:.2g} times the {part.counted}."
 
 
 def _noted(judged, text, **fields):
@@ -269,19 +329,27 @@ def _judge_mean(part, values, verdict):
     bounds = [bound for bound in (part.at_least, part.at_most) if bound is not None]
     if not bounds:
         raise ValueError("give at_least, at_most, or both")
-    better = differences and bounds == [0.0]
+    # a claim that one is better, by what counts: the threshold where it is not 0
+    better = differences and len(bounds) == 1 and ((part.at_least or 0.0) >= 0.0 >= (part.at_most or 0.0))
     relevant = part.relevant
     if relevant is None:
-        relevant = RELEVANT if better else 0.0
+        relevant = RELEVANT if better and bounds == [0.0] else 0.0
     low, high = mean.interval
-    ends = _ends(part, mean, relevant)
+    ends = _ends(part, mean, relevant, better)
     crossed = ends[~ends["within"] & ~ends["outside"]]
     text = ""
-    if (ends["outside"] & ~ends["within"]).any():
+    if better and low == high == 0.0:
+        state, p, text = "fails", 0.0, "No difference at all."
+    elif ends["smaller"].any():
+        state, p = "holds, smaller", ends["p_smaller"].min()
+        counts = bounds[0] or relevant
+        text = f"The difference is certain, and smaller than the {abs(counts):g} that counts."
+        if part.ratio:
+            text = (
+                f"The difference is certain, and smaller than the factor {ends['far'].iloc[0]:g} that counts."
+            )
+    elif (ends["outside"] & ~ends["within"]).any():
         state, p = "fails", ends["p_outside"].min()
-        right_side = high < 0.0 if part.at_least is None else low > 0.0
-        if differences and len(bounds) == 1 and right_side:
-            text = f"There is a difference, smaller than the {abs(bounds[0]):g} that counts."
     elif len(crossed):
         state, p = "undecided", min(ends["p_within"].max(), ends["p_outside"].min())
         more = crossed["needed"].iloc[0] - mean.n
@@ -290,8 +358,6 @@ def _judge_mean(part, values, verdict):
         text = f"The interval contains {crossed['bound'].iloc[0] + 0.0:.4g}; about {needed} would decide."
     else:
         state, p = "holds", ends["p_within"].max()
-    if better and low == high == 0.0:
-        state, text = "fails", "No difference at all."
     p = min(1.0, 2 * float(p))
     needed = float(ends["needed"].max())
     return _noted(verdict, text, verdict=state, low=low, high=high, p=p, needed=needed)
@@ -311,9 +377,9 @@ class _Mean:
             half = float(student.ppf((1 + CONFIDENCE) / 2, self.n - 1) * self.error)
             self.interval = back(self.mean - half), back(self.mean + half)
 
-    def above(self, bound):
-        """Probability of a mean so far above the bound, were it the true one."""
-        distance = self.mean - self.forward(bound)
+    def beyond(self, bound, sign):
+        """Probability of a mean so far above the bound (below, by a negative sign), were it the true one."""
+        distance = sign * (self.mean - self.forward(bound))
         return float(student.sf(distance / self.error, self.n - 1)) if self.error else float(distance < 0)
 
     def units_that_decide(self, bound):
@@ -323,18 +389,22 @@ class _Mean:
         return self.n * (reach * self.error / distance) ** 2 if distance else math.inf
 
 
-def _ends(part, mean, relevant):
+def _ends(part, mean, relevant, better):
     """Of each end of the claimed range whether the interval is within, or outside: also what passes the end
-    by less than what is relevant."""
-    low, high = mean.interval
+    by less than what is relevant; or smaller: beyond no difference, and not beyond what counts."""
     ends = []
-    if part.at_least is not None:
-        near, far = part.at_least, part.at_least + relevant
-        ends.append((near, far, low >= near, high <= far, mean.above(near), 1 - mean.above(far)))
-    if part.at_most is not None:
-        near, far = part.at_most, part.at_most - relevant
-        ends.append((near, far, high <= near, low >= far, 1 - mean.above(near), mean.above(far)))
-    ends = pd.DataFrame(ends, columns=["bound", "far", "within", "outside", "p_within", "p_outside"])
+    for bound, sign in ((part.at_least, 1), (part.at_most, -1)):
+        if bound is None:
+            continue
+        low, high = sorted(sign * end for end in mean.interval)
+        far = bound + sign * relevant
+        none = 0.0 if better else bound
+        within, outside = low >= sign * bound, high <= sign * far
+        smaller = none != far and low >= sign * none and outside
+        p = mean.beyond(bound, sign), mean.beyond(far, -sign), mean.beyond(none, sign)
+        ends.append((bound, far, within, outside, smaller, *p))
+    columns = ["bound", "far", "within", "outside", "smaller", "p_within", "p_outside", "p_smaller"]
+    ends = pd.DataFrame(ends, columns=columns)
     units = ends[["bound", "far"]].map(mean.units_that_decide)
     return ends.assign(needed=units.min(axis=1))
 
@@ -356,9 +426,9 @@ def combine(claim, parts, open_parts=(), text=""):
     """One verdict for a claim of several parts (dict of what each says -> Verdict), which its text lists.
 
     The first tier of `TIERS` that has parts decides, and of its parts the clearest one that fails, else the
-    least clear: the claim's number is that part's.
+    least clear (of those that are smaller, where there are such): the claim's number is that part's.
     """
-    lines = [text]
+    lines = []
     verdicts = {}
     deciding = None
     for tier in TIERS:
@@ -371,14 +441,18 @@ def combine(claim, parts, open_parts=(), text=""):
     if open_parts:
         lines.append(f"Open: {'; '.join(open_parts)}.")
     if not parts:
-        return Verdict(claim, "open", text=_joined(*lines))
+        return Verdict(claim, "open", text=_joined(text, *lines))
+    timed = [dict(part.parts) for part in parts.values() if part.tier == deciding.tier and part.clock]
+    if timed:
+        verdicts |= {by: _of_one_tier([part[by] for part in timed], ())[0] for by in ("clock", "count")}
+    both = deciding.text.partition(". ")[0] + "." if deciding.clock and deciding.verdict == "mixed" else ""
     return deciding._replace(
         claim=claim,
         verdict=verdicts[deciding.tier],
         data="; ".join(dict.fromkeys(part.data for part in parts.values() if part.data)),
-        text=_joined(*lines),
+        text=_joined(both, text, *lines),
         parts=tuple(parts.items()),
-        **verdicts,
+        **{"clock": "", "count": ""} | verdicts,
     )
 
 
@@ -389,16 +463,18 @@ def _of_one_tier(parts, open_parts):
     """
     plain = [part.verdict for part in parts]
     corrected = [
-        verdict if sure or verdict not in ("holds", "fails") else f"undecided over all parts, alone {verdict}"
+        verdict if sure or verdict not in VERDICTS[:4] else f"undecided over all parts, alone {verdict}"
         for verdict, sure in zip(plain, holm([part.p for part in parts]), strict=True)
     ]
-    failing = [part for part, verdict in zip(parts, corrected, strict=True) if verdict == "fails"]
     least_clear = max(parts, key=lambda part: part.p)
-    if set(plain) == {"holds"} and not open_parts:
-        return "holds", least_clear, plain
+    if set(plain) <= {*HOLDING} and not open_parts:
+        verdict = max(plain, key=VERDICTS.index)
+        least_clear = max((part for part in parts if part.verdict == verdict), key=lambda part: part.p)
+        return verdict, least_clear, plain
+    failing = [part for part, verdict in zip(parts, corrected, strict=True) if verdict in ("fails", "mixed")]
     if failing:
-        verdict = "mixed" if "holds" in corrected else "fails"
-        return verdict, min(failing, key=lambda part: part.p), corrected
+        verdict = "mixed" if {"mixed", *HOLDING} & set(corrected) else "fails"
+        return verdict, min(failing, key=lambda part: (part.verdict == "fails", part.p)), corrected
     return "undecided", least_clear, corrected
 
 
@@ -480,7 +556,7 @@ class Results:
             names = ", ".join(item["name"] for item in record["data"])
             raise ValueError(f"no data set of {figure} begins with {of!r}; there are: {names}")
         tiers = {TIER_OF[item["tier"]] for item in used}
-        tier = next(tier for tier in ("simulated", "original", "real") if tier in tiers)
+        tier = next(tier for tier in ("simulated", "original", "bundled") if tier in tiers)
         data = record["our_data"] if of is None else ", ".join(dict.fromkeys(item["name"] for item in used))
         return {"figure": figure, "unit": claims().loc[self.claim, "unit"], "data": data, "tier": tier}
 
@@ -500,6 +576,8 @@ class Results:
         if self.claim not in rows.index:
             raise ValueError(f"there is no claim {self.claim!r}{near(self.claim, rows.index)}")
         importlib.import_module(f"companion.{rows.loc[self.claim, 'chapter']}.claims")
+        if self.claim not in _JUDGES:
+            return Verdict(self.claim, "open", text="No function judges it yet.")
         function, self.figure = _JUDGES[self.claim]
         declared = list(function(self))
         text = _joined(*(item for item in declared if isinstance(item, str)))
@@ -507,7 +585,9 @@ class Results:
         judged = {part.says: self.judge(part) for part in parts if not part.is_open}
         if list(judged) == [""]:
             verdict = judged[""]
-            return verdict._replace(**{verdict.tier: verdict.verdict})
+            alone = (("", verdict),) if verdict.clock else ()
+            text = _joined(verdict.text, text)
+            return verdict._replace(text=text, parts=alone, **{verdict.tier: verdict.verdict})
         return combine(self.claim, judged, [part.says for part in parts if part.is_open], text)
 
 
@@ -569,7 +649,9 @@ class ClaimBook:
             rows.append({**row._asdict(), **_fields(verdict), "claim": row.claim})
             judged = verdict.verdict != "open"  # a claim of one part is its own
             for says, part in verdict.parts or [("", verdict)] * judged:
-                parts.append({**_fields(part), "claim": row.id, "part": says})
+                count = dict(part.parts).get("count", Verdict(row.id, ""))
+                counted = {"count_number": count.number, "count_low": count.low, "count_high": count.high}
+                parts.append({**_fields(part), **counted, "claim": row.id, "part": says})
         verdicts, parts = pd.DataFrame(rows, columns=COLUMNS), pd.DataFrame(parts, columns=PARTS)
         with file_lock(Path(self.store.directory) / ".claims.lock"):
             write_verdicts(self.store.directory, verdicts, parts)
@@ -627,7 +709,8 @@ def verdict_table(table):
     units = table["unit"] + ", " + table["n"]
     shown["unit, n"] = units.str.removeprefix("none, ").str.removesuffix(", ")
     shown["number (95% interval)"] = [number_text(row, " ({} to {})") for row in table.itertuples()]
-    shown[["measure", *TIERS]] = table[["measure", *TIERS]]
+    columns = ["measure", "clock", "count", *TIERS]
+    shown[columns] = table[columns]
     data = table["data"] + " (" + table["profile"] + ")"
     shown["data"] = data.where(table["data"] != "", table["profile"])
     shown[["remark", "figure"]] = table[["text", "figure"]]

@@ -15,10 +15,13 @@ PROFILES = ("smoke", "quick", "full", "reference")
 #: Parameters that say how a run is carried out, not what it computes.
 NOT_PARAMETERS = ("figures_dir", "n_jobs", "scheduler", "profile")
 #: Of the files of verdicts.
-PARTS = "claim part verdict number low high n unit needed p tier measure data figure".split()
+PARTS = (
+    "claim part verdict number low high n unit needed p tier measure clock count count_number count_low "
+    "count_high data figure"
+).split()
 COLUMNS = (
-    "id chapter source claim verdict number low high n unit measure real original simulated data profile "
-    "text figure"
+    "id chapter source claim verdict number low high n unit measure clock count bundled original simulated "
+    "data profile text figure"
 ).split()
 #: Parameters of each notebook with which the published figures are made; the notebooks' own defaults.
 DEFAULTS = {

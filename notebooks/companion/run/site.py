@@ -220,8 +220,9 @@ def _verdict(row):
         units = f"; {row.n} of the unit {row.unit}" if row.n else ""
         lines += [f"**Ours:** {row.measure}: {number}{units}. Data: {row.data}.", ""]
     tiers = [f"{tier}: {getattr(row, tier)}" for tier in TIERS if getattr(row, tier)]
+    tiers += [f"by the {by}: {getattr(row, by)}" for by in ("clock", "count") if getattr(row, by)]
     if tiers:
-        lines += [f"**By data:** {'; '.join(tiers)}.", ""]
+        lines += [f"**By data, clock and count:** {'; '.join(tiers)}.", ""]
     return [*lines, ":::{dropdown} Part by part", in_lines(row.text or "One part."), ":::"]
 
 
