@@ -10,16 +10,19 @@ from companion import flowers, pictures
 from companion.mkl import rivals
 from companion.mkl.runs import optimum
 from companion.mkl.tasks import described_pictures
-from companion.run.figures import method_style, name_methods
+from companion.run.figures import METHOD_STYLE, method_style, name_methods
 from companion.run.records import row_of
 from cuelearn import datasets
 
 ALL = 10_000  # test samples: as many as there are
 RIVALS = ("SILPMKL", "LpMKL", "MCMKL", "LPBeta")
 EVERYONE = ("OBSCURE", "OBSCURE online", "UFOMKL", *RIVALS, "AverageKernelSVM")
-FEW_CLASSES = ("flowers", "pendigits", "mnist", "scene15")
+FEW_CLASSES = ("flowers", "pendigits", "mnist", "scene15", "mfeat", "htad")
 
 name_methods(rivals.METHODS)  # a method that was added to the registry gets a style of its own
+for method in rivals.METHODS:
+    label = f"{method_style(method)['label']}{rivals.SMALLER}"
+    METHOD_STYLE[f"{method}{rivals.SMALLER}"] = method_style(method, label=label, linestyle=":", marker="")
 
 
 class Place(NamedTuple):
@@ -54,13 +57,19 @@ def tasks_of(run):
     emoji = pictures.emoji().provenance
     things = f"emoji, {n_things} things, split by drawing"
     groups = f"emoji, {n_groups} subgroups of Unicode's, tested on things never seen"
-    n_sweep = size["p_sweep"]["n_train"]
+    n = size["cues"]
+    digits = datasets.load_mfeat().provenance
+    activities = datasets.load_htad().provenance
     return SimpleNamespace(
         n_things=n_things,
         objects=Place(f"objects-{n_things}", size["objects"]["n_train"], emoji, things),
         categories=Place(f"categories-{n_groups}", size["categories"]["n_train"], emoji, groups),
-        different=Place(f"different-{n_groups}", n_sweep, emoji, groups),
-        pyramid=Place(f"pyramid-{n_groups}", n_sweep, emoji, groups),
+        informs=(
+            Place("mfeat-6", n["mfeat"], digits, "handwritten digits, six cues"),
+            Place("htad-2", n["htad"], activities, "activities at home, two cues"),
+        ),
+        different=Place(f"different-{n_groups}", n["different"], emoji, f"{groups}, six cues"),
+        pyramid=Place(f"pyramid-{n_things}", n["pyramid"], emoji, f"{things}, four cues"),
     )
 
 
@@ -81,7 +90,7 @@ def choose(run, name, place, methods, **options):
     size = run.size["choose"]
     every = 1 if place.task.startswith(FEW_CLASSES) else size["every"]
     n_train = place.n_train
-    if place.task.startswith(("pendigits", "mnist")):
+    if place.task.startswith(("pendigits", "mnist", "mfeat", "htad")):
         n_train = min(n_train, size["n_train"])
     common = {"n_folds": size["n_folds"], "every": every, "grids": size["grids"], "data": place.data}
     sweep = run.sweep(f"choose-{name}", place.n_jobs)
@@ -100,6 +109,11 @@ def as_judged(size):
     """Online learners are validated after as many epochs as they are judged after."""
     epochs = dict.fromkeys(rivals.ONLINE, max(size["epochs"])) | {"OMCL-PERC": max(size["omcl_epochs"])}
     return {method: {"n_epochs": n} for method, n in epochs.items()}
+
+
+def below_the_grid(chosen):
+    """Methods of batch that stand a second time among those chosen, at C below the papers' grid."""
+    return [m for m in chosen if m.endswith(rivals.SMALLER) and rivals.plain(m) not in rivals.ONLINE]
 
 
 def trained_longest(run, chosen):
@@ -125,7 +139,8 @@ def against_sizes(run):
     """All methods on growing sets of objects, one after the other at each point; dearest first."""
     size = run.size["sizes"]
     place = tasks_of(run).objects
-    together = [*EVERYONE, "OM2", "LpMKL sparse"]
+    chosen = compared_on_objects(run)
+    together = [*EVERYONE, "OM2", "LpMKL sparse", *below_the_grid(chosen)]
     quickest = ["OBSCURE", "OBSCURE online", "UFOMKL", "OM2", "AverageKernelSVM"]
     fewer = [n for n in size["n_train"] if n <= size["rivals_up_to"] and n != place.n_train]
     beyond = [n for n in size["n_train"] if n > size["rivals_up_to"]]
@@ -135,7 +150,7 @@ def against_sizes(run):
         (beyond, quickest, run.seeds(size)),
     )
     tables = [
-        compare(run, "sizes", place, methods, compared_on_objects(run), seeds, sizes)
+        compare(run, "sizes", place, methods, chosen, seeds, sizes)
         for sizes, methods, seeds in parts
         if sizes
     ]
@@ -178,11 +193,14 @@ def against_optimum(run, name, place, methods, chosen, seeds, n_epochs):
     return rivals.against_bounds(curves, exact)
 
 
-def save(run, name, place, tables, note, drawing=None, **about):
+def save(run, name, places, tables, note, drawing=None, **about):
     """Save a figure, or a table where nothing is drawn, by its row of the catalogue and its suffix."""
+    places = [places] if isinstance(places, Place) else places
+    provenance = list({id(place.data): place.data for place in places}.values())
+    texts = [f"{place.text}, n = {place.n_train}" for place in places]
     row = row_of(name)
     suffix = name.removeprefix(row).removeprefix("-") or None
-    about = {"provenance": [place.data], "note": f"{place.text}, n = {place.n_train}; {note}", **about}
+    about = {"provenance": provenance, "note": "; ".join([*texts, note]), **about}
     if drawing is None:
         run.save_table(tables, row, suffix, **about)
     else:

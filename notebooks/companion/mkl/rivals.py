@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from companion.mkl.online import OMCLOnKernels
 from companion.mkl.runs import SOLVERS, many_kernels, rows_read, suboptimality, training_curve
-from companion.mkl.settings import ALPHA_GRID, C_GRID, P_GRID
+from companion.mkl.settings import ALPHA_GRID, C_GRID, P_GRID, SMALLER_C
 from companion.mkl.tasks import get_task
 from companion.protocol import at_edges, best_of, fitted, gathered, grid_points, looks, timed
 from cuelearn import mkl
@@ -60,16 +60,23 @@ METHODS = {
     "BestKernelSVM": Method(mkl.BestKernelSVM, {"C": C_GRID}),
     "KernelPA": Method(mkl.KernelPA, {"C": C_GRID}, {"kernel": "average", "shuffle": True}),
     "KernelPA best": Method(mkl.KernelPA, {"C": C_GRID}, {"kernel": "best", "shuffle": True}),
-    "OMCL-PERC": Method(OMCLOnKernels, {"C": (0.01, 0.1, 1.0, 10.0)}),
+    "OMCL-PERC": Method(OMCLOnKernels, {"C": C_GRID}),
 }
+#: Behind the name of a method that takes what would be chosen below the papers' grid.
+SMALLER = f", C = {SMALLER_C:g}"
 ONLINE = ("OM2", "OMCL-PERC", "KernelPA", "KernelPA best")
 #: Ends of the grids that nothing lies beyond.
 NATURAL = {"p": (2.0,), "alpha": (0.0,)}
 
 
+def plain(method):
+    """A method's name in the registry."""
+    return method.removesuffix(SMALLER)
+
+
 def build(method, params, seed, labels=None, groups=None, **more):
     """The estimator of a method on precomputed kernels; its own folds keep `groups` of samples together."""
-    entry = METHODS[method]
+    entry = METHODS[plain(method)]
     options = {"random_state": seed, **entry.options, **params, **more}
     takes = entry.estimator("precomputed").get_params()
     if groups is not None and "folds" in takes:
@@ -132,13 +139,16 @@ def validation_accuracy(method, params, n_folds, seed, options=None, **where):
 def own_choice(method, params, seed, **where):
     """The parameter that an estimator chooses by its own cross-validation, others given."""
     bank, labels, groups = to_choose_on(seed, **where)
-    own = METHODS[method].own
+    own = METHODS[plain(method)].own
     model = fitted(build(method, params, seed, labels, groups), bank, labels)
     return {own: float(getattr(model, f"{own}_"))}
 
 
 def choose(sweep, task, n_train, methods, seed, *, grids=None, options=None, data=(), **more):
-    """Parameters of several methods and a table of all points; `more`: n_folds, n_kernels, every."""
+    """Parameters of several methods and a table of all points; `more`: n_folds, n_kernels, every.
+
+    A method that is better below the papers' grid of C stands there a second time, by the name of `SMALLER`.
+    """
     where = {"task": task, "n_train": n_train, "seed": seed, "n_kernels": None, "every": 1, **more}
     best = {}
     tables = []
@@ -148,9 +158,15 @@ def choose(sweep, task, n_train, methods, seed, *, grids=None, options=None, dat
         table = tried(sweep, {**where, **fixed}, grid, data)
         best[method] = table.loc[table["chosen"], list(grid)].iloc[0].to_dict()
         tables.append(table)
+        if best[method].get("C") == min(C_GRID):
+            below = below_the_grid(sweep, {**where, **fixed}, best[method], table, data)
+            tables.append(below)
+            if below["chosen"].item():
+                best[f"{method}{SMALLER}"] = {**best[method], "C": SMALLER_C}
     chosen = {method: best[METHODS[method].like or method] for method in methods}
+    chosen |= {name: params for name, params in best.items() if name.endswith(SMALLER)}
     del where["n_folds"]
-    points = [{**where, "method": m, "params": chosen[m]} for m in methods if METHODS[m].own]
+    points = [{**where, "method": m, "params": chosen[m]} for m in chosen if METHODS[plain(m)].own]
     for point, own in zip(points, sweep.run(own_choice, points, data=data), strict=True):
         chosen[point["method"]] = point["params"] | own
     return chosen, pd.concat(tables, ignore_index=True)
@@ -172,6 +188,15 @@ def tried(sweep, place, grid, data):
     is_best = table.index == best
     edge = at_edges({name: set(table[name]) for name in grid}, chosen, NATURAL)
     return table.assign(chosen=is_best, edge=np.where(is_best, edge, ""))
+
+
+def below_the_grid(sweep, place, best, table, data):
+    """The row of a method at C below the papers' grid, `chosen` where it is no worse."""
+    params = {**best, "C": SMALLER_C}
+    (result,) = sweep.run(validation_accuracy, [{**place, "params": params}], data=data)
+    row = {"method": f"{place['method']}{SMALLER}", **params, **result}
+    no_worse = result["accuracy"] >= table.loc[table["chosen"], "accuracy"].item()
+    return pd.DataFrame([row]).assign(chosen=no_worse, edge="")
 
 
 def next_to(best, tried, first, whole):
@@ -240,31 +265,41 @@ def in_words(params):
     return ", ".join(f"{name}={value:g}" for name, value in params.items())
 
 
+def timed_fit(method, params, seed, task, **more):
+    """A model fitted to a task, and its seconds: the median of several fits, if one is short."""
+    times = []
+    while not times or (sum(times) < SHORT and len(times) < REPEATS):
+        model = build(method, params, seed, task.labels, task.groups, **more)
+        model, seconds = timed(fitted, model, task.bank, task.labels)
+        times.append(seconds)
+    return model, float(np.median(times))
+
+
+def note_solved(model, step):
+    """A callback that keeps the number of SVMs until each round with the model."""
+    vars(model).setdefault("solved", []).append(model.n_solved_)
+
+
 def compare(methods, seed, **where):
     """Methods, [name, parameters], on one split: seconds of a whole fit, kernels in memory, and work."""
     task = get_task(seed=seed, **where)
     test = held_kernels(task)
     rows = []
     for method, params in methods:
-        warm_up_method(method)
-        per_class = issubclass(METHODS[method].estimator, OneVersusAllMKL)
-        times = []
-        while not times or (sum(times) < SHORT and len(times) < REPEATS):
-            solved = []
-            watch = {"callback": lambda model, _, solved=solved: solved.append(model.n_solved_)}
-            model = build(method, params, seed, task.labels, task.groups, **(watch if per_class else {}))
-            model, seconds = timed(fitted, model, task.bank, task.labels)
-            times.append(seconds)
+        warm_up_method(plain(method))
+        per_class = issubclass(METHODS[plain(method)].estimator, OneVersusAllMKL)
+        watch = {"callback": note_solved} if per_class else {}
+        model, seconds = timed_fit(method, params, seed, task, **watch)
         row = {
             "method": method,
             "chosen": in_words(params),
-            "seconds": float(np.median(times)),
+            "seconds": seconds,
             "test_error": error_of(model, test, task),
             "n_used": int(np.any(np.atleast_2d(model.kernel_weights_) != 0, axis=0).sum()),
             "objective": getattr(model, "objective_", np.nan),
             "dual_gap": getattr(model, "dual_gap_", np.nan),
             "converged": float(getattr(model, "converged_", True)),
-            "rows": float(rows_of_rounds(model, solved, task.bank)[-1]) if per_class else np.nan,
+            "rows": float(rows_of_rounds(model, model.solved, task.bank)[-1]) if per_class else np.nan,
         }
         rows.append(row)
     return pd.DataFrame(rows)
@@ -377,20 +412,23 @@ def against_bounds(curves, exact):
     return curves.assign(lower=lower, suboptimality=suboptimality(curves, lower))
 
 
-def online_curves(learners, seed, **where):
-    """Learners, [method, parameters, epochs], on one split: error over the first pass, and on new samples."""
+def online_curves(learners, batch, seed, **where):
+    """Learners, [method, parameters, epochs], on one split: error over the first pass, and on new samples.
+    After them, in the same process, `batch` methods: the rows of `compare`."""
     task = get_task(seed=seed, **where)
     test = held_kernels(task)
-    return pd.concat([learner_curve(task, test, seed, *entry) for entry in learners], ignore_index=True)
+    parts = [learner_curve(task, test, seed, *entry) for entry in learners]
+    if batch:
+        parts.append(compare(batch, seed, **where).assign(what="batch"))
+    return pd.concat(parts, ignore_index=True)
 
 
 def learner_curve(task, test, seed, method, params, epochs):
-    warm_up_method(method)
+    warm_up_method(plain(method))
     chosen = in_words(params)
     rows = []
     for n_epochs in epochs:
-        model = build(method, params, seed, task.labels, task.groups, n_epochs=n_epochs, shuffle=False)
-        _, seconds = timed(model.fit, task.bank, task.labels)
+        model, seconds = timed_fit(method, params, seed, task, n_epochs=n_epochs, shuffle=False)
         if hasattr(model, "best_kernel_"):  # chosen once, on the training part
             params = {**params, "kernel": model.best_kernel_}
         read = float(rows_read(task, model.history_).iloc[-1]) if method == "OM2" else np.nan

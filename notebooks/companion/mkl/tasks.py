@@ -27,7 +27,7 @@ SETS = {
     "objects": ("objects", EMOJI_CUES),
     "categories": ("categories", EMOJI_CUES),
     "different": ("categories", DIFFERENT),
-    "pyramid": ("categories", PYRAMID),
+    "pyramid": ("objects", PYRAMID),
 }
 #: What learns: of an object's eight drawings, of a category's eight things, which have five drawings each.
 LEARN = {"objects": 5, "categories": 6}
@@ -41,6 +41,7 @@ WIDE = {
 }
 KERNELS = {
     "mfeat-6": {"": RBF()},
+    "htad-2": {"": RBF()},
     "pendigits-4": {"": RBF()},
     "mnist-12": {"-linear": Linear(), "-poly": Poly(), "-rbf": RBF()},
     "leaves-18": WIDE,
@@ -190,7 +191,7 @@ def load_task(name, n_train, n_test, seed):
         split = {"train_size": n_train, "stratify": data.y, "random_state": seed}
         train, test = train_test_split(np.arange(data.y.size), **split)
         train = rng.permutation(train)
-        if name == "mfeat-6":
+        if name in ("mfeat-6", "htad-2"):
             X = cue_tasks.standardised(X, train)
     else:
         train = data.train if n_train >= data.train.size else rng.choice(data.train, n_train, replace=False)

@@ -35,7 +35,12 @@ AXES = {
     "values": ("kernel values to the final error", "log"),
 }
 #: Sets of cues by the first word of their tasks.
-CUES = {"different": "one cue of each kind", "pyramid": "four redundant cues"}
+CUES = {
+    "mfeat": "digits, six cues",
+    "htad": "activities, two cues",
+    "different": "categories, six cues",
+    "pyramid": "objects, four levels",
+}
 #: A line at a number that a paper prints.
 PRINTED = {"color": "black", "linewidth": 0.8, "linestyle": "-."}
 
@@ -149,7 +154,7 @@ def kernel_weights(bank, labels, weights):
 def against_p(table, work, best=()):
     """Errors, and a column of work, against p; `best`: the thesis's p by cues (thesis 4.2, JMLR figure 4)."""
     tasks = distinct(table["task"])
-    fig, axes = panels(2, len(tasks), size=(8.0, 5.6))
+    fig, axes = panels(2, len(tasks), size=(8.0, 2.3 * len(tasks) + 0.6))
     for (error, cost), task in zip(axes, tasks, strict=True):
         cues = task.split("-")[0]
         panel(error, where(table, task=task), "p", "test_error")
@@ -162,24 +167,27 @@ def against_p(table, work, best=()):
 
 
 def online_panels(table, batch, level=None):
-    """Online and test errors; after `level` epochs the thesis's OM-2 was level with SILP (4.3, 4.4)."""
-    fig, (online, tests) = beside(2)
+    """Online and test errors by task; after `level` epochs the thesis's OM-2 was level with SILP (4.3, 4.4)."""
+    tasks = distinct(table["task"])
+    fig, axes = panels(2, len(tasks), size=(8.0, 2.6 * len(tasks) + 0.8))
     table = table.rename(columns={"at": "epoch"})
-    first = where(table, what="online")
-    panel(online, first, "epoch", "error", marker="")
-    later = where(table, what="test")
-    most = later.groupby(["method", "seed"])["epoch"].transform("max")
-    later = later[most == later.groupby("method")["epoch"].transform("max")]
-    panel(tests, later, "epoch", "error")
-    lines(tests, batch)
-    if level:
-        tests.axvline(level, label=f"thesis: level with SILP ({level} epochs)", **PRINTED)
-    online.set(xscale="linear", xlabel="training samples seen", ylabel="mistakes so far [%]")
-    tests.set(ylabel="test error [%]")
-    legend(fig, (online, tests), 4)
-    n_slow = where(first, method="OMCL-PERC")["seed"].nunique()
-    online.cuelearn_band = f"mistakes: {online.cuelearn_band} ({n_slow} runs of OMCL)"
-    tests.cuelearn_band = f"test error: {tests.cuelearn_band}"
+    for (online, tests), task in zip(axes, tasks, strict=True):
+        first = where(table, what="online", task=task)
+        panel(online, first, "epoch", "error", marker="")
+        later = where(table, what="test", task=task)
+        most = later.groupby(["method", "seed"])["epoch"].transform("max")
+        later = later[most == later.groupby("method")["epoch"].transform("max")]
+        panel(tests, later, "epoch", "error")
+        lines(tests, where(batch, task=task))
+        if level:
+            tests.axvline(level, label=f"thesis: level with SILP ({level} epochs)", **PRINTED)
+        online.set(xscale="linear", xlabel="training samples seen", ylabel="mistakes so far [%]")
+        online.set_title(CUES.get(task.split("-")[0], ""))
+        tests.set(ylabel="test error [%]")
+        n_slow = where(first, method="OMCL-PERC")["seed"].nunique()
+        online.cuelearn_band = f"mistakes: {online.cuelearn_band} ({n_slow} runs of OMCL)"
+        tests.cuelearn_band = f"test error: {tests.cuelearn_band}"
+    legend(fig, axes.ravel(), 4)
     return fig
 
 
