@@ -1,6 +1,5 @@
 """The book: Sphinx reads the executed notebooks and the pages beside this file (`make book`)."""
 
-import csv
 import os
 
 import cuelearn
@@ -22,17 +21,8 @@ nb_execution_mode = "off"  # the runner has executed them
 nb_ipywidgets_js = {}  # sliders live in the notebooks; a page needs nothing from the network
 nb_merge_streams = True
 nb_render_markdown_format = "myst"  # of what cells write, with its formulas
-myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath", "substitution"]
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-# Pages name verdicts as {{ obs_7 }} and claims as {{ obs_7_claim }}.
-myst_substitutions = {}
-with open("_claims.csv", encoding="utf-8", newline="") as table:
-    for row in csv.DictReader(table):
-        name, number = row["id"].replace("-", "_"), ""
-        if row["number"]:
-            ends = f" ({float(row['low']):.3g} to {float(row['high']):.3g})" if row["low"] else ""
-            number = f"; {row['measure']}: {float(row['number']):.3g}{ends}"
-        myst_substitutions |= {name: row["verdict"] + number, f"{name}_claim": row["claim"]}
 bibtex_bibfiles = ["references.bib"]
 numfig = True
 exclude_patterns = ["_*", "references.bib"]

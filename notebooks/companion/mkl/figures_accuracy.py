@@ -65,8 +65,8 @@ def what_each_cue_confuses(run):
     tables = {"": wrong, "errors": alone[["C", "test_error"]].reset_index()}
     shows = "new drawings, and what single cues and all kernels take them for"
     note = (
-        "one split. Above: kernels among eight drawings of ten things. Below: drawings that all cues name "
-        "right, and what an SVM on one cue takes each for, green where right. C by cross-validation: for "
+        "one split. Above: kernels among eight drawings of ten things. Below: the drawings that most of these "
+        "cues mistake of those that all 39 name right, and what an SVM on one cue takes each for, green where right. C by cross-validation: for "
         f"{at_end} of {len(alone)} the smallest or largest tried"
     )
     save(run, "thesis-fig-4.3-things", place, tables, note, drawing, shows=shows)

@@ -6,6 +6,7 @@ import os
 
 import pandas as pd
 
+from companion.findings import in_readme
 from companion.run.claims import files_of, verdict_table, with_original, write_verdicts
 from companion.run.records import (
     catalogue,
@@ -145,9 +146,12 @@ def reference(root, profile="full", data="bundled"):
 
 
 def write_reference_gallery(root):
-    """Write figures/README.md from figures/reference."""
+    """Write figures/README.md, and the findings in README.md, from figures/reference."""
     directory = root / "figures" / "reference"
     if not directory.is_dir():
         raise FileNotFoundError(f"there are no reference results in {directory}: make reference copies them")
     written = atomic_write(root / "figures" / "README.md", gallery(directory, root / "figures"))
+    readme = root / "README.md"
+    if readme.is_file():
+        atomic_write(readme, in_readme(readme.read_text(encoding="utf-8"), directory))
     print(f"written: {os.path.relpath(written, root)}")

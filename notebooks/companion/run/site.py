@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from companion.findings import FINDINGS, failed, finding
 from companion.run.claims import TIERS, VERDICTS, claims, in_lines, number_text, with_original
 from companion.run.figures import markdown_table
 from companion.run.gallery import times
@@ -79,9 +80,10 @@ def build(root, directory):
         verdicts = _all_claims(read_verdicts(directory))
         if (directory / "original").is_dir():
             verdicts = with_original(verdicts, directory / "original")
-        verdicts.to_csv(source / "_claims.csv", index=False)
         pages = reference_pages() | {"verdicts.md": verdict_page(verdicts, directory.name)}
         pages["_times.md"] = _times(root)
+        pages["_failed.md"] = failed(verdicts)
+        pages |= {f"_{name}.md": finding(name, directory) for name in FINDINGS}
         for chapter in set(DEFAULTS) - set(executed):
             pages[f"{chapter}.md"] = f"# {chapter}\n\nNot executed yet: make figures CHAPTER={chapter}.\n"
         for file, text in pages.items():
