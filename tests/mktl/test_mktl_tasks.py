@@ -8,12 +8,13 @@ from companion import pictures
 from companion.mktl import tasks
 from companion.mktl.tasks import TASKS, binary_targets, binary_task, draw, load_task
 from cuelearn.datasets import AWA_TEST_CLASSES
-from cuelearn.datasets.base import CueData
+from cuelearn.datasets.base import CueData, data_module
 from cuelearn.kernels import RBF, KernelBank
 
 WIDTH = 20  # columns of a cue here
 CACHED = (tasks._known, load_task, tasks._shared, binary_task)
 EMOJI = pictures.emoji()
+build = data_module("build")
 
 
 def made_up(labels, names, cues, seed=0):
@@ -74,6 +75,28 @@ def thing_of(names):
     return np.array([EMOJI.names.tolist().index(name) for name in names])
 
 
+def check_unlike(new, known):
+    """No known thing is a near-duplicate of a new one, by its words or as it is drawn, in any style."""
+    shown = {k: EMOJI.names[k].lower().replace("oncoming", "").removesuffix(" face").split() for k in new}
+    for thing in known:
+        words = {*EMOJI.names[thing].split(), *EMOJI.keyword_names[EMOJI.keywords[thing] > 0]}
+        assert not [EMOJI.names[k] for k in new if words & set(shown[k])], EMOJI.names[thing]
+    alike = []
+    for style in np.unique(EMOJI.style):
+        maps = [pictures_of(things, style) for things in (new, known)]
+        alike.append(maps[0] @ maps[1].T)
+    assert np.nanmax(alike) < 0.5 and np.nanmean(alike, axis=0).max() < 0.3
+
+
+def pictures_of(things, style):
+    """Where a style's drawings of things have edges, NaN where it draws a thing not."""
+    rows = [np.flatnonzero((EMOJI.thing == thing) & (EMOJI.style == style)) for thing in things]
+    drawn = [len(row) > 0 for row in rows]
+    maps = np.full((len(things), 31 * 31), np.nan)
+    maps[drawn] = build.edge_maps(EMOJI.pictures[np.concatenate(rows)])
+    return maps
+
+
 @pytest.mark.parametrize("name, n_new, n_known", [("animals", 10, 40), ("objects", 9, 100)])
 def test_multiclass_tasks(name, n_new, n_known):
     """New, other and known things are no two alike; priors know other cues, and train on other drawings."""
@@ -81,6 +104,8 @@ def test_multiclass_tasks(name, n_new, n_known):
     check_task(task, n_new, n_known)
     check_task(other, n_new, n_known)
     new, second, known = map(thing_of, (np.unique(task.y), np.unique(other.y), task.prior_names))
+    check_unlike(new, np.concatenate([second, known]))
+    check_unlike(second, known)
     every = np.concatenate([new, second, known])
     assert np.unique(EMOJI.family[every]).size == every.size == 2 * n_new + n_known
     assert not np.isin(every, pictures.word_things()).any()
@@ -111,6 +136,8 @@ def test_binary_tasks():
         background = np.unique(names[task.y == 0])
         families = EMOJI.family[thing_of([*background, *among, *other])]
         assert np.unique(families).size == families.size
+        others = [name for name in (*among, *other) if name != target]
+        check_unlike(thing_of([target]), thing_of(others))
         behind = [set(EMOJI.names[task.data.y[prior.train]]) - set(prior.classes) for prior in task.priors]
         assert behind == behind[:1] * 29 and len(behind[0]) == 84 and not behind[0] & {target, *background}
         for prior in task.priors:  # its own thing is the positive one

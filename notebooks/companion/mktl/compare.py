@@ -144,14 +144,14 @@ def edges(table, grids):
     return f"at the ends of the grids: {at_ends}" if at_ends else "no choice at an end of its grid"
 
 
-def grids_of(run, size):
-    return {"C": list(size.get("C", run.size["C"])), "p": list(run.size["p"])}
+def grids_of(run):
+    return {"C": list(run.size["C"]), "p": list(run.size["p"])}
 
 
 def _compared(run, label, points, by, data):
     """Accuracies at `points`, pairs with their methods; parameters are chosen once for the values `by`."""
     size = run.size[label]
-    grids = grids_of(run, size)
+    grids = grids_of(run)
     effort = run.size["effort"]
     common = {"grids": grids, "effort": effort, "draws": size["draws"], "seed": run.seed}
     choices = pd.DataFrame([{**point, "method": method} for point, methods in points for method in methods])

@@ -2,9 +2,11 @@
 
 Which classes are new, and what trains the priors, is drawn once from fixed seeds; `draw` splits the drawings
 of the new classes into training and tests. Parameters are chosen on a task of other classes with the same
-priors (`others`), so that no split can leak into them. Tasks are kept, and not to be changed.
+priors (`others`), so that no split can leak into them. No prior, and no class that parameters are chosen on,
+is a near-duplicate of a new class (`_near_duplicates`). Tasks are kept, and not to be changed.
 """
 
+import re
 from functools import cache
 from typing import NamedTuple
 
@@ -35,6 +37,10 @@ BINARY_CUES = ("PHOG 2", "words 1x1", "LBP 1x1", "derivatives 1x1")
 #: Things of the background: behind the priors; and 80 for training, 48 for tests, once more for the others.
 PRIOR_THINGS = 96
 BACKGROUND_THINGS = 128
+#: Words of names that do not say which kind of thing it is.
+_PLAIN_WORDS = {"and", "face", "in", "of", "on", "oncoming", "with", "without"}
+#: Things that styles draw alike though neither names nor keywords say so.
+_DRAWN_ALIKE = (("cow", "ox", "water buffalo"), ("horse", "donkey"), ("white flower", "rosette"))
 # first entries of the seeds of this file's draws, so that no two draws share a stream
 _SPLIT, _DRAW, _CLASSES, _BACKGROUND = 60, 61, 62, 65
 
@@ -107,31 +113,61 @@ def _subgroup(things, start):
     return np.char.startswith(pictures.emoji().subgroup[things].astype(str), start)
 
 
-def _animals():
-    """Ten new animals and ten others, with eight drawings, and 40 known, with six or more; no two alike."""
+@cache
+def _near_duplicates():
+    """Which things show the same kind of thing, (things, things): a word of one's name is a word of the
+    other's name or one of its keywords, as of cow and cow face, tiger and cat, or they are drawn alike."""
     emoji = pictures.emoji()
-    animals = emoji.unlike(pictures.things(6, _subgroup(np.arange(len(emoji.names)), "animal-")))
+    names = [set(re.split("[ -]", name.lower())) - _PLAIN_WORDS for name in emoji.names.tolist()]
+    keywords = [emoji.keyword_names[row > 0].tolist() for row in emoji.keywords]
+    words = [name.union(more) for name, more in zip(names, keywords, strict=True)]
+    near = np.array([[not name.isdisjoint(other) for other in words] for name in names])
+    near |= emoji.family[:, None] == emoji.family
+    for alike in _DRAWN_ALIKE:
+        rows = np.isin(emoji.names, alike)
+        near |= np.outer(rows, rows)
+    return near | near.T
+
+
+def _unlike(things, others):
+    """Of these things those that are near-duplicates of none of the others."""
+    return things[~_near_duplicates()[np.ix_(things, others)].any(axis=1)]
+
+
+def _apart(things, n, others):
+    """The first `n` of these things that are near-duplicates of none before them, nor of the others."""
+    chosen = np.array(others, dtype=int)
+    for thing in things:
+        chosen = np.append(chosen, _unlike(np.array([thing]), chosen))
+    return chosen[len(others) :][:n]
+
+
+def _animals():
+    """Ten new animals and ten others, with eight drawings, and 40 known, those with six and more first."""
+    emoji = pictures.emoji()
+    is_animal = _subgroup(np.arange(len(emoji.names)), "animal-")
+    animals = emoji.unlike(pictures.things(6, is_animal))
+    fewer = np.setdiff1d(emoji.unlike(pictures.things(4, is_animal)), animals)
     animals = np.random.default_rng([_CLASSES, 0]).permutation(animals)
-    whole = animals[emoji.n_drawings()[animals] == 8][:20]
-    known = animals[~np.isin(animals, whole)]
-    return whole[:10], whole[10:], [known[:40]]
+    whole = animals[emoji.n_drawings()[animals] == 8]
+    new = whole[:10]
+    others = _apart(whole, 10, new)
+    known = _unlike(np.concatenate([animals, fewer]), np.concatenate([new, others]))
+    return new, others, [known[:40]]
 
 
 def _objects():
     """Three new plants, animals and vehicles, three others of each, and the known ones by model."""
     order = pictures.objects(len(pictures.emoji().names))
-    new = []
-    others = []
-    known = []
-    for kind, (_, _, size) in zip(("plant-", "animal-", "transport-"), TASKS["objects"].models, strict=False):
-        own = order[_subgroup(order, kind)]
-        new.append(own[:3])
-        others.append(own[3:6])
-        known.append(own[6 : 6 + size])
-    rest = order[~np.isin(order, np.concatenate([*new, *others, *known]))]
-    mixed, more = (size for _, _, size in TASKS["objects"].models[3:])
-    known += [rest[:mixed], rest[mixed : mixed + more]]
-    return np.concatenate(new), np.concatenate(others), known
+    kinds = [order[_subgroup(order, kind)] for kind in ("plant-", "animal-", "transport-")]
+    new = np.concatenate([own[:3] for own in kinds])
+    others = np.concatenate([_unlike(own, new)[:3] for own in kinds])
+    unlike = _unlike(order, np.concatenate([new, others]))
+    sizes = [size for _, _, size in TASKS["objects"].models]
+    known = [unlike[np.isin(unlike, own)][:size] for own, size in zip(kinds, sizes, strict=False)]
+    rest = unlike[~np.isin(unlike, np.concatenate(known))]
+    known += np.split(rest, np.cumsum(sizes[3:]))[:2]
+    return new, others, known
 
 
 _THINGS = {"animals": _animals, "objects": _objects}
@@ -139,11 +175,11 @@ _THINGS = {"animals": _animals, "objects": _objects}
 
 @cache
 def _binary_things():
-    """Things that are targets, others that parameters are chosen on, and the background's, in three parts."""
+    """Things that are targets, others that parameters are chosen on, and the background's, in three parts;
+    no two targets are near-duplicates, nor is a thing of the background that of a target."""
     emoji = pictures.emoji()
-    targets = pictures.objects(N_TARGETS + N_OTHERS)
-    rest = emoji.unlike(pictures.things())
-    rest = rest[~np.isin(emoji.family[rest], emoji.family[targets])]
+    targets = _apart(pictures.objects(len(emoji.names)), N_TARGETS + N_OTHERS, [])
+    rest = _unlike(emoji.unlike(pictures.things()), targets)
     rest = np.random.default_rng([_CLASSES, 1]).permutation(rest)
     ends = np.cumsum([PRIOR_THINGS, BACKGROUND_THINGS, BACKGROUND_THINGS])
     return targets[:N_TARGETS], targets[N_TARGETS:], np.split(rest[: ends[-1]], ends[:-1])
