@@ -18,10 +18,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn import datasets
 from cuelearn.core.choice import first_best
+from cuelearn.core.progress import History
 from cuelearn.datasets import Provenance
 from cuelearn.kernels import KernelBank
 
 PROFILES = ("smoke", "quick", "full")
+# claims on time are judged by time of the processor: that of a run alone, whatever runs beside it
+History.clock = time.process_time
 # bytes; the 2.6 GB of 1,400 kernels on 680 samples never fit: rows come from seven distances
 MEMORY_MANY = 4e8
 

@@ -97,7 +97,7 @@ def test_a_loss_that_no_kernel_can_end_does_not_keep_a_run_from_converging(monke
 
 def test_a_visit_reads_the_rows_of_all_kernels_and_an_update_once_more():
     where = {"task": "mfeat-6", "n_train": 60, "n_test": 300}
-    found = runs.two_stages(1.25, 10.0, 0.5, 3, 1e-9, 0, **where)
+    found = runs.two_stages(1.25, 10.0, 3, 1e-9, 0, **where)
     visits = found["rows"] / 6 - found["updates"]
     assert visits % 60 == 0 and found["rows"] > found["online_rows"] > 0
     curve = runs.training_curve("UFOMKL", 4, 0, 10.0, 1.25, **where)

@@ -113,6 +113,16 @@ def test_update_bound_of_the_online_stage(stream, wanted, eta, n_epochs):
         assert len(updated) <= c + s + np.sqrt(c * s) + 1e-9
 
 
+@pytest.mark.parametrize("p, loss", [(1.05, "multiclass"), (2.0, "hinge")])
+def test_the_step_size_of_the_library_makes_both_terms_of_the_bound_equal(p, loss):
+    K, y = make_stack(np.random.default_rng(3), 30, 3, 2 if loss == "hinge" else 4)
+    problem = MKLProblem(KernelBank.from_stack(K), y, int(y.max()) + 1, p=p, loss=loss)
+    result = solve_obscure(problem, n_epochs=0, eta="auto", rng=np.random.default_rng(0))
+    assert_allclose(result.extra["eta"] * lipschitz(problem) ** 2, 2.0 * problem.factor)
+    with pytest.raises(ValueError, match="eta must be 'auto' or a positive number, got 'F'"):
+        solve_obscure(problem, eta="F")
+
+
 @pytest.mark.parametrize("radius", ["capped", "online"])
 @pytest.mark.parametrize("p, C, loss", [(1.05, 0.1, "multiclass"), (2.0, 10.0, "hinge")])
 def test_R_bounds_the_norm_of_the_optimum(p, C, loss, radius):

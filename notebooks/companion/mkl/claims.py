@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from companion.mkl.claims_batch import beside, picked, smaller_C  # whose claims register themselves
+from companion.mkl.claims_batch import beside, dropped, picked, smaller_C  # whose claims register themselves
 from companion.protocol import where as rows
 from companion.run.claims import HOLDING, LEVEL, Part, Verdict, judges
 
@@ -83,7 +83,7 @@ def om2_2(results):
 
 
 def best_inside(results, at):
-    """The verdict on "some p inside has a lower error than both ends", from errors with a column for each p."""
+    """The verdict on "some p inside has a lower error than both ends", of errors in a column for each p."""
     ends = [at.columns.min(), at.columns.max()]
     inside = []
     for p in at.columns.drop(ends):
@@ -145,8 +145,12 @@ def om2_5(results):
     measure = "test error of OM-2 minus 1-vs-All SILP"
     yield Part(says, measure, om2["error"], silp["test_error"], at_most=MORE_ERROR)
     every = [np.exp(np.log(om2[work] / silp[work]).mean()) for work in ("seconds", "rows")]
-    text = f"OM-2 is level after {level['at'].median():g} epochs. With all {om2['at'].max():g} epochs it takes "
-    text += f"{every[0]:.2g} times the CPU seconds and {every[1]:.2g} times the rows. {picked(batch, 'SILPMKL')}"
+    text = (
+        f"OM-2 is level after {level['at'].median():g} epochs. With all {om2['at'].max():g} epochs it takes "
+    )
+    text += (
+        f"{every[0]:.2g} times the CPU seconds and {every[1]:.2g} times the rows. {picked(batch, 'SILPMKL')}"
+    )
     says = "until then it takes at most half the CPU seconds"
     measure = "CPU seconds, OM-2 over 1-vs-All SILP"
     counts = {"counts": (level["rows"], silp["rows"]), "counted": "kernel rows"}
@@ -255,3 +259,12 @@ def obs_10(results):
     yield Part("updates stay under the bound", values=stage["updates"], bound=stage["bound"], n=n)
     norm = {"values": stage["optimum_norm"], "bound": stage["radius"], "slack": 1e-3}
     yield Part("R bounds the optimum's norm", "norm over R, largest", n=n, **norm)
+
+
+@judges("obs-14", "thesis-thm-4.3")
+def obs_14(results):
+    stage = results.table("thesis-thm-4.3")
+    ended = stage[stage["without_loss"]]
+    text = dropped(len(stage) - len(ended), "runs that did not end without loss")
+    bound = {"values": ended["radius"], "bound": ended["separable_radius"]}
+    yield Part("", "R over its bound, largest", n=len(ended), text=text, **bound)

@@ -147,10 +147,10 @@ def _growing(run):
     return of_sizes(tasks_of(run).objects, run.size["sizes"]["n_train"])
 
 
-@figure("thesis-fig-4.7")
+@figure("thesis-fig-4.7", claims="obs-11")
 def time_and_error_against_size(run):
     """How do training time and error grow with the training set?"""
-    methods = ["OBSCURE", "SILPMKL", "MCMKL", "LPBeta", "AverageKernelSVM"]
+    methods = ["OBSCURE", "OBSCURE steps", "SILPMKL", "LpMKL", "MCMKL", "LPBeta", "AverageKernelSVM"]
     _against_size(run, "thesis-fig-4.7", methods)
 
 

@@ -92,7 +92,7 @@ so on real digits ({tight["mfeat-6"]:.0%}). With {most["n_kernels"].max()} kerne
 makes {mistakes["auto"]:.0f} mistakes at the corollary's $p$, {mistakes["2.0"]:.0f} at $p = 2$."""
 
 
-@figure("thesis-thm-4.3", claims="obs-10")
+@figure("thesis-thm-4.3", claims=["obs-10", "obs-14"])
 def updates_and_their_bound(run):
     """Do the updates of OBSCURE's online stage and its radius obey theorem 4.3?"""
     place = digits(run)
@@ -100,7 +100,7 @@ def updates_and_their_bound(run):
         n_samples=[place.n_train],
         seed=run.seeds(run.size)[:3],
         p=run.size["theorems"]["p_grid"],
-        eta=(0.1, 0.5, 1.0),
+        eta=(0.1, 0.5, 1.0, "auto"),
     )
     table = run.sweep("theorem-3").frame(theorems.update_bound, points, data=place.data)
     save(run, "thesis-thm-4.3", place, table, "C = 10", draw.update_bounds(table))

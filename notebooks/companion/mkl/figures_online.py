@@ -9,14 +9,13 @@ from companion.mkl.figures_shared import (
     at_most_objects,
     choose,
     chosen_for_objects,
-    compare,
     least,
     listed,
     mean_error,
     save,
     tasks_of,
 )
-from companion.mkl.runs import online_run, two_stages
+from companion.mkl.runs import FIRST_STAGE, online_run, two_stages
 from companion.plots import mkl as draw
 from companion.run.registry import figure
 
@@ -83,7 +82,7 @@ def both_stages_against_p(run):
     """Which p is best for OBSCURE, which is run to a certified gap, and what do its two stages cost?"""
     size = run.size["obscure_p"]
     places = places_against_p(run)
-    common = {name: size[name] for name in ("n_epochs_online", "n_epochs", "tol")}
+    common = {name: size[name] for name in ("n_epochs", "tol")}
     points = []
     chosen = []
     for place in places:
@@ -91,7 +90,7 @@ def both_stages_against_p(run):
         C = params["OBSCURE"]["C"]
         chosen.append(f"{name_of_cues(place.task)} {C:g}{rivals.edges(tried)}")
         points += [
-            {**place.fixed, "p": p, "seed": seed, "C": C, **common, "eta": run.eta}
+            {**place.fixed, "p": p, "seed": seed, "C": C, **common}
             for seed in run.seeds(size)
             for p in size["p_grid"]
         ]
@@ -101,8 +100,8 @@ def both_stages_against_p(run):
     )
     drawing = draw.against_p(pd.concat([online, table.assign(method="OBSCURE")]), "rows")
     note = (
-        f"C by cross-validation: {', '.join(chosen)}; online stage of at most {size['n_epochs_online']} "
-        f"epochs, batch stage to a certified gap of {size['tol']:.0%}"
+        f"C by cross-validation: {', '.join(chosen)}; online stage of at most "
+        f"{FIRST_STAGE['n_epochs_online']} epochs, batch stage to a certified gap of {size['tol']:.0%}"
     )
     save(run, "jmlr-fig-4", places, table, note, drawing)
 

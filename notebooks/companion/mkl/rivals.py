@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.model_selection import StratifiedKFold
 
 from companion.mkl.online import OMCLOnKernels
-from companion.mkl.runs import SOLVERS, many_kernels, rows_read, suboptimality, training_curve
+from companion.mkl.runs import FIRST_STAGE, SOLVERS, many_kernels, rows_read, suboptimality, training_curve
 from companion.mkl.settings import ALPHA_GRID, C_GRID, P_GRID, SMALLER_C
 from companion.mkl.tasks import get_task
 from companion.protocol import at_edges, best_of, fitted, gathered, grid_points, looks, timed
@@ -40,13 +40,15 @@ class Method(NamedTuple):
 
 
 # all stop at this certified gap, of their own problem: the stochastic solvers, after their epochs, by dual
-# ascent on the same problem
+# ascent on the same problem; "OBSCURE steps" takes as many epochs as it needs
 BATCH = {"tol": 0.05}
 CERTIFIED = {"n_epochs": 5, "finish": True, **BATCH}
+STEPS = {"n_epochs": 3000, "finish": False, **BATCH}
 METHODS = {
     "OM2": Method(mkl.OM2, {"p": P_GRID}, {"shuffle": True}),
-    "OBSCURE": Method(mkl.OBSCURE, {"C": C_GRID, "p": P_GRID}, CERTIFIED),
-    "OBSCURE online": Method(mkl.OBSCURE, options={"n_epochs": 0, "tol": None}, like="OBSCURE"),
+    "OBSCURE": Method(mkl.OBSCURE, {"C": C_GRID, "p": P_GRID}, FIRST_STAGE | CERTIFIED),
+    "OBSCURE online": Method(mkl.OBSCURE, options=FIRST_STAGE | {"n_epochs": 0, "tol": None}, like="OBSCURE"),
+    "OBSCURE steps": Method(mkl.OBSCURE, options=FIRST_STAGE | STEPS, like="OBSCURE"),
     "PegasosMKL": Method(mkl.PegasosMKL, options=CERTIFIED, like="OBSCURE"),
     "UFOMKL": Method(mkl.UFOMKL, {"C": C_GRID, "alpha": ALPHA_GRID}, CERTIFIED),
     "SILPMKL": Method(mkl.SILPMKL, {"C": C_GRID}, BATCH),
@@ -281,11 +283,12 @@ def note_solved(model, step):
 
 
 def compare(methods, seed, **where):
-    """Methods, [name, parameters], on one split: seconds of a whole fit, kernels in memory, and work."""
+    """Methods, [name, parameters], in turn on one split: CPU seconds of a whole fit, kernels in memory, and
+    work."""
     task = get_task(seed=seed, **where)
     test = held_kernels(task)
     rows = []
-    for method, params in methods:
+    for method, params in in_turn(methods, seed):
         warm_up_method(plain(method))
         per_class = issubclass(METHODS[plain(method)].estimator, OneVersusAllMKL)
         watch = {"callback": note_solved} if per_class else {}
@@ -299,19 +302,35 @@ def compare(methods, seed, **where):
             "objective": getattr(model, "objective_", np.nan),
             "dual_gap": getattr(model, "dual_gap_", np.nan),
             "converged": float(getattr(model, "converged_", True)),
-            "rows": float(rows_of_rounds(model, model.solved, task.bank)[-1]) if per_class else np.nan,
+            "rows": rows_of(model, task.bank),
         }
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def many_compare(n_epochs, methods, seed, **where):
-    """Several methods, dicts of name, method and parameters, on up to 1,400 kernels (thesis figure 4.10)."""
+def in_turn(methods, seed):
+    """Methods, whose times are compared, in the order of a split: on every second one the other way round."""
+    return methods[::-1] if seed % 2 else methods
+
+
+def rows_of(model, bank):
+    """Kernel rows that a fit has read; NaN where they are not counted, as in a dual ascent."""
+    if hasattr(model, "solved"):
+        return float(rows_of_rounds(model, model.solved, bank)[-1])
+    history = getattr(model, "history_", None)
+    if history is None or "stage" not in history or not set(history["stage"]) <= {"online", "batch"}:
+        return np.nan
+    return float(bank.n_kernels * (history["step"] + history["n_updates"]).iloc[-1])
+
+
+def many_compare(n_epochs, tol, methods, seed, **where):
+    """Several methods, dicts of name, method and parameters, in turn on up to 1,400 kernels (thesis 4.10)."""
     rows = []
-    for entry in methods:
+    for entry in in_turn(methods, seed):
         params = {k: v for k, v in entry.items() if k not in ("name", "method")}
         if entry["method"] in SOLVERS:
-            result = many_kernels(entry["method"], n_epochs=n_epochs, seed=seed, **params, **where)
+            params |= {"n_epochs": n_epochs, "tol": tol, "seed": seed}
+            result = many_kernels(entry["method"], **params, **where)
         else:
             result = compare([[entry["method"], params]], seed, **where).iloc[0]
         rows.append({**result, "method": entry["name"]})
@@ -349,6 +368,15 @@ def with_intervals(table, by):
     groups = table.groupby(by, sort=False)["test_error"]
     rows = [interval(100 * (1 - errors.to_numpy())) for _, errors in groups]
     return pd.DataFrame(rows, columns=["accuracy", "low", "high"], index=groups.first().index)
+
+
+def rival_curves(methods, seed, **options):
+    """`rival_curve` of methods, [name, parameters], in turn on one split."""
+    curves = [
+        rival_curve(method, params, seed, **options).assign(method=method, seed=seed, chosen=in_words(params))
+        for method, params in in_turn(methods, seed)
+    ]
+    return pd.concat(in_turn(curves, seed), ignore_index=True)
 
 
 def rival_curve(method, params, seed, n_epochs=None, tol=None, **where):
@@ -398,11 +426,11 @@ def rows_of_rounds(model, solved, bank):
 
 
 def curves_of(sweep, task, n_train, n_test, methods, chosen, seeds, *, n_epochs, tol=None, data=()):
-    """`rival_curve` of several methods over seeds: its columns, method, seed, chosen."""
+    """`rival_curves` over seeds."""
     place = {"task": task, "n_train": n_train, "n_test": n_test, "n_epochs": n_epochs, "tol": tol}
-    points = [{**place, "method": m, "params": chosen[m], "seed": s} for s in seeds for m in methods]
-    curves = gathered(sweep, rival_curve, points, "method", "seed", data=data)
-    return curves.assign(chosen=curves["method"].map({m: in_words(chosen[m]) for m in methods}))
+    place["methods"] = [[m, chosen[m]] for m in methods]
+    points = [{**place, "seed": seed} for seed in seeds]
+    return pd.concat(sweep.run(rival_curves, points, data=data), ignore_index=True)
 
 
 def against_bounds(curves, exact):

@@ -17,10 +17,14 @@ SOLVERS = {
     "PegasosMKL": mkl.solve_pegasos_mkl,
     "UFOMKL": mkl.solve_ufo,
 }
+#: OBSCURE's online stage as the papers have it: until an epoch without loss, with the step of their library.
+FIRST_STAGE = {"n_epochs_online": 100, "eta": "auto"}
 
 
 def solve(method, problem, *, n_epochs, seed, **options):
     """Run a solver by name with its own generator, silent where it does not converge."""
+    if method == "OBSCURE":
+        options = FIRST_STAGE | options
     with quiet():
         return SOLVERS[method](problem, n_epochs=n_epochs, rng=np.random.default_rng([seed, 2]), **options)
 
@@ -81,9 +85,7 @@ def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, noise=0.05):
     return pd.DataFrame(rows, columns=["method", "target", "p", "kernel", "weight"])
 
 
-def training_curve(
-    method, n_epochs, seed, C=1.0, p="auto", alpha=0.0, hold_test=True, eta=None, tol=None, **where
-):
+def training_curve(method, n_epochs, seed, C=1.0, p="auto", alpha=0.0, hold_test=True, tol=None, **where):
     """Test error, objective and gap over time and work of one solver, the clock stopped meanwhile."""
     task, problem = loaded(seed, p, C, alpha, **where)
     blocks = list(task.cross.blocks(memory=2e8)) if hold_test else None
@@ -97,8 +99,7 @@ def training_curve(
         if np.isfinite(row["objective"]):
             note(row, *training.stream.point()[:2])
 
-    options = {} if eta is None else {"eta": eta}
-    options |= {"measure": "geometric", "callback": watch, "tol": tol}
+    options = {"measure": "geometric", "callback": watch, "tol": tol}
     result = solve(method, problem, n_epochs=n_epochs, seed=seed, **options)
     if rows[-1]["step"] != result.history.step.iloc[-1]:
         note(result.history.iloc[-1], result.dual_coef, result.kernel_weights)
@@ -120,16 +121,16 @@ def alike(bank, labels):
     return int((same & (labels[:, None] != labels)).any(axis=1).sum())
 
 
-def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
-    """OM-2 (`eta`: OBSCURE's online stage) until it updates on no more visits than samples are `alike`."""
+def online_run(p, n_epochs, most_epochs, seed, method="OM2", **where):
+    """OM-2, or OBSCURE's online stage, until it updates on no more visits than samples are `alike`."""
     task, problem = loaded(seed, p, **where)
     n = task.labels.size
     n_alike = alike(task.bank, task.labels)
 
     def run(epochs):
-        if eta is None:
+        if method == "OM2":
             return solve("OM2", problem, n_epochs=epochs, seed=seed, shuffle=True, until_no_loss=True)
-        return solve("OBSCURE", problem, n_epochs=0, n_epochs_online=epochs, seed=seed, eta=eta)
+        return solve("OBSCURE", problem, n_epochs=0, n_epochs_online=epochs, seed=seed)
 
     early = run(n_epochs)
     late = run(most_epochs)
@@ -149,17 +150,21 @@ def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
     }
 
 
-def two_stages(p, C, eta, n_epochs, tol, seed, n_epochs_online=300, **where):
-    """OBSCURE's online stage until an epoch without loss, and both stages to a certified gap."""
+def two_stages(p, C, n_epochs, tol, seed, **where):
+    """OBSCURE's online stage alone, and both stages to a certified gap."""
     task, problem = loaded(seed, p, C, **where)
-    options = {"n_epochs_online": n_epochs_online, "eta": eta, "seed": seed}
-    online = solve("OBSCURE", problem, n_epochs=0, **options)
-    both = solve("OBSCURE", problem, n_epochs=n_epochs, tol=tol, **options)
-    end = {"relative_gap": both.dual_gap / both.objective, "converged": bool(both.converged)}
+    online = solve("OBSCURE", problem, n_epochs=0, seed=seed)
+    both = solve("OBSCURE", problem, n_epochs=n_epochs, tol=tol, seed=seed)
+    end = {
+        "relative_gap": both.dual_gap / both.objective,
+        "converged": bool(both.converged),
+        "online_epochs": online.n_iter,
+        "epochs": both.n_iter,
+    }
     return outcome(task, online, "online_") | outcome(task, both) | end
 
 
-def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, tol=None, **where):
+def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, tol=None, finish=False, **where):
     """One solver on up to 1,400 kernels; a visit reads the rows of those with weight when its epoch ended."""
     task, problem = loaded(seed, p, C, alpha, **where)
     active = []
@@ -167,10 +172,7 @@ def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, tol=None, **where):
     def watch(training, step):
         active.append(int(training.stream.dual.now.n_active))
 
-    options = {"tol": tol, "finish": tol is not None, "callback": watch}
-    if method == "OBSCURE":
-        options["n_epochs_online"] = min(5, n_epochs // 2)
-        n_epochs -= options["n_epochs_online"]
+    options = {"tol": tol, "finish": finish, "callback": watch}
     result = solve(method, problem, n_epochs=n_epochs, seed=seed, **options)
     end = outcome(task, result)
     share = result.kernel_weights / max(result.kernel_weights.max(), 1e-300)
@@ -187,9 +189,30 @@ def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, tol=None, **where):
 
 
 def against_alpha(runs, seed, **where):
-    """`many_kernels` of UFO-MKL at several C, alpha and tol, a list of dicts, on one split."""
-    rows = [run | many_kernels("UFOMKL", p="auto", seed=seed, **run, **where) for run in runs]
+    """`many_kernels` of UFO-MKL at several C, alpha and tol, a list of dicts, in turn on one split: steps,
+    and where there is a tolerance ascent to it."""
+    turns = runs[::-1] if seed % 2 else runs
+    where |= {"p": "auto", "seed": seed}
+    rows = [run | many_kernels("UFOMKL", finish=run["tol"] is not None, **run, **where) for run in turns]
     return pd.DataFrame(rows)
+
+
+def first_stages(stages, p, C, n_epochs, seed, **where):
+    """What OBSCURE comes to after online stages of several lengths and step sizes, a list of dicts."""
+    task, problem = loaded(seed, p, C, **where)
+    best = reference(problem)
+    rows = []
+    for stage in stages:
+        result = solve("OBSCURE", problem, n_epochs=n_epochs, seed=seed, measure="geometric", **stage)
+        history = result.history
+        online = history[history["stage"] == "online"]
+        end = outcome(task, result)
+        row = {"n_epochs_online": stage["n_epochs_online"], "eta": str(stage["eta"]), "epochs": len(online)}
+        row |= {"radius": result.extra["radius"], "suboptimality": history["objective"].min()}
+        rows.append(row | {name: end[name] for name in ("test_error", "rows", "seconds")})
+    frame = pd.DataFrame(rows)
+    lower = best.objective - best.dual_gap
+    return frame.assign(suboptimality=(frame["suboptimality"] - lower) / lower)
 
 
 def all_of_mnist(n_train, n_test, C, p, n_epochs, seed):

@@ -14,6 +14,7 @@ from cuelearn.mkl import MKLProblem, solve_obscure, solve_om2
 
 N_CLASSES = 5  # of a random stream
 N_FEATURES = 5  # of each kernel
+MOST_EPOCHS = 200  # of an online stage that is to end without loss
 
 
 def norm_of(problem, result):
@@ -79,12 +80,22 @@ def useless_kernels(n_kernels, n_samples, seed, p="auto"):
     return {"mistakes": int(result.online_errors.sum()), "weight": float(weights[0] / weights.sum())}
 
 
+def least_separator(problem, C=1000.0):
+    """A certified lower bound of the norm of any classifier without loss, whose objective is lambda / 2 times
+    its square and so above the lower bound of the optimum; tighter for larger C."""
+    hard = MKLProblem(problem.bank, problem.labels, problem.n_classes, p=problem.p, C=C)
+    best = reference(hard)
+    return math.sqrt(2.0 * max(0.0, best.objective - best.dual_gap) / hard.regularization)
+
+
 def update_bound(n_samples, seed, p, eta):
-    """Theorem 4.3: updates of the online stage until it converges, its R, and both bounds."""
+    """Theorem 4.3: updates of the online stage until it converges, its R, and their bounds."""
     problem = stream_problem("mfeat-6", n_samples, seed, p=p, C=10.0)
     rng = np.random.default_rng(seed)
-    result = solve_obscure(problem, n_epochs_online=200, n_epochs=0, eta=eta, rng=rng)
-    strength = problem.q * (2.0 / eta + 2.0 * ones_norm(problem))
+    result = solve_obscure(problem, n_epochs_online=MOST_EPOCHS, n_epochs=0, eta=eta, rng=rng)
+    step = result.extra["eta"]
+    lipschitz_sq = 2.0 * ones_norm(problem)
+    strength = problem.q * (2.0 / step + lipschitz_sq)
     bounds = []
     for norm, losses in comparators(problem):
         # losses of the rounds with an update: at most all visits of all epochs, counted at their largest
@@ -96,6 +107,8 @@ def update_bound(n_samples, seed, p, eta):
         "radius": result.extra["radius_online"],
         "optimum_norm": norm_of(problem, reference(problem)),
         "epochs": result.n_iter,
+        "without_loss": result.n_iter < MOST_EPOCHS,
+        "separable_radius": (2.0 + step * lipschitz_sq) * least_separator(problem),
     }
 
 
@@ -105,8 +118,6 @@ def suboptimality_bound(method, n_samples, seed, C, p, n_epochs, streams):
     best = reference(problem, tol=1e-4)
     strength = problem.regularization
     options = {"n_epochs": n_epochs, "sampling": "iid", "measure": "geometric"}
-    if method == "OBSCURE":
-        options["n_epochs_online"] = 2
     rows = []
     for stream in range(streams):
         result = solve(method, problem, seed=1000 * seed + stream, **options)

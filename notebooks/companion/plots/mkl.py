@@ -18,8 +18,10 @@ AXES = {
     "alpha": (r"$\alpha$", "log"),
     "bound": ("bound", "linear"),
     "epoch": ("epoch", "plain"),
+    "epochs": ("online epochs used", "plain"),
     "error": ("error [%]", "linear"),
     "mistakes": ("mistakes in one pass", "linear"),
+    "n_epochs_online": ("online epochs at most", "plain"),
     "n_kernels": ("number of kernels F", "plain"),
     "n_train": ("training samples N", "plain"),
     "n_used": ("kernels with non-zero weight", "linear"),
@@ -27,12 +29,11 @@ AXES = {
     "p": ("p", "linear"),
     "radius": (r"radius $R$, a bound on $\|\bar w\|_{2,p}$", "plain"),
     "rows": ("rows of single kernels read", "log"),
-    "seconds": ("training time [s], one thread", "log"),
+    "seconds": ("training time [CPU s]", "log"),
     "step": ("steps", "log"),
     "suboptimality": ("(objective - bound) / bound", "log"),
     "test_error": ("test error [%]", "linear"),
     "updates": ("updates", "plain"),
-    "values": ("kernel values to the final error", "log"),
 }
 #: Sets of cues by the first word of their tasks.
 CUES = {
@@ -69,7 +70,7 @@ def panel(ax, table, x, y, by="method", **style):
     factor = 100 if "%" in label else 1
     values = distinct(table[by])
     for value, look in zip(values, looks(by, values), strict=True):
-        draw = over_time if x in ("seconds", "rows") else curve
+        draw = over_time if x in ("seconds", "rows", "epoch") else curve
         options = {"factor": factor, "geometric": scale != "linear", **look, **style}
         draw(ax, where(table, **{by: value}), x, y, **options)
     ax.set(xlabel=AXES[x][0], ylabel=label)
@@ -109,6 +110,20 @@ def convergence(table, svm):
     """Test error, and certified suboptimality against time and work (thesis figure 4.5, JMLR figure 2)."""
     pairs = (("seconds", "test_error"), ("seconds", "suboptimality"), ("rows", "suboptimality"))
     return against(table, *pairs, baselines=svm)
+
+
+def first_stages(table):
+    """What OBSCURE comes to after first stages of several lengths and step sizes, by data and C."""
+    problems = list(table.groupby(["data", "C"], sort=False))
+    measured = ("suboptimality", "test_error", "radius", "epochs")
+    fig, axes = panels(len(problems), len(measured), size=(9.0, 8.6))
+    for column, ((data, C), part) in zip(axes.T, problems, strict=True):
+        for ax, name in zip(column, measured, strict=True):
+            panel(ax, part, "n_epochs_online", name, "eta")
+            ax.label_outer(remove_inner_ticks=False)
+        column[0].set_title(f"{data}, C = {C:g}")
+    legend(fig, axes[0, 0], 3)
+    return fig
 
 
 def things(images, table, kernels, errors, labels):
@@ -167,7 +182,7 @@ def against_p(table, work, best=()):
 
 
 def online_panels(table, batch, level=None):
-    """Online and test errors by task; after `level` epochs the thesis's OM-2 was level with SILP (4.3, 4.4)."""
+    """Online and test errors by task; after `level` epochs the thesis has OM-2 level with SILP (4.3, 4.4)."""
     tasks = distinct(table["task"])
     fig, axes = panels(2, len(tasks), size=(8.0, 2.6 * len(tasks) + 0.8))
     table = table.rename(columns={"at": "epoch"})
@@ -211,16 +226,17 @@ def accuracies(table):
     return fig
 
 
-def training_sizes(table, reached):
-    """Error against time for growing sets, and work to near the final error (thesis figure 4.8)."""
-    fig, (error, work) = beside(2)
+def training_sizes(table, gap):
+    """Error against time for growing sets, and time to one certified gap (thesis figure 4.8)."""
+    fig, (error, time) = beside(2)
     panel(error, table.rename(columns={"n_train": "N"}), "seconds", "test_error", "N", marker="")
-    panel(work, reached.assign(method="OBSCURE"), "n_train", "values")
-    mean = reached.groupby("n_train")["values"].mean()
+    ends = gap.groupby(["fixed", "n_train", "seed"], sort=False).last().reset_index()
+    panel(time, ends, "n_train", "seconds", "fixed")
+    mean = ends.groupby("n_train")["seconds"].mean()
     growth = mean.index / mean.index[0]
-    work.plot(mean.index, mean.iloc[0] * growth, ":", color="grey", label="linear in N")
-    work.plot(mean.index, mean.iloc[0] * growth**2, "--", color="grey", label="quadratic")
-    legend(fig, (error, work), 4)
+    time.plot(mean.index, mean.iloc[0] * growth, ":", color="grey", label="linear in N")
+    time.plot(mean.index, mean.iloc[0] * growth**2, "--", color="grey", label="quadratic")
+    legend(fig, (error, time), 4)
     return fig
 
 
@@ -269,7 +285,7 @@ def update_bounds(table):
     fig, (updates, radius) = beside(2)
     with_bound(updates, table, "p", "updates", "eta")
     panel(radius, table, "p", "radius", "eta")
-    least = where(table, eta=table["eta"].min())
+    least = where(table, eta=table["eta"].iloc[0])
     curve(radius, least, "p", "optimum_norm", **method_style("optimum", label="norm of the optimum"))
     legend(fig, (updates, radius), 4)
     return fig

@@ -36,8 +36,8 @@ def norm_balls(theta=(1.0, 0.6)):
     return fig
 
 
-def two_stages(switch=300.0):
-    """OBSCURE's two stages, schematic: distance to the optimum against visits."""
+def two_stages(switch=300.0, early=12.0):
+    """OBSCURE's two stages, schematic: distance to the optimum against visits; the first cut off as well."""
     fig, (ax,) = beside(1)
     visits = np.geomspace(1.0, 1e5, 400)
     fixed = 30.0 / (1.0 + visits / 5.0) + 0.3
@@ -47,6 +47,9 @@ def two_stages(switch=300.0):
     ax.plot(visits, 30.0 / (1.0 + visits / 300.0), ":", color=GREY, label="shrinking steps from zero")
     ax.plot(visits, fixed, **online)
     ax.plot(visits[visits > switch], shrinking[visits > switch], **batch)
+    thrown = 30.0 / (1.0 + (visits - early) / 900.0)
+    cut = method_style("OBSCURE", marker="", linestyle=":", label="batch stage after an online stage cut off")
+    ax.plot(visits[visits > early], thrown[visits > early], **cut)
     ax.set(xscale="log", yscale="log", title="schematic, no data")
     ax.set(xlabel="visits", ylabel="distance to the optimum", yticklabels=[])
     ax.legend(loc="lower left")
@@ -73,8 +76,9 @@ def error_and_updates(axes, curves, staged, n_kernels):
     """OBSCURE's mean error with so many kernels; updates of its online stage, these runs among all."""
     error, updates = axes
     for stage, line in (("online", "--"), ("batch", "-")):
-        mean = where(curves, n_kernels=n_kernels, stage=stage).groupby("epoch")["test_error"].mean()
-        error.plot(mean.index, 100 * mean, line, color=BLUE, label=f"{stage} stage")
+        for seed, run in where(curves, n_kernels=n_kernels, stage=stage).groupby("seed"):
+            label = f"{stage} stage" if seed == curves["seed"].min() else None
+            error.plot(run["epoch"], 100 * run["test_error"], line, color=BLUE, linewidth=0.8, label=label)
     error.set(xscale="log", xlim=(1, curves["epoch"].max()), ylim=(0, 100))
     error.set(xlabel="epoch", ylabel="test error [%]")
     error.legend(loc="lower left", fontsize=7)

@@ -154,7 +154,8 @@ class Part(NamedTuple):
     is not 0; else `relevant`, by default `RELEVANT` for differences against 0, and none for others.
 
     A part about time has CPU seconds as values and what was counted beside as `counts` (of both, where there
-    is a baseline, ours first), named by `counted`; bounds of a ratio are taken up to `EQUAL_TIME`.
+    is a baseline, ours first; empty where nothing was), named by `counted`; bounds of a ratio are taken up to
+    `EQUAL_TIME`.
 
     With `bound` every value must be at most its bound, up to `slack` times it, and the number is the largest
     quotient; `true` is an exact finding, with its `number`. A `verdict` is taken as it is. A part with none
@@ -236,14 +237,16 @@ def judge_part(part, claim="", **about):
 
 def _judge_time(part, claim, about):
     """The verdict by the clock and that by the count: mixed where one holds and the other fails."""
-    ours, theirs = (part.counts, None) if part.baseline is None else part.counts
     by_clock = part._replace(counts=None)
     if part.ratio:
         at_least = part.at_least and _times(part.at_least)
         at_most = part.at_most and 1 / _times(1 / part.at_most)
         by_clock = by_clock._replace(at_least=at_least, at_most=at_most, relevant=0.0)
-    by_count = by_clock._replace(values=ours, baseline=theirs, measure=part.counted, text="")
     clock = judge_part(by_clock, claim, **about)
+    if not len(part.counts):
+        return clock._replace(clock=clock.verdict, parts=(("clock", clock),))
+    ours, theirs = (part.counts, None) if part.baseline is None else part.counts
+    by_count = by_clock._replace(values=ours, baseline=theirs, measure=part.counted, text="")
     count = judge_part(by_count, claim, **about)
     verdict, text, p = clock.verdict, clock.text, clock.p
     if {clock.verdict, count.verdict} == {"holds", "fails"}:
@@ -443,8 +446,10 @@ def combine(claim, parts, open_parts=(), text=""):
     if not parts:
         return Verdict(claim, "open", text=_joined(text, *lines))
     timed = [dict(part.parts) for part in parts.values() if part.tier == deciding.tier and part.clock]
-    if timed:
-        verdicts |= {by: _of_one_tier([part[by] for part in timed], ())[0] for by in ("clock", "count")}
+    for by in ("clock", "count"):
+        judged = [part[by] for part in timed if by in part]
+        if judged:
+            verdicts[by], *_ = _of_one_tier(judged, ())
     both = deciding.text.partition(". ")[0] + "." if deciding.clock and deciding.verdict == "mixed" else ""
     return deciding._replace(
         claim=claim,

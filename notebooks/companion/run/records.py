@@ -26,7 +26,7 @@ COLUMNS = (
 #: Parameters of each notebook with which the published figures are made; the notebooks' own defaults.
 DEFAULTS = {
     "omcl": {"seed": 0, "permutations": None, "step": 0.01, "data_tier": "bundled"},
-    "mkl": {"seed": 0, "eta": 0.5, "noise": 0.05, "data_tier": "bundled"},
+    "mkl": {"seed": 0, "noise": 0.05, "data_tier": "bundled"},
     "multilabel": {"seed": 0, "data_tier": "bundled"},
     "mms": {"seed": 0, "data_tier": "bundled"},
     "mktl": {"seed": 0, "data_tier": "bundled"},
