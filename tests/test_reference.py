@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from companion.run.claims import claims, judge, read_verdicts
+from companion.run.claims import claims, judge
+from companion.run.records import read_verdicts
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "figures" / "reference"
@@ -27,8 +28,10 @@ def judged_in(directory):
 def test_every_verdict_is_found_again_from_the_tables(directory, claim):
     """By one call, from nothing but the files beside the figures."""
     written, found = read_verdicts(directory).set_index("id").loc[claim], judge(claim, directory)
-    columns = ["verdict", "clock", "count", "bundled", "simulated", "original", "unit", "figure", "data"]
+    columns = ["verdict", "clock", "count", "bundled", "simulated", "unit", "figure", "data"]
     assert [getattr(found, column) for column in columns] == written[columns].tolist()
+    beside = read_verdicts(REFERENCE / "original").set_index("id")["original"]
+    assert written["original"].partition(":")[0] == beside.get(claim, "")
     numbers = [np.nan if value is None else value for value in found[2:5]]
     assert_allclose(numbers, written[["number", "low", "high"]].astype(float), rtol=1e-9)
 

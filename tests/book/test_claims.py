@@ -13,7 +13,6 @@ from companion.run import claims as book_claims
 from companion.run.claims import (
     RELEVANT,
     VERDICTS,
-    ClaimBook,
     Part,
     Results,
     Verdict,
@@ -23,10 +22,10 @@ from companion.run.claims import (
     judge,
     judge_part,
     judges,
-    read_parts,
-    read_verdicts,
 )
 from companion.run.figures import FigureStore, interval
+from companion.run.records import read_parts, read_verdicts
+from companion.run.verdicts import ClaimBook, before_and_after
 
 LOW, HIGH = [1.0, 1.1, 0.9, 1.05], [2.0, 2.2, 1.9, 2.1]
 NOISE = np.array([-2, 3, -3, 2, 1, -1, 2, -2])
@@ -304,7 +303,7 @@ def test_books_list_every_claim_of_a_chapter_and_share_the_files(tmp_path):
     assert (row["verdict"], row["n"], row["profile"]) == ("holds", "4", "smoke")
     assert row["low"] < row["number"] < 0
     text = (tmp_path / "claims.md").read_text()
-    assert "1 holds, 1 fails, 27 open" in text and "One \\| pipe." in text
+    assert "1 holds, 1 fails, 27 open" in text and "- One | pipe." in text
     ClaimBook(FigureStore("smoke", tmp_path))  # a new run starts open
     table = read_verdicts(tmp_path).set_index("id")
     assert table.loc["om2-4", "verdict"] == "open" and table.loc["oks-5", "verdict"] == "fails"
@@ -351,12 +350,27 @@ def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch):
     row = read_parts(tmp_path).iloc[0]
     assert (row["verdict"], row["clock"], row["count"]) == ("mixed", "holds", "fails")
     assert 15 < float(row["count_low"]) < float(row["count_number"]) < 16
-    assert "| CPU seconds | holds | fails |" in (tmp_path / "claims.md").read_text()
+    text = (tmp_path / "claims.md").read_text()
+    assert (
+        "|  |  | mixed | holds | fails | 0.3333 (0.3333 to 0.3333) CPU seconds | [thesis-fig-4.1](thes"
+        in text
+    )
     monkeypatch.delitem(book_claims._JUDGES, "om2-1")
     assert judge("om2-1", tmp_path).verdict == "open"
     assert "**om2-1: holds.**" in verdict._repr_markdown_()
     without = Verdict("om2-1", "not testable here", measure="points", data="none", text="No data.")
     assert without._repr_markdown_().endswith("* Data: none. No data.")
+
+
+def test_before_and_after(tmp_path):
+    """Two folders of results, one as written when what is bundled was called real."""
+    for name, verdict in (("before", NO), ("after", YES)):
+        book = ClaimBook(FigureStore("quick", tmp_path / name))
+        book.record(verdict._replace(claim="obs-2", bundled=verdict.verdict))
+    old = tmp_path / "before" / "claims.csv"
+    old.write_text(old.read_text().replace("clock,count,bundled", "a,b,real"))
+    table = before_and_after(tmp_path / "before", tmp_path / "after")
+    assert "| obs-2 | fails | holds |  |  | holds |  |  | 1.5 | 0.5 |" in table
 
 
 def test_what_a_claim_cannot_be_judged_by(tmp_path):

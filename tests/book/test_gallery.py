@@ -3,17 +3,11 @@
 import pandas as pd
 import pytest
 
-from companion.run.claims import (
-    ClaimBook,
-    Results,
-    Verdict,
-    read_parts,
-    read_verdicts,
-    with_original,
-    write_verdicts,
-)
+from companion.run.claims import Results, Verdict
 from companion.run.figures import FigureStore
 from companion.run.gallery import MOST_BYTES, reference
+from companion.run.records import read_parts, read_verdicts
+from companion.run.verdicts import ClaimBook, with_original, write_verdicts
 
 YEAST, FLOWERS = {"name": "yeast", "tier": "bundled"}, {"name": "flowers17", "tier": "original"}
 
@@ -67,10 +61,14 @@ def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypat
     finish(tmp_path / "figures" / "quick" / "params" / "data_tier=original", "omcl")
     reference(tmp_path, "quick", "original")
     assert read_verdicts(there / "original")["id"].tolist() == ["obs-1", "obs-2"]
-    table = with_original(read_verdicts(there), there / "original").set_index("id")
-    assert table.loc[["obs-1", "obs-2", "obs-3"], "original"].tolist() == ["fails: flowers17", "holds", ""]
+    table = read_verdicts(there).set_index("id", drop=False)
+    fails = "fails: flowers17 (quick)"
+    assert table.loc[["obs-1", "obs-2", "obs-3"], "original"].tolist() == [fails, fails, ""]
+    assert with_original(table, there)["original"].tolist() == table["original"].tolist()
+    in_run = read_verdicts(tmp_path / "figures" / "quick").set_index("id")
+    assert in_run.loc["obs-1", "original"] == ""  # which was written before that on originals
     shown = (tmp_path / "figures" / "README.md").read_text()
-    assert "fails: flowers17" in shown and "](reference/original/README.md)" in shown
+    assert "fails: flowers17 (quick)" in shown and "](reference/original/README.md)" in shown
 
 
 def test_a_finished_chapter_replaces_its_own_results_only(tmp_path):

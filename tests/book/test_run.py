@@ -32,7 +32,8 @@ here.mkdir(parents=True, exist_ok=True)
 while not (here / "{other}").exists():
     time.sleep(0.05)"""
 DRAW = """import matplotlib.pyplot as plt, pandas as pd
-from companion.run.claims import (ClaimBook, Verdict,)
+from companion.run.claims import Verdict
+from companion.run.verdicts import ClaimBook
 from companion.run.figures import FigureStore
 store = FigureStore(profile, figures_dir, parameters=dict(seed=seed, p=p))
 book = ClaimBook(store)

@@ -12,7 +12,8 @@ import pytest
 
 from companion.plots.explore import Control, explore
 from companion.run import site
-from companion.run.claims import read_verdicts
+from companion.run.claims import claims
+from companion.run.records import read_verdicts
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -82,6 +83,11 @@ def test_pages_are_whole_small_and_local(book):
     shown = "".join(text for name, text in pages.items() if name != "search.html")  # which speaks of scripts
     assert 'class="admonition error' not in shown
     assert all(f"{claim}: " in pages["verdicts.html"] for claim in ("omcl-1", "obs-7", "oks-6"))
+    map_, verdicts = pages["map.html"], pages["verdicts.html"]
+    assert map_.count("<tr") == 1 + len(claims()) and 'class="tile holds' in map_
+    for anchor in re.findall(r'href="verdicts.html#([^"]+)"', map_):
+        assert f'id="{anchor}"' in verdicts
+    assert 'href="mkl.html#fig-thesis-fig-4-1"' in map_ and '">om2_1</span>' in verdicts
     (file,) = book.rglob("_mkl.ipynb")  # to take away: it says what it needs, and writes next to it
     copy = nbformat.read(file, as_version=4)
     nbformat.validate(copy)

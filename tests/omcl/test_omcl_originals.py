@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from companion.cue_tasks import emoji_objects
-from companion.run.claims import read_verdicts
+from companion.run.records import read_verdicts
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("BO", "CR", "EO", "KT", "PA")

@@ -41,11 +41,9 @@ import pandas as pd
 from scipy.stats import linregress, norm
 from scipy.stats import t as student
 
-from companion.run.figures import CHECKOUT, markdown_table
-from companion.run.records import COLUMNS, PARTS, near, read_parts, read_rows, read_verdicts
-from companion.run.sweep import file_lock
+from companion.run.figures import CHECKOUT
+from companion.run.records import near, read_rows
 from cuelearn.core.intervals import CONFIDENCE
-from cuelearn.core.storage import atomic_write
 
 __all__ = ["Part", "Verdict", "claims", "judge", "judges"]
 
@@ -580,10 +578,10 @@ class Results:
         rows = claims()
         if self.claim not in rows.index:
             raise ValueError(f"there is no claim {self.claim!r}{near(self.claim, rows.index)}")
-        importlib.import_module(f"companion.{rows.loc[self.claim, 'chapter']}.claims")
-        if self.claim not in _JUDGES:
+        function = judge_of(self.claim)
+        if function is None:
             return Verdict(self.claim, "open", text="No function judges it yet.")
-        function, self.figure = _JUDGES[self.claim]
+        self.figure = _JUDGES[self.claim][1]
         declared = list(function(self))
         text = _joined(*(item for item in declared if isinstance(item, str)))
         parts = [item for item in declared if isinstance(item, Part)]
@@ -610,113 +608,15 @@ def judge(claim, directory=CHECKOUT / "figures" / "reference"):
     return Results(directory, claim).judge_all()
 
 
+def judge_of(claim):
+    """The function that judges a claim; None if there is none yet."""
+    for chapter in claims().query("id == @claim")["chapter"]:
+        importlib.import_module(f"companion.{chapter}.claims")
+    return _JUDGES.get(claim, (None,))[0]
+
+
 def files_of(claim, directory):
     """Names of the files that the verdict on a claim is computed from."""
     results = Results(directory, claim)
     results.judge_all()
     return results.files
-
-
-# --- the book -----------------------------------------------------------------------------------------------
-
-
-class ClaimBook:
-    """The verdicts of a chapter, written beside its figures after every entry; a new book starts open.
-
-    Directory, chapter and profile are those of the `store`, a `FigureStore`; rows of other chapters stay.
-    """
-
-    def __init__(self, store):
-        self.store = store
-        names = claims(store.chapter).index
-        self.verdicts = {name: Verdict(name, "open", profile=store.profile) for name in names}
-        self._write()
-
-    def judge(self, *names):
-        """Judge these claims by the tables saved so far, and record what was found."""
-        return [self.record(judge(name, self.store.directory)) for name in names]
-
-    def record(self, verdict):
-        """Enter a verdict and write the files; ValueError if the claim is unknown or of another chapter."""
-        if verdict.claim not in self.verdicts:
-            message = f"claim {verdict.claim!r} is not among the claims of the chapter {self.store.chapter}"
-            raise ValueError(f"{message}{near(verdict.claim, self.verdicts)}")
-        verdict = verdict._replace(profile=self.store.profile)
-        self.verdicts[verdict.claim] = verdict
-        self._write()
-        return verdict
-
-    def _write(self):
-        rows = []
-        parts = []
-        for row in claims(self.store.chapter).itertuples():
-            verdict = self.verdicts[row.id]
-            rows.append({**row._asdict(), **_fields(verdict), "claim": row.claim})
-            judged = verdict.verdict != "open"  # a claim of one part is its own
-            for says, part in verdict.parts or [("", verdict)] * judged:
-                count = dict(part.parts).get("count", Verdict(row.id, ""))
-                counted = {"count_number": count.number, "count_low": count.low, "count_high": count.high}
-                parts.append({**_fields(part), **counted, "claim": row.id, "part": says})
-        verdicts, parts = pd.DataFrame(rows, columns=COLUMNS), pd.DataFrame(parts, columns=PARTS)
-        with file_lock(Path(self.store.directory) / ".claims.lock"):
-            write_verdicts(self.store.directory, verdicts, parts)
-
-
-def _fields(verdict):
-    """The fields of a verdict; `n` as text, since a gap would make floats of the whole column."""
-    return verdict._asdict() | {"n": "" if verdict.n is None else str(verdict.n)}
-
-
-def write_verdicts(directory, verdicts, parts, chapters=()):
-    """Write verdicts and their parts (DataFrames) to ``claims.csv``, ``claims-parts.csv``, ``claims.md``.
-
-    They replace all that is there of their chapters, and of `chapters`, which may have none left; those of
-    other chapters stay.
-    """
-    directory = Path(directory)
-    others = read_verdicts(directory)
-    others = others[~others["chapter"].isin({*verdicts["chapter"], *chapters})]
-    other_parts = read_parts(directory)
-    other_parts = other_parts[other_parts["claim"].isin(others["id"])]
-    parts = _in_order("claim", other_parts, parts)
-    atomic_write(directory / "claims-parts.csv", parts.to_csv(index=False, lineterminator="\n"))
-    verdicts = _in_order("id", others, verdicts)
-    atomic_write(directory / "claims.csv", verdicts.to_csv(index=False, lineterminator="\n"))
-    atomic_write(directory / "claims.md", "# Claims and verdicts\n\n" + verdict_table(verdicts))
-
-
-def _in_order(column, *tables):
-    """The rows of some tables in the order of ``claims.csv``; objects, so that no number is rewritten."""
-    rows = pd.concat([table.astype(object) for table in tables], ignore_index=True)
-    return rows.sort_values(column, key=claims().index.get_indexer, kind="stable")
-
-
-def with_original(table, directory):
-    """Verdicts, with the column `original` filled from a run with ``DATA=original`` where they have none.
-
-    It says the verdict and the data: "fails: flowers17". The verdicts themselves stay as they are.
-    """
-    verdicts = read_verdicts(directory).set_index("id")["original"]
-    parts = read_parts(directory)
-    data = parts[parts["tier"] == "original"].groupby("claim", sort=False)["data"].unique()
-    notes = {claim: f"{v}: {', '.join(data.get(claim, []))}" for claim, v in verdicts.items() if v}
-    original = [own or notes.get(id, "") for id, own in zip(table["id"], table["original"], strict=True)]
-    return table.assign(original=original)
-
-
-def verdict_table(table):
-    """Verdicts as Markdown: a count, then one row for each claim."""
-    numbers = table["verdict"].value_counts()
-    counts = [f"{numbers[verdict]} {verdict}" for verdict in VERDICTS if verdict in numbers]
-    shown = table[["id"]].rename(columns={"id": "claim"})
-    shown["says"] = table["claim"] + " (" + table["source"] + ")"
-    shown["verdict"] = ("**" + table["verdict"] + "**").replace("**open**", "open")
-    units = table["unit"] + ", " + table["n"]
-    shown["unit, n"] = units.str.removeprefix("none, ").str.removesuffix(", ")
-    shown["number (95% interval)"] = [number_text(row, " ({} to {})") for row in table.itertuples()]
-    columns = ["measure", "clock", "count", *TIERS]
-    shown[columns] = table[columns]
-    data = table["data"] + " (" + table["profile"] + ")"
-    shown["data"] = data.where(table["data"] != "", table["profile"])
-    shown[["remark", "figure"]] = table[["text", "figure"]]
-    return f"{', '.join(counts)}.\n\n" + markdown_table(shown)

@@ -7,7 +7,7 @@ import os
 import pandas as pd
 
 from companion.findings import in_readme
-from companion.run.claims import files_of, verdict_table, with_original, write_verdicts
+from companion.run.claims import files_of
 from companion.run.records import (
     catalogue,
     files_of_items,
@@ -16,6 +16,7 @@ from companion.run.records import (
     read_verdicts,
     saved_items,
 )
+from companion.run.verdicts import verdict_table, write_verdicts
 from cuelearn.core.storage import atomic_write
 
 #: Largest file that is copied to figures/reference, of bundled and of original data.
@@ -58,9 +59,8 @@ def gallery(directory, home):
     if len(verdicts):
         lines += ["## Claims and verdicts", ""]
         if (directory / "original").is_dir():
-            verdicts = with_original(verdicts, directory / "original")
             lines += [f"On original data: [figures and verdicts]({prefix}original/README.md).", ""]
-        lines += [verdict_table(verdicts)]
+        lines += [verdict_table(verdicts, directory, home)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -140,6 +140,8 @@ def reference(root, profile="full", data="bundled"):
     print(f"{', '.join(sorted(finished))}: {len(taking)} files copied to {place}{note}")
     if data == "original":
         atomic_write(target / "README.md", gallery(target, target))
+        none = verdicts[:0], parts[:0]
+        write_verdicts(root / "figures" / "reference", *none)  # where originals stand beside
     else:
         atomic_write(target / "times.csv", taken.to_csv(index=False, lineterminator="\n"))
     write_reference_gallery(root)

@@ -23,7 +23,7 @@ import inspect
 import os
 from importlib import import_module
 
-from companion.run.claims import ClaimBook, Results, files_of, judge
+from companion.run.claims import Results, files_of, judge
 from companion.run.figures import FigureStore, css_width, use_style
 from companion.run.identity import made_from, short
 from companion.run.records import (
@@ -38,6 +38,7 @@ from companion.run.records import (
     saved_items,
 )
 from companion.run.sweep import Sweep
+from companion.run.verdicts import ClaimBook
 
 #: Rows of a table that a notebook shows; longer ones are folded.
 LONG_TABLE = 14

@@ -4,6 +4,7 @@ What is written by hand stands in ``notebooks/book/`` (``conf.py``, the pages, `
 executed notebooks and what follows from the tables (verdicts, public names) are put together.
 """
 
+import inspect
 import os
 import re
 import shutil
@@ -14,11 +15,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from companion import FOLDER
 from companion.findings import FINDINGS, failed, finding
-from companion.run.claims import TIERS, VERDICTS, claims, in_lines, number_text, with_original
+from companion.run.claims import TIERS, VERDICTS, claims, in_lines, judge_of, number_text
 from companion.run.figures import markdown_table
 from companion.run.gallery import times
 from companion.run.records import DEFAULTS, PROFILES, read_items, read_verdicts
+from companion.run.verdicts import count_of, verdict_map, with_original
 from cuelearn.core.optional import require
 
 require("book", "nbformat")
@@ -73,15 +76,14 @@ def build(root, directory):
         shutil.copytree(root / "notebooks" / "book", source, ignore=shutil.ignore_patterns(".*", "__*"))
         shutil.copy(root / "figures" / "reference" / FIRST_PICTURE, source / "_things.png")
         records = {item["name"]: item for item in read_items(directory)}
+        named = set()
         for chapter in executed:
             notebook = nbformat.read(directory / "notebooks" / f"{chapter}.ipynb", as_version=4)
-            nbformat.write(_chapter(notebook, records), source / f"{chapter}.ipynb")
+            nbformat.write(_chapter(notebook, records, named), source / f"{chapter}.ipynb")
             nbformat.write(_copy(root / "notebooks" / f"{chapter}.ipynb"), source / f"_{chapter}.ipynb")
-        verdicts = _all_claims(read_verdicts(directory))
-        if (directory / "original").is_dir():
-            verdicts = with_original(verdicts, directory / "original")
+        verdicts = with_original(_all_claims(read_verdicts(directory)), directory)
         pages = reference_pages() | {"verdicts.md": verdict_page(verdicts, directory.name)}
-        pages["_times.md"] = _times(root)
+        pages |= {"map.md": map_page(verdicts, named), "_times.md": _times(root)}
         pages["_failed.md"] = failed(verdicts)
         pages |= {f"_{name}.md": finding(name, directory) for name in FINDINGS}
         for chapter in set(DEFAULTS) - set(executed):
@@ -129,10 +131,10 @@ def _copy(path):
     return copy
 
 
-def _chapter(notebook, records):
-    """An executed notebook as a page: code folded, figures numbered, no state of widgets."""
+def _chapter(notebook, records, named):
+    """An executed notebook as a page: code folded, figures numbered and `named`, no state of widgets."""
     notebook.metadata.pop("widgets", None)
-    named, cells = set(), []
+    cells = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = EXERCISE.sub(_admonition, cell.source)
@@ -199,6 +201,26 @@ def _times(root):
 # --- pages made from tables ---------------------------------------------------------------------------------
 
 
+def map_page(verdicts, named):
+    """One row a claim, with tiles for what each kind of data, clock and count say; figures that are `named`
+    on a page are linked."""
+
+    def tile(verdict):
+        word, _, data = verdict.partition(": ")
+        return f"[{word}]{{.tile .{word.replace(', ', '-').replace(' ', '-')}}} {data}".rstrip()
+
+    def links(row):
+        if row.figure:
+            yield f"[{row.figure}](#fig-{row.figure})" if row.figure in named else row.figure
+        if judge_of(row.id):
+            yield f"[how it is judged](#judge-{row.id})"
+
+    claim = "[{0.id}](#{0.id}) {0.claim} *({0.source})*".format
+    head = ["# Verdict map", "", count_of(verdicts), "", "```{include} _map.md", "```", ""]
+    table = verdict_map(verdicts, links, tile, claim)
+    return "\n".join([*head, "::::{div} verdict-map", table, "::::", ""])
+
+
 def verdict_page(verdicts, profile):
     """Every claim: what the paper says, the verdict, ours, on what it rests."""
     counts = pd.crosstab(verdicts["chapter"], verdicts["verdict"], margins=True, margins_name="all")
@@ -225,7 +247,14 @@ def _verdict(row):
     tiers += [f"by the {by}: {getattr(row, by)}" for by in ("clock", "count") if getattr(row, by)]
     if tiers:
         lines += [f"**By data, clock and count:** {'; '.join(tiers)}.", ""]
-    return [*lines, ":::{dropdown} Part by part", in_lines(row.text or "One part."), ":::"]
+    lines += [":::{dropdown} Part by part", in_lines(row.text or "One part."), ":::"]
+    function = judge_of(row.id)
+    if function is not None:
+        place = Path(inspect.getsourcefile(function)).relative_to(FOLDER.parent).as_posix()
+        code = ["```python", inspect.getsource(function).rstrip(), "```"]
+        lines += ["", f"(judge-{row.id})=", f':::{{dropdown}} How it is judged: `judge("{row.id}")`, {place}']
+        lines += [*code, ":::"]
+    return lines
 
 
 def reference_pages():
