@@ -104,7 +104,8 @@ def with_original(table, directory):
         data = parts[parts["tier"] == "original"].groupby("claim", sort=False)["data"].unique()
         for row in read_verdicts(place).itertuples():
             if row.original:
-                notes[row.id] = f"{row.original}: {', '.join(data.get(row.id, []))} ({row.profile})"
+                names = ", ".join(data.get(row.id, [])).replace(" (original)", "")
+                notes[row.id] = f"{row.original}: {names} ({row.profile})"
     own = table["original"].where(~table["original"].str.contains(": "), "")  # not of an earlier run
     return table.assign(original=[notes.get(id, old) for id, old in zip(table["id"], own, strict=True)])
 
