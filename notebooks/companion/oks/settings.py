@@ -19,18 +19,18 @@ TABLE = {
     "n_leaves": (2, 12, 12),  # pairs of species of leaves: all without a common one
     "more_leaves": (3, 48, 48),  # on which every kernel is alone, species drawn four times
     # splits by thing on which every kernel is alone; the first is drawn
-    "alone": {"keyword": (1, 1, 5), "category": (1, 1, 5), "leaves": (2, 4, 20)},
+    "alone": {"keyword": (1, 1, 3), "category": (1, 1, 3), "leaves": (2, 4, 8)},
     "pairs": {"n_drawings": (45, 130, 130), "n_views": (1, 2, 3), "n_pictures": (90, 600, 1500)},
     "grids": {
         "C": ((1.0, 2.0**5), (2.0**-10, 2.0**-5, 1.0, 2.0**5, 2.0**10), C_GRID),
         "beta": ((0.3, 0.7), (0.1, 0.3, 0.5, 0.7, 0.9), BETA_RANGE),
         "p": ((1.25,), (1.01, 1.05, 1.25, 2.0), P_GRID),
     },
-    "selectors": (2, 3, 8),  # splits by thing, each with draws of its own, of the methods in `repeated`
+    "selectors": (2, 3, 4),  # splits by thing, each with draws of its own, of the methods in `repeated`
     "repeated": (("MuSVM", "SOM", "OKS"),) * 3,
     "selections": {
-        "judged": (6, 40, 100),
-        "seeds": (4, 10, 20),  # but of two passes, which are judged on more
+        "judged": (6, 40, 60),
+        "seeds": (4, 10, 10),  # but of two passes, which are judged on more
         "n_epochs": ((1, 2), (1, 2, 5), (1, 2, 5, 10, 20)),
     },
     "mistakes": {
