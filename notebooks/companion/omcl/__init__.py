@@ -276,6 +276,23 @@ def confused_pairs(confusions, task, images):
     return pd.DataFrame(pairs)
 
 
+def lowest_on_confused(weights, confusions, cues):
+    """Share of cues and classes in whose weights the lowest is that of the class most confused with it.
+
+    `weights` of one run, (n_classes, n_cues * n_classes), `confusions` as `permutation_run` gives them, from
+    both ways of which the mean counts; of equally confused classes each is right, a class without any left out.
+    """
+    hits = []
+    n_classes = len(weights)
+    for cue, of_cue in zip(cues, np.split(weights, len(cues), axis=1), strict=True):
+        rates = confusions[f"cue: {cue}"]
+        rates = np.where(np.eye(n_classes, dtype=bool), 0.0, rates + rates.T)
+        most = rates.max(axis=1)
+        lowest = rates[np.arange(n_classes), of_cue.argmin(axis=1)]
+        hits.append((lowest >= most - ROUNDING)[most > 0.0])
+    return np.concatenate(hits).mean()
+
+
 def one_of_each(images):
     """Rows of the first image of each object: an emoji's drawing itself."""
     objects = np.stack([images.y, images.frames["object"]])  # ETH-80 counts those of a category
