@@ -18,7 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core.checks import as_generator, check_positive
 from cuelearn.core.docs import documented
-from cuelearn.core.estimator import COUNT, POSITIVE, Number, parameters
+from cuelearn.core.estimator import COUNT, POSITIVE, Number, StrOptions, parameters
+from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.svm import SharedProblem
 from cuelearn.mkl.training import Rounds
@@ -120,12 +121,15 @@ class SharedRun(Rounds):
     def n_solved(self):
         return self.problem.n_solved - self.before
 
-    def record(self, t, weights, iterate, value, best, gamma):
-        """Add an iteration, `best` and `gamma` being the result so far; whether it was the last."""
+    def record(self, t, weights, iterate, value, best, gamma, gap=None):
+        """Add an iteration, `best` and `gamma` being the result so far; whether it was the last. The rule looks
+        at the `gap` if there is one.
+        """
         self.kernel_weights = best.copy()
         self.gamma = gamma.copy()
         before = self.path[t // 2 if self.half else -1]
-        self.changes.append(float(np.linalg.norm(weights - before) / np.linalg.norm(weights)))
+        change = float(np.linalg.norm(weights - before) / np.linalg.norm(weights))
+        self.changes.append(change if gap is None else gap)
         self.path.append(weights.copy())
         self.iterates.append(iterate.copy())
         self.end(t, lambda: self, stage=self.name, n_updates=self.n_solved, objective=value)
@@ -221,20 +225,33 @@ def solve_mlmkl_sa(
     return run.result()
 
 
-def solve_mlmkl_sum(problem, *, n_iter=200, tol=0.01, callback=None, verbose=False):
-    """ML-MKL-Sum (equations 1 and 2) on a `SharedProblem`: subgradient descent, SA's steps; a `MLResult`."""
+def solve_mlmkl_sum(problem, *, n_iter=200, tol=0.01, cutting_planes=False, callback=None, verbose=False):
+    """ML-MKL-Sum (equations 1 and 2) on a `SharedProblem`: subgradient descent, SA's steps; a `MLResult`.
+
+    With `cutting_planes` the next weights are best for all coefficients so far, and the rule looks at the
+    relative gap to that bound.
+    """
     m = problem.n_problems
     for_p = Entropic(problem.bank.n_kernels)
+    planes = CuttingPlanes(problem.bank.n_kernels)
+    p = for_p.weights
     least = np.inf
+    gap = None
     run = SharedRun(problem, "ML-MKL-Sum", n_iter, tol, callback, verbose)
     for t in run:
-        p = for_p.weights
         value = sum(problem.solve(k, p).value for k in range(m))
         if value < least:
             least = value
             best = p
-        for_p.descend(-0.5 * problem.quadratics(np.arange(m)).sum(axis=1))
-        if run.record(t, for_p.weights, for_p.weights, value, best, np.full(m, 1.0 / m)):
+        slopes = 0.5 * problem.quadratics(np.arange(m)).sum(axis=1)
+        if cutting_planes:
+            planes.add(problem.alphas.sum(), slopes)
+            p = planes.solve()
+            gap = max(0.0, 1.0 - planes.bound / least)
+        else:
+            for_p.descend(-slopes)
+            p = for_p.weights
+        if run.record(t, p, p, value, best, np.full(m, 1.0 / m), gap):
             break
     return run.result()
 
@@ -374,8 +391,8 @@ class SharedMKL(MultiLabelMKL):
         if not (result.converged or result.stopped):
             change = result.history["change"].iloc[-1]
             warn_user(
-                f"{name}: the kernel weights still changed by {change:.2g} after {result.n_iter} iterations, "
-                f"tol={self.tol:g}; raise n_iter or tol",
+                f"{name}: the stopping rule's {change:.2g} is still above tol={self.tol:g} after "
+                f"{result.n_iter} iterations; raise n_iter or tol",
                 ConvergenceWarning,
             )
         if problem.n_missed:
@@ -435,6 +452,9 @@ class MLMKLSA(SharedMKL):
         Most iterations.
     delta : float in [0, 1], default 0.2
         Share of uniform draws of classes; 0 gives no class a chance that has lost its weight.
+    eta : float > 0 or "auto", default "auto"
+        Step size of the weights of kernels and of classes: AdaHedge's, or constant as in the paper (0.001 or
+        0.0001 there; what is small depends on the scale of the objectives).
     corrected : bool, default True
         Take bias and most of the noise out of the gradients, and stop by a rule that can fail. False: the
         paper's estimates and rule, which goes with ``tol=0.01``.
@@ -490,14 +510,20 @@ class MLMKLSA(SharedMKL):
 
     n_iter: int = 2000
     delta: float = 0.2
+    eta: float | str = "auto"
     corrected: bool = True
     tol: float | None = 0.05
     random_state: object = None
 
-    _parameter_constraints = {"delta": [Number(Real, 0, 1, closed="both")], "corrected": ["boolean"]}
+    _parameter_constraints = {
+        "delta": [Number(Real, 0, 1, closed="both")],
+        "eta": [*POSITIVE, StrOptions({"auto"})],
+        "corrected": ["boolean"],
+    }
 
     def _solve(self, problem, **options):
-        options |= {"delta": self.delta, "corrected": self.corrected, "rng": as_generator(self.random_state)}
+        options |= {"delta": self.delta, "eta": self.eta, "corrected": self.corrected}
+        options["rng"] = as_generator(self.random_state)
         return solve_mlmkl_sa(problem, **options)
 
 
@@ -512,7 +538,10 @@ class MLMKLSum(SharedMKL):
     n_iter : int, default 200
         Most iterations, each with the SVMs of all classes.
     tol : float or None, default 0.01
-        Stops at this relative change of the kernel weights.
+        Stops at this relative change of the kernel weights, with cutting planes at this relative gap.
+    cutting_planes : bool, default False
+        Go to the weights that are best for all SVM coefficients so far, as SILP does, in place of a
+        subgradient step.
     $normalize $memory $callback $verbose
 
     Attributes
@@ -544,6 +573,9 @@ class MLMKLSum(SharedMKL):
 
     n_iter: int = 200
     tol: float | None = 0.01
+    cutting_planes: bool = False
+
+    _parameter_constraints = {"cutting_planes": ["boolean"]}
 
     def _solve(self, problem, **options):
-        return solve_mlmkl_sum(problem, **options)
+        return solve_mlmkl_sum(problem, cutting_planes=self.cutting_planes, **options)

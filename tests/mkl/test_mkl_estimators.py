@@ -203,7 +203,7 @@ BAD_PARAMETERS = [
     ([*STOCHASTIC, *ROUNDS, GMKL, VSKL, MLMKLSA], "tol", [-1.0, True, [0.1]]),
     ([*ROUNDS, GMKL, VSKL], "max_iter", [np.inf, True, [3]]),
     ([OBSCURE], "n_epochs_online", [-1, 0.5, None]),
-    ([OBSCURE], "eta", [0.0, -1.0, np.inf, True, "F"]),
+    ([OBSCURE, MLMKLSA], "eta", [0.0, -1.0, np.inf, True, "F"]),
     ([UFOMKL], "alpha", [np.inf, None]),
     ([KernelPA], "kernel", ["none", 3, -1, True, 1.5]),
     ([VSKL], "groups", ["suffix", 3, [0, 1], [0, 1, 2.5], [[0], [1], [2]]]),

@@ -193,12 +193,18 @@ def held_back(families):
     return np.flatnonzero(held), np.flatnonzero(~held)
 
 
-#: Methods of table 1, and their options; "printed": the paper's estimates and stopping rule.
+#: The paper's estimates and stopping rule.
+ESTIMATES = {"corrected": False, "tol": 0.01}
+#: Methods of table 1, and their options. As the paper has ML-MKL-SA it has one of two constant steps;
+#: "printed" has AdaHedge's. Of the two forms of Sum one is section 2's, one that of its reference [21].
 METHODS = {
+    "MLMKLSA 0.001": {**ESTIMATES, "eta": 0.001},
+    "MLMKLSA 0.0001": {**ESTIMATES, "eta": 0.0001},
+    "MLMKLSA printed": ESTIMATES,
     "MLMKLSA": {},
-    "MLMKLSA printed": {"corrected": False, "tol": 0.01},
     "GMKL": {},
     "MLMKLSum": {},
+    "MLMKLSum planes": {"cutting_planes": True},
     "SimpleMKL": {},
     "VSKL": {},
     "AverageKernelSVM": {},
@@ -245,28 +251,41 @@ def chosen_C(name, method, seed, n_train, grid, n_classes=None):
     return {"C": float(grid[best]), "validation": float(aucs[best])}
 
 
-def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
-    """AUC, seconds (kernels in memory), work and largest weights of a method on one draw."""
+def compare_multilabel(name, seed, n_train, n_test, chosen, n_classes=None):
+    """AUC, CPU seconds (kernels in memory), work and largest weights of all methods, in turn on one draw.
+
+    `chosen` has the C of each. `like GMKL`, `like VSKL`: rank correlation of the kernel weights, means over
+    classes, with those of the two.
+    """
     task = multilabel_task(name, seed, n_train, n_test, n_classes)
     bank = KernelBank(task.kernels, task.X_train)
-    warm_up(method)
-    model, seconds = timed(fitted_method, method, C, seed, task.groups, bank, task.Y_train)
-    auc = auc_of(model, rows_against(bank, task.X_test), task.Y_test)
-    weights = np.atleast_2d(model.kernel_weights_).mean(axis=0)
-    largest = [f"{bank.names[a]} {weights[a] / weights.sum():.2f}" for a in np.argsort(-weights)[:3]]
+    cross = rows_against(bank, task.X_test)
+    rows = {}
+    weights = {}
+    fitted_method("AverageKernelSVM", 1.0, seed, task.groups, bank, task.Y_train)  # kernels in memory
+    for method, C in chosen.items():
+        warm_up(method)
+        model, seconds = timed(fitted_method, method, C, seed, task.groups, bank, task.Y_train)
+        rows[method] = {"method": method, "C": C, "seconds": seconds, **scored(model, cross, task.Y_test)}
+        weights[method] = np.atleast_2d(model.kernel_weights_).mean(axis=0)
+        shares = weights[method] / weights[method].sum()
+        rows[method]["kernels"] = ", ".join(
+            f"{bank.names[a]} {shares[a]:.2f}" for a in np.argsort(-shares)[:3]
+        )
+    ranks = pd.DataFrame(weights).corr("spearman")
+    likeness = ranks[["GMKL", "VSKL"]].add_prefix("like ")
+    return pd.DataFrame(rows.values()).join(likeness, on="method")
+
+
+def scored(model, cross, Y):
+    """AUC of a fitted model, the SVMs solved and the combinations of all kernels that it took."""
+    auc = auc_of(model, cross, Y)
     n_solved = getattr(model, "n_solved_", 0)
     n_combined = n_solved
     if model.kernel_weights_.ndim == 1:
         n_solved += len(model.classes_) - len(model.skipped_classes_)
         n_combined = getattr(model, "n_iter_", 0) + 1
-    return {
-        "auc": auc.mean,
-        "seconds": seconds,
-        "n_solved": n_solved,
-        "n_combined": n_combined,
-        "skipped": len(auc.skipped),
-        "kernels": ", ".join(largest),
-    }
+    return {"auc": auc.mean, "n_solved": n_solved, "n_combined": n_combined, "skipped": len(auc.skipped)}
 
 
 # ------------------------------------------------------------------ the two that share, step by step
@@ -289,10 +308,10 @@ def more_exact(problem):
 
 def solve_shared(problem, method, seed, n_iter, **options):
     """A method that shares, without its stopping rule."""
-    if method == "MLMKLSum":
-        return solve_mlmkl_sum(problem, n_iter=n_iter, tol=None, **options)
-    options |= {"corrected": method == "MLMKLSA", "rng": np.random.default_rng(seed)}
-    return solve_mlmkl_sa(problem, n_iter=n_iter, tol=None, **options)
+    options = METHODS[method] | options | {"n_iter": n_iter, "tol": None}
+    if method.startswith("MLMKLSum"):
+        return solve_mlmkl_sum(problem, **options)
+    return solve_mlmkl_sa(problem, rng=np.random.default_rng(seed), **options)
 
 
 def cost_to_gap(method, seed, C, wanted, most, **where):
@@ -348,7 +367,7 @@ def exponents(table, column, against, names):
     return pd.DataFrame(rows, columns=[*names, "seed", "exponent"]).groupby(names)["exponent"].mean()
 
 
-def gap_after(seed, C, at, corrected=True, **where):
+def gap_after(method, seed, C, at, **where):
     """Saddle-point gap (equation 11) over the worst class, of ML-MKL-SA's averages along one run."""
     _, problem = shared_problem(C, seed=seed, **where)
     judge = more_exact(problem)
@@ -359,7 +378,7 @@ def gap_after(seed, C, at, corrected=True, **where):
             saddle = saddle_gap(judge, run.kernel_weights, run.gamma, tol=2e-4)
             rows.append((step, saddle.gap / saddle.worst, saddle.slack / saddle.worst))
 
-    solve_shared(problem, "MLMKLSA" if corrected else "", seed, max(at), callback=look)
+    solve_shared(problem, method, seed, max(at), callback=look)
     return pd.DataFrame(rows, columns=["n_iter", "gap", "slack"])
 
 
@@ -377,37 +396,40 @@ def weight_paths(name, method, seed, n_train, C, n_classes=None):
     return table
 
 
-def over_time(method, seed, C, n_iter, at, *, factor=None, delta=0.2, **where):
-    """AUC over training time of ML-MKL-SA (averaged kernel weights) or -Sum (present), no stopping rule.
+def over_time(method, seed, C, at, passes=False, options=None, **where):
+    """AUC along a run without stopping rule of a method that shares, after the iterations `at` or, with
+    `passes`, after as many SVMs of every class.
 
-    With a `factor` both steps of SA are constant, `factor` / (n C). `moved` and `swing`: ways of the weights
-    returned, and of those of the iterations, since the row before.
+    `auc` is that of the weights that the method returns (SA averages them), `present` that of the
+    iteration's own. `moved` and `swing`: ways of the two since the row before.
     """
     task, problem = shared_problem(C, seed=seed, **where)
     cross = rows_against(problem.bank, task.X_test)
     warm_up(method)
-    options = {} if method == "MLMKLSum" else {"delta": delta}
-    if factor is not None:
-        options["eta"] = factor / (problem.bank.n_samples * C)
-    result = solve_shared(problem, method, seed, n_iter, **options)
+    of_all = passes and not method.startswith("MLMKLSum")
+    steps = np.array(at) * (problem.n_problems if of_all else 1)
+    result = solve_shared(problem, method, seed, int(steps[-1]), **options or {})
     moved, swung = (np.abs(np.diff(path, axis=0)).sum(axis=1) for path in (result.path, result.iterates))
     seconds = [0.0, *result.history["seconds"]]
-    at = [t for t in sorted(at) if t <= result.n_iter]
-    rows = []
-    for t, last in zip(at, [0, *at], strict=False):
-        weights = result.path[t]
+
+    def auc_at(weights):
         coef = [problem.solve(k, weights).alpha * problem.signs[k] for k in range(problem.n_problems)]
         scores = np.tensordot(weights.astype(cross.dtype), cross, axes=1) @ np.stack(coef, axis=1)
-        row = {"iteration": t, "seconds": seconds[t], "auc": mean_auc(scores, task.Y_test).mean}
-        row |= {"moved": moved[last:t].sum(), "swing": swung[last:t].sum()}
-        rows.append(row | dict(zip(problem.bank.names, weights, strict=True)))
+        return mean_auc(scores, task.Y_test).mean
+
+    rows = []
+    for look, t, last in zip(at, steps, [0, *steps[:-1]], strict=True):
+        row = {"at": look, "iteration": t, "seconds": seconds[t], "auc": auc_at(result.path[t])}
+        if passes:
+            row["present"] = auc_at(result.iterates[t])
+        rows.append(row | {"moved": moved[last:t].sum(), "swing": swung[last:t].sum()})
     return pd.DataFrame(rows)
 
 
-def watch_labels(n_classes, delta, C, corrected=True, seed=0, name="emoji", n_train=200, n_iter=400):
+def watch_labels(n_classes, delta, C, method="MLMKLSA", seed=0, name="emoji", n_train=200, n_iter=400):
     """One run of ML-MKL-SA: averaged kernel weights; its classes' gamma and draws; groups of the kernels."""
     task, problem = shared_problem(C, name=name, seed=seed, n_train=n_train, n_classes=n_classes)
-    result = solve_shared(problem, "MLMKLSA" if corrected else "", seed, n_iter, delta=delta)
+    result = solve_shared(problem, method, seed, n_iter, delta=delta)
     draws = np.bincount(result.drawn, minlength=len(task.names))
     classes = pd.DataFrame({"class": task.names, "weight": result.gamma, "draws": draws})
     return pd.DataFrame(result.path, columns=problem.bank.names), classes, task.groups

@@ -36,10 +36,10 @@ def _weights(ax, table, x, kernels, groups):
 def weights_over_time(table, kernels, groups):
     """Kernel weights against training time, a panel per method."""
     methods = distinct(table["method"])
-    fig, axes = panels(2, 2, size=(8.0, 5.0), sharey=True)
+    fig, axes = panels(3, 2, size=(10.0, 5.0), sharey=True)
     for ax, method in zip(axes.flat, methods, strict=True):
         _weights(ax, where(table, method=method), "seconds", kernels, groups)
-        ax.set(title=method_style(method)["label"], xlabel="seconds of training")
+        ax.set(title=method_style(method)["label"], xlabel="CPU seconds of training")
     for ax in axes[:, 0]:
         ax.set_ylabel("kernel weight (share)")
     legend(fig, axes[0, 0], 1, "outside right center")
@@ -47,20 +47,20 @@ def weights_over_time(table, kernels, groups):
 
 
 def _by_draw(table, values):
-    return table.pivot(index="seed", columns="iteration", values=values)
+    return table.pivot(index="seed", columns="at", values=values)
 
 
 def auc_over_time(table):
-    """What ML-MKL-SA and -Sum gain on equal kernel weights against training time, a panel per set."""
+    """What the weights in use of ML-MKL-SA and -Sum gain on equal ones over training time, a panel per set."""
     names = distinct(table["name"])
     fig, axes = panels(len(names), size=(4.2 * len(names), 3.6))
     for ax, name in zip(axes[0], names, strict=True):
         ax.axhline(0.0, color=GREY, linewidth=0.8)
         for method in distinct(table["method"]):
             runs = where(table, name=name, method=method)
-            auc = _by_draw(runs, "auc")
+            auc = _by_draw(runs, "present")
             each_run(ax, _by_draw(runs, "seconds"), auc.sub(auc[0], axis=0), method, marker="")
-        ax.set(title=name, xlabel="seconds of training, mean of the draws")
+        ax.set(title=name, xlabel="CPU seconds of training, mean of the draws")
     axes[0, 0].set_ylabel("AUC, gain on equal kernel weights")
     legend(fig, axes[0, 0], 2)
     return fig
