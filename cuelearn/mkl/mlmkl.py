@@ -122,8 +122,8 @@ class SharedRun(Rounds):
         return self.problem.n_solved - self.before
 
     def record(self, t, weights, iterate, value, best, gamma, gap=None):
-        """Add an iteration, `best` and `gamma` being the result so far; whether it was the last. The rule looks
-        at the `gap` if there is one.
+        """Add an iteration, `best` and `gamma` being the result so far; whether it was the last. The rule
+        looks at the `gap` if there is one.
         """
         self.kernel_weights = best.copy()
         self.gamma = gamma.copy()

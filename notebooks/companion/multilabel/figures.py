@@ -117,9 +117,10 @@ def _(results):
     for name, auc in runs.groupby(["name", "method"])["auc"].mean().groupby("name"):
         auc = auc.droplevel("name")
         printed_forms = " and ".join(f"{auc[form]:.3f}" for form in AS_PRINTED)
+        average = auc["AverageKernelSVM"]
         best = auc.drop([PRINTED, "MLMKLSA"]).idxmax()
         parts.append(
-            f"on {name} from {auc.min():.3f} to {auc.max():.3f}, equal weights {auc['AverageKernelSVM']:.3f}, "
+            f"on {name} from {auc.min():.3f} to {auc.max():.3f}, equal weights {average:.3f}, "
             f"SA as printed {printed_forms} (steps 0.001 and 0.0001), corrected {auc['MLMKLSA']:.3f}; of the "
             f"paper's methods {label(best)} has the best"
         )

@@ -51,7 +51,7 @@ def _by_draw(table, values):
 
 
 def auc_over_time(table):
-    """What the weights in use of ML-MKL-SA and -Sum gain on equal ones over training time, a panel per set."""
+    """What the weights in use of ML-MKL-SA and -Sum gain on equal ones over time, a panel per set."""
     names = distinct(table["name"])
     fig, axes = panels(len(names), size=(4.2 * len(names), 3.6))
     for ax, name in zip(axes[0], names, strict=True):
