@@ -103,7 +103,7 @@ Errors of new digits at the end: {listed(end["test_error"], ".1%")}. OBSCURE is 
 
 def _hard(run, name, place, size, p, chosen):
     """The stochastic methods at C = 1000, as a panel of JMLR figure 2; `chosen` are the SVM's parameters."""
-    params = dict.fromkeys(STOCHASTIC, {"p": p, "C": HARD})
+    params = dict.fromkeys(STOCHASTIC, {"C": HARD, "p": p})
     seeds = run.seeds(size)
     n_epochs = size["n_epochs_hard"]
     curves = against_optimum(run, f"jmlr-2-{name}-C1000", place, STOCHASTIC, params, seeds, n_epochs)

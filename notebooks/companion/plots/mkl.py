@@ -57,11 +57,9 @@ def looks(by, values):
     if by == "method":
         return [method_style(method) for method in values]
     colors = plt.get_cmap("viridis")(np.linspace(0, 0.85, len(values)))
-    pairs = zip(values, colors, strict=True)
-    return [
-        {"label": f"{by} = {value}".removesuffix(".0"), "color": color, "marker": "."}
-        for value, color in pairs
-    ]
+    names = [str(value) if by == "fixed" else f"{by} = {value}".removesuffix(".0") for value in values]
+    pairs = zip(names, colors, strict=True)
+    return [{"label": name, "color": color, "marker": "."} for name, color in pairs]
 
 
 def panel(ax, table, x, y, by="method", **style):
