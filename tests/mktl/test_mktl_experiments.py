@@ -234,7 +234,7 @@ def test_useless_scores(made, kind):
 
 def run_of(sweep, label, seed, n_seeds, **sizes):
     """A run with these sizes of an experiment."""
-    size = {label: {"draws": 1, **sizes}, "effort": EFFORT, **GRIDS}
+    size = {label: {"draws": 1, **sizes}, "effort": EFFORT, **GRIDS, "wider C": [0.01]}
     return SimpleNamespace(sweep=sweep, size=size, seed=seed, seeds=lambda _: [*range(seed, seed + n_seeds)])
 
 
@@ -279,6 +279,8 @@ def test_binary_has_every_point(made, sweep):
     places = itertools.product((1, 5), methods)
     wanted = [(t, n, s, m) for n, m in places for t, own in seeds.items() for s in own]
     check_points(table, wanted, ["target", "n_positive"], 1)
+    wider = compare.binary(run_of(sweep, "binary", 1, 2, n_positive=(5,), targets=1), methods, "wider C")
+    assert len(wider) == 2 * len(methods) and (wider["C"] == 0.01).all()
 
 
 @pytest.mark.parametrize("profile", ["quick", "full"])
@@ -286,6 +288,7 @@ def test_grids_are_the_thesis_s_and_draws_those_planned(profile):
     size = settings.settings(profile)
     assert size["C"] == (0.1, 1.0, 10.0, 100.0, 1000.0) and set(size["p"]) <= set(P_RANGE)
     assert profile != "full" or size["p"] == P_RANGE
+    assert set(size["C"]) < set(size["wider C"])
     planned = claims("mktl")[profile]
     assert (planned[["mktl-3", "mktl-5", "mktl-7"]] == str(size["multiclass"]["seeds"])).all()
     assert int(planned["mktl-4"]) == size["multiclass"]["more_seeds"] >= size["multiclass"]["seeds"]

@@ -144,14 +144,14 @@ def edges(table, grids):
     return f"at the ends of the grids: {at_ends}" if at_ends else "no choice at an end of its grid"
 
 
-def grids_of(run):
-    return {"C": list(run.size["C"]), "p": list(run.size["p"])}
+def grids_of(run, C="C"):
+    return {"C": list(run.size[C]), "p": list(run.size["p"])}
 
 
-def _compared(run, label, points, by, data):
+def _compared(run, label, points, by, data, C="C"):
     """Accuracies at `points`, pairs with their methods; parameters are chosen once for the values `by`."""
     size = run.size[label]
-    grids = grids_of(run)
+    grids = grids_of(run, C)
     effort = run.size["effort"]
     common = {"grids": grids, "effort": effort, "draws": size["draws"], "seed": run.seed}
     choices = pd.DataFrame([{**point, "method": method} for point, methods in points for method in methods])
@@ -212,9 +212,9 @@ def lost(table):
     return pd.DataFrame(rows, columns=[*places, "difference", "low", "high"])
 
 
-def binary(run, methods=BINARY):
-    """All points of figure 6.2; every target has seeds of its own, so that targets share neither samples of
-    the background nor a choice of parameters."""
+def binary(run, methods=BINARY, C="C"):
+    """All points of figure 6.2, C chosen from the grid of this name; every target has seeds of its own, so that
+    targets share neither samples of the background nor a choice of parameters."""
     size = run.size["binary"]
     seeds = run.seeds(size)
     targets = binary_targets()[: size["targets"]]
@@ -224,7 +224,7 @@ def binary(run, methods=BINARY):
         for seed in seeds
         for n in size["n_positive"]
     ]
-    return _compared(run, "binary", points, ["n_positive"], binary_task(targets[0]).data)
+    return _compared(run, "binary", points, ["n_positive"], binary_task(targets[0]).data, C)
 
 
 def transfer_weights(name, seed, n_per_class, chosen, effort, n_priors=None):

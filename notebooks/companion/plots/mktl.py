@@ -112,7 +112,7 @@ def binary_mean(table):
 
 
 def binary_classes(table):
-    """Figure 6.2, right: a panel for each target, with weighted MKTL minus Prior-Features in its title."""
+    """Figure 6.2, right: a panel for each target; in its title MKTL minus Prior-Features, both weighted."""
     targets = table.groupby("target", sort=False)
     rows = -(-len(targets) // 5)
     fig, axes = panels(5, rows, size=(8.0, 1.5 * rows + 0.9), sharex=True, sharey=True)
@@ -120,19 +120,19 @@ def binary_classes(table):
         ax.set_visible(False)
     for ax, (target, runs) in zip(axes.ravel(), targets, strict=False):
         mean = 100.0 * runs.groupby(["n_positive", "method"])["accuracy"].mean().unstack()
-        for method in ("NoTransfer", "PriorFeatures", "MultiKT", "MKTL weighted"):
+        for method in ("NoTransfer", "PriorFeatures", "PriorFeatures weighted", "MultiKT", "MKTL weighted"):
             ax.plot(mean.index, mean[method], **method_style(method, markersize=3.0))
         draws = 100.0 * runs.groupby(["seed", "method"])["accuracy"].mean().unstack()
-        gain = interval((draws["MKTL weighted"] - draws["PriorFeatures"]).to_numpy())
+        gain = interval((draws["MKTL weighted"] - draws["PriorFeatures weighted"]).to_numpy())
         ax.set_title(f"{target}\n{gain.mean:+.0f} ({gain.low:+.0f} to {gain.high:+.0f})", fontsize=SMALL)
         ax.cuelearn_band = (
-            f"means of {len(draws)} draws; in the titles weighted MKTL minus Prior-Features in points, "
-            f"over all numbers of samples, and its {CONFIDENCE:.0%} interval"
+            f"means of {len(draws)} draws; in the titles MKTL minus Prior-Features in points, both with class "
+            f"weights, over all numbers of samples, and its {CONFIDENCE:.0%} interval"
         )
     log_axis(axes[0, 0].xaxis, plain=True)
     fig.supxlabel("positive training samples (panel: target)")
     fig.supylabel("test accuracy [%]")
-    legend(fig, axes[0, 0], 4)
+    legend(fig, axes[0, 0], 5)
     return fig
 
 
