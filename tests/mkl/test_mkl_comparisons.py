@@ -50,7 +50,7 @@ def test_compare_times_everybody_on_the_same_split(sweep):
     silp = table["method"] == "SILPMKL"
     assert (table["dual_gap"] <= 0.05 * table["objective"])[silp].all()
     assert (table["converged"][silp] == 1.0).all()
-    assert (table["rows"].notna() == silp).all() and table["rows"].min() > 40 * 6
+    assert table["rows"][silp].min() > 40 * 6
 
 
 def test_omcl_on_a_bank_is_omcl():
