@@ -111,9 +111,12 @@ def _(results):
     table = results.table("thesis-thm-4.3")
     work = table["bound"] / table["updates"]
     radius = table["radius"] / table["optimum_norm"]
+    ended = table[table["without_loss"]]
+    of_bound = ended["radius"] / ended["separable_radius"]
     return f"""
 The bound on updates is {work.min():.1f} to {work.max():.1f} times what is measured. The radius $R$ is
-{radius.min():.1f} to {radius.max():.1f} times the norm of the optimum."""
+{radius.min():.1f} to {radius.max():.1f} times the norm of the optimum. Where a run ends without loss, $R$ is
+{of_bound.min():.2f} to {of_bound.max():.2f} of its bound, $2 + \\eta L^2$ times the norm of a separator."""
 
 
 def _suboptimality(run, row, method, cases):
