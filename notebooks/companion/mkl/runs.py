@@ -110,7 +110,7 @@ def training_curve(method, n_epochs, seed, C=1.0, p="auto", alpha=0.0, hold_test
 def optimum(C, p, seed, **where):
     """Certified optimum: the best objective known and the lower bound."""
     _, problem = loaded(seed, p, C, n_test=1, **where)
-    result = reference(problem, tol=1e-4, time_limit=60.0)
+    result = reference(problem, tol=1e-4, time_limit=30.0)
     seconds = float(result.history.seconds.iloc[-1])
     return {"objective": result.objective, "lower": result.objective - result.dual_gap, "seconds": seconds}
 
