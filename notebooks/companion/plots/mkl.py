@@ -118,8 +118,9 @@ def first_stages(table):
     for column, ((data, C), part) in zip(axes.T, problems, strict=True):
         for ax, name in zip(column, measured, strict=True):
             panel(ax, part, "n_epochs_online", name, "eta")
-            ax.label_outer(remove_inner_ticks=False)
         column[0].set_title(f"{data}, C = {C:g}")
+    plt.setp(axes[:-1], xlabel="")
+    plt.setp(axes[:, 1:], ylabel="")
     legend(fig, axes[0, 0], 3)
     return fig
 
