@@ -352,3 +352,20 @@ def test_costs_are_judged_by_runs_that_reached_the_gap(judged):
     verdict = judged("mlmkl-3", "mlmkl-cor-1", table, names=names)
     assert len(verdict.parts) == 5 and "9 of 9 of MLMKLSA printed on leaves" in verdict.text
     assert "Open: leaves, SA with the paper's estimates" in verdict.text
+
+
+def test_sum_is_unstable_if_its_auc_falls_within_a_pass_and_that_of_sa_does_not(judged):
+    auc = {"MLMKLSum": (0.5, 0.45, 0.6), "MLMKLSum planes": (0.5, 0.6, 0.57)}
+    auc |= dict.fromkeys(("MLMKLSA", "MLMKLSA 0.001", "MLMKLSA 0.0001"), (0.5, 0.499, 0.7))
+    rows = [
+        {"name": name, "method": method, "seed": seed, "at": at, "present": value + 0.001 * seed * at}
+        for name in ("yeast", "emoji")
+        for method, values in auc.items()
+        for seed in range(4)
+        for at, value in enumerate(values)
+    ]
+    verdict = judged("mlmkl-7", "mlmkl-fig-2", pd.DataFrame(rows))
+    assert verdict.verdict == "holds" and len(verdict.parts) == 8
+    assert dict(verdict.parts)["yeast: the AUC of MLMKLSum falls by a point within a pass"].number == (
+        pytest.approx(0.0485)
+    )

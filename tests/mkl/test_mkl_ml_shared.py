@@ -172,15 +172,19 @@ def test_gap_falls_like_the_root_of_t(corrected):
     assert slope <= -0.4
 
 
-def test_sum_comes_to_its_optimum():
+@pytest.mark.parametrize("cutting_planes", [False, True])
+def test_sum_comes_to_its_optimum(cutting_planes):
     stack, signs, problem = shared(5)
     value, _ = sum_optimum(stack, signs, 1.0)
-    result = solve_mlmkl_sum(problem, n_iter=100, tol=None)
+    result = solve_mlmkl_sum(problem, n_iter=100, tol=None, cutting_planes=cutting_planes)
     reached = sum(svm_optimum(np.tensordot(result.kernel_weights, stack, 1), y, 1.0) for y in signs)
     assert value * (1 - 1e-6) <= reached <= value * (1 + 1e-3)
     assert result.n_solved == 100 * 3
-    ruled = solve_mlmkl_sum(problem)
+    ruled = solve_mlmkl_sum(problem, cutting_planes=cutting_planes)
     assert ruled.converged and not ruled.stopped and ruled.n_iter < 100
+    if cutting_planes:  # whose rule certifies
+        reached = sum(svm_optimum(np.tensordot(ruled.kernel_weights, stack, 1), y, 1.0) for y in signs)
+        assert reached <= value * 1.011
 
 
 def test_one_svm_per_iteration_from_the_last_solution(monkeypatch):
