@@ -141,7 +141,7 @@ def work_of_all_methods(run):
 def _(results):
     runs = results.table("mlmkl-tab-1.runs")
     means = runs[runs["name"] == "emoji"].groupby("method")[["n_solved", "n_combined"]].mean()
-    listed = ", ".join(f"{label(m)} {means['n_solved'][m]:,.0f}" for m in (*SHARED, *PER_CLASS))
+    listed = ", ".join(f"{means['n_solved'][m]:,.0f} ({label(m)})" for m in (*SHARED, *PER_CLASS))
     combined = means["n_combined"][list(PER_CLASS)] / means["n_combined"][AS_PRINTED[0]]
     return f"""
 SVMs on emoji, by each one's stopping rule and $C$, with warm starts: {listed}. SA combines all kernels anew
@@ -161,15 +161,15 @@ def seconds_of_all_methods(run):
 def _(results):
     runs = results.table("mlmkl-tab-1.runs")
     seconds = np.log(runs["seconds"]).groupby([runs["name"], runs["method"]]).mean().unstack()
-    ratio = np.exp(seconds.rsub(seconds[AS_PRINTED[0]], axis=0).mul(-1))
+    ratio = np.exp(seconds.sub(seconds[AS_PRINTED[0]], axis=0))
     listed = "; ".join(
-        f"{name}: {', '.join(f'{label(m)} {row[m]:.2g}' for m in (*SHARED[1:], *PER_CLASS))}"
+        f"{name}: {', '.join(f'{row[m]:.2g} ({label(m)})' for m in (*SHARED[1:], *PER_CLASS))}"
         for name, row in ratio.iterrows()
     )
     likeness = runs[runs["method"].isin(AS_PRINTED)].groupby("name")[["like GMKL", "like VSKL"]].mean()
     like = "; ".join(f"{name} {row.iloc[0]:.2f} and {row.iloc[1]:.2f}" for name, row in likeness.iterrows())
     return f"""
-Times that of SA with step 0.001, geometric means: {listed}. Rank correlation of SA's kernel weights, as
+In units of what SA with step 0.001 takes, geometric means: {listed}. Rank correlation of SA's kernel weights, as
 printed, with those of GMKL and of VSKL: {like}."""
 
 
