@@ -143,10 +143,12 @@ FINDINGS = {
 
 
 def finding(name, directory):
-    """The sentences of a finding in one line; of a run that lacks its figures, that they were not made."""
+    """The sentences of a finding in one line; of a run that lacks its figures or methods, that they were not
+    made.
+    """
     try:
         return " ".join(FINDINGS[name](Results(directory, "findings")).split())
-    except FileNotFoundError:
+    except (FileNotFoundError, KeyError):
         return "Its figures were not made in this run."
 
 

@@ -211,8 +211,8 @@ def _(results):
         weights = last.loc[method]
         parts.append(f"{label(method)}: {weights.idxmax()} ({weights.max():.2f})")
     return f"""
-SA's weights look smooth because they are averages. Sum's jump from corner to corner where cutting planes lead
-it, and zigzag in the first steps where AdaHedge does. The largest weights at the end: {"; ".join(parts)}."""
+SA's weights are averages. Cutting planes lead Sum to the weights that are best for all coefficients so far,
+at first to a corner; AdaHedge's steps are the shorter, the more the earlier ones cost. The largest weights at the end: {"; ".join(parts)}."""
 
 
 @figure("mlmkl-fig-2", claims=("mlmkl-4", "mlmkl-7"))
@@ -246,7 +246,7 @@ def _(results):
     for method in SHARED:
         names = falls[method].index
         listed = (f"{falls[method, name]:.3f} and {swing[method, name]:.1f} ({name})" for name in names)
-        parts.append(f"{label(method)} {', '.join(listed)}")
+        parts.append(f"{label(method)}: {', '.join(listed)}")
     return f"""
 The largest fall of AUC from one look to the next, and the way that the weights in use travel in all:
 {"; ".join(parts)}. A look is taken after as many SVMs as there are classes, one pass of Sum."""
