@@ -16,6 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from companion import protocol
 from companion.cue_tasks import FACTORS, Distances, Permutation, class_errors, handed, mean_error
+from companion.mkl.runs import FIRST_STAGE
 from companion.omcl.settings import C_GRID, ETAS, LEVELS, NATURAL, STANDARD_ERRORS
 from companion.protocol import choose, grid_points
 from cuelearn.core.choice import ROUNDING, first_best
@@ -217,7 +218,8 @@ def integration_run(permutation, task, n_epochs=20):
         inside, across = kernels(tuple(run.cues), 1.0, validating)
         if "C" not in parameters:
             return OM2("precomputed", **parameters).fit(inside, y).predict(across)
-        model = OBSCURE("precomputed", **parameters, n_epochs=n_epochs, tol=None, random_state=0)
+        stages = {**FIRST_STAGE, "n_epochs": n_epochs, "tol": None}
+        model = OBSCURE("precomputed", **parameters, **stages, random_state=0)
         return model.fit(inside, y).predict(across)
 
     def high(y, validating, C):
