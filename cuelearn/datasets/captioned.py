@@ -62,19 +62,17 @@ def _cast():
     return _Cast(emoji, people, clothes, among(_STYLES_STRANGER, np.append(clothes, people)))
 
 
-def _deal(rng, wanted, in_test):
-    """A drawing of each thing wanted, (n, 2) with -1 for none; all of a part are used equally often."""
+def _deal(rng, wanted):
+    """A drawing of each thing wanted, (n, 2) with -1 for none; all of a thing are used equally often."""
     dealt = np.full(wanted.shape, -1, dtype=np.int32)
     for thing in np.unique(wanted[wanted >= 0]):
         own = rng.permutation(np.flatnonzero(_cast().emoji.thing == thing))
-        n_test = 2 * own.size // 5  # of its drawings are for test items
-        for test, part in ((True, own[:n_test]), (False, own[n_test:])):
-            at = (wanted == thing) & (in_test == test)[:, None]
-            dealt[at] = rng.permutation(np.resize(part, at.sum()))
+        at = wanted == thing
+        dealt[at] = rng.permutation(np.resize(own, at.sum()))
     return dealt
 
 
-def _draw_samples(rng, kind, person, identity, n_strangers, verb, in_test):
+def _draw_samples(rng, kind, person, identity, n_strangers, verb):
     """Drawings of every face and body, int32 (n, 2, 2), angles of the bodies, and a seed for the rest."""
     cast = _cast()
     n = kind.size
@@ -88,7 +86,7 @@ def _draw_samples(rng, kind, person, identity, n_strangers, verb, in_test):
     bodies[acting] = rng.choice(cast.clothes, (acting.sum(), 2))
     bodies[~false, 1] = -1
     other = (verb + rng.integers(1, len(VERBS), size=n)) % len(VERBS)
-    samples = np.stack([_deal(rng, wanted, in_test) for wanted in (faces, bodies)], axis=1)
+    samples = np.stack([_deal(rng, wanted) for wanted in (faces, bodies)], axis=1)
     return samples, ANGLE * np.column_stack([verb, other]), rng.integers(2**32, size=n)
 
 
@@ -307,16 +305,16 @@ def make_captioned(
 
     **Faces.** A face is a drawing before a plain colour, mildly changed as by `EmojiData.on_backgrounds`. A
     *stranger*, a person of the long tail, is a thing of which no identity is drawn; a *false detection* shows
-    the right half of one drawing and the left half of another. Two fifths of the drawings of each thing make
-    the faces of test items, the others those of training items. Columns: ``"HSV 2x2"`` (288) and ``"PHOG 2"``
-    (192) of `image_cues`: square roots of shares, each part of norm 1.
+    the right half of one drawing and the left half of another. As in the thesis items are split at random:
+    the faces of a thing in test items are other changes of the drawings that training items have. Columns:
+    ``"HSV 2x2"`` (288) and ``"PHOG 2"`` (192) of `image_cues`: square roots of shares, each part of norm 1.
 
     **Poses** (``kind="poses"``). A body is a piece of clothing, turned by k times 36 degrees, with up to 15
     degrees of scatter, where the person does number k of the ten `VERBS`; its cues are ``"PHOG 2"``,
     ``"derivatives 2x2"`` (256) and ``"gist"`` (288).
 
-    **Captions**, from some 70 templates. Some faces are of people who are not mentioned, some names of people
-    who are not pictured; a name occurs once in an image and in a caption. Spatial indicators, as "(L)", ",
+    **Captions**, from some 70 templates. Some faces are of strangers who are not mentioned, some names of
+    people who are not pictured; a name occurs once in an image and in a caption. Spatial indicators, as "(L)", ",
     left," or "from left to right", agree with the boxes.
 
     **Shares.** Numbers of items, faces and items with spatial indicators, most faces of an image and most
@@ -401,8 +399,7 @@ def make_captioned(
     )
     numbers = np.where(kind_of == _STRANGER, made.first_stranger + person, person)
     numbers[kind_of == _FALSE] = -1
-    in_test = np.repeat(made.is_test, made.n_faces)
-    drawn = _draw_samples(sample_rng, kind_of, person, made.identity, made.n_strangers, verb, in_test)
+    drawn = _draw_samples(sample_rng, kind_of, person, made.identity, made.n_strangers, verb)
     faces, face_cues = _described(_looks(*drawn), FACE_CUES)
     bodies = None
     pose_cues = None

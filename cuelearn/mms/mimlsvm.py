@@ -7,7 +7,7 @@ from joblib import Parallel, delayed
 from numba import njit
 
 from cuelearn.core.checks import as_generator
-from cuelearn.core.estimator import COUNT, Number, parameters
+from cuelearn.core.estimator import COUNT, Number, StrOptions, parameters
 from cuelearn.kernels.tiles import linear_algebra
 from cuelearn.mms.candidates import batches, starts_of_bags
 from cuelearn.mms.rivals import BagRival, documented_rival
@@ -88,6 +88,18 @@ def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
     return out
 
 
+def nearest_distances(X, Y, Y_starts, n_jobs=None):
+    """Distances of instances to the nearest instance of each of some bags: float32, shape (n, n_bags)."""
+    out = np.empty((len(X), len(Y_starts) - 1), dtype=np.float32)
+    room = max(1, BLOCK // (4 * len(Y)))
+    alone = np.arange(len(Y) + 1)
+    for begin in range(0, len(X), room):
+        rows = X[begin : begin + room]
+        distances = hausdorff_distances(rows, np.arange(len(rows) + 1), Y, alone, n_jobs=n_jobs)
+        out[begin : begin + room] = np.minimum.reduceat(distances, Y_starts[:-1], axis=1)
+    return out
+
+
 def k_medoids(distances, n_clusters, random_state=None):
     """Medoids, ascending, by alternation: every item goes to its nearest medoid, every cluster takes the item
     with the least total distance (Zhou and Zhang, NIPS 2006, table 2, steps 2 and 3)."""
@@ -121,18 +133,21 @@ class MIMLSVM(BagRival):
     .. math:: \min_{w_y, b_y} \frac12\|w_y\|^2
         + C \sum_i [1 - s_{iy} (w_y \cdot \phi(\mathcal X_i) + b_y)]_+ .
 
-    A single instance is scored as a bag of one, whose distance to a medoid is that to its farthest instance,
-    as in the authors' program. That is more than bags of several ever see: the labels of new bags are ranked
-    well, those of single instances hardly (figure 5.3).
+    The authors' program tests whole bags. To it a single instance is a bag of one, as far from a medoid as
+    from its *farthest* instance, which is farther than bags of several are from each other: labels of new
+    bags are ranked well, those of single instances hardly. `instances` says which distance these have.
 
     Parameters
     ----------
     $C
     ratio : float in (0, 1], default 0.2
-        k over the number of clustered bags, rounded down, at least 1.
+        k over the number of bags, rounded down, at least 1 and at most as many as are clustered.
     max_clustered : int, default 5000
         Bags that are clustered, drawn at random where there are more; their distances are held, 100 MB for
         5000.
+    instances : {"nearest", "farthest"}, default "nearest"
+        From which of a medoid's instances the distance of a single instance is taken, in
+        `decision_function` and `predict`; `bag_decision_function` has Hausdorff's.
     $class_weight $tol $max_iter $n_jobs
     random_state : int, Generator or None, default 0
         Of the first medoids and of the bags drawn for clustering.
@@ -179,10 +194,12 @@ class MIMLSVM(BagRival):
         **BagRival._parameter_constraints,
         "ratio": [Number(Real, 0, 1, closed="right")],
         "max_clustered": COUNT,
+        "instances": [StrOptions({"nearest", "farthest"})],
     }
 
     ratio: float = 0.2
     max_clustered: int = 5000
+    instances: str = "nearest"
     random_state: object = 0
 
     def _train(self, X, candidates, weights):
@@ -204,7 +221,8 @@ class MIMLSVM(BagRival):
             drawn = np.sort(rng.choice(n_bags, self.max_clustered, replace=False))
         part = X[candidates.rows(drawn)]
         distances = hausdorff_distances(part, starts_of_bags(sizes[drawn], len(part)), n_jobs=self.n_jobs)
-        chosen = k_medoids(distances, max(1, int(self.ratio * drawn.size + 1e-9)), rng)
+        n_medoids = min(max(1, int(self.ratio * n_bags + 1e-9)), drawn.size)
+        chosen = k_medoids(distances, n_medoids, rng)
         self.medoids_ = drawn[chosen]
         self.medoid_rows_ = X[candidates.rows(self.medoids_)]
         self.medoid_starts_ = starts_of_bags(sizes[self.medoids_], len(self.medoid_rows_))
@@ -214,5 +232,13 @@ class MIMLSVM(BagRival):
     def _map(self, X, starts):
         return hausdorff_distances(X, starts, self.medoid_rows_, self.medoid_starts_, n_jobs=self.n_jobs)
 
+    def _scores_at(self, distances):
+        return distances.astype(np.float64) @ self.coef_.T + self.intercept_
+
     def _bag_scores(self, X, starts):
-        return self._map(X, starts).astype(np.float64) @ self.coef_.T + self.intercept_
+        return self._scores_at(self._map(X, starts))
+
+    def _instance_scores(self, X):
+        if self.instances == "farthest":
+            return super()._instance_scores(X)
+        return self._scores_at(nearest_distances(X, self.medoid_rows_, self.medoid_starts_, self.n_jobs))

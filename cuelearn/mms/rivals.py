@@ -175,17 +175,19 @@ class BagRival(Rival):
         self.intercept_[labels.all(axis=0)] = 1.0
         return fits
 
-    def _scores_of_bags(self, X, starts):
-        scores = self._bag_scores(X, starts)
+    def _instance_scores(self, X):
+        """A single instance is a bag of one."""
+        return self._bag_scores(X, np.arange(len(X) + 1))
+
+    def _with_null(self, scores):
         if self.null_ is not None:
             scores[:, self.null_] = 0.0
         return scores
 
     def _scores(self, X):
-        X = self._check_new(X)
-        return [self._scores_of_bags(X, np.arange(len(X) + 1))]
+        return [self._with_null(self._instance_scores(self._check_new(X)))]
 
     def bag_decision_function(self, X, bag_sizes):
         """Scores of all labels, shape (n_bags, n_labels), for whole bags; X has their instances."""
         X = self._check_new(X)
-        return self._scores_of_bags(X, starts_of_bags(bag_sizes, len(X)))
+        return self._with_null(self._bag_scores(X, starts_of_bags(bag_sizes, len(X))))

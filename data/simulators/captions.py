@@ -214,25 +214,22 @@ class Composer:
         for _ in range(n_named - n_identities):
             strangers.append(self.stranger(strangers))
         n_false = int(rng.binomial(n_faces - n_named, recipe.false))
-        background = []
+        background = []  # nobody who is known for being in the news
         for _ in range(n_faces - n_named - n_false):
-            person = int(rng.integers(self.n_names))
-            while person in people or person in background:
-                person = int(rng.integers(self.n_names))
-            background.append(person)
+            background.append(self.stranger(strangers + background))
 
         shares = recipe.extra_others if only_strangers else recipe.extra
         if position:
             shares = recipe.extra_position
         extra = []
         for _ in range(min(self.count(shares), MOST_NAMES - n_named)):
-            extra.append(self.identity(people + background + extra, people, _PARTNER_EXTRA))
+            extra.append(self.identity(people + extra, people, _PARTNER_EXTRA))
         extra_tail = []
         for _ in range(min(self.count(recipe.tail), MOST_NAMES - n_named - len(extra))):
-            extra_tail.append(self.stranger(strangers + extra_tail))
+            extra_tail.append(self.stranger(strangers + background + extra_tail))
 
         named = [Face(PERSON, p, True) for p in people] + [Face(STRANGER, s, True) for s in strangers]
-        unnamed = n_false * [Face(FALSE, -1, False)] + [Face(PERSON, p, False) for p in background]
+        unnamed = n_false * [Face(FALSE, -1, False)] + [Face(STRANGER, s, False) for s in background]
         others = extra + [self.first_stranger + s for s in extra_tail]
         others = [Mention(name, -1, self._other_verb()) for name in self.shuffled(others)]
         if self.poses:

@@ -12,6 +12,7 @@ from mms_baseline_twins import (
     svm_optimum,
 )
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 
@@ -142,23 +143,26 @@ def test_k_medoids_is_the_alternation(seed):
 def test_mimlsvm_is_an_svm_on_the_distances_to_the_medoids(C):
     X, _, candidates = make_bags()
     model = MIMLSVM(C, ratio=0.3, tol=1e-8, random_state=7).fit(X, candidates)
+    farthest = clone(model).set_params(instances="farthest").fit(X, candidates)
     assert model.medoids_.size == 12 and np.unique(model.medoids_).size == 12
     bags = bags_of(X, candidates)
     mapped = np.array([[hausdorff(bag, bags[m]) for m in model.medoids_] for bag in bags])
-    singles = np.array([[max(np.linalg.norm(x - z) for z in bags[m]) for m in model.medoids_] for x in X])
+    far = np.array([[max(np.linalg.norm(x - z) for z in bags[m]) for m in model.medoids_] for x in X])
+    near = np.array([[min(np.linalg.norm(x - z) for z in bags[m]) for m in model.medoids_] for x in X])
     sets = label_sets(candidates)
     for k in range(4):
         signs = np.array([1.0 if k in labels else -1.0 for labels in sets])
         _, w, b = svm_optimum(mapped, signs, np.full(40, C))
         assert_allclose(model.bag_decision_function(X, candidates.bag_sizes)[:, k], mapped @ w + b, atol=2e-2)
-        assert_allclose(model.decision_function(X)[:, k], singles @ w + b, atol=2e-2)
+        assert_allclose(model.decision_function(X)[:, k], near @ w + b, atol=2e-2)
+        assert_allclose(farthest.decision_function(X)[:, k], far @ w + b, atol=2e-2)
 
 
 def test_mimlsvm_clusters_a_part_of_the_bags():
     X, _, candidates = make_bags(60)
     part = MIMLSVM(max_clustered=20, random_state=1).fit(X, candidates)
     drawn = np.random.default_rng(1).choice(60, 20, replace=False)
-    assert part.medoids_.size == 4 and set(part.medoids_) <= set(drawn)
+    assert part.medoids_.size == 12 and set(part.medoids_) <= set(drawn)  # a fifth of all bags
     mapped = hausdorff_distances(X, candidates.bag_starts)[:, part.medoids_]
     scores = part.bag_decision_function(X, candidates.bag_sizes)
     assert_allclose(scores, mapped @ part.coef_.T + part.intercept_, atol=1e-2)

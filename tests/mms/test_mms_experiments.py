@@ -62,10 +62,10 @@ def test_as_many_runs_as_the_claims_were_planned_with():
     for profile in ("quick", "full"):
         sizes = settings(profile)
         artificial = sizes["artificial"]
-        parts = [artificial, {"seeds": artificial["more_seeds"]}, artificial]
+        parts = [artificial] * 3
         parts += [sizes["rounds"], sizes["search"]["trained"]]
         parts += [sizes["naming"], {"seeds": sizes["naming"]["placed"]}, sizes["poses"]]
-        parts += [sizes["bound"]] * 2
+        parts += [sizes["bound"], sizes["bound"], artificial]
         assert claims("mms")[profile].astype(int).tolist() == [part["seeds"] for part in parts]
 
 
@@ -218,11 +218,11 @@ def test_captions_are_all_that_weak_methods_see(monkeypatch, where, method):
             patch.setattr(naming, "problem", problem)
             models = recorded(patch, methods)
             options = {"grid": (0.1, 10.0), "effort": EFFORT}
-            chosen = naming.naming_parameters(naming.half_of(method), **where, **options)
+            chosen = naming.naming_parameters(methods.plain(method), **where, **options)
             row = naming.naming_run(**where, chosen={method: SOME}, effort=EFFORT).iloc[0]
             runs.append((chosen, models, row["assignment"]))
     (chosen, models, assignment), (other_chosen, others, other_assignment) = runs
-    if naming.half_of(method) in methods.WEAK:
+    if methods.plain(method) in methods.WEAK:
         assert chosen == other_chosen and assignment != other_assignment
         assert_equal_scores(models, others, faces)
     else:

@@ -9,6 +9,7 @@ from companion.mms.naming import (
     made_of,
     objective_at_truth,
     partial_labels,
+    partial_with_each_search,
     protocols,
     provenance_of,
     searches,

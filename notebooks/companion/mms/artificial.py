@@ -6,12 +6,22 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from companion.mms.methods import METHODS, SUPERVISED, choose, each_search, shares_right
+from companion.mms.methods import (
+    DEFAULTS,
+    FARTHEST,
+    METHODS,
+    SUPERVISED,
+    choose,
+    each_search,
+    plain,
+    shares_right,
+)
 from companion.mms.settings import BAG_SIZE, MIDDLE
 from companion.protocol import compared, fitted, grid_points, load_set
 from cuelearn.datasets import make_ambiguous
 from cuelearn.mms import CLSVM, MMS, SupervisedSVM
 
+BESIDE = (DEFAULTS, FARTHEST)
 HARD = ["n_candidates", "p_correlated", "p_ambiguous"]  # what makes a set of bags hard
 
 
@@ -50,7 +60,7 @@ def bags_of(name, seed, n_bags, n_test, n_candidates, p_correlated, p_ambiguous)
 
 
 def validated(name, method, seed, n_bags, grid, effort):
-    """Parameters of a method, C and class_weight, chosen at middle difficulty of the same draw."""
+    """Parameters of a method, as of `choose`, chosen at middle difficulty of the same draw."""
     bags, _, _ = bags_of(name, seed, n_bags, 1, **MIDDLE)
     return choose(method, bags.X, bags.candidates, bags.labels(), grid, seed, effort)
 
@@ -60,26 +70,40 @@ def accuracies(seed, chosen, effort, **made):
     bags, X_test, y_test = bags_of(seed=seed, **made)
     train = bags.X, bags.candidates, bags.labels()
     new = X_test, pd.Index(bags.candidates.classes[0]).get_indexer(y_test)
-    shares = pd.DataFrame([shares_right(m, own, seed, effort, train, new) for m, own in chosen.items()])
+    trained = [shares_right(plain(method), own, seed, effort, train, new) for method, own in chosen.items()]
+    shares = pd.DataFrame(trained)
     assignment = shares["assignment"].fillna(1.0)
     return pd.DataFrame({"method": list(chosen), "accuracy": shares["recognition"], "assignment": assignment})
 
 
-def curves(sweep, names, seeds, size, grid, effort, methods=tuple(METHODS), further=()):
-    """All points of figure 5.3; `further` are draws of MMS and the multiclass SVM alone."""
-    taking = dict.fromkeys(seeds, methods) | dict.fromkeys(further, ("MMS", "MC-SVM"))
+def curves(sweep, names, seeds, size, grid, effort):
+    """All points of figure 5.3; `BESIDE` in the first draws and at the middle L alone."""
+    methods = [*METHODS, FARTHEST]
     common = {"n_bags": size["n_bags"], "effort": effort}
-    draws = grid_points(name=names, seed=taking)
-    choices = [{**d, "method": m, "grid": list(grid), **common} for d in draws for m in taking[d["seed"]]]
+    draws = grid_points(name=names, seed=seeds)
+    choices = [
+        {**draw, "method": m, "grid": list(grid), **common}
+        for draw in draws
+        for m in methods
+        if m != DEFAULTS and (m not in BESIDE or draw["seed"] in seeds[: size["beside"]])
+    ]
     places = [dict(zip(HARD, (L, *hard), strict=True)) for L in size["L"] for hard in size["hardness"]]
     points = []
     for draw, place in itertools.product(draws, places):
         # what is given the truth depends on the samples only, so it is trained once
-        here = [m for m in taking[draw["seed"]] if place is places[0] or m not in SUPERVISED]
+        left_out = () if place is places[0] else SUPERVISED
+        if draw["seed"] not in seeds[: size["beside"]] or place["n_candidates"] != MIDDLE["n_candidates"]:
+            left_out = (*left_out, *BESIDE)
+        here = [m for m in methods if m not in left_out]
         points.append(
             ({**draw, "n_bags": size["n_bags"], "n_test": size["n_test"], **place, "effort": effort}, here)
         )
-    how = {"by": ["name", "seed"], "columns": ("C", "class_weight"), "data": [load_set(n) for n in names]}
+    how = {
+        "by": ["name", "seed"],
+        "columns": ("C", "class_weight", "instances"),
+        "plain": lambda method: "MMS" if method == DEFAULTS else method,
+        "data": [load_set(n) for n in names],
+    }
     frame = compared(sweep, "curves", validated, choices, accuracies, points, **how)
     given = frame["method"].isin(SUPERVISED)
     truth = frame[given].drop(columns=HARD).merge(pd.DataFrame(places), how="cross")

@@ -22,7 +22,7 @@ VALIDATION = 1 / 3
 DRAWS = 20
 
 
-# dual steps, which at large C come much closer to the optimum than Pegasos in the same time; Algorithm 10
+# Dual steps, which at large C come much closer to the optimum than Pegasos in the same time; Algorithm 10
 DUAL = {"solver": "frank-wolfe", "tol": 0.05, "inference": "heap"}
 
 
@@ -35,9 +35,7 @@ def make_mms(C, seed, n_epochs=20, n_rounds=6):
 WEAK = {
     "MMS": lambda C, weight, seed, effort: make_mms(C, seed, **effort),
     "CLSVM": lambda C, weight, seed, effort: CLSVM(C=C, class_weight=weight),
-    "MIMLSVM": lambda C, weight, seed, effort: MIMLSVM(
-        C=C, class_weight=weight, max_clustered=1000, random_state=seed
-    ),
+    "MIMLSVM": lambda C, weight, seed, effort: MIMLSVM(C=C, class_weight=weight, random_state=seed),
     "M3MIML": lambda C, weight, seed, effort: M3MIML(C=C, class_weight=weight),
 }
 #: Are given the labels of all instances.
@@ -45,15 +43,28 @@ SUPERVISED = {
     "MC-SVM": lambda C, weight, seed, effort: SupervisedSVM(C=C, random_state=seed),
     "1vA-SVM": lambda C, weight, seed, effort: SupervisedSVM(C=C, multi_class="ovr", random_state=seed),
 }
-METHODS = {**WEAK, **SUPERVISED}
+#: `MMS` as it comes, beside `make_mms` and with its C.
+DEFAULTS = "MMS defaults"
+METHODS = {**WEAK, **SUPERVISED, DEFAULTS: lambda C, weight, seed, effort: MMS(C=C, random_state=seed)}
+#: The distance of a single instance to a medoid is left to held-back bags, like C, or as the authors' program
+#: has it for a bag of one.
+FARTHEST = "MIMLSVM farthest"
+RULES = {"MIMLSVM": ("nearest", "farthest"), FARTHEST: ("farthest",)}
 #: One label against all others: without weights "none" is often the best answer for every label, so these may
 #: weigh the two sides equally.
 BALANCED = ("CLSVM", "MIMLSVM", "M3MIML")
 
 
+def plain(name):
+    """A method's name without the part that says how it is trained or tested."""
+    return name if name in METHODS else name.split()[0]
+
+
 def make(name, chosen, seed, effort):
     """A method with the parameters that `choose` gave."""
-    return METHODS[name](chosen["C"], chosen["class_weight"] or None, seed, effort)
+    model = METHODS[name](chosen["C"], chosen["class_weight"] or None, seed, effort)
+    rule = chosen.get("instances")
+    return model.set_params(instances=rule) if rule else model
 
 
 def truth_set(y, candidates):
@@ -131,11 +142,13 @@ def best_on_held(tried, fit, predict, candidates, order):
 
 
 def choose(name, X, candidates, labels, grid, seed, effort):
-    """C and class_weight with which a method agrees best with held-back bags."""
+    """C, class_weight and rule of `RULES` with which a method agrees best with held-back bags."""
     candidates = truth_set(labels, candidates) if name in SUPERVISED else candidates
-    weights = ("", "balanced") if name in BALANCED else ("",)
+    weights = ("", "balanced") if plain(name) in BALANCED else ("",)
+    rules = RULES.get(name, ("",))
+    name = plain(name)
     return best_on_held(
-        grid_points(C=map(float, grid), class_weight=weights),
+        grid_points(C=map(float, grid), class_weight=weights, instances=rules),
         lambda chosen, rows, sets: fitted(make(name, chosen, seed, effort), X[rows], sets),
         lambda model, rows: predicted(model, X[rows]),
         candidates,

@@ -13,6 +13,7 @@ from companion.mms.methods import (
     choose,
     each_search,
     make_mms,
+    plain,
     random_share,
     shares_right,
     truth_set,
@@ -64,11 +65,6 @@ def made_of(sizes, protocol):
     return {"protocol": protocol, "occurrences": occurrences, **shape}
 
 
-def half_of(name):
-    """A method's name without the part that says how it is trained."""
-    return name.removesuffix(" half").removesuffix(" positions")
-
-
 def training(method, seed, **made):
     """What a method is trained on in a `problem`: X, candidates, labels."""
     constraints = "ABCD" if method.endswith("positions") else "ABC"
@@ -81,9 +77,9 @@ def training(method, seed, **made):
 
 
 def naming_parameters(method, seed, grid, effort, **made):
-    """Parameters of a method, C and class_weight, chosen on held-back training items of a `problem`."""
+    """Parameters of a method, as of `choose`, chosen on held-back training items of a `problem`."""
     if method == "RANDOM":
-        return {"C": 0.0, "class_weight": ""}
+        return {"C": 0.0, "class_weight": "", "instances": ""}
     return choose(method, *training(method, seed, **made), grid, seed, effort)
 
 
@@ -96,13 +92,13 @@ def naming_run(seed, chosen, effort, **made):
     rows = []
     for method, parameters in chosen.items():
         train = X, sets, labels = training(method, seed, **made)
-        if half_of(method) == "RANDOM":
+        if plain(method) == "RANDOM":
             rngs = [np.random.default_rng([seed, 54])] * DRAWS
             assignment = random_share(sets, labels, rngs)
             shares = {"assignment": assignment, "recognition": random_share(every.take(test), known, rngs)}
         else:
             shares = shares_right(
-                half_of(method), parameters, seed, effort, train, (data.faces[faces], known)
+                plain(method), parameters, seed, effort, train, (data.faces[faces], known)
             )
         sizes = {"n_names": every.n_labels[0] - 1, "n_train": len(labels), "n_test": len(known)}
         rows.append({"method": method, **shares, **sizes, "null": float(np.mean(known == 0))})
@@ -116,10 +112,10 @@ def protocols(sweep, size, seeds, grid, effort):
     draws = {"I": seeds, "II": seeds[: size["placed"]]}
     for protocol, methods in {"I": PROTOCOL_I, "II": PROTOCOL_II}.items():
         made = {**made_of(size, protocol), "effort": effort}
-        own = dict.fromkeys(map(half_of, methods))
+        own = dict.fromkeys(map(plain, methods))
         choices += [{"method": m, "seed": seeds[0], "grid": list(grid), **made} for m in own]
         points += [({"seed": s, **made}, methods) for s in draws[protocol]]
-    how = {"by": ["protocol"], "columns": ("C", "class_weight"), "plain": half_of}
+    how = {"by": ["protocol"], "columns": ("C", "class_weight", "instances"), "plain": plain}
     frame = compared(sweep, "naming", naming_parameters, choices, naming_run, points, **how)
     return frame.assign(C=frame["C"].where(frame["C"] > 0.0))  # RANDOM has none
 
@@ -138,13 +134,19 @@ def searches(sweep, size, naming, seed, effort):
     """`each_search` on bags made ambiguous and on captions."""
     seeds = range(seed, seed + size["seeds"])
     made = {**MIDDLE, "n_candidates": 10, "n_bags": size["n_bags"], "n_test": 2000, "effort": effort}
-    points = [point | made for point in grid_points(name=size["names"], seed=seeds)]
+    points = [point | made for point in grid_points(name=size["names"], seed=seeds[: size["beside"]])]
     bags = sweep("each-search").frame(with_each_search, points, data=[load_set(n) for n in size["names"]])
     made = {**made_of(naming, "I"), "most_items": size["n_items"], "effort": effort}
     points = [{"seed": s, **made} for s in seeds]
     captions = sweep("each-search").frame(naming_with_each_search, points).assign(name="names")
     columns = ["name", "seed", "inference", "accuracy", "same", "compared"]
     return pd.concat([bags, captions], ignore_index=True)[columns].rename(columns={"name": "sets"})
+
+
+def partial_with_each_search(name, fold, effort, C=1.0):
+    """`each_search` on real ambiguous labels."""
+    X, part, _, new = partial_fold(name, fold)
+    return each_search(X, part, new, C, fold, effort)
 
 
 def objective_at_truth(seed, C=10.0, n_epochs=50, **made):
@@ -159,29 +161,37 @@ def objective_at_truth(seed, C=10.0, n_epochs=50, **made):
     return out
 
 
-def partial_labels(name, fold, methods, grid, effort):
-    """Real ambiguous labels (tier original): bags of one instance, one of the published folds."""
+def partial_fold(name, fold):
+    """Real ambiguous labels (tier original), one of the published folds, bags of one instance: training
+    features, candidates and labels, test features and labels."""
     data = load_original(name)
     train, test = data.folds[fold]
     X = StandardScaler().fit(data.X[train]).transform(data.X) / np.sqrt(data.X.shape[1])
-    part, y, y_test = data.candidates.take(train), data.y[train], data.y[test]
+    return X[train], data.candidates.take(train), data.y[train], (X[test], data.y[test])
+
+
+def partial_labels(name, fold, methods, grid, effort):
+    """All methods on a `partial_fold`."""
+    X, part, y, new = partial_fold(name, fold)
     rows = []
     for method in methods:
         if method == "RANDOM":
             chosen = {"C": np.nan}
+            data = load_original(name)
             shares = {"assignment": random_share(part, y, range(DRAWS))}
-            shares["recognition"] = random_share(data.candidates.take(test), y_test, range(DRAWS))
+            outer = data.candidates.take(data.folds[fold][1])
+            shares["recognition"] = random_share(outer, new[1], range(DRAWS))
         else:
-            chosen = choose(method, X[train], part, y, grid, fold, effort)
-            shares = shares_right(method, chosen, fold, effort, (X[train], part, y), (X[test], y_test))
+            chosen = choose(method, X, part, y, grid, fold, effort)
+            shares = shares_right(method, chosen, fold, effort, (X, part, y), new)
         rows.append({"method": method, **shares, "C": chosen["C"]})
     return pd.DataFrame(rows)
 
 
 def as_printed(table, protocol, column):
-    """Mean and sd over seeds, in percent, as tables 5.1 to 5.4: method, accuracy, sd, C, class_weight."""
+    """Mean and sd over seeds, in percent, as tables 5.1 to 5.4: method, accuracy, sd, and what was chosen."""
     rows = table[(table["protocol"] == protocol) & table[column].notna()]
-    chosen = {name: (name, "first") for name in ("C", "class_weight")}
+    chosen = {name: (name, "first") for name in ("C", "class_weight", "instances")}
     out = rows.groupby("method", sort=False).agg(accuracy=(column, "mean"), sd=(column, "std"), **chosen)
     out[["accuracy", "sd"]] *= 100.0
     return out.reset_index()
