@@ -135,7 +135,8 @@ class MIMLSVM(BagRival):
 
     The authors' program tests whole bags. To it a single instance is a bag of one, as far from a medoid as
     from its *farthest* instance, which is farther than bags of several are from each other: labels of new
-    bags are ranked well, those of single instances hardly. `instances` says which distance these have.
+    bags are ranked well, those of single instances hardly. `instances` says which distance these have; the
+    nearest ranks them better (figure 5.3), but is less than the SVMs have seen, so that hardly any is null.
 
     Parameters
     ----------
