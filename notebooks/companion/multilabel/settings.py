@@ -21,10 +21,10 @@ TABLE = {
     "n_test": (100, 600, 4000),
     "seeds": (2, 5, 12),
     "C": ((1.0,), C_GRID, C_GRID),
-    "n_iter": (60, 500, 1000),
+    "n_iter": (60, 400, 1000),
     "passes": (10, 10, 20),
     "over_time": {"seeds": (2, 4, 10)},
-    "steps": {"seeds": (2, 10, 20)},
+    "steps": {"seeds": (2, 8, 20)},
     "cost": {
         "n_train": {"emoji": (60, 150, 200), "leaves": (60, 200, 200), "corel5k": (410, 450, 600)},
         "n_classes": {
@@ -36,7 +36,7 @@ TABLE = {
         "wanted": (0.2, 0.1, 0.05),
         "C": (10.0, 10.0, 10.0),
         "printed": (("emoji", "leaves"), ("emoji",), ("emoji", "leaves")),  # the paper's estimates too
-        "seeds": (2, 5, 6),
+        "seeds": (2, 4, 6),
     },
     "gap": {
         "at": ((15, 30, 60), (100, 200, 400, 800), (100, 200, 400, 800, 1600, 3200)),
