@@ -66,6 +66,24 @@ def test_runs_that_do_not_converge_or_never_come_to_the_level(save_results):
     assert "6 runs never come to it" in never.text
 
 
+def test_a_time_beside_which_nothing_is_counted_is_judged_by_the_clock(save_results):
+    """Rows of a dual ascent and of LP-beta are not counted; those of OBSCURE's own steps are."""
+    seconds = {"OBSCURE": 1.0, "OBSCURE steps": 2.0, "SILPMKL": 8.0, "LpMKL": 8.0, "LPBeta": 1.2}
+    counted = {"OBSCURE steps": 100.0, "SILPMKL": 10.0, "LpMKL": 1000.0}
+    grid = [(m, s, seconds[m] * (1 + s / 100), counted.get(m)) for m in seconds for s in range(3)]
+    table = pd.DataFrame(grid, columns=["method", "seed", "seconds", "rows"])
+    table = table.assign(n_train=408, objective=1.0, dual_gap=0.04)
+    parts = dict(judge("obs-11", save_results("thesis-fig-4.7", table)).parts)
+    ascent, steps = (
+        parts["with dual ascent: in at most half the time of SILP"],
+        "by its own steps: in at most ",
+    )
+    assert (ascent.verdict, ascent.clock, ascent.count) == ("holds", "holds", "")
+    assert parts[f"{steps}half the time of SILP"].verdict == "mixed"
+    assert parts[f"{steps}half the time of p-norm MKL"].count == "holds"
+    assert parts["with dual ascent: in at most half the time of LP-beta"].verdict == "fails"
+
+
 @pytest.mark.parametrize("profile", ["quick", "full"])
 def test_runs_are_as_many_as_planned_for_the_claims(profile):
     size, planned = settings(profile), claims("mkl")[profile]

@@ -371,7 +371,8 @@ def ufo_6(results):
     table = results.table("thesis-fig-4.10")
     names = {"SILPMKL": "SILP", "MCMKL": "MC-MKL", "AverageKernelSVM": "the average kernel"}
     names = {"OBSCURE": "OBSCURE", **names}
-    for n_kernels in sorted(set(table["n_kernels"]))[-2:]:
+    counts = table["n_kernels"].unique()
+    for n_kernels in sorted(counts[counts >= counts.max() / 2]):
         runs = rows(table, n_kernels=n_kernels)
         ends = {method: own.set_index("seed") for method, own in runs.groupby("method")}
         ufo = ends["UFOMKL sparse"]
@@ -391,10 +392,14 @@ def ufo_7(results):
     small, large = at_thesis["alpha"].min(), at_thesis["alpha"].max()
     work = [rows(at_thesis, alpha=alpha).set_index("seed")[["seconds", "rows"]] for alpha in (large, small)]
     n_epochs = int(table["n_epochs"].iloc[0])
+    to_gap = table[table["tol"].notna()].pivot(index="seed", columns="alpha", values="seconds")
+    growth = np.exp(np.log(to_gap[large] / to_gap[small]).mean())
+    text = f"To a certified gap of 5% at the chosen C the time is {growth:.2g} times as long."
     says = f"in {n_epochs} epochs at C = 1000 slower at alpha = {large:g} than at {small:g}"
     measure = f"CPU seconds of {n_epochs} epochs at C = 1000, alpha = {large:g} over {small:g}"
     counts = {"counts": (work[0]["rows"], work[1]["rows"]), "counted": "kernel rows"}
-    yield Part(says, measure, work[0]["seconds"], work[1]["seconds"], ratio=True, at_least=1.0, **counts)
+    counts |= {"ratio": True, "at_least": 1.0, "text": text}
+    yield Part(says, measure, work[0]["seconds"], work[1]["seconds"], **counts)
 
 
 @judges("obs-11", "thesis-fig-4.7")
