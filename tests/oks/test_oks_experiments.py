@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from companion import pictures, protocol
-from companion.oks import compare, settings, tasks
+from companion.oks import compare, figures, settings, tasks
 from companion.oks import theorems as th
 from companion.run.claims import judge
 from cuelearn.oks import OKS
@@ -132,6 +132,17 @@ def test_every_kernel_and_its_mistakes(two):
     for half in (0, 1):
         mine = np.flatnonzero(pair.half == half)
         assert_allclose(table[f"accuracy_{half}"], [1.0 - np.isin(mine, w).mean() for w in wrong])
+
+
+def test_showcase_is_where_kernels_differ_most_on_what_is_held_back(monkeypatch):
+    """Of keywords only, whatever they reach in the tests."""
+    spread = {"keyword a/b": 0.1, "keyword c/d": 0.3, "category e/f": 0.5}
+    rows = [(name, 0.6 + gap * (k > 9), 1.0 - gap * (k > 9)) for name, gap in spread.items() for k in range(20)]
+    table = pd.DataFrame(rows, columns=["name", "held", "accuracy"])
+    monkeypatch.setattr(figures, "every_kernel", lambda run: table)
+    names = {"tab-1": ["keyword a/b", "keyword c/d"]}
+    monkeypatch.setattr(figures, "pairs_of", lambda run: SimpleNamespace(names=names))
+    assert figures.showcase(object()) == "keyword c/d"
 
 
 def convex(kernel, signs, loss):
