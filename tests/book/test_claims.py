@@ -297,7 +297,7 @@ def test_books_list_every_claim_of_a_chapter_and_share_the_files(tmp_path):
     assert (row["verdict"], row["n"], row["profile"]) == ("holds", "4", "smoke")
     assert row["low"] < row["number"] < 0
     text = (tmp_path / "claims.md").read_text()
-    assert f"1 holds, 1 fails, {len(table) - 2} open" in text and "- One | pipe." in text
+    assert f"1 holds; 1 fails; {len(table) - 2} open" in text and "- One | pipe." in text
     ClaimBook(FigureStore("smoke", tmp_path))  # a new run starts open
     table = read_verdicts(tmp_path).set_index("id")
     assert table.loc["om2-4", "verdict"] == "open" and table.loc["oks-5", "verdict"] == "fails"

@@ -113,7 +113,7 @@ def with_original(table, directory):
 def count_of(table):
     """How many claims hold, fail and so on, in words."""
     numbers = table["verdict"].value_counts()
-    return ", ".join(f"{numbers[verdict]} {verdict}" for verdict in VERDICTS if verdict in numbers) + "."
+    return "; ".join(f"{numbers[verdict]} {verdict}" for verdict in VERDICTS if verdict in numbers) + "."
 
 
 def verdict_map(table, links, tile=str, claim="**{0.id}** {0.claim} ({0.source})".format):
