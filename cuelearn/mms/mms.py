@@ -89,25 +89,26 @@ class MMS(BagClassifier):
     support_ : ndarray of int; kernel form
     kernel_weights_ : ndarray, shape (n_kernels,), or list; kernel form
     objective_, dual_gap_ : float
-        Of the kept round; the gap bounds how far its convex problem is from its optimum (NaN without
-        certificate, as on indefinite kernels; no bound, and possibly negative, where Algorithm 10 searches
-        bags of several instances).
+        Of the kept round; the gap bounds how far its convex problem is from its optimum. NaN without
+        certificate: on indefinite kernels, and where Algorithm 10 searches bags of several instances, since
+        it may miss losses.
     history_ : DataFrame
         A row per round: start, round, n_epochs, seconds, objective, relaxed (value of the convex problem
-        5.5), dual_bound (on that, or NaN), dual_gap, n_changed (bags whose best candidates changed),
-        n_updates, n_projections.
+        5.5, by the search that was used), dual_bound (below its optimum, or NaN), dual_gap, n_changed (bags
+        whose best candidates changed), n_updates, n_projections.
     visits_ : ndarray of int, shape (n_passes, n_bags); of "pegasos"
         Bags in the order of the visits, for replays; rounds follow each other.
     n_iter_ : int
         Rounds, of all starts.
     converged_ : bool
-        Whether the gap is at most `tol`, and no further round would have lowered the objective.
+        Whether the gap is certified and at most `tol`, and no further round would have lowered the objective.
     n_attributes_, n_features_in_ : int
 
     Warns
     -----
     ConvergenceWarning
-        If the rounds end before the objective settles, the gap is NaN, negative or more than `tol`, the
+        If the rounds end before the objective settles, there is no dual bound, relaxed value and bound are
+        more than `tol` apart or the bound is the larger, so that Algorithm 10 has missed losses, the
         objective rose in a round, or it is not below that of w = 0.
     IndefiniteKernelWarning
         If a kernel is not positive semidefinite.
@@ -134,7 +135,8 @@ class MMS(BagClassifier):
     candidates. A lower objective is a larger margin, not always a better labeling.
 
     With exact inference a certified round never raises the objective. Algorithm 10 sees only part of the
-    losses, so that objective and gap are then lower estimates, which may rise a little. The round with the
+    losses: the objective is then a lower estimate, which may rise a little and may end some percent from
+    that of the same candidates searched exactly, as of a list given as a `Matching`. The round with the
     least objective is kept; two rounds in a row above it end the training, and are no convergence.
 
     References
@@ -239,7 +241,7 @@ class MMS(BagClassifier):
         better = "raise n_epochs, lower C" + (
             " or take solver='frank-wolfe'" if self.solver == "pegasos" else ""
         )
-        gap = self.dual_gap_
+        gap = kept["relaxed"] - kept["dual_bound"]  # of what the search saw
         wanted = self._wanted_gap(result)
         rise = rounds.diff().max()
         if not (result.converged or result.ended or self.n_rounds == 1):
@@ -250,7 +252,7 @@ class MMS(BagClassifier):
             far = f"duality gap {gap:.3g}, objective {self.objective_:.3g}, asked for {wanted:.3g}"
             yield f"the last convex problem of MMS is far from solved, {far}; {better} or raise tol"
         elif gap < -wanted:
-            yield f"Algorithm 10 missed losses, the duality gap is {gap:.3g}; inference='exact' finds them"
+            yield f"Algorithm 10 missed losses, {-gap:.3g} at least; inference='exact' finds them"
         if self.objective_ >= result.at_zero > 0.0:
             worse = f"{self.objective_:.3g}, is not below that of w = 0, {result.at_zero:.3g}"
             yield f"the objective of MMS, {worse}; {better}, raise n_init or standardise the features"

@@ -280,6 +280,8 @@ def solve_mms(
                 break
     (objective, space.weights, row), converged = least
     history = pd.DataFrame(history, columns=HISTORY)
+    if not problem.most_nodes and candidates.bag_sizes.max() * candidates.n_attributes > 1:
+        history["dual_gap"] = np.nan  # Algorithm 10 may miss losses: `relaxed` is no upper bound
     if space.indefinite:
         history[["dual_bound", "dual_gap"]] = np.nan
         converged = False

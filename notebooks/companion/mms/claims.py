@@ -112,7 +112,8 @@ def rises(rounds):
     """How often the objective rose from one round to the next, as text."""
     rounds = rounds.sort_values(["name", "seed", "round"])
     up = rounds["objective"] - rounds.groupby(["name", "seed"])["objective"].shift()
-    beyond = int((up > rounds["dual_gap"].clip(lower=0.0) + 1e-9).sum())
+    gap = (rounds["relaxed"] - rounds["dual_bound"]).clip(lower=0.0)
+    beyond = int((up > gap + 1e-9).sum())
     return f"it rose in {int((up > 1e-9).sum())} of {int(up.notna().sum())} rounds, {beyond} beyond their gap"
 
 
