@@ -4,7 +4,7 @@ import numpy as np
 
 __all__ = ["ROUNDING", "SOLVED", "first_best"]
 
-#: Scores nearer than this are equal. Shares of n samples that differ do so by 1 / n; sums of them are rounded.
+#: Scores nearer than this are equal. Shares of n samples differ by 1 / n if they do; sums are rounded.
 ROUNDING = 1e-9
 #: Losses of solvers that stop at a tolerance are equal if they differ by less than this part of the least.
 SOLVED = 1e-3

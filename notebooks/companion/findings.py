@@ -36,8 +36,8 @@ def cues(results):
     times = (seconds["LPBeta"] / seconds["OBSCURE"]).median()
     return f"""
 Of new drawings of things the best of {len(alone)} kernels names {alone.max():.0f}%, their plain average
-{right["AverageKernelSVM"]:.0f}%, OBSCURE {right["OBSCURE"]:.0f}%: {against} (less than a point, or uncertain, is
-no difference). To train LP-beta takes {times:.0f} times as long."""
+{right["AverageKernelSVM"]:.0f}%, OBSCURE {right["OBSCURE"]:.0f}%: {against} (less than a point, or uncertain,
+is no difference). To train LP-beta takes {times:.0f} times as long."""
 
 
 def candidates(results):
@@ -47,16 +47,16 @@ def candidates(results):
     mean = 100 * means.mean()
     rival = _rivals(mean).idxmax()
     text = f"""
-MMS, told only candidate labels, names {mean["MMS"]:.0f}% right over {len(means)} data sets made ambiguous, an SVM
-told every label {mean["MC-SVM"]:.0f}%, the best rival, {named([rival])}, {mean[rival]:.0f}%. MMS is ahead of all
-its rivals on {ahead} of the {len(means)}."""
+MMS, told only candidate labels, names {mean["MMS"]:.0f}% right over {len(means)} data sets made ambiguous, an
+SVM told every label {mean["MC-SVM"]:.0f}%, the best rival, {named([rival])}, {mean[rival]:.0f}%. MMS is ahead
+of all its rivals on {ahead} of the {len(means)}."""
     originals = Results(results.directory / "original", results.claim)
-    for name in ("lost", "msrcv2"):
+    titles = {"lost": "Lost (faces and names of a film)", "msrcv2": "MSRCv2 (regions of photographs)"}
+    for name, title in titles.items():
         if originals.has(f"thesis-tab-5.2-{name}"):
             shares = originals.table(f"thesis-tab-5.2-{name}").set_index("method")["mean"]
             rival = _rivals(shares).idxmax()
             word = than(shares["MMS"], shares[rival], "behind")
-            title = "Lost (faces and names of a film)" if name == "lost" else "MSRCv2 (regions of photographs)"
             text += f"""
 On {title} it names {shares["MMS"]:.0f}%, {word} {named([rival])} with {shares[rival]:.0f}%."""
     return text
@@ -104,13 +104,12 @@ def transfer(results):
         right = 100 * runs.groupby("method")["accuracy"].mean()
         rivals = right[[method for method in right.index if not method.startswith("MKTL")]]
         word = than(right["MKTL"], rivals.max(), "behind")
-        listed.append(
-            f"on {name} MKTL names {right['MKTL']:.0f}%, {word} {named([rivals.idxmax()])} with {rivals.max():.0f}%"
-        )
+        best = f"{named([rivals.idxmax()])} with {rivals.max():.0f}%"
+        listed.append(f"on {name} MKTL names {right['MKTL']:.0f}%, {word} {best}")
     return f"""
-One class against a background, with up to five samples: {(gain > 0).sum()} of {len(gain)} ways of transfer are
-ahead of learning anew, the differences are {gain.min():+.0f} to {gain.max():+.0f} points. Several new classes, with
-five samples of each and more: {", ".join(listed)}."""
+One class against a background, with up to five samples: {(gain > 0).sum()} of {len(gain)} ways of transfer
+are ahead of learning anew, the differences are {gain.min():+.0f} to {gain.max():+.0f} points. Several new
+classes, with five samples of each and more: {", ".join(listed)}."""
 
 
 def verdicts(results):

@@ -266,7 +266,7 @@ def _(results):
     return f"""
 With {error.index[0]:,} digits the error is {error.iloc[0]:.1%}, with {error.index[-1]:,}
 {error.iloc[-1]:.1%}. Every visit reads a row of N values of each kernel, so work is linear in N only if the
-number of visits does not grow with N. Time to one certified gap grows {" and ".join(growth)}."""
+number of visits does not grow with N. Time to one certified gap goes {" and ".join(growth)}."""
 
 
 @cache

@@ -150,8 +150,8 @@ def _(results):
         rows = results.table(f"thesis-sec-6.2-weights-{name}").nlargest(4, "weight").itertuples()
         largest.append(f"on {name} {', '.join(f'{row.new} from {row.prior}' for row in rows)}")
     return f"""
-The largest weights: {"; ".join(largest)}. Some pairs have a reason that one sees, others have none.
-How much a class takes is the sum of its row, without signs."""
+The largest weights: {"; ".join(largest)}. How
+much a class takes is the sum of its row, without signs."""
 
 
 def _save_binary(run, drawing, suffix, **more):
@@ -181,7 +181,8 @@ With up to five positive samples among {settings.N_NEGATIVE} of the background M
 {gain["MKTL weighted"]:+.0f}, MKTL without weights {gain["MKTL"]:+.0f}. With {most} Multi-KT is
 {many["NoTransfer"]:+.1f} points against No-Transfer, {many["PriorFeatures"]:+.1f} against the priors' scores
 alone, {many["MKTL"]:+.1f} against MKTL. At the right, where **every method has class weights**, MKTL is
-{equal.min():+.1f} to {equal.max():+.1f} points against the better of the plain average and the priors alone."""
+{equal.min():+.1f} to {equal.max():+.1f} points against the better of the plain average and the priors
+alone."""
 
 
 @figure("thesis-fig-6.2-classes", claims="mktl-2")
@@ -280,7 +281,7 @@ def _(results):
     chosen = means.drop(index="auto")
     best = chosen.loc[chosen["accuracy"].idxmax()]
     return f"""
-From $p$ = {chosen["p_found"].min()} to 2 the number of priors in use grows from {chosen["used"].min():.0f} to
+From $p$ = {chosen["p_found"].min()} to 2 the number of priors in use goes from {chosen["used"].min():.0f} to
 {chosen["used"].max():.0f}. The accuracy is highest at {best["p_found"]} ({best["accuracy"]:.0%}); p auto,
 {auto["p_found"]:.2f}, has {auto["used"]:.0f} in use and {auto["accuracy"]:.0%} right. The largest certified
 gap, relative to the objective, is {(table["gap"] / table["objective"]).max():.1e}."""

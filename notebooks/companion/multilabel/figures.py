@@ -125,8 +125,7 @@ def _(results):
             f"paper's methods {label(best)} has the best"
         )
     return f"""
-The mean AUC of all methods is {"; ".join(parts)}. Keywords of things never seen are hard, and the drawings
-show little of most of them."""
+The mean AUC of all methods is {"; ".join(parts)}."""
 
 
 @figure("mlmkl-tab-1-work", claims="mlmkl-2")
@@ -211,8 +210,8 @@ def _(results):
         weights = last.loc[method]
         parts.append(f"{label(method)}: {weights.idxmax()} ({weights.max():.2f})")
     return f"""
-SA's weights are averages. Cutting planes lead Sum to the weights that are best for all coefficients so far,
-at first to a corner; AdaHedge's steps are the shorter, the more the earlier ones cost. The largest weights at the end: {"; ".join(parts)}."""
+Drawn are SA's averages and the weights that Sum uses, step by step. The largest weights at the end:
+{"; ".join(parts)}."""
 
 
 @figure("mlmkl-fig-2", claims=("mlmkl-4", "mlmkl-7"))
@@ -313,8 +312,7 @@ def sizes_of_the_step(run):
 @sizes_of_the_step.see
 def _(results):
     return f"""
-AUC at the end, by the step: {ends_of(results.table("mlmkl-fig-4"), "eta")}. The smaller the step, the nearer
-the weights stay to the equal ones."""
+AUC at the end, by the step: {ends_of(results.table("mlmkl-fig-4"), "eta")}."""
 
 
 # ---------------------------------------------------------------- what m classes cost
@@ -396,6 +394,6 @@ def _(results):
     log_gap = np.log(gaps["gap"]).groupby(gaps["method"]).mean()
     ratio = np.exp(log_gap[PRINTED] - log_gap["MLMKLSA"])
     return f"""
-With the corrected estimates the gap falls like $T^{{{exponents["MLMKLSA"]:.2f}}}$; theorem 1 promises
-$T^{{-0.5}}$. With the paper's it is {ratio:.1f} times as large and falls like
+With the corrected estimates the gap goes like $T^{{{exponents["MLMKLSA"]:.2f}}}$; theorem 1 promises
+$T^{{-0.5}}$. With the paper's it is {ratio:.1f} times as large and goes like
 $T^{{{exponents[PRINTED]:.2f}}}$, so far: the estimate for $p$ is right at $\\gamma'$, not at $\\gamma$."""
