@@ -28,7 +28,7 @@ USELESS = made_here("useless scores", "companion.mktl.compare.useless_scores")
 _AWA = ((1, 5), (1, 5, 10, 20, 50), (1, 5, 10, 20, 30, 50))
 _FINE_P = (1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.6, 1.75, 2.0)
 # samples per class: up to five are as many drawings, from there on further views of these
-_FEW = (1, 3, 5, 10, 20)
+_FEW = (1, 3, 5, 20)
 _ALL = (1, 2, 3, 5, 10, 15, 20)
 _FOUR = (1, 5, 10, 20)
 # smoke, quick, full
