@@ -180,11 +180,15 @@ def what_the_first_stage_decides(run):
 def _(results):
     table = results.table("jmlr-fig-2-first-stage")
     table = table[(table["C"] == table["C"].max()) & (table["eta"] == "auto")]
-    short, full = sorted(set(table["n_epochs_online"]))[-3::2]
+    epochs = sorted(set(table["n_epochs_online"]))
+    short, full = epochs[len(epochs) // 2 - 1], epochs[-1]
     parts = []
     for data, part in table.groupby("data", sort=False):
         mean = part.groupby("n_epochs_online")[["suboptimality", "test_error", "radius"]].mean()
-        above, error, radius = (f"{mean[column][short]:.3g} to {mean[column][full]:.3g}" for column in mean)
+        forms = zip(mean, (".3g", ".1%", ".3g"), strict=True)
+        above, error, radius = (
+            f"{mean[name][short]:{form}} to {mean[name][full]:{form}}" for name, form in forms
+        )
         used = part.loc[part["n_epochs_online"] == full, "epochs"].mean()
         parts.append(
             f"On {data} the lowest suboptimality goes from {above}, the test error from {error}, $R$ from "
