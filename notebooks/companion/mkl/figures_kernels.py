@@ -118,8 +118,8 @@ def _(results):
     last = at_end(table, "suboptimality", "method")
     return f"""
 After one epoch UFO-MKL's objective is {first["UFOMKL"] / first["OBSCURE"]:,.3g} times OBSCURE's. At the end
-UFO-MKL is above the optimum by {last["UFOMKL"]:,.2g} times its value, OBSCURE by
-{last["OBSCURE"]:,.2g} times."""
+UFO-MKL is above the optimum by {last["UFOMKL"]:,.3g} times its value, OBSCURE by
+{last["OBSCURE"]:,.3g} times."""
 
 
 @figure("thesis-fig-4.10", claims=["ufo-2", "ufo-3", "ufo-6", "ufo-7"])

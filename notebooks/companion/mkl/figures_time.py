@@ -145,8 +145,8 @@ def _(results):
     end = at_end(table, "suboptimality", "method")
     return f"""
 OBSCURE's first point is {first["PegasosMKL"] / first["OBSCURE"]:,.0f} times as near to the optimum as that of
-Pegasos-MKL. At the end OBSCURE is above the certified bound by {end["OBSCURE"]:,.2g} times its value,
-Pegasos-MKL by {end["PegasosMKL"]:,.2g} times. The claim compares the time of both to a common level."""
+Pegasos-MKL. At the end OBSCURE is above the certified bound by {end["OBSCURE"]:,.3g} times its value,
+Pegasos-MKL by {end["PegasosMKL"]:,.3g} times. The claim compares the time of both to a common level."""
 
 
 @figure("jmlr-fig-2-first-stage")
