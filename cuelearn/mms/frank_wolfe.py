@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from cuelearn.mms.inference import find, reached
+from cuelearn.mms.inference import TIE, find, reached
 from cuelearn.mms.pegasos import attributes_of
 
 __all__ = ["FINEST", "Dual", "frank_wolfe"]
@@ -143,7 +143,7 @@ def least_violating(violation, share, count):
     mass = 1.0 - total
     least = 0.0 if mass > 1e-15 else np.inf
     for v in range(count):
-        if share[v] > 0.0 and violation[v] < least:
+        if share[v] > 0.0 and violation[v] < least - TIE:
             away = v
             least = violation[v]
             mass = share[v]
@@ -176,7 +176,7 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
         if np.isnan(value):
             return value, n_updates
         excess = value - reached(target, scores)
-        to = remember(known, share, loss, count, i, labels, found_loss) if excess > 0.0 else -1
+        to = remember(known, share, loss, count, i, labels, found_loss) if excess > TIE else -1
         n_known = count[i]
         violations(target, scores, P, known, loss[i], n_known, violation)
         held = 0.0
@@ -194,12 +194,12 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
                 to = -1
                 largest = 0.0
                 for v in range(n_known):
-                    if violation[v] > largest:
+                    if violation[v] > largest + TIE:
                         to = v
                         largest = violation[v]
             away, least, most = least_violating(violation, share[i], n_known)
             gain = (violation[to] if to >= 0 else 0.0) - least
-            if to == away or gain <= 1e-12:
+            if to == away or gain <= TIE:
                 break
             n_updates += 1
             n = direction(target, P, to, away, known, unit, row, column, size)

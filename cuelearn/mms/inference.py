@@ -23,6 +23,9 @@ from cuelearn.mms.matching import (
 __all__ = ["best_labelings", "most_violating"]
 
 METHODS = ("heap", "exact")
+#: Scores so much apart are a tie, which the first label or labeling wins: else the last bit of the data would
+#: choose the way of the steps. Far above rounding, far below what a gap tells.
+TIE = 1e-9
 #: The exact search is abandoned after that many partial labelings.
 MOST_NODES = 50_000_000
 
@@ -127,7 +130,7 @@ def slot_lists(packed, i, scores, outside_loss):
                 insert(label, value, begin, n, k, scores[m, k])
                 at += 1
                 n += 1
-            elif scores[m, k] > top:
+            elif scores[m, k] > top + TIE:
                 outside = k
                 top = scores[m, k]
         if outside >= 0:
@@ -141,7 +144,7 @@ def slot_lists(packed, i, scores, outside_loss):
 def insert(label, value, begin, n, k, v):
     """Put label k with value v in its place in a descending list that runs from `begin` to n - 1."""
     j = n
-    while j > begin and value[j - 1] < v:
+    while j > begin and value[j - 1] < v - TIE:
         value[j] = value[j - 1]
         label[j] = label[j - 1]
         j -= 1
@@ -152,7 +155,7 @@ def insert(label, value, begin, n, k, v):
 @register_jitable
 def comes_before(cost, a, b):
     """Whether node a leaves the heap before node b."""
-    return cost[a] < cost[b] or (cost[a] == cost[b] and a < b)
+    return cost[a] < cost[b] - TIE or (cost[a] <= cost[b] + TIE and a < b)
 
 
 @register_jitable
@@ -260,7 +263,7 @@ def matching_search(packed, i, scores, first, label, value, labels):
                 combination //= first[s + 1] - first[s]
                 trial[s] = label[at]
                 total += value[at]
-            if total > best and word_of(packed, i, m, trial) < 0:
+            if total > best + TIE and word_of(packed, i, m, trial) < 0:
                 best = total
                 labels[:] = trial
         trial[m * P : (m + 1) * P] = top[m * P : (m + 1) * P]
@@ -280,7 +283,7 @@ def matching_search(packed, i, scores, first, label, value, labels):
             elif lost < low2:
                 low2 = lost
                 m2 = m
-        if m2 >= 0 and start - low1 - low2 > best:
+        if m2 >= 0 and start - low1 - low2 > best + TIE:
             best = start - low1 - low2
             labels[:] = top
             for p in range(P):
@@ -338,7 +341,7 @@ def exact_violator(packed, i, scores, labels, most_nodes, best, best_loss):
         for c in range(L):
             apart[s + 1, c] = apart[s, c] + (packed.labels[packed.start[i] + c * n_slots + s] != k)
             least = min(least, apart[s + 1, c])
-        if total[s + 1] + ahead[s + 1] + least + (n_slots - 1 - s) <= best:
+        if total[s + 1] + ahead[s + 1] + least + (n_slots - 1 - s) <= best + TIE:
             place[s] += 1
         elif s + 1 < n_slots:
             s += 1

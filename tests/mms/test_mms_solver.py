@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
@@ -224,6 +225,14 @@ def test_what_is_not_certified_warns(digits):
     model, found = told(MMS(C=10.0, inference="heap", random_state=0), X, sets)
     assert re.search("missed losses, [0-9.]+ at least; inference='exact'", found) and not model.converged_
     assert np.isnan(model.dual_gap_) and np.isnan(model.history_["dual_gap"]).all()  # no bound
+
+
+def test_the_last_bit_of_the_data_chooses_no_step(digits):
+    X, _, sets = ambiguous(*digits, np.random.default_rng(5))
+    for inference in ("heap", "exact"):
+        model = MMS(n_epochs=20, n_rounds=1, inference=inference, random_state=0)
+        plain, moved = (told(clone(model), X * (1.0 + bit), sets)[0] for bit in (0.0, 2.3e-16))
+        assert_allclose(moved.coef_, plain.coef_, rtol=1e-6, atol=1e-9)
 
 
 def own_data():
