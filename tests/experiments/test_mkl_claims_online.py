@@ -35,7 +35,9 @@ def test_a_p_inside_has_to_beat_both_ends(save_results):
     assert redundant.measure == "redundant cues: error at p = 1.25 minus at 1.01"  # the closer of both ends
     table.loc[sparse & (table["p"] == 1.01), "test_error"] = 0.2
     verdict = judge("om2-2", save_results("thesis-fig-4.2", table, data=data))
-    assert verdict.verdict == "mixed" and dict(verdict.parts)[list(dict(verdict.parts))[-1]].verdict == "fails"
+    assert (
+        verdict.verdict == "mixed" and dict(verdict.parts)[list(dict(verdict.parts))[-1]].verdict == "fails"
+    )
 
 
 def test_runs_that_did_not_converge_are_left_out_and_said(save_results):

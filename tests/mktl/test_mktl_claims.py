@@ -63,7 +63,9 @@ def test_not_clearly_worse_has_to_be_shown(save_results):
 
     found = judge("mktl-2", save_results("thesis-fig-6.2-mean", binary(level)))
     assert found.verdict == "holds" and len(found.parts) == 2 * (4 + 1)
-    assert not any("MKTL weighted" in says and "PriorFeatures weighted" not in says for says, _ in found.parts)
+    assert not any(
+        "MKTL weighted" in says and "PriorFeatures weighted" not in says for says, _ in found.parts
+    )
     found = judge("mktl-2", save_results("thesis-fig-6.2-mean", binary(level, noise=0.2)))
     assert found.verdict == "undecided"
 

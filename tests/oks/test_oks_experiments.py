@@ -137,7 +137,9 @@ def test_every_kernel_and_its_mistakes(two):
 def test_showcase_is_where_kernels_differ_most_on_what_is_held_back(monkeypatch):
     """Of keywords only, whatever they reach in the tests."""
     spread = {"keyword a/b": 0.1, "keyword c/d": 0.3, "category e/f": 0.5}
-    rows = [(name, 0.6 + gap * (k > 9), 1.0 - gap * (k > 9)) for name, gap in spread.items() for k in range(20)]
+    rows = [
+        (name, 0.6 + gap * (k > 9), 1.0 - gap * (k > 9)) for name, gap in spread.items() for k in range(20)
+    ]
     table = pd.DataFrame(rows, columns=["name", "held", "accuracy"])
     monkeypatch.setattr(figures, "every_kernel", lambda run: table)
     names = {"tab-1": ["keyword a/b", "keyword c/d"]}
@@ -257,7 +259,11 @@ def test_accuracy_and_time_of_the_selected_kernel(save_results, worse, verdict):
     """Up to three points less are a few; a thirtieth of the time by the clock, and by kernel values."""
 
     def judged(seconds):
-        for name, n_kernels, data in (("1-pairs", 60, "emoji"), ("2-pairs", 60, "emoji"), ("1-leaves", 12, "")):
+        for name, n_kernels, data in (
+            ("1-pairs", 60, "emoji"),
+            ("2-pairs", 60, "emoji"),
+            ("1-leaves", 12, ""),
+        ):
             table = pd.DataFrame({"name": [f"{name} {k}" for k in range(4)] * 2})
             of_oks = table.index < 4
             table["method"] = np.where(of_oks, "OKS", "MuSVM")

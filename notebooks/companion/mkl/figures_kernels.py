@@ -20,8 +20,9 @@ from companion.mkl.figures_shared import (
     save,
     tasks_of,
 )
-from companion.mkl.runs import FIRST_STAGE, against_alpha, all_of_mnist, online_run, training_curve
+from companion.mkl.runs import against_alpha, all_of_mnist, online_run, training_curve
 from companion.plots import mkl as draw
+from companion.protocol import FIRST_STAGE
 from companion.run.registry import figure
 from cuelearn import datasets
 

@@ -15,8 +15,9 @@ from companion.mkl.figures_shared import (
     save,
     tasks_of,
 )
-from companion.mkl.runs import FIRST_STAGE, online_run, two_stages
+from companion.mkl.runs import online_run, two_stages
 from companion.plots import mkl as draw
+from companion.protocol import FIRST_STAGE
 from companion.run.registry import figure
 
 #: The p that the thesis found best on its own data, by the first word of our task.

@@ -12,10 +12,10 @@ import pandas as pd
 from sklearn.model_selection import StratifiedKFold
 
 from companion.mkl.online import OMCLOnKernels
-from companion.mkl.runs import FIRST_STAGE, SOLVERS, many_kernels, rows_read, suboptimality, training_curve
+from companion.mkl.runs import SOLVERS, many_kernels, rows_read, suboptimality, training_curve
 from companion.mkl.settings import ALPHA_GRID, C_GRID, P_GRID, SMALLER_C
 from companion.mkl.tasks import get_task
-from companion.protocol import at_edges, best_of, fitted, gathered, grid_points, looks, timed
+from companion.protocol import FIRST_STAGE, at_edges, best_of, fitted, gathered, grid_points, looks, timed
 from cuelearn import mkl
 from cuelearn.core.intervals import interval
 from cuelearn.kernels import RBF, KernelBank

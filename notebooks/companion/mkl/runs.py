@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from companion.mkl.tasks import get_task, predicted, test_error
-from companion.protocol import looks, quiet
+from companion.protocol import FIRST_STAGE, looks, quiet
 from cuelearn import datasets, mkl
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl import MKLProblem
@@ -17,8 +17,6 @@ SOLVERS = {
     "PegasosMKL": mkl.solve_pegasos_mkl,
     "UFOMKL": mkl.solve_ufo,
 }
-#: OBSCURE's online stage as the papers have it: until an epoch without loss, with the step of their library.
-FIRST_STAGE = {"n_epochs_online": 100, "eta": "auto"}
 
 
 def solve(method, problem, *, n_epochs, seed, **options):

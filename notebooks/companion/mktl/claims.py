@@ -55,7 +55,9 @@ def mktl_1(results):
     number of positives."""
     for n, group, positives in _by_positives(_binary(results)):
         for method in ("PriorFeatures", "AverageTL", "MultiKT", "MKTL", "MKTL weighted"):
-            yield _better(group, f"{method} beats No-Transfer with {positives}", method, "NoTransfer", positives)
+            yield _better(
+                group, f"{method} beats No-Transfer with {positives}", method, "NoTransfer", positives
+            )
         if n != 3:
             says = f"weighted MKTL beats Multi-KT with {positives}"
             yield _better(group, says, "MKTL weighted", "MultiKT", positives)

@@ -213,8 +213,8 @@ def lost(table):
 
 
 def binary(run, methods=BINARY, C="C"):
-    """All points of figure 6.2, C chosen from the grid of this name; every target has seeds of its own, so that
-    targets share neither samples of the background nor a choice of parameters."""
+    """All points of figure 6.2, C chosen from the grid of this name; every target has seeds of its own, so
+    that targets share neither samples of the background nor a choice of parameters."""
     size = run.size["binary"]
     seeds = run.seeds(size)
     targets = binary_targets()[: size["targets"]]

@@ -70,10 +70,7 @@ TABLE = {
         "n_per_class": (5, 10, 10),
         "seeds": (2, 5, 10),
     },
-    "timing": {
-        "n_per_class": ((20,), (100,), (25, 50, 75, 100)),
-        "sparse": ((1.0,), (1.0,), C_RANGE),
-    },
+    "timing": {"n_per_class": ((20,), (100,), (25, 50, 75, 100)), "sparse": ((1.0,), (1.0,), C_RANGE)},
 }
 #: Sizes for a profile, "smoke", "quick" or "full".
 settings = partial(settings_of, TABLE)

@@ -20,7 +20,10 @@ def random_problem(n_classes, n_priors, n_per_class, seed):
 
 
 def training_time(kind, method, n_per_class, C, p, effort, seed, memory=False):
-    """CPU seconds of a training on "random" or "awa", kernel matrix included, after a small one; memory: bytes at the peak of a training beside what went in, NaN where it is not measured."""
+    """CPU seconds of a training on "random" or "awa", kernel matrix included, after a small one.
+
+    Memory: bytes at the peak of a training beside what went in, NaN where it is not measured.
+    """
     if kind == "random":
         X, y, scores = random_problem(10, 40, n_per_class, seed)
     else:  # all images of the ten classes, training and test together: 100 each

@@ -97,9 +97,7 @@ def naming_run(seed, chosen, effort, **made):
             assignment = random_share(sets, labels, rngs)
             shares = {"assignment": assignment, "recognition": random_share(every.take(test), known, rngs)}
         else:
-            shares = shares_right(
-                plain(method), parameters, seed, effort, train, (data.faces[faces], known)
-            )
+            shares = shares_right(plain(method), parameters, seed, effort, train, (data.faces[faces], known))
         sizes = {"n_names": every.n_labels[0] - 1, "n_train": len(labels), "n_test": len(known)}
         rows.append({"method": method, **shares, **sizes, "null": float(np.mean(known == 0))})
     return pd.DataFrame(rows)

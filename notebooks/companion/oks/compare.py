@@ -146,8 +146,8 @@ def compare(name, methods, seed, grids, pairs, oks=None):
 
 
 def every_kernel(name, seed, grids, pairs):
-    """Of an SVM on each kernel alone its accuracy on training things held back and on the test, on either half
-    of it too, and its mistakes."""
+    """Of an SVM on each kernel alone its accuracy on training things held back and on the test, on either
+    half of it too, and its mistakes."""
     pair = pairs[name]
     trial = Trial(pair, seed)
     bank = trial.bank()
@@ -229,8 +229,8 @@ def probabilities(name, seed, delta, eta, n_epochs, pairs):
 
 
 def as_printed(table):
-    """A row per pair and method: accuracies over all splits, on the "first", and what that one costs, where all
-    methods run in turn in one process; "chosen" is of it, too."""
+    """A row per pair and method: accuracies over all splits, on the "first", and what that one costs, where
+    all methods run in turn in one process; "chosen" is of it, too."""
     chosen = table[["C", "beta", "p"]].apply(
         lambda row: ", ".join(f"{name}={value:g}" for name, value in row.dropna().items()), axis=1
     )

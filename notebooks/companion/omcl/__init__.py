@@ -16,9 +16,8 @@ from sklearn.svm import SVC, LinearSVC
 
 from companion import protocol
 from companion.cue_tasks import FACTORS, Distances, Permutation, class_errors, handed, mean_error
-from companion.mkl.runs import FIRST_STAGE
 from companion.omcl.settings import C_GRID, ETAS, LEVELS, NATURAL, STANDARD_ERRORS
-from companion.protocol import choose, grid_points
+from companion.protocol import FIRST_STAGE, choose, grid_points
 from cuelearn.core.choice import ROUNDING, first_best
 from cuelearn.mkl import OBSCURE, OM2
 from cuelearn.omcl import (
@@ -282,7 +281,8 @@ def lowest_on_confused(weights, confusions, cues):
     """Share of cues and classes in whose weights the lowest is that of the class most confused with it.
 
     `weights` of one run, (n_classes, n_cues * n_classes), `confusions` as `permutation_run` gives them, from
-    both ways of which the mean counts; of equally confused classes each is right, a class without any left out.
+    both ways of which the mean counts; of equally confused classes each is right, a class without any
+    left out.
     """
     hits = []
     n_classes = len(weights)

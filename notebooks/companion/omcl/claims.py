@@ -166,7 +166,10 @@ def omcl_9(results):
         yield Part(f"OMCL-PERC before {rival}", measure, *pair, at_most=0.0, relevant=LOOK)
     online = at_end(curves, "online_error")[cues]
     test = at_end(curves)[cues]
-    for says, errors, side in (("less while learning", online, "at_most"), ("more in tests", test, "at_least")):
+    for says, errors, side in (
+        ("less while learning", online, "at_most"),
+        ("more in tests", test, "at_least"),
+    ):
         pair = errors["cue: colour"], errors.drop(columns="cue: colour").mean(axis=1)
         measure = "error of colour minus the mean of the other cues"
         yield Part(f"colour errs {says}", measure, *pair, **{side: 0.0})

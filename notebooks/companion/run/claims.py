@@ -355,8 +355,8 @@ def _judge_mean(part, values, verdict):
         state, p = "undecided", min(ends["p_within"].max(), ends["p_outside"].min())
         more = crossed["needed"].iloc[0] - mean.n
         unit = verdict.unit or "run"
-        needed = f"{more:.0f} more {unit}s" if more < 10_000 else f"more than 10,000 {unit}s"
-        text = f"The interval contains {crossed['bound'].iloc[0] + 0.0:.4g}; about {needed} would decide."
+        needed = f"about {max(more, 1.0):.0f} more {unit}s" if more < 10_000 else f"more than 10,000 {unit}s"
+        text = f"The interval contains {crossed['bound'].iloc[0] + 0.0:.4g}; {needed} would decide."
     else:
         state, p = "holds", ends["p_within"].max()
     p = min(1.0, 2 * float(p))

@@ -216,7 +216,18 @@ def map_page(verdicts, named):
             yield f"[how it is judged](#judge-{row.id})"
 
     claim = "[{0.id}](#{0.id}) {0.claim} *({0.source})*".format
-    head = ["---", "html_theme.sidebar_secondary.remove: true", "---", "# Verdict map", "", count_of(verdicts), "", "```{include} _map.md", "```", ""]
+    head = [
+        "---",
+        "html_theme.sidebar_secondary.remove: true",
+        "---",
+        "# Verdict map",
+        "",
+        count_of(verdicts),
+        "",
+        "```{include} _map.md",
+        "```",
+        "",
+    ]
     table = verdict_map(verdicts, links, tile, claim)
     return "\n".join([*head, "::::{div} verdict-map", table, "::::", ""])
 
