@@ -1,8 +1,15 @@
-"""What stands on the front pages, README and book: sentences computed from the saved tables and verdicts."""
+"""What stands on the front pages and in summaries of chapters: sentences computed from tables and verdicts.
+
+Words such as "fewer than" are those of paired differences; less than a point, or uncertain, is no difference.
+"""
 
 import re
 import textwrap
 
+import numpy as np
+import pandas as pd
+
+from companion.omcl.claims import at_end, curves_of
 from companion.protocol import where
 from companion.run.claims import RELEVANT, VERDICTS, Results, number_text
 from companion.run.figures import method_style
@@ -11,7 +18,17 @@ from companion.words import certain, enumerated, than
 
 #: Methods whose training is told the true labels.
 TOLD = ("MC-SVM", "1vA-SVM")
-WITHOUT_TRANSFER = "NoTransfer"
+#: Ways of transfer -> what learns anew with the same class weights.
+ANEW = {
+    "PriorFeatures": "NoTransfer",
+    "AverageTL": "NoTransfer",
+    "MKTL": "NoTransfer",
+    "MultiKT": "NoTransfer weighted",
+    "PriorFeatures weighted": "NoTransfer weighted",
+    "AverageTL weighted": "NoTransfer weighted",
+    "MKTL weighted": "NoTransfer weighted",
+}
+STREAMS = {"objects": "objects", "HTAD": "activities by two sensors", "IDOL2": "places", "mfeat": "numerals"}
 SHARED_AS_PRINTED = "MLMKLSA 0.001"
 PER_LABEL = ("GMKL", "SimpleMKL", "VSKL")
 
@@ -19,6 +36,25 @@ PER_LABEL = ("GMKL", "SimpleMKL", "VSKL")
 def named(methods):
     """Methods as figures name them, in words."""
     return enumerated([method_style(method)["label"] for method in methods])
+
+
+def layers(results):
+    """Do two layers err less than their best cue, and how much do they keep?"""
+    listed = []
+    for name, figure in curves_of(results).items():
+        errors = 100 * at_end(results.table(figure))
+        mean = errors.mean()
+        best = mean.filter(like="cue: ").idxmin()
+        against = [
+            f"{certain(errors['OMCL-BM'] - errors[rival], 'less', 1.0)} {rival_title} ({mean[rival]:.0f}%)"
+            for rival, rival_title in ((best, "the best cue"), ("Flat", "Flat"), ("Vote", "a vote"))
+        ]
+        listed.append(f"on {STREAMS[name]} {mean['OMCL-BM']:.0f}%, {enumerated(against)}")
+    support = at_end(where(results.table("thesis-fig-3.5"), data="objects"), "support")
+    kept = np.exp(np.log(support["OMCL-BM"] / support["OMCL-PERC"]).mean())
+    return f"""
+OMCL-BM, in one pass over several cues, errs in tests: {"; ".join(listed)}. *Flat* is one learner on all
+features in one vector. Of the samples that Perceptrons keep on the objects it keeps {kept:.0%}."""
 
 
 def cues(results):
@@ -36,8 +72,8 @@ def cues(results):
     times = (seconds["LPBeta"] / seconds["OBSCURE"]).median()
     return f"""
 Of new drawings of things the best of {len(alone)} kernels names {alone.max():.0f}%, their plain average
-{right["AverageKernelSVM"]:.0f}%, OBSCURE {right["OBSCURE"]:.0f}%: {against} (less than a point, or uncertain,
-is no difference). To train LP-beta takes {times:.0f} times as long."""
+{right["AverageKernelSVM"]:.0f}%, OBSCURE {right["OBSCURE"]:.0f}%: {against}. To train LP-beta takes
+{times:.2g} times as long."""
 
 
 def candidates(results):
@@ -51,7 +87,10 @@ MMS, told only candidate labels, names {mean["MMS"]:.0f}% right over {len(means)
 SVM told every label {mean["MC-SVM"]:.0f}%, the best rival, {named([rival])}, {mean[rival]:.0f}%. MMS is ahead
 of all its rivals on {ahead} of the {len(means)}."""
     originals = Results(results.directory / "original", results.claim)
-    titles = {"lost": "Lost (faces and names of a film)", "msrcv2": "MSRCv2 (regions of photographs)"}
+    titles = {
+        "lost": "Lost (faces and names of a television series)",
+        "msrcv2": "MSRCv2 (regions of photographs)",
+    }
     for name, title in titles.items():
         if originals.has(f"thesis-tab-5.2-{name}"):
             shares = originals.table(f"thesis-tab-5.2-{name}").set_index("method")["mean"]
@@ -94,8 +133,8 @@ def _rivals(by_method):
 def transfer(results):
     """Do models of old classes help with new ones?"""
     alone = results.table("thesis-fig-6.2-mean")
-    alone = alone[alone["n_positive"] <= 5].groupby("method")["accuracy"].mean()
-    gain = 100 * (alone - alone[WITHOUT_TRANSFER]).drop(WITHOUT_TRANSFER)
+    alone = 100 * alone[alone["n_positive"] <= 5].groupby("method")["accuracy"].mean()
+    gain = pd.Series({method: alone[method] - alone[anew] for method, anew in ANEW.items()})
     several = results.table("thesis-fig-6.3")
     most = several.groupby("name")["n_priors"].transform("max")
     several = several[(several["n_priors"] == most) & (several["n_per_class"] >= 5)]
@@ -108,8 +147,34 @@ def transfer(results):
         listed.append(f"on {name} MKTL names {right['MKTL']:.0f}%, {word} {best}")
     return f"""
 One class against a background, with up to five samples: {(gain > 0).sum()} of {len(gain)} ways of transfer
-are ahead of learning anew, the differences are {gain.min():+.0f} to {gain.max():+.0f} points. Several new
-classes, with five samples of each and more: {", ".join(listed)}."""
+are ahead of learning anew with the same class weights, by {gain.min():+.1f} to {gain.max():+.1f} points.
+Several new classes, with five samples of each and more: {", ".join(listed)}."""
+
+
+def choice(results):
+    """Is a kernel that is found by drawing as good as one found by trying all?"""
+    pairs = pd.concat([results.table(f"oks-tab-{k}-pairs") for k in (1, 2)])
+    right, first, seconds, values = (
+        pairs.pivot(index="name", columns="method", values=column)
+        for column in ("accuracy", "first", "seconds", "kernel_values")
+    )
+    kernels = pd.concat([results.table(f"oks-fig-{k}") for k in (1, 2)])
+    right["drawn"] = kernels.groupby("name")["accuracy"].mean()
+    against = []
+    for table, rival, title in (
+        (right, "drawn", "one drawn uniformly"),
+        (right, "SOM", "that of SOM"),
+        (right, "MuSVM", "that of MuSVM, which tries all,"),
+        (first, "SimpleMKL", "SimpleMKL, which combines all,"),
+    ):
+        word = certain(table["OKS"] - table[rival], "behind", RELEVANT)
+        against.append(f"{word} {title} with {table[rival].mean():.0%}")
+    slower = np.exp(np.log(seconds["MuSVM"] / seconds["OKS"]).mean())
+    more = np.exp(np.log(values["MuSVM"] / values["OKS"]).mean())
+    return f"""
+Of sixty kernels on pictures OKS chooses one that names {right["OKS"].mean():.0%} right (one of two labels):
+{enumerated(against)}. MuSVM takes {slower:.2g} times the CPU seconds and {more:.2g} times the kernel
+values."""
 
 
 def verdicts(results):
@@ -133,10 +198,12 @@ def failed(table):
 
 #: What stands under a title: name -> sentences of `Results`.
 FINDINGS = {
+    "layers": layers,
     "cues": cues,
+    "labels": labels,
     "candidates": candidates,
     "transfer": transfer,
-    "labels": labels,
+    "choice": choice,
     "verdicts": verdicts,
 }
 

@@ -65,9 +65,10 @@ def what_each_cue_confuses(run):
     tables = {"": wrong, "errors": alone[["C", "test_error"]].reset_index()}
     shows = "new drawings, and what single cues and all kernels take them for"
     note = (
-        "one split. Above: kernels among eight drawings of ten things. Below: the drawings that most of these "
-        "cues mistake of those that all 39 name right, and what an SVM on one cue takes each for, green where right. C by cross-validation: for "
-        f"{at_end} of {len(alone)} the smallest or largest tried"
+        "one split. Above: kernels among eight drawings of ten things. Below: the drawings that most of "
+        "these cues mistake of those that all 39 name right, and what an SVM on one cue takes each for, "
+        f"green where right. C by cross-validation: for {at_end} of {len(alone)} the smallest or largest "
+        "tried"
     )
     save(run, "thesis-fig-4.3-things", place, tables, note, drawing, shows=shows)
 
@@ -78,8 +79,8 @@ def _(results):
     single = error.drop("average")
     return f"""
 What a cue takes a drawing for tells what it looks at. Backgrounds are drawn at random: colour alone errs on
-{error["HSV 2x2"]:.0%}. The best single cue, *{single.idxmin()}*, errs on {single.min():.0%}, the plain average
-of all on {error["average"]:.0%}."""
+{error["HSV 2x2"]:.0%}. The best single cue, *{single.idxmin()}*, errs on {single.min():.0%}, the plain
+average of all on {error["average"]:.0%}."""
 
 
 @figure("thesis-fig-4.9-cues")

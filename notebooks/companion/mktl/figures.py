@@ -198,8 +198,9 @@ def _(results):
     for weights, title in ((" weighted", "With class weights"), ("", "Without")):
         above = right.loc[f"MKTL{weights}"] - right.loc[f"PriorFeatures{weights}"]
         sentences.append(
-            f"{title} MKTL is ahead of the priors' scores alone on {(above > 0).sum()} of {above.size} targets, "
-            f"from {above.min():+.0f} ({above.idxmin()}) to {above.max():+.0f} points ({above.idxmax()})."
+            f"{title} MKTL is ahead of the priors' scores alone on {(above > 0).sum()} of {above.size} "
+            f"targets, from {above.min():+.0f} ({above.idxmin()}) to {above.max():+.0f} points "
+            f"({above.idxmax()})."
         )
     return f"Over all numbers of positives: {' '.join(sentences)}"
 

@@ -242,8 +242,8 @@ Over all settings MMS names {right["MMS"]:.1f}% of the test samples right, the S
 {right["MIMLSVM"]:.1f}%. MIMLSVM learns from distances between bags: a single instance is compared with the
 nearest instance of each typical bag or, as by its authors' program, with the farthest, whichever names
 held-back bags better ({chosen:.1f}% at L = 20; always by the farthest {farthest:.1f}%). From the smallest $L$
-to the largest MMS goes by {-lost["MMS"]:+.1f} points and CL-SVM by {-lost["CLSVM"]:+.1f}. MMS stops early here, at a
-gap of 5%, and searches by Algorithm 10; at L = 20 its defaults change its accuracy by
+to the largest MMS goes by {-lost["MMS"]:+.1f} points and CL-SVM by {-lost["CLSVM"]:+.1f}. MMS stops early
+here, at a gap of 5%, and searches by Algorithm 10; at L = 20 its defaults change its accuracy by
 {defaults - as_run:+.1f} points."""
 
 

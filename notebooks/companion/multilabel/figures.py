@@ -168,8 +168,8 @@ def _(results):
     likeness = runs[runs["method"].isin(AS_PRINTED)].groupby("name")[["like GMKL", "like VSKL"]].mean()
     like = "; ".join(f"{name} {row.iloc[0]:.2f} and {row.iloc[1]:.2f}" for name, row in likeness.iterrows())
     return f"""
-In units of what SA with step 0.001 takes, geometric means: {listed}. Rank correlation of SA's kernel weights, as
-printed, with those of GMKL and of VSKL: {like}."""
+In units of what SA with step 0.001 takes, geometric means: {listed}. Rank correlation of SA's kernel weights,
+as printed, with those of GMKL and of VSKL: {like}."""
 
 
 @figure("mlmkl-tab-1-choices")

@@ -29,9 +29,10 @@ def at_end(table, value="test_error"):
     return last.pivot(index="permutation", columns="method", values=value)
 
 
-def _curves(results):
+def curves_of(results):
     """Data -> figure, as `CURVES`, of the data that was there."""
-    absent = "HTAD" if "IDOL2" in results.about(CURVES["IDOL2"])["data"] else "IDOL2"
+    data = results.record(CURVES["IDOL2"])["our_data"]
+    absent = "HTAD" if "IDOL2" in data else "IDOL2"
     return {name: figure for name, figure in CURVES.items() if name != absent}
 
 
@@ -43,7 +44,7 @@ def _data(name):
 
 def _against_rivals(results, rivals):
     """OMCL-BM's error minus that of the rivals, a pattern of their names, on each set of data."""
-    for name, figure in _curves(results).items():
+    for name, figure in curves_of(results).items():
         errors = at_end(results.table(figure))
         for rival in errors.filter(regex=rivals):
             measure = f"error of OMCL-BM minus that of {rival}"
@@ -101,7 +102,7 @@ def omcl_4(results):
 
 @judges("omcl-5")
 def omcl_5(results):
-    places = list(_curves(results))[1]
+    places = list(curves_of(results))[1]
     for name, figure in (("objects", "thesis-fig-3.6"), (places, "thesis-fig-3.3")):
         table = results.table(f"{figure}.runs")
         pair = table["diagonal"], table["off"]
@@ -114,7 +115,7 @@ def omcl_5(results):
 
 @judges("omcl-6")
 def omcl_6(results):
-    for name, figure in _curves(results).items():
+    for name, figure in curves_of(results).items():
         ties = at_end(results.table(figure), "tied")["Vote"]
         yield Part(name, "share of tied test samples", ties, at_least=SOME, figure=figure)
     yield "In the thesis 4% on IDOL2 and 11% on ETH-80."

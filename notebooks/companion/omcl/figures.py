@@ -301,8 +301,8 @@ def _(results):
     return f"""
 {_summary(errors)} While learning, {fooled.removeprefix("cue: ")} alone makes {online[fooled]:.0f}% mistakes,
 since most new pictures are views of a drawing already shown; on drawings never shown it errs on
-{errors[fooled]:.0f}%. The second layer learns whom to trust on the first kind of pictures and is tested on the
-second. The test error stays within a tenth of its gain after {when["OMCL-PERC"]:.0%} of the pictures for
+{errors[fooled]:.0f}%. The second layer learns whom to trust on the first kind of pictures and is tested on
+the second. The test error stays within a tenth of its gain after {when["OMCL-PERC"]:.0%} of the pictures for
 OMCL-PERC, {when["OMCL-BM"]:.0%} for OMCL-BM, {when.filter(like="cue: ").mean():.0%} for a single cue."""
 
 

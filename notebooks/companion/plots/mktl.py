@@ -126,8 +126,8 @@ def binary_classes(table):
         gain = interval((draws["MKTL weighted"] - draws["PriorFeatures weighted"]).to_numpy())
         ax.set_title(f"{target}\n{gain.mean:+.0f} ({gain.low:+.0f} to {gain.high:+.0f})", fontsize=SMALL)
         ax.cuelearn_band = (
-            f"means of {len(draws)} draws; in the titles MKTL minus Prior-Features in points, both with class "
-            f"weights, over all numbers of samples, and its {CONFIDENCE:.0%} interval"
+            f"means of {len(draws)} draws; in the titles MKTL minus Prior-Features in points, both with "
+            f"class weights, over all numbers of samples, and its {CONFIDENCE:.0%} interval"
         )
     log_axis(axes[0, 0].xaxis, plain=True)
     fig.supxlabel("positive training samples (panel: target)")
