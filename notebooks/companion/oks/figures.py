@@ -240,8 +240,8 @@ def _accuracies(results, name):
 MuSVM, which tries all kernels, reaches {accuracy["MuSVM"]:.1f}%, OKS-SVM {accuracy["OKS"]:.1f} and SOM-SVM
 {accuracy["SOM"]:.1f}. On the first split combinations of kernels reach {first["SimpleMKL"]:.1f} (SimpleMKL)
 and {first["OM2"]:.1f} (OM-2), OKS-SVM {first["OKS"]:.1f}. MuSVM takes {times("MuSVM", "seconds"):.2g} times
-as long as OKS-SVM, SimpleMKL {times("SimpleMKL", "seconds"):.2g} and OM-2 {times("OM2", "seconds"):.2g} times,
-where MuSVM and these compute {times("MuSVM", "kernel_values"):.2g} times as many kernel values."""
+as long as OKS-SVM, SimpleMKL {times("SimpleMKL", "seconds"):.2g} and OM-2 {times("OM2", "seconds"):.2g}
+times, where MuSVM and these compute {times("MuSVM", "kernel_values"):.2g} times as many kernel values."""
 
 
 @figure("oks-tab-1")
