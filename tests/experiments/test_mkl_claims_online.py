@@ -54,3 +54,14 @@ def test_runs_that_did_not_converge_are_left_out_and_said(save_results):
     assert "digits, 3 of 12" in found.text and (found.clock, found.count) == ("holds", "holds")
     alone = table.assign(converged=table["converged"] & (table["seed"] == 0))
     assert judge("om2-3", save_results("thesis-fig-4.2", alone, data=data)).verdict == "not testable here"
+
+
+def test_the_time_of_om2_is_that_of_the_epochs_after_which_its_error_is_judged(save_results):
+    """It is first level after one epoch, at a tenth of SILP's time; all epochs take twice that time."""
+    looks = pd.DataFrame({"at": [1, 20], "error": [0.2, 0.18], "seconds": [0.1, 2.0], "rows": [1, 20]})
+    seeds = pd.DataFrame({"seed": range(4)})
+    online = looks.merge(seeds, how="cross").assign(method="OM2", what="test")
+    silp = {"method": "SILPMKL", "test_error": 0.2, "seconds": 1.0, "rows": 10, "n_used": 3, "chosen": "C=1"}
+    verdict = judge("om2-5", save_results("thesis-fig-4.3", online, batch=seeds.assign(**silp)))
+    assert (verdict.verdict, verdict.clock, verdict.count) == ("mixed", "fails", "fails")
+    assert verdict.number == pytest.approx(2.0) and "first level after 1 epochs" in verdict.text
