@@ -114,4 +114,4 @@ def test_errors_on_scenes_are_parts_of_the_tier_original(save_results):
     assert (both.verdict, both.bundled, both.original) == ("holds", "holds", "mixed")
     part = dict(both.parts)["15 scenes: the error of OBSCURE is below that of SILPMKL"]
     assert (part.verdict, part.data, part.n) == ("fails", "scene15", 5)
-    assert part.text == "SILPMKL has C=0.01 and uses 39 kernels."
+    assert part.text == "SILPMKL has C=0.01 and uses 39 kernels, all classes together."

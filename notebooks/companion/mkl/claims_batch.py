@@ -72,9 +72,10 @@ def faster(says, name, ours, theirs, factor=FASTER, **about):
 
 
 def picked(table, method):
-    """A text on a rival: what cross-validation chose, and with how many kernels it ends."""
+    """A text on a rival: what cross-validation chose, and with how many kernels it ends in some class."""
     own = table[table["method"] == method]
-    return f"{method} has {' or '.join(own['chosen'].unique())} and uses {own['n_used'].mean():.3g} kernels."
+    n_used = f"{own['n_used'].mean():.3g} kernels, all classes together"
+    return f"{method} has {' or '.join(own['chosen'].unique())} and uses {n_used}."
 
 
 def smaller_C(table, method):

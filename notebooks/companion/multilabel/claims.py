@@ -113,10 +113,10 @@ def mlmkl_7(results):
     for name, of_set in falls.groupby("name", sort=False):
         fall = of_set.droplevel("name").unstack("method")
         for method in SUMS:
-            says = f"{name}: the AUC of {method} falls by a point within a pass"
+            says = f"{name}: the AUC of {method} falls by a point from one look to the next"
             yield Part(says, f"largest fall of AUC, {method}", fall[method], at_least=0.01, of=name)
         for method in AS_PRINTED:
-            says = f"{name}: that of {method} does not, within as many SVMs"
+            says = f"{name}: that of {method} does not, after as many SVMs"
             yield Part(says, f"largest fall of AUC, {method}", fall[method], at_most=0.01, of=name)
         yield f"Largest fall of AUC of SA corrected on {name}: {fall['MLMKLSA'].mean():.3f}."
 
