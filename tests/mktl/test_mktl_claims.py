@@ -30,7 +30,7 @@ def test_multikt_is_beaten_except_at_three(save_results):
 
     wider = binary(lambda m, n, k: 0.6 + 0.04 * (m == "MKTL weighted"), noise=0.0)
     found = judge("mktl-1", save_results("thesis-fig-6.2-mean", binary(accuracy), wider=wider))
-    assert "+4.0 (1), +4.0 (3)" in found.text
+    assert "+4.0 (1), +4.0 (3)" in found.text and "MKTL weighted +1" in found.text
     assert (found.verdict, found.n, found.unit, found.tier) == ("holds", 8, "target", "bundled")
     assert len(found.parts) == 4 * 5 + 3 and not any("Multi-KT with 3" in says for says, _ in found.parts)
 
@@ -79,6 +79,7 @@ def test_not_clearly_worse_has_to_be_shown(save_results):
     assert plain.verdict == "fails" and plain.number == pytest.approx(-0.06, abs=0.005)
     assert weighted.verdict == "holds"
     assert plain.unit == "draw of a target" and found.verdict == "mixed"
+    assert "of 8 classes" in found.text
 
     def one_number(method, n, k):
         return 0.6 - 0.02 * (method == "MKTL weighted" and n == 3)

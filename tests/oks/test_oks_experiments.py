@@ -264,7 +264,8 @@ def test_accuracy_and_time_of_the_selected_kernel(save_results, worse, verdict):
             ("2-pairs", 60, "emoji"),
             ("1-leaves", 12, ""),
         ):
-            table = pd.DataFrame({"name": [f"{name} {k}" for k in range(4)] * 2})
+            kind = {"1-pairs": "keyword", "2-pairs": "category"}.get(name, "leaves")
+            table = pd.DataFrame({"name": [f"{kind} {k}" for k in range(4)] * 2, "n_train": 300})
             of_oks = table.index < 4
             table["method"] = np.where(of_oks, "OKS", "MuSVM")
             table["accuracy"] = 0.8 + 0.001 * (table.index % 3) - worse * of_oks
@@ -277,5 +278,7 @@ def test_accuracy_and_time_of_the_selected_kernel(save_results, worse, verdict):
     found = judged(seconds=5.0)
     assert (found.verdict, found.clock, found.count, len(found.parts)) == (verdict, "holds", "holds", 3)
     assert found.number == pytest.approx(-worse, abs=0.001) or verdict == "holds"
+    assert "has 300 training samples" in found.text
+    assert f"4 pairs that share no thing with another, as those of keywords do: {-worse:.2f}" in found.text
     slow = judged(seconds=2.0)
     assert (slow.verdict, slow.clock, slow.count) == ("mixed", "fails", "holds")

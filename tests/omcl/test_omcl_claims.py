@@ -50,6 +50,7 @@ def test_all_data_decides_on_every_cue_and_rival(verdict):
     rivals = verdict("omcl-2", {**GOOD, "objects": 0.4})
     failing = [what for what, part in rivals.parts if part.verdict == "fails"]
     assert rivals.verdict == "mixed" and failing == ["objects, Flat"]
+    assert rivals.text.count("has two cues") == 3
 
 
 def test_some_ties_are_more_than_a_hundredth(verdict):

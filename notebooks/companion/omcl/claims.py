@@ -52,6 +52,14 @@ def _against_rivals(results, rivals):
             yield Part(f"{name}, {rival}", measure, *pair, at_most=0.0, figure=figure)
 
 
+def _two_voters(results):
+    """In words, on which data a vote is tied by its number of voters."""
+    for name, figure in _curves(results).items():
+        methods = results.table(figure)["method"].drop_duplicates()
+        if methods.str.startswith("cue: ").sum() == 2:
+            yield f"{name} has two cues, whose vote is tied wherever they differ: right only where both are."
+
+
 @judges("omcl-1")
 def omcl_1(results):
     yield from _against_rivals(results, "^cue: ")
@@ -61,6 +69,7 @@ def omcl_1(results):
 def omcl_2(results):
     yield from _against_rivals(results, "^(Flat|Flat maps|Vote)$")
     yield "Flat in both readings: one long vector, as the thesis says, and the feature maps of equation 2.1."
+    yield from _two_voters(results)
 
 
 @judges("omcl-3", "thesis-fig-3.5")
@@ -118,7 +127,8 @@ def omcl_6(results):
     for name, figure in curves_of(results).items():
         ties = at_end(results.table(figure), "tied")["Vote"]
         yield Part(name, "share of tied test samples", ties, at_least=SOME, figure=figure)
-    yield "In the thesis 4% on IDOL2 and 11% on ETH-80."
+    yield "In the thesis 4% on IDOL2 and 11% on ETH-80, with four cues."
+    yield from _two_voters(results)
 
 
 @judges("omcl-7", "thesis-thm-3.1")
@@ -177,4 +187,7 @@ def omcl_9(results):
     lowest = results.table("thesis-fig-3.6.runs")["confused"]
     measure = "share of cues and classes whose lowest weight stands on the class most confused"
     yield Part("most lowest weights", measure, lowest, at_least=0.5, figure="thesis-fig-3.6")
-    yield "The caption of figure 3.4 compares OMCL-PERC with OMCL-BM; its curves have the single cues, too."
+    yield (
+        "The caption of figure 3.4 compares OMCL-PERC with OMCL-BM only. Single cues, OMCL-BM's by "
+        "Projectron++, are among its curves, but no sentence of the thesis compares them."
+    )
