@@ -92,7 +92,8 @@ def smaller_C(table, method):
 def beside(results, parts):
     """A text on parts that are not judged."""
     judged = [(part.says, results.judge(part)) for part in parts]
-    return f"Beside: {'; '.join(f'{says}: {v.verdict} ({number_text(v)})' for says, v in judged)}."
+    listed = [f"{says}: {v.verdict} ({number_text(v) or v.text.rstrip('.')})" for says, v in judged]
+    return f"Beside: {'; '.join(listed)}."
 
 
 def dropped(n, what):
