@@ -54,7 +54,7 @@ def _against_rivals(results, rivals):
 
 def _two_voters(results):
     """In words, on which data a vote is tied by its number of voters."""
-    for name, figure in _curves(results).items():
+    for name, figure in curves_of(results).items():
         methods = results.table(figure)["method"].drop_duplicates()
         if methods.str.startswith("cue: ").sum() == 2:
             yield f"{name} has two cues, whose vote is tied wherever they differ: right only where both are."
