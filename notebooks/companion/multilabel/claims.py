@@ -26,7 +26,8 @@ def ends_of_printed(table):
     return (
         f"SA as printed ends with its iteration {MIN_ITER} in {(n_iter == MIN_ITER).sum()} of {n_iter.size} "
         "runs, before which this project does not ask the paper's rule: that is met by the first iteration, "
-        "and the paper states no least number. Its figures 3 and 4 have up to 400 and 1200 iterations."
+        "and the paper states no least number. Its figures 3 and 4 have up to 400 and 1200 iterations, "
+        f"{400 / MIN_ITER:g} and {1200 / MIN_ITER:g} times the work."
     )
 
 
