@@ -234,7 +234,7 @@ def _(results):
         )
     return f"""
 With five samples per class and more MKTL is {"; ".join(gains)}. The spread over
-draws contains that of the choice of parameters, which is made anew in each."""
+draws contains that of the choice of parameters, made in each on a resample of the same validation draws."""
 
 
 @figure("thesis-fig-6.3-priors")
