@@ -6,25 +6,8 @@ A kernel stack K has shape (F, n, n), labels are 0 .. M-1, coefficients A have s
 the multiclass loss and 1/2 for the hinge loss (see `cuelearn.core.losses`).
 """
 
-import warnings
-
-import cvxpy as cp
 import numpy as np
-
-
-def dual_exponent(p):
-    return p / (p - 1.0)
-
-
-def auto_p(n_kernels):
-    """Thesis corollary 4.1, clipped to q >= 2."""
-    q = max(2.0, 2.0 * np.log(n_kernels))
-    return q / (q - 1.0)
-
-
-def plain_norm(v, r):
-    top = v.max()
-    return 0.0 if top == 0.0 else top * ((v / top) ** r).sum() ** (1.0 / r)
+from plain_mkl import dual_exponent, plain_competitor, plain_losses, plain_norm
 
 
 def plain_link(norms, q, threshold=0.0):
@@ -45,22 +28,6 @@ def block_norms(K, A, factor=1.0):
 def class_scores(K, A, weights, factor=1.0):
     """Scores (n, M) of all samples for the primal blocks ``weights[j] * theta^j``."""
     return factor * np.tensordot(weights, K, 1) @ A
-
-
-def plain_competitor(scores, label):
-    """Best wrong class, the lowest on ties."""
-    best = None
-    for c, s in enumerate(scores):
-        if c != label and (best is None or s > scores[best]):
-            best = c
-    return best
-
-
-def plain_losses(scores, y):
-    own = scores[np.arange(y.size), y]
-    others = scores.copy()
-    others[np.arange(y.size), y] = -np.inf
-    return np.maximum(0.0, 1.0 - own + others.max(axis=1))
 
 
 def plain_objective(K, y, A, weights, p, C, alpha=0.0, factor=1.0):
@@ -204,62 +171,6 @@ def twin_passive_aggressive(kernel, y, n_classes, C, order, weights=None):
             A[i, y[i]] += tau
             A[i, rival] -= tau
         yield A.copy(), margin <= 0.0
-
-
-def features_of(kernel):
-    """Features whose inner products are the kernel."""
-    values, vectors = np.linalg.eigh(np.asarray(kernel, dtype=np.float64))
-    keep = values > 1e-12 * max(values.max(), 1e-300)
-    return vectors[:, keep] * np.sqrt(values[keep])
-
-
-def conic_optimum(*args, **options):
-    """Optimal value and block norms of `conic_solution`."""
-    return conic_solution(*args, **options)[:2]
-
-
-def conic_solution(K, y, p, C, alpha=0.0, loss="multiclass", tolerance=1e-10, weight=None, of_class=None):
-    """Optimal value, block norms and scores of the primal problem; p-norms through power cones.
-
-    The hinge problem is stated in its own form, one binary hyperplane without bias and labels -1 and 1.
-    `weight` and `of_class` are the weights of samples and of classes.
-    """
-    n, n_classes = y.size, int(y.max()) + 1
-    weight = np.ones(n) if weight is None else weight
-    total = weight.sum()
-    lam = 1.0 / (C * total)
-    weight = weight * (np.ones(n_classes) if of_class is None else of_class)[y]
-    maps = [features_of(kernel) for kernel in K]
-    width = n_classes if loss == "multiclass" else 1
-    blocks = [cp.Variable((features.shape[1], width)) if features.shape[1] else None for features in maps]
-    used = [(features, block) for features, block in zip(maps, blocks, strict=False) if block is not None]
-    if not used:
-        return float(weight.sum()) / total, np.zeros(len(maps)), np.zeros((n, width))
-    scores = sum(features @ block for features, block in used)
-    slack = cp.Variable(n, nonneg=True)
-    if loss == "multiclass":
-        own = cp.sum(cp.multiply(scores, np.eye(n_classes)[y]), axis=1)
-        constraints = [
-            cp.multiply((y != c).astype(float), 1.0 - own + scores[:, c]) <= slack for c in range(n_classes)
-        ]
-    else:
-        constraints = [1.0 - cp.multiply(2.0 * y - 1.0, scores[:, 0]) <= slack]
-    norms = cp.hstack([cp.norm(block, "fro") for _, block in used])
-    if len(used) == 1 or p == 2.0:
-        length = cp.norm(norms, 2)
-    else:
-        length = cp.pnorm(norms, p, max_denom=1 << 16)
-    bound = cp.Variable()
-    constraints.append(length <= bound)
-    objective = 0.5 * lam * cp.square(bound) + weight @ slack / total
-    if alpha > 0.0:
-        objective += alpha * cp.sum(norms)
-    problem = cp.Problem(cp.Minimize(objective), constraints)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        problem.solve(solver=cp.CLARABEL, tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance)
-    lengths = np.array([0.0 if block is None else np.linalg.norm(block.value) for block in blocks])
-    return float(problem.value), lengths, scores.value
 
 
 def make_stack(rng, n, n_kernels, n_classes, dtype=np.float64):

@@ -4,7 +4,7 @@ import warnings
 
 import cvxpy as cp
 import numpy as np
-from mkl_twins import features_of
+from plain_mkl import features_of
 
 
 def make_task(seed, n=24, n_classes=3, n_kernels=3):

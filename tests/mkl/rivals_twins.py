@@ -12,7 +12,8 @@ import warnings
 
 import cvxpy as cp
 import numpy as np
-from mkl_twins import dual_exponent, features_of, make_stack, plain_norm
+from mkl_twins import make_stack
+from plain_mkl import dual_exponent, features_of, plain_norm
 
 
 def signs_of(y):

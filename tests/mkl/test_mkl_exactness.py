@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from mkl_data import solved
-from mkl_twins import auto_p, conic_optimum, make_stack, plain_dual, plain_objective
+from mkl_twins import make_stack, plain_dual, plain_objective
 from numpy.testing import assert_allclose
+from plain_mkl import auto_p, conic_optimum
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OBSCURE, UFOMKL, MKLProblem, PegasosMKL, solve_reference

@@ -3,9 +3,9 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from mkl_twins import features_of
 from mlmkl_twins import make_task, solved, svm_optimum
 from numpy.testing import assert_allclose
+from plain_mkl import features_of
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.gmkl import solve_gmkl

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mkl_twins import block_norms, class_scores, conic_optimum, make_stack, plain_losses, plain_norm
+from mkl_twins import block_norms, class_scores, make_stack
 from numpy.testing import assert_allclose
+from plain_mkl import conic_optimum, plain_losses, plain_norm
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import MKLProblem, solve_obscure, solve_om2, solve_reference, solve_ufo
@@ -123,21 +124,24 @@ def test_the_step_size_of_the_library_makes_both_terms_of_the_bound_equal(p, los
         solve_obscure(problem, eta="F")
 
 
+@pytest.mark.parametrize("largest", [1.0, 4.0])
 @pytest.mark.parametrize("radius", ["capped", "online"])
 @pytest.mark.parametrize("p, C, loss", [(1.05, 0.1, "multiclass"), (2.0, 10.0, "hinge")])
-def test_R_bounds_the_norm_of_the_optimum(p, C, loss, radius):
+def test_R_bounds_the_norm_of_the_optimum(p, C, loss, radius, largest):
     """Thesis 4.4.4, after any number of online epochs; the cap sqrt(2/lambda) never undercuts it."""
     K, y = make_stack(np.random.default_rng(int(10 * p)), 40, 3, 2 if loss == "hinge" else 4)
-    _, norms = conic_optimum(K, y, p, C, 0.0, loss)
+    weight = np.random.default_rng(0).uniform(1.0, largest, 40)
+    _, norms = conic_optimum(K, y, p, C, 0.0, loss, weight=weight)
     wanted = plain_norm(norms, p)
-    problem = MKLProblem(KernelBank.from_stack(K), y, int(y.max()) + 1, p=p, C=C, loss=loss)
+    given = {"p": p, "C": C, "loss": loss, "sample_weight": weight}
+    problem = MKLProblem(KernelBank.from_stack(K), y, int(y.max()) + 1, **given)
     for n_epochs_online in (0, 1, 5, 50):
         options = {"n_epochs_online": n_epochs_online, "n_epochs": 0, "radius": radius}
         result = solve_obscure(problem, rng=np.random.default_rng(0), **options)
         assert result.extra["radius"] >= wanted * (1.0 - 1e-6)
         assert result.extra["radius"] <= result.extra["radius_online"]
         if radius == "capped":
-            assert result.extra["radius"] <= np.sqrt(2.0 * C * 40) * (1.0 + 1e-12)
+            assert result.extra["radius"] <= np.sqrt(2.0 * C * weight.sum()) * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize("C, p", [(0.1, 2.0), (1.0, 1.5)])

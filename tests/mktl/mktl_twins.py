@@ -1,54 +1,20 @@
 """Slow, plain NumPy twin of MKTL, and exact optima from a conic solver.
 
-Nothing is clever here: every group has its joint feature map written out as an array ``phi[i, y]`` of dense
-vectors, for the kernels through a Cholesky factor, for the score groups as the thesis prints them (section
-6.3), and every hyperplane is a dense vector of the same length. The hinge problem has the joint features
+Every group has its joint feature map written out as an array ``phi[i, y]`` of dense vectors, for the kernels
+from their eigenvectors, for the score groups as the thesis prints them (section 6.3), and every hyperplane is
+a dense vector of the same length. The hinge problem has the joint features
 +psi/2 for the second class and -psi/2 for the first, so that a margin is +-psi . w.
 
 Kernels have shape (F0, n, n), scores (n, K) as scaled by the caller, labels are 0 .. M-1, `weight` holds the
 c_i of the samples.
 """
 
-import contextlib
-import warnings
-
-import cvxpy as cp
 import numpy as np
-
-
-def dual_exponent(p):
-    return p / (p - 1.0)
-
-
-def auto_q(n_groups):
-    """Thesis 6.3, clipped to q >= 2."""
-    return max(2.0, 2.0 * np.log(n_groups)) if n_groups > 0 else 2.0
-
-
-def auto_p(n_groups):
-    q = auto_q(n_groups)
-    return q / (q - 1.0)
+from plain_mkl import conic_solution, dual_exponent, features_of, plain_competitor, plain_losses, plain_norm
 
 
 def n_groups(n_kernels, n_scores, n_classes, loss):
     return n_kernels + n_scores * (n_classes if loss == "multiclass" else 1)
-
-
-def plain_norm(v, r):
-    v = np.abs(np.asarray(v, dtype=np.float64))
-    top = v.max(initial=0.0)
-    return 0.0 if top == 0.0 else top * ((v / top) ** r).sum() ** (1.0 / r)
-
-
-def features_of(kernel):
-    """Rows whose products are the kernel: its Cholesky factor, or the root of its eigenvalues where it is
-    singular."""
-    kernel = np.asarray(kernel, dtype=np.float64)
-    try:
-        return np.linalg.cholesky(kernel)
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(kernel)
-        return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 def joint_features(K, S, n_classes, loss):
@@ -94,13 +60,6 @@ def class_scores(maps, w):
     return sum(phi @ block for phi, block in zip(maps, w, strict=True))
 
 
-def plain_losses(scores, y):
-    own = scores[np.arange(y.size), y]
-    others = scores.copy()
-    others[np.arange(y.size), y] = -np.inf
-    return np.maximum(0.0, 1.0 - own + others.max(axis=1))
-
-
 def plain_objective(maps, y, w, p, C, weight=None):
     """lambda/2 ||w||_{2,p}^2 + 1/n sum_i c_i loss_i from explicit vectors."""
     weight = np.ones(y.size) if weight is None else weight
@@ -129,10 +88,7 @@ class Twin:
         w = self.w()
         scores = sum(phi[i] @ block for phi, block in zip(self.maps, w, strict=True))
         own = self.y[i]
-        rival = None
-        for c, s in enumerate(scores):
-            if c != own and (rival is None or s > scores[rival]):
-                rival = c
+        rival = plain_competitor(scores, own)
         margin = scores[own] - scores[rival]
         if margin >= 1.0:
             return None, 0.0, rival, margin
@@ -192,46 +148,9 @@ class Twin:
 
 
 def conic_optimum(K, S, y, p, C, loss="multiclass", weight=None):
-    """Optimum of the primal by an interior-point solver: the value, and the primal norms of all groups.
-
-    A matrix of hyperplanes for each kernel and one number for each class and score column; for the hinge
-    loss one hyperplane and one number for each column, labels -1 and 1.
-    """
-    S = np.asarray(S, dtype=np.float64)
-    n, n_classes = y.size, int(y.max()) + 1
-    weight = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
-    width = n_classes if loss == "multiclass" else 1
-    maps = [features_of(kernel) for kernel in np.asarray(K, dtype=np.float64)]
-    blocks = [cp.Variable((psi.shape[1], width)) for psi in maps]
-    scores = sum((psi @ block for psi, block in zip(maps, blocks, strict=True)), np.zeros((n, width)))
-    norms = [cp.norm(block, "fro") for block in blocks]
-    if S.shape[1]:
-        V = cp.Variable((S.shape[1], width))
-        scores = scores + S @ V
-        norms += [cp.abs(V[z, c]) for c in range(width) for z in range(S.shape[1])]
-    slack = cp.Variable(n, nonneg=True)
-    if loss == "multiclass":
-        own = cp.sum(cp.multiply(scores, np.eye(n_classes)[y]), axis=1)
-        constraints = [
-            cp.multiply((y != c).astype(float), 1.0 - own + scores[:, c]) <= slack for c in range(n_classes)
-        ]
-    else:
-        constraints = [1.0 - cp.multiply(2.0 * y - 1.0, scores[:, 0]) <= slack]
-    norms = cp.hstack(norms)
-    length = cp.norm(norms, 2) if p == 2.0 or norms.size == 1 else cp.pnorm(norms, p, max_denom=1 << 16)
-    bound = cp.Variable()
-    constraints.append(length <= bound)
-    problem = cp.Problem(cp.Minimize(0.5 / (C * n) * cp.square(bound) + weight @ slack / n), constraints)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for tolerance in (1e-10, 1e-9, 1e-8):  # its steps, though short, may stall at the last digits
-            near = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance)
-            with contextlib.suppress(cp.SolverError):
-                problem.solve(solver=cp.CLARABEL, max_step_fraction=0.9, **near)
-                break
-    if problem.value is None:
-        raise RuntimeError("the conic solver failed")
-    return float(problem.value), np.asarray(norms.value)
+    """The value, and the primal norms of all groups; samples of a class have one weight."""
+    of_class = None if weight is None else np.array([weight[y == c][0] for c in range(int(y.max()) + 1)])
+    return conic_solution(K, y, p, C, loss=loss, of_class=of_class, S=S)[:2]
 
 
 def make_task(seed, n=24, n_kernels=1, n_classes=3, n_scores=4, useful=2):

@@ -9,7 +9,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import LinearSVC
 
 from cuelearn.datasets import load_pendigits
 from cuelearn.kernels import RBF, KernelBank, Linear
@@ -42,41 +41,6 @@ def ambiguous(X, y, rng, n_bags=60, size=3, n_vectors=4, K=10):
     return X[rows], y[rows], CandidateSet(bags, n_labels=K)
 
 
-@pytest.mark.parametrize("solver, n_epochs", [("frank-wolfe", 300), ("pegasos", 3000)])
-def test_one_candidate_is_the_multiclass_svm(digits, solver, n_epochs):
-    X, y = digits[0][:100], digits[1][:100]
-    C = 1.0
-    model = MMS(C=C, solver=solver, n_epochs=n_epochs, tol=1e-4, random_state=0).fit(
-        X, CandidateSet.from_labels(y, n_labels=10)
-    )
-    Z = np.column_stack([X, np.ones(len(X))])
-    svm = LinearSVC(multi_class="crammer_singer", C=C, fit_intercept=False, tol=1e-8, max_iter=100_000).fit(
-        Z, y
-    )
-
-    def value(W):
-        scores = Z @ W.T
-        margin = scores + (np.arange(10) != y[:, None])
-        return 0.5 * np.sum(W**2) + C * np.sum(margin.max(axis=1) - scores[np.arange(len(y)), y])
-
-    ours = value(np.column_stack([model.coef_, model.intercept_]))
-    assert ours == pytest.approx(value(svm.coef_), rel=1e-3)
-    assert model.objective_ * C * len(y) == pytest.approx(ours, rel=1e-9)
-    assert model.converged_ or solver == "pegasos"
-    assert model.n_iter_ == 1  # one candidate each: nothing to choose anew
-
-
-def test_bags_with_one_candidate_add_their_hinge_losses(digits):
-    """With L = 1 the loss of a bag is the sum of its instances' multiclass losses."""
-    X, y = digits[0][:60], digits[1][:60]
-    sets = [CandidateSet.from_labels(y, sizes, n_labels=10) for sizes in ([3] * 20, None)]
-    options = {"C": 5.0, "n_epochs": 3000, "tol": 1e-5}
-    together, alone = (MMS(**options).fit(X, each) for each in sets)
-    # lambda = 1 / (C N): N is 20 or 60, the mean over bags or instances; both are the same sum over C N
-    assert together.objective_ / 3.0 == pytest.approx(alone.objective_, rel=1e-3)
-    assert_allclose(together.decision_function(X), alone.decision_function(X), atol=0.05)
-
-
 @pytest.mark.parametrize("kernels", [None, [("rbf", RBF(), slice(None))]])
 def test_objective_never_rises_beyond_the_gap(digits, kernels):
     """F(w_next) <= relaxed optimum + gap <= F(w) + gap, by exact search."""
@@ -90,17 +54,6 @@ def test_objective_never_rises_beyond_the_gap(digits, kernels):
     # the best candidates' largest is at least their mean
     assert np.all(history.objective <= history.relaxed + 1e-9)
     assert history.objective.iloc[-1] < 0.9 * history.objective.iloc[0]
-
-
-def test_pegasos_bound_lies_below_the_dual_solver_optimum(digits):
-    rng = np.random.default_rng(4)
-    X, _, sets = ambiguous(*digits, rng)
-    common = {"C": 3.0, "n_rounds": 1, "inference": "exact", "random_state": 0}
-    slow = MMS(solver="pegasos", n_epochs=40, **common).fit(X, sets).history_.iloc[0]
-    fine = MMS(n_epochs=3000, tol=1e-5, **common).fit(X, sets).history_.iloc[0]
-    assert slow.dual_bound <= fine.relaxed + 1e-9
-    assert fine.dual_bound <= slow.relaxed + 1e-9
-    assert slow.relaxed < 1.25 * fine.relaxed
 
 
 def plain_pegasos(X, sets, lam, visits, weights):

@@ -62,18 +62,22 @@ def test_weights_repeat_bags(model, tolerance):
     assert np.abs(plain[known] - found[known]).max() > 10.0 * tolerance
 
 
-@pytest.mark.parametrize("solver", ["frank-wolfe", "pegasos"])
-def test_weighted_svm_and_objective(solver):
-    """With one candidate each, MMS is the multiclass SVM, of which scikit-learn's takes weights too."""
+@pytest.mark.parametrize(
+    "solver, sizes", [("frank-wolfe", None), ("pegasos", None), ("frank-wolfe", [3] * 12)]
+)
+def test_weighted_svm_and_objective(solver, sizes):
+    """With one candidate each, MMS is the multiclass SVM, of which scikit-learn's takes weights too; the loss
+    of a bag is the sum of its instances' losses."""
     X = bags()[0]
     y = X.argmax(axis=1)
     y[::5] = 0
-    weights = 3.0 * np.random.default_rng(1).random(36)
-    sets = CandidateSet.from_labels(y)
-    model = MMS(C=0.5, solver=solver, tol=2e-4, n_epochs=500, n_rounds=1, random_state=0)
+    sets = CandidateSet.from_labels(y, sizes)
+    weights = 3.0 * np.random.default_rng(1).random(sets.n_bags)
+    model = MMS(C=0.5, solver=solver, tol=2e-4, n_epochs=500, random_state=0)
     model.fit(X, sets, sample_weight=weights)
+    assert model.n_iter_ == 1  # nothing to choose anew
     svm = LinearSVC(multi_class="crammer_singer", C=0.5, fit_intercept=False, tol=1e-7, max_iter=10**6)
-    svm.fit(np.column_stack([X, np.ones(36)]), y, sample_weight=weights)
+    svm.fit(np.column_stack([X, np.ones(36)]), y, sample_weight=weights[sets.bag_of])
     svm.coef_, svm.intercept_ = svm.coef_[:, :-1], svm.coef_[:, -1]
     least = common_objective(svm, X, sets, C=0.5, sample_weight=weights)
     assert common_objective(model, X, sets, C=0.5, sample_weight=weights) == pytest.approx(model.objective_)

@@ -8,6 +8,7 @@ package. Labels are -1 and 1 (any real number for the square loss).
 import math
 from types import SimpleNamespace
 
+import cvxpy as cp
 import numpy as np
 
 
@@ -253,3 +254,17 @@ def best_in_space(kernel, y, step, loss="hinge", weights=None):
         if moved <= 1e-13 * max(1.0, step):
             break
     return (a.sum() - 0.5 * a @ Q @ a) / step
+
+
+def convex(kernel, signs, loss, weights=1.0):
+    """Features of a kernel, a weight vector, and the sum of its losses, for a conic solver."""
+    values, vectors = np.linalg.eigh(kernel.astype(float))
+    w = cp.Variable(signs.size)
+    f = (vectors * np.sqrt(np.maximum(values, 0.0))) @ w
+    margins = cp.multiply(signs, f)
+    each = {
+        "hinge": cp.pos(1 - margins),
+        "logistic": cp.logistic(-margins),
+        "square": cp.square(f - signs) / 2,
+    }
+    return w, cp.sum(cp.multiply(weights, each[loss]))

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from oks_twins import convex
 
 from companion import pictures, protocol
 from companion.oks import compare, figures, settings, tasks
@@ -145,16 +146,6 @@ def test_showcase_is_where_kernels_differ_most_on_what_is_held_back(monkeypatch)
     names = {"tab-1": ["keyword a/b", "keyword c/d"]}
     monkeypatch.setattr(figures, "pairs_of", lambda run: SimpleNamespace(names=names))
     assert figures.showcase(object()) == "keyword c/d"
-
-
-def convex(kernel, signs, loss):
-    """Features of a kernel, a weight vector, and the sum of its losses."""
-    values, vectors = np.linalg.eigh(kernel.astype(float))
-    w = cp.Variable(signs.size)
-    f = (vectors * np.sqrt(np.maximum(values, 0.0))) @ w
-    margins = cp.multiply(signs, f)
-    each = {"hinge": cp.pos(1 - margins), "logistic": cp.logistic(-margins)}
-    return w, cp.sum(0.5 * cp.square(f - signs) if loss == "square" else each[loss])
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -19,7 +19,6 @@ from cuelearn.oks import OKS, OM1, SOM, MuTron, OKSRegret
 from cuelearn.oks.oks import oks_pass
 from cuelearn.oks.selection import Selector, draw
 from cuelearn.oks.sources import Given
-from cuelearn.omcl import KernelPerceptron
 
 ALL = [OKS, OKSRegret, SOM, OM1, MuTron]
 
@@ -141,10 +140,6 @@ def test_one_kernel_is_the_perceptron():
         assert_allclose(model.dual_coef_[0], list(twin.predictor.values()), atol=1e-12)
         assert model.kernel_probabilities_ == model.sampling_probabilities_ == [1.0]
         assert not model.drawn_.any()
-    once = OKS(one, n_epochs=1, **options).fit(X, y)
-    other = KernelPerceptron(RBF(scale=0.5), average=False).fit(X, y)
-    assert_array_equal(once.online_errors_, other.online_errors_)
-    assert_allclose(2.0 * once.decision_function(X), other.decision_function(X), atol=1e-9)
 
 
 def stream_by_hand(cls, X, y, delta=0.5):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from oks_engine import State
-from oks_twins import best_in_space, plain_loss
+from oks_twins import best_in_space, convex, plain_loss
 
 RULES = [("oks", "hinge"), ("regret", "hinge"), ("regret", "square")]
 
@@ -150,12 +150,6 @@ def test_comparators_are_the_least_values(loss):
     for step, weighted in ((0.1, False), (3.0, False), (1.0, True)):
         K, y = random_stack(rng, 8, 1)[0], rng.choice([-1.0, 1.0], 8)
         c = rng.random(8) * (rng.random(8) < 0.7) if weighted else np.ones(8)
-        values, vectors = np.linalg.eigh(K)
-        features = vectors * np.sqrt(np.maximum(values, 0.0))
-        w = cp.Variable(8)
-        f = features @ w
-        losses = cp.pos(1 - cp.multiply(y, f)) if loss == "hinge" else 0.5 * cp.square(f - y)
-        wanted = cp.Problem(cp.Minimize(c @ losses + cp.sum_squares(w) / (2 * step))).solve(
-            solver=cp.CLARABEL
-        )
+        w, losses = convex(K, y, loss, c)
+        wanted = cp.Problem(cp.Minimize(losses + cp.sum_squares(w) / (2 * step))).solve(solver=cp.CLARABEL)
         assert best_in_space(K, y, step, loss, weights=c) == pytest.approx(wanted, rel=1e-6, abs=1e-7)

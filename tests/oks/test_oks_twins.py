@@ -42,6 +42,13 @@ def check(model, twin, new, new_K):
     assert_array_equal(model.predict(new), model.classes_[(wanted > 0.0).astype(int)])
 
 
+def streams(n, seed, normalize=True, **options):
+    """Samples and labels, new samples, and the kernels of both."""
+    X, y = make_data(n, seed=seed, **options)
+    new = make_data(25, seed=4)[0]
+    return X, y, new, *(plain_stack(RECIPES, Z, X, normalize) for Z in (X, new))
+
+
 def weights_of(n):
     return np.random.default_rng(0).choice([0.0, 0.5, 1.0, 2.5], n)
 
@@ -57,10 +64,7 @@ def weights_of(n):
     ids=str,
 )
 def test_oks_computed_and_precomputed(options):
-    X, y = make_data(90, seed=3, zeros=0.05)
-    new = make_data(25, seed=4)[0]
-    normalize = options.get("normalize", True)
-    K, new_K = plain_stack(RECIPES, X, X, normalize), plain_stack(RECIPES, new, X, normalize)
+    X, y, new, K, new_K = streams(90, 3, options.get("normalize", True), zeros=0.05)
     twin_options = {"delta": (0.5, 0.2), **options}
     twin_options.pop("normalize", None)
     twin = run_selection("oks", K, signs(y), seed=7, **twin_options)
@@ -78,9 +82,7 @@ def test_oks_computed_and_precomputed(options):
 @pytest.mark.parametrize("options", [{}, {"delta": (0.9, 0.05), "step": 0.01, "eta": 0.2}], ids=str)
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
 def test_regret(loss, options):
-    X, y = make_data(80, seed=5)
-    new = make_data(25, seed=4)[0]
-    K, new_K = plain_stack(RECIPES, X, X), plain_stack(RECIPES, new, X)
+    X, y, new, K, new_K = streams(80, 5)
     common = {"random_state": 11, "step": 0.05, **options}
     run = {"seed": 11, "loss": loss, "delta": (0.5, 0.2), "step": 0.05, **options}
     weights = weights_of(80)
@@ -92,9 +94,7 @@ def test_regret(loss, options):
 
 @pytest.mark.parametrize("beta, delta", [(0.1, 0.9), (0.8, (0.5, 0.1))])
 def test_som(beta, delta):
-    X, y = make_data(90, seed=6)
-    new = make_data(25, seed=4)[0]
-    K, new_K = plain_stack(RECIPES, X, X), plain_stack(RECIPES, new, X)
+    X, y, new, K, new_K = streams(90, 6)
     twin = run_selection("som", K, signs(y), seed=1, beta=beta, delta=delta)
     model = SOM(CUES, beta=beta, delta=delta, random_state=1).fit(X, y)
     check(model, twin, new, new_K)
@@ -106,9 +106,7 @@ def test_som(beta, delta):
 
 @pytest.mark.parametrize("beta, options", [(0.8, {}), (0.3, {"shuffle": True, "n_epochs": 2})], ids=str)
 def test_om1(beta, options):
-    X, y = make_data(90, seed=8)
-    new = make_data(40, seed=9)[0]
-    K, new_K = plain_stack(RECIPES, X, X), plain_stack(RECIPES, new, X)
+    X, y, new, K, new_K = streams(90, 8)
     orders, _ = plan(90, options.get("n_epochs", 1), options.get("shuffle", False), np.random.default_rng(2))
     settings = {"beta": beta, "random_state": 2, **options}
     plain = run_om1(K, signs(y), beta=beta, order=orders.ravel())
@@ -139,10 +137,7 @@ def test_om1(beta, options):
 )
 def test_mutron(options, weights):
     """A Perceptron per kernel, the best on the samples held back; the chosen one is that Perceptron."""
-    X, y = make_data(120, seed=10, noise=0.25)
-    new = make_data(25, seed=4)[0]
-    normalize = options.get("normalize", True)
-    K, new_K = plain_stack(RECIPES, X, X, normalize), plain_stack(RECIPES, new, X, normalize)
+    X, y, new, K, new_K = streams(120, 10, options.get("normalize", True), noise=0.25)
     share = options.get("validation", 0.1)
     rng = np.random.default_rng(3)  # first the split, then the orders
     seed = int(rng.integers(2**31 - 1))

@@ -6,6 +6,7 @@ comes from the package. Labels are 0 .. M-1.
 """
 
 import numpy as np
+from plain_mkl import plain_competitor
 
 
 def make_stream(n, d, n_classes, seed=0, *, noise=0.1, duplicates=0.1, zeros=0.0, spread=0.25):
@@ -23,15 +24,6 @@ def make_stream(n, d, n_classes, seed=0, *, noise=0.1, duplicates=0.1, zeros=0.0
         if rng.random() < zeros:
             X[t] = 0.0
     return X, labels
-
-
-def plain_rival(scores, label):
-    """Best wrong class, the lowest on ties."""
-    best = None
-    for c, s in enumerate(scores):
-        if c != label and (best is None or s > scores[best]):
-            best = c
-    return best
 
 
 class Twin:
@@ -57,7 +49,7 @@ class Twin:
     def visit(self, phi, label):
         """`phi` such that the scores are ``A @ phi``; returns scores, rival and margin."""
         scores = self.A @ phi
-        rival = plain_rival(scores, label)
+        rival = plain_competitor(scores, label)
         self.scores.append(scores)
         self.margins.append(scores[label] - scores[rival])
         return rival, self.margins[-1]
