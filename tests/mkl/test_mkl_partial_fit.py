@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from mkl_data import make_data
-from mkl_twins import TwinOM2, make_stack
+from mkl_twins import make_stack
 from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.kernels import RBF, Linear, Poly
@@ -58,20 +58,6 @@ def test_batches_of_samples_are_one_pass(size, p, normalize):
     scores = wanted.decision_function(new)
     assert_allclose(model.decision_function(new), scores, atol=1e-4 * np.abs(scores).max())
     assert_array_equal(model.support_vectors_, X[model.support_])  # no sample without a coefficient is kept
-
-
-def test_the_plain_twin_one_by_one():
-    """Every call does what one step of thesis Algorithm 4 does."""
-    K, y = make_stack(np.random.default_rng(1), 40, 3, 3)
-    twin, model = TwinOM2(K, y, 3, 1.1), OM2("precomputed", p=1.1)
-    for i in range(40):
-        mistake = twin.step(i)
-        model.partial_fit(K[:, i : i + 1, : i + 1], y[i : i + 1], classes=[0, 1, 2])
-        assert model.online_errors_[-1] == mistake and model.online_errors_.size == i + 1
-        coef, weights = twin.point()
-        assert_array_equal(model.support_, np.flatnonzero(coef.any(axis=1)))
-        assert_allclose(model.dual_coef_, coef[model.support_], atol=1e-10)
-        assert_allclose(model.kernel_weights_, weights, rtol=1e-9)
 
 
 def test_going_on_after_fit_in_a_frame():

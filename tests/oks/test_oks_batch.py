@@ -182,18 +182,6 @@ def test_select_then_fit():
     assert_array_equal(again.predict(X), labels[[0, 1]][(again.decision_function(X) > 0).astype(int)])
 
 
-def test_select_then_fit_on_kernel_matrices():
-    K, y = make_stack(120, 5, seed=2, noise=0.1)
-    selector = OKS("precomputed", random_state=3)
-    model = select_then_fit(selector, K, y, C=GRID, random_state=0)
-    j = clone(selector).fit(K, y).best_index_
-    parts = split(y, 0)
-    table, hinge = held_back_scores(K[[j]], y, parts)
-    assert_allclose(model.validation_accuracy_, table[0], atol=1e-12)
-    wanted = svc(K[j], y, best(table, hinge)[1], np.arange(120))
-    assert_allclose(model.decision_function(K[:, :20]), wanted.decision_function(K[j, :20]), atol=1e-9)
-
-
 def test_scale_of_the_selector_is_kept():
     """The SVM gets the kernel that was selected, whose scale may come from a part of the samples."""
     X, y = make_data(700, seed=3, noise=0.3)
