@@ -145,3 +145,5 @@ def test_the_findings_of_the_readme_are_those_of_the_reference():
     assert in_readme(readme, REFERENCE) == readme
     assert all(f"<!-- {name} -->" in readme for name in FINDINGS)
     assert "not made" in finding("cues", REFERENCE / "none")
+    notebooks = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "notebooks").glob("*.ipynb"))
+    assert all(f'finding(\\"{name}\\"' in notebooks for name in FINDINGS if name != "verdicts")
