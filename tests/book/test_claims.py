@@ -331,7 +331,7 @@ def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch):
     assert again == verdict._replace(profile="")
     assert (verdict.verdict, verdict.bundled, verdict.simulated) == ("holds", "holds", "fails")
     assert verdict.number == numbers.mean() and verdict.unit == "row" and verdict.n == 5
-    assert verdict.text.startswith("Of all parts. a: holds")
+    assert verdict.text.startswith("a: holds") and verdict.text.endswith(" Of all parts.")
     parts = read_parts(tmp_path)
     assert parts["part"].tolist() == ["a", "b"] and parts["tier"].tolist() == ["bundled", "simulated"]
     assert float(parts["needed"][0]) == pytest.approx(verdict.needed) and 0 < verdict.needed < 5

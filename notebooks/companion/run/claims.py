@@ -453,7 +453,7 @@ def combine(claim, parts, open_parts=(), text=""):
         claim=claim,
         verdict=verdicts[deciding.tier],
         data="; ".join(dict.fromkeys(part.data for part in parts.values() if part.data)),
-        text=_joined(both, text, *lines),
+        text=_joined(both, *lines, text),
         parts=tuple(parts.items()),
         **{"clock": "", "count": ""} | verdicts,
     )
