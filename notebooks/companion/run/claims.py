@@ -117,6 +117,13 @@ def number_text(verdict, interval=", 95% interval {} to {}"):
     return number + ends
 
 
+def of_units(n, unit):
+    """So many units of repetition in words; where there are none they are runs."""
+    first, of, rest = (unit if unit and unit != "none" else "run").partition(" of ")
+    many = "corpora" if first == "corpus" else f"{first}s"
+    return f"{n} {first if str(n) == '1' else many}{of}{rest}"
+
+
 def in_lines(text):
     """The parts in the text of a verdict, each in a line of a list."""
     return "\n".join(f"- {part}" for part in re.split(r"(?<=\))\. ", text))
@@ -354,8 +361,8 @@ def _judge_mean(part, values, verdict):
     elif len(crossed):
         state, p = "undecided", min(ends["p_within"].max(), ends["p_outside"].min())
         more = crossed["needed"].iloc[0] - mean.n
-        unit = verdict.unit or "run"
-        needed = f"about {max(more, 1.0):.0f} more {unit}s" if more < 10_000 else f"more than 10,000 {unit}s"
+        needed = f"about {max(more, 1.0):.0f} more" if more < 10_000 else "more than 10,000"
+        needed = of_units(needed, verdict.unit)
         text = f"The interval contains {crossed['bound'].iloc[0] + 0.0:.4g}; {needed} would decide."
     else:
         state, p = "holds", ends["p_within"].max()

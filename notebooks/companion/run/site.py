@@ -17,7 +17,7 @@ import pandas as pd
 
 from companion import FOLDER
 from companion.findings import FINDINGS, failed, finding
-from companion.run.claims import TIERS, VERDICTS, claims, in_lines, judge_of, number_text
+from companion.run.claims import TIERS, VERDICTS, claims, in_lines, judge_of, number_text, of_units
 from companion.run.figures import markdown_table
 from companion.run.gallery import times
 from companion.run.records import DEFAULTS, PROFILES, read_items, read_verdicts
@@ -252,7 +252,7 @@ def _verdict(row):
     lines = ["", f"({row.id})=", f"### {row.id}: {row.verdict}", "", f"*{row.source}:* {row.claim}.", ""]
     number = number_text(row)
     if number:
-        units = f"; {row.n} of the unit {row.unit}" if row.n else ""
+        units = f"; {of_units(row.n, row.unit)}" if row.n else ""
         lines += [f"**Ours:** {row.measure}: {number}{units}. Data: {row.data}.", ""]
     tiers = [f"{tier}: {getattr(row, tier)}" for tier in TIERS if getattr(row, tier)]
     tiers += [f"by the {by}: {getattr(row, by)}" for by in ("clock", "count") if getattr(row, by)]

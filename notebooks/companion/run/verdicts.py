@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from companion.run.claims import TIERS, VERDICTS, Verdict, claims, in_lines, judge, judge_of, number_text
+from companion.run.claims import (
+    TIERS,
+    VERDICTS,
+    Verdict,
+    claims,
+    in_lines,
+    judge,
+    judge_of,
+    number_text,
+    of_units,
+)
 from companion.run.figures import markdown_table
 from companion.run.records import COLUMNS, PARTS, near, read_parts, read_verdicts
 from companion.run.sweep import file_lock
@@ -161,7 +171,7 @@ def part_by_part(table):
     """Of every claim that was judged: verdict, units, data and what its parts say, as Markdown."""
     lines = []
     for row in table[table["verdict"] != "open"].itertuples():
-        units = f"{row.n} of the unit {row.unit}. " if row.n else ""
+        units = f"{of_units(row.n, row.unit)}. " if row.n else ""
         data = f"Data: {row.data}. " if row.data else ""
         lines += [f"## {row.id}: {row.verdict}", "", f"{units}{data}Profile {row.profile}.", ""]
         lines += [in_lines(row.text), ""] if row.text else []
