@@ -243,9 +243,10 @@ def mms_8(results):
             pair = (share, method, "both"), (share, method, "single")
             says = f"{method}, {share}: joint above single"
             yield better(says, f"{share} of {method}: joint minus single", *pair)
+    for share in ("assignment", "recognition"):
+        pair = (share, "MMS", "both"), (share, "DistNaming", "both")
+        yield better(f"{share}: MMS above DIST, joint", f"{share}: MMS minus DIST, joint", *pair)
     share = "assignment"
-    pair = (share, "MMS", "both"), (share, "DistNaming", "both")
-    yield better("assignment: MMS above DIST, joint", "assignment: MMS minus DIST, joint", *pair)
     pair = (share, "DistNaming", "single"), (share, "GMMNaming", "single")
     yield better("assignment: DIST above GMM, names alone", "assignment: DIST minus GMM, names", *pair, names)
     pair = ("with_caption", "MMS", "both"), ("recognition", "MMS", "both")
