@@ -314,8 +314,8 @@ def make_captioned(
     ``"derivatives 2x2"`` (256) and ``"gist"`` (288).
 
     **Captions**, from some 70 templates. Some faces are of strangers who are not mentioned, some names of
-    people who are not pictured; a name occurs once in an image and in a caption. Spatial indicators, as "(L)",
-    ", left," or "from left to right", agree with the boxes.
+    people who are not pictured; a name occurs once in an image and in a caption. Spatial indicators, as
+    "(L)", ", left," or "from left to right", agree with the boxes.
 
     **Shares.** Numbers of items, faces and items with spatial indicators, most faces of an image and most
     names of a caption are those of the thesis's data; other shares were set so that RANDOM, which draws one

@@ -8,8 +8,8 @@ from companion.protocol import settings_of
 # up to the residual of the first sample, sqrt(2), beyond which every update is projected; close to it, since
 # narrow kernels leave 99% of an update outside the span of what is kept
 ETAS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.35, 1.38, 1.4, 1.41, 1.413, 1.414, math.sqrt(2.0))
-# the thesis gives no grid. Nearest to 1 first, which ties take: where C is so small that no step mends a loss,
-# or so large that none is cut, the predictions are the same for all further values
+# the thesis gives no grid. Nearest to 1 first, which ties take: where C is so small that no step mends a
+# loss, or so large that none is cut, the predictions are the same for all further values
 C_GRID = (1.0, 0.1, 10.0, 0.01, 100.0, 1e-3, 1000.0, 1e-4, 1e-5, 1e-6)
 #: What is tried of the methods of table 2.1 that learn in batch, and of OM-2.
 LEVELS = {
