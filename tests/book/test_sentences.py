@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from companion.findings import FINDINGS, finding, in_readme
 from companion.run.claims import Results
+from companion.run.findings import FINDINGS, finding, in_readme
 from companion.run.records import DEFAULTS
 from companion.run.registry import entries
-from companion.words import WORDS, certain, enumerated, than
+from companion.run.words import WORDS, certain, enumerated, than
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "figures" / "reference"

@@ -10,11 +10,14 @@ from matplotlib.table import Table
 from numpy.testing import assert_allclose
 from pages import drawn, named
 
-from companion.mms import ARTIFICIAL, METHODS, MODELS
+from companion.mms import ARTIFICIAL, MODELS
+from companion.mms.methods import SUPERVISED, WEAK
 from companion.mms.theorems import CLASSIFIERS
 from companion.plots import mms as draw
 from companion.plots import mms_items
 from cuelearn.datasets.captioned import make_captioned
+
+METHODS = (*WEAK, *SUPERVISED)
 
 
 def uniform(columns, rows, values, low=0.3):

@@ -10,7 +10,7 @@ from companion.plots import mms as draw
 from companion.plots import mms_items as items
 from companion.protocol import edges, grid_points
 from companion.run.registry import figure
-from companion.words import than
+from companion.run.words import than
 from cuelearn import datasets
 from cuelearn.datasets import DataFileError, Provenance
 

@@ -14,7 +14,7 @@ from companion.plots.common import curves, legend, mosaic, paired, panels
 from companion.protocol import printed, where
 from companion.run.figures import BLUE, GREY, ORANGE, method_style, name_methods
 from companion.run.registry import figure
-from companion.words import than
+from companion.run.words import than
 from cuelearn import datasets
 from cuelearn.core.intervals import interval
 

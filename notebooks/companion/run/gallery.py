@@ -6,8 +6,8 @@ import os
 
 import pandas as pd
 
-from companion.findings import in_readme
 from companion.run.claims import files_of
+from companion.run.findings import in_readme
 from companion.run.records import (
     catalogue,
     files_of_items,

@@ -16,9 +16,9 @@ from pathlib import Path
 import pandas as pd
 
 from companion import FOLDER
-from companion.findings import FINDINGS, failed, finding
 from companion.run.claims import TIERS, VERDICTS, claims, in_lines, judge_of, number_text, of_units
 from companion.run.figures import markdown_table
+from companion.run.findings import FINDINGS, failed, finding
 from companion.run.gallery import times
 from companion.run.records import DEFAULTS, PROFILES, read_items, read_verdicts
 from companion.run.verdicts import count_of, verdict_map, with_original

@@ -14,7 +14,7 @@ from companion.protocol import where
 from companion.run.claims import RELEVANT, VERDICTS, Results, number_text
 from companion.run.figures import method_style
 from companion.run.records import read_verdicts
-from companion.words import certain, enumerated, than
+from companion.run.words import certain, enumerated, than
 
 #: Whose training is told no true labels, as MMS's.
 WEAK = ["CLSVM", "MIMLSVM", "M3MIML"]
