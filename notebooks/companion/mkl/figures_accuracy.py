@@ -227,19 +227,6 @@ def accuracy_on_scenes(run):
     _accuracy_of_tables(run, "scene15", place, [*EVERYONE, "OM2"], ["LpMKL sparse"])
 
 
-@cache
-def _on_objects(run):
-    """All methods on as many drawings as there are, those that are slow in the profile full too."""
-    slow = list(run.size["slow"])
-    table = at_most_objects(run)
-    if not slow:
-        return table.reset_index(drop=True)
-    chosen, _ = chosen_for_objects(run)
-    seeds = run.seeds(run.size["tables"])
-    slowest = compare(run, "sizes", tasks_of(run).objects, slow, chosen, seeds)
-    return pd.concat([table, slowest], ignore_index=True)
-
-
 def _save_accuracy(run, name, place, runs, printed=None):
     """Of the best, the median and the worst cue, and all methods: accuracy, seconds, what was chosen.
 
@@ -272,7 +259,7 @@ def _best(table):
 @figure("thesis-fig-4.9-objects")
 def accuracy_on_objects(run):
     """How many of the objects does each method name, how many the best cue?"""
-    _save_accuracy(run, "objects", tasks_of(run).objects, _on_objects(run), [69.4, 13.5])
+    _save_accuracy(run, "objects", tasks_of(run).objects, at_most_objects(run), [69.4, 13.5])
 
 
 @accuracy_on_objects.see
@@ -286,7 +273,7 @@ def _(results):
 def accuracy_on_categories(run):
     """How many pictures of things never seen does each method put into the right category?"""
     place = tasks_of(run).categories
-    methods = [*EVERYONE, *run.size["slow"], "OM2"]
+    methods = [*EVERYONE, "OM2"]
     chosen, _ = choose(run, "categories", place, methods, options=as_judged(run.size["online"]))
     seeds = run.seeds(run.size["categories"])
     chosen = trained_longest(run, chosen)
@@ -303,7 +290,7 @@ def _(results):
 def errors_of_all_methods(run):
     """With many redundant kernels, which methods err least?"""
     place = tasks_of(run).objects
-    table = _on_objects(run)
+    table = at_most_objects(run).reset_index(drop=True)
     drawing = draw.accuracies(table)
     save(run, "thesis-fig-4.9-right", place, table, "39 kernels", drawing, shows="accuracy of all methods")
 

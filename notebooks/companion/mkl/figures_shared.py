@@ -123,7 +123,7 @@ def trained_longest(run, chosen):
 
 @cache
 def chosen_for_objects(run):
-    methods = [*EVERYONE, *run.size["slow"], *rivals.ONLINE]
+    methods = [*EVERYONE, *rivals.ONLINE]
     return choose(run, "objects", tasks_of(run).objects, methods, options=as_judged(run.size["online"]))
 
 

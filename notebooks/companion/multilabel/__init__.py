@@ -252,7 +252,8 @@ def chosen_C(name, method, seed, n_train, grid, n_classes=None):
 
 
 def compare_multilabel(name, seed, n_train, n_test, chosen, n_classes=None):
-    """AUC, CPU seconds (kernels in memory), work and largest weights of all methods, in turn on one draw.
+    """AUC, CPU seconds (kernels in memory), work and largest weights of all methods, in turn on one draw, on
+    every second one the other way round.
 
     `chosen` has the C of each. `like GMKL`, `like VSKL`: rank correlation of the kernel weights, means over
     classes, with those of the two.
@@ -263,7 +264,8 @@ def compare_multilabel(name, seed, n_train, n_test, chosen, n_classes=None):
     rows = {}
     weights = {}
     fitted_method("AverageKernelSVM", 1.0, seed, task.groups, bank, task.Y_train)  # kernels in memory
-    for method, C in chosen.items():
+    turns = list(chosen.items())
+    for method, C in turns[::-1] if seed % 2 else turns:
         warm_up(method)
         model, seconds = timed(fitted_method, method, C, seed, task.groups, bank, task.Y_train)
         rows[method] = {"method": method, "C": C, "seconds": seconds, **scored(model, cross, task.Y_test)}
