@@ -46,14 +46,14 @@ TABLE = {
         "n_items": (300, 1000, 3000),
         "n_names": (30, 30, 32),
         "occurrences": ({"I": 4, "II": 2}, OCCURRENCES, OCCURRENCES),
-        "seeds": (2, 10, 8),
-        "placed": (2, 6, 5),  # of them in protocol II
+        "seeds": (2, 10, 10),
+        "placed": (2, 6, 6),  # of them in protocol II
     },
     "poses": {
         "n_items": (150, 600, 1703),
         "n_test": (30, 150, 103),
         "n_names": (30, 30, 60),
-        "seeds": (2, 8, 6),
+        "seeds": (2, 8, 8),
         "widths": ((0.5,), WIDTHS, WIDTHS),
         "C": ((10.0,), (1.0, 10.0, 100.0), (1.0, 10.0, 100.0)),
     },
