@@ -19,9 +19,17 @@ TOLERANCE = 0.01
 DESIGN = ("n_train", "n_kernels", "p", "C", "seed", "epoch", "method", "task", "name", "kind")
 
 
+#: Chapters whose results on originals are still of the protocol before: DATA=original makes them anew.
+OLDER = ("mms", "oks")
+
+
 def judged_in(directory):
-    names = read_verdicts(directory)["id"]
-    return [pytest.param(directory, claim, id=f"{directory.name}, {claim}") for claim in names]
+    params = []
+    for row in read_verdicts(directory).itertuples():
+        older = directory.name == "original" and row.chapter in OLDER
+        marks = [pytest.mark.xfail(reason="tables of the protocol before")] if older else []
+        params.append(pytest.param(directory, row.id, id=f"{directory.name}, {row.id}", marks=marks))
+    return params
 
 
 @pytest.mark.parametrize("directory, claim", judged_in(REFERENCE) + judged_in(REFERENCE / "original"))
