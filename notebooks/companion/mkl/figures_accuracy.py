@@ -1,7 +1,5 @@
 """Figures and tables of the MKL chapter on accuracy: single cues, all methods, growing training sets."""
 
-from functools import cache
-
 import numpy as np
 import pandas as pd
 
