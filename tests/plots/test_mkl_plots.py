@@ -6,6 +6,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgba
 
+import companion.mkl.figures_shared  # noqa: F401  (methods at a smaller C get their styles)
 from companion.plots import mkl as draw
 from companion.run.figures import CHECKOUT, GREEN, RED, STYLE
 
