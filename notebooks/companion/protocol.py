@@ -96,6 +96,11 @@ def timed(work, *arguments):
     return result, time.process_time() - start
 
 
+def in_turn(runs, seed):
+    """What is timed on one split, in its order there: on every second split the other way round."""
+    return runs[::-1] if seed % 2 else runs
+
+
 def grid_points(**values):
     """All combinations of some parameters' values, the last parameter's going round fastest."""
     return [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]

@@ -1,6 +1,7 @@
 """What the claims of the chapter are judged by: OM-2 and the bounds here, batch methods in `claims_batch`."""
 
 import numpy as np
+from scipy.stats import gmean
 
 from companion.mkl.claims_batch import INFORM, beside, dropped, picked, smaller_C  # its claims register
 from companion.protocol import where as rows
@@ -143,7 +144,7 @@ def om2_5(results):
     # beside: per split the first look at which it is level, or the last of all
     near = tests[tests["error"] <= tests["seed"].map(silp["test_error"]) + MORE_ERROR]
     level = near.groupby("seed").first().reindex(silp.index).fillna(om2)
-    until = [np.exp(np.log(level[work] / silp[work]).mean()) for work in ("seconds", "rows")]
+    until = [gmean(level[work] / silp[work]) for work in ("seconds", "rows")]
     text = (
         f"It is first level after {level['at'].median():g} epochs, with {until[0]:.2g} times the CPU seconds "
         f"and {until[1]:.2g} times the rows. {picked(batch, 'SILPMKL')}"

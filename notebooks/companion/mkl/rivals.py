@@ -15,7 +15,17 @@ from companion.mkl.online import OMCLOnKernels
 from companion.mkl.runs import SOLVERS, many_kernels, rows_read, suboptimality, training_curve
 from companion.mkl.settings import ALPHA_GRID, C_GRID, P_GRID, SMALLER_C
 from companion.mkl.tasks import get_task
-from companion.protocol import FIRST_STAGE, at_edges, best_of, fitted, gathered, grid_points, looks, timed
+from companion.protocol import (
+    FIRST_STAGE,
+    at_edges,
+    best_of,
+    fitted,
+    gathered,
+    grid_points,
+    in_turn,
+    looks,
+    timed,
+)
 from cuelearn import mkl
 from cuelearn.core.intervals import interval
 from cuelearn.kernels import RBF, KernelBank
@@ -308,11 +318,6 @@ def compare(methods, seed, **where):
     return pd.DataFrame(rows)
 
 
-def in_turn(methods, seed):
-    """Methods, whose times are compared, in the order of a split: on every second one the other way round."""
-    return methods[::-1] if seed % 2 else methods
-
-
 def rows_of(model, bank):
     """Kernel rows that a fit has read; NaN where they are not counted, as in a dual ascent."""
     if hasattr(model, "solved"):
@@ -320,7 +325,7 @@ def rows_of(model, bank):
     history = getattr(model, "history_", None)
     if history is None or "stage" not in history or not set(history["stage"]) <= {"online", "batch"}:
         return np.nan
-    return float(bank.n_kernels * (history["step"] + history["n_updates"]).iloc[-1])
+    return float(rows_read(bank, history).iloc[-1])
 
 
 def many_compare(n_epochs, tol, methods, seed, **where):
@@ -459,7 +464,7 @@ def learner_curve(task, test, seed, method, params, epochs):
         model, seconds = timed_fit(method, params, seed, task, n_epochs=n_epochs, shuffle=False)
         if hasattr(model, "best_kernel_"):  # chosen once, on the training part
             params = {**params, "kernel": model.best_kernel_}
-        read = float(rows_read(task, model.history_).iloc[-1]) if method == "OM2" else np.nan
+        read = float(rows_read(task.bank, model.history_).iloc[-1]) if method == "OM2" else np.nan
         rows.append(("test", n_epochs, error_of(model, test, task), seconds, read))
     mistakes = model.online_errors_[: task.labels.size]
     # the same points for permutations of different length

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from companion.mkl.tasks import get_task, predicted, test_error
-from companion.protocol import FIRST_STAGE, looks, quiet
+from companion.protocol import FIRST_STAGE, in_turn, looks, quiet
 from cuelearn import datasets, mkl
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl import MKLProblem
@@ -45,14 +45,14 @@ def outcome(task, result, stage=""):
     return {
         f"{stage or 'test_'}error": test_error(task, result.dual_coef, result.kernel_weights),
         f"{stage}updates": int(result.n_updates),
-        f"{stage}rows": int(rows_read(task, last)),
+        f"{stage}rows": int(rows_read(task.bank, last)),
         f"{stage}seconds": float(last["seconds"]),
     }
 
 
-def rows_read(task, history):
+def rows_read(bank, history):
     """Rows of single kernels that a stochastic run has read: a visit those of all, an update again."""
-    return task.bank.n_kernels * (history["step"] + history["n_updates"])
+    return bank.n_kernels * (history["step"] + history["n_updates"])
 
 
 @cache
@@ -102,7 +102,7 @@ def training_curve(method, n_epochs, seed, C=1.0, p="auto", alpha=0.0, hold_test
     if rows[-1]["step"] != result.history.step.iloc[-1]:
         note(result.history.iloc[-1], result.dual_coef, result.kernel_weights)
     frame = pd.DataFrame(rows).assign(n_kernels_used=float(np.count_nonzero(result.kernel_weights)))
-    return frame.assign(stage=frame["stage"].astype(str), rows=rows_read(task, frame))
+    return frame.assign(stage=frame["stage"].astype(str), rows=rows_read(task.bank, frame))
 
 
 def optimum(C, p, seed, **where):
@@ -141,7 +141,7 @@ def online_run(p, n_epochs, most_epochs, seed, method="OM2", **where):
         "epochs": int(at["epoch"]),
         "visits": int(at["epoch"]) * n,
         "updates": int(at["n_updates"]),
-        "rows": int(rows_read(task, at)),
+        "rows": int(rows_read(task.bank, at)),
         "seconds": float(at["seconds"]),
         "alike": n_alike,
         "converged": bool(done.size),
@@ -189,9 +189,11 @@ def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, tol=None, finish=False
 def against_alpha(runs, seed, **where):
     """`many_kernels` of UFO-MKL at several C, alpha and tol, a list of dicts, in turn on one split: steps,
     and where there is a tolerance ascent to it."""
-    turns = runs[::-1] if seed % 2 else runs
     where |= {"p": "auto", "seed": seed}
-    rows = [run | many_kernels("UFOMKL", finish=run["tol"] is not None, **run, **where) for run in turns]
+    rows = [
+        run | many_kernels("UFOMKL", finish=run["tol"] is not None, **run, **where)
+        for run in in_turn(runs, seed)
+    ]
     return pd.DataFrame(rows)
 
 

@@ -5,10 +5,11 @@ thesis's own protocol (section 5.5). Corpora composed of emoji count as simulate
 is a new one of samples, bags and candidates in each of them, a corpus a new one of items and drawings.
 """
 
+from companion.mms.methods import DEFAULTS, FARTHEST
 from companion.run.claims import Part, judges
 
 RIVALS = ("CLSVM", "MIMLSVM", "M3MIML")
-BESIDE = {"MMS": "MMS defaults", "MIMLSVM": "MIMLSVM farthest"}  # of figure 5.3
+BESIDE = {"MMS": DEFAULTS, "MIMLSVM": FARTHEST}  # of figure 5.3
 POINTS = 0.05  # what "close", "little" and "gains 5 points" mean
 SETTLED = 0.01  # MMS's tolerance: a round whose objective is so near the last one's ends the procedure
 AMBIGUOUS = ("lost", "msrcv2", "birdsong")  # with DATA=original: five folds, whose training parts overlap

@@ -12,7 +12,7 @@ import pandas as pd
 
 from companion import pictures
 from companion.multilabel.settings import settings
-from companion.protocol import fitted, looks, timed
+from companion.protocol import fitted, in_turn, looks, timed
 from cuelearn import datasets, mkl
 from cuelearn.core.choice import first_best
 from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Poly
@@ -264,8 +264,7 @@ def compare_multilabel(name, seed, n_train, n_test, chosen, n_classes=None):
     rows = {}
     weights = {}
     fitted_method("AverageKernelSVM", 1.0, seed, task.groups, bank, task.Y_train)  # kernels in memory
-    turns = list(chosen.items())
-    for method, C in turns[::-1] if seed % 2 else turns:
+    for method, C in in_turn(list(chosen.items()), seed):
         warm_up(method)
         model, seconds = timed(fitted_method, method, C, seed, task.groups, bank, task.Y_train)
         rows[method] = {"method": method, "C": C, "seconds": seconds, **scored(model, cross, task.Y_test)}

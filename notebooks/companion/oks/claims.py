@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from scipy.stats import gmean
 
 from companion.run.claims import Part, judges
 from cuelearn.core.intervals import interval
@@ -51,7 +52,7 @@ def _against(results, rival, share, accuracy):
             figure=figure,
         )
         if other["svms"].any():
-            times_fewer = np.exp(np.log(other["svms"] / oks["svms"]).mean())
+            times_fewer = gmean(other["svms"] / oks["svms"])
             yield f"OKS-SVM solves 1/{times_fewer:.0f} of {rival}'s SVMs."
 
 

@@ -6,6 +6,7 @@ an interval is about other permutations of these samples, not about other drawin
 
 import numpy as np
 import pandas as pd
+from scipy.stats import gmean
 
 from companion.protocol import where
 from companion.run.claims import Part, Verdict, judges
@@ -95,7 +96,7 @@ def omcl_4(results):
         online = at_end(table, "online_error")["OMCL-PERC"].mean()
         pair = support["OMCL-BM"], support["OMCL-PERC"]
         if online >= LOW:
-            ratio = np.exp(np.log(pair[0] / pair[1]).mean())
+            ratio = gmean(pair[0] / pair[1])
             beside.append(f"{name}, where OMCL-PERC errs on {online:.1%} while it learns: {ratio:.2f}.")
             continue
         says = f"{name}, where OMCL-PERC errs on {online:.1%} while it learns"

@@ -54,6 +54,7 @@ VERDICTS = ("holds", "holds, smaller", "fails", "mixed", "undecided", "not testa
 TIERS = ("bundled", "original", "simulated")
 TIER_OF = {"generated": "simulated", "bundled": "bundled", "original": "original"}
 HOLDING = VERDICTS[:2]
+DECIDED = VERDICTS[:4]
 LEVEL = 1 - CONFIDENCE
 RELEVANT = 0.01  # a point of error, accuracy or area: a smaller difference is none
 EQUAL_TIME = 1.25  # a smaller factor between two times, or two counts of work, is none
@@ -350,12 +351,8 @@ def _judge_mean(part, values, verdict):
         state, p, text = "fails", 0.0, "No difference at all."
     elif ends["smaller"].any():
         state, p = "holds, smaller", ends["p_smaller"].min()
-        counts = bounds[0] or relevant
-        text = f"The difference is certain, and smaller than the {abs(counts):g} that counts."
-        if part.ratio:
-            text = (
-                f"The difference is certain, and smaller than the factor {ends['far'].iloc[0]:g} that counts."
-            )
+        counts = f"factor {ends['far'].iloc[0]:g}" if part.ratio else f"{abs(bounds[0] or relevant):g}"
+        text = f"The difference is certain, and smaller than the {counts} that counts."
     elif (ends["outside"] & ~ends["within"]).any():
         state, p = "fails", ends["p_outside"].min()
     elif len(crossed):
@@ -473,7 +470,7 @@ def _of_one_tier(parts, open_parts):
     """
     plain = [part.verdict for part in parts]
     corrected = [
-        verdict if sure or verdict not in VERDICTS[:4] else f"undecided over all parts, alone {verdict}"
+        verdict if sure or verdict not in DECIDED else f"undecided over all parts, alone {verdict}"
         for verdict, sure in zip(plain, holm([part.p for part in parts]), strict=True)
     ]
     least_clear = max(parts, key=lambda part: part.p)

@@ -6,14 +6,15 @@ Words such as "fewer than" are those of paired differences; less than a point, o
 import re
 import textwrap
 
-import numpy as np
 import pandas as pd
+from scipy.stats import gmean
 
 from companion.omcl.claims import at_end, curves_of
 from companion.protocol import where
-from companion.run.claims import RELEVANT, VERDICTS, Results, number_text
+from companion.run.claims import RELEVANT, Results, number_text
 from companion.run.figures import method_style
 from companion.run.records import read_verdicts
+from companion.run.verdicts import count_of
 from companion.run.words import certain, enumerated, than
 
 #: Whose training is told no true labels, as MMS's.
@@ -51,7 +52,7 @@ def layers(results):
         ]
         listed.append(f"on {STREAMS[name]} {mean['OMCL-BM']:.0f}%, {enumerated(against)}")
     support = at_end(where(results.table("thesis-fig-3.5"), data="objects"), "support")
-    kept = np.exp(np.log(support["OMCL-BM"] / support["OMCL-PERC"]).mean())
+    kept = gmean(support["OMCL-BM"] / support["OMCL-PERC"])
     return f"""
 OMCL-BM, in one pass over several cues, errs in tests: {"; ".join(listed)}. *Flat* is one learner on all
 features in one vector. Of the samples that Perceptrons keep on the objects it keeps {kept:.0%}."""
@@ -165,8 +166,8 @@ def choice(results):
     ):
         word = certain(table["OKS"] - table[rival], "behind", RELEVANT)
         against.append(f"{word} {title} with {table[rival].mean():.0%}")
-    slower = np.exp(np.log(seconds["MuSVM"] / seconds["OKS"]).mean())
-    more = np.exp(np.log(values["MuSVM"] / values["OKS"]).mean())
+    slower = gmean(seconds["MuSVM"] / seconds["OKS"])
+    more = gmean(values["MuSVM"] / values["OKS"])
     return f"""
 Of sixty kernels on pictures OKS chooses one that names {right["OKS"].mean():.0%} right (one of two labels):
 {enumerated(against)}. MuSVM takes {slower:.2g} times the CPU seconds and {more:.2g} times the kernel
@@ -176,10 +177,8 @@ values."""
 def verdicts(results):
     """How many claims hold, and which fail?"""
     table = read_verdicts(results.directory)
-    counts = table["verdict"].value_counts()
-    listed = "; ".join(f"*{verdict}* {counts[verdict]}" for verdict in VERDICTS if verdict in counts)
     failing = "; ".join(f"*{row.claim}* ({row.id})" for row in where(table, verdict="fails").itertuples())
-    return f"Verdicts on {len(table)} claims: {listed}. These fail: {failing or 'none'}."
+    return f"Verdicts on {len(table)} claims: {count_of(table)} These fail: {failing or 'none'}."
 
 
 def failed(table):
