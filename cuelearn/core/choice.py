@@ -18,6 +18,7 @@ def first_best(scores, losses=None):
 
     Examples
     --------
+    >>> from cuelearn.core.choice import first_best
     >>> first_best([0.5, 0.1 + 0.2, 0.3, 0.5 + 1e-16]), first_best([0.7, 0.9, 0.9], losses=[0.1, 0.5, 0.4])
     (0, 2)
     """

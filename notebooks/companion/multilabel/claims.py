@@ -8,6 +8,8 @@ from cuelearn.mkl.mlmkl import MIN_ITER
 #: ML-MKL-SA as the paper has it, with each of its two steps; Sum as its section 2 has it and as its
 #: reference [21]; methods with a combination for each class. "MLMKLSA" is this project's form of SA.
 AS_PRINTED = ("MLMKLSA 0.001", "MLMKLSA 0.0001")
+#: The same with the iterations of the paper's figure 3: both lengths are asked for time and weights.
+LONG = ("MLMKLSA 0.001 long", "MLMKLSA 0.0001 long")
 SUMS = ("MLMKLSum", "MLMKLSum planes")
 PER_CLASS = ("GMKL", "SimpleMKL", "VSKL")
 #: Of theorem 1, with its name.
@@ -23,11 +25,11 @@ def by_set(table, column):
 def ends_of_printed(table):
     """A text on the number of iterations, which is not the paper's: in the first the mean weights stay."""
     n_iter = table[table["method"].isin(AS_PRINTED)]["n_combined"] - 1
+    long = table[table["method"].isin(LONG)]["n_combined"].max() - 1
     return (
         f"SA as printed ends with its iteration {MIN_ITER} in {(n_iter == MIN_ITER).sum()} of {n_iter.size} "
         "runs, before which this project does not ask the paper's rule: that is met by the first iteration, "
-        "and the paper states no least number. Its figures 3 and 4 have up to 400 and 1200 iterations, "
-        f"{400 / MIN_ITER:g} and {1200 / MIN_ITER:g} times the work."
+        f"and the paper states no least number. The long runs have the {long} iterations of its figure 3."
     )
 
 
@@ -45,6 +47,8 @@ def mlmkl_1(results):
         gain = auc[list(rivals)].rsub(auc["MLMKLSA"], axis=0).mean()
         ends = (f"{gain[rival]:+.4f} ({rival})" for rival in (gain.idxmin(), gain.idxmax()))
         corrected.append(f"{' to '.join(ends)} on {name}")
+        longer = ", ".join(f"{(auc[f'{form} long'] - auc[form]).mean():+.4f}" for form in AS_PRINTED)
+        corrected[-1] += f" (the long runs minus the short ones: {longer})"
     yield f"SA corrected minus its rivals: {', '.join(corrected)}. {ends_of_printed(table)}"
 
 
@@ -54,7 +58,7 @@ def mlmkl_2(results):
     yield ends_of_printed(table)
     for name, seconds in by_set(table, "seconds"):
         combined = dict(by_set(table, "n_combined"))[name]
-        for method in (*AS_PRINTED, *SUMS):
+        for method in (*AS_PRINTED, *LONG, *SUMS):
             for rival in PER_CLASS:
                 says = f"{name}: {method} is three times as fast as {rival}"
                 yield faster(3, says, method, rival, seconds, combined, name)
@@ -142,7 +146,7 @@ def mlmkl_8(results):
     for rival in ("GMKL", "VSKL"):
         for name, like in by_set(table, f"like {rival}"):
             seconds, combined = (dict(by_set(table, column))[name] for column in ("seconds", "n_combined"))
-            for method in AS_PRINTED:
+            for method in (*AS_PRINTED, *LONG):
                 says = f"{name}: {method} ranks the kernels as {rival} does"
                 measure = f"rank correlation of kernel weights, {method} and {rival}"
                 yield Part(says, measure, like[method], at_least=0.5, of=name)
