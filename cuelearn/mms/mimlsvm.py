@@ -136,7 +136,8 @@ class MIMLSVM(BagRival):
     The authors' program tests whole bags. To it a single instance is a bag of one, as far from a medoid as
     from its *farthest* instance, which is farther than bags of several are from each other: labels of new
     bags are ranked well, those of single instances hardly. `instances` says which distance these have; the
-    nearest ranks them better (figure 5.3), but is less than the SVMs have seen, so that hardly any is null.
+    nearest ranks them better (figure 5.3), but is less than the SVMs have seen, so that hardly any is null:
+    on names in captions it gets 17 to 20% of the faces right, the farthest 72%.
 
     Parameters
     ----------
@@ -146,9 +147,10 @@ class MIMLSVM(BagRival):
     max_clustered : int, default 5000
         Bags that are clustered, drawn at random where there are more; their distances are held, 100 MB for
         5000.
-    instances : {"nearest", "farthest"}, default "nearest"
+    instances : {"auto", "nearest", "farthest"}, default "auto"
         From which of a medoid's instances the distance of a single instance is taken, in
-        `decision_function` and `predict`; `bag_decision_function` has Hausdorff's.
+        `decision_function` and `predict`; `bag_decision_function` has Hausdorff's. Auto is the farthest where
+        the candidates have a null label, else the nearest.
     $class_weight $tol $max_iter $n_jobs
     random_state : int, Generator or None, default 0
         Of the first medoids and of the bags drawn for clustering.
@@ -195,12 +197,12 @@ class MIMLSVM(BagRival):
         **BagRival._parameter_constraints,
         "ratio": [Number(Real, 0, 1, closed="right")],
         "max_clustered": COUNT,
-        "instances": [StrOptions({"nearest", "farthest"})],
+        "instances": [StrOptions({"auto", "nearest", "farthest"})],
     }
 
     ratio: float = 0.2
     max_clustered: int = 5000
-    instances: str = "nearest"
+    instances: str = "auto"
     random_state: object = 0
 
     def _train(self, X, candidates, weights):
@@ -240,6 +242,7 @@ class MIMLSVM(BagRival):
         return self._scores_at(self._map(X, starts))
 
     def _instance_scores(self, X):
-        if self.instances == "farthest":
+        farthest = self.null_ is not None if self.instances == "auto" else self.instances == "farthest"
+        if farthest:
             return super()._instance_scores(X)
         return self._scores_at(nearest_distances(X, self.medoid_rows_, self.medoid_starts_, self.n_jobs))

@@ -192,8 +192,7 @@ def test_m3miml_takes_the_mean_of_a_bag_and_all_its_instances():
 @pytest.mark.parametrize("cls", BAG_RIVALS)
 def test_null_is_where_every_label_is_negative(cls):
     X, y, candidates = make_bags(60, null=0, noise=0.2)
-    rule = {"instances": "farthest"} if cls is MIMLSVM else {}
-    model = cls(10.0, class_weight="balanced", **rule).fit(X, candidates)
+    model = cls(10.0, class_weight="balanced").fit(X, candidates)
     scores = model.decision_function(X)
     assert not scores[:, 0].any() and not model.coef_[0].any()
     expected = np.where(np.all(scores[:, 1:] < 0.0, axis=1), 0, 1 + np.argmax(scores[:, 1:], axis=1))

@@ -28,7 +28,7 @@ USELESS = made_here("useless scores", "companion.mktl.compare.useless_scores")
 _AWA = ((1, 5), (1, 5, 10, 20, 50), (1, 5, 10, 20, 30, 50))
 _FINE_P = (1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.6, 1.75, 2.0)
 # samples per class: up to five are as many drawings, from there on further views of these
-_FEW = (1, 3, 5, 20)
+_FEW = (1, 5, 20)
 _ALL = (1, 2, 3, 5, 10, 15, 20)
 _FOUR = (1, 5, 10, 20)
 # smoke, quick, full
@@ -49,20 +49,20 @@ TABLE = {
         "animals": ((1, 5), _FOUR, _ALL),
         "objects": ((1, 5), _FOUR, _ALL),
         "awa": _AWA,
-        "seeds": (2, 24, 50),
-        "more_seeds": (3, 120, 250),  # of MKTL alone, where two numbers of priors are compared
+        "seeds": (2, 16, 50),
+        "more_seeds": (3, 80, 250),  # of MKTL alone, where two numbers of priors are compared
         "draws": (1, 6, 6),  # that parameters are chosen on
     },
     "priors": {
         "n_priors": ((14, 23), (10, 23, 100), (10, 14, 23, 35, 50, 75, 100)),
         "n_per_class": (5, 10, 10),
-        "seeds": (2, 10, 20),
+        "seeds": (2, 6, 20),
         "draws": (1, 3, 4),
     },
     "negative": {
         "n_per_class": ((1, 5), (1, 5), (1, 2, 5, 20)),
         "n_noise": ((0, 40), (0, 100), (0, 40, 100)),
-        "seeds": (2, 10, 20),
+        "seeds": (2, 6, 20),
         "draws": (1, 2, 4),
     },
     "path": {

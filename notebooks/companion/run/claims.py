@@ -276,7 +276,10 @@ def _both(part, seconds, count):
         return f"{seconds:.2g} by the clock, {count:.2g} by {part.counted}."
     if part.at_most is None:  # theirs over ours
         seconds, count = 1 / seconds, 1 / count
-    clock = f"{1 / seconds:.2g} times as fast" if seconds < 1.0 else f"{seconds:.2g} times as slow"
+    if 1 / EQUAL_TIME <= seconds <= EQUAL_TIME:
+        clock = "as fast"
+    else:
+        clock = f"{1 / seconds:.2g} times as fast" if seconds < 1.0 else f"{seconds:.2g} times as slow"
     return f"{clock} by the clock, {count:.2g} times the {part.counted}."
 
 

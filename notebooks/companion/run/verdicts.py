@@ -187,7 +187,7 @@ def before_and_after(before, after):
         table = with_original(table, directory).reindex(columns=["id", *columns, "low", "high"])
         table["number"] = [number_text(row, " ({} to {})") for row in table.itertuples()]
         tables.append(table.fillna("").set_index("id")[columns])
-    both = tables[1].join(tables[0][["verdict", "number"]], how="outer", rsuffix=" before").fillna("")
+    both = tables[1].join(tables[0][["verdict", "number"]].add_suffix(" before"), how="outer").fillna("")
     both = both.reset_index().sort_values("id", key=claims().index.get_indexer)
     order = ["id", "verdict before", "verdict", "clock", "count", *TIERS, "number before", "number"]
     return markdown_table(both[order])
