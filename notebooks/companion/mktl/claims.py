@@ -152,11 +152,15 @@ def mktl_4(results):
 
 @judges("mktl-5", "thesis-fig-6.3")
 def mktl_5(results):
-    """MKTL with p auto against a chosen p, mean over numbers of samples: not worse by what counts."""
+    """MKTL with p auto against a chosen p, mean over numbers of samples: not worse by what counts.
+
+    Section 6.3 takes all groups as F, 6.5.2 prints the number of priors: both are asked.
+    """
     for name, table in _tasks(results):
-        says = f"{name}: p auto at most {100 * COUNTS:g} points below a chosen p"
         scope = f"{name}, mean over all numbers of samples"
-        yield _better(table, says, "MKTL auto", "MKTL", scope, at_least=-COUNTS, of=_DATA[name])
+        for method, F in (("MKTL auto", "all groups"), ("MKTL auto-priors", "the priors")):
+            says = f"{name}: p auto by {F} at most {100 * COUNTS:g} points below a chosen p"
+            yield _better(table, says, method, "MKTL", scope, at_least=-COUNTS, of=_DATA[name])
 
 
 @judges("mktl-6", "thesis-sec-6.5")

@@ -29,6 +29,7 @@ METHODS = {
     "AverageTL": (AverageTL, {}),
     "MKTL": (MKTL, {}),
     "MKTL auto": (MKTL, {"p": "auto"}),
+    "MKTL auto-priors": (MKTL, {"p": "auto-priors"}),
     "MKTL weighted": (MKTL, {"class_weight": "positive"}),
     "NoTransfer weighted": (NoTransfer, {"class_weight": "balanced"}),
     "PriorFeatures weighted": (PriorFeatures, {"class_weight": "balanced"}),
@@ -36,7 +37,7 @@ METHODS = {
 }
 #: Methods of figures 6.3 and 6.2. The thesis weighs the classes in Multi-KT and MKTL only.
 MULTICLASS = tuple(method for method in METHODS if "weighted" not in method)
-BINARY = tuple(method for method in METHODS if method != "MKTL auto")
+BINARY = tuple(method for method in METHODS if "auto" not in method)
 #: Methods whose p is chosen, too.
 HAVE_P = ("MKTL", "MKTL weighted")
 

@@ -24,7 +24,7 @@ def _by_data(results, *figures):
         yield data, same.iloc[0], pd.concat([results.table(name) for name in same], ignore_index=True)
 
 
-def _against(results, rival, share, accuracy):
+def _against(results, rival, share):
     """OKS-SVM against a rival: accuracy, and with as many kernels as in the paper a share of the time."""
     for data, figure, table in _by_data(results, *TABLES):
         of_method = table.set_index(["method", "name"])
@@ -32,13 +32,19 @@ def _against(results, rival, share, accuracy):
         yield Part(
             f"at most 3 points less accurate than {rival}, {data}",
             f"accuracy of OKS-SVM minus {rival}",
-            oks[accuracy],
-            other[accuracy],
+            oks["accuracy"],
+            other["accuracy"],
             at_least=-FEW,
             figure=figure,
         )
-        yield from _apart(f"Accuracy against {rival}", oks[accuracy] - other[accuracy])
-        if (oks["n_kernels"] < FULL).any():
+        yield from _apart(f"Accuracy against {rival}", oks["accuracy"] - other["accuracy"])
+        n_kernels = oks["n_kernels"].max()
+        if n_kernels < FULL:
+            ratio = gmean(oks["seconds"] / other["seconds"])
+            yield (
+                f"On {data}, with {n_kernels} kernels instead of {FULL}, time is not judged: "
+                f"{ratio:.2g} of {rival}'s CPU seconds."
+            )
             continue
         yield Part(
             f"1/{1 / share:.0f} of the time of {rival}, {data}",
@@ -77,14 +83,14 @@ def _sizes(results):
 @judges("oks-1")
 def oks_1(results):
     yield from _sizes(results)
-    yield from _against(results, "MuSVM", OF_MUSVM, "accuracy")
+    yield from _against(results, "MuSVM", OF_MUSVM)
 
 
 @judges("oks-7")
 def oks_7(results):
     yield from _sizes(results)
     for rival in ("SimpleMKL", "OM2"):
-        yield from _against(results, rival, MUCH_LESS, "first")
+        yield from _against(results, rival, MUCH_LESS)
 
 
 @judges("oks-2", "oks-alg-2-passes")
@@ -137,6 +143,7 @@ def oks_3(results):
             slope = _slope_of(excess, runs, "n_samples")
             yield Part(says, "slope of excess / sqrt T on ln T", **slope, **facts)
     yield (
+        "The bound is judged on all streams, the rate where it can be seen. "
         "The best kernel's predictor has norm 4 at most. At "
         f"{(table['mean'] <= table['loss']).mean():.0%} of the "
         "points mistakes are fewer than its hinge loss, and a stream that has such points tells nothing "
@@ -158,12 +165,15 @@ def oks_5(results):
     printed = []
     for data, figure, table in _by_data(results, "oks-fig-1", "oks-fig-2", "oks-fig-1-leaves"):
         gaps = _gaps(table)
+        n_kernels = table["kernel"].max()
+        if n_kernels < FULL:
+            yield f"{data} has {n_kernels} kernels on one feature, not the paper's {FULL}, and is not judged."
+            continue
         printed.append(f"{_gaps(table, 'accuracy', 'accuracy').mean():.3f} on {data}")
         yield from _apart("Best minus worst", gaps)
-        few = min(5, table["kernel"].max() // 2)
         draws = [_draw_of(name) for name in gaps.index]
         yield Part(
-            f"{few} best above {few} worst, {data}",
+            f"5 best above 5 worst, {data}",
             "accuracy of the best minus the worst, ranked on one half of the test, seen on the other",
             gaps,
             np.zeros(len(gaps)),

@@ -26,8 +26,8 @@ TABLE = {
         "beta": ((0.3, 0.7), (0.1, 0.3, 0.5, 0.7, 0.9), BETA_RANGE),
         "p": ((1.25,), (1.01, 1.05, 1.25, 2.0), P_GRID),
     },
-    "selectors": (2, 3, 4),  # splits by thing, each with draws of its own, of the methods in `repeated`
-    "repeated": (("MuSVM", "SOM", "OKS"),) * 3,
+    "selectors": (2, 2, 4),  # splits by thing, each with draws of its own, of the methods in `repeated`
+    "repeated": (("MuSVM", "SimpleMKL", "OM2", "SOM", "OKS"),) * 3,
     "selections": {
         "judged": (6, 40, 60),
         "seeds": (4, 10, 10),  # but of two passes, which are judged on more

@@ -363,7 +363,10 @@ def _judge_mean(part, values, verdict):
         more = crossed["needed"].iloc[0] - mean.n
         needed = f"about {max(more, 1.0):.0f} more" if more < 10_000 else "more than 10,000"
         needed = of_units(needed, verdict.unit)
-        text = f"The interval contains {crossed['bound'].iloc[0] + 0.0:.4g}; {needed} would decide."
+        bound = crossed["bound"].iloc[0] + 0.0
+        text = f"The interval contains {bound:.4g}; {needed} would decide."
+        if better and not part.ratio and bound and low * high > 0.0:
+            text = f"A difference is certain; whether it is the {bound:.4g} that counts is open."
     else:
         state, p = "holds", ends["p_within"].max()
     p = min(1.0, 2 * float(p))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from companion import CHECKOUT
 from companion.run.claims import (
     TIERS,
     VERDICTS,
@@ -28,6 +29,8 @@ from cuelearn.core.storage import atomic_write
 
 #: What a row of the map has a tile for: the verdict by data, and by clock and count.
 TILES = (*TIERS, "clock", "count")
+#: How to read a verdict.
+RULES = CHECKOUT / "notebooks/book/_verdicts.md"
 
 
 class ClaimBook:
@@ -92,7 +95,8 @@ def write_verdicts(directory, verdicts, parts, chapters=()):
     atomic_write(directory / "claims-parts.csv", parts.to_csv(index=False, lineterminator="\n"))
     verdicts = with_original(_in_order("id", others, verdicts), directory)
     atomic_write(directory / "claims.csv", verdicts.to_csv(index=False, lineterminator="\n"))
-    listed = [verdict_table(verdicts, directory, directory), part_by_part(verdicts)]
+    rules = RULES.read_text(encoding="utf-8")
+    listed = [rules, verdict_table(verdicts, directory, directory), part_by_part(verdicts)]
     atomic_write(directory / "claims.md", "\n".join(["# Claims and verdicts\n", *listed]))
 
 
@@ -171,7 +175,7 @@ def part_by_part(table):
     """Of every claim that was judged: verdict, units, data and what its parts say, as Markdown."""
     lines = []
     for row in table[table["verdict"] != "open"].itertuples():
-        units = f"{of_units(row.n, row.unit)}. " if row.n else ""
+        units = f"The number that decides is of {of_units(row.n, row.unit)}. " if row.n else ""
         data = f"Data: {row.data}. " if row.data else ""
         lines += [f"## {row.id}: {row.verdict}", "", f"{units}{data}Profile {row.profile}.", ""]
         lines += [in_lines(row.text), ""] if row.text else []
@@ -186,7 +190,7 @@ def before_and_after(before, after):
         table = read_verdicts(directory).rename(columns={"real": "bundled"})  # as once written
         table = with_original(table, directory).reindex(columns=["id", *columns, "low", "high"])
         table["number"] = [number_text(row, " ({} to {})") for row in table.itertuples()]
-        tables.append(table.fillna("").set_index("id")[columns])
+        tables.append(table.astype(object).fillna("").set_index("id")[columns])
     both = tables[1].join(tables[0][["verdict", "number"]].add_suffix(" before"), how="outer").fillna("")
     both = both.reset_index().sort_values("id", key=claims().index.get_indexer)
     order = ["id", "verdict before", "verdict", "clock", "count", *TIERS, "number before", "number"]
