@@ -228,7 +228,7 @@ def om2_8(results):
     streams = {"of": "random streams"}
     curves = {"x": own["n_kernels"], "units": own["seed"], **streams}
     measure = "exponent of mistakes in F"
-    says = f"mistakes grow at most like F^{LOGARITHM:g}, slower than ln F"
+    says = f"mistakes grow at most like F^{LOGARITHM:g} over these F, less than ln F does"
     yield Part(says, measure, own["mistakes"], at_most=LOGARITHM, **curves)
     says = "control: on the same streams they grow faster at p = 2"
     measure += ": at p = 2 minus at p of the corollary"

@@ -150,9 +150,9 @@ def mms_4(results):
     yield (
         f"{runs['ended'].sum()} of {len(runs)} runs ended by themselves, others count with all rounds. "
         f"The last round is number {runs['run'].mean():.1f} on average, {runs['run'].max()} at most; "
-        f"settled: within a hundredth of the last objective; mean over the data sets ({by_name}). The objective with "
-        f"Algorithm 10's answers: {rises(rounds[rounds['solver'] == 'frank-wolfe'])}; with the exact search, "
-        f"on fewer bags and candidates: {rises(exact)}."
+        f"settled: within a hundredth of the last objective; mean over the data sets ({by_name}). "
+        f"The objective with Algorithm 10's answers: {rises(rounds[rounds['solver'] == 'frank-wolfe'])}; with the "
+        f"exact search, on fewer bags and candidates: {rises(exact)}."
     )
 
 

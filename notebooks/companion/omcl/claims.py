@@ -139,6 +139,7 @@ def omcl_7(results):
     for name, table in bounds.dropna(subset="bound").groupby("data", sort=False):
         n = table["permutation"].nunique()
         yield Part(name, values=table["measured"], bound=table["bound"], n=n, **_data(name))
+    yield "The loss is bounded for a second layer of gradient descent, of OMCL-BM's, PA-I, the mistakes."
     passive = where(bounds, **{"second layer": "PA-I", "quantity": "cumulative loss"})
     below = (passive["measured"] <= passive["best cue"]).sum()
     text = "PA-I's own loss, of which no theorem speaks, is below the best cue's in"

@@ -42,6 +42,7 @@ def named(methods):
 def layers(results):
     """Do two layers err less than their best cue, and how much do they keep?"""
     listed = []
+    ties = []
     for name, figure in curves_of(results).items():
         errors = 100 * at_end(results.table(figure))
         mean = errors.mean()
@@ -50,12 +51,14 @@ def layers(results):
             f"{certain(errors['OMCL-BM'] - errors[rival], 'less', 1.0)} {rival_title} ({mean[rival]:.0f}%)"
             for rival, rival_title in ((best, "the best cue"), ("Flat", "Flat"), ("Vote", "a vote"))
         ]
+        ties.append(f"{at_end(results.table(figure), 'tied')['Vote'].mean():.0%}")
         listed.append(f"on {STREAMS[name]} {mean['OMCL-BM']:.0f}%, {enumerated(against)}")
     support = at_end(where(results.table("thesis-fig-3.5"), data="objects"), "support")
     kept = gmean(support["OMCL-BM"] / support["OMCL-PERC"])
     return f"""
 OMCL-BM, in one pass over several cues, errs in tests: {"; ".join(listed)}. *Flat* is one learner on all
-features in one vector. Of the samples that Perceptrons keep on the objects it keeps {kept:.0%}."""
+features in one vector; a vote errs where it is tied, on {enumerated(ties)} of the samples. Of what
+Perceptrons keep of the objects it keeps {kept:.0%}."""
 
 
 def cues(results):
