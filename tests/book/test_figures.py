@@ -100,9 +100,9 @@ def test_made_data_is_named_in_the_picture(store, fig, monkeypatch):
     assert written[3:] == ["composed data"]
     store.save_figure(fig, "jmlr-fig-1", TABLE, provenance=[PENDIGITS])
     assert len(written) == 5 and "simulated" not in written[4]
-    figures.stamp(fig.axes[0], "real")  # where panels differ
+    figures.stamp(fig.axes[0], "bundled")  # where panels differ
     store.save_figure(fig, "jmlr-fig-1", TABLE, provenance=[MADE, PENDIGITS])
-    assert len(written) == 6 and fig.axes[0].cuelearn_stamp.get_text() == "real"
+    assert len(written) == 6 and fig.axes[0].cuelearn_stamp.get_text() == "bundled"
 
 
 def test_panels_of_one_id_share_their_numbers(store, fig):

@@ -151,8 +151,9 @@ def mms_4(results):
         f"{runs['ended'].sum()} of {len(runs)} runs ended by themselves, others count with all rounds. "
         f"The last round is number {runs['run'].mean():.1f} on average, {runs['run'].max()} at most; "
         f"settled: within a hundredth of the last objective; mean over the data sets ({by_name}). "
-        f"The objective with Algorithm 10's answers: {rises(rounds[rounds['solver'] == 'frank-wolfe'])}; with the "
-        f"exact search, on fewer bags and candidates: {rises(exact)}."
+        "The objective with Algorithm 10's answers: "
+        f"{rises(rounds[rounds['solver'] == 'frank-wolfe'])}; with the exact search, on fewer bags and "
+        f"candidates: {rises(exact)}."
     )
 
 

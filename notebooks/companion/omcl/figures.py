@@ -558,7 +558,7 @@ def last_hypothesis_and_average(run):
             style = method_style(method, linestyle="", markersize=3, alpha=0.6)
             ax.plot(100 * errors["last"], 100 * errors["average"], **style)
         middle = 100 * part.hypotheses["last"].median()
-        ax.axline((middle, middle), slope=1, color="black", lw=0.8)
+        ax.axline((middle, middle), slope=1, color="black", lw=0.8, label="equal errors")
         ax.set(title=name, xlabel="last hypothesis [%]")
     axes[0].set_ylabel("test error, averaged [%]")
     legend(fig, axes[0], 5)

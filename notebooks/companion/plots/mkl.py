@@ -273,7 +273,7 @@ def mistake_bounds(table, useless):
     panel(axes[2], useless, "n_kernels", "mistakes", "p")
     axes[2].set(title="corollary 4.1:\none useful of F", ylim=(0, None))
     axes[2].tick_params(axis="x", labelsize=7)
-    for ax, word in zip(axes, ("real", "simulated", "simulated"), strict=True):
+    for ax, word in zip(axes, ("bundled", "simulated", "simulated"), strict=True):
         stamp(ax, word)
     legend(fig, axes, 4)
     return fig

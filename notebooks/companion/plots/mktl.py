@@ -205,7 +205,7 @@ def negative(table):
     for ax, kind in zip(axes, kinds, strict=True):
         runs = table[(table["useless"] == kind) | (table["method"] == "NoTransfer")]
         paired(ax, runs, "n_per_class", "accuracy", "NoTransfer", factor=100.0)
-        stamp(ax, {"none": "real", "shuffled": "composed"}.get(kind, "simulated"))
+        stamp(ax, {"none": "bundled", "shuffled": "composed"}.get(kind, "simulated"))
         ax.set_title(f"scores: {kind}", pad=14)
         ax.set_xlabel("training samples per class")
         log_axis(ax.xaxis, plain=True)

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 
 from companion.plots.common import curve, curves, distinct, legend, log_axis, mosaic, paired, panels, where
-from companion.run.figures import BLUE, GREEN, ORANGE, PALETTE, PURPLE, RED, method_style, stamp
+from companion.run.figures import BLACK, BLUE, GREEN, ORANGE, PALETTE, PURPLE, RED, method_style, stamp
 from cuelearn.oks import OKS
 
 COLORS = (GREEN, PURPLE, ORANGE)
@@ -89,7 +89,7 @@ def streams(rows, x, guides=()):
         for ax, kind in zip(panel_row, kinds, strict=True):
             runs = where(table, kind=kind)
             cases = runs.groupby(by) if by else [((), runs)]
-            for (values, part), color in zip(cases, COLORS, strict=False):
+            for (values, part), color in zip(cases, COLORS if by else (BLACK,), strict=False):
                 case = [f"{SYMBOLS[name]} = {value:g}" for name, value in zip(by, values, strict=True)]
                 for (column, name), line in zip(columns.items(), ("-", "--", "-."), strict=False):
                     style = {"label": ", ".join([name, *case]), "color": color, "linestyle": line}
@@ -100,11 +100,11 @@ def streams(rows, x, guides=()):
             visits = np.unique(runs[x])
             for name, color, function in guides:
                 ax.plot(visits, function(visits), color=color, linestyle=":", label=name)
-            log_axis(ax.xaxis, ax.yaxis, plain=True)
+            log_axis(ax.xaxis, *([ax.yaxis] if by else []), plain=True)
         panel_row[0].set_ylabel(label)
     for ax, kind in zip(axes[0], kinds, strict=True):
         ax.set_title(STREAMS[kind])
-        stamp(ax, "real" if kind == "pendigits" else "simulated")
+        stamp(ax, "bundled" if kind == "pendigits" else "simulated")
     for ax in axes[-1]:
         ax.set_xlabel("visits T")
     legend(fig, axes[:, 0], 3 if guides else 2)

@@ -138,12 +138,12 @@ def band(ax, x, samples, method=None, alpha=0.2, geometric=False, **style):
 
 
 def stamp(ax, word):
-    """Say of one panel that its data is "real", "simulated", "composed", or "real and simulated".
+    """Say of one panel that its data is "bundled", "simulated", "composed", or "bundled and simulated".
 
     For figures whose panels differ. One of which nothing is stamped gets one word for all, by its provenance.
     """
     made = {"fontsize": 6, "style": "italic", "ha": "right", "va": "bottom", "transform": ax.transAxes}
-    ax.cuelearn_stamp = ax.text(1.0, 1.005, word, color="#555555" if word == "real" else RED, **made)
+    ax.cuelearn_stamp = ax.text(1.0, 1.005, word, color="#555555" if word == "bundled" else RED, **made)
 
 
 # --- tables as text -----------------------------------------------------------------------------------------
