@@ -30,6 +30,7 @@ PAGES = {
     "many_kernels": ("thesis-fig-4.10", "thesis-fig-4.10.alpha"),
     "mistake_bounds": ("thesis-thm-4.1", "thesis-thm-4.1.useless"),
     "online_panels": ("thesis-fig-4.3", "thesis-fig-4.3.batch"),
+    "training_sizes": ("thesis-fig-4.8", "thesis-fig-4.8.gap"),
     "suboptimality_bounds": ("thesis-thm-4.2",),
     "update_bounds": ("thesis-thm-4.3",),
 }
