@@ -262,7 +262,7 @@ def test_growth_in_time():
     bend = np.repeat([0.98, 1.0, 1.02], 3)
     runs = np.repeat([0, 1, 2], 3)
     found = slope(n, n**bend, runs, at_most=1.25, counts=n ** (2 * bend), counted="rows")
-    assert found.verdict == "mixed" and found.text.startswith("1 by the clock, 2 by rows.")
+    assert found.verdict == "mixed" and found.text.startswith("An exponent of 1 by the clock, 2 by rows.")
 
 
 def test_parts_are_corrected_by_holm():

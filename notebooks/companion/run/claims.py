@@ -273,7 +273,7 @@ def _times(factor):
 def _both(part, seconds, count):
     """What clock and count say of two methods, or of one that grows, in a sentence."""
     if not part.ratio:
-        return f"{seconds:.2g} by the clock, {count:.2g} by {part.counted}."
+        return f"An exponent of {seconds:.2g} by the clock, {count:.2g} by {part.counted}."
     if part.at_most is None:  # theirs over ours
         seconds, count = 1 / seconds, 1 / count
     if 1 / EQUAL_TIME <= seconds <= EQUAL_TIME:
