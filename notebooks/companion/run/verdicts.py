@@ -29,7 +29,7 @@ from cuelearn.core.storage import atomic_write
 
 #: What a row of the map has a tile for: the verdict by data, and by clock and count.
 TILES = (*TIERS, "clock", "count")
-#: How to read a verdict.
+#: How to read a verdict; a notebook that was downloaded lies without it.
 RULES = CHECKOUT / "notebooks/book/_verdicts.md"
 
 
@@ -95,8 +95,8 @@ def write_verdicts(directory, verdicts, parts, chapters=()):
     atomic_write(directory / "claims-parts.csv", parts.to_csv(index=False, lineterminator="\n"))
     verdicts = with_original(_in_order("id", others, verdicts), directory)
     atomic_write(directory / "claims.csv", verdicts.to_csv(index=False, lineterminator="\n"))
-    rules = RULES.read_text(encoding="utf-8")
-    listed = [rules, verdict_table(verdicts, directory, directory), part_by_part(verdicts)]
+    rules = [RULES.read_text(encoding="utf-8")] if RULES.is_file() else []
+    listed = [*rules, verdict_table(verdicts, directory, directory), part_by_part(verdicts)]
     atomic_write(directory / "claims.md", "\n".join(["# Claims and verdicts\n", *listed]))
 
 
