@@ -222,7 +222,7 @@ def map_page(verdicts, named):
         "---",
         "# Verdict map",
         "",
-        count_of(verdicts),
+        count_of(verdicts["verdict"]),
         "",
         "```{include} _map.md",
         "```",

@@ -124,9 +124,9 @@ def with_original(table, directory):
     return table.assign(original=[notes.get(id, old) for id, old in zip(table["id"], own, strict=True)])
 
 
-def count_of(table):
-    """How many claims hold, fail and so on, in words."""
-    numbers = table["verdict"].value_counts()
+def count_of(verdicts):
+    """How many of some verdicts (Series) hold, fail and so on, in words."""
+    numbers = verdicts.value_counts()
     return "; ".join(f"{numbers[verdict]} {verdict}" for verdict in VERDICTS if verdict in numbers) + "."
 
 
@@ -164,7 +164,8 @@ def verdict_table(table, directory, home):
         if function:
             yield f"[{function.__name__}]({_link(inspect.getsourcefile(function), home)})"
 
-    return f"{count_of(table)}\n\n" + verdict_map(table, links)
+    decided = table["original"] if directory.name == "original" else table["verdict"]
+    return f"{count_of(decided)}\n\n" + verdict_map(table, links)
 
 
 def _link(file, home):
