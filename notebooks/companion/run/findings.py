@@ -186,8 +186,8 @@ def verdicts(results):
     bounds = holding["source"].str.contains("theorem|corollary|proposition").sum()
     failing = "; ".join(f"*{row.claim}* ({row.id})" for row in where(table, verdict="fails").itertuples())
     return f"""
-Verdicts on {len(table)} claims: {count_of(table["verdict"])} Of those that hold {bounds} are from theorems. These fail:
-{failing or "none"}."""
+Verdicts on {len(table)} claims: {count_of(table["verdict"])} Of those that hold {bounds} are from theorems.
+These fail: {failing or "none"}."""
 
 
 def failed(table):
