@@ -112,6 +112,7 @@ def convergence(table, svm):
 
 def first_stages(table):
     """What OBSCURE comes to after first stages of several lengths and step sizes, by data and C."""
+    table = table.assign(eta=table["eta"].replace("auto", "$F^{-2/q}$"))
     problems = list(table.groupby(["data", "C"], sort=False))
     measured = ("suboptimality", "test_error", "radius", "epochs")
     fig, axes = panels(len(problems), len(measured), size=(9.0, 8.6))
