@@ -185,9 +185,11 @@ def verdicts(results):
     holding = table[table["verdict"].isin(HOLDING)]
     bounds = holding["source"].str.contains("theorem|corollary|proposition").sum()
     failing = "; ".join(f"*{row.claim}* ({row.id})" for row in where(table, verdict="fails").itertuples())
+    profiles = table["profile"].value_counts()
+    made = enumerated([f"{number} of `{profile}`" for profile, number in profiles.items()])
     return f"""
-Verdicts on {len(table)} claims: {count_of(table["verdict"])} Of those that hold {bounds} are from theorems.
-These fail: {failing or "none"}."""
+Verdicts on {len(table)} claims ({made}): {count_of(table["verdict"])} Of those that hold {bounds} are from
+theorems. These fail: {failing or "none"}."""
 
 
 def failed(table):
