@@ -118,7 +118,7 @@ TABLE = {
     "mnist_all": {
         # the longest run first: beside it one core gets through the three orders of visits
         "n_train": ((), (), (20_000, 60_000)),
-        "n_epochs": ((), (), (120, 10)),
+        "n_epochs": ((), (), (500, 10)),
         "runs": ((), (), (1, 3)),
         "n_test": (10_000,) * 3,
     },
