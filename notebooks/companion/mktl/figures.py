@@ -212,10 +212,10 @@ def several_new_classes(run):
     places = compare.places_of_figure(run, ["objects"], ["MKTL"])
     seeds = range(run.seed, run.seed + run.size["multiclass"]["more_seeds"])
     draws = compare.multiclass(run, "multiclass", places, seeds)
-    tables = {"": curves(run), "draws": draws[["n_priors", "n_per_class", "seed", "accuracy"]]}
     table = curves(run)
+    tables = {"": table, "draws": draws[["n_priors", "n_per_class", "seed", "accuracy"]]}
     drawing = draw.multiclass(table[table["method"] != "MKTL auto-priors"])
-    note = note_on(run, "multiclass", curves(run))
+    note = note_on(run, "multiclass", table)
     run.save_figure(drawing, "thesis-fig-6.3", tables, None, data_of(names_of(run)), note=note)
 
 

@@ -178,7 +178,7 @@ def mms_5(results):
     more = results.table("thesis-alg-10-shares")
     more = more.loc[more["sets"].str.contains("200 names"), "same"]
     yield (
-        f"Here 30 names occur; of 200, with scores drawn at random, it has the exact answer in "
+        "Few names occur in these corpora; of 200, with scores drawn at random, it has the exact answer in "
         f"{100 * more.min():.1f} to {100 * more.max():.1f}% of the bags."
     )
     table = results.table("thesis-alg-10-trained")

@@ -46,9 +46,9 @@ def mlmkl_1(results):
                 yield Part(says, measure, auc[method], auc[rival], at_least=0.0, of=name)
         gain = auc[list(rivals)].rsub(auc["MLMKLSA"], axis=0).mean()
         ends = (f"{gain[rival]:+.4f} ({rival})" for rival in (gain.idxmin(), gain.idxmax()))
-        corrected.append(f"{' to '.join(ends)} on {name}")
-        longer = ", ".join(f"{(auc[f'{form} long'] - auc[form]).mean():+.4f}" for form in AS_PRINTED)
-        corrected[-1] += f" (the long runs minus the short ones: {longer})"
+        longer = [auc[long] - auc[short] for long, short in zip(LONG, AS_PRINTED, strict=True)]
+        longer = ", ".join(f"{gains.mean():+.4f}" for gains in longer)
+        corrected.append(f"{' to '.join(ends)} on {name} (the long runs minus the short ones: {longer})")
     yield f"SA corrected minus its rivals: {', '.join(corrected)}. {ends_of_printed(table)}"
 
 

@@ -56,7 +56,7 @@ def chosen_C(run):
         {**sample(run, name), "method": method, "seed": run.seed, "grid": list(run.size["C"])}
         for name in names[::-1]
         for method in experiments.METHODS
-        if not method.endswith(" long")
+        if method not in claims.LONG
     ]
     table = run.sweep("C").frame(experiments.chosen_C, points, data=data_of(names))
     return table.set_index(["name", "method"])["C"].to_dict()

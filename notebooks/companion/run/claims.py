@@ -278,8 +278,10 @@ def _both(part, seconds, count):
         seconds, count = 1 / seconds, 1 / count
     if 1 / EQUAL_TIME <= seconds <= EQUAL_TIME:
         clock = "as fast"
+    elif seconds < 1.0:
+        clock = f"{1 / seconds:.2g} times as fast"
     else:
-        clock = f"{1 / seconds:.2g} times as fast" if seconds < 1.0 else f"{seconds:.2g} times as slow"
+        clock = f"{seconds:.2g} times as slow"
     return f"{clock} by the clock, {count:.2g} times the {part.counted}."
 
 
