@@ -80,7 +80,7 @@ def by_hand(task, method, chosen, rows, n_priors=None, seed=0):
     cue = [("all", RBF(scale=task.width), slice(None))]
     weight = chosen.get("class_weight")
     if method.startswith("MKTL"):
-        p = "auto" if method == "MKTL auto" else chosen["p"]
+        p = chosen["p"] or method.removeprefix("MKTL ")
         weight = "positive" if method == "MKTL weighted" else None
         model = MKTL(cue, C=chosen["C"], p=p, class_weight=weight, random_state=seed, **EFFORT)
     else:
