@@ -20,7 +20,7 @@ DESIGN = ("n_train", "n_kernels", "p", "C", "seed", "epoch", "method", "task", "
 
 
 #: Chapters whose results on originals are still of the protocol before: DATA=original makes them anew.
-OLDER = ("multilabel", "mktl", "oks")
+OLDER = ("multilabel", "oks")
 
 
 def judged_in(directory):
