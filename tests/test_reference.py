@@ -19,16 +19,11 @@ TOLERANCE = 0.01
 DESIGN = ("n_train", "n_kernels", "p", "C", "seed", "epoch", "method", "task", "name", "kind")
 
 
-#: Chapters whose results on originals are still of the protocol before: DATA=original makes them anew.
-OLDER = ("multilabel", "oks")
-
 
 def judged_in(directory):
     params = []
     for row in read_verdicts(directory).itertuples():
-        older = directory.name == "original" and row.chapter in OLDER
-        marks = [pytest.mark.xfail(reason="tables of the protocol before")] if older else []
-        params.append(pytest.param(directory, row.id, id=f"{directory.name}, {row.id}", marks=marks))
+        params.append(pytest.param(directory, row.id, id=f"{directory.name}, {row.id}"))
     return params
 
 
