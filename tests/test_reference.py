@@ -19,7 +19,6 @@ TOLERANCE = 0.01
 DESIGN = ("n_train", "n_kernels", "p", "C", "seed", "epoch", "method", "task", "name", "kind")
 
 
-
 def judged_in(directory):
     params = []
     for row in read_verdicts(directory).itertuples():
