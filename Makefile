@@ -103,7 +103,8 @@ data: $(READY)data ## list the data sets, verify those that are there; FETCH="us
 reference: $(READY)notebooks ## copy the finished chapters of the full profile (or PROFILE=..., DATA=...) to figures/reference
 	@$(PY) -m companion.run.runner --reference --data $(DATA) --profile $(if $(filter command,$(firstword $(origin PROFILE))),$(PROFILE),full)
 
-gallery: $(READY)notebooks ## write figures/README.md, the gallery of the reference results
+gallery: $(READY)notebooks ## write figures/README.md and figures/chapters, the reference results to be read in the repository
+	@$(LIMITS) $(PY) -m companion.run.runner --profile reference --jobs $(JOBS)
 	@$(PY) -m companion.run.runner --gallery
 
 # --fork-strategy fewest: the same versions on every Python wherever they exist, so that numbers can be compared.

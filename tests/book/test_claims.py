@@ -351,9 +351,9 @@ def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch):
     )
     monkeypatch.delitem(book_claims._JUDGES, "om2-1")
     assert judge("om2-1", tmp_path).verdict == "open"
-    assert "**om2-1: holds.**" in verdict._repr_markdown_()
+    assert "**Holds** (om2-1)." in verdict._repr_markdown_()
     without = Verdict("om2-1", "not testable here", measure="points", data="none", text="No data.")
-    assert without._repr_markdown_().endswith("* Data: none. No data.")
+    assert without._repr_markdown_().endswith("(om2-1). Data: none. No data.")
 
 
 def test_before_and_after(tmp_path):

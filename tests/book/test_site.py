@@ -82,7 +82,7 @@ def test_pages_are_whole_small_and_local(book):
     assert chapter.count('class="cell tag_hide-input') == 2  # the last two; the call is shown
     shown = "".join(text for name, text in pages.items() if name != "search.html")  # which speaks of scripts
     assert 'class="admonition error' not in shown
-    assert all(f"{claim}: " in pages["verdicts.html"] for claim in ("omcl-1", "obs-7", "oks-6"))
+    assert all(f"; {claim})" in pages["verdicts.html"] for claim in ("omcl-1", "obs-7", "oks-6"))
     map_, verdicts = pages["map.html"], pages["verdicts.html"]
     assert map_.count("<tr") == 1 + len(claims()) and 'class="tile holds' in map_
     for anchor in re.findall(r'href="verdicts.html#([^"]+)"', map_):
@@ -131,11 +131,12 @@ def test_every_page_in_a_browser(book, browser):
 def test_a_slider_moved_by_keyboard_changes_its_picture(book, browser):
     page = browser.new_page()
     page.goto((book / "mkl.html").as_uri())
-    picture, slider = page.locator(".animation img"), page.locator(".anim-slider")
-    page.wait_for_function("document.querySelector('.animation img')?.src.length > 100")
+    picture, slider = page.locator(".explore img"), page.locator(".explore input")
+    page.wait_for_function("document.querySelector('.explore img')?.src.length > 100")
     assert picture.count() == 1 and slider.input_value() == "1"  # the default
+    assert page.locator(".explore output").text_content() == slider.get_attribute("aria-valuetext") == "2"
     before = picture.get_attribute("src")
     slider.focus()
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("src => document.querySelector('.animation img').src !== src", arg=before)
+    page.wait_for_function("src => document.querySelector('.explore img').src !== src", arg=before)
     page.close()

@@ -1,10 +1,16 @@
-"""Sliders: every move draws one picture, the defaults stay behind it in grey; frames need no network."""
+"""Sliders: every move draws one picture, the defaults stay behind it in grey; a page holds all positions."""
 
+import base64
+import io
+import json
+import re
 import sys
 
+import numpy as np
 import pytest
+from PIL import Image
 
-from companion.plots.explore import Control, explore
+from companion.plots.explore import Control, default_picture, explore
 
 CONTROLS = {"p": Control("norm p", (1.0, 1.5, 2.0), 2.0), "C": Control("weight of the losses C", (1, 10), 10)}
 
@@ -22,7 +28,8 @@ def test_a_move_draws_one_picture_over_the_default(monkeypatch):
     monkeypatch.delenv("CUELEARN_RUN", raising=False)
     calls = []
     box = explore(line(calls), CONTROLS, caption="data")
-    *sliders, picture = box.children
+    *sliders, picture, caption = box.children
+    assert caption.value == "data"
     first = picture.value
     assert sliders[0].description == "norm p" and calls == [(2.0, 10)]
     sliders[0].value = 1.5
@@ -31,10 +38,27 @@ def test_a_move_draws_one_picture_over_the_default(monkeypatch):
     assert picture.value == first and len(calls) == 3  # kept, not drawn again
 
 
-def test_frames_without_a_kernel(monkeypatch):
+def test_a_page_holds_every_position_of_two_sliders(monkeypatch):
     monkeypatch.setenv("CUELEARN_RUN", "1")
-    html = explore(line([]), CONTROLS).data
-    assert html.count("frames[") >= 3 and "http" not in html and 'type="range"' in html
+    controls = CONTROLS | {"seed": Control("seed of the draw", (0, 1), 1)}
+    drawn = []
+
+    def two_panels(axes, p, C, seed):
+        drawn.append((p, C, seed))
+        for ax in axes:
+            ax.plot([0, p], [0, C])
+
+    html = explore(two_panels, controls, panels=2, caption="data").data
+    assert {(p, C) for p, C, _ in drawn} == {(p, C) for p in (1.0, 1.5, 2.0) for C in (1, 10)}
+    assert {seed for *_, seed in drawn} == {1} and "Fixed on this page: seed of the draw: 1." in html
+    assert "http" not in html and html.count('type="range"') == 2 and html.count("aria-label=") == 2
+    data = json.loads(re.search(r'"application/json">(.*?)</script>', html, flags=re.DOTALL)[1])
+    assert data["values"] == [["1", "1.5", "2"], ["1", "10"]] and data["start"] == "2,1"
+    assert len(data["frames"]) == 6 and all(len(parts) == 2 for parts in data["frames"].values())
+    assert len({part for part, _ in data["frames"].values()}) == 6  # every position has its own picture
+    left, right = (Image.open(io.BytesIO(base64.b64decode(part))) for part in data["frames"]["2,1"])
+    both = np.asarray(Image.open(io.BytesIO(base64.b64decode(default_picture(html)))))
+    assert np.array_equal(both, np.hstack([left, right]))
 
 
 def test_a_default_outside_its_values_is_refused():

@@ -1,19 +1,41 @@
-"""Sliders above the picture that they change; in the book, where no kernel runs, its frames."""
+"""Sliders above the picture that they change; a page without a kernel holds one picture for each position."""
 
+import base64
 import io
+import itertools
+import json
 import os
 import re
+import uuid
 from functools import cache
+from html import escape
+from pathlib import Path
 from typing import Any, NamedTuple
 
-import matplotlib as mpl
-from matplotlib.animation import FuncAnimation
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
+from companion.run.figures import CSS_DPI
 from cuelearn.core.optional import require
 
 __all__ = ["Control", "explore"]
+
+#: How many controls move on a page without a kernel; the others stay at their defaults.
+ON_A_PAGE = 2
+SIZE = (8.0, 3.4)  # inches
+PAGE_DPI = 120
+SCRIPT = Path(__file__).with_name("explore.js")
+STYLE = """
+.explore label { display: flex; flex-wrap: wrap; gap: 0 1rem; align-items: center; margin: 0.3rem 0; }
+.explore label span { flex: 1 1 14rem; }
+.explore input { flex: 2 1 14rem; min-width: 10rem; height: 1.6rem; }
+.explore output { flex: 0 0 4rem; font-variant-numeric: tabular-nums; font-weight: 600; }
+.explore .panels { display: flex; flex-wrap: wrap; }
+.explore .panels img { flex: 0 1 auto; width: 24rem; max-width: 100%; background: white; }
+.explore p { font-size: 0.85rem; }
+"""
 
 
 class Control(NamedTuple):
@@ -30,7 +52,8 @@ class Control(NamedTuple):
 def explore(draw, controls, *, panels=1, caption=""):
     """A picture with sliders: drawn anew at each move, the picture at the defaults in grey behind it.
 
-    Without a running kernel, in the book, the first slider's pictures are frames computed beforehand.
+    Run by papermill, it returns HTML for the book, where no kernel runs: with a picture for each position of
+    the first two sliders.
 
     ``draw(axes, **values)`` gets one value for each of `controls` (name -> Control), draws lines, points and
     bars on `axes` (one, or a list of `panels`) and fixes their limits.
@@ -39,14 +62,13 @@ def explore(draw, controls, *, panels=1, caption=""):
         if control.default not in control.values:
             raise ValueError(f"the default of {name} must be one of its values, got {control.default!r}")
     defaults = {name: control.default for name, control in controls.items()}
-    figure = Figure(figsize=(8.0, 3.4), dpi=96, layout="none")
+    figure = Figure(figsize=SIZE, dpi=CSS_DPI, layout="none")
     FigureCanvasAgg(figure)
 
     def picture(**values):
         figure.clear()
         axes = list(figure.subplots(1, panels, squeeze=False)[0])
-        figure.subplots_adjust(left=0.08, right=0.98, top=0.86, bottom=0.24, wspace=0.25)
-        figure.text(0.01, 0.01, caption, fontsize=8, color="#555555")
+        figure.subplots_adjust(left=0.08, right=0.98, top=0.92, bottom=0.16, wspace=0.25)
         target = axes[0] if panels == 1 else axes
         if values != defaults:
             draw(target, **defaults)
@@ -55,8 +77,8 @@ def explore(draw, controls, *, panels=1, caption=""):
         draw(target, **values)
 
     if os.environ.get("CUELEARN_RUN"):
-        return _frames(figure, picture, controls, defaults)
-    return _widget(figure, picture, controls)
+        return _page(figure, picture, controls, panels, caption)
+    return _widget(figure, picture, controls, caption)
 
 
 def _fade(ax):
@@ -70,7 +92,7 @@ def _fade(ax):
     ax.set_prop_cycle(None)
 
 
-def _widget(figure, picture, controls):
+def _widget(figure, picture, controls, caption):
     require("notebooks", "ipywidgets")
     import ipywidgets as w
 
@@ -99,26 +121,66 @@ def _widget(figure, picture, controls):
     for slider in sliders:
         slider.observe(show, "value")
     show()
-    return w.VBox([*sliders, image])
+    return w.VBox([*sliders, image, w.HTML(escape(caption))])
 
 
-def _frames(figure, picture, controls, defaults):
-    """The first slider's pictures as HTML with a slider of its own: all in one piece, nothing is loaded."""
+def _page(figure, picture, controls, panels, caption):
+    """Sliders as HTML that needs no kernel and no network: the pictures of all positions as JSON."""
     require("notebooks", "IPython")
     from IPython.display import HTML
 
-    (name, control), *_ = controls.items()
+    figure.set_dpi(PAGE_DPI)
+    moving = dict(itertools.islice(controls.items(), ON_A_PAGE))
+    resting = {name: control for name, control in controls.items() if name not in moving}
+    frames = {}
+    for position in itertools.product(*(range(len(control.values)) for control in moving.values())):
+        values = {name: control.default for name, control in controls.items()}
+        for (name, control), index in zip(moving.items(), position, strict=True):
+            values[name] = control.values[index]
+        picture(**values)
+        frames[",".join(map(str, position))] = _panels(figure, panels)
+    values = [[control.label(value) for value in control.values] for control in moving.values()]
+    start = ",".join(str(control.values.index(control.default)) for control in moving.values())
+    data = json.dumps({"values": values, "start": start, "frames": frames})
+    sliders = [_slider(control) for control in moving.values()]
+    images = [f'<img alt="{escape(caption)}, panel {k + 1} of {panels}">' for k in range(panels)]
+    fixed = [f"{control.words}: {control.label(control.default)}" for control in resting.values()]
+    fixed_note = f" Fixed on this page: {'; '.join(fixed)}." if fixed else ""
+    name = f"explore-{uuid.uuid5(uuid.NAMESPACE_OID, data)}"
+    return HTML(
+        f"""<style>{STYLE}</style><div class="explore" id="{name}">
+{"".join(sliders)}<div class="panels">{"".join(images)}</div><p>{escape(caption + fixed_note)}</p>
+<script type="application/json">{data}</script>
+<script>({SCRIPT.read_text(encoding="utf-8")})(document.getElementById("{name}"))</script></div>"""
+    )
 
-    def frame(value):
-        picture(**defaults | {name: value})
-        figure.text(0.5, 0.94, f"{control.words}: {control.label(value)}", ha="center")
 
-    film = FuncAnimation(figure, frame, control.values, init_func=lambda: None, repeat=False)
-    # savefig would bring the style's back
-    with mpl.rc_context({"figure.constrained_layout.use": False, "savefig.dpi": "figure"}):
-        html = film.to_jshtml(fps=2)
-    html = re.sub(r"<link[^>]*>", "", html)  # which would fetch icons of buttons from the network
-    # at first the default, as with a kernel
+def default_picture(html):
+    """The picture at the defaults out of a page's HTML, as PNG in base64."""
+    data = json.loads(re.search(r'"application/json">(.*?)</script>', html, flags=re.DOTALL)[1])
+    parts = [Image.open(io.BytesIO(base64.b64decode(part))) for part in data["frames"][data["start"]]]
+    buffer = io.BytesIO()
+    Image.fromarray(np.hstack([np.asarray(part) for part in parts])).save(buffer, "PNG")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def _slider(control):
+    """A labelled range input, at first at the default."""
     start = control.values.index(control.default)
-    made = re.compile(r"(anim\w+) = new Animation\([^)]*\);")
-    return HTML(made.sub(rf"\g<0> \1.set_frame({start});", html))
+    words = escape(control.words)
+    ends = f'min="0" max="{len(control.values) - 1}" step="1" value="{start}"'
+    return f'<label><span>{words}</span><input type="range" {ends} aria-label="{words}"><output></output></label>\n'
+
+
+def _panels(figure, panels):
+    """What is drawn as a WebP picture for each panel, in base64."""
+    figure.canvas.draw()
+    pixels = np.asarray(figure.canvas.buffer_rgba())[..., :3]
+    return [_webp(part) for part in np.array_split(pixels, panels, axis=1)]
+
+
+def _webp(pixels):
+    buffer = io.BytesIO()
+    reduced = Image.fromarray(np.ascontiguousarray(pixels)).quantize(24).convert("RGB")
+    reduced.save(buffer, "WEBP", lossless=True, method=6)
+    return base64.b64encode(buffer.getvalue()).decode()

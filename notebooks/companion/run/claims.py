@@ -108,7 +108,8 @@ class Verdict(NamedTuple):
         line = ". ".join(filter(None, [number, data, short and self.text]))
         if not short:
             line += f"\n\n<details><summary>Part by part</summary>\n\n{in_lines(self.text)}\n\n</details>"
-        return f"**{self.claim}: {self.verdict}.** *{claims().loc[self.claim, 'claim']}.* {line}"
+        sentence = claims().loc[self.claim, "claim"]
+        return f"**Claim.** *{sentence}.* **{self.verdict.capitalize()}** ({self.claim}). {line}"
 
 
 def number_text(verdict, interval=", 95% interval {} to {}"):

@@ -3,12 +3,16 @@
 import gzip
 import json
 import os
+import re
 
 import pandas as pd
 
+from companion.plots.explore import default_picture
 from companion.run.claims import files_of
+from companion.run.figures import compressed
 from companion.run.findings import in_readme
 from companion.run.records import (
+    DEFAULTS,
     catalogue,
     files_of_items,
     read_items,
@@ -16,9 +20,14 @@ from companion.run.records import (
     read_verdicts,
     saved_items,
 )
+from companion.run.registry import title_of
 from companion.run.verdicts import verdict_table, write_verdicts
+from cuelearn.core.optional import require
 from cuelearn.core.storage import atomic_write
 
+#: Tags of cells that are shown unfolded: the algorithm in a few lines, and calls that a reader copies.
+SHOWN = {"algorithm", "call"}
+SLIDERS = "*With sliders in the book, and in JupyterLab (`make lab`):*"
 #: Largest file that is copied to figures/reference, of bundled and of original data.
 MOST_BYTES = {"bundled": 4_000_000, "original": 300_000}
 
@@ -68,7 +77,10 @@ def _shown(directory, item, prefix):
     """Lines that show a figure or table, with links to its files."""
     name = item["name"]
     data = f"Data: {item['our_data']} (the paper's: {item['papers_data']}). Profile {item['profile']}."
-    lines = [f"### {name}", "", f"{item['source']}: {item['shows']}.", data]
+    title = title_of(item["chapter"], name, directory)
+    lines = [f"### {name}", ""]
+    lines += [f"**{title}**", ""] if title else []
+    lines += [f"{item['source']}: {item['shows']}.", data]
     lines += [item["note"], ""] if item["note"] else [""]
     if item["kind"] == "figure":
         lines += [f"![{name}]({prefix}{name}.png)", ""]
@@ -157,3 +169,55 @@ def write_reference_gallery(root):
     if readme.is_file():
         atomic_write(readme, in_readme(readme.read_text(encoding="utf-8"), directory))
     print(f"written: {os.path.relpath(written, root)}")
+
+
+def write_chapters(root):
+    """Write ``figures/chapters/<chapter>.md``, to be read in the repository, from the notebooks that a run with
+    ``PROFILE=reference`` executed. FileNotFoundError if one is not there.
+    """
+    require("notebooks", "nbformat", "nbconvert")
+    import nbformat
+    from nbconvert import MarkdownExporter
+    from nbconvert.preprocessors import TagRemovePreprocessor
+
+    remove = TagRemovePreprocessor(remove_input_tags={"hide-input"}, enabled=True)
+    exporter = MarkdownExporter(preprocessors=[remove])
+    target = root / "figures" / "chapters"
+    for chapter in DEFAULTS:
+        path = root / "figures" / "reference" / "notebooks" / f"{chapter}.ipynb"
+        if not path.is_file():
+            raise FileNotFoundError(f"{path} is not there: make figures PROFILE=reference executes the chapters")
+        notebook = nbformat.read(path, as_version=4)
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                _readable(cell)
+        text, resources = exporter.from_notebook_node(notebook, {"unique_key": chapter})
+        for old in target.glob(f"{chapter}_*"):
+            old.unlink()
+        for name, content in resources["outputs"].items():
+            atomic_write(target / name, compressed(content))
+        text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
+        text = re.sub(r"\n{3,}", "\n\n", text)
+        atomic_write(target / f"{chapter}.md", f"{text.strip()}\n")
+
+
+def _readable(cell):
+    """A code cell as a page without a kernel shows it: committed pictures by their links, sliders at rest."""
+    import nbformat
+
+    if not SHOWN & set(cell.metadata.get("tags", ())):
+        cell.metadata["tags"] = ["hide-input"]
+    outputs = []
+    for out in cell.outputs:
+        name = out.get("metadata", {}).get("cuelearn")
+        data = out.get("data", {})
+        if out.get("name") == "stderr":
+            continue
+        if name and "image/png" in data:
+            out.data = {"text/markdown": f"![{name}](../reference/{name}.png)"}
+        elif 'class="explore"' in data.get("text/html", ""):
+            note = nbformat.v4.new_output("display_data", {"text/markdown": SLIDERS})
+            out.data = {"image/png": default_picture(data["text/html"])}
+            outputs.append(note)
+        outputs.append(out)
+    cell.outputs = outputs

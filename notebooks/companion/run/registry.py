@@ -9,13 +9,18 @@ A module of a chapter registers its figures and tables::
         run.save_figure(draw.mistake_bound(table), "oks-thm-3", table, provenance=[pendigits], note=note)
 
 
+    @mistakes_and_their_bound.title
+    def _(results):
+        return f"Algorithm 2 makes at most {share(results):.0%} of the mistakes that its bound allows."
+
+
     @mistakes_and_their_bound.see
     def _(results):
         table = results.table("oks-thm-3")
         return f"The bound is far from tight: ..."
 
-A notebook opens its chapter and shows a figure in one line: ``show("oks-thm-3")``. The text of "what to see"
-is computed from the saved tables: the same whether the figure was made now or is the committed one.
+A notebook opens its chapter and shows a figure in one line: ``show("oks-thm-3")``. Its title and the text of
+"what to see" are computed from the saved tables: the same whether it was made now or is the committed one.
 """
 
 import contextlib
@@ -57,6 +62,7 @@ class Entry:
         self.make = make
         self.claims = claims
         self.text = None
+        self.heading = None
 
     @property
     def question(self):
@@ -68,9 +74,14 @@ class Entry:
         self.text = function
         return function
 
+    def title(self, function):
+        """Decorator: `function` of the `Results` gives what the figure shows in one sentence, its title."""
+        self.heading = function
+        return function
+
     def source(self):
-        """The protocol: the source of the function, and of its text."""
-        functions = filter(None, [self.make, self.text])
+        """The protocol: the source of the function, and of its texts."""
+        functions = filter(None, [self.make, self.heading, self.text])
         return "\n\n".join(inspect.getsource(function).rstrip() for function in functions)
 
 
@@ -90,6 +101,15 @@ def entries(chapter):
     import_module(f"companion.{chapter}.figures")
     rows = catalogue(chapter).index
     return {name: entry for name, entry in _ENTRIES.items() if longest_start(name, rows)}
+
+
+def title_of(chapter, name, directory):
+    """What a figure or table in `directory` shows, in one sentence from its numbers; empty where none is."""
+    known = entries(chapter)
+    entry = known.get(longest_start(name, known))
+    if entry is None or entry.heading is None:
+        return ""
+    return " ".join(entry.heading(Results(directory, name)).split())
 
 
 class Chapter:
@@ -187,13 +207,20 @@ class Chapter:
         table = table[(table["chapter"] == self.name) & (table["verdict"] != "open")]
         return table[["verdict", "number", "low", "high", "n", "unit"]]
 
+    def title(self, name):
+        """What a figure or table shows, in one sentence from its numbers; empty where it is not made."""
+        return title_of(self.name, name, self.store.directory) if self._items(name) else ""
+
     # --- in a notebook
 
     def show(self, name):
-        """Show a figure or table, made if it is not current: pictures, question, what to see, verdicts."""
+        """Show a figure or table, made if it is not current: title, pictures, question, text, verdicts."""
         from IPython.display import Image, Markdown, display
 
         self.make(name)
+        title = self.title(name)
+        if title:
+            display(Markdown(f"**{title}**"))
         for item in self._items(name):
             metadata = {"cuelearn": item["name"]}
             if item["kind"] == "figure":

@@ -506,7 +506,7 @@ def _arguments(argv):
         "--force": "make chapters even if nothing changed",
         "--book": "write the book, figures/PROFILE/book/, from what was made",
         "--reference": "copy finished chapters of the profile to figures/reference",
-        "--gallery": "write figures/README.md from figures/reference",
+        "--gallery": "write figures/README.md and figures/chapters from figures/reference",
     }.items():
         add(switch, action="store_true", help=text)
     options = parser.parse_args(argv)
@@ -553,11 +553,12 @@ def _chapters(options):
 def _main(options):
     root = options.root
     if options.reference or options.gallery:
-        from companion.run.gallery import reference, write_reference_gallery
+        from companion.run.gallery import reference, write_chapters, write_reference_gallery
 
         if options.reference:
             return reference(root, options.profile, options.data)
-        return write_reference_gallery(root)
+        write_reference_gallery(root)
+        return write_chapters(root)
     chapters = _chapters(options)
     if options.figure:
         return _make_figures(options)

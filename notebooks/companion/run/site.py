@@ -14,12 +14,13 @@ import tempfile
 from pathlib import Path
 
 import pandas as pd
+from PIL import Image
 
 from companion import FOLDER
 from companion.run.claims import TIERS, VERDICTS, claims, in_lines, judge_of, number_text, of_units
 from companion.run.figures import markdown_table
 from companion.run.findings import FINDINGS, failed, finding
-from companion.run.gallery import times
+from companion.run.gallery import SHOWN, times
 from companion.run.records import DEFAULTS, PROFILES, read_items, read_verdicts
 from companion.run.verdicts import count_of, verdict_map, with_original
 from cuelearn.core.optional import require
@@ -43,13 +44,16 @@ Every public name, module by module; each has an example that the tests run. All
    :no-inherited-members:
 ```
 """
-#: Tags of cells that are shown unfolded: the algorithm in a few lines, and calls that a reader copies.
-SHOWN = {"algorithm", "call"}
 #: An exercise of a notebook, whose solution is folded.
 EXERCISE = re.compile(
     r"^\*\*(Exercise \d+)\.\*\* (.*?)\n\n<details><summary>Solution</summary>\n\n(.*)\n\n</details>\s*$",
     re.DOTALL,
 )
+#: Pages below that of a chapter, in the order of the notebook's headings of the first level.
+PARTS = ("results", "appendix")
+#: Under the title of a chapter.
+DOWNLOAD = """To run and change it: `make lab CHAPTER={0}` in a clone of the repository *cuelearn*, or
+{{download}}`this notebook <_{0}.ipynb>`."""
 FIRST_PICTURE = "thesis-fig-4.3-things.png"
 #: What a notebook needs that is taken from a page.
 COPY = (
@@ -57,6 +61,8 @@ COPY = (
     '`pip install ".[notebooks]"` in a checkout of cuelearn, and the folder `notebooks/companion` of that '
     "beside it. `make lab` opens copies of all notebooks there.*"
 )
+#: Bytes above which a picture has photographs in it, which need not be kept to the bit.
+LARGE = 150_000
 #: Of the theme and its fonts, what no page loads.
 UNUSED = ("*.map", "*.ttf", "webpack-macros.html")
 
@@ -79,7 +85,8 @@ def build(root, directory):
         named = set()
         for chapter in executed:
             notebook = nbformat.read(directory / "notebooks" / f"{chapter}.ipynb", as_version=4)
-            nbformat.write(_chapter(notebook, records, named), source / f"{chapter}.ipynb")
+            for page, part in _chapter(notebook, chapter, records, named).items():
+                nbformat.write(part, source / f"{page}.ipynb")
             nbformat.write(_copy(root / "notebooks" / f"{chapter}.ipynb"), source / f"_{chapter}.ipynb")
         verdicts = with_original(_all_claims(read_verdicts(directory)), directory)
         pages = reference_pages() | {"verdicts.md": verdict_page(verdicts, directory.name)}
@@ -93,6 +100,7 @@ def build(root, directory):
         _sphinx(source, out)
         for file in (file for pattern in UNUSED for file in (out / "_static").rglob(pattern)):
             file.unlink()
+        _light_pictures(out)
         for unused in (out / "_sources", out / "_static" / "locales"):
             shutil.rmtree(unused, ignore_errors=True)
         book = directory / "book"
@@ -120,6 +128,22 @@ def _sphinx(source, out):
         raise RuntimeError(f"the book was not built:\n{run.stderr.replace(str(source), 'notebooks/book')}")
 
 
+def _light_pictures(out):
+    """Pictures as WebP, each a link to itself: a phone shows it as wide as the page, a tap in full."""
+    for png in (out / "_images").glob("*.png"):
+        photographic = png.stat().st_size > LARGE
+        Image.open(png).convert("RGB").save(png.with_suffix(".webp"), lossless=not photographic, quality=90, method=6)
+        png.unlink()
+    for page in out.glob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        linked = re.sub(r'<img [^>]*src="(_images/[^"]+)\.png"[^>]*>', _linked, text)
+        page.write_text(linked, encoding="utf-8")
+
+
+def _linked(image):
+    return f'<a class="picture" href="{image[1]}.webp">{image[0].replace(".png", ".webp")}</a>'
+
+
 # --- chapters -----------------------------------------------------------------------------------------------
 
 
@@ -131,8 +155,9 @@ def _copy(path):
     return copy
 
 
-def _chapter(notebook, records, named):
-    """An executed notebook as a page: code folded, figures numbered and `named`, no state of widgets."""
+def _chapter(notebook, chapter, records, named):
+    """An executed notebook as pages, page -> notebook: code folded, figures numbered and `named`, no state of
+    widgets. Each heading of the first level begins a page; those after the first hang below it."""
     notebook.metadata.pop("widgets", None)
     cells = []
     for cell in notebook.cells:
@@ -141,11 +166,17 @@ def _chapter(notebook, records, named):
             cells.append(cell)
         else:
             cells += _pieces(cell, records, named)
-    file = Path(notebook.metadata.papermill.input_path).name
-    where = f"To run and change: {{download}}`this notebook <_{file}>`."
+    starts = [i for i, cell in enumerate(cells) if cell.cell_type == "markdown" and cell.source.startswith("# ")]
+    names = [chapter, *(f"{chapter}_{part}" for part in PARTS)][: len(starts)]
+    below = ["```{toctree}", ":hidden:", "", *names[1:], "```"] if names[1:] else []
+    where = "\n".join([DOWNLOAD.format(chapter), *below])
     cells.insert(1, nbformat.v4.new_markdown_cell(where, id="download"))
-    notebook.cells = cells
-    return notebook
+    ends = [start + 1 for start in starts[1:]] + [len(cells)]
+    bounds = zip([0, *ends], ends, strict=False)
+    return {
+        name: nbformat.v4.new_notebook(cells=cells[start:end], metadata=notebook.metadata)
+        for name, (start, end) in zip(names, bounds, strict=True)
+    }
 
 
 def _admonition(exercise):
@@ -249,7 +280,8 @@ def verdict_page(verdicts, profile):
 
 def _verdict(row):
     """Lines on one claim: whose it is, our number with its interval and unit, by data, part by part."""
-    lines = ["", f"({row.id})=", f"### {row.id}: {row.verdict}", "", f"*{row.source}:* {row.claim}.", ""]
+    claim = row.claim[0].upper() + row.claim[1:]
+    lines = ["", f"({row.id})=", f"### {claim}", "", f"**{row.verdict.capitalize()}** ({row.source}; {row.id})", ""]
     number = number_text(row)
     if number:
         units = f"; {of_units(row.n, row.unit)}" if row.n else ""
