@@ -232,6 +232,13 @@ class Chapter:
         for verdict in self.verdicts(*self._entry(name).claims):
             display(verdict)
 
+    def committed(self, *claims):
+        """Show the verdicts on some claims from the committed results, whatever this run has made so far."""
+        from IPython.display import display
+
+        for claim in claims:
+            display(judge(claim))
+
     def text(self, name):
         """The question of an entry, how it was made and what to see, as Markdown."""
         entry = self._entry(name)
