@@ -74,10 +74,11 @@ def cues(results):
     against = ", ".join(f"{word} {named(rivals)}" for word, rivals in said.items())
     seconds = runs.pivot(index="seed", columns="method", values="seconds")
     times = (seconds["LPBeta"] / seconds["OBSCURE"]).median()
+    average = (seconds["AverageKernelSVM"] / seconds["OBSCURE"]).median()
     return f"""
-Of new drawings of things the best of {len(alone)} kernels names {alone.max():.0f}%, their plain average
-{right["AverageKernelSVM"]:.0f}%, OBSCURE {right["OBSCURE"]:.0f}%: {against}. To train LP-beta takes
-{times:.2g} times as long."""
+Of new drawings of things the best of {len(alone)} kernels names {alone.max():.0f}%, an SVM on their plain
+average {right["AverageKernelSVM"]:.1f}%, OBSCURE {right["OBSCURE"]:.1f}%: {against}. The SVM on the average
+takes {average:.2g} times as long to train as OBSCURE, LP-beta {times:.2g} times."""
 
 
 def candidates(results):
@@ -187,8 +188,13 @@ def verdicts(results):
     failing = "; ".join(f"*{row.claim}* ({row.id})" for row in where(table, verdict="fails").itertuples())
     profiles = table["profile"].value_counts()
     made = enumerated([f"{number} of `{profile}`" for profile, number in profiles.items()])
+    listed = [
+        f"{len(rows)} {verdict} ({', '.join(rows)})"
+        for verdict, rows in table.groupby("verdict", sort=False)["id"]
+        if verdict != "fails"
+    ]
     return f"""
-Verdicts on {len(table)} claims ({made}): {count_of(table["verdict"])} Of those that hold {bounds} are from
+Verdicts on {len(table)} claims ({made}): {"; ".join(listed)}. Of those that hold {bounds} are from
 theorems. These fail: {failing or "none"}."""
 
 
