@@ -33,7 +33,7 @@ STYLE = """
 .explore input { flex: 2 1 14rem; min-width: 10rem; height: 1.6rem; }
 .explore output { flex: 0 0 4rem; font-variant-numeric: tabular-nums; font-weight: 600; }
 .explore .panels { display: flex; flex-wrap: wrap; }
-.explore .panels img { flex: 0 1 auto; width: 24rem; max-width: 100%; background: white; }
+.explore .panels img { flex: 1 1 20rem; min-width: 0; max-width: min(26rem, 100%); background: white; }
 .explore p { font-size: 0.85rem; }
 """
 
@@ -181,6 +181,7 @@ def _panels(figure, panels):
 
 def _webp(pixels):
     buffer = io.BytesIO()
-    reduced = Image.fromarray(np.ascontiguousarray(pixels)).quantize(24).convert("RGB")
+    picture = Image.fromarray(np.ascontiguousarray(pixels))
+    reduced = picture.quantize(64, method=Image.Quantize.MAXCOVERAGE, kmeans=1).convert("RGB")
     reduced.save(buffer, "WEBP", lossless=True, method=6)
     return base64.b64encode(buffer.getvalue()).decode()
