@@ -136,29 +136,63 @@ def kinds(quality, pictures, title):
 
 
 def extremes(kernels, chosen):
-    """Test accuracy of every kernel and of three methods, a row for each pair (OKS figures 1 and 2)."""
+    """Test accuracy of every kernel and of three methods, a row for each pair (OKS figures 1 and 2).
+
+    A row has the kernels on one line and the methods on the next. The first row has the means over pairs, of
+    each pair's five best, mean and five worst kernel.
+    """
     names = distinct(kernels["name"])
     chosen = chosen[(chosen["seed"] == chosen["seed"].min()) & chosen["name"].isin(names)]
     few = min(5, kernels["kernel"].nunique() // 2)
     by_pair = kernels.sort_values("accuracy").groupby("name")
-    fig, ((ax,),) = panels(1, size=(8.0, 0.3 * len(names) + 1.5))
-    layers = {
-        "the other kernels": (kernels, "#cccccc", 2),
-        "best kernels": (by_pair.tail(few), GREEN, 4),
-        "worst kernels": (by_pair.head(few), ORANGE, 4),
+    groups = {
+        f"{few} worst": (by_pair.head(few), ORANGE, "v"),
+        "mean kernel": (kernels, "#BBBBBB", "."),
+        f"{few} best": (by_pair.tail(few), GREEN, "^"),
     }
-    for label, (rows, color, size) in layers.items():
-        ax.plot(100 * rows["accuracy"], rows["name"], "o", color=color, ms=size, label=label)
-    for method in ("MuSVM", "OKS", "SOM"):
-        rows = where(chosen, method=method)
-        style = method_style(method, marker="|", markersize=14, markeredgewidth=2, linestyle="")
-        ax.plot(100 * rows["accuracy"], rows["name"], **style)
-    ax.plot(100 * rows["chance"], rows["name"], "kx", label="larger class")
-    ax.cuelearn_band = "dots: one SVM on each kernel, best and worst on this test; lines: methods, same split"
-    ax.set_xlabel("test accuracy [%]")
-    ax.set_title(f"{len(names)} pairs of {SETS[names[0].split()[0]]}")
-    ax.set_ylim(len(names) - 0.5, -0.5)
-    legend(fig, ax, 4, labelspacing=1.0)
+    rows = {name: row + 1 for row, name in enumerate(names)}
+    fig, ((ax,),) = panels(1, size=(6.0, 0.36 * len(names) + 1.9))
+    for label in ("mean kernel", f"{few} worst", f"{few} best"):
+        group, color, marker = groups[label]
+        ax.plot(100 * group["accuracy"], group["name"].map(rows), marker, color=color, ms=4.5)
+        mean = 100 * group.groupby("name")["accuracy"].mean().mean()
+        ax.plot(mean, 0, marker if marker != "." else "o", color=color, ms=7)
+        height, side = {"v": (0.4, "right"), ".": (0.9, "center"), "^": (0.4, "left")}[marker]
+        ax.text(mean, -height, label, ha=side, va="center", fontsize=8)
+    for method, (marker, size) in {"SOM": ("D", 7.5), "OKS": ("o", 6), "MuSVM": ("P", 4.5)}.items():
+        reached = where(chosen, method=method)
+        accuracy = 100 * reached["accuracy"]
+        style = method_style(method, marker=marker, markersize=size, linestyle="")
+        ax.plot(accuracy, reached["name"].map(rows) + 0.38, **style)
+        ax.plot(accuracy.mean(), 0.38, **style | {"label": "_"})
+    ax.cuelearn_band = (
+        "first line of a row: an SVM on each kernel, best and worst on this test; second: methods, same split"
+    )
+    ax.set_yticks(range(len(names) + 1), ["mean over pairs", *(name.partition(" ")[2] for name in names)])
+    ax.axhline(0.7, color=BLACK, lw=0.8)
+    ax.set(xlabel="test accuracy [%]", ylim=(len(names) + 0.7, -1.3))
+    low, high = 100 * chosen["chance"].min(), 100 * chosen["chance"].max()
+    pairs = f"{len(names)} pairs of {SETS[names[0].split()[0]]}"
+    ax.set_title(f"{pairs} (larger class: {low:.0f} to {high:.0f}%)")
+    legend(fig, ax, 3)
+    return fig
+
+
+def price(methods):
+    """Mean accuracy against CPU seconds: `methods` has seconds and the accuracy in percent, by method."""
+    fig, ((ax,),) = panels(1, size=(6.0, 3.2))
+    for method, row in methods.iterrows():
+        style = method_style(method, linestyle="", markersize=8)
+        ax.plot(row["seconds"], row["right"], **style)
+        left = method == "OKS"
+        place = {"xytext": (-8 if left else 8, 0), "ha": "right" if left else "left", "va": "center"}
+        label = style["label"].removesuffix(" (1-vs-All)")
+        ax.annotate(label, (row["seconds"], row["right"]), textcoords="offset points", **place)
+    log_axis(ax.xaxis, plain=True)
+    ax.margins(x=0.3, y=0.15)
+    ax.set(xlabel="CPU seconds of tuning and training", ylabel="test accuracy [%]")
+    ax.set_title("accurate and fast: upper left")
+    plt.close(fig)
     return fig
 
 

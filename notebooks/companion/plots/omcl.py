@@ -1,13 +1,21 @@
-"""Drawings in the text of the OMCL chapter: its two ideas, the parts of verdicts, and what sliders move."""
+"""Drawings of the OMCL chapter: its two ideas, learning curves, theorem 3.1, parts of verdicts, sliders."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.plots.common import panels
+from companion.plots.common import legend, panels
+from companion.protocol import where
 from companion.run.claims import Verdict
-from companion.run.figures import BLACK, BLUE, GREEN, GREY, ORANGE, RED, method_style, name_methods
+from companion.run.figures import BLACK, BLUE, GREEN, GREY, ORANGE, RED, band, method_style, name_methods
+from cuelearn.core.intervals import interval
 from cuelearn.omcl import PassiveAggressive, Projectron, ProjectronPlusPlus
+
+SEEN = "training samples seen"
+#: Rivals whose curves are drawn; single cues besides.
+RIVALS = ("Flat", "OMCL-PERC", "Vote")
+#: Of the drawn samples, after which a curve is shown: before it every method guesses.
+WARM = 1 / 6
 
 
 def idea_layers():
@@ -46,20 +54,157 @@ def idea_projection(eta=0.5):
     return fig
 
 
+def end_labels(ax, curves, gap=0.065):
+    """Name curves at their right ends: (x, y, text, color) of each, moved apart by a share of the axis."""
+    low, high = ax.get_ylim()
+    curves = sorted(curves, key=lambda curve: curve[1])
+    places = np.array([(y - low) / (high - low) for _, y, _, _ in curves])
+    for _ in range(100):
+        short = np.maximum(gap - np.diff(places), 0.0) / 2
+        places[:-1] -= short
+        places[1:] += short
+    for (x, y, text, color), place in zip(curves, places, strict=True):
+        ax.annotate(
+            text,
+            (x, y),
+            xytext=(1.07, place),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=8,
+            arrowprops={"arrowstyle": "-", "color": color, "relpos": (0.0, 0.5), "shrinkA": 0, "shrinkB": 1},
+            annotation_clip=False,
+        )
+
+
+def forest(ax, table, xlabel, *, digits=1):
+    """Differences with 95% intervals, a row each: `table` has number, low and high, and a color or none.
+
+    Filled: the interval lies on one side of 0; the number stands at the right.
+    """
+    rows = np.arange(len(table))[::-1]
+    sided = (table["low"] > 0.0) | (table["high"] < 0.0)
+    signs = np.where(table["number"] < 0.0, BLUE, RED)
+    colors = table["color"] if "color" in table else np.where(sided, signs, GREY)
+    for y, color, certain, row in zip(rows, colors, sided, table.itertuples(), strict=True):
+        ax.plot([row.low, row.high], [y, y], color=color)
+        ax.plot(row.number, y, "o", color=color, markerfacecolor=color if certain else "white")
+        number = f"{row.number:+.{digits}f}"
+        ax.text(1.02, y, number, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
+    ax.axvline(0.0, color=BLACK, lw=0.8)
+    ax.set_yticks(rows, table.index)
+    ax.set(xlabel=xlabel, ylim=(-0.7, len(table) - 0.3))
+    ax.cuelearn_band = "lines: 95% intervals of means, filled: 0 lies outside"
+
+
+def aligned(table):
+    """The k-th looks of all permutations at their mean `n_seen`: drives that teach differ in length."""
+    look = table.groupby(["permutation", "method"]).cumcount()
+    return table.assign(n_seen=table["n_seen"].groupby(look).transform("mean"))
+
+
+def learning_curves(table):
+    """Errors against the samples seen, and below OMCL-BM's at the end minus those of all others.
+
+    `table` is as thesis figures 3.1 and 3.4 save it: permutation, method, n_seen, online_error, test_error.
+    """
+    table = aligned(table)
+    last = where(table, n_seen=table["n_seen"].max())
+    ends = 100 * last.pivot(index="permutation", columns="method", values="test_error")
+    cues = ends.filter(like="cue: ").mean().sort_values().index
+    name_methods(cues)
+    n_rows = ends.shape[1] - 1
+    heights = (2.4, 2.4, 0.5 + 0.2 * n_rows)
+    fig, axes = panels(1, 3, size=(6.0, 1.4 + sum(heights)), height_ratios=heights)
+    online, test, differences = axes[:, 0]
+    for ax, column in ((online, "online_error"), (test, "test_error")):
+        _few_curves(ax, table, column, cues)
+    online.set_ylabel("online error [%]")
+    test.set(ylabel="test error [%]", xlabel=SEEN)
+    rows = {}
+    for method in ends.mean().drop("OMCL-BM").sort_values().index:
+        rows[method_style(method)["label"]] = interval(ends["OMCL-BM"] - ends[method])
+    rows = pd.DataFrame.from_dict(rows, "index", columns=["number", "low", "high"])
+    forest(differences, rows, "OMCL-BM's test error minus this one's [points]\nleft of 0: OMCL-BM errs less")
+    return fig
+
+
+def _few_curves(ax, table, column, cues):
+    """OMCL-BM with its band, its rivals and the best cue, named at their ends; the other cues in grey."""
+    begin = WARM * table["n_seen"].max()
+    late = table[table["n_seen"] >= begin]
+    lines = {cue: {"label": "other cues", "color": "#BBBBBB", "marker": ""} for cue in cues[:0:-1]}
+    lines |= {method: method_style(method, markevery=3) for method in (*RIVALS, cues[0], "OMCL-BM")}
+    lines[cues[0]] |= {"label": f"best {cues[0]}", "color": BLACK, "marker": "", "linestyle": ":"}
+    ends = {}
+    for method, style in lines.items():
+        grid = 100 * where(late, method=method).pivot(index="permutation", columns="n_seen", values=column)
+        mean = grid.mean()
+        if method == "OMCL-BM":
+            band(ax, mean.index, grid.to_numpy(), **style)
+        else:
+            ax.plot(mean, **style)
+        ends.setdefault(style["label"], (mean.index[-1], mean.iloc[-1], style["label"], style["color"]))
+    ax.set_xlim(begin, table["n_seen"].max())
+    end_labels(ax, ends.values())
+
+
+def regret(losses, bounds):
+    """Theorem 3.1: cumulative losses of a first permutation, and all runs' shares of their bounds.
+
+    `losses` has the cues' cumulative losses, those of two second layers and the bound; `bounds` has what is
+    measured and the bound, a row for each run, second layer and quantity.
+    """
+    names = list(dict.fromkeys(losses["data"]))
+    n_rows = -(-len(names) // 2)
+    fig = plt.figure(figsize=(6.4, 2.3 * n_rows + 2.6), layout="constrained")
+    upper, lower = fig.subfigures(2, 1, height_ratios=(2.3 * n_rows + 0.3, 2.3))
+    tops = [upper.add_subplot(n_rows, 2, k + 1) for k in range(len(names))]
+    for ax, name in zip(tops, names, strict=True):
+        rows = where(losses, data=name).set_index("n_seen")
+        cues = rows.filter(like="cue").dropna(axis=1)
+        ax.plot(cues, color="#BBBBBB", lw=0.8)
+        ax.plot(cues.min(axis=1), color=BLACK, ls=":", label="best cue (grey: the others)")
+        ax.plot(rows["bound"], **method_style("bound", label="bound of gradient descent"))
+        ax.plot(rows["gradient descent"], **method_style("gradient descent", label="gradient descent on top"))
+        ax.plot(rows["PA-I"], **method_style("OMCL-BM", marker="", label="PA-I on top (OMCL-BM)"))
+        highest = 1.05 * rows[["bound", "gradient descent", "PA-I"]].max(axis=None)
+        ax.set(title=name, ylim=(0, highest), xlabel=SEEN, ylabel="cumulative loss")
+    legend(upper, tops[:1], 2)
+    below = lower.add_subplot()
+    bounded = bounds.dropna(subset="bound")
+    kinds = {
+        "gradient descent": ("loss, gradient descent", method_style("gradient descent")["color"], "^"),
+        "PA-I": ("mistakes, PA-I", BLUE, "o"),
+    }
+    labels = []
+    for layer, (label, color, marker) in kinds.items():
+        for name in names:
+            rows = where(bounded, data=name, **{"second layer": layer})
+            shares = 100 * rows["measured"] / rows["bound"]
+            style = {"color": color, "marker": marker, "ls": "", "mfc": "none"}
+            below.plot(shares, np.full(len(shares), len(labels)), **style)
+            labels.append(f"{name}: {label}")
+    below.axvline(100, **method_style("bound"))
+    below.text(99, 0, "bound", ha="right", va="center", fontsize=8)
+    below.set_yticks(range(len(labels)), labels)
+    below.invert_yaxis()
+    below.set(xlim=(0, 104), xlabel="share of the bound reached [%], a point for each permutation")
+    return fig
+
+
 def verdict_parts(verdicts):
     """Number and 95% interval of each part of verdicts, in percent; right of 0 the claim is wrong."""
     colours = {"holds": GREEN, "holds, smaller": GREEN, "fails": RED}
-    fig, (axes,) = panels(len(verdicts), size=(8.4, 4))
-    for ax, verdict in zip(axes, verdicts, strict=True):
+    heights = [1.0 + len(verdict.parts) for verdict in verdicts]
+    size = (6.0, 0.9 * len(verdicts) + 0.2 * sum(heights))
+    fig, axes = panels(1, len(verdicts), size=size, height_ratios=heights)
+    for ax, verdict in zip(axes[:, 0], verdicts, strict=True):
         names, parts = zip(*verdict.parts, strict=True)
-        parts = pd.DataFrame(parts, columns=Verdict._fields)
-        color = [colours.get(name, GREY) for name in parts["verdict"]]
-        low, number, high = 100 * parts[["low", "number", "high"]].to_numpy(float).T
-        ax.hlines(names, low, high, color=color)
-        ax.scatter(number, names, color=color)
-        ax.axvline(0.0, color=BLACK, lw=0.8)
-        ax.invert_yaxis()
-        ax.set(title=verdict.claim, xlabel="error minus the other's [points]")
+        rows = pd.DataFrame(parts, columns=Verdict._fields, index=names)
+        numbers = 100 * rows[["number", "low", "high"]].astype(float)
+        table = numbers.assign(color=[colours.get(name, GREY) for name in rows["verdict"]])
+        forest(ax, table, "OMCL-BM's test error minus the other's [points]")
+        ax.set_title(f"{verdict.claim}: {verdict.verdict}", loc="left")
     plt.close(fig)
     return fig
 
