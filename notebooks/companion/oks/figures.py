@@ -455,23 +455,32 @@ def probabilities_over_the_visits(run):
     run.save_figure(drawing, "oks-alg-2", tables, "probabilities", provenance=data, note=note)
 
 
+def _largest_at_the_end(results):
+    """The largest probability after the last visit: number of passes -> kernel's number, probability."""
+    tables = results.tables("oks-alg-2-probabilities")
+    largest = {}
+    for n_passes in sorted(tables, key=int):
+        table = tables[n_passes]
+        last = where(table, step=table["step"].max()).set_index("kernel")["probability"]
+        largest[n_passes] = last.idxmax(), last.max()
+    return largest
+
+
 @probabilities_over_the_visits.title
 def _(results):
-    largest = {}
-    for n_passes, table in results.tables("oks-alg-2-probabilities").items():
-        last = table["step"] == table["step"].max()
-        largest[int(n_passes)] = table.loc[last, "probability"].max()
-    values = " and ".join(f"{largest[n]:.2f} after {n} passes" for n in sorted(largest))
-    return f"The largest probability of {table['kernel'].nunique()} kernels is {values}."
+    largest = _largest_at_the_end(results)
+    values = " and ".join(f"{value:.2f} after {n} passes" for n, (_, value) in largest.items())
+    return f"The largest probability of a kernel is {values}."
 
 
 @probabilities_over_the_visits.see
 def _(results):
-    table = results.table("oks-alg-2-probabilities.2")
+    largest = _largest_at_the_end(results)
+    kernels = " and ".join(f"{kernel} after {n} passes" for n, (kernel, _) in largest.items())
     return f"""
-The five largest probabilities at the end have a colour and a name; equal ones would be
-{1 / table["kernel"].nunique():.3f}. The step $\\eta$ is the theorem's. The kernel with the largest weight
-need not be a good one: compare the percentages next to the names, the accuracy of an SVM on each."""
+The five largest probabilities at the end have a colour and a name; the first of them is that of kernel
+{kernels}. The step $\\eta$ is the theorem's. The kernel with the largest weight need not be a good one: compare the
+percentages next to the names, the accuracy of an SVM on each kernel."""
 
 
 def _streams(run, sizes, **values):

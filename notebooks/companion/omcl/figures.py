@@ -338,7 +338,7 @@ def _(results):
     return f"""
 {_summary(errors)} While learning, {fooled.removeprefix("cue: ")} alone makes {online[fooled]:.0f}%
 mistakes, since most new pictures are views of a drawing already shown; on drawings never shown it errs on
-{errors[fooled]:.0f}%. The second layer learns whom to trust on the first kind of pictures and is tested on
+{errors[fooled]:.0f}%. The second layer learns which cue to trust on the first kind of pictures and is tested on
 the second. The test error stays within a tenth of its gain after {when["OMCL-PERC"]:.0%} of the pictures
 for OMCL-PERC, {when["OMCL-BM"]:.0%} for OMCL-BM, {when.filter(like="cue: ").mean():.0%} for a single cue."""
 
@@ -402,10 +402,10 @@ def _trust(results, name):
     by_cue = ", ".join(f"{cue} {weight:.2f}" for cue, weight in own.items())
     n_classes = weights["combined for"].nunique()
     return f"""
-Each weight is divided by the largest of its row. The means on the diagonals are {by_cue}. For
-{runs["rows"]:.0%} of the classes the largest stands on a diagonal. The lowest weight that a class gives to
-a cue is that of the class most confused with it in {runs["confused"]:.0%} of all cases, by chance in
-{1 / (n_classes - 1):.0%}."""
+A weight is that over the largest weight of its row. The means on the diagonals are {by_cue}. For
+{runs["rows"]:.0%} of the classes the largest weight of its row stands on a diagonal. The lowest weight that a
+class gives to a cue is that of the class most confused with it in {runs["confused"]:.0%} of all cases, by
+chance in {1 / (n_classes - 1):.0%}."""
 
 
 @figure("thesis-tab-3.2-things")

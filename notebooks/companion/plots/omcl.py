@@ -19,7 +19,7 @@ WARM = 1 / 6
 
 
 def idea_layers():
-    """Scores that four cues' learners give to three classes, whom a second layer trusts, and its scores."""
+    """Scores that four cues' learners give to three classes, the weights of a second layer, and its scores."""
     cues = ["outline", "edges", "texture", "colour"]
     scores = {"cow": [0.1, 0.3, 0.3, 0.9], "cup": [0.9, 0.8, 0.5, 0.2], "car": [0.4, 0.2, 0.6, 0.5]}
     scores = pd.DataFrame(scores, index=cues)
@@ -28,7 +28,7 @@ def idea_layers():
     colours = [BLUE, ORANGE, GREEN]
     fig, (axes,) = panels(3, size=(8, 2.7))
     scores.plot.barh(ax=axes[0], color=colours, title="first layer: one learner a cue", xlabel="score")
-    trust.plot.barh(ax=axes[1], color=GREY, title="second layer: whom to trust", xlabel="weight")
+    trust.plot.barh(ax=axes[1], color=GREY, title="second layer: which cue to trust", xlabel="weight")
     combined.plot.barh(ax=axes[2], color=colours, title="class: the largest sum", xlabel="weighted sum")
     axes[0].set_xlim(0, 1.5)
     plt.close(fig)
@@ -204,7 +204,7 @@ def verdict_parts(verdicts):
         numbers = 100 * rows[["number", "low", "high"]].astype(float)
         table = numbers.assign(color=[colours.get(name, GREY) for name in rows["verdict"]])
         forest(ax, table, "OMCL-BM's test error minus the other's [points]")
-        ax.set_title(f"{verdict.claim}: {verdict.verdict}", loc="left")
+        ax.set_title(f"{verdict.claim}: {verdict.verdict}")
     plt.close(fig)
     return fig
 
