@@ -478,8 +478,8 @@ def _(results):
     largest = _largest_at_the_end(results)
     kernels = " and ".join(f"{kernel} after {n} passes" for n, (kernel, _) in largest.items())
     return f"""
-The five largest probabilities at the end have a colour and a name; the first of them is that of kernel
-{kernels}. The step $\\eta$ is the theorem's. The kernel with the largest weight need not be a good one: compare the
+The five largest probabilities at the end have a colour and a name. The first is that of kernel {kernels}.
+The step $\\eta$ is the theorem's. The kernel with the largest weight need not be a good one: compare the
 percentages next to the names, the accuracy of an SVM on each kernel."""
 
 

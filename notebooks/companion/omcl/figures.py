@@ -338,9 +338,9 @@ def _(results):
     return f"""
 {_summary(errors)} While learning, {fooled.removeprefix("cue: ")} alone makes {online[fooled]:.0f}%
 mistakes, since most new pictures are views of a drawing already shown; on drawings never shown it errs on
-{errors[fooled]:.0f}%. The second layer learns which cue to trust on the first kind of pictures and is tested on
-the second. The test error stays within a tenth of its gain after {when["OMCL-PERC"]:.0%} of the pictures
-for OMCL-PERC, {when["OMCL-BM"]:.0%} for OMCL-BM, {when.filter(like="cue: ").mean():.0%} for a single cue."""
+{errors[fooled]:.0f}%. The second layer learns from the first kind of pictures which cue to trust, and is
+tested on the second. The test error stays within a tenth of its gain after {when["OMCL-PERC"]:.0%} of the
+pictures for OMCL-PERC, {when["OMCL-BM"]:.0%} for OMCL-BM, {when.filter(like="cue: ").mean():.0%} for a single cue."""
 
 
 @figure("thesis-tab-3.2")

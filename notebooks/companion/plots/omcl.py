@@ -19,7 +19,7 @@ WARM = 1 / 6
 
 
 def idea_layers():
-    """Scores that four cues' learners give to three classes, the weights of a second layer, and its scores."""
+    """Scores of four cues' learners for three classes, the weights of a second layer, and its scores."""
     cues = ["outline", "edges", "texture", "colour"]
     scores = {"cow": [0.1, 0.3, 0.3, 0.9], "cup": [0.9, 0.8, 0.5, 0.2], "car": [0.4, 0.2, 0.6, 0.5]}
     scores = pd.DataFrame(scores, index=cues)
