@@ -29,6 +29,12 @@ def test_every_kernel_lies_inside_its_figure(n_kernels):
     assert fig.axes[0].get_xlim()[0] < 100 * table["accuracy"].min()
 
 
+def test_methods_are_named_at_their_points():
+    methods = pd.DataFrame({"right": [70.0, 75.0], "seconds": [1.0, 4.0]}, index=["OKS", "OM2"])
+    (ax,) = drawn(draw.price(methods)).axes
+    assert [text.get_text() for text in ax.texts] == ["OKS-SVM", "OM-2"]
+
+
 def test_probabilities_the_idea_and_the_slider_are_drawn():
     points = grid(step=(10, 20, 30), kernel=range(1, 9))
     rising = points.assign(probability=0.01 * points["kernel"] * points["step"] / 30)

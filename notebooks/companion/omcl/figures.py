@@ -340,7 +340,8 @@ def _(results):
 mistakes, since most new pictures are views of a drawing already shown; on drawings never shown it errs on
 {errors[fooled]:.0f}%. The second layer learns from the first kind of pictures which cue to trust, and is
 tested on the second. The test error stays within a tenth of its gain after {when["OMCL-PERC"]:.0%} of the
-pictures for OMCL-PERC, {when["OMCL-BM"]:.0%} for OMCL-BM, {when.filter(like="cue: ").mean():.0%} for one cue."""
+pictures for OMCL-PERC, {when["OMCL-BM"]:.0%} for OMCL-BM, {when.filter(like="cue: ").mean():.0%} for single
+cues."""
 
 
 @figure("thesis-tab-3.2")

@@ -192,7 +192,6 @@ def price(methods):
     ax.margins(x=0.3, y=0.15)
     ax.set(xlabel="CPU seconds of tuning and training", ylabel="test accuracy [%]")
     ax.set_title("accurate and fast: upper left")
-    plt.close(fig)
     return fig
 
 

@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from companion.omcl.claims import at_end
 from companion.plots.common import legend, panels
 from companion.protocol import where
 from companion.run.claims import Verdict
@@ -107,9 +108,8 @@ def learning_curves(table):
 
     `table` is as thesis figures 3.1 and 3.4 save it: permutation, method, n_seen, online_error, test_error.
     """
+    ends = 100 * at_end(table)
     table = aligned(table)
-    last = where(table, n_seen=table["n_seen"].max())
-    ends = 100 * last.pivot(index="permutation", columns="method", values="test_error")
     cues = ends.filter(like="cue: ").mean().sort_values().index
     name_methods(cues)
     n_rows = ends.shape[1] - 1
@@ -137,7 +137,8 @@ def _few_curves(ax, table, column, cues):
     lines[cues[0]] |= {"label": f"best {cues[0]}", "color": BLACK, "marker": "", "linestyle": ":"}
     ends = {}
     for method, style in lines.items():
-        grid = 100 * where(late, method=method).pivot(index="permutation", columns="n_seen", values=column)
+        rows = where(late, method=method)
+        grid = 100 * rows.pivot(index="permutation", columns="n_seen", values=column).dropna(axis=1)
         mean = grid.mean()
         if method == "OMCL-BM":
             band(ax, mean.index, grid.to_numpy(), **style)
