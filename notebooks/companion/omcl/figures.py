@@ -63,7 +63,7 @@ def tasks_of(run, name):
 
 @cache
 def results_of(run, name):
-    """All methods on all permutations of a data set (`experiments.run_all`), and what figures say of it."""
+    """Results of all methods on all permutations of a data set (`experiments.run_all`), and its records."""
     tasks = tasks_of(run, name)
     task = tasks[0]
     data = images_of(run, name) if name in ("objects", "IDOL2") else task.data
@@ -411,7 +411,7 @@ chance in {1 / (n_classes - 1):.0%}."""
 
 @figure("thesis-tab-3.2-things")
 def errors_on_things_never_seen(run):
-    """And if whole things are never seen, a cow's face while learning from cows?"""
+    """How often does each method err on whole things that were never seen, such as a cow's face?"""
     if images_of(run, "objects").provenance.tier != "bundled":
         return
     common = {**results_of(run, "things").saved, "digits": 3, "note": f"{PERCENT} {SPLITS['things']}"}
