@@ -183,7 +183,7 @@ def _summary(errors):
     return f"Test errors: {', '.join(texts)}, the best cue alone ({best}) {single.min():.0f}%."
 
 
-@figure("thesis-fig-3.1")
+@figure("thesis-fig-3.1", claims=["omcl-1", "omcl-2", "omcl-6"])
 def learning_from_sensors(run):
     """Two sensors (with IDOL2 in place: a robot's camera and laser): does OMCL err less than every cue?"""
     _learning_curves(run, streams(run)[1], "thesis-fig-3.1")
@@ -515,7 +515,7 @@ def _(results):
 others, whatever $\\eta$ is."""
 
 
-@figure("thesis-fig-3.1-mfeat", claims=["omcl-1", "omcl-2", "omcl-6"])
+@figure("thesis-fig-3.1-mfeat")
 def learning_from_numerals(run):
     """Six cues of handwritten numerals, each of use: does OMCL err less than every cue?"""
     _learning_curves(run, "mfeat", "thesis-fig-3.1", "mfeat")
