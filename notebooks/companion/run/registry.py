@@ -202,7 +202,9 @@ class Chapter:
                     self.book.judge(claim)
 
     def summary(self):
-        """The chapter's claims with their verdicts (DataFrame)."""
+        """The chapter's claims with their verdicts (DataFrame), judged by what this run has made."""
+        if self.book:
+            self.judge_what_is_current()
         table = read_verdicts(self.store.directory).set_index("id")
         table = table[(table["chapter"] == self.name) & (table["verdict"] != "open")]
         return table[["verdict", "number", "low", "high", "n", "unit"]]
@@ -229,8 +231,9 @@ class Chapter:
             else:
                 display(Markdown(self._table_text(item["name"])), metadata=metadata)
         display(Markdown(self.text(name)))
-        for verdict in self.verdicts(*self._entry(name).claims):
-            display(verdict)
+        for claim in self._entry(name).claims:
+            with contextlib.suppress(FileNotFoundError):  # judged by figures that follow, too: see `summary`
+                display(*self.verdicts(claim))
 
     def committed(self, *claims):
         """Show the verdicts on some claims from the committed results, whatever this run has made so far."""
