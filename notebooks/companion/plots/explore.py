@@ -169,7 +169,8 @@ def _slider(control):
     start = control.values.index(control.default)
     words = escape(control.words)
     ends = f'min="0" max="{len(control.values) - 1}" step="1" value="{start}"'
-    return f'<label><span>{words}</span><input type="range" {ends} aria-label="{words}"><output></output></label>\n'
+    slider = f'<input type="range" {ends} aria-label="{words}">'
+    return f"<label><span>{words}</span>{slider}<output></output></label>\n"
 
 
 def _panels(figure, panels):

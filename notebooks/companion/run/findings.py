@@ -14,7 +14,6 @@ from companion.protocol import where
 from companion.run.claims import HOLDING, RELEVANT, Results, number_text
 from companion.run.figures import method_style
 from companion.run.records import read_verdicts
-from companion.run.verdicts import count_of
 from companion.run.words import certain, enumerated, than
 
 #: Whose training is told no true labels, as MMS's.

@@ -172,7 +172,7 @@ def write_reference_gallery(root):
 
 
 def write_chapters(root):
-    """Write ``figures/chapters/<chapter>.md``, to be read in the repository, from the notebooks that a run with
+    """Write ``figures/chapters/<chapter>.md``, to be read in the repository, from the notebooks that
     ``PROFILE=reference`` executed. FileNotFoundError if one is not there.
     """
     require("notebooks", "nbformat", "nbconvert")
@@ -186,7 +186,7 @@ def write_chapters(root):
     for chapter in DEFAULTS:
         path = root / "figures" / "reference" / "notebooks" / f"{chapter}.ipynb"
         if not path.is_file():
-            raise FileNotFoundError(f"{path} is not there: make figures PROFILE=reference executes the chapters")
+            raise FileNotFoundError(f"{path} is not there: make figures PROFILE=reference executes it")
         notebook = nbformat.read(path, as_version=4)
         for cell in notebook.cells:
             if cell.cell_type == "code":

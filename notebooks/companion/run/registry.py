@@ -109,7 +109,10 @@ def title_of(chapter, name, directory):
     entry = known.get(longest_start(name, known))
     if entry is None or entry.heading is None:
         return ""
-    return " ".join(entry.heading(Results(directory, name)).split())
+    try:
+        return " ".join(entry.heading(Results(directory, name)).split())
+    except FileNotFoundError:  # a table that it is computed from was not made
+        return ""
 
 
 class Chapter:

@@ -131,8 +131,9 @@ def _sphinx(source, out):
 def _light_pictures(out):
     """Pictures as WebP, each a link to itself: a phone shows it as wide as the page, a tap in full."""
     for png in (out / "_images").glob("*.png"):
-        photographic = png.stat().st_size > LARGE
-        Image.open(png).convert("RGB").save(png.with_suffix(".webp"), lossless=not photographic, quality=90, method=6)
+        lossless = png.stat().st_size <= LARGE
+        picture = Image.open(png).convert("RGB")
+        picture.save(png.with_suffix(".webp"), lossless=lossless, quality=90, method=6)
         png.unlink()
     for page in out.glob("*.html"):
         text = page.read_text(encoding="utf-8")
@@ -166,7 +167,8 @@ def _chapter(notebook, chapter, records, named):
             cells.append(cell)
         else:
             cells += _pieces(cell, records, named)
-    starts = [i for i, cell in enumerate(cells) if cell.cell_type == "markdown" and cell.source.startswith("# ")]
+    headed = [cell.cell_type == "markdown" and cell.source.startswith("# ") for cell in cells]
+    starts = [i for i, is_headed in enumerate(headed) if is_headed]
     names = [chapter, *(f"{chapter}_{part}" for part in PARTS)][: len(starts)]
     below = ["```{toctree}", ":hidden:", "", *names[1:], "```"] if names[1:] else []
     where = "\n".join([DOWNLOAD.format(chapter), *below])
@@ -281,7 +283,8 @@ def verdict_page(verdicts, profile):
 def _verdict(row):
     """Lines on one claim: whose it is, our number with its interval and unit, by data, part by part."""
     claim = row.claim[0].upper() + row.claim[1:]
-    lines = ["", f"({row.id})=", f"### {claim}", "", f"**{row.verdict.capitalize()}** ({row.source}; {row.id})", ""]
+    verdict = f"**{row.verdict.capitalize()}** ({row.source}; {row.id})"
+    lines = ["", f"({row.id})=", f"### {claim}", "", verdict, ""]
     number = number_text(row)
     if number:
         units = f"; {of_units(row.n, row.unit)}" if row.n else ""
