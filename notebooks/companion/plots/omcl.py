@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 
 from companion.omcl.claims import at_end
-from companion.plots.common import legend, panels
+from companion.plots.common import end_labels, forest, legend, panels
 from companion.protocol import where
 from companion.run.claims import Verdict
 from companion.run.figures import BLACK, BLUE, GREEN, GREY, ORANGE, RED, band, method_style, name_methods
@@ -53,48 +53,6 @@ def idea_projection(eta=0.5):
         ax.set(title=title, xlim=(-0.1, 3), ylim=(-0.6, 1.35), xlabel="span of the samples kept")
     plt.close(fig)
     return fig
-
-
-def end_labels(ax, curves, gap=0.065):
-    """Name curves at their right ends: (x, y, text, color) of each, moved apart by a share of the axis."""
-    low, high = ax.get_ylim()
-    curves = sorted(curves, key=lambda curve: curve[1])
-    places = np.array([(y - low) / (high - low) for _, y, _, _ in curves])
-    for _ in range(100):
-        short = np.maximum(gap - np.diff(places), 0.0) / 2
-        places[:-1] -= short
-        places[1:] += short
-    for (x, y, text, color), place in zip(curves, places, strict=True):
-        ax.annotate(
-            text,
-            (x, y),
-            xytext=(1.07, place),
-            textcoords="axes fraction",
-            va="center",
-            fontsize=8,
-            arrowprops={"arrowstyle": "-", "color": color, "relpos": (0.0, 0.5), "shrinkA": 0, "shrinkB": 1},
-            annotation_clip=False,
-        )
-
-
-def forest(ax, table, xlabel, *, digits=1):
-    """Differences with 95% intervals, a row each: `table` has number, low and high, and a color or none.
-
-    Filled: the interval lies on one side of 0; the number stands at the right.
-    """
-    rows = np.arange(len(table))[::-1]
-    sided = (table["low"] > 0.0) | (table["high"] < 0.0)
-    signs = np.where(table["number"] < 0.0, BLUE, RED)
-    colors = table["color"] if "color" in table else np.where(sided, signs, GREY)
-    for y, color, certain, row in zip(rows, colors, sided, table.itertuples(), strict=True):
-        ax.plot([row.low, row.high], [y, y], color=color)
-        ax.plot(row.number, y, "o", color=color, markerfacecolor=color if certain else "white")
-        number = f"{row.number:+.{digits}f}"
-        ax.text(1.02, y, number, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
-    ax.axvline(0.0, color=BLACK, lw=0.8)
-    ax.set_yticks(rows, table.index)
-    ax.set(xlabel=xlabel, ylim=(-0.7, len(table) - 0.3))
-    ax.cuelearn_band = "lines: 95% intervals of means, filled: 0 lies outside"
 
 
 def aligned(table):
