@@ -319,17 +319,6 @@ def test_sources_are_formatted(command):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_recipes_name_no_place(tmp_path):
-    """No line of a recipe holds the path of the checkout, so none can be taken apart by it; all are shell."""
-    checkout = odd_checkout(tmp_path, "pyproject.toml", "requirements.lock", "environment.yml")
-    targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    settings = ["CHAPTER=oks", "PARAMS=seed=3", "SCHEDULER=tcp://a:1", "PYTHON=/o'b r/python"]
-    done = subprocess.run(["make", "-n", *targets, *settings], cwd=checkout, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "[new]" not in done.stdout and "b r" not in done.stdout
-    subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=True)
-
-
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_a_clone_has_the_bytes_of_the_original(tmp_path):
     """Also with the setting of Git for Windows, which gives text files other line ends."""

@@ -84,12 +84,6 @@ class Kernel:
     def __reduce__(self):  # a pickle calls the constructor
         return partial(type(self), **self.get_params()), ()
 
-    def __setstate__(self, state):
-        raise ValueError(
-            f"this {self._name} was pickled by an earlier version of cuelearn, in which gamma was a divisor: "
-            "make it, and the model that holds it, again."
-        )
-
     @property
     def unresolved(self):
         """Whether the training samples are yet to set the scale."""

@@ -12,8 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from cuelearn.oks import OKS
 
 NAMES = list("abcdef")
-#: Of the data that all cues together use; the columns by name and by number.
-USED = {"OMCL": LEARNERS, "Vote": LEARNERS}
 OTHERS = [
     "Flat",
     "KernelPerceptron",

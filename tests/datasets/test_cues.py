@@ -234,16 +234,6 @@ def test_only_two_cues_of_grids_look_at_the_mask(pictures):
         assert np.array_equal(first, second) == (name not in ("moments", "shape")), name
 
 
-def test_unsigned_edges_fold_the_signed_ones(pictures):
-    image = pictures.images[2]
-    for level in range(4):
-        n = 4**level
-        signed = described(f"PHOG {level} signed", image).reshape(n, 2, 12)
-        assert_allclose(described(f"PHOG {level}", image).reshape(n, 12), signed.sum(axis=1), atol=1e-6)
-    dark = described("PHOG 1", 255 - image)  # opposite contrast
-    assert_allclose(dark, described("PHOG 1", image), atol=1e-4)
-
-
 def test_a_picture_of_one_colour_is_described():
     flat = ImageData(np.full((4, 80, 80, 3), 120, np.uint8), np.zeros(4, int), ["a"])
     flat.images[2:, 20:40, 20:30] = (250, 3, 80)  # words need something to be learnt from

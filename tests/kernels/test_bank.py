@@ -494,18 +494,6 @@ def one_of(kernel, columns=slice(None)):
     return lambda X: KernelBank([("a", kernel, columns)], X)
 
 
-class OldPickle:
-    """What an earlier version wrote of a kernel whose gamma was a divisor."""
-
-    def __reduce__(self):
-        return object.__new__, (RBF,), {"gamma": 4.0, "factor": 1.0}
-
-
-def test_old_pickles_are_not_read_in_another_sense():
-    with pytest.raises(ValueError, match="RBF was pickled by an earlier version.*gamma was a divisor"):
-        pickle.loads(pickle.dumps(OldPickle()))
-
-
 TWINS = pd.DataFrame(np.ones((3, 2)), columns=["x", "x"])
 EYE = KernelBank.from_stack(np.eye(3))
 ERRORS = [
