@@ -10,7 +10,7 @@ from companion.plots import mms as draw
 from companion.plots import mms_items as items
 from companion.protocol import edges, grid_points
 from companion.run.registry import figure
-from companion.run.words import than
+from companion.run.words import enumerated, than
 from cuelearn import datasets
 from cuelearn.datasets import DataFileError, Provenance
 
@@ -89,6 +89,12 @@ def captioned_items(run):
     _save_items(run, "thesis-fig-5.1", posed(run), two_persons(run), alone)
 
 
+@captioned_items.title
+def _(results):
+    n = len(results.table("thesis-fig-5.1"))
+    return f"{n} pictures with their captions, and the labelings that the caption of the last one allows."
+
+
 @figure("thesis-fig-5.1-people")
 def people_of_the_corpus(run):
     """Who is easily taken for whom?"""
@@ -98,6 +104,12 @@ def people_of_the_corpus(run):
     shows = "things in the part of people: several drawings of each"
     drawing = items.people(data)
     run.save_figure(drawing, "thesis-fig-5.1", table, "people", provenance=[data], note=note, shows=shows)
+
+
+@people_of_the_corpus.title
+def _(results):
+    table = results.table("thesis-fig-5.1-people")
+    return f"The people pictured most often, of {table['name'].nunique()}, and faces that resemble theirs."
 
 
 @figure("thesis-fig-5.1-captions")
@@ -111,6 +123,12 @@ def captions_of_the_thesis(run):
     run.save_figure(drawing, "thesis-fig-5.1", table, "captions", provenance=[quoted], note=note)
 
 
+@captions_of_the_thesis.title
+def _(results):
+    n = len(results.table("thesis-fig-5.1-captions"))
+    return f"{n} captions of the thesis with the labelings that they allow."
+
+
 @figure("thesis-fig-5.2")
 def indicators_in_a_caption(run):
     """Which candidates do spatial indicators such as "(L)" rule out?"""
@@ -120,11 +138,29 @@ def indicators_in_a_caption(run):
     _save_items(run, "thesis-fig-5.2", news(run), number)
 
 
+@indicators_in_a_caption.title
+def _(results):
+    names = results.table("thesis-fig-5.2")["truth"].iloc[0].count(",") + 1
+    return (
+        f"{names} faces, {names} names and an indicator: columns in grey are the labelings that it rules out."
+    )
+
+
 @figure("thesis-fig-5.4")
 def candidates_of_names(run):
     """Which names may two faces have?"""
     number, _ = next(items.examples(news(run), n_faces=2, n_names=2))
     _save_items(run, "thesis-fig-5.4", news(run), number)
+
+
+def _people(results, name):
+    """Who is pictured in an item."""
+    return results.table(name)["truth"].iloc[0].replace(", ", ", which ")
+
+
+@candidates_of_names.title
+def _(results):
+    return f"Which face is {_people(results, 'thesis-fig-5.4')}? Each column is one answer."
 
 
 @figure("thesis-fig-5.5")
@@ -133,12 +169,27 @@ def candidates_of_names_and_verbs(run):
     _save_items(run, "thesis-fig-5.5", posed(run), two_persons(run))
 
 
+@candidates_of_names_and_verbs.title
+def _(results):
+    people = _people(results, "thesis-fig-5.5")
+    return f"Which person is {people}, and what do they do? Each column is one answer."
+
+
 @figure("thesis-alg-10-counts")
 def number_of_candidates(run):
     """How fast do candidate sets grow with the number of faces and names?"""
     table = experiments.counts(6)
     note = "candidate vectors; the thesis's sum (printed) lacks j! and counts the labeling of null alone"
     run.save_table(table, "thesis-alg-10", "counts", provenance=[experiments.RANDOM_BAGS], note=note)
+
+
+@number_of_candidates.title
+def _(results):
+    listed = results.table("thesis-alg-10-counts").set_index(["faces", "names"])["listed"]
+    faces, names = listed.idxmax()
+    return f"""
+Two faces and two names have {listed[2, 2]} candidate labelings, {faces} faces and {names} names
+{listed.max():,}."""
 
 
 @figure("thesis-alg-10-shares")
@@ -169,15 +220,23 @@ def search_with_random_scores(run):
     run.save_table(table, "thesis-alg-10", "shares", provenance=[experiments.RANDOM_BAGS], note=note)
 
 
-@search_with_random_scores.see
+@search_with_random_scores.title
 def _(results):
     same = results.table("thesis-alg-10-shares").groupby("sets")["same"].agg(["min", "max"])
     names = same.filter(like="names", axis="index")
     vectors = same.filter(like="vectors", axis="index")
     return f"""
-With two hundred names in {names["min"].min():.1%} to {names["max"].max():.1%} of the bags: a competitor with
-a name that the caption lacks has the same loss either way. For vectors over few labels in
-{vectors["min"].min():.0%} to {vectors["max"].max():.0%}."""
+With random scores Algorithm 10 is exact in {names["min"].min():.1%} to {names["max"].max():.1%} of the bags
+with names, {vectors["min"].min():.0%} to {vectors["max"].max():.0%} of the others."""
+
+
+@search_with_random_scores.see
+def _(results):
+    table = results.table("thesis-alg-10-shares")
+    worst = table.loc[table["same"].idxmin()]
+    return f"""
+A competitor with a name that the caption lacks has the same loss in both searches. The smallest share, {worst["same"]:.0%}, is that of {worst["sets"]}, where the mean shortfall is
+{worst["mean"]:.2f}."""
 
 
 @figure("thesis-alg-10-trained", claims="mms-5")
@@ -196,16 +255,26 @@ def search_with_trained_scores(run):
         run.save_table(table, "thesis-alg-10", f"trained-{name}", provenance=[labels], note=note)
 
 
+def _trained(results):
+    """Means by data set and search."""
+    table = results.table("thesis-alg-10-trained")
+    return table.pivot_table(index="sets", columns="inference", values=["same", "accuracy"])
+
+
+@search_with_trained_scores.title
+def _(results):
+    same = _trained(results)["same", "heap"]
+    return f"""
+With trained scores Algorithm 10 is exact for {same["names"]:.0%} of the items with names and
+{same.drop("names").mean():.0%} of the bags made ambiguous."""
+
+
 @search_with_trained_scores.see
 def _(results):
-    table = results.table("thesis-alg-10-trained")
-    means = table.pivot_table(index="sets", columns="inference", values=["same", "accuracy"])
-    same = means["same", "heap"]
-    loss = 100 * (means["accuracy", "exact"] - means["accuracy", "heap"])
+    accuracy = _trained(results)["accuracy"]
+    change = 100 * (accuracy["exact"] - accuracy["heap"])
     return f"""
-In {same["names"]:.0%} of the items with names, and in {same.drop("names").mean():.0%} of the bags made
-ambiguous, where the best wrong answer *swaps* labels within the bag and counting slot by slot sees no loss.
-The exact search changes test accuracy by {loss.min():+.1f} to {loss.max():+.1f} points."""
+A wrong answer can *swap* labels within the bag: counting slot by slot sees no loss there. The exact search changes test accuracy by {change.min():+.1f} to {change.max():+.1f} points."""
 
 
 @figure("thesis-fig-5.3", claims=["mms-1", "mms-2", "mms-3", "mms-11"])
@@ -229,21 +298,34 @@ def accuracy_as_ambiguity_grows(run):
     run.save_figure(drawing, "thesis-fig-5.3", every, provenance=data, seeds=seeds, note=note)
 
 
+def _named_right(results):
+    """Of figure 5.3, by method: percent of the test samples named right, over all settings."""
+    return 100 * results.table("thesis-fig-5.3").groupby("method")["accuracy"].mean()
+
+
+@accuracy_as_ambiguity_grows.title
+def _(results):
+    right = _named_right(results)
+    rivals = right[list(claims.RIVALS)]
+    return f"""
+MMS names {right["MMS"]:.0f}% of the test samples right, an SVM that knows all labels
+{right["MC-SVM"]:.0f}%, the best rival {rivals.max():.0f}%."""
+
+
 @accuracy_as_ambiguity_grows.see
 def _(results):
     every = results.table("thesis-fig-5.3")
-    right = 100 * every.groupby("method")["accuracy"].mean()
+    right = _named_right(results)
     lost = 100 * claims.falls(claims.compared(every), "n_candidates").mean()
     as_run, defaults = 100 * claims.beside(every, "MMS").mean()
     chosen, farthest = 100 * claims.beside(every, "MIMLSVM").mean()
     return f"""
-Over all settings MMS names {right["MMS"]:.1f}% of the test samples right, the SVM that knows every label
-{right["MC-SVM"]:.1f}%, M3MIML {right["M3MIML"]:.1f}%, CL-SVM {right["CLSVM"]:.1f}%, MIMLSVM
-{right["MIMLSVM"]:.1f}%. MIMLSVM learns from distances between bags: a single instance is compared with the
-nearest instance of each typical bag or, as by its authors' program, with the farthest, whichever names
-held-back bags better ({chosen:.1f}% at L = 20; always by the farthest {farthest:.1f}%). From the smallest $L$
-to the largest MMS goes by {-lost["MMS"]:+.1f} points and CL-SVM by {-lost["CLSVM"]:+.1f}. MMS stops early
-here, at a gap of 5%, and searches by Algorithm 10; at L = 20 its defaults change its accuracy by
+Over all settings M3MIML names {right["M3MIML"]:.1f}% right, CL-SVM {right["CLSVM"]:.1f}%, MIMLSVM
+{right["MIMLSVM"]:.1f}%. From the smallest $L$ to the largest the accuracy of MMS changes by
+{-lost["MMS"]:+.1f} points, that of CL-SVM by {-lost["CLSVM"]:+.1f}. MIMLSVM compares an instance with each
+typical bag: with the bag's nearest instance or, as in its authors' program, with the farthest, whichever
+names held-back bags better ({chosen:.1f}% at L = 20; always the farthest: {farthest:.1f}%). Here MMS stops at
+a gap of 5% and searches by Algorithm 10. At L = 20 its defaults change its accuracy by
 {defaults - as_run:+.1f} points."""
 
 
@@ -277,16 +359,24 @@ def round_by_round(run):
     run.save_figure(draw.rounds(table), "thesis-alg-8", tables, provenance=data, seeds=seeds, note=note)
 
 
+@round_by_round.title
+def _(results):
+    runs = claims.ends(results.table("thesis-alg-8"))
+    return f"""
+The objective settles after {runs["settled"].mean():.1f} rounds; accuracy changes by
+{100 * runs["gain"].mean():+.0f} points over the first round."""
+
+
 @round_by_round.see
 def _(results):
     rounds = results.table("thesis-alg-8")
     runs = claims.ends(rounds)
     gains = 100 * runs.groupby("name", sort=False)["gain"].mean()
-    gained = ", ".join(f"{gain:.0f} on {name}" for name, gain in gains.items())
+    gained = ", ".join(f"{gain:+.0f} on {name}" for name, gain in gains.items())
     return f"""
-After averages over {rounds["n_candidates"].iloc[0]} candidates have given way to one, the objective settles,
-after {runs["settled"].mean():.1f} rounds on average. Points of accuracy gained over the first round:
-{gained}. With Algorithm 10's answers the objective may rise; with the exact search
+The first round averages over {rounds["n_candidates"].iloc[0]} candidates, the later ones take the best.
+Change of accuracy over the first round, in points: {gained}. With the answers of Algorithm 10 the objective
+may rise; with the exact search
 {claims.rises(results.table("thesis-alg-8.exact"))}."""
 
 
@@ -317,14 +407,26 @@ def true_loss_and_its_bound(run):
     run.save_figure(drawing, "thesis-prop-5.2", table, provenance=data, seeds=seeds, note=note)
 
 
+def _ratios(results):
+    """On fresh bags: true loss over the bound of proposition 5.2, the largest of each classifier."""
+    fresh = results.table("thesis-prop-5.2").query("part == 'fresh'")
+    return fresh.groupby("classifier")["ratio"].max()
+
+
+@true_loss_and_its_bound.title
+def _(results):
+    largest = _ratios(results).max()
+    return f"On fresh bags the true loss is at most {largest:.2f} of the bound of proposition 5.2."
+
+
 @true_loss_and_its_bound.see
 def _(results):
     fresh = results.table("thesis-prop-5.2").query("part == 'fresh'")
-    largest = fresh.groupby("classifier")["ratio"].max()
+    largest = _ratios(results)
     return f"""
-{(fresh["ratio"] <= 1).mean():.0%} of the points lie on the bound's side of the line, nearest to it those of
-{largest.idxmax()} ({largest.max():.2f} of the bound; MMS {largest["MMS"]:.2f}). Of training bags the
-proposition says nothing: there a memoriser of one candidate per bag has no ambiguous loss at all."""
+{(fresh["ratio"] <= 1).mean():.0%} of the points lie on the bound's side of the line. The nearest to it is one
+of {largest.idxmax()} ({largest.max():.2f} of the bound; MMS {largest["MMS"]:.2f}). The proposition does not
+cover training bags: there a memoriser of one candidate per bag has no ambiguous loss at all."""
 
 
 @figure("thesis-prop-5.3", claims="mms-10")
@@ -343,12 +445,19 @@ def surrogate_and_ambiguous_loss(run):
     run.save_table(table, "thesis-prop-5.3", provenance=data, seeds=run.seeds(size), note=note)
 
 
+@surrogate_and_ambiguous_loss.title
+def _(results):
+    counts = results.table("thesis-prop-5.3").sum(numeric_only=True)
+    return f"""
+The surrogate is below the ambiguous loss in {counts["below_exact"]} of {counts["n_bags"]:,} bags (with
+Algorithm 10: {counts["below_heap"]})."""
+
+
 @surrogate_and_ambiguous_loss.see
 def _(results):
     counts = results.table("thesis-prop-5.3").sum(numeric_only=True)
     return f"""
-With the exact search it is below in {counts["below_exact"] or "none"} of {counts["n_bags"]:,} bags; the
-proposition says none. With Algorithm 10 it is below in {counts["below_heap"]}, but in
+The proposition says that it is below in none, with the exact search. With Algorithm 10 it is in
 {counts["below_slots"] or "none"} below the slots' losses, which is what the proof of 5.2 needs."""
 
 
@@ -423,10 +532,28 @@ def _naming_tables(run, number):
         run.save_table(tables, row, name, provenance=[data], digits=3, note=note)
 
 
+def _beside_thesis(results, number, measure, methods):
+    """Of a table of shares: our number and the thesis's for some methods."""
+    table = results.table(f"thesis-tab-{number}").set_index("method")
+    shares = [
+        f"{label} {table.loc[method, 'accuracy']:.0f}% ({table.loc[method, 'paper: accuracy']:.0f}%)"
+        for method, label in methods.items()
+        if method in table.index
+    ]
+    return f"{measure} (in brackets: the thesis): {enumerated(shares)}."
+
+
+_RIVALS = {"MMS": "MMS", "MIMLSVM": "MIMLSVM", "CLSVM": "CL-SVM"}
+_WITHOUT_AND_WITH = {"MMS": "MMS without indicators", "MMS positions": "with them"}
+
+
 @figure("thesis-tab-5.1", claims="mms-6")
 def names_in_training(run):
     """Protocol I: how many training faces get their right name within the caption?"""
     _naming_tables(run, "5.1")
+
+
+names_in_training.title(lambda results: _beside_thesis(results, "5.1", "Training faces named right", _RIVALS))
 
 
 @figure("thesis-tab-5.2")
@@ -435,26 +562,37 @@ def names_of_new_faces(run):
     _naming_tables(run, "5.2")
 
 
+names_of_new_faces.title(lambda results: _beside_thesis(results, "5.2", "Test faces named right", _RIVALS))
+
+
 @figure("thesis-tab-5.3", claims="mms-7")
 def indicators_in_training(run):
     """Protocol II: do spatial indicators help to name the training faces?"""
     _naming_tables(run, "5.3")
 
 
+indicators_in_training.title(
+    lambda results: _beside_thesis(results, "5.3", "Training faces named right", _WITHOUT_AND_WITH)
+)
+
+
 @indicators_in_training.see
 def _(results):
-    table = results.table("thesis-tab-5.3").set_index("method")
-    right = table["accuracy"]
-    paper = table["paper: accuracy"]
+    right = results.table("thesis-tab-5.3").set_index("method")["accuracy"]
     return f"""
-MMS assigns {right["MMS"]:.0f}% right, with indicators {right["MMS positions"]:.0f} (the thesis:
-{paper["MMS"]} and {paper["MMS positions"]})."""
+Indicators change the share of MMS by {right["MMS positions"] - right["MMS"]:+.1f} points, that of RANDOM by
+{right["RANDOM positions"] - right["RANDOM"]:+.1f}."""
 
 
 @figure("thesis-tab-5.4")
 def indicators_and_new_faces(run):
     """Protocol II: do indicators in training help to recognise test faces?"""
     _naming_tables(run, "5.4")
+
+
+indicators_and_new_faces.title(
+    lambda results: _beside_thesis(results, "5.4", "Test faces named right", _WITHOUT_AND_WITH)
+)
 
 
 @figure("thesis-tab-5.3-objective")
@@ -475,13 +613,26 @@ def objective_of_the_truth(run):
     run.save_table(table, "thesis-tab-5.3", "objective", provenance=data, note=note)
 
 
+def _objectives(results):
+    """Means of protocol II."""
+    return results.table("thesis-tab-5.3-objective").groupby("protocol").mean(numeric_only=True).loc["II"]
+
+
+@objective_of_the_truth.title
+def _(results):
+    mean = _objectives(results)
+    word = than(mean["found"], mean["truth"], "below")
+    return f"""
+The objective of MMS ({mean["found"]:.2f}) is {word} that of hyperplanes trained on the truth
+({mean["truth"]:.2f}), protocol II."""
+
+
 @objective_of_the_truth.see
 def _(results):
-    mean = results.table("thesis-tab-5.3-objective").groupby("protocol").mean(numeric_only=True).loc["II"]
+    mean = _objectives(results)
     return f"""
-On protocol II MMS ends at an objective of {mean["found"]:.3f}, {than(mean["found"], mean["truth"], "below")}
-the {mean["truth"]:.3f} of hyperplanes trained on the truth, which name {mean["assignment_truth"]:.0%}
-right."""
+On protocol II MMS names {mean["assignment_found"]:.0%} of the training faces right, the hyperplanes trained
+on the truth {mean["assignment_truth"]:.0%}."""
 
 
 @figure("thesis-fig-5.6", claims="mms-8")
@@ -507,16 +658,27 @@ def names_and_verbs(run):
     run.save_figure(drawing, "thesis-fig-5.6", table, provenance=[posed(run)], seeds=seeds, note=note)
 
 
-@names_and_verbs.see
-def _(results):
+def _single_and_joint(results):
+    """Percent by method and whether names and verbs are modelled jointly; means over both."""
     table = results.table("thesis-fig-5.6")
     table["joint"] = table["modelled"] == "both"
-    means = 100 * table.pivot_table(["assignment", "recognition"], ["method", "joint"])
-    mms = means.loc["MMS"]
-    dist = means.loc["DistNaming"]
+    return 100 * table.pivot_table(["assignment", "recognition"], ["method", "joint"])
+
+
+@names_and_verbs.title
+def _(results):
+    mms = _single_and_joint(results).loc["MMS"]
     gain = mms.loc[True] - mms.loc[False]
     return f"""
 Modelled jointly, names and verbs give MMS {gain["assignment"]:+.1f} points of assignment and
-{gain["recognition"]:+.1f} of recognition. DIST assigns {dist.loc[True, "assignment"]:.0f}% right, MMS
-{mms.loc[True, "assignment"]:.0f}; of drawings never seen DIST, which goes by likeness to single drawings,
-recognises {dist.loc[True, "recognition"]:.0f}%, MMS {mms.loc[True, "recognition"]:.0f}."""
+{gain["recognition"]:+.1f} of recognition."""
+
+
+@names_and_verbs.see
+def _(results):
+    joint = _single_and_joint(results).xs(True, level="joint")
+    mms, dist = joint.loc["MMS"], joint.loc["DistNaming"]
+    return f"""
+DIST assigns {dist["assignment"]:.0f}% of the training items right, MMS {mms["assignment"]:.0f}%. It compares
+with single drawings: of drawings never seen it recognises {dist["recognition"]:.0f}%, MMS
+{mms["recognition"]:.0f}%."""
