@@ -235,7 +235,8 @@ def _(results):
     table = results.table("thesis-alg-10-shares")
     worst = table.loc[table["same"].idxmin()]
     return f"""
-A competitor with a name that the caption lacks has the same loss in both searches. The smallest share, {worst["same"]:.0%}, is that of {worst["sets"]}, where the mean shortfall is
+A competitor with a name that the caption lacks has the same loss in both searches.
+The smallest share, {worst["same"]:.0%}, is that of {worst["sets"]}, with a mean shortfall of
 {worst["mean"]:.2f}."""
 
 
@@ -274,7 +275,8 @@ def _(results):
     accuracy = _trained(results)["accuracy"]
     change = 100 * (accuracy["exact"] - accuracy["heap"])
     return f"""
-A wrong answer can *swap* labels within the bag: counting slot by slot sees no loss there. The exact search changes test accuracy by {change.min():+.1f} to {change.max():+.1f} points."""
+A wrong answer can *swap* labels within the bag: counting slot by slot sees no loss there.
+The exact search changes test accuracy by {change.min():+.1f} to {change.max():+.1f} points."""
 
 
 @figure("thesis-fig-5.3", claims=["mms-1", "mms-2", "mms-3", "mms-11"])
@@ -374,7 +376,7 @@ def _(results):
     gains = 100 * runs.groupby("name", sort=False)["gain"].mean()
     gained = ", ".join(f"{gain:+.0f} on {name}" for name, gain in gains.items())
     return f"""
-The first round averages over {rounds["n_candidates"].iloc[0]} candidates, the later ones take the best.
+The first round averages over all candidates, {rounds["n_candidates"].iloc[0]} wrong ones among them.
 Change of accuracy over the first round, in points: {gained}. With the answers of Algorithm 10 the objective
 may rise; with the exact search
 {claims.rises(results.table("thesis-alg-8.exact"))}."""
@@ -449,15 +451,15 @@ def surrogate_and_ambiguous_loss(run):
 def _(results):
     counts = results.table("thesis-prop-5.3").sum(numeric_only=True)
     return f"""
-The surrogate is below the ambiguous loss in {counts["below_exact"]} of {counts["n_bags"]:,} bags (with
-Algorithm 10: {counts["below_heap"]})."""
+With the exact search the surrogate is below the ambiguous loss in {counts["below_exact"]} of
+{counts["n_bags"]:,} bags."""
 
 
 @surrogate_and_ambiguous_loss.see
 def _(results):
     counts = results.table("thesis-prop-5.3").sum(numeric_only=True)
     return f"""
-The proposition says that it is below in none, with the exact search. With Algorithm 10 it is in
+The proposition says none. With Algorithm 10 it is below in {counts["below_heap"]}, but in
 {counts["below_slots"] or "none"} below the slots' losses, which is what the proof of 5.2 needs."""
 
 
@@ -540,7 +542,7 @@ def _beside_thesis(results, number, measure, methods):
         for method, label in methods.items()
         if method in table.index
     ]
-    return f"{measure} (in brackets: the thesis): {enumerated(shares)}."
+    return f"{measure} (the thesis in brackets): {enumerated(shares)}."
 
 
 _RIVALS = {"MMS": "MMS", "MIMLSVM": "MIMLSVM", "CLSVM": "CL-SVM"}
