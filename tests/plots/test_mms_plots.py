@@ -131,14 +131,14 @@ def poses():
     return make_captioned(240, kind="poses", random_state=0)
 
 
-def columns(item, most=34):
-    """Columns of the drawn table of candidates, each its head and its symbols."""
-    _, ax = plt.subplots(figsize=(7.5, 2))
-    mms_items.draw_candidates(ax, item, 110, most=most)
+def rows_of(item, most=34):
+    """Rows of the drawn table of candidates, each its mark and its words."""
+    _, ax = plt.subplots(figsize=(4.4, 2))
+    mms_items.draw_candidates(ax, item, 62, most=most)
     (table,) = ax.findobj(Table)
     cells = table.get_celld()
     n_rows, n_columns = np.max(list(cells), axis=0) + 1
-    return [[cells[r, c].get_text().get_text() for r in range(n_rows)] for c in range(1, n_columns)]
+    return [[cells[r, c].get_text().get_text() for c in range(n_columns)] for r in range(1, n_rows)]
 
 
 def test_items_are_drawn(news, poses):
@@ -149,6 +149,7 @@ def test_items_are_drawn(news, poses):
         mms_items.items(news, three),
         mms_items.thesis_captions(),
         mms_items.people(news, 3),
+        mms_items.captioned(["cat face", "dog face"], "A dog meets a cat.", ["dog", "cat"]),
     ):
         drawn(fig, everything=False)
         assert any(ax.images or ax.tables for ax in fig.axes)
@@ -160,19 +161,23 @@ def test_the_thesis_sets_are_those_of_its_captions():
         assert np.array_equal(list(item.candidates.iterate(0)), kept["candidates"])
 
 
-def test_candidates_are_columns_and_the_true_one_has_a_star(news):
+def test_candidates_are_rows_and_the_true_one_has_a_star(news):
     _, item = next(mms_items.examples(news, 2, 2))
-    drawn_columns = columns(item)
-    symbols = ["\N{WHITE CIRCLE}"] * len(item.names[0])
-    for (label,), symbol in zip(item.words, ("$n_a$", "$n_b$"), strict=True):
-        symbols[label] = symbol
-    assert [column[1:] for column in drawn_columns] == [
-        [symbols[k] for k in z[:, 0]] for z in item.free.iterate(0)
-    ]
-    (starred,) = [column[1:] for column in drawn_columns if column[0] == "\N{BLACK STAR}"]
-    assert starred == [symbols[k] for k in item.true[:, 0]]
-    few = columns(item, most=1)
-    assert few[0] == drawn_columns[0] and few[-1][1:] == starred
+    rows = rows_of(item)
+    allowed = [row[1:] for row in rows if row[0] != mms_items.OUT]
+    first_names = np.array([name.split()[0] for name in item.names[0]])
+    assert allowed == [first_names[z[:, 0]].tolist() for z in item.candidates.iterate(0)]
+    (starred,) = [row[1:] for row in rows if row[0] == mms_items.TRUE]
+    assert starred == first_names[item.true[:, 0]].tolist()
+    few = rows_of(item, most=1)
+    assert few[0] == rows[0] and starred in [row[1:] for row in few]
+
+
+def test_what_an_indicator_rules_out_is_marked(news):
+    pairs = mms_items.examples(news, 3, 3)
+    item = next(item for _, item in pairs if 0 < item.n_candidates < item.n_free)
+    out = [row for row in rows_of(item) if row[0] == mms_items.OUT]
+    assert len(out) == min(mms_items.N_EXCLUDED, item.n_free - item.n_candidates)
 
 
 def test_examples_are_as_requested(news, poses):

@@ -1,8 +1,8 @@
 """Captioned items and their candidate labeling sets (thesis figures 5.1, 5.2, 5.4 and 5.5)."""
 
 import json
+from itertools import islice
 from pathlib import Path
-from string import ascii_letters
 from textwrap import fill
 from typing import NamedTuple
 
@@ -12,12 +12,17 @@ import pandas as pd
 from matplotlib.patches import Rectangle
 
 from companion.plots.common import mosaic, panels
+from cuelearn.datasets import load_emoji
 from cuelearn.mms import CandidateSet, Region, Vocabulary, candidates_from_caption
 
 #: Of the words a, b, c, d of a caption; of those that indicators exclude.
 COLORS = ("#B2D4E7", "#F3CEB3", "#B2E1D5", "#EBCADC")
 EXCLUDED = "#DDDDDD"
-WIDTH = 7.5  # inches
+WIDTH = 4.4  # inches: legible on a phone
+#: Rows of labelings that indicators exclude.
+N_EXCLUDED = 3
+#: Their mark, and that of the true labeling.
+OUT, TRUE = "out", "\N{BLACK STAR}"
 #: Captions and candidate sets as the thesis prints them; label 0 is null.
 THESIS = json.loads(Path(__file__).with_name("captions.json").read_text(encoding="utf-8"))
 
@@ -93,92 +98,126 @@ def examples(data, n_faces, n_names):
 
 def write_below(ax, text, width):
     """A text below a panel without axes, in lines of `width` characters."""
-    ax.text(0, -0.05, fill(text, width), transform=ax.transAxes, va="top", fontsize=8)
+    ax.text(0, -0.03, fill(text, width), transform=ax.transAxes, va="top", fontsize=8)
     ax.set_axis_off()
+
+
+def draw_box(ax, box, picture, word, **style):
+    """A region: its picture in a frame, and a word that says what it is."""
+    left, top, right, bottom = box
+    ax.imshow(picture, extent=(left, right, bottom, top), zorder=3)
+    frame = {"facecolor": "none", "edgecolor": "black", "linewidth": 1.2, "zorder": 4, **style}
+    ax.add_patch(Rectangle((left, top), right - left, bottom - top, **frame))
+    ax.text(left, top, word, color="white", backgroundcolor="black", fontsize=7, va="bottom", zorder=5)
+
+
+def frame_boxes(ax, boxes):
+    """The part of a picture that its regions fill, on grey."""
+    left, top, _, _ = np.min(boxes, axis=0) - 14
+    _, _, right, bottom = np.max(boxes, axis=0) + 8
+    ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal", anchor="NW")
+    ax.add_patch(Rectangle((left, top), right - left, bottom - top, facecolor="#D4D4D4", zorder=0))
 
 
 def draw_picture(ax, data, number, width):
     """The faces of an item with their numbers, and bodies, at their places; below, the caption."""
     rows = data.rows([number])
     looks = {"face": data.looks(rows), "body": data.looks(rows, body=True)}
-    n_faces = 0
+    boxes = []
     for region in data.regions[number]:
         left, top, right, bottom = region.box
-        style = {"facecolor": "white", "edgecolor": "black", "linewidth": 1.5}
         if region.kind == "face":
-            n_faces += 1
-            face_ends = bottom
-            look = {"color": "white", "backgroundcolor": "black", "fontsize": 7, "zorder": 4}
-            ax.text(left, top, n_faces, **look)
-            ax.imshow(next(looks["face"]), extent=(left, right, bottom, top), zorder=3)
-        else:
-            style["linestyle"] = "--"
-            ax.imshow(next(looks["body"]), extent=(left, right, bottom, face_ends), zorder=3)
-        ax.add_patch(Rectangle((left, top), right - left, bottom - top, **style))
-    columns, lines = data.sizes[number]
-    ax.set(xlim=(0, columns), ylim=(lines, 0), aspect="equal", anchor="W")
-    ax.add_patch(Rectangle((0, 0), columns, lines, facecolor="#D4D4D4", zorder=0))
+            face = region.box
+            n_faces = sum(kind == "face" for kind, _ in boxes) + 1
+            draw_box(ax, face, next(looks["face"]), f"face {n_faces}")
+        else:  # what is seen of a body is below its face
+            below = (left, face[3], right, bottom)
+            draw_box(ax, below, next(looks["body"]), "", linestyle="--")
+        boxes.append((region.kind, region.box))
+    frame_boxes(ax, [box for _, box in boxes])
     write_below(ax, data.captions[number], width)
 
 
-def symbols(item):
-    """(attribute, label) -> symbol, what it stands for, and the colour of its word."""
-    result = {}
+def words_of(item, z):
+    """What a labeling says of each instance: first name, and what the person does; or null."""
+    known = [[str(name) for name in names] for names in item.names]
+    known[0] = [name.split()[0] for name in known[0]]
+    said = [[known[p][label] for p, label in enumerate(labels) if label] for labels in z.tolist()]
+    return [", ".join(words) or known[0][0] for words in said]
+
+
+def shown_candidates(item, most):
+    """Labelings with their marks: the first `most` candidates, the true one, and some that are excluded."""
+    allowed = list(item.candidates.iterate(0, 0, most))
+    if item.is_known and not any(np.array_equal(z, item.true) for z in allowed):
+        allowed.append(item.true)
+    marks = [TRUE if np.array_equal(z, item.true) else k for k, z in enumerate(allowed, start=1)]
+    free = item.free.iterate(0)
+    excluded = list(islice((z for z in free if not item.candidates.contains(0, z)), N_EXCLUDED))
+    return [*zip(marks, allowed, strict=True), *((OUT, z) for z in excluded)]
+
+
+def draw_candidates(ax, item, width, heading="", most=12):
+    """Candidates as rows, some that indicators exclude in grey; below, how many there are."""
+    rows = shown_candidates(item, most)
+    colors = {0: "white"}
     for number, word in enumerate(item.words):
-        for p, label in enumerate(word):
-            symbol = f"${'nv'[p]}_{ascii_letters[number]}$"
-            meaning = str(item.names[p][label])
-            if p == 0 and number in item.positions:
-                meaning += f" ({item.positions[number]})"
-            result.setdefault((p, label), (symbol, meaning, COLORS[number % len(COLORS)]))
-    null = ("\N{WHITE CIRCLE}", "null", "white")
-    return result | {(p, 0): null for p in range(len(item.names))}
-
-
-def draw_candidates(ax, item, width, heading="", most=34):
-    """Candidate vectors as columns, those that indicators exclude in grey; below, how many, and the words."""
-    shown = list(item.free.iterate(0, 0, most))
-    if item.is_known and not any(np.array_equal(z, item.true) for z in shown):
-        shown.append(item.true)
-    known = symbols(item)
-    parts = ("face", "pose")[: len(item.names)]
-    texts = [[f"{part} {m + 1}" for m in range(len(shown[0])) for part in parts]]
-    colors = [["white"] * len(texts[0])]
-    heads = [""]
-    for number, z in enumerate(shown, start=1):
-        cells = [known[p, label] for labels in z.tolist() for p, label in enumerate(labels)]
-        allowed = item.candidates.contains(0, z)
-        texts.append([symbol for symbol, _, _ in cells])
-        colors.append([color if allowed else EXCLUDED for _, _, color in cells])
-        heads.append("\N{BLACK STAR}" if np.array_equal(z, item.true) else number)
-    table = ax.table(
-        np.transpose(texts),
-        np.transpose(colors),
-        colLabels=heads,
-        colWidths=[2.0] + [1.0] * len(shown),
-        cellLoc="center",
-        bbox=(0, 0, min(1, 0.07 * (len(shown) + 2)), 1),
-    )
+        colors.setdefault(word[0], COLORS[number % len(COLORS)])
+    texts = [["", *(f"face {m + 1}" for m in range(len(rows[0][1])))]]
+    fills = [["white"] * len(texts[0])]
+    for mark, z in rows:
+        texts.append([mark, *words_of(item, z)])
+        own = [colors[label] for label in z[:, 0].tolist()]
+        fills.append(["white", *own] if mark != OUT else [EXCLUDED] * len(texts[0]))
+    widths = [0.5] + [1.0] * (len(texts[0]) - 1)
+    table = ax.table(texts, fills, colWidths=widths, cellLoc="center", bbox=(0, 0, 1, 1))
     table.auto_set_font_size(False)
-    table.set_fontsize(7)
+    table.set_fontsize(8 if len(widths) < 5 else 7)
     count = f"Candidates: {item.n_candidates:,}"
     if item.n_candidates < item.n_free:
-        count += f" of the {item.n_free:,} without indicators"
-    if item.n_free > most:
+        count += f' of {item.n_free:,}; {OUT}: some that "{", ".join(item.positions.values())}" rules out'
+    if item.n_candidates > most:
         count += f" (the first {most} are shown)"
-    key = ", ".join(dict.fromkeys(f"{symbol} {meaning}" for symbol, meaning, _ in known.values()))
-    write_below(ax, f"{heading} {count}; {key}".strip(), width)
+    if item.is_known:
+        count += f"; {TRUE}: the true labeling"
+    write_below(ax, f"{heading} {count}".strip(), width)
+
+
+def stacked(n_rows, *, picture=2.0, n_pictures=1):
+    """Axes of pictures side by side, and below them of a table of so many rows: narrow, for a phone."""
+    height = 0.4 + 0.19 * n_rows
+    rows = [[*range(n_pictures)], ["candidates"] * n_pictures]
+    size = (WIDTH, 0.9 + picture + height)
+    options = {"figsize": size, "height_ratios": (picture, height), "layout": "constrained"}
+    return plt.subplot_mosaic(rows, **options)
+
+
+def captioned(things, caption, names):
+    """Drawings of `things` in one picture, its caption, and the names that each may have."""
+    vocabulary = Vocabulary(names)
+    boxes = [(10 + 90 * m, 10, 74 + 90 * m, 74) for m in range(len(things))]
+    regions = [Region("face", box) for box in boxes]
+    true = np.array([[vocabulary.name_label[thing.split()[0]]] for thing in things])
+    item = read_caption(caption, regions, vocabulary, ("name",), true)
+    emoji = load_emoji()
+    fig, axes = stacked(item.n_candidates + 1, picture=1.5)
+    for m, (thing, box) in enumerate(zip(things, boxes, strict=True), start=1):
+        drawing = np.flatnonzero(emoji.names[emoji.thing] == thing)[0]
+        draw_box(axes[0], box, emoji.pictures[drawing], f"face {m}")
+    frame_boxes(axes[0], boxes)
+    write_below(axes[0], caption, 62)
+    draw_candidates(axes["candidates"], item, 62)
+    return fig
 
 
 def items(data, *numbers):
     """Captioned items; below, the candidate labeling set of the last."""
-    rows = [list(numbers), ["candidates"] * len(numbers)]
-    options = {"figsize": (WIDTH, 4.6), "height_ratios": (2, 1), "layout": "constrained"}
-    fig, axes = plt.subplot_mosaic(rows, **options)
-    for number in numbers:
-        draw_picture(axes[number], data, number, 110 // len(numbers))
-        axes[number].set_title(f"composed item {number}", loc="left", fontsize=8)
-    draw_candidates(axes["candidates"], read_item(data, numbers[-1]), 110, f"Item {numbers[-1]}.")
+    last = read_item(data, numbers[-1])
+    fig, axes = stacked(len(shown_candidates(last, 12)) + 1, n_pictures=len(numbers))
+    for k, number in enumerate(numbers):
+        draw_picture(axes[k], data, number, 62 // len(numbers))
+        axes[k].set_title(f"composed item {number}", loc="left", fontsize=8)
+    draw_candidates(axes["candidates"], last, 62, f"Item {numbers[-1]}.")
     return fig
 
 
@@ -197,7 +236,7 @@ def people(data, n=5):
         for cue in data.face_cues.values():
             likeness = data.faces[others, cue] @ data.faces[of_training[0], cue]
             shown.append(others[np.argmax(likeness)])
-    titles = ["training"] * 4 + ["test"] * 2 + [f"most like by\n{cue}" for cue in data.face_cues]
+    titles = ["training"] * 4 + ["test"] * 2 + [f"like by\n{cue}" for cue in data.face_cues]
     picture = mosaic(np.stack(list(data.looks(shown))), len(titles), margin=4)
     fig, ((ax,),) = panels(1, size=(WIDTH, 0.9 * n + 0.4))
     ax.imshow(picture)
@@ -212,8 +251,10 @@ def people(data, n=5):
 
 def thesis_captions():
     """The thesis's captions of figures 5.1, 5.2, 5.4 and 5.5 with their candidate labeling sets."""
-    fig, axes = panels(1, len(THESIS), size=(WIDTH, 8.5))
-    for ax, kept in zip(axes[:, 0], THESIS, strict=True):
-        draw_candidates(ax, read_printed(kept), 110, f"{kept['caption']} ({kept['note']})")
+    shown = [read_printed(kept) for kept in THESIS]
+    heights = [2 + len(shown_candidates(item, 12)) for item in shown]
+    fig, axes = panels(1, len(THESIS), size=(WIDTH, 0.19 * sum(heights) + 5.6), height_ratios=heights)
+    for ax, kept, item in zip(axes[:, 0], THESIS, shown, strict=True):
+        draw_candidates(ax, item, 68, f"{kept['caption']} ({kept['note']})")
         ax.set_title(f"thesis, {kept['title']}", loc="left", fontsize=8)
     return fig
