@@ -16,7 +16,7 @@ from cuelearn.datasets import DataFileError, Provenance
 
 ITEMS = (
     "a face is a drawing of the thing that the person is, a body (dashed) clothing turned by what the person "
-    "does; star: the true labeling; grey: excluded by indicators; names and captions are invented"
+    "does; grey: excluded by indicators; names and captions are invented"
 )
 
 
@@ -141,9 +141,7 @@ def indicators_in_a_caption(run):
 @indicators_in_a_caption.title
 def _(results):
     names = results.table("thesis-fig-5.2")["truth"].iloc[0].count(",") + 1
-    return (
-        f"{names} faces, {names} names and an indicator: columns in grey are the labelings that it rules out."
-    )
+    return f"{names} faces, {names} names and an indicator: it rules out labelings such as those in grey."
 
 
 @figure("thesis-fig-5.4")
@@ -160,7 +158,7 @@ def _people(results, name):
 
 @candidates_of_names.title
 def _(results):
-    return f"Which face is {_people(results, 'thesis-fig-5.4')}? Each column is one answer."
+    return f"Which face is {_people(results, 'thesis-fig-5.4')}? Each row is one answer."
 
 
 @figure("thesis-fig-5.5")
@@ -172,7 +170,7 @@ def candidates_of_names_and_verbs(run):
 @candidates_of_names_and_verbs.title
 def _(results):
     people = _people(results, "thesis-fig-5.5")
-    return f"Which person is {people}, and what do they do? Each column is one answer."
+    return f"Which person is {people}, and what do they do? Each row is one answer."
 
 
 @figure("thesis-alg-10-counts")

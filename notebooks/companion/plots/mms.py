@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from companion.plots.common import curves, distinct, legend, log_axis, panels, where
+from companion.plots.common import curve, distinct, end_labels, legend, panels, where
 from companion.plots.mms_items import draw_candidates, draw_picture, examples
 from companion.run.figures import BLUE, GREY, RED, band, method_style
 from cuelearn.core.intervals import CONFIDENCE, interval
@@ -62,22 +62,44 @@ def idea():
 
 
 def accuracy_curves(table):
-    """Figure 5.3: accuracy over ambiguous vectors, a row per difficulty, a column per data set."""
+    """Figure 5.3: accuracy over ambiguous vectors, a panel per data set, from left to right the difficulties.
+
+    The curves begin anew at each difficulty. MMS is drawn last, in front of those that it meets.
+    """
     names = distinct(table["name"])
+    sizes = sorted(distinct(table["n_candidates"]))
     hardness = distinct(zip(table["p_correlated"], table["p_ambiguous"], strict=True))
-    size = (1.85 * len(names) + 0.6, 1.75 * len(hardness) + 0.7)
-    fig, axes = panels(len(names), len(hardness), size=size, sharex=True, sharey=True)
-    for row, (correlated, ambiguous) in zip(axes, hardness, strict=True):
-        for ax, name in zip(row, names, strict=True):
-            rows = where(table, p_correlated=correlated, p_ambiguous=ambiguous, name=name)
-            curves(ax, rows, "n_candidates", "accuracy", factor=100.0)
-        row[0].set_ylabel(f"$P_c$ = {correlated:g}, $P_a$ = {ambiguous:g}\ntest accuracy (%)")
-    for top, bottom, name in zip(axes[0], axes[-1], names, strict=True):
-        top.set_title(TITLES[name], fontsize=9)
-        log_axis(bottom.xaxis, plain=True)
-        bottom.set(ylim=(0, 100), xlabel="ambiguous vectors L")
-    legend(fig, axes[0, 0], 6, fontsize=8)
+    starts = {hard: k * (len(sizes) + 1) for k, hard in enumerate(hardness)}
+    fig, axes = panels(1, len(names), size=(4.6, 1.8 * len(names) + 0.9), sharex=True)
+    for ax, name in zip(axes[:, 0], names, strict=True):
+        _accuracies(ax, where(table, name=name), sizes, starts)
+        ax.set_title(TITLES[name].replace("\n", " "), fontsize=9)
+        ax.set_ylabel("test accuracy (%)")
+    last = axes[-1, 0]
+    last.set_xticks([start + i for start in starts.values() for i in range(len(sizes))], sizes * len(starts))
+    last.set_xlabel("ambiguous vectors L", labelpad=28)
+    below = {"xycoords": last.get_xaxis_transform(), "ha": "center", "va": "top", "fontsize": 8}
+    for (correlated, ambiguous), start in starts.items():
+        chances = f"partners {correlated:.0%}\nlook-alikes {ambiguous:.0%}"
+        last.annotate(chances, (start + (len(sizes) - 1) / 2, -0.15), **below)
     return fig
+
+
+def _accuracies(ax, table, sizes, starts):
+    """Curves of all methods on one data set, a piece for each difficulty, from its place in `starts` on."""
+    ends = []
+    for method in sorted(distinct(table["method"]), key="MMS".__eq__):
+        style = method_style(method, linewidth=1.2)
+        label = style["label"]
+        if method == "MMS":
+            style.update(linewidth=2.4, zorder=5)
+        for (correlated, ambiguous), start in starts.items():
+            rows = where(table, method=method, p_correlated=correlated, p_ambiguous=ambiguous)
+            rows = rows.assign(place=start + rows["n_candidates"].map(sizes.index))
+            grid = curve(ax, rows, "place", "accuracy", factor=100.0, **style)
+            style["label"] = "_"  # one for all pieces
+        ends.append((grid.columns[-1], grid.iloc[:, -1].mean(), label, style["color"]))
+    end_labels(ax, ends, 0.12)
 
 
 def rounds(table):
