@@ -289,7 +289,7 @@ def accuracy_as_ambiguity_grows(run):
     at_ends = edges(table, {"C": grid}, by=["method", "name"])
     note = (
         f"real samples, made ambiguous; MNIST averaged to 14 x 14 pixels; {size['n_bags']} bags of five; "
-        f"{size['n_test']} test samples at most; {experiments.VALIDATED}, at L = 20, P_c = P_a = 0.25; "
+        f"{size['n_test']} test samples at most; {experiments.VALIDATED}, at L = 20, partners and look-alikes 25%; "
         f"{at_ends or 'no C lies at an end of its grid'}; in the table alone, at L = 20 in "
         f"{size['beside']} of the draws: MMS with its defaults and the same C, MIMLSVM by the farthest "
         "instance of each medoid"
@@ -351,7 +351,7 @@ def round_by_round(run):
     few = points("frank-wolfe", beside, n_few, 10, inference="exact")
     exact = sweep.frame(experiments.by_round, few, data=data)
     note = (
-        f"L = {size['L']}, P_c = P_a = 0.25, C = 1, at most {size['n_epochs']} passes a round; a run that "
+        f"L = {size['L']}, partners and look-alikes 25%, C = 1, at most {size['n_epochs']} passes a round; a run that "
         f"has ended keeps its last values; Pegasos and exact: {size['beside']} of the draws; "
         f"exact: with that search, {n_few} bags, L = 10"
     )
@@ -401,7 +401,7 @@ def true_loss_and_its_bound(run):
     data = sets_of(bound_tasks(run))
     table = run.sweep("proposition-5.2").frame(experiments.proposition_5_2, points, data=data)
     table = table.drop(columns="mms")
-    note = "L = 5, P_c = P_a = 0.25; a point per classifier and seed, fresh bags"
+    note = "L = 5, partners and look-alikes 25%; a point per classifier and seed, fresh bags"
     drawing = draw.bound(table[table["part"] == "fresh"])
     seeds = run.seeds(size)
     run.save_figure(drawing, "thesis-prop-5.2", table, provenance=data, seeds=seeds, note=note)
