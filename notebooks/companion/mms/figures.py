@@ -1,4 +1,4 @@
-"""Figures and tables of the MMS chapter, in the order of its notebook."""
+"""Figures and tables of the MMS chapter."""
 
 from functools import cache
 
@@ -289,8 +289,8 @@ def accuracy_as_ambiguity_grows(run):
     at_ends = edges(table, {"C": grid}, by=["method", "name"])
     note = (
         f"real samples, made ambiguous; MNIST averaged to 14 x 14 pixels; {size['n_bags']} bags of five; "
-        f"{size['n_test']} test samples at most; {experiments.VALIDATED}, at L = 20, partners and look-alikes 25%; "
-        f"{at_ends or 'no C lies at an end of its grid'}; in the table alone, at L = 20 in "
+        f"{size['n_test']} test samples at most; {experiments.VALIDATED}, at L = 20, partners and "
+        f"look-alikes 25%; {at_ends or 'no C lies at an end of its grid'}; in the table alone, at L = 20 in "
         f"{size['beside']} of the draws: MMS with its defaults and the same C, MIMLSVM by the farthest "
         "instance of each medoid"
     )
@@ -351,9 +351,9 @@ def round_by_round(run):
     few = points("frank-wolfe", beside, n_few, 10, inference="exact")
     exact = sweep.frame(experiments.by_round, few, data=data)
     note = (
-        f"L = {size['L']}, partners and look-alikes 25%, C = 1, at most {size['n_epochs']} passes a round; a run that "
-        f"has ended keeps its last values; Pegasos and exact: {size['beside']} of the draws; "
-        f"exact: with that search, {n_few} bags, L = 10"
+        f"L = {size['L']}, partners and look-alikes 25%, C = 1, at most {size['n_epochs']} passes a "
+        f"round; a run that has ended keeps its last values; Pegasos and exact: {size['beside']} of the "
+        f"draws; exact: with that search, {n_few} bags, L = 10"
     )
     tables = {"": table, "exact": exact}
     run.save_figure(draw.rounds(table), "thesis-alg-8", tables, provenance=data, seeds=seeds, note=note)
