@@ -106,10 +106,9 @@ def people_of_the_corpus(run):
     run.save_figure(drawing, "thesis-fig-5.1", table, "people", provenance=[data], note=note, shows=shows)
 
 
-@people_of_the_corpus.title
-def _(results):
-    table = results.table("thesis-fig-5.1-people")
-    return f"The people pictured most often, of {table['name'].nunique()}, and faces that resemble theirs."
+people_of_the_corpus.title(
+    lambda _: "The people pictured most often, and faces of others that resemble theirs."
+)
 
 
 @figure("thesis-fig-5.1-captions")
@@ -125,8 +124,8 @@ def captions_of_the_thesis(run):
 
 @captions_of_the_thesis.title
 def _(results):
-    n = len(results.table("thesis-fig-5.1-captions"))
-    return f"{n} captions of the thesis with the labelings that they allow."
+    n = results.table("thesis-fig-5.1-captions")["figure"].nunique()
+    return f"The captions of {n} figures of the thesis, with the labelings that they allow."
 
 
 @figure("thesis-fig-5.2")
@@ -540,7 +539,7 @@ def _beside_thesis(results, number, measure, methods):
         for method, label in methods.items()
         if method in table.index
     ]
-    return f"{measure} (the thesis in brackets): {enumerated(shares)}."
+    return f"{measure} (thesis): {enumerated(shares)}."
 
 
 _RIVALS = {"MMS": "MMS", "MIMLSVM": "MIMLSVM", "CLSVM": "CL-SVM"}
@@ -553,7 +552,9 @@ def names_in_training(run):
     _naming_tables(run, "5.1")
 
 
-names_in_training.title(lambda results: _beside_thesis(results, "5.1", "Training faces named right", _RIVALS))
+names_in_training.title(
+    lambda results: _beside_thesis(results, "5.1", "Emoji faces in training named right", _RIVALS)
+)
 
 
 @figure("thesis-tab-5.2")
@@ -562,7 +563,9 @@ def names_of_new_faces(run):
     _naming_tables(run, "5.2")
 
 
-names_of_new_faces.title(lambda results: _beside_thesis(results, "5.2", "Test faces named right", _RIVALS))
+names_of_new_faces.title(
+    lambda results: _beside_thesis(results, "5.2", "Emoji faces in the test named right", _RIVALS)
+)
 
 
 @figure("thesis-tab-5.3", claims="mms-7")
@@ -572,7 +575,7 @@ def indicators_in_training(run):
 
 
 indicators_in_training.title(
-    lambda results: _beside_thesis(results, "5.3", "Training faces named right", _WITHOUT_AND_WITH)
+    lambda results: _beside_thesis(results, "5.3", "Emoji faces in training named right", _WITHOUT_AND_WITH)
 )
 
 
@@ -591,7 +594,7 @@ def indicators_and_new_faces(run):
 
 
 indicators_and_new_faces.title(
-    lambda results: _beside_thesis(results, "5.4", "Test faces named right", _WITHOUT_AND_WITH)
+    lambda results: _beside_thesis(results, "5.4", "Emoji faces in the test named right", _WITHOUT_AND_WITH)
 )
 
 
