@@ -1,12 +1,14 @@
 """Drawings of the MMS chapter, from the numbers of its experiments. Items: `mms_items`."""
 
+from itertools import cycle
+
 import numpy as np
 import pandas as pd
 
 from companion.plots.common import curve, distinct, end_labels, legend, panels, where
 from companion.plots.mms_items import draw_candidates, draw_picture, examples
-from companion.run.figures import BLUE, GREY, RED, band, method_style
-from cuelearn.core.intervals import CONFIDENCE, interval
+from companion.run.figures import BLUE, GREEN, GREY, PURPLE, RED, band, method_style
+from cuelearn.core.intervals import interval
 
 NAMES = ("MNIST", "letter", "Pendigits", "satimage", "usps", "covtype")
 TITLES = {name.lower(): f"{name}\n(made ambiguous)" for name in NAMES}
@@ -17,6 +19,11 @@ SOLVERS = {
     "frank-wolfe": {"label": "dual steps (pairwise Frank-Wolfe)", "color": BLUE, "marker": "o"},
     "pegasos": {"label": "Pegasos (Algorithm 9)", "color": RED, "marker": "s", "linestyle": "--"},
 }
+#: How data sets are drawn, in their order.
+LOOKS = [
+    {"color": color, "marker": marker, "linestyle": style}
+    for color, marker, style in ((BLUE, "o", "-"), (RED, "s", "--"), (GREEN, "^", "-."), (PURPLE, "D", ":"))
+]
 #: What figure 5.6 measures.
 SHARES = {
     "assignment": "right within the caption,\ntraining items (%)",
@@ -103,68 +110,86 @@ def _accuracies(ax, table, sizes, starts):
 
 
 def rounds(table):
-    """Objective over the first round's, and accuracy, after every round."""
-    names = distinct(table["name"])
-    draws = table.groupby("solver", sort=False)["seed"].nunique()
-    n_draws = " and ".join(f"{n} draws by {SOLVERS[solver]['label']}" for solver, n in draws.items())
-    fig, axes = panels(len(names), 2, size=(1.85 * len(names) + 0.6, 4.2), sharex=True)
-    for (upper, lower), name in zip(axes.T, names, strict=True):
-        for solver, rows in where(table, name=name).groupby("solver", sort=False):
-            # runs that stopped earlier keep their last values
-            grids = rows.pivot(index="seed", columns="round", values=["objective", "accuracy"])
-            objective = grids["objective"].ffill(axis=1)
-            accuracy = 100.0 * grids["accuracy"].ffill(axis=1)
-            band(upper, objective.columns, objective.div(objective[1], axis=0), **SOLVERS[solver])
-            band(lower, accuracy.columns, accuracy, **SOLVERS[solver])
-        for ax in (upper, lower):
-            ax.axvspan(3, 5, color="0.9", zorder=0, label="thesis: converges in 3 to 5 rounds")
-            ax.cuelearn_band = f"means of {n_draws}, bands: {CONFIDENCE:.0%} intervals of the mean"
-        upper.set_title(TITLES[name], fontsize=9)
-        lower.set_xlabel("round")
-    axes[0, 0].set_ylabel("objective (5.3)\nover round 1's")
-    axes[1, 0].set_ylabel("test accuracy (%)")
-    legend(fig, axes[0, 0], 3)
+    """Objective over the first round's, and accuracy, after every round: two panels for each solver.
+
+    A run that ended earlier keeps its last values.
+    """
+    solvers = distinct(table["solver"])
+    last = range(1, table["round"].max() + 1)
+    looks = dict(zip(distinct(table["name"]), cycle(LOOKS)))
+    fig, axes = panels(1, 2 * len(solvers), size=(4.6, 4.0 * len(solvers)), sharex=True)
+    for (upper, lower), solver in zip(axes.reshape(-1, 2), solvers, strict=True):
+        rows = where(table, solver=solver)
+        for ax, column in ((upper, "objective"), (lower, "accuracy")):
+            _after_rounds(ax, rows, column, last, looks)
+        upper.set_title(f"{SOLVERS[solver]['label']}, {rows['seed'].nunique()} draws", fontsize=9)
+        upper.set_ylabel("objective (5.3)\nover round 1's")
+        lower.set_ylabel("test accuracy (%)")
+    axes[-1, 0].set_xlabel("round")
     return fig
+
+
+def _after_rounds(ax, table, column, last, looks):
+    """Means of a column after every round up to `last`, a curve for each data set, named at its end."""
+    ends = []
+    for name, rows in table.groupby("name", sort=False):
+        grid = rows.pivot(index="seed", columns="round", values=column).reindex(columns=last).ffill(axis=1)
+        grid = 100.0 * grid if column == "accuracy" else grid.div(grid[1], axis=0)
+        label = TITLES[name].split("\n")[0]
+        band(ax, last, grid, label=label, **looks[name])
+        ends.append((last[-1], grid.iloc[:, -1].mean(), label, looks[name]["color"]))
+    ax.axvspan(3, 5, color="0.9", zorder=0)
+    ax.cuelearn_band = "bands: 95% intervals of the mean, grey: the thesis's 3 to 5 rounds"
+    end_labels(ax, ends, 0.11)
 
 
 def bound(table):
     """Proposition 5.2: true loss of classifiers on fresh bags against the bound by their ambiguous loss."""
     tasks = distinct(table["task"])
     most = table["bound"].replace(np.inf, np.nan).max()  # what is infinite stands at the upper end
-    fig, axes = panels(len(tasks), size=(1.9 * len(tasks) + 0.8, 3.2), sharex=True, sharey=True)
-    for ax, task in zip(axes[0], tasks, strict=True):
+    columns = min(2, len(tasks))
+    n_rows = -(-len(tasks) // columns)
+    size = (2.3 * columns + 0.4, 2.2 * n_rows + 1.0)
+    fig, axes = panels(columns, n_rows, size=size, sharex=True, sharey=True)
+    for ax, task in zip(axes.flat, tasks, strict=False):
         classifiers = where(table, task=task).groupby("classifier", sort=False)
         for classifier, rows in classifiers:
             bounds = rows["bound"].clip(LEAST, most)
-            style = method_style(classifier, linestyle="")
+            style = method_style(classifier, linestyle="", zorder=3 if classifier == "MMS" else 2)
             ax.plot(rows["true"].clip(lower=LEAST), bounds, **style)
         ax.axline((1, 1), (10, 10), color="black", linewidth=1.0, label="true loss = bound")
-        ax.set(xscale="log", yscale="log", xlabel="true loss per bag,\nfresh bags")
+        ax.set(xscale="log", yscale="log")
         ax.set_title(TITLES[task], fontsize=9)
-    axes[0, 0].set_ylabel("ambiguous loss per bag\n/ (1 − ambiguity degree)")
-    legend(fig, axes[0, 0], 4)
+    for ax in axes.flat[len(tasks) :]:
+        ax.remove()
+    fig.supxlabel("true loss per bag, fresh bags", fontsize=9)
+    fig.supylabel("ambiguous loss per bag / (1 − ambiguity degree)", fontsize=9)
+    legend(fig, axes[0, 0], 2, fontsize=8)
     return fig
 
 
 def joint_models(table):
-    """Figure 5.6: shares of right names (above) and verbs: mean over corpora and its interval."""
-    fig, axes = panels(3, 2, size=(8.0, 5.2), sharex=True, sharey="row")
-    for row, attribute in zip(axes, ("name", "verb"), strict=True):
-        models = where(table, attribute=attribute).groupby(["method", "modelled"], sort=False)
-        for ax, (share, label) in zip(row, SHARES.items(), strict=True):
-            for (method, modelled), rows in models:
-                style = method_style(method)
-                joint = modelled == "both"
+    """Figure 5.6: shares of right names (left) and verbs: mean over corpora and its interval."""
+    models = distinct(zip(table["method"], table["modelled"] == "both", strict=True))
+    models.sort(key=lambda model: model[1])
+    names = [f"{method_style(method)['label']}, {'joint' if joint else 'single'}" for method, joint in models]
+    rows = len(SHARES)
+    fig, axes = panels(2, rows, size=(5.2, 2.2 * rows), sharex=True, sharey=True)
+    for column, attribute in zip(axes.T, ("name", "verb"), strict=True):
+        own = where(table, attribute=attribute)
+        for ax, (share, label) in zip(column, SHARES.items(), strict=True):
+            for place, (method, joint) in enumerate(models):
+                rows = own[(own["method"] == method) & ((own["modelled"] == "both") == joint)]
                 values = 100.0 * rows[share].dropna()
                 if len(values) > 1:
                     mean, low, high = interval(values)
-                    face = style["color"] if joint else "white"
-                    look = {"color": style["color"], "markerfacecolor": face}
-                    place = f"{style['label']}, {'joint' if joint else 'single'}"
+                    color = method_style(method)["color"]
+                    look = {"color": color, "markerfacecolor": color if joint else "white"}
                     ax.errorbar([mean], [place], xerr=[[mean - low], [high - mean]], fmt="o", **look)
-            ax.set(xlim=(0, 100), xlabel=f"{attribute}s {label}")
+            ax.set_xlabel(f"{attribute}s {label}", fontsize=8)
             ax.cuelearn_band = "lines: 95% intervals of the mean over corpora"
-        row[0].invert_yaxis()
+    axes[0, 0].set_yticks(range(len(names)), names)
+    axes[0, 0].invert_yaxis()
     return fig
 
 
