@@ -456,7 +456,7 @@ With the exact search the surrogate is below the ambiguous loss in {counts["belo
 def _(results):
     counts = results.table("thesis-prop-5.3").sum(numeric_only=True)
     return f"""
-The proposition says none. With Algorithm 10 it is below in {counts["below_heap"]}, but in
+The proposition says none. With Algorithm 10 the surrogate is below in {counts["below_heap"]}, but in
 {counts["below_slots"] or "none"} below the slots' losses, which is what the proof of 5.2 needs."""
 
 
