@@ -11,6 +11,7 @@ from companion.plots import multilabel as draw
 from companion.protocol import at_edges, printed
 from companion.run.figures import interval, method_style
 from companion.run.registry import figure
+from companion.run.words import certain, enumerated
 
 LEARNING = ("MLMKLSA 0.001", "MLMKLSum planes", "GMKL", "MLMKLSA", "MLMKLSum", "VSKL")
 SHARED = ("MLMKLSA 0.001", "MLMKLSA 0.0001", "MLMKLSA", "MLMKLSum", "MLMKLSum planes")
@@ -21,6 +22,12 @@ PRINTED = "MLMKLSA printed"
 
 def label(method):
     return method_style(method)["label"]
+
+
+def short(method):
+    """A method in a title: its form in brackets, without what all shared ones have in common."""
+    name, _, form = label(method).removeprefix("ML-MKL-").partition(", ")
+    return f"{name} ({form})" if form else name
 
 
 @cache
@@ -111,6 +118,16 @@ def accuracy_of_all_methods(run):
     save_table(run, None, tables, "+-: half the 95% interval of the mean", of_paper("AUC", "AUC"))
 
 
+@accuracy_of_all_methods.title
+def _(results):
+    parts = []
+    for name, auc in claims.by_set(results.table("mlmkl-tab-1.runs"), "auc"):
+        rival = auc[[*claims.SUMS, *PER_CLASS, "AverageKernelSVM"]].mean().idxmax()
+        gain = auc[AS_PRINTED[0]] - auc[rival]
+        parts.append(f"{certain(gain, 'below')} {short(rival)} on {name} ({gain.mean():+.4f})")
+    return f"{short(AS_PRINTED[0])} against its best rivals in AUC: {enumerated(parts)}."
+
+
 @accuracy_of_all_methods.see
 def _(results):
     runs = results.table("mlmkl-tab-1.runs")
@@ -137,6 +154,15 @@ def work_of_all_methods(run):
     save_table(run, "work", by_method(run, work), "SVMs: with those of all classes at the end")
 
 
+@work_of_all_methods.title
+def _(results):
+    combined = dict(claims.by_set(results.table("mlmkl-tab-1.runs"), "n_combined"))["emoji"].mean()
+    others = combined[list(PER_CLASS)]
+    return f"""
+On emoji {short(AS_PRINTED[0])} combines the kernels {combined[AS_PRINTED[0]]:,.0f} times, a method with
+weights per class {others.min():,.0f} to {others.max():,.0f} times."""
+
+
 @work_of_all_methods.see
 def _(results):
     runs = results.table("mlmkl-tab-1.runs")
@@ -157,11 +183,25 @@ def seconds_of_all_methods(run):
     save_table(run, "seconds", seconds, text, of_paper("seconds", "seconds"))
 
 
+def times_of_printed(runs):
+    """CPU seconds over those of SA as printed, geometric means: a row for each set."""
+    seconds = np.log(runs["seconds"]).groupby([runs["name"], runs["method"]], sort=False).mean().unstack()
+    return np.exp(seconds.sub(seconds[AS_PRINTED[0]], axis=0))
+
+
+@seconds_of_all_methods.title
+def _(results):
+    fastest = times_of_printed(results.table("mlmkl-tab-1.runs"))[list(PER_CLASS)].min(axis=1)
+    first, *others = [f"on {name} {1 / times:.2g} times" for name, times in fastest.items()]
+    return f"""
+{short(AS_PRINTED[0])} takes {first} the CPU seconds of the fastest method with weights per class,
+{enumerated(others)}."""
+
+
 @seconds_of_all_methods.see
 def _(results):
     runs = results.table("mlmkl-tab-1.runs")
-    seconds = np.log(runs["seconds"]).groupby([runs["name"], runs["method"]]).mean().unstack()
-    ratio = np.exp(seconds.sub(seconds[AS_PRINTED[0]], axis=0))
+    ratio = times_of_printed(runs)
     listed = "; ".join(
         f"{name}: {', '.join(f'{row[m]:.2g} ({label(m)})' for m in (*SHARED[1:], *PER_CLASS))}"
         for name, row in ratio.iterrows()
@@ -186,6 +226,12 @@ def choices_of_all_methods(run):
     save_table(run, "choices", table, text)
 
 
+@choices_of_all_methods.title
+def _(results):
+    grids = results.table("mlmkl-tab-1-choices").groupby("name", sort=False)["C"]
+    return f"The chosen C: {enumerated([f'{C.min():g} to {C.max():g} on {name}' for name, C in grids])}."
+
+
 # ---------------------------------------------------------------- weights and accuracy over time
 
 
@@ -200,6 +246,13 @@ def weights_over_time(run):
     text = f"the first draw, each method by its own rule to stop; colours: what a cue sees; C: {chosen}"
     drawing = draw.weights_over_time(paths, list(emoji.data.cues), emoji.groups)
     save_figure(run, "mlmkl-fig-1", drawing, paths, ["emoji"], text)
+
+
+@weights_over_time.title
+def _(results):
+    largest = results.table("mlmkl-fig-1").groupby("method").max().loc[:, "seconds":].drop(columns="seconds")
+    listed = [f"{largest.loc[method].max():.2f} with {short(method)}" for method in LEARNING[:3]]
+    return f"A kernel weight on emoji reaches at most {enumerated(listed)}."
 
 
 @weights_over_time.see
@@ -234,6 +287,13 @@ def accuracy_over_time(run):
     text = f"C: {chosen}; no stopping rule; AUC after as many SVMs of every class, of the weights in use; "
     text += f"{size['over_time']['seeds']} draws"
     save_figure(run, "mlmkl-fig-2", draw.auc_over_time(course), course, names, text)
+
+
+@accuracy_over_time.title
+def _(results):
+    falls = claims.largest_falls(results.table("mlmkl-fig-2")).groupby(["name", "method"]).mean()["emoji"]
+    listed = [f"{falls[method]:.3f} with {short(method)}" for method in (*claims.SUMS, AS_PRINTED[0])]
+    return f"From one look to the next AUC on emoji falls by up to {enumerated(listed)}."
 
 
 @accuracy_over_time.see
@@ -294,6 +354,19 @@ def shares_of_uniform_draws(run):
     save_steps(run, "mlmkl-fig-3", table, "delta", r"$\delta$ = {:g}", 0.2)
 
 
+def against(results, name, column, value, base):
+    """In words, AUC at the end for a value of `column` against that at `base`, draw by draw."""
+    auc = claims.at_the_end(results.table(name), column)
+    gain = auc[value] - auc[base]
+    return f"{certain(gain, 'below')} that of {base:g} ({gain.mean():+.4f})"
+
+
+@shares_of_uniform_draws.title
+def _(results):
+    never, always = (against(results, "mlmkl-fig-3", "delta", value, 0.2) for value in (0.0, 1.0))
+    return f"The AUC of delta = 0 ends {never}, the AUC of delta = 1 {always}."
+
+
 @shares_of_uniform_draws.see
 def _(results):
     return f"""
@@ -308,6 +381,12 @@ def sizes_of_the_step(run):
     table = step_runs(run)
     table = table[table["delta"] == 0.0]
     save_steps(run, "mlmkl-fig-4", table, "eta", r"$\eta$ = {:g}", 0.001)
+
+
+@sizes_of_the_step.title
+def _(results):
+    small, large = (against(results, "mlmkl-fig-4", "eta", value, 0.001) for value in (0.0001, 0.01))
+    return f"The AUC of step 0.0001 ends {small}, the AUC of step 0.01 {large}."
 
 
 @sizes_of_the_step.see
@@ -344,6 +423,19 @@ def cost_of_many_classes(run):
     text += f"relative gap {size['wanted']:g}, at most {size['most']:,} SVMs"
     drawing = draw.cost_against_classes(cost, exponents_of_cost(cost))
     save_figure(run, "mlmkl-cor-1", drawing, cost, names, text, size["n_train"])
+
+
+@cost_of_many_classes.title
+def _(results):
+    cost = results.table("mlmkl-cor-1")
+    both = [exponents_of_cost(cost, column).get("emoji", {}) for column in ("seconds", "n_solved")]
+    listed = [
+        f"{' and '.join(f'm^{powers[method]:.2f}' for powers in both)} with {short(method)}"
+        for method in ("MLMKLSA", "MLMKLSum")
+        if method in both[0]
+    ]
+    powers = ", ".join(listed) or "no power that could be fitted"
+    return f"On emoji CPU seconds and SVMs to a fixed gap go like {powers}."
 
 
 @cost_of_many_classes.see
@@ -388,13 +480,18 @@ def gap_over_iterations(run):
     save_figure(run, "mlmkl-thm-1", drawing, gaps, ["emoji"], text, {"emoji": size["n_train"]})
 
 
+@gap_over_iterations.title
+def _(results):
+    exponents = exponents_of_gap(results.table("mlmkl-thm-1"))
+    listed = [f"T^{exponent:.2f} with {short(method)}" for method, exponent in exponents.items()]
+    return f"The saddle-point gap goes like {', '.join(listed)}; theorem 1 promises T^-0.5."
+
+
 @gap_over_iterations.see
 def _(results):
     gaps = results.table("mlmkl-thm-1")
-    exponents = exponents_of_gap(gaps)
     log_gap = np.log(gaps["gap"]).groupby(gaps["method"]).mean()
     ratio = np.exp(log_gap[PRINTED] - log_gap["MLMKLSA"])
     return f"""
-With the corrected estimates the gap goes like $T^{{{exponents["MLMKLSA"]:.2f}}}$; theorem 1 promises
-$T^{{-0.5}}$. With the paper's it is {ratio:.1f} times as large and goes like
-$T^{{{exponents[PRINTED]:.2f}}}$, so far: the estimate for $p$ is right at $\\gamma'$, not at $\\gamma$."""
+With the paper's estimates the gap is {ratio:.1f} times that with the corrected ones, in the geometric mean.
+The paper's estimate for $p$ is right at $\\gamma'$, the corrected one at $\\gamma$."""
