@@ -302,7 +302,7 @@ def drawings():
         for d in (0.0, 0.2)
         for seed in (0, 1)
     ]
-    yield draw.auc_over_iterations(pd.concat(steps), "delta", "{:g}", 0.2)
+    yield draw.auc_over_iterations(pd.concat(steps), "delta", "{:g}")
     yield draw.idea()
     cost, gaps = (pd.read_csv(REFERENCE / f"mlmkl-{name}.csv") for name in ("cor-1", "thm-1"))
     yield draw.cost_against_classes(cost, exp.exponents(cost, "n_solved", "n_classes", ["name", "method"]))

@@ -24,12 +24,6 @@ def label(method):
     return method_style(method)["label"]
 
 
-def short(method):
-    """A method in a title: its form in brackets, without what all shared ones have in common."""
-    name, _, form = label(method).removeprefix("ML-MKL-").partition(", ")
-    return f"{name} ({form})" if form else name
-
-
 @cache
 def sets_of(run):
     return experiments.available_sets(run.data_tier == "original")
@@ -124,8 +118,8 @@ def _(results):
     for name, auc in claims.by_set(results.table("mlmkl-tab-1.runs"), "auc"):
         rival = auc[[*claims.SUMS, *PER_CLASS, "AverageKernelSVM"]].mean().idxmax()
         gain = auc[AS_PRINTED[0]] - auc[rival]
-        parts.append(f"{certain(gain, 'below')} {short(rival)} on {name} ({gain.mean():+.4f})")
-    return f"{short(AS_PRINTED[0])} against its best rivals in AUC: {enumerated(parts)}."
+        parts.append(f"{certain(gain, 'below')} {draw.short(rival)} on {name} ({gain.mean():+.4f})")
+    return f"{draw.short(AS_PRINTED[0])} against its best rivals in AUC: {enumerated(parts)}."
 
 
 @accuracy_of_all_methods.see
@@ -159,7 +153,7 @@ def _(results):
     combined = dict(claims.by_set(results.table("mlmkl-tab-1.runs"), "n_combined"))["emoji"].mean()
     others = combined[list(PER_CLASS)]
     return f"""
-On emoji {short(AS_PRINTED[0])} combines the kernels {combined[AS_PRINTED[0]]:,.0f} times, a method with
+On emoji {draw.short(AS_PRINTED[0])} combines the kernels {combined[AS_PRINTED[0]]:,.0f} times, a method with
 weights per class {others.min():,.0f} to {others.max():,.0f} times."""
 
 
@@ -194,7 +188,7 @@ def _(results):
     fastest = times_of_printed(results.table("mlmkl-tab-1.runs"))[list(PER_CLASS)].min(axis=1)
     first, *others = [f"on {name} {1 / times:.2g} times" for name, times in fastest.items()]
     return f"""
-{short(AS_PRINTED[0])} takes {first} the CPU seconds of the fastest method with weights per class,
+{draw.short(AS_PRINTED[0])} takes {first} the CPU seconds of the fastest method with weights per class,
 {enumerated(others)}."""
 
 
@@ -251,7 +245,7 @@ def weights_over_time(run):
 @weights_over_time.title
 def _(results):
     largest = results.table("mlmkl-fig-1").groupby("method").max().loc[:, "seconds":].drop(columns="seconds")
-    listed = [f"{largest.loc[method].max():.2f} with {short(method)}" for method in LEARNING[:3]]
+    listed = [f"{largest.loc[method].max():.2f} with {draw.short(method)}" for method in LEARNING[:3]]
     return f"A kernel weight on emoji reaches at most {enumerated(listed)}."
 
 
@@ -292,7 +286,7 @@ def accuracy_over_time(run):
 @accuracy_over_time.title
 def _(results):
     falls = claims.largest_falls(results.table("mlmkl-fig-2")).groupby(["name", "method"]).mean()["emoji"]
-    listed = [f"{falls[method]:.3f} with {short(method)}" for method in (*claims.SUMS, AS_PRINTED[0])]
+    listed = [f"{falls[method]:.3f} with {draw.short(method)}" for method in (*claims.SUMS, AS_PRINTED[0])]
     return f"From one look to the next AUC on emoji falls by up to {enumerated(listed)}."
 
 
@@ -334,10 +328,10 @@ def step_runs(run):
     return table.drop(columns=["options", "method"]).join(options)
 
 
-def save_steps(run, name, table, column, symbol, base):
+def save_steps(run, name, table, column, symbol):
     C = chosen_C(run)["emoji", AS_PRINTED[0]]
     text = f"the paper's estimates and steps; {run.size['steps']['seeds']} draws, C = {C:g}"
-    drawing = draw.auc_over_iterations(table, column, symbol, base)
+    drawing = draw.auc_over_iterations(table, column, symbol)
     save_figure(run, name, drawing, table, ["emoji"], text)
 
 
@@ -351,7 +345,7 @@ def shares_of_uniform_draws(run):
     """How much of the draws should be left to chance?"""
     table = step_runs(run)
     table = table[table["eta"] == 0.01]
-    save_steps(run, "mlmkl-fig-3", table, "delta", r"$\delta$ = {:g}", 0.2)
+    save_steps(run, "mlmkl-fig-3", table, "delta", r"$\delta$ = {:g}")
 
 
 def against(results, name, column, value, base):
@@ -380,7 +374,7 @@ def sizes_of_the_step(run):
     """How long should a step be?"""
     table = step_runs(run)
     table = table[table["delta"] == 0.0]
-    save_steps(run, "mlmkl-fig-4", table, "eta", r"$\eta$ = {:g}", 0.001)
+    save_steps(run, "mlmkl-fig-4", table, "eta", r"$\eta$ = {:g}")
 
 
 @sizes_of_the_step.title
@@ -430,7 +424,7 @@ def _(results):
     cost = results.table("mlmkl-cor-1")
     both = [exponents_of_cost(cost, column).get("emoji", {}) for column in ("seconds", "n_solved")]
     listed = [
-        f"{' and '.join(f'm^{powers[method]:.2f}' for powers in both)} with {short(method)}"
+        f"{' and '.join(f'm^{powers[method]:.2f}' for powers in both)} with {draw.short(method)}"
         for method in ("MLMKLSA", "MLMKLSum")
         if method in both[0]
     ]
@@ -483,7 +477,7 @@ def gap_over_iterations(run):
 @gap_over_iterations.title
 def _(results):
     exponents = exponents_of_gap(results.table("mlmkl-thm-1"))
-    listed = [f"T^{exponent:.2f} with {short(method)}" for method, exponent in exponents.items()]
+    listed = [f"T^{exponent:.2f} with {draw.short(method)}" for method, exponent in exponents.items()]
     return f"The saddle-point gap goes like {', '.join(listed)}; theorem 1 promises T^-0.5."
 
 

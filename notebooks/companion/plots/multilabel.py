@@ -1,12 +1,32 @@
 """Drawings of the multi-label chapter, from the numbers of its experiments."""
 
+from itertools import combinations
 from textwrap import fill
 
 import numpy as np
+import pandas as pd
 from matplotlib.ticker import ScalarFormatter
 
-from companion.plots.common import curve, distinct, each_run, legend, log_axis, panels, where
-from companion.run.figures import BLUE, GREY, PALETTE, RED, band, method_style
+from companion.multilabel.claims import at_the_end, largest_falls
+from companion.plots.common import (
+    curve,
+    distinct,
+    each_run,
+    end_labels,
+    forest,
+    legend,
+    log_axis,
+    panels,
+    where,
+)
+from companion.run.figures import BLUE, GREY, PALETTE, RED, method_style
+from cuelearn.core.intervals import interval
+
+
+def short(method):
+    """A method's label with its form in brackets, without what all shared ones have in common."""
+    name, _, form = method_style(method)["label"].removeprefix("ML-MKL-").partition(", ")
+    return f"{name} ({form})" if form else name
 
 
 def idea():
@@ -50,40 +70,63 @@ def _by_draw(table, values):
     return table.pivot(index="seed", columns="at", values=values)
 
 
+def _intervals(rows):
+    """The table of a `forest` from samples by name."""
+    rows = {name: interval(samples) for name, samples in rows.items()}
+    return pd.DataFrame.from_dict(rows, "index", columns=["number", "low", "high"])
+
+
 def auc_over_time(table):
-    """What the weights in use of ML-MKL-SA and -Sum gain on equal ones over time, a panel per set."""
+    """AUC of the weights in use, gain on equal ones over time, and its largest falls: for each set."""
     names = distinct(table["name"])
-    fig, axes = panels(len(names), size=(4.2 * len(names), 3.6))
-    for ax, name in zip(axes[0], names, strict=True):
-        ax.axhline(0.0, color=GREY, linewidth=0.8)
-        for method in distinct(table["method"]):
-            runs = where(table, name=name, method=method)
-            auc = _by_draw(runs, "present")
-            each_run(ax, _by_draw(runs, "seconds"), auc.sub(auc[0], axis=0), method, marker="")
-        ax.set(title=name, xlabel="CPU seconds of training, mean of the draws")
-    axes[0, 0].set_ylabel("AUC, gain on equal kernel weights")
-    legend(fig, axes[0, 0], 2)
+    methods = distinct(table["method"])
+    colors = [method_style(method)["color"] for method in methods]
+    fig, axes = panels(1, 2 * len(names), size=(5.6, 4.6 * len(names)), height_ratios=[2.4, 1.6] * len(names))
+    for name, top, bottom in zip(names, axes[::2, 0], axes[1::2, 0], strict=True):
+        runs = where(table, name=name)
+        means = runs.groupby(["method", "at"])[["seconds", "present"]].mean()
+        ends = []
+        for method in methods:
+            gain = means.loc[method].set_index("seconds")["present"]
+            gain = gain.iloc[1:] - gain.iloc[0]
+            style = method_style(method)
+            top.plot(gain, **{**style, "marker": ""})
+            ends.append((gain.index[-1], gain.iloc[-1], short(method), style["color"]))
+        top.axhline(0.0, color=GREY, linewidth=0.8)
+        top.cuelearn_band = f"curves: means of {runs['seed'].nunique()} runs"
+        top.set(title=name, xlabel="CPU seconds of training", ylabel="AUC, gain on equal weights")
+        log_axis(top.xaxis, plain=True)
+        end_labels(top, ends, gap=0.1)
+        falls = largest_falls(runs).unstack("method").rename(columns=short)
+        bottom.axvline(0.01, color=GREY, linestyle=":")
+        xlabel = "largest fall of AUC between looks (dotted: one point)"
+        forest(bottom, _intervals(falls[[*map(short, methods)]]).assign(color=colors), xlabel, digits=3)
+        bottom.locator_params(axis="x", nbins=5)
     return fig
 
 
-def auc_over_iterations(table, column, label, base):
-    """AUC for each value of `column`: gain on equal weights, and minus that at `base`, draw by draw."""
-    fig, (axes,) = panels(2, size=(8.0, 3.7))
-    at_base = _by_draw(where(table, **{column: base}), "auc")
-    for i, value in enumerate(distinct(table[column])):
-        auc = _by_draw(where(table, **{column: value}), "auc")
-        style = {"color": PALETTE[i], "marker": "os^D"[i], "label": label.format(value), "alpha": 0.12}
-        band(axes[0], auc.columns, auc.sub(auc[0], axis=0), **style)
-        if value != base:
-            band(axes[1], auc.columns, auc - at_base, **style)
-    legend(fig, axes[0], 4)
-    axes[0].set_ylabel(f"AUC, gain on equal kernel weights ({at_base[0].mean():.3f})")
-    axes[1].set_ylabel(f"AUC minus that of {label.format(base)}")
-    for ax in axes:
-        ax.axhline(0.0, color=GREY, linewidth=0.8)
-        ax.set_xscale("symlog", linthresh=10)
-        ax.xaxis.set_major_formatter(ScalarFormatter())
-        ax.set(xlabel="iterations", xlim=(0, None))
+def auc_over_iterations(table, column, label):
+    """AUC for each value of `column`, gain on equal weights, and all differences at the end, draw by draw."""
+    values = distinct(table[column])
+    pairs = list(combinations(values, 2))
+    heights = [2.8, 0.3 * len(pairs) + 0.6]
+    fig, ((top,), (bottom,)) = panels(1, 2, size=(5.6, sum(heights) + 0.4), height_ratios=heights)
+    ends = []
+    for value, color in zip(values, PALETTE, strict=False):
+        auc = where(table, **{column: value}).groupby("at")["auc"].mean()
+        gain = auc - auc.iloc[0]
+        top.plot(gain, color=color)
+        ends.append((gain.index[-1], gain.iloc[-1], label.format(value), color))
+    top.axhline(0.0, color=GREY, linewidth=0.8)
+    top.cuelearn_band = f"curves: means of {table['seed'].nunique()} runs"
+    top.set_xscale("symlog", linthresh=10)
+    top.xaxis.set_major_formatter(ScalarFormatter())
+    top.set(xlabel="iterations", xlim=(0, gain.index[-1]), ylabel="AUC, gain on equal weights")
+    end_labels(top, ends)
+    auc = at_the_end(table, column)
+    rows = {f"{label.format(second)} minus {first:g}": auc[second] - auc[first] for first, second in pairs}
+    forest(bottom, _intervals(rows), "difference of AUC after the last iteration", digits=4)
+    bottom.locator_params(axis="x", nbins=5)
     return fig
 
 
