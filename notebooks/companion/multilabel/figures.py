@@ -186,10 +186,9 @@ def times_of_printed(runs):
 @seconds_of_all_methods.title
 def _(results):
     fastest = times_of_printed(results.table("mlmkl-tab-1.runs"))[list(PER_CLASS)].min(axis=1)
-    first, *others = [f"on {name} {1 / times:.2g} times" for name, times in fastest.items()]
+    times = enumerated([f"{1 / ratio:.2g} ({name})" for name, ratio in fastest.items()])
     return f"""
-{draw.short(AS_PRINTED[0])} takes {first} the CPU seconds of the fastest method with weights per class,
-{enumerated(others)}."""
+{draw.short(AS_PRINTED[0])} takes {times} times the CPU seconds of the fastest method with weights per class."""
 
 
 @seconds_of_all_methods.see
@@ -428,8 +427,9 @@ def _(results):
         for method in ("MLMKLSA", "MLMKLSum")
         if method in both[0]
     ]
-    powers = ", ".join(listed) or "no power that could be fitted"
-    return f"On emoji CPU seconds and SVMs to a fixed gap go like {powers}."
+    if not listed:
+        return "On emoji no power of m can be fitted."
+    return f"On emoji CPU seconds and SVMs to a fixed gap go like {', '.join(listed)}."
 
 
 @cost_of_many_classes.see

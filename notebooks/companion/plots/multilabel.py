@@ -35,14 +35,18 @@ def idea():
     first = 0.8 + 1.6 * (1.0 - p) ** 2
     second = 1.2 + 0.9 * p**2
     worst = np.maximum(first, second)
-    fig, ((ax,),) = panels(1, size=(6.8, 3.2))
-    ax.plot(p, first, color=BLUE, label="$H_1$: wants kernel 1")
-    ax.plot(p, second, color=RED, label="$H_2$: wants kernel 2, harder")
-    ax.plot(p, worst, color="black", linewidth=4, alpha=0.25, label="the worst class")
-    ax.axvline(p[worst.argmin()], color=GREY, linestyle="--", label="SA")
-    ax.axvline(p[(first + second).argmin()], color=GREY, linestyle=":", label="Sum")
-    ax.set(xlabel="weight $p_1$ of kernel 1", ylabel="cost of a class")
-    legend(fig, ax, 1, "outside right upper")
+    at = {"SA": p[worst.argmin()], "Sum": p[(first + second).argmin()]}
+    fig, ((ax,),) = panels(1, size=(5.6, 3.4))
+    ax.plot(p, first, color=BLUE)
+    ax.plot(p, second, color=RED, linestyle="-.")
+    ax.plot(p, worst, color="black", linewidth=4, alpha=0.25)
+    ax.text(0.03, 2.4, "$H_1$: class 1 wants kernel 1", color=BLUE)
+    ax.text(0.03, 1.05, "$H_2$: class 2 wants kernel 2", color=RED)
+    ax.text(0.8, 2.15, "grey: the worst\nof the two", ha="center")
+    for (name, place), style in zip(at.items(), ("--", ":"), strict=True):
+        ax.axvline(place, color=GREY, linestyle=style)
+        ax.text(place + 0.01, 0.72, name)
+    ax.set(xlabel="weight $p_1$ of kernel 1", ylabel="cost of a class", ylim=(0.65, 2.55))
     return fig
 
 
