@@ -188,7 +188,8 @@ def _(results):
     fastest = times_of_printed(results.table("mlmkl-tab-1.runs"))[list(PER_CLASS)].min(axis=1)
     times = enumerated([f"{1 / ratio:.2g} ({name})" for name, ratio in fastest.items()])
     return f"""
-{draw.short(AS_PRINTED[0])} takes {times} times the CPU seconds of the fastest method with weights per class."""
+{draw.short(AS_PRINTED[0])} takes {times} times the CPU seconds of the fastest method with weights per
+class."""
 
 
 @seconds_of_all_methods.see

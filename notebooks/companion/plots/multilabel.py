@@ -8,17 +8,7 @@ import pandas as pd
 from matplotlib.ticker import ScalarFormatter
 
 from companion.multilabel.claims import at_the_end, largest_falls
-from companion.plots.common import (
-    curve,
-    distinct,
-    each_run,
-    end_labels,
-    forest,
-    legend,
-    log_axis,
-    panels,
-    where,
-)
+from companion.plots.common import curve, distinct, each_run, end_labels, forest, log_axis, panels, where
 from companion.run.figures import BLUE, GREY, PALETTE, RED, method_style
 from cuelearn.core.intervals import interval
 
@@ -58,20 +48,23 @@ def _weights(ax, table, x, kernels, groups):
 
 
 def weights_over_time(table, kernels, groups):
-    """Kernel weights against training time, a panel per method."""
+    """Kernel weights against training time, a panel per method: the three largest at the end have names."""
+    colors = {kernel: PALETTE[group % len(PALETTE)] for kernel, group in zip(kernels, groups, strict=True)}
     methods = distinct(table["method"])
-    fig, axes = panels(3, 2, size=(10.0, 5.0), sharey=True)
+    fig, axes = panels(2, 3, size=(8.4, 7.2), sharey=True)
     for ax, method in zip(axes.flat, methods, strict=True):
-        _weights(ax, where(table, method=method), "seconds", kernels, groups)
-        ax.set(title=method_style(method)["label"], xlabel="CPU seconds of training")
+        weights = where(table, method=method).set_index("seconds")[kernels]
+        ax.plot(weights, color=GREY, linewidth=0.6)
+        ends = []
+        largest = weights.iloc[-1].nlargest(3)
+        for (kernel, weight), style in zip(largest.items(), ("-", "--", ":"), strict=False):
+            ax.plot(weights[kernel], color=colors[kernel], linestyle=style)
+            ends.append((weights.index[-1], weight, kernel, colors[kernel]))
+        ax.set(title=short(method), xlabel="CPU seconds of training", ylim=(-0.02, 1.05))
+        end_labels(ax, ends, gap=0.1)
     for ax in axes[:, 0]:
         ax.set_ylabel("kernel weight (share)")
-    legend(fig, axes[0, 0], 1, "outside right center")
     return fig
-
-
-def _by_draw(table, values):
-    return table.pivot(index="seed", columns="at", values=values)
 
 
 def _intervals(rows):
