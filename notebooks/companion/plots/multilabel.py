@@ -54,9 +54,9 @@ def weights_over_time(table, kernels, groups):
     fig, axes = panels(2, 3, size=(8.4, 7.2), sharey=True)
     for ax, method in zip(axes.flat, methods, strict=True):
         weights = where(table, method=method).set_index("seconds")[kernels]
-        ax.plot(weights, color=GREY, linewidth=0.6)
         ends = []
         largest = weights.iloc[-1].nlargest(3)
+        ax.plot(weights.drop(columns=largest.index), color=GREY, linewidth=0.6)
         for (kernel, weight), style in zip(largest.items(), ("-", "--", ":"), strict=False):
             ax.plot(weights[kernel], color=colors[kernel], linestyle=style)
             ends.append((weights.index[-1], weight, kernel, colors[kernel]))
