@@ -9,6 +9,7 @@ from companion import multilabel as experiments
 from companion.multilabel import claims
 from companion.plots import multilabel as draw
 from companion.protocol import at_edges, printed
+from companion.run.claims import RELEVANT
 from companion.run.figures import interval, method_style
 from companion.run.registry import figure
 from companion.run.words import certain, enumerated
@@ -118,8 +119,8 @@ def _(results):
     for name, auc in claims.by_set(results.table("mlmkl-tab-1.runs"), "auc"):
         rival = auc[[*claims.SUMS, *PER_CLASS, "AverageKernelSVM"]].mean().idxmax()
         gain = auc[AS_PRINTED[0]] - auc[rival]
-        parts.append(f"{certain(gain, 'below')} {draw.short(rival)} on {name} ({gain.mean():+.4f})")
-    return f"{draw.short(AS_PRINTED[0])} against its best rivals in AUC: {enumerated(parts)}."
+        parts.append(f"{certain(gain, 'below', RELEVANT)} {draw.short(rival)} on {name} ({gain.mean():+.3f})")
+    return f"AUC of {draw.short(AS_PRINTED[0])} against the best rival: {enumerated(parts)}."
 
 
 @accuracy_of_all_methods.see

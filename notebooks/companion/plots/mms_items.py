@@ -238,7 +238,7 @@ def people(data, n=5):
             shown.append(others[np.argmax(likeness)])
     titles = ["training"] * 4 + ["test"] * 2 + [f"like by\n{cue}" for cue in data.face_cues]
     picture = mosaic(np.stack(list(data.looks(shown))), len(titles), margin=4)
-    fig, ((ax,),) = panels(1, size=(WIDTH, 0.9 * n + 0.4))
+    fig, ((ax,),) = panels(1, size=(WIDTH, 0.5 * n + 0.4))
     ax.imshow(picture)
     ax.xaxis.tick_top()
     ax.set_xticks(36 + 72 * np.arange(len(titles)), titles)
