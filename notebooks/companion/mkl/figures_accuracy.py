@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from scipy.stats import gmean
 
 from companion import pictures
 from companion.mkl import rivals
@@ -71,14 +72,21 @@ def what_each_cue_confuses(run):
     save(run, "thesis-fig-4.3-things", place, tables, note, drawing, shows=shows)
 
 
-@what_each_cue_confuses.see
+@what_each_cue_confuses.title
 def _(results):
     error = results.table("thesis-fig-4.3-things.errors").set_index("cue")["test_error"]
     single = error.drop("average")
     return f"""
+The best single cue errs on {single.min():.0%} of the new drawings, the plain average of all {single.size} on
+{error["average"]:.0%}."""
+
+
+@what_each_cue_confuses.see
+def _(results):
+    error = results.table("thesis-fig-4.3-things.errors").set_index("cue")["test_error"]
+    return f"""
 What a cue takes a drawing for tells what it looks at. Backgrounds are drawn at random: colour alone errs on
-{error["HSV 2x2"]:.0%}. The best single cue, *{single.idxmin()}*, errs on {single.min():.0%}, the plain
-average of all on {error["average"]:.0%}."""
+{error["HSV 2x2"]:.0%}. The best single cue is *{error.drop("average").idxmin()}*."""
 
 
 @figure("thesis-fig-4.9-cues")
@@ -102,14 +110,23 @@ def _cues_in_order(run, place):
     return rivals.with_intervals(alone, "cue").sort_values("accuracy", ascending=False)
 
 
+@accuracy_of_single_cues.title
+def _(results):
+    table = results.table("thesis-fig-4.9-cues")
+    best = table[["objects: accuracy", "categories: accuracy"]].max()
+    return f"""
+The best of {len(table)} cues names {best.iloc[0]:.0f}% of the objects and {best.iloc[1]:.0f}% of the
+categories of things never seen."""
+
+
 @accuracy_of_single_cues.see
 def _(results):
     table = results.table("thesis-fig-4.9-cues").set_index("cue")
     objects = table["objects: accuracy"]
     categories = table["categories: accuracy"]
     return f"""
-Of {len(table)} cues the best names {objects.max():.0f}% of the objects (*{objects.idxmax()}*), the worst
-{objects.min():.0f}%. Of the categories the best names {categories.max():.0f}% (*{categories.idxmax()}*)."""
+The best cue of the objects is *{objects.idxmax()}*; the worst names {objects.min():.0f}%. The best of the
+categories is *{categories.idxmax()}*; the worst names {categories.min():.0f}%."""
 
 
 @figure("thesis-fig-4.7-choice")
@@ -120,6 +137,15 @@ def parameters_of_all_methods(run):
     note = f"cross-validated accuracy of every point tried; chosen ones marked{rivals.edges(tried)}"
     shows = "parameters of all methods, tried by cross-validation"
     save(run, "thesis-fig-4.7-choice", place, tried, note, shows=shows)
+
+
+@parameters_of_all_methods.title
+def _(results):
+    table = results.table("thesis-fig-4.7-choice")
+    chosen = table[table["chosen"]]
+    return f"""
+Cross-validation chooses C from {chosen["C"].min():g} to {chosen["C"].max():g};
+{chosen["edge"].notna().sum()} of {len(chosen)} choices are at an end of the grid."""
 
 
 @parameters_of_all_methods.see
@@ -153,6 +179,18 @@ def time_and_error_against_size(run):
     _against_size(run, "thesis-fig-4.7", methods)
 
 
+@time_and_error_against_size.title
+def _(results):
+    table = results.table("thesis-fig-4.7")
+    n = table.loc[table["method"] == "SILPMKL", "n_train"].max()
+    table = table[table["n_train"] == n].pivot(index="seed", columns="method")
+    seconds, error = table["seconds"], table["test_error"].mean()
+    ratio = gmean(seconds["OBSCURE"] / seconds["SILPMKL"])
+    return f"""
+With {n:,} samples OBSCURE takes {ratio:.2g} times SILP's CPU seconds; it errs on {error["OBSCURE"]:.0%}, SILP
+on {error["SILPMKL"]:.0%}."""
+
+
 @time_and_error_against_size.see
 def _(results):
     table = results.table("thesis-fig-4.7")
@@ -171,12 +209,25 @@ def time_and_error_of_more_methods(run):
     save(run, "jmlr-fig-6-table", _growing(run), rivals.with_ratios(_sizes(run), ["n_train"]), note)
 
 
+@time_and_error_of_more_methods.title
+def _(results):
+    n, ratio = _times_obscure(results)
+    return f"""
+With {n:,} samples SILP takes {ratio["SILPMKL"]:.2g} times OBSCURE's CPU seconds, the SVM on the average
+kernel {ratio["AverageKernelSVM"]:.2g} times."""
+
+
 @time_and_error_of_more_methods.see
 def _(results):
+    n, ratio = _times_obscure(results)
+    return f"Seconds as multiples of OBSCURE's with {n:,} samples: {listed(ratio.drop('OBSCURE'), '.2g')}."
+
+
+def _times_obscure(results):
+    """The largest number of samples that all methods have, and seconds as multiples of OBSCURE's."""
     table = results.table("jmlr-fig-6-table")
-    most = table.loc[table["method"] == "SILPMKL", "n_train"].max()
-    ratio = table[table["n_train"] == most].set_index("method")["times OBSCURE"]
-    return f"Seconds as multiples of OBSCURE's with {most:,} samples: {listed(ratio.drop('OBSCURE'), '.2g')}."
+    n = table.loc[table["method"] == "SILPMKL", "n_train"].max()
+    return n, table[table["n_train"] == n].set_index("method")["times OBSCURE"]
 
 
 @figure("thesis-fig-4.9-leaves")
@@ -204,6 +255,14 @@ def _accuracy_of_tables(run, name, place, methods, more=()):
     save(run, f"thesis-fig-4.9-{row}", place, tables, note, shows="accuracy of all methods")
 
 
+@accuracy_on_leaves.title
+def _(results):
+    error = results.table("thesis-fig-4.9-leaves").set_index("method")["error"].sort_values()
+    return f"""
+On leaves of 100 species errors go from {error.iloc[0]:.1%} ({name_of(error.index[0])}) to
+{error.iloc[-1]:.1%} ({name_of(error.index[-1])})."""
+
+
 @accuracy_on_leaves.see
 def _(results):
     error = results.table("thesis-fig-4.9-leaves").set_index("method")["error"]
@@ -223,6 +282,14 @@ def accuracy_on_scenes(run):
     n_train = run.size["scene15"]["n_train"]
     place = Place("scene15-18", n_train, data, "photographs of 15 kinds of scenes")
     _accuracy_of_tables(run, "scene15", place, [*EVERYONE, "OM2"], ["LpMKL sparse"])
+
+
+@accuracy_on_scenes.title
+def _(results):
+    error = results.table("thesis-fig-4.9-scenes").set_index("method")["error"].sort_values()
+    return f"""
+On fifteen scenes errors go from {error.iloc[0]:.0%} ({name_of(error.index[0])}) to {error.iloc[-1]:.0%}
+({name_of(error.index[-1])})."""
 
 
 def _save_accuracy(run, name, place, runs, printed=None):
@@ -250,8 +317,8 @@ def _best(table):
     accuracy = table.set_index("method")["accuracy"]
     methods = accuracy.iloc[3:].filter(regex=f"(?<!{rivals.SMALLER})$")
     average = accuracy[name_of("AverageKernelSVM")]
-    return f"""the best single cue names {accuracy.iloc[0]:.0f}%, the plain average of all kernels
-{average:.0f}%, the best method, {methods.idxmax()}, {methods.max():.0f}%"""
+    return f"""the best cue names {accuracy.iloc[0]:.0f}%, the average kernel {average:.0f}%, the best method
+({methods.idxmax()}) {methods.max():.0f}%"""
 
 
 @figure("thesis-fig-4.9-objects")
@@ -260,11 +327,17 @@ def accuracy_on_objects(run):
     _save_accuracy(run, "objects", tasks_of(run).objects, at_most_objects(run), [69.4, 13.5])
 
 
+@accuracy_on_objects.title
+def _(results):
+    return f"Of the objects {_best(results.table('thesis-fig-4.9-objects'))}."
+
+
 @accuracy_on_objects.see
 def _(results):
     table = results.table("thesis-fig-4.9-objects")
+    worst = table["accuracy"].iloc[2]
     printed = table["paper: accuracy"].max()
-    return f"Of the objects {_best(table)}. On Caltech-101 the best cue names {printed:.1f}%."
+    return f"The worst single cue names {worst:.0f}%. On Caltech-101 the best cue names {printed:.1f}%."
 
 
 @figure("thesis-fig-4.9-categories")
@@ -279,9 +352,15 @@ def accuracy_on_categories(run):
     _save_accuracy(run, "categories", place, runs)
 
 
+@accuracy_on_categories.title
+def _(results):
+    return f"Of things never seen {_best(results.table('thesis-fig-4.9-categories'))}."
+
+
 @accuracy_on_categories.see
 def _(results):
-    return f"Of the categories of things never seen {_best(results.table('thesis-fig-4.9-categories'))}."
+    accuracy = results.table("thesis-fig-4.9-categories")["accuracy"]
+    return f"The median cue names {accuracy.iloc[1]:.0f}%, the worst {accuracy.iloc[:3].min():.0f}%."
 
 
 @figure("thesis-fig-4.9-right", claims=["obs-6", "obs-13", "ufo-5"])
@@ -291,6 +370,14 @@ def errors_of_all_methods(run):
     table = at_most_objects(run).reset_index(drop=True)
     drawing = draw.accuracies(table)
     save(run, "thesis-fig-4.9-right", place, table, "39 kernels", drawing, shows="accuracy of all methods")
+
+
+@errors_of_all_methods.title
+def _(results):
+    error = 100 * mean_error(results.table("thesis-fig-4.9-right"))
+    return f"""
+OBSCURE errs on {error["OBSCURE"]:.1f}% of the objects, LP-beta on {error["LPBeta"]:.1f}%, the average
+kernel on {error["AverageKernelSVM"]:.1f}%, SILP on {error["SILPMKL"]:.1f}%."""
 
 
 @errors_of_all_methods.see

@@ -29,22 +29,36 @@ def _least_on_4(table, method):
     return weights.size, weights.min()
 
 
+def _taken_by_silp(table):
+    """How many kernels each binary problem of SILP takes, and how many all together, in the mean."""
+    taken = table[(table["method"] == "SILPMKL") & (table["weight"] > 0.01)]
+    together = taken.groupby("seed")["kernel"].nunique().mean()
+    return taken.groupby(["seed", "target"]).size().mean(), together
+
+
 @figure("thesis-fig-4.1")
 def weights_of_silp_and_om2(run):
     """Which kernels do OM-2 and 1-vs-All SILP take where kernel 4 alone tells all classes apart?"""
     _three_classes(run, "thesis-fig-4.1", ["SILPMKL", "OM2"])
 
 
-@weights_of_silp_and_om2.see
+@weights_of_silp_and_om2.title
 def _(results):
     table = results.table("thesis-fig-4.1")
     n_draws, least = _least_on_4(table, "OM2")
-    taken = table[(table["method"] == "SILPMKL") & (table["weight"] > 0.01)]
-    each = taken.groupby(["seed", "target"]).size().mean()
-    together = taken.groupby("seed")["kernel"].nunique().mean()
+    each, _ = _taken_by_silp(table)
     return f"""
-OM-2 gives the only matrix with three blocks at least {least:.3f} of the weight in {n_draws} draws. Each of
-SILP's binary problems takes {each:.1f} kernels in the mean, together they take {together:.1f}."""
+OM-2 puts {least:.1%} of the weight on kernel 4 in the worst of {n_draws} draws; each problem of SILP takes
+{each:.1f} kernels."""
+
+
+@weights_of_silp_and_om2.see
+def _(results):
+    table = results.table("thesis-fig-4.1")
+    each, together = _taken_by_silp(table)
+    return f"""
+Kernel 4 is the only matrix with three blocks. SILP's binary problems take {each:.1f} kernels each in the
+mean, and {together:.1f} together."""
 
 
 @figure("jmlr-fig-1", claims="om2-1")
@@ -53,10 +67,17 @@ def weights_of_silp_and_obscure(run):
     _three_classes(run, "jmlr-fig-1", ["SILPMKL", "OBSCURE"])
 
 
-@weights_of_silp_and_obscure.see
+@weights_of_silp_and_obscure.title
 def _(results):
     n_draws, least = _least_on_4(results.table("jmlr-fig-1"), "OBSCURE")
-    return f"OBSCURE, which is run to the optimum, puts at least {least:.3f} on kernel 4 in {n_draws} draws."
+    return f"OBSCURE puts {least:.1%} of the weight on kernel 4 in the worst of {n_draws} draws."
+
+
+@weights_of_silp_and_obscure.see
+def _(results):
+    weights = results.table("jmlr-fig-1")
+    largest = weights[weights["method"] == "OBSCURE"].groupby("kernel")["weight"].max().drop(4)
+    return f"The largest weight that OBSCURE gives to another kernel is {largest.max():.1%}."
 
 
 def digits(run):
@@ -85,17 +106,23 @@ def mistakes_and_their_bound(run):
     save(run, "thesis-thm-4.1", place, tables, "one pass", drawing, provenance=[place.data, streams])
 
 
-@mistakes_and_their_bound.see
+@mistakes_and_their_bound.title
 def _(results):
     table = results.table("thesis-thm-4.1")
-    tight = (table["mistakes"] / table["bound"]).groupby(table["kind"]).max()
+    share = (table["mistakes"] / table["bound"]).groupby(table["kind"]).max()
+    return f"""
+OM-2 makes at most {share["mfeat-6"]:.0%} of the mistakes that theorem 4.1 allows on real digits,
+{share["random"]:.0%} on random labels."""
+
+
+@mistakes_and_their_bound.see
+def _(results):
     useless = results.table("thesis-thm-4.1.useless")
     most = useless[useless["n_kernels"] == useless["n_kernels"].max()]
     mistakes = most.groupby(most["p"].astype(str))["mistakes"].mean()
     return f"""
-Of the bound of theorem 4.1 mistakes reach up to {tight["random"]:.0%} where labels are random, on real digits
-{tight["mfeat-6"]:.0%}. With {most["n_kernels"].max()} kernels of which one is useful OM-2
-makes {mistakes["auto"]:.0f} mistakes at the corollary's $p$, {mistakes["2.0"]:.0f} at $p = 2$."""
+With {most["n_kernels"].max()} kernels of which one is useful OM-2 makes {mistakes["auto"]:.0f} mistakes at
+the corollary's $p$, {mistakes["2.0"]:.0f} at $p = 2$."""
 
 
 @figure("thesis-thm-4.3", claims=["obs-10", "obs-14"])
@@ -110,6 +137,13 @@ def updates_and_their_bound(run):
     )
     table = run.sweep("theorem-3").frame(theorems.update_bound, points, data=place.data)
     save(run, "thesis-thm-4.3", place, table, "C = 10", draw.update_bounds(table))
+
+
+@updates_and_their_bound.title
+def _(results):
+    table = results.table("thesis-thm-4.3")
+    share = (table["updates"] / table["bound"]).max()
+    return f"OBSCURE's online stage makes at most {share:.0%} of the updates that theorem 4.3 allows."
 
 
 @updates_and_their_bound.see
@@ -136,6 +170,12 @@ def _suboptimality(run, row, method, cases):
     save(run, row, place, table, "independent streams", draw.suboptimality_bounds(table))
 
 
+def _share_of_bound(table):
+    """Mean suboptimality over the streams, as a share of the bound: the largest."""
+    means = table.groupby(["p", "C", "step"])[["suboptimality", "bound"]].mean()
+    return (means["suboptimality"] / means["bound"]).max()
+
+
 def _over_the_bound(table):
     case = ["p", "C", "n_samples"]
     means = table.groupby([*case, "step"])[["suboptimality", "bound"]].mean().reset_index("step")
@@ -155,6 +195,12 @@ def suboptimality_of_obscure(run):
     _suboptimality(run, "thesis-thm-4.2", "OBSCURE", cases)
 
 
+@suboptimality_of_obscure.title
+def _(results):
+    share = _share_of_bound(results.table("thesis-thm-4.2"))
+    return f"The mean suboptimality of OBSCURE is at most {share:.1%} of what theorem 4.2 allows."
+
+
 @suboptimality_of_obscure.see
 def _(results):
     return _over_the_bound(results.table("thesis-thm-4.2"))
@@ -164,6 +210,12 @@ def _(results):
 def suboptimality_of_ufo(run):
     """Does UFO-MKL's suboptimality stay under the bound of theorem 4.5?"""
     _suboptimality(run, "thesis-thm-4.5", "UFOMKL", [("auto", 0.1), ("auto", 1.0), ("auto", 10.0)])
+
+
+@suboptimality_of_ufo.title
+def _(results):
+    share = _share_of_bound(results.table("thesis-thm-4.5"))
+    return f"The mean suboptimality of UFO-MKL is at most {share:.1%} of what theorem 4.5 allows."
 
 
 @suboptimality_of_ufo.see

@@ -19,6 +19,7 @@ from companion.mkl.runs import online_run, two_stages
 from companion.plots import mkl as draw
 from companion.protocol import FIRST_STAGE
 from companion.run.registry import figure
+from companion.run.words import enumerated
 
 #: The p that the thesis found best on its own data, by the first word of our task.
 BEST_P = {"mfeat": 2.0, "htad": 2.0, "pyramid": 1.10}
@@ -37,6 +38,10 @@ def name_of_cues(task):
     return draw.CUES[task.split("-")[0]]
 
 
+def short_name(task):
+    return name_of_cues(task).split(",")[0]
+
+
 def _best_on_each_set(table):
     """Which p errs least on each set, and how much p matters, in words."""
     parts = []
@@ -44,6 +49,13 @@ def _best_on_each_set(table):
         error = part.groupby("p")["test_error"].mean()
         parts.append(f"with {name_of_cues(task)} {least(error)} (at the worst $p$ {error.max():.1%})")
     return "; ".join(parts)
+
+
+def _best_p(table):
+    """The p of the least mean error on each set, in words."""
+    error = table.groupby(["task", "p"], sort=False)["test_error"].mean()
+    best = {short_name(task): part.idxmin()[1] for task, part in error.groupby("task", sort=False)}
+    return enumerated([f"{p:g} ({cues})" for cues, p in best.items()])
 
 
 @figure("thesis-fig-4.2", claims=["om2-2", "om2-3"])
@@ -68,6 +80,11 @@ def online_errors_and_work_against_p(run):
         f"{size['most_epochs']} epochs at most"
     )
     save(run, "thesis-fig-4.2", places, table, note, drawing, paper=paper)
+
+
+@online_errors_and_work_against_p.title
+def _(results):
+    return f"OM-2 errs least at p = {_best_p(results.table('thesis-fig-4.2'))}."
 
 
 @online_errors_and_work_against_p.see
@@ -112,13 +129,17 @@ def both_stages_against_p(run):
     save(run, "jmlr-fig-4", places, table, note, drawing)
 
 
+@both_stages_against_p.title
+def _(results):
+    error = results.table("jmlr-fig-4")[["online_error", "test_error"]].mean()
+    return f"""
+Over all p and all data OBSCURE's online stage errs on {error["online_error"]:.1%}, both stages on
+{error["test_error"]:.1%}."""
+
+
 @both_stages_against_p.see
 def _(results):
-    table = results.table("jmlr-fig-4")
-    error = table[["online_error", "test_error"]].mean()
-    return f"""
-OBSCURE's least errors: {_best_on_each_set(table)}. In the mean over all sets and all $p$ it errs on
-{error["online_error"]:.1%} after the online stage and on {error["test_error"]:.1%} at the end."""
+    return f"OBSCURE's least errors: {_best_on_each_set(results.table('jmlr-fig-4'))}."
 
 
 def _pass_by_pass(run, name, place, chosen, size, with_all_epochs, batch=BATCH):
@@ -164,6 +185,12 @@ def _errors(results, name, task="", form=".0%"):
     return listed(first, form), listed(pd.concat([ends, batch]), form)
 
 
+def _tests(table):
+    """Mean test errors, a row for each epoch, a column for each learner."""
+    tests = table[table["what"] == "test"]
+    return tests.groupby(["at", "method"])["error"].mean().unstack()
+
+
 @figure("thesis-fig-4.3", claims=["om2-4", "om2-5"])
 def online_learning_of_objects(run):
     """Online, does OM-2 err less than its rivals, and does it come level with batch MKL?"""
@@ -183,6 +210,17 @@ def online_learning_of_objects(run):
     }
     drawing = draw.online_panels(online, batch, LEVEL)
     save(run, "thesis-fig-4.3", place, {"": online, "batch": batch}, "39 kernels", drawing, paper=paper)
+
+
+@online_learning_of_objects.title
+def _(results):
+    table = results.table("thesis-fig-4.3").sort_values("at")
+    first = at_end(table[table["what"] == "online"], "error", "method")["OM2"]
+    tests = _tests(table)["OM2"]
+    silp = mean_error(results.table("thesis-fig-4.3.batch"))["SILPMKL"]
+    return f"""
+After {tests.index[-1]:.0f} epochs OM-2 errs on {tests.iloc[-1]:.0%} of new drawings, SILP on {silp:.0%}; in
+its first pass it makes {first:.0%} mistakes."""
 
 
 @online_learning_of_objects.see
@@ -210,6 +248,17 @@ def online_learning_where_every_cue_informs(run):
     tables = {"": online, "batch": batch, "choice": tried}
     paper = {"best p": BEST_P["mfeat"]}
     save(run, "thesis-fig-4.4", places, tables, note, draw.online_panels(online, batch), paper=paper)
+
+
+@online_learning_where_every_cue_informs.title
+def _(results):
+    parts = []
+    batch = results.table("thesis-fig-4.4.batch")
+    for task, table in results.table("thesis-fig-4.4").groupby("task", sort=False):
+        tests = _tests(table).dropna()  # epochs that every learner has
+        silp = mean_error(batch[batch["task"] == task])["SILPMKL"]
+        parts.append(f"{tests['OM2'].iloc[-1]:.0%} and {silp:.0%} ({short_name(task)})")
+    return f"OM-2 ({tests.index[-1]:.0f} epochs) and SILP err on {enumerated(parts)}."
 
 
 @online_learning_where_every_cue_informs.see
