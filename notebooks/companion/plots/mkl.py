@@ -7,7 +7,7 @@ import numpy as np
 
 from companion.plots import common
 from companion.plots.common import distinct, each_run, log_axis, panels, where
-from companion.run.figures import GREEN, RED, method_style, stamp
+from companion.run.figures import GREEN, RED, band, method_style, stamp
 from cuelearn.core.intervals import interval
 
 curve = partial(common.curve, draw=each_run)
@@ -81,10 +81,10 @@ def panel(ax, table, x, y, by="method", **style):
 
 
 def over_time(ax, table, x, y, factor=1.0, **style):
-    """Runs on one schedule and their mean, at the mean `x`; a run that ended keeps its last point."""
+    """The mean of runs on one schedule, at the mean `x`; a run that ended keeps its last point."""
     ranked = table.assign(rank=table.groupby("seed").cumcount())
     at, value = (ranked.pivot(index="seed", columns="rank", values=column).ffill(axis=1) for column in (x, y))
-    each_run(ax, at.to_numpy(), factor * value.to_numpy(), **style)
+    band(ax, at.mean(), factor * value.to_numpy(), **style)
 
 
 def against(table, *pairs, by="method", baselines=None):
@@ -105,9 +105,24 @@ def lines(ax, table):
 
 
 def convergence(table, svm):
-    """Test error, and certified suboptimality against time and work (thesis figure 4.5, JMLR figure 2)."""
+    """Test error, and certified suboptimality against time and work (thesis figure 4.5, JMLR figure 2).
+
+    OBSCURE's stages are two curves. UFO-MKL has hollow marks only, as it may run on Pegasos-MKL's curve.
+    """
+    table = table.assign(method=table["method"].mask(table["stage"] == "online", "OBSCURE online"))
+    fig, axes = panels(1, 3, size=(6.0, 8.4), height_ratios=(1, 1.2, 1.2))
     pairs = (("seconds", "test_error"), ("seconds", "suboptimality"), ("rows", "suboptimality"))
-    return against(table, *pairs, baselines=svm)
+    for ax, (x, y) in zip(axes[:, 0], pairs, strict=True):
+        panel(ax, table, x, y, markersize=4)
+        log_axis(ax.xaxis, plain=x == "seconds")
+        for line in ax.get_lines():
+            if line.get_label() == method_style("UFOMKL")["label"]:
+                line.set(linestyle="none", markerfacecolor="none", markersize=8)
+            if line.get_label() == method_style("OBSCURE")["label"]:
+                line.set_label("OBSCURE, batch stage")
+    lines(axes[0, 0], svm)
+    legend(fig, axes[0, 0], 2)
+    return fig
 
 
 def first_stages(table):
