@@ -6,8 +6,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from companion.plots import common
-from companion.plots.common import distinct, each_run, log_axis, panels, where
-from companion.run.figures import GREEN, RED, band, method_style, stamp
+from companion.plots.common import distinct, each_run, end_labels, log_axis, paired, panels, where
+from companion.run.figures import BLACK, GREEN, RED, band, method_style, stamp
 from cuelearn.core.intervals import interval
 
 curve = partial(common.curve, draw=each_run)
@@ -197,28 +197,52 @@ def against_p(table, work, best=()):
 
 
 def online_panels(table, batch, level=None):
-    """Online and test errors by task; after `level` epochs the thesis has OM-2 level with SILP (4.3, 4.4)."""
+    """Mistakes of the first pass minus OM-2's, and test errors, by task; after `level` epochs the thesis has
+    OM-2 level with SILP (4.3, 4.4)."""
     tasks = distinct(table["task"])
-    fig, axes = panels(2, len(tasks), size=(8.0, 2.6 * len(tasks) + 0.8))
+    fig, axes = panels(1, 2 * len(tasks), size=(6.4, 4.6 * len(tasks)))
     table = table.rename(columns={"at": "epoch"})
-    for (online, tests), task in zip(axes, tasks, strict=True):
+    for (online, tests), task in zip(axes.reshape(-1, 2), tasks, strict=True):
         first = where(table, what="online", task=task)
-        panel(online, first, "epoch", "error", marker="")
+        paired(online, first, "epoch", "error", "OM2", factor=100, marker="")
+        name_ends(online, {"OM-2": (first["epoch"].max(), 0.0)})
         later = where(table, what="test", task=task)
         most = later.groupby(["method", "seed"])["epoch"].transform("max")
         later = later[most == later.groupby("method")["epoch"].transform("max")]
-        panel(tests, later, "epoch", "error")
+        panel(tests, later, "epoch", "error", markersize=4)
         lines(tests, where(batch, task=task))
+        for line in tests.get_lines():
+            if len(line.get_xdata()) == 1 and not line.get_marker():
+                line.set_marker("x")
         if level:
-            tests.axvline(level, label=f"thesis: level with SILP ({level} epochs)", **PRINTED)
-        online.set(xscale="linear", xlabel="training samples seen", ylabel="mistakes so far [%]")
-        online.set_title(CUES.get(task.split("-")[0], ""))
+            tests.axvline(level, **PRINTED)
+            place = {"transform": tests.get_xaxis_transform(), "ha": "right", "fontsize": 8}
+            tests.text(level, 0.75, "thesis: level with SILP ", **place)
+        name_ends(tests)
+        n = f"{first['seed'].nunique()} runs"
+        online.set(xlabel="training samples seen", ylabel="mistakes so far\nminus OM-2's [points]")
+        online.set_title(CUES.get(task.split("-")[0], "objects, 39 cues"))
         tests.set(ylabel="test error [%]")
         n_slow = where(first, method="OMCL-PERC")["seed"].nunique()
-        online.cuelearn_band = f"mistakes: {online.cuelearn_band} ({n_slow} runs of OMCL)"
+        online.cuelearn_band = f"mistakes: mean of {n} ({n_slow} of OMCL), band: 95% interval of the mean"
         tests.cuelearn_band = f"test error: {tests.cuelearn_band}"
-    legend(fig, axes.ravel(), 4)
     return fig
+
+
+def name_ends(ax, more=()):
+    """Names of curves at their ends, of lines across a panel at its right; `more`: name -> place.
+
+    From a curve that ends early a grey line leads to its name.
+    """
+    right = ax.get_xlim()[1]
+    named = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
+    ends = [(*place, name, BLACK) for name, place in dict(more).items()]
+    for line in named:
+        x, y = line.get_xydata()[-1]
+        across = line.get_transform() == ax.get_yaxis_transform()
+        ends.append((right if across else x, y, line.get_label(), line.get_color()))
+    last = max(x for x, *_ in ends if x < right)
+    end_labels(ax, [(x, y, name, color if x >= last else "#BBBBBB") for x, y, name, color in ends])
 
 
 def accuracies(table):
