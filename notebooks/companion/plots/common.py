@@ -91,9 +91,9 @@ def legend(fig, axes, ncols, place="outside upper center", **options):
 
 def end_labels(ax, curves, gap=0.065):
     """Name curves at their right ends: (x, y, text, color) of each, moved apart by a share of the axis."""
-    low, high = ax.get_ylim()
     curves = sorted(curves, key=lambda curve: curve[1])
-    places = np.array([(y - low) / (high - low) for _, y, _, _ in curves])
+    ends = ax.transScale.transform([curve[:2] for curve in curves])  # logarithms where the axis has these
+    places = ax.transLimits.transform(ends)[:, 1]
     for _ in range(100):
         short = np.maximum(gap - np.diff(places), 0.0) / 2
         places[:-1] -= short
