@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from companion.mkl import rivals
+from companion.mkl.claims_batch import GAP, at_the_end, with_gap, work_to
 from companion.mkl.figures_shared import (
     ALL,
     Place,
@@ -315,19 +316,19 @@ def _to_one_gap(run, place, p):
 
 
 def _growth(results):
-    """Exponents in N of CPU seconds and of visits to one certified gap, by what is fixed."""
-    ends = results.table("thesis-fig-4.8.gap").groupby(["fixed", "n_train", "seed"])[["seconds", "step"]]
-    means = np.log(ends.last()).groupby(["fixed", "n_train"]).mean()
+    """Exponents in n of CPU seconds and of visits to one certified gap, by what is fixed."""
     growth = {}
-    for fixed, mean in means.groupby("fixed"):
-        n = np.log(mean.index.get_level_values("n_train"))
-        growth[fixed] = [np.polyfit(n, mean[column], 1)[0] for column in mean]
+    for fixed, runs in with_gap(results.table("thesis-fig-4.8.gap")).groupby("fixed"):
+        ends = at_the_end(runs, "n_train", "seed")
+        seconds = work_to(runs, "gap", pd.Series(GAP, ends.index))["seconds"].fillna(ends["seconds"])
+        n = np.log(ends.index.get_level_values("n_train"))
+        growth[fixed] = [np.polyfit(n, np.log(work), 1)[0] for work in (seconds, ends["step"])]
     return growth
 
 
 @error_and_work_on_mnist.title
 def _(results):
-    growth = {name.split()[0]: f"N^{time:.2f}" for name, (time, _) in _growth(results).items()}
+    growth = {name.split()[0]: f"n^{time:.2f}" for name, (time, _) in _growth(results).items()}
     listed = " and ".join(f"{power} at a fixed {name}" for name, power in growth.items())
     return f"The CPU seconds to one certified gap grow like {listed}."
 
@@ -335,11 +336,11 @@ def _(results):
 @error_and_work_on_mnist.see
 def _(results):
     error = at_end(results.table("thesis-fig-4.8").sort_values("epoch"), "test_error", "n_train")
-    growth = [f"$N^{{{visits:.2f}}}$ at a fixed {fixed}" for fixed, (_, visits) in _growth(results).items()]
+    growth = [f"$n^{{{visits:.2f}}}$ at a fixed {fixed}" for fixed, (_, visits) in _growth(results).items()]
     return f"""
 With {error.index[0]:,} digits the error is {error.iloc[0]:.1%}, with {error.index[-1]:,}
-{error.iloc[-1]:.1%}. Every visit reads a row of N values of each kernel, so work is linear in N only if the
-number of visits does not grow with N. Visits to one certified gap go like {" and ".join(growth)}."""
+{error.iloc[-1]:.1%}. Every visit reads a row of $n$ values of each kernel, so work is linear in $n$ only if
+the number of visits does not grow with $n$. Visits to one certified gap go like {" and ".join(growth)}."""
 
 
 @cache

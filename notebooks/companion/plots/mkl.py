@@ -19,12 +19,11 @@ AXES = {
     "alpha": (r"$\alpha$", "log"),
     "bound": ("bound", "linear"),
     "epoch": ("epoch", "plain"),
-    "epochs": ("online epochs used", "plain"),
     "error": ("error [%]", "linear"),
     "mistakes": ("mistakes in one pass", "linear"),
     "n_epochs_online": ("online epochs at most", "plain"),
     "n_kernels": ("number of kernels F", "plain"),
-    "n_train": ("training samples N", "plain"),
+    "n_train": ("training samples n", "plain"),
     "n_used": ("kernels with non-zero weight", "linear"),
     "objective": ("objective", "log"),
     "p": ("p", "linear"),
@@ -129,16 +128,21 @@ def convergence(table, svm):
 def first_stages(table):
     """What OBSCURE comes to after first stages of several lengths and step sizes, by data and C."""
     table = table.assign(eta=table["eta"].replace("auto", "$F^{-2/q}$"))
-    problems = list(table.groupby(["data", "C"], sort=False))
-    measured = ("suboptimality", "test_error", "radius", "epochs")
-    fig, axes = panels(len(problems), len(measured), size=(9.0, 8.6))
-    for column, ((data, C), part) in zip(axes.T, problems, strict=True):
-        for ax, name in zip(column, measured, strict=True):
-            panel(ax, part, "n_epochs_online", name, "eta")
-        column[0].set_title(f"{data}, C = {C:g}")
+    names = distinct(table["data"])
+    measured = ("suboptimality", "test_error", "radius")
+    fig, axes = panels(len(names), len(measured), size=(7.0, 7.2))
+    for column, name in zip(axes.T, names, strict=True):
+        column[0].set_title(name)
+        for ax, y in zip(column, measured, strict=True):
+            for C, line in zip(distinct(table["C"]), ("--", "-"), strict=True):
+                part = where(table, data=name, C=C)
+                panel(ax, part, "n_epochs_online", y, "eta", linestyle=line)
+                for drawn in ax.get_lines():
+                    if drawn.get_label().startswith("eta"):
+                        drawn.set_label(f"C = {C:g}, {drawn.get_label()}")
     plt.setp(axes[:-1], xlabel="")
     plt.setp(axes[:, 1:], ylabel="")
-    legend(fig, axes[0, 0], 3)
+    legend(fig, axes[0, 0], 2)
     return fig
 
 
@@ -269,12 +273,12 @@ def accuracies(table):
 def training_sizes(table, gap):
     """Error against time for growing sets, and time to one certified gap (thesis figure 4.8)."""
     fig, (error, time) = beside(2)
-    panel(error, table.rename(columns={"n_train": "N"}), "seconds", "test_error", "N", marker="")
+    panel(error, table.rename(columns={"n_train": "n"}), "seconds", "test_error", "n", marker="")
     ends = gap.groupby(["fixed", "n_train", "seed"], sort=False).last().reset_index()
     panel(time, ends, "n_train", "seconds", "fixed")
     mean = ends.groupby("n_train")["seconds"].mean()
     growth = mean.index / mean.index[0]
-    time.plot(mean.index, mean.iloc[0] * growth, ":", color="grey", label="linear in N")
+    time.plot(mean.index, mean.iloc[0] * growth, ":", color="grey", label="linear in n")
     time.plot(mean.index, mean.iloc[0] * growth**2, "--", color="grey", label="quadratic")
     legend(fig, (error, time), 4)
     return fig

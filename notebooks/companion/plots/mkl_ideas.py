@@ -31,7 +31,7 @@ def norm_balls(theta=(1.0, 0.6)):
     ball.set(aspect="equal", title=r"norm 1; the dots agree best with the arrow $\bar\theta$")
     ball.set(xlabel=r"norm of the first block, $\|w^1\|$", ylabel=r"of the second, $\|w^2\|$")
     link.set(title="the link: what a kernel counts")
-    link.set(xlabel="norm of a dual block over the largest", ylabel=r"its weight $\alpha_j$ over the largest")
+    link.set(xlabel="norm of a dual block over the largest", ylabel=r"its weight $d_j$ over the largest")
     ball.legend(loc="upper right")
     return fig
 
