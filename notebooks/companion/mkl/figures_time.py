@@ -162,8 +162,8 @@ def _between_the_stages(table):
     runs = where(table, method="OBSCURE").groupby(["stage", "seed"])["suboptimality"]
     last, first = runs.last().groupby("stage").mean(), runs.first().groupby("stage").mean()
     return f"""
-OBSCURE's suboptimality is {last["online"]:.3g} at the end of the online stage and {first["batch"]:.3g} after
-the first epoch of the batch stage."""
+OBSCURE's suboptimality is {last["online"]:,.4g} at the end of the online stage and {first["batch"]:,.4g}
+after the first epoch of the batch stage."""
 
 
 @figure("jmlr-fig-2-pendigits-C1000")
@@ -253,7 +253,7 @@ def _(results):
     means = table.groupby(["data", "n_epochs_online"], sort=False)["suboptimality"].mean().unstack()
     listed = ", ".join(f"{row.iloc[0]:.3g} to {row.iloc[-1]:.2g} ({data})" for data, row in means.iterrows())
     return f"""
-From {means.columns[0]} to {means.columns[-1]} online epochs OBSCURE's suboptimality goes from {listed}."""
+At C = 1000, from {means.columns[0]} to {means.columns[-1]} online epochs, suboptimality goes from {listed}."""
 
 
 @what_the_first_stage_decides.see

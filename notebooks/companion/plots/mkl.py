@@ -87,14 +87,18 @@ def over_time(ax, table, x, y, factor=1.0, **style):
     band(ax, at.mean(), factor * value.to_numpy(), **style)
 
 
-def against(table, *pairs, by="method", baselines=None):
-    """A figure with a panel for each pair of columns (x, y); in the first, lines at the `baselines`."""
-    fig, axes = beside(len(pairs))
-    for ax, (x, y) in zip(axes, pairs, strict=True):
-        panel(ax, table, x, y, by)
-    if baselines is not None:
-        lines(axes[0], baselines)
-    legend(fig, axes[0], 4)
+def against(table, *pairs, by="method"):
+    """A panel for each pair of columns (x, y): of many curves one below the other, with names at their ends."""
+    if len(distinct(table[by])) <= 5:
+        fig, axes = beside(len(pairs))
+        for ax, (x, y) in zip(axes, pairs, strict=True):
+            panel(ax, table, x, y, by)
+        legend(fig, axes[0], 4)
+        return fig
+    fig, axes = panels(1, len(pairs), size=(6.4, 3.2 * len(pairs)))
+    for ax, (x, y) in zip(axes[:, 0], pairs, strict=True):
+        panel(ax, table, x, y, by, **({} if x == "epoch" else {"draw": band}))
+        name_ends(ax)
     return fig
 
 
