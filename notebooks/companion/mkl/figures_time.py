@@ -253,7 +253,8 @@ def _(results):
     means = table.groupby(["data", "n_epochs_online"], sort=False)["suboptimality"].mean().unstack()
     listed = ", ".join(f"{row.iloc[0]:.3g} to {row.iloc[-1]:.2g} ({data})" for data, row in means.iterrows())
     return f"""
-At C = 1000, from {means.columns[0]} to {means.columns[-1]} online epochs, suboptimality goes from {listed}."""
+At C = 1000, from {means.columns[0]} to {means.columns[-1]} online epochs, suboptimality goes from
+{listed}."""
 
 
 @what_the_first_stage_decides.see

@@ -88,7 +88,7 @@ def over_time(ax, table, x, y, factor=1.0, **style):
 
 
 def against(table, *pairs, by="method"):
-    """A panel for each pair of columns (x, y): of many curves one below the other, with names at their ends."""
+    """A panel for each pair of columns (x, y); of many curves they are stacked, with names at the ends."""
     if len(distinct(table[by])) <= 5:
         fig, axes = beside(len(pairs))
         for ax, (x, y) in zip(axes, pairs, strict=True):
@@ -191,17 +191,25 @@ def kernel_weights(bank, labels, weights):
 
 
 def against_p(table, work, best=()):
-    """Errors, and a column of work, against p; `best`: the thesis's p by cues (thesis 4.2, JMLR figure 4)."""
+    """Errors against p by cues, and a column of work for all cues; `best`: the thesis's p (4.2, JMLR 4)."""
     tasks = distinct(table["task"])
-    fig, axes = panels(2, len(tasks), size=(8.0, 2.3 * len(tasks) + 0.6))
-    for (error, cost), task in zip(axes, tasks, strict=True):
+    heights = [1.9] * len(tasks) + [2.8]
+    fig, axes = panels(1, len(heights), size=(6.4, 0.6 + sum(heights)), height_ratios=heights, sharex=True)
+    *errors, cost = axes[:, 0]
+    for ax, task in zip(errors, tasks, strict=True):
         cues = task.split("-")[0]
-        panel(error, where(table, task=task), "p", "test_error")
-        panel(cost, where(table, task=task), "p", work)
-        error.set_title(CUES[cues])
+        panel(ax, where(table, task=task), "p", "test_error")
+        ax.set(title=CUES[cues], xlabel="")
         if cues in best:
-            error.axvline(best[cues], label="best p in the thesis", **PRINTED)
-    legend(fig, axes[:, 0], 3)
+            ax.axvline(best[cues], label="best p in the thesis", **PRINTED)
+    *_, last = distinct(table["method"])
+    for method in distinct(table["method"]):
+        part = where(table, method=method)
+        stage = "" if method == last else f", {method_style(method)['label'].split(', ')[-1]}"
+        names = [CUES[task.split("-")[0]].split(",")[0] + stage for task in part["task"]]
+        panel(cost, part.assign(fixed=names), "p", work, "fixed", linestyle="--" if stage else "-")
+    name_ends(cost)
+    legend(fig, errors, 3)
     return fig
 
 
@@ -244,33 +252,32 @@ def name_ends(ax, more=()):
     From a curve that ends early a grey line leads to its name.
     """
     right = ax.get_xlim()[1]
-    named = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
     ends = [(*place, name, BLACK) for name, place in dict(more).items()]
-    for line in named:
+    for line in ax.get_lines():
+        if line.get_label().startswith("_") or not len(line.get_xdata()):
+            continue
         x, y = line.get_xydata()[-1]
         across = line.get_transform() == ax.get_yaxis_transform()
         ends.append((right if across else x, y, line.get_label(), line.get_color()))
-    last = max(x for x, *_ in ends if x < right)
+    last = max((x for x, *_ in ends if x < right), default=right)
     end_labels(ax, [(x, y, name, color if x >= last else "#BBBBBB") for x, y, name, color in ends])
 
 
 def accuracies(table):
-    """Test error of every method with its interval over the splits (thesis figure 4.9 right)."""
-    methods = distinct(table["method"])
-    errors = table.pivot(index="seed", columns="method", values="test_error")[methods]
-    mean, low, high = np.clip(interval(100 * errors.to_numpy()), 0, 100)
-    styles = [method_style(method) for method in methods]
-    fig, (ax,) = beside(1, 0.3 * len(methods) + 0.7)
-    bars = ax.barh(
-        [style["label"] for style in styles],
-        mean,
-        xerr=np.nan_to_num([mean - low, high - mean]),
-        color=[style["color"] for style in styles],
-    )
-    ax.bar_label(bars, fmt="%.2f", padding=3)
+    """Test error of every method with its interval over the splits, the least first (thesis 4.9 right)."""
+    errors = 100 * table.pivot(index="seed", columns="method", values="test_error")
+    errors = errors[errors.mean().sort_values().index]
+    fig, (ax,) = beside(1, 0.3 * errors.shape[1] + 0.7)
+    for place, method in enumerate(errors):
+        mean, low, high = np.clip(interval(errors[method]), 0, 100)
+        color = method_style(method)["color"]
+        ax.plot([low, high], [place, place], color=color)
+        ax.plot(mean, place, "o", color=color)
+        ax.text(1.01, place, f"{mean:.1f}", transform=ax.get_yaxis_transform(), va="center", fontsize=8)
+    ax.set_yticks(range(errors.shape[1]), [method_style(method)["label"] for method in errors])
     ax.invert_yaxis()
-    ax.set(xlabel="test error [%]", xlim=(0, None))
-    ax.cuelearn_band = f"95% intervals of the mean over {len(errors)} splits"
+    ax.set_xlabel("test error [%]")
+    ax.cuelearn_band = f"lines: 95% intervals of the mean over {len(errors)} splits"
     return fig
 
 
