@@ -260,7 +260,8 @@ def name_ends(ax, more=()):
         across = line.get_transform() == ax.get_yaxis_transform()
         ends.append((right if across else x, y, line.get_label(), line.get_color()))
     last = max((x for x, *_ in ends if x < right), default=right)
-    end_labels(ax, [(x, y, name, color if x >= last else "#BBBBBB") for x, y, name, color in ends])
+    if ends:
+        end_labels(ax, [(x, y, name, color if x >= last else "#BBBBBB") for x, y, name, color in ends])
 
 
 def accuracies(table):
