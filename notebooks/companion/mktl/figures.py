@@ -75,18 +75,30 @@ def new_animals_and_what_they_are_taken_for(run):
     run.save_figure(drawing, "thesis-fig-6.1", confused, "things", [animals.data], note=note, shows=shows)
 
 
-@new_animals_and_what_they_are_taken_for.see
-def _(results):
+def _right_by_animal(results):
+    """Share of the test pictures that are named right: a row for each animal, a column for each method."""
     table = results.table("thesis-fig-6.1-things")
     right = table[table["true"] == table["said"]].pivot(index="true", columns="method", values="share")
-    right = right.reindex(table["true"].unique()).fillna(0)
+    return right.reindex(table["true"].unique()).fillna(0)
+
+
+@new_animals_and_what_they_are_taken_for.title
+def _(results):
+    right = _right_by_animal(results)
     mean = right.mean()
+    return f"""
+{len(right)} new animals: {mean["NoTransfer"]:.0%} are named right by shape,
+{mean["PriorFeatures"]:.0%} by the scores of other animals, {mean["MKTL"]:.0%} by both."""
+
+
+@new_animals_and_what_they_are_taken_for.see
+def _(results):
+    right = _right_by_animal(results)
     gain = 100 * (right["MKTL"] - right["NoTransfer"])
     return f"""
-By shape alone (No-Transfer) {mean["NoTransfer"]:.0%} of the test pictures are right, by what the model of
-forty other animals says of colours and patches (Prior-Features) {mean["PriorFeatures"]:.0%}, by both (MKTL)
-{mean["MKTL"]:.0%}. From No-Transfer to MKTL the {gain.idxmax()} changes by {gain.max():+.0f} points, the
-{gain.idxmin()} by {gain.min():+.0f}."""
+No-Transfer sees the shapes alone, Prior-Features the scores that the model of forty other animals gives from
+colours and patches, MKTL both. From No-Transfer to MKTL the {gain.idxmax()} changes by {gain.max():+.0f}
+points, the {gain.idxmin()} by {gain.min():+.0f}."""
 
 
 @figure("thesis-fig-6.1")
@@ -114,16 +126,22 @@ def scores_of_priors_as_features(run):
     run.save_figure(drawing, "thesis-fig-6.1", parts, provenance=[task.data], note=note)
 
 
-@scores_of_priors_as_features.see
+@scores_of_priors_as_features.title
 def _(results):
     parts = results.table("thesis-fig-6.1")
     most = parts.loc[parts["part"].abs().idxmax()]
-    size = parts["weight"].abs()
+    return f"""
+{len(parts)} prior scores add {parts["part"].sum():+.2f} to the score of one test picture,
+{most["prior"]} alone {most["part"]:+.2f}."""
+
+
+@scores_of_priors_as_features.see
+def _(results):
+    size = results.table("thesis-fig-6.1")["weight"].abs()
     n_small = (size < 0.1 * size.max()).sum()
     return f"""
-The priors add {parts["part"].sum():+.2f} to the score of a test picture of the class that takes most from
-them, {most["prior"]} alone {most["part"]:+.2f}. Of {len(parts)} weights {n_small} are below a tenth of the
-largest."""
+The new class is the one that takes most from the priors. Of {len(size)} weights {n_small} are below a tenth
+of the largest."""
 
 
 @figure("thesis-sec-6.2-weights")
@@ -143,6 +161,16 @@ def weights_of_the_priors(run):
         run.save_figure(drawing, "thesis-sec-6.2", weights, f"weights-{name}", [task.data], **more)
 
 
+@weights_of_the_priors.title
+def _(results):
+    shares = []
+    for name in settings.BUNDLED:
+        size = results.table(f"thesis-sec-6.2-weights-{name}")["weight"].abs().sort_values(ascending=False)
+        n_half = 1 + (size.cumsum() < size.sum() / 2).sum()
+        shares.append(f"{n_half / len(size):.0%} of the weights on {name}")
+    return f"Half of what is transferred comes from {' and from '.join(shares)}."
+
+
 @weights_of_the_priors.see
 def _(results):
     largest = []
@@ -151,7 +179,7 @@ def _(results):
         largest.append(f"on {name} {', '.join(f'{row.new} from {row.prior}' for row in rows)}")
     return f"""
 The largest weights: {"; ".join(largest)}. How
-much a class takes is the sum of its row, without signs."""
+much a class takes is the sum of its weights without signs."""
 
 
 def _save_binary(run, drawing, suffix, **more):
@@ -167,28 +195,49 @@ def one_class_against_a_background(run):
     _save_binary(run, draw.binary_mean(binary_runs(run)), "mean", wider=wider)
 
 
+@one_class_against_a_background.title
+def _(results):
+    percent = percent_right(results.table("thesis-fig-6.2-mean"), "n_positive")
+    mean = percent.loc[[*draw.EQUAL], : claims.FEW].mean(axis=1)
+    gain = mean["MKTL weighted"] - mean.drop("MKTL weighted")
+    best = gain.idxmin()
+    return f"""
+Equal class weights, up to {claims.FEW} positives: MKTL minus No-Transfer
+{gain["NoTransfer weighted"]:+.1f} points, minus the best rival ({draw.EQUAL[best]}) {gain[best]:+.1f}."""
+
+
 @one_class_against_a_background.see
 def _(results):
     percent = percent_right(results.table("thesis-fig-6.2-mean"), "n_positive")
+    equal = percent.loc["MKTL weighted"] - percent.loc[["PriorFeatures weighted", "AverageTL weighted"]].max()
     mean = percent.loc[:, : claims.FEW].mean(axis=1)
     gain = mean - mean["NoTransfer"]
-    equal = percent.loc["MKTL weighted"] - percent.loc[["PriorFeatures weighted", "AverageTL weighted"]].max()
     most = percent.columns.max()
     many = percent.loc["MultiKT", most] - percent[most]
     return f"""
-With up to five positive samples among {settings.N_NEGATIVE} of the background Multi-KT is
-{gain["MultiKT"]:+.0f} points against No-Transfer ({mean["NoTransfer"]:.0f}% right), weighted MKTL
-{gain["MKTL weighted"]:+.0f}, MKTL without weights {gain["MKTL"]:+.0f}. With {most} Multi-KT is
-{many["NoTransfer"]:+.1f} points against No-Transfer, {many["PriorFeatures"]:+.1f} against the priors' scores
-alone, {many["MKTL"]:+.1f} against MKTL. At the right, where **every method has class weights**, MKTL is
-{equal.min():+.1f} to {equal.max():+.1f} points against the better of the plain average and the priors
-alone."""
+Like with like first: at the top **every method has class weights**. There MKTL is {equal.min():+.1f} to
+{equal.max():+.1f} points against the better of the plain average and the priors alone. Below, as in the
+thesis, only Multi-KT and one MKTL have weights. With up to five positive samples among
+{settings.N_NEGATIVE} of the background Multi-KT is {gain["MultiKT"]:+.0f} points against No-Transfer
+({mean["NoTransfer"]:.0f}% right), weighted MKTL {gain["MKTL weighted"]:+.0f}, MKTL without weights
+{gain["MKTL"]:+.0f}. With {most} Multi-KT is {many["NoTransfer"]:+.1f} points against No-Transfer,
+{many["PriorFeatures"]:+.1f} against the priors' scores alone, {many["MKTL"]:+.1f} against MKTL."""
 
 
 @figure("thesis-fig-6.2-classes", claims="mktl-2")
 def target_by_target(run):
     """Is MKTL clearly worse than the priors' scores alone, with the same weights, on any single target?"""
     _save_binary(run, draw.binary_classes(binary_runs(run)), "classes")
+
+
+@target_by_target.title
+def _(results):
+    gains = draw.gains_by_target(results.table("thesis-fig-6.2-mean"))
+    below = (gains["high"] < 0).sum()
+    above = (gains["low"] > 0).sum()
+    return f"""
+Equal class weights: of {len(gains)} targets MKTL is certainly below Prior-Features on {below}, above it on
+{above}."""
 
 
 @target_by_target.see
@@ -219,23 +268,37 @@ def several_new_classes(run):
     run.save_figure(drawing, "thesis-fig-6.3", tables, None, data_of(names_of(run)), note=note)
 
 
-@several_new_classes.see
-def _(results):
+def _percent_by_task(results):
+    """Figure 6.3 with the largest number of priors: each task's name and `percent_right`."""
     table = results.table("thesis-fig-6.3")
     most = table[table["n_priors"] == table.groupby("name")["n_priors"].transform("max")]
-    gains = []
     for name, runs in most.groupby("name", sort=False):
-        percent = percent_right(runs, "n_per_class")
+        yield name, percent_right(runs, "n_per_class")
+
+
+@several_new_classes.title
+def _(results):
+    gains = []
+    for name, percent in _percent_by_task(results):
+        enough = percent.loc[:, claims.FEW :].mean(axis=1)
+        gains.append(f"{enough['MKTL'] - enough['NoTransfer']:+.1f} points on {name}")
+    return f"MKTL minus No-Transfer from {claims.FEW} samples per class on: {', '.join(gains)}."
+
+
+@several_new_classes.see
+def _(results):
+    gains = []
+    for name, percent in _percent_by_task(results):
         first = percent[1]
-        enough = percent.loc[:, 5:].mean(axis=1)
+        enough = percent.loc[:, claims.FEW :].mean(axis=1)
         gains.append(
-            f"on {name} {enough['MKTL'] - enough['NoTransfer']:+.1f} points against No-Transfer "
-            f"({first['MKTL'] - first['NoTransfer']:+.1f} with a single sample) and "
-            f"{enough['MKTL'] - enough['AverageTL']:+.0f} against the plain average of all kernels"
+            f"{first['MKTL'] - first['NoTransfer']:+.1f} points against No-Transfer on {name} with a single "
+            f"sample per class, and {enough['MKTL'] - enough['AverageTL']:+.0f} against the plain average of "
+            f"all kernels from {claims.FEW} samples on"
         )
     return f"""
-With five samples per class and more MKTL is {"; ".join(gains)}. The spread over
-draws contains that of the choice of parameters, made in each on a resample of the same validation draws."""
+MKTL is {"; ".join(gains)}. The spread over draws contains that of the choice of parameters, made in each on a
+resample of the same validation draws."""
 
 
 @figure("thesis-fig-6.3-priors")
@@ -250,16 +313,23 @@ def more_and_more_priors(run):
     run.save_figure(draw.along_priors(table), "thesis-fig-6.3", table, "priors", data_of(["objects"]), **more)
 
 
+@more_and_more_priors.title
+def _(results):
+    percent = percent_right(results.table("thesis-fig-6.3-priors"), "n_priors")
+    first = percent.iloc[:, 0]
+    last = percent.iloc[:, -1]
+    return f"""
+From {first.name} to {last.name} priors MKTL goes from {first["MKTL"]:.0f}% to {last["MKTL"]:.0f}% right, the
+scores alone from {first["PriorFeatures"]:.0f}% to {last["PriorFeatures"]:.0f}%."""
+
+
 @more_and_more_priors.see
 def _(results):
-    table = results.table("thesis-fig-6.3-priors")
-    percent = percent_right(table, "n_priors")
-    first = percent.columns.min()
-    last = percent.columns.max()
+    percent = percent_right(results.table("thesis-fig-6.3-priors"), "n_priors")
+    ahead = percent.loc["MKTL"] - percent.loc["AverageTL"]
     return f"""
-From {first} to {last} priors what they say alone goes from {percent[first]["PriorFeatures"]:.0f}% right to
-{percent[last]["PriorFeatures"]:.0f}%, though none knows a new thing; MKTL, with pictures of these, from
-{percent[first]["MKTL"]:.0f}% to {percent[last]["MKTL"]:.0f}%."""
+No prior knows a new thing; MKTL has samples of these, too. Against the plain average of the same kernels it
+is {ahead.min():+.1f} to {ahead.max():+.1f} points."""
 
 
 @figure("thesis-sec-6.3")
@@ -275,18 +345,29 @@ def accuracy_and_priors_in_use(run):
     run.save_figure(drawing, "thesis-sec-6.3", table, provenance=[animals.data], note=note)
 
 
+def _means_along_p(results):
+    """Means over the draws at p auto, and at every other p."""
+    means = results.table("thesis-sec-6.3").groupby("p")[["p_found", "accuracy", "used"]].mean()
+    return means.loc["auto"], means.drop(index="auto")
+
+
+@accuracy_and_priors_in_use.title
+def _(results):
+    auto, chosen = _means_along_p(results)
+    best = chosen.loc[chosen["accuracy"].idxmax()]
+    return f"""
+The best p, {best["p_found"]:g}, uses {best["used"]:.0f} priors per class and is right on
+{best["accuracy"]:.0%}; p auto, {auto["p_found"]:.2f}, uses {auto["used"]:.0f}, right on {auto["accuracy"]:.0%}."""
+
+
 @accuracy_and_priors_in_use.see
 def _(results):
     table = results.table("thesis-sec-6.3")
-    means = table.groupby("p")[["p_found", "accuracy", "used"]].mean()
-    auto = means.loc["auto"]
-    chosen = means.drop(index="auto")
-    best = chosen.loc[chosen["accuracy"].idxmax()]
+    _, chosen = _means_along_p(results)
     return f"""
 From $p$ = {chosen["p_found"].min()} to 2 the number of priors in use goes from {chosen["used"].min():.0f} to
-{chosen["used"].max():.0f}. The accuracy is highest at {best["p_found"]} ({best["accuracy"]:.0%}); p auto,
-{auto["p_found"]:.2f}, has {auto["used"]:.0f} in use and {auto["accuracy"]:.0%} right. The largest certified
-gap, relative to the objective, is {(table["gap"] / table["objective"]).max():.1e}."""
+{chosen["used"].max():.0f}. The largest certified gap, relative to the objective, is
+{(table["gap"] / table["objective"]).max():.1e}."""
 
 
 @figure("thesis-sec-6.2-negative")
@@ -305,17 +386,23 @@ def useless_priors(run):
     run.save_table(compare.lost(table), "thesis-sec-6.2", "negative-table", data, **more)
 
 
+@useless_priors.title
+def _(results):
+    table = results.table("thesis-sec-6.2-negative-table")
+    worst = table.groupby("method")["difference"].min()
+    return f"""
+At worst useless scores change the accuracy by {worst["MKTL"]:+.0f} points (MKTL), {worst["MKTL auto"]:+.0f}
+(p auto), {worst["MultiKT"]:+.0f} (Multi-KT), {worst["AverageTL"]:+.0f} (Average-TL)."""
+
+
 @useless_priors.see
 def _(results):
     table = results.table("thesis-sec-6.2-negative-table")
     with_five = where(table, method="MKTL", n_per_class=5).itertuples()
     listed = ", ".join(f"{row.useless} {row.difference:+.1f}" for row in with_five)
-    worst = table.groupby("method")["difference"].min()
     return f"""
 MKTL minus No-Transfer with 5 samples, in points, by kind of scores: {listed}. Every $p > 1$ leaves each group
-a little weight, and some of many numbers fit few samples by chance. At worst MKTL has {worst["MKTL"]:+.0f}
-points, p auto {worst["MKTL auto"]:+.0f}, Multi-KT {worst["MultiKT"]:+.0f}, Average-TL
-{worst["AverageTL"]:+.0f}."""
+a little weight, and some of many numbers fit few samples by chance."""
 
 
 @figure("thesis-sec-6.5", claims="mktl-6")
@@ -344,10 +431,23 @@ def training_time(run):
     run.save_table(times, "thesis-sec-6.5", provenance=data, note=note, paper={"seconds": printed})
 
 
+def _times_at_full_size(results):
+    times = where(results.table("thesis-sec-6.5"), method="MKTL")
+    return where(times, n_per_class=times["n_per_class"].max())
+
+
+@training_time.title
+def _(results):
+    times = _times_at_full_size(results)
+    n = times["n_per_class"].iloc[0]
+    return f"""
+Ten classes of {n} samples with 40 priors train in {times["seconds"].min():.1f} to
+{times["seconds"].max():.1f} s ({len(times)} settings)."""
+
+
 @training_time.see
 def _(results):
-    times = where(results.table("thesis-sec-6.5"), method="MKTL")
-    times = where(times, n_per_class=times["n_per_class"].max())
+    times = _times_at_full_size(results)
     slowest = times.loc[times["seconds"].idxmax()]
     usual = where(times, C=1, p="auto").iloc[0]
     return f"""

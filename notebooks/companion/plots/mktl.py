@@ -4,11 +4,23 @@ from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.metrics import ConfusionMatrixDisplay
 
+from companion.mktl.claims import FEW, WORSE_IN_CLASS
 from companion.plots import common
-from companion.plots.common import distinct, each_run, legend, log_axis, mosaic, panels, where
-from companion.run.figures import BLACK, BLUE, CONFIDENCE, GREY, interval, method_style, stamp
+from companion.plots.common import (
+    distinct,
+    each_run,
+    end_labels,
+    forest,
+    legend,
+    log_axis,
+    mosaic,
+    panels,
+    where,
+)
+from companion.run.figures import BLACK, BLUE, GREY, PALETTE, band, interval, method_style, stamp
 
 # bands, but few runs one by one
 curve = partial(common.curve, draw=each_run)
@@ -16,6 +28,24 @@ curves = partial(common.curves, draw=each_run)
 paired = partial(common.paired, draw=each_run)
 
 SMALL = 7.0
+#: One for each model of priors.
+MARKERS = "os^Dv"
+#: Methods of figure 6.2 with equal class weights, by name; the thesis weighs the classes in two of them.
+EQUAL = {
+    "MKTL weighted": "MKTL",
+    "MultiKT": "Multi-KT",
+    "AverageTL weighted": "Average-TL",
+    "PriorFeatures weighted": "Prior-Features",
+    "NoTransfer weighted": "No-Transfer",
+}
+AS_PRINTED = {
+    "MKTL weighted": "MKTL, weighted",
+    "MultiKT": "Multi-KT",
+    "MKTL": "MKTL",
+    "AverageTL": "Average-TL",
+    "PriorFeatures": "Prior-Features",
+    "NoTransfer": "No-Transfer",
+}
 
 
 def idea():
@@ -87,52 +117,80 @@ def schematic(parts, kernel_part, models):
 
 
 def binary_mean(table):
-    """Figure 6.2, left: means over targets, the unit of repetition; below, differences paired by target."""
-    each = table.groupby(["target", "n_positive", "method"], as_index=False)["accuracy"].mean()
-    baselines = ["NoTransfer", "PriorFeatures", "AverageTL"]
-    weighted = ["MultiKT", "MKTL weighted"]  # by the thesis, too
-    columns = (
-        ("as in the thesis", [*baselines, *weighted, "MKTL"], "PriorFeatures"),
-        ("both classes weigh the same", [*(f"{m} weighted" for m in baselines), *weighted], "MKTL weighted"),
-    )
-    fig, axes = panels(2, 2, size=(8.0, 6.6), sharex=True, sharey="row")
-    options = {"runs": "target", "factor": 100.0}
-    for (above, below), (title, methods, base) in zip(axes.T, columns, strict=True):
-        curves(above, each, "n_positive", "accuracy", methods, **options)
-        paired(below, each, "n_positive", "accuracy", base, methods, **options)
-        above.set_title(title)
-        base = method_style(base)["label"]
-        below.set(xlabel="positive training samples", ylabel=f"minus {base} [points]")
-        log_axis(below.xaxis, plain=True)
-    for ax in axes.ravel():
-        ax.cuelearn_band = ax.cuelearn_band.replace("runs", "targets")
-    axes[0, 0].set_ylabel("test accuracy [%]")
-    legend(fig, axes, 5)
+    """Figure 6.2, left: accuracies, and MKTL's differences to its rivals, paired by target.
+
+    Above every method has class weights, below only those that have them in the thesis.
+    """
+    each = table.assign(accuracy=100.0 * table["accuracy"])
+    each = each.pivot_table(index="target", columns=["method", "n_positive"], values="accuracy")
+    parts = {"every method with class weights": EQUAL, "class weights as in the thesis": AS_PRINTED}
+    differences = [_minus_rivals(each, names) for names in parts.values()]
+    heights = [inches for rows in differences for inches in (2.4, 0.3 + 0.17 * len(rows))]
+    fig, axes = panels(1, 4, size=(6.0, 2.4 + sum(heights)), height_ratios=heights)
+    upper = axes[::2, 0]
+    lower = axes[1::2, 0]
+    for ax, (title, names) in zip(upper, parts.items(), strict=True):
+        ax.set_title(title)
+        _named_curves(ax, each, names)
+    for ax, rows in zip(lower, differences, strict=True):
+        forest(ax, rows, "weighted MKTL minus this one [points]; right of 0: MKTL is better")
+        ax.tick_params(axis="y", labelsize=8)
     return fig
 
 
-def binary_classes(table):
-    """Figure 6.2, right: a panel for each target; in its title MKTL minus Prior-Features, both weighted."""
-    targets = table.groupby("target", sort=False)
-    rows = -(-len(targets) // 5)
-    fig, axes = panels(5, rows, size=(8.0, 1.5 * rows + 0.9), sharex=True, sharey=True)
-    for ax in axes.ravel()[len(targets) :]:
-        ax.set_visible(False)
-    for ax, (target, runs) in zip(axes.ravel(), targets, strict=False):
-        mean = 100.0 * runs.groupby(["n_positive", "method"])["accuracy"].mean().unstack()
-        for method in ("NoTransfer", "PriorFeatures", "PriorFeatures weighted", "MultiKT", "MKTL weighted"):
-            ax.plot(mean.index, mean[method], **method_style(method, markersize=3.0))
+def _minus_rivals(each, names):
+    """Weighted MKTL minus each other method, mean and interval over targets, with few and many samples."""
+    n_positive = each.columns.get_level_values("n_positive")
+    rows = {}
+    for rival in names:
+        for few in (True, False):
+            columns = n_positive[(n_positive <= FEW) == few].unique()
+            if rival != "MKTL weighted" and columns.size:
+                gain = (each["MKTL weighted"] - each[rival])[columns].mean(axis=1)
+                row = (*interval(gain), method_style(rival)["color"])
+                rows[f"{names[rival]}, {columns.min()} to {columns.max()}"] = row
+    return pd.DataFrame.from_dict(rows, "index", columns=["number", "low", "high", "color"])
+
+
+def _named_curves(ax, each, names):
+    """Mean over targets of each method, named at its end; weighted MKTL has a band."""
+    ends = []
+    for method, name in names.items():
+        style = method_style(method)
+        mean = each[method].mean()
+        if method == "MKTL weighted":
+            band(ax, mean.index, each[method].to_numpy(), **style)
+        else:
+            ax.plot(mean, **style)
+        ends.append((mean.index[-1], mean.iloc[-1], name, style["color"]))
+    ax.cuelearn_band = ax.cuelearn_band.replace("runs", "targets")
+    ax.set(xlabel="positive training samples", ylabel="test accuracy [%]")
+    log_axis(ax.xaxis, plain=True)
+    end_labels(ax, ends)
+
+
+def gains_by_target(table, weights=" weighted"):
+    """MKTL minus Prior-Features for each target of figure 6.2, in points: mean and interval over draws."""
+    rows = {}
+    for target, runs in table.groupby("target"):
         draws = 100.0 * runs.groupby(["seed", "method"])["accuracy"].mean().unstack()
-        gain = interval((draws["MKTL weighted"] - draws["PriorFeatures weighted"]).to_numpy())
-        ax.set_title(f"{target}\n{gain.mean:+.0f} ({gain.low:+.0f} to {gain.high:+.0f})", fontsize=SMALL)
-        ax.cuelearn_band = (
-            f"means of {len(draws)} draws; in the titles MKTL minus Prior-Features in points, both with "
-            f"class weights, over all numbers of samples, and its {CONFIDENCE:.0%} interval"
-        )
-    log_axis(axes[0, 0].xaxis, plain=True)
-    fig.supxlabel("positive training samples (panel: target)")
-    fig.supylabel("test accuracy [%]")
-    legend(fig, axes[0, 0], 5)
+        rows[target] = interval((draws[f"MKTL{weights}"] - draws[f"PriorFeatures{weights}"]).to_numpy())
+    gains = pd.DataFrame.from_dict(rows, "index", columns=["number", "low", "high"])
+    return gains.sort_values("number", ascending=False)
+
+
+def binary_classes(table):
+    """Figure 6.2, right: MKTL minus Prior-Features for each target, both with class weights, both without."""
+    order = gains_by_target(table).index
+    fig, (axes,) = panels(2, size=(6.0, 1.2 + 0.19 * len(order)), sharey=True)
+    titles = {" weighted": "both with class weights", "": "both without"}
+    for ax, (weights, title) in zip(axes, titles.items(), strict=True):
+        forest(ax, gains_by_target(table, weights).loc[order], "points")
+        ax.axvline(-100.0 * WORSE_IN_CLASS, color=BLACK, linestyle=":")
+        ax.set_title(title)
+        ax.tick_params(axis="y", labelsize=8)
+        ax.cuelearn_band += "; dotted: clearly worse, one test picture"
+    fig.supxlabel("MKTL minus Prior-Features, over all numbers of samples", fontsize=10)
     return fig
 
 
@@ -179,22 +237,26 @@ def samples_and_priors(axes, table, n_per_class, n_priors):
         ax.set(title=f"{name}, {k} priors", ylabel="test accuracy [%]", ylim=(0.0, 100.0))
 
 
-def weights(table, models):
-    """Weights of the priors' scores for every new class; lines set the prior `models` apart."""
-    grid = table.pivot(index="new", columns="prior", values="weight")[distinct(table["prior"])]
-    span = table["weight"].abs().max() or 1.0
-    fig, ((ax,),) = panels(1, size=(9.0, 4.0))
-    shades = ax.imshow(grid, cmap="RdBu", vmin=-span, vmax=span, aspect="auto")
-    ends = np.cumsum([len(model.classes) for model in models])
-    borders = ends[ends < grid.shape[1]]
-    for border in borders:
-        ax.axvline(border - 0.5, color=BLACK)
-    ax.set_xticks(range(grid.shape[1]), grid.columns, rotation="vertical", fontsize=SMALL)
-    ax.set_yticks(range(len(grid)), grid.index)
-    between = " (lines: between models)" if borders.size else ""
-    ax.set(xlabel=f"prior class{between}", ylabel="new class")
-    ax.grid(False)
-    fig.colorbar(shades, label="transfer weight")
+def weights(table, models, n_named=3):
+    """Weights of the priors' scores, a row for each new class, a marker for each model; the largest named."""
+    rows = distinct(table["new"])
+    fig, ((ax,),) = panels(1, size=(6.0, 0.33 * len(rows) + 1.4))
+    ax.axvline(0.0, color=BLACK, linewidth=0.8)
+    for model, marker, color in zip(models, MARKERS, PALETTE, strict=False):
+        own = table[table["prior"].isin(model.classes)]
+        places = own["new"].map(rows.index)
+        style = {"marker": marker, "color": color, "markerfacecolor": "none", "linestyle": ""}
+        ax.plot(own["weight"], places, markersize=5, label=model.name, **style)
+    for place, new in enumerate(rows):
+        own = where(table, new=new)
+        largest = own.loc[own["weight"].abs().nlargest(n_named).index]
+        named = ", ".join(f"{row.prior} {row.weight:+.2f}" for row in largest.itertuples())
+        ax.text(1.02, place, named, transform=ax.get_yaxis_transform(), va="center", fontsize=7)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.invert_yaxis()
+    ax.set(xlabel="transfer weight", ylabel="new class")
+    if len(models) > 1:
+        legend(fig, ax, 1, "outside lower center", fontsize=8)
     return fig
 
 
