@@ -167,8 +167,8 @@ def _(results):
     for name in settings.BUNDLED:
         size = results.table(f"thesis-sec-6.2-weights-{name}")["weight"].abs().sort_values(ascending=False)
         n_half = 1 + (size.cumsum() < size.sum() / 2).sum()
-        shares.append(f"{n_half / len(size):.0%} of the weights on {name}")
-    return f"Half of what is transferred comes from {' and from '.join(shares)}."
+        shares.append(f"{n_half / len(size):.0%} on {name}")
+    return f"Half of what is transferred comes from these shares of the weights: {', '.join(shares)}."
 
 
 @weights_of_the_priors.see
@@ -202,8 +202,8 @@ def _(results):
     gain = mean["MKTL weighted"] - mean.drop("MKTL weighted")
     best = gain.idxmin()
     return f"""
-Equal class weights, up to {claims.FEW} positives: MKTL minus No-Transfer
-{gain["NoTransfer weighted"]:+.1f} points, minus the best rival ({draw.EQUAL[best]}) {gain[best]:+.1f}."""
+Up to {claims.FEW} positives, equal weights: MKTL {gain["NoTransfer weighted"]:+.1f} points against
+No-Transfer, {gain[best]:+.1f} against the best rival, {draw.EQUAL[best]}."""
 
 
 @one_class_against_a_background.see
@@ -357,7 +357,8 @@ def _(results):
     best = chosen.loc[chosen["accuracy"].idxmax()]
     return f"""
 The best p, {best["p_found"]:g}, uses {best["used"]:.0f} priors per class and is right on
-{best["accuracy"]:.0%}; p auto, {auto["p_found"]:.2f}, uses {auto["used"]:.0f}, right on {auto["accuracy"]:.0%}."""
+{best["accuracy"]:.0%}; p auto, {auto["p_found"]:.2f}, uses {auto["used"]:.0f} and is right on
+{auto["accuracy"]:.0%}."""
 
 
 @accuracy_and_priors_in_use.see
@@ -391,8 +392,8 @@ def _(results):
     table = results.table("thesis-sec-6.2-negative-table")
     worst = table.groupby("method")["difference"].min()
     return f"""
-At worst useless scores change the accuracy by {worst["MKTL"]:+.0f} points (MKTL), {worst["MKTL auto"]:+.0f}
-(p auto), {worst["MultiKT"]:+.0f} (Multi-KT), {worst["AverageTL"]:+.0f} (Average-TL)."""
+Useless scores change the accuracy at worst by {worst["MKTL"]:+.0f} (MKTL), {worst["MKTL auto"]:+.0f}
+(p auto), {worst["MultiKT"]:+.0f} (Multi-KT), {worst["AverageTL"]:+.0f} points (Average-TL)."""
 
 
 @useless_priors.see

@@ -133,7 +133,11 @@ def binary_mean(table):
         ax.set_title(title)
         _named_curves(ax, each, names)
     for ax, rows in zip(lower, differences, strict=True):
-        forest(ax, rows, "weighted MKTL minus this one [points]; right of 0: MKTL is better")
+        forest(
+            ax,
+            rows,
+            "weighted MKTL minus this method [points]\nby number of positives; right of 0: MKTL is better",
+        )
         ax.tick_params(axis="y", labelsize=8)
     return fig
 
@@ -237,7 +241,7 @@ def samples_and_priors(axes, table, n_per_class, n_priors):
         ax.set(title=f"{name}, {k} priors", ylabel="test accuracy [%]", ylim=(0.0, 100.0))
 
 
-def weights(table, models, n_named=3):
+def weights(table, models, n_named=2):
     """Weights of the priors' scores, a row for each new class, a marker for each model; the largest named."""
     rows = distinct(table["new"])
     fig, ((ax,),) = panels(1, size=(6.0, 0.33 * len(rows) + 1.4))
@@ -251,8 +255,9 @@ def weights(table, models, n_named=3):
         own = where(table, new=new)
         largest = own.loc[own["weight"].abs().nlargest(n_named).index]
         named = ", ".join(f"{row.prior} {row.weight:+.2f}" for row in largest.itertuples())
-        ax.text(1.02, place, named, transform=ax.get_yaxis_transform(), va="center", fontsize=7)
+        ax.text(1.02, place, named, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
     ax.set_yticks(range(len(rows)), rows)
+    ax.locator_params(axis="x", nbins=5)
     ax.invert_yaxis()
     ax.set(xlabel="transfer weight", ylabel="new class")
     if len(models) > 1:
