@@ -12,6 +12,8 @@ from pages import check_curve, check_curves, drawn, labels_of, legend, named, sh
 from companion.mktl.compare import BINARY, MULTICLASS
 from companion.mktl.tasks import Prior
 from companion.plots import mktl as draw
+from companion.protocol import where
+from cuelearn.core.intervals import interval
 
 pytestmark = pytest.mark.usefixtures("house_style")
 
@@ -82,11 +84,11 @@ def schematic():
         (things, 5),
         (schematic, 3),
         (lambda: draw.binary_mean(binary()), 4),
-        (lambda: draw.binary_classes(binary()), 10),
+        (lambda: draw.binary_classes(binary()), 2),
         (lambda: draw.multiclass(multi()), 3),
         (lambda: draw.along_priors(multi().query("name == 'objects' and n_per_class == 10")), 1),
-        (lambda: draw.weights(weights(), MODELS), 2),
-        (lambda: draw.weights(weights(0.0), MODELS), 2),
+        (lambda: draw.weights(weights(), MODELS), 1),
+        (lambda: draw.weights(weights(0.0), MODELS), 1),
         (lambda: draw.negative(useless()), 3),
         (lambda: draw.along_p(path(), n_priors=17), 2),
     ],
@@ -107,16 +109,23 @@ def test_figure_6_1_adds_up():
 def test_means_of_targets_and_their_differences():
     """Targets are the unit of repetition, not draws; differences are paired by target."""
     table = binary()
-    upper, other, *below = draw.binary_mean(shuffled(table)).axes
+    equal, gains, printed, _ = draw.binary_mean(shuffled(table)).axes
     each = table.groupby(["target", "n_positive", "method"], as_index=False)["accuracy"].mean()
-    check_curves(upper, each, "n_positive", "accuracy", ["MultiKT", "MKTL", "NoTransfer"], runs="target")
-    assert "MKTL" not in [line.get_label() for line in other.lines]
-    grids = {
-        m: 100.0 * rows.pivot(index="target", columns="n_positive", values="accuracy")
-        for m, rows in each.groupby("method")
-    }
-    for ax, base in zip(below, ("PriorFeatures", "MKTL weighted"), strict=True):
-        check_curve(ax, named(ax, "MultiKT"), grids["MultiKT"] - grids[base])
+    means = 100.0 * each.groupby(["n_positive", "method"])["accuracy"].mean().unstack()
+    for ax, methods in ((equal, draw.EQUAL), (printed, draw.AS_PRINTED)):
+        for line, method in zip(ax.lines, methods, strict=True):
+            assert_allclose(line.get_ydata(), means[method])
+    grid = 100.0 * each.pivot(index="target", columns=["method", "n_positive"], values="accuracy")
+    gain = (grid["MKTL weighted"] - grid["MultiKT"])[[1, 3]].mean(axis=1)
+    assert gains.get_yticklabels()[0].get_text() == "Multi-KT, 1 to 3"
+    assert_allclose(gains.lines[0].get_xdata(), interval(gain)[1:])
+
+
+def test_a_target_s_difference_is_paired_by_draw():
+    table = binary()
+    gains = draw.gains_by_target(shuffled(table))
+    runs = 100.0 * where(table, target="C").groupby(["seed", "method"])["accuracy"].mean().unstack()
+    assert_allclose(gains.loc["C"], interval(runs["MKTL weighted"] - runs["PriorFeatures weighted"]))
 
 
 def test_multiclass_curves_are_means_of_the_draws():

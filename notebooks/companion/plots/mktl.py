@@ -132,12 +132,9 @@ def binary_mean(table):
     for ax, (title, names) in zip(upper, parts.items(), strict=True):
         ax.set_title(title)
         _named_curves(ax, each, names)
+    minus = "weighted MKTL minus this method [points]\nby number of positives; right of 0: MKTL is better"
     for ax, rows in zip(lower, differences, strict=True):
-        forest(
-            ax,
-            rows,
-            "weighted MKTL minus this method [points]\nby number of positives; right of 0: MKTL is better",
-        )
+        forest(ax, rows, minus)
         ax.tick_params(axis="y", labelsize=8)
     return fig
 
@@ -151,8 +148,8 @@ def _minus_rivals(each, names):
             columns = n_positive[(n_positive <= FEW) == few].unique()
             if rival != "MKTL weighted" and columns.size:
                 gain = (each["MKTL weighted"] - each[rival])[columns].mean(axis=1)
-                row = (*interval(gain), method_style(rival)["color"])
-                rows[f"{names[rival]}, {columns.min()} to {columns.max()}"] = row
+                numbers = " to ".join(map(str, distinct([columns.min(), columns.max()])))
+                rows[f"{names[rival]}, {numbers}"] = (*interval(gain), method_style(rival)["color"])
     return pd.DataFrame.from_dict(rows, "index", columns=["number", "low", "high", "color"])
 
 
@@ -248,6 +245,8 @@ def weights(table, models, n_named=2):
     ax.axvline(0.0, color=BLACK, linewidth=0.8)
     for model, marker, color in zip(models, MARKERS, PALETTE, strict=False):
         own = table[table["prior"].isin(model.classes)]
+        if own.empty:  # the task has more models than were used
+            continue
         places = own["new"].map(rows.index)
         style = {"marker": marker, "color": color, "markerfacecolor": "none", "linestyle": ""}
         ax.plot(own["weight"], places, markersize=5, label=model.name, **style)
@@ -260,7 +259,7 @@ def weights(table, models, n_named=2):
     ax.locator_params(axis="x", nbins=5)
     ax.invert_yaxis()
     ax.set(xlabel="transfer weight", ylabel="new class")
-    if len(models) > 1:
+    if len(ax.get_legend_handles_labels()[1]) > 1:
         legend(fig, ax, 1, "outside lower center", fontsize=8)
     return fig
 
