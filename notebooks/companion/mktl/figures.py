@@ -1,4 +1,4 @@
-"""Figures and tables of the MKTL chapter, in the order of its notebook."""
+"""Figures and tables of the MKTL chapter."""
 
 from functools import cache
 
