@@ -312,7 +312,8 @@ def at_p(axes, fitted, p):
     left.plot([0.7], [share[0]], "s", color=BLACK)
     left.text(0.9, share[0], f"kernel: {share[0]:.0%} of all norms", fontsize=8, va="center")
     left.set(ylim=(1e-5, 2.0), xlabel="priors' weights, largest first", ylabel="share of all norms")
-    right.semilogx(np.array([*fitted]) - 1.0, [a for _, a in fitted.values()], color=GREY)
+    along = [a for _, a in fitted.values()]
+    right.semilogx(np.array([*fitted]) - 1.0, along, color=GREY)
     right.plot([p - 1.0], [accuracy], "o", markersize=9, color=BLUE)
-    right.text(p - 1.0, accuracy + 3.0, f"{accuracy:.0f}%", ha="center", fontsize=8)
-    right.set(ylim=(0.0, 100.0), xlabel="$p - 1$", ylabel="test accuracy [%]")
+    right.text(p - 1.0, accuracy + 2.0, f"{accuracy:.0f}%", ha="center", fontsize=8)
+    right.set(ylim=(min(along) - 5.0, max(along) + 5.0), xlabel="$p - 1$", ylabel="test accuracy [%]")
