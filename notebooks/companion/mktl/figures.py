@@ -161,21 +161,30 @@ def weights_of_the_priors(run):
         run.save_figure(drawing, "thesis-sec-6.2", weights, f"weights-{name}", [task.data], **more)
 
 
+def _weights_by_task(results):
+    """Names and tables of weights that are among the results."""
+    for name in ("awa", *settings.BUNDLED):
+        if results.has(f"thesis-sec-6.2-weights-{name}"):
+            yield name, results.table(f"thesis-sec-6.2-weights-{name}")
+
+
 @weights_of_the_priors.title
 def _(results):
     shares = []
-    for name in settings.BUNDLED:
-        size = results.table(f"thesis-sec-6.2-weights-{name}")["weight"].abs().sort_values(ascending=False)
+    for name, table in _weights_by_task(results):
+        size = table["weight"].abs().sort_values(ascending=False)
         n_half = 1 + (size.cumsum() < size.sum() / 2).sum()
         shares.append(f"{n_half / len(size):.0%} on {name}")
+    if not shares:
+        return ""
     return f"Half of what is transferred comes from these shares of the weights: {', '.join(shares)}."
 
 
 @weights_of_the_priors.see
 def _(results):
     largest = []
-    for name in settings.BUNDLED:
-        rows = results.table(f"thesis-sec-6.2-weights-{name}").nlargest(4, "weight").itertuples()
+    for name, table in _weights_by_task(results):
+        rows = table.nlargest(4, "weight").itertuples()
         largest.append(f"on {name} {', '.join(f'{row.new} from {row.prior}' for row in rows)}")
     return f"""
 The largest weights: {"; ".join(largest)}. How
