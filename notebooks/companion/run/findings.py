@@ -28,6 +28,7 @@ ANEW = {
     "AverageTL weighted": "NoTransfer weighted",
     "MKTL weighted": "NoTransfer weighted",
 }
+PLURAL = {"holds": "hold", "mixed": "are mixed", "undecided": "are undecided"}
 STREAMS = {"objects": "objects", "HTAD": "activities by two sensors", "IDOL2": "places", "mfeat": "numerals"}
 SHARED_AS_PRINTED = "MLMKLSA 0.001"
 PER_LABEL = ("GMKL", "SimpleMKL", "VSKL")
@@ -51,13 +52,13 @@ def layers(results):
             for rival, rival_title in ((best, "the best cue"), ("Flat", "Flat"), ("Vote", "a vote"))
         ]
         ties.append(f"{at_end(results.table(figure), 'tied')['Vote'].mean():.0%}")
-        listed.append(f"on {STREAMS[name]} {mean['OMCL-BM']:.0f}%, {enumerated(against)}")
+        listed.append(f"{mean['OMCL-BM']:.0f}% on {STREAMS[name]}, {enumerated(against)}")
     support = at_end(where(results.table("thesis-fig-3.5"), data="objects"), "support")
     kept = gmean(support["OMCL-BM"] / support["OMCL-PERC"])
     return f"""
-OMCL-BM, in one pass over several cues, errs in tests: {"; ".join(listed)}. *Flat* is one learner on all
-features in one vector; a vote errs where it is tied, on {enumerated(ties)} of the samples. Of what
-Perceptrons keep of the objects it keeps {kept:.0%}."""
+After one pass over several cues the test error of OMCL-BM is {"; ".join(listed)}. *Flat* trains one learner
+on all features in one vector. Ties of the vote count as errors; they are {enumerated(ties)} of the samples.
+On objects the support set of OMCL-BM is {kept:.0%} as large as that of OMCL with Perceptrons."""
 
 
 def cues(results):
@@ -75,9 +76,10 @@ def cues(results):
     times = (seconds["LPBeta"] / seconds["OBSCURE"]).median()
     average = (seconds["AverageKernelSVM"] / seconds["OBSCURE"]).median()
     return f"""
-Of new drawings of things the best of {len(alone)} kernels names {alone.max():.0f}%, an SVM on their plain
-average {right["AverageKernelSVM"]:.1f}%, OBSCURE {right["OBSCURE"]:.1f}%: {against}. The SVM on the average
-takes {average:.2g} times as long to train as OBSCURE, LP-beta {times:.2g} times."""
+On new drawings of things the accuracy of the best of {len(alone)} kernels is {alone.max():.0f}%, that of an
+SVM on their plain average {right["AverageKernelSVM"]:.1f}%, that of OBSCURE {right["OBSCURE"]:.1f}%. OBSCURE
+names {against}. Training the SVM on the average takes {average:.2g} times the CPU time of OBSCURE, LP-beta
+{times:.2g} times."""
 
 
 def candidates(results):
@@ -87,9 +89,9 @@ def candidates(results):
     mean = 100 * means.mean()
     rival = mean[WEAK].idxmax()
     text = f"""
-MMS, told only candidate labels, names {mean["MMS"]:.0f}% right over {len(means)} data sets made ambiguous, an
-SVM told every label {mean["MC-SVM"]:.0f}%, the best rival, {named([rival])}, {mean[rival]:.0f}%. MMS is ahead
-of all its rivals on {ahead} of the {len(means)}."""
+MMS, trained on candidate labels only, has a mean accuracy of {mean["MMS"]:.0f}% over {len(means)} data sets
+made ambiguous. An SVM trained on the true labels has {mean["MC-SVM"]:.0f}%, the best rival, {named([rival])},
+{mean[rival]:.0f}%. MMS is ahead of all its rivals on {ahead} of the {len(means)}."""
     originals = Results(results.directory / "original", results.claim)
     titles = {
         "lost": "Lost (faces and names of a television series)",
@@ -101,7 +103,7 @@ of all its rivals on {ahead} of the {len(means)}."""
             rival = shares[WEAK].idxmax()
             word = than(shares["MMS"], shares[rival], "behind")
             text += f"""
-On {title} it names {shares["MMS"]:.0f}%, {word} {named([rival])} with {shares[rival]:.0f}%."""
+On {title} its accuracy is {shares["MMS"]:.0f}%, {word} {named([rival])} with {shares[rival]:.0f}%."""
     return text
 
 
@@ -120,14 +122,14 @@ def labels(results):
         fastest = median[[*PER_LABEL]].min()
         times = median / fastest
         listed.append(
-            f"on {name} it reaches {mean[SHARED_AS_PRINTED]:.3f}, {equal} equal weights "
+            f"On {name} it is {mean[SHARED_AS_PRINTED]:.3f}, {equal} equal weights "
             f"({mean['AverageKernelSVM']:.3f}) and {behind} the best method with a combination for each "
-            f"label, {named([rival])} ({mean[rival]:.3f}); it takes {times[SHARED_AS_PRINTED]:.2g} times the "
-            f"CPU seconds of the fastest of these, ML-MKL-Sum {times['MLMKLSum']:.2g} times"
+            f"label, {named([rival])} ({mean[rival]:.3f}). Training takes {times[SHARED_AS_PRINTED]:.2g} "
+            f"times the CPU seconds of the fastest of these, of ML-MKL-Sum {times['MLMKLSum']:.2g} times."
         )
     return f"""
-Many labels, one combination of kernels for all, learnt by ML-MKL-SA as printed (step 0.001), in mean area
-under the precision-recall curves: {"; ".join(listed)}."""
+ML-MKL-SA as printed (step 0.001) learns one combination of kernels for all labels; accuracy is the mean area
+under the precision-recall curves. {" ".join(listed)}"""
 
 
 def transfer(results):
@@ -145,16 +147,16 @@ def transfer(results):
         rivals = right[[method for method in right.index if not method.startswith("MKTL")]]
         word = certain(draws["MKTL"] - draws[rivals.idxmax()], "behind", 1.0)
         best = f"{named([rivals.idxmax()])} with {rivals.max():.0f}%"
-        listed.append(f"on {name} MKTL names {right['MKTL']:.0f}%, {word} {best}")
+        listed.append(f"{right['MKTL']:.0f}% on {name}, {word} {best}")
     return f"""
-One class against a background, with up to five samples: {(gain > 0).sum()} of {len(gain)} ways of transfer
-are ahead of learning anew with the same class weights, by {gain.min():+.1f} ({named([gain.idxmin()])}) to
-{gain.max():+.1f} points ({named([gain.idxmax()])}).
-Several new classes, with five samples of each and more: {", ".join(listed)}."""
+With up to five samples of one class against a background, {(gain > 0).sum()} of {len(gain)} transfer methods
+are ahead of training from scratch with the same class weights, by {gain.min():+.1f} points
+({named([gain.idxmin()])}) to {gain.max():+.1f} ({named([gain.idxmax()])}). With at least five samples of each
+of several new classes the accuracy of MKTL is {"; ".join(listed)}."""
 
 
 def choice(results):
-    """Is a kernel that is found by drawing as good as one found by trying all?"""
+    """Is a kernel selected by sampling as good as one selected by trying all?"""
     pairs = pd.concat([results.table(f"oks-tab-{k}-pairs") for k in (1, 2)])
     right, seconds, values = (
         pairs.pivot(index="name", columns="method", values=column)
@@ -174,7 +176,7 @@ def choice(results):
     slower = gmean(seconds["MuSVM"] / seconds["OKS"])
     more = gmean(values["MuSVM"] / values["OKS"])
     return f"""
-Of sixty kernels on pictures OKS chooses one that names {right["OKS"].mean():.0%} right (one of two labels):
+From sixty kernels on pictures OKS selects one that gets {right["OKS"].mean():.0%} of two-class tests right:
 {enumerated(against)}. MuSVM takes {slower:.2g} times the CPU seconds and {more:.2g} times the kernel
 values."""
 
@@ -186,15 +188,15 @@ def verdicts(results):
     bounds = holding["source"].str.contains("theorem|corollary|proposition").sum()
     failing = "; ".join(f"*{row.claim}* ({row.id})" for row in where(table, verdict="fails").itertuples())
     profiles = table["profile"].value_counts()
-    made = enumerated([f"{number} of `{profile}`" for profile, number in profiles.items()])
+    made = enumerated([f"{number} from `{profile}` runs" for profile, number in profiles.items()])
     listed = [
-        f"{len(rows)} {verdict} ({', '.join(rows)})"
+        f"{len(rows)} {PLURAL.get(verdict, verdict)} ({', '.join(rows)})"
         for verdict, rows in table.groupby("verdict", sort=False)["id"]
         if verdict != "fails"
     ]
     return f"""
-Verdicts on {len(table)} claims ({made}): {"; ".join(listed)}. Of those that hold {bounds} are from
-theorems. These fail: {failing or "none"}."""
+Verdicts on {len(table)} claims ({made}): {"; ".join(listed)}. Of those that hold, {bounds} are theorems.
+These fail: {failing or "none"}."""
 
 
 def failed(table):
