@@ -47,6 +47,8 @@ from companion.run.verdicts import ClaimBook
 
 #: Rows of a table that a notebook shows; longer ones are folded.
 LONG_TABLE = 14
+#: Notes of up to so many characters are part of the caption; longer ones are folded.
+SHORT_NOTE = 240
 
 _ENTRIES = {}
 
@@ -251,15 +253,20 @@ class Chapter:
         items = self._items(name)
         source = catalogue().loc[row_of(name), "source"]
         data = ", ".join(dict.fromkeys(item["our_data"] for item in items))
-        parts = [f"**{source[0].upper()}{source[1:]}.** *{entry.question}*{data and f' Data: {data}.'}"]
+        runs = max((len(item["seeds"]) for item in items if isinstance(item["seeds"], list)), default=1)
+        made = f" Data: {data}{f'; {runs} runs' if runs > 1 else ''}." if data else ""
+        notes = list(dict.fromkeys(item["note"] for item in items if item["note"]))
+        short = [note for note in notes if len(note) <= SHORT_NOTE]
+        caption = "".join(f" {note[0].upper()}{note[1:].rstrip('.')}." for note in short)
+        parts = [f"**{source[0].upper()}{source[1:]}.** *{entry.question}*{made}{caption}"]
         if not items:
             parts.append(f"Not among the results in `{self.store.directory.name}`.")
         elif entry.text is not None:
             parts.append(f"**What to see.** {entry.text(self._results(name)).strip()}")
-        notes = list(dict.fromkeys(item["note"] for item in items if item["note"]))
-        if notes:
+        long = [note for note in notes if note not in short]
+        if long:
             parts.append("<details><summary>How it was made</summary>")
-            parts += [*notes, "</details>"]
+            parts += [*long, "</details>"]
         return "\n\n".join(parts)
 
     def _table_text(self, name):
