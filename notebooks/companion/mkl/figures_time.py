@@ -70,8 +70,8 @@ def _against_pegasos(table, name):
     work = [work_to(where(table, method=method), "suboptimality", levels) for method in methods]
     ratio = mean_ratio(*work)
     return f"""
-{name} OBSCURE needs {ratio["seconds"]:.2g} times Pegasos-MKL's CPU seconds to {1.0 + levels.median():.3g} times
-the optimum, which both reach."""
+{name} OBSCURE needs {ratio["seconds"]:.2g} times Pegasos-MKL's CPU seconds to {1.0 + levels.median():.3g}
+times the optimum, which both reach."""
 
 
 def _chosen(tried):
