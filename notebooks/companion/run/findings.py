@@ -188,7 +188,7 @@ def verdicts(results):
     bounds = holding["source"].str.contains("theorem|corollary|proposition").sum()
     failing = "; ".join(f"*{row.claim}* ({row.id})" for row in where(table, verdict="fails").itertuples())
     profiles = table["profile"].value_counts()
-    made = enumerated([f"{number} from `{profile}` runs" for profile, number in profiles.items()])
+    made = enumerated([f"{number} from `{profile}`" for profile, number in profiles.items()])
     listed = [
         f"{len(rows)} {PLURAL.get(verdict, verdict)} ({', '.join(rows)})"
         for verdict, rows in table.groupby("verdict", sort=False)["id"]
