@@ -1,4 +1,4 @@
-"""Base of the estimators that learn from bags: predictions with and without candidate sets."""
+"""Base of estimators that learn from bags."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -13,18 +13,17 @@ __all__ = ["BagClassifier"]
 
 
 class BagClassifier(Estimator):
-    """Subclasses have `classes_`, `n_attributes_` and ``_scores(X)``, a list of one matrix per attribute."""
+    """Base; subclasses have `classes_`, `n_attributes_` and ``_scores(X)``, one matrix per attribute."""
 
     def _one(self, values):
-        """A list with one entry per attribute as it is shown: for a single attribute the entry itself."""
+        """The list, or its entry for a single attribute."""
         return values[0] if self.n_attributes_ == 1 else values
 
     def _list(self, value):
-        """The inverse of `_one`."""
         return [value] if self.n_attributes_ == 1 else value
 
     def _possible(self, scores):
-        """Scores that labels are chosen by where every instance counts for itself."""
+        """Scores for the choice of labels without candidates."""
         return scores
 
     def _score_ones(self):
@@ -35,12 +34,10 @@ class BagClassifier(Estimator):
         return validate_data(self, X, dtype=FLOATS, reset=False)
 
     def _linear_scores(self, X):
-        """Scores by `coef_` and `intercept_`; X is checked."""
         pairs = zip(self._list(self.coef_), self._list(self.intercept_), strict=True)
         return [X @ coef.T + intercept for coef, intercept in pairs]
 
     def _within(self, X, candidates):
-        """Label numbers of the best candidates."""
         scores = self._scores(X)
         check_candidates(candidates, len(scores[0]))
         return best_labelings(scores, candidates)
@@ -54,20 +51,19 @@ class BagClassifier(Estimator):
 
         Returns
         -------
-        ndarray, shape (n, n_labels), or for several attributes a list with one per attribute
+        ndarray, shape (n, n_labels), or a list of these for several attributes
         """
         check_is_fitted(self, "classes_")
         return self._one(self._scores(X))
 
     def predict(self, X, candidates=None):
-        """Labels of instances: of each by itself, or within candidates.
+        """Labels of instances, each by itself or within candidates.
 
         Parameters
         ----------
         X : as in `decision_function`
         candidates : CandidateSet, optional
-            Of the bags of these instances: their captions. The best candidate is answered, the first of
-            several.
+            Of the bags of these instances (their captions); the prediction is then the first best candidate.
 
         Returns
         -------
@@ -83,18 +79,19 @@ class BagClassifier(Estimator):
         return named(np.stack([np.argmax(s, axis=1) for s in scores], axis=1), classes)
 
     def score(self, X, y, candidates=None, sample_weight=None):
-        """Share of labels that `predict` gets right.
+        """Share of labels predicted correctly.
 
         Parameters
         ----------
         X : as in `decision_function`
-        y : array-like, of the shape of what `predict` gives, with names from `classes_`; or CandidateSet
-            The truth; of candidates, as in cross-validation, the nearest: 1 less the mean ambiguous loss
-            (Cour, Sapp, Taskar: Learning from partial labels, JMLR 2011, bound the true error by it).
+        y : array-like of names in `classes_`, shaped as the result of `predict`; or CandidateSet
+            The truth. For a CandidateSet the score is 1 minus the mean ambiguous loss, i.e. against the
+            nearest candidates (Cour, Sapp, Taskar: Learning from partial labels, JMLR 2011, bound the true
+            error by it).
         candidates : CandidateSet, optional
-            As of `predict`.
+            As in `predict`.
         sample_weight : array-like of float >= 0, shape (n,), optional
-            Of the instances; with a CandidateSet as y of the bags, as in `MMS.fit`.
+            Of the instances; if y is a CandidateSet, of the bags, as in `MMS.fit`.
 
         Returns
         -------
@@ -113,7 +110,6 @@ class BagClassifier(Estimator):
         return float(np.average(right, weights=weights))
 
     def _agreement(self, X, y, candidates, sample_weight):
-        """Share of the labels in which predictions agree with the nearest candidates."""
         check_is_fitted(self, "classes_")
         if candidates is None:
             scores = self._possible(self._scores(X))

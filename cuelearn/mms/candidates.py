@@ -1,7 +1,6 @@
-r"""Candidate labeling sets: for every bag of instances, the labelings that are possible (thesis section 5.3).
+"""Candidate labeling sets of bags (thesis section 5.3).
 
-A bag of M instances with P attributes each has M * P *slots*, slot ``m * P + p`` for attribute p of instance
-m. Sets that can be listed are; all ways to assign at most one word to each region are kept as a `Matching`.
+Slot ``m * P + p`` of a bag is attribute p of instance m. Sets are lists of labelings, or a `Matching`.
 """
 
 import copy
@@ -29,42 +28,41 @@ from cuelearn.mms.matching import (
 
 __all__ = ["CandidateSet", "Matching"]
 
-#: A `Matching` is searched over all subsets of its words.
 MOST_WORDS = 16
-#: Candidates of a `Matching` that are made at once.
+#: Largest `Matching` that `CandidateSet.bag` lists.
 MOST_LISTED = 10_000
 SPLITTING = "scikit-learn's tools split bags by groups=candidates.bag_of with cv=GroupKFold(n_splits)"
 
 
 class PackedMatchings(NamedTuple):
-    """What only bags with a `Matching` have; nothing of theirs is compiled where it is None."""
+    """Data of bags with a `Matching`."""
 
-    n_words: np.ndarray  # of a Matching; 0 for a listed set
-    allowed_start: np.ndarray  # where a Matching's mask begins in `allowed`
-    allowed: np.ndarray  # which words each region may take, row after row
+    n_words: np.ndarray  # 0 for a listed set
+    allowed_start: np.ndarray  # start of a Matching's mask in `allowed`
+    allowed: np.ndarray  # words that each region may take, row by row
     null: np.ndarray  # columns of the null labels
 
 
 class PackedCandidates(NamedTuple):
-    """The sets of all bags in flat arrays; labels are *columns*: those of all attributes side by side."""
+    """All sets in flat arrays; labels are *columns*, numbered across attributes."""
 
     n_attributes: int
     column: np.ndarray  # first column of each attribute, and the end
     row: np.ndarray  # first instance of each bag, and the end
-    count: np.ndarray  # of each bag's listed candidates; 0 for a Matching
-    start: np.ndarray  # where a bag's list begins in `labels`; a Matching has its words there
-    labels: np.ndarray  # columns, candidate after candidate, slot after slot
-    listed_start: np.ndarray  # where a bag's candidates begin in `weight` and `order`
-    weight: np.ndarray  # prior of each listed candidate over the largest of its bag
-    order: np.ndarray  # numbers of a bag's listed candidates in lexical order
-    slot: np.ndarray  # where the labels possible in each slot begin in `slot_labels`, and the end
+    count: np.ndarray  # listed candidates of each bag; 0 for a Matching
+    start: np.ndarray  # start of each bag's list, or of its words for a Matching, in `labels`
+    labels: np.ndarray  # columns, by candidate and slot
+    listed_start: np.ndarray  # start of each bag in `weight` and `order`
+    weight: np.ndarray  # prior of each listed candidate over its bag's largest
+    order: np.ndarray  # lexical order of a bag's listed candidates
+    slot: np.ndarray  # start of each slot in `slot_labels`, and the end
     slot_labels: np.ndarray  # the set Z(m) of every slot, ascending
-    matchings: PackedMatchings | None  # None where all sets are listed
+    matchings: PackedMatchings | None  # None if all sets are listed
 
 
 @register_jitable
 def is_listed(packed, i, labels):
-    """Whether a labeling, as columns, is on the list of bag i: binary search in lexical order."""
+    """Whether bag i lists a labeling: binary search in lexical order."""
     n = labels.shape[0]
     low = packed.listed_start[i]
     high = packed.listed_start[i] + packed.count[i]
@@ -85,7 +83,6 @@ def is_listed(packed, i, labels):
 
 @njit(cache=True)
 def contains(packed, matchings, i, labels):
-    """Whether a labeling, as columns, is a candidate of bag i."""
     if matchings is not None and matchings.n_words[i] > 0:
         return spells_words(packed, i, labels)
     return is_listed(packed, i, labels)
@@ -93,7 +90,7 @@ def contains(packed, matchings, i, labels):
 
 @njit(cache=True)
 def ambiguous_loss(packed, matchings, i, labels):
-    """Least number of slots in which a labeling, as columns, differs from a candidate of bag i."""
+    """Least number of slots in which a labeling differs from a candidate of bag i."""
     if matchings is not None and matchings.n_words[i] > 0:
         return matching_loss(packed, i, labels)
     n_slots = labels.shape[0]
@@ -109,12 +106,10 @@ def ambiguous_loss(packed, matchings, i, labels):
 
 
 def is_index(value, end, least=0):
-    """Whether a value is an integer from `least` to `end` - 1."""
     return isinstance(value, Integral) and not isinstance(value, bool) and least <= value < end
 
 
 def check_candidates(candidates, n_rows=None, classes=None):
-    """An error if this is no CandidateSet, has not as many instances as X has rows, or other labels."""
     if not isinstance(candidates, CandidateSet):
         raise TypeError(f"candidates must be a CandidateSet, got {type(candidates).__name__}")
     if n_rows not in (None, candidates.n_instances):
@@ -128,8 +123,7 @@ def check_candidates(candidates, n_rows=None, classes=None):
 
 
 def check_bag_weights(sample_weight, candidates):
-    """Weights of the bags as float64, or None; they may be given for the instances, as scikit-learn's tools
-    index them."""
+    """Bag weights in float64, or None; also from weights per instance, as scikit-learn's tools index them."""
     shape = np.shape(sample_weight)
     if shape == (candidates.n_instances,):
         of_instances = np.asarray(sample_weight)
@@ -145,7 +139,6 @@ def check_bag_weights(sample_weight, candidates):
 
 
 def starts_of_bags(bag_sizes, n_rows):
-    """First row of each bag, and the end."""
     sizes = np.asarray(bag_sizes)
     whole = sizes.ndim == 1 and sizes.size > 0 and sizes.dtype.kind in "iu"
     if not whole or sizes.min() < 1 or sizes.sum() != n_rows:
@@ -172,7 +165,7 @@ def listed_bag(what, given):
 
 
 def matching_bag(what, given):
-    """One bag's `Matching`, with words of shape (n_words, n_attributes)."""
+    """One bag's checked `Matching`, words of shape (n_words, n_attributes)."""
     words = np.asarray(given.words)
     allowed = np.asarray(given.allowed, dtype=bool)
     words = words[:, None] if words.ndim == 1 else words
@@ -188,7 +181,6 @@ def matching_bag(what, given):
 
 
 def checked_prior(i, bag, given):
-    """The priors of one bag's candidates, or None."""
     if given is None:
         return None
     if isinstance(bag, Matching):
@@ -201,7 +193,6 @@ def checked_prior(i, bag, given):
 
 
 def of_attributes(name, value, P):
-    """A value for each attribute, from one for all or one for each; None stays."""
     if value is None or np.isscalar(value):
         return None if value is None else (value,) * P
     if not hasattr(value, "__len__"):
@@ -212,7 +203,7 @@ def of_attributes(name, value, P):
 
 
 def without_repeats(bag, prior):
-    """Vectors given twice once, their priors added up; those of prior 0 are left out."""
+    """Merge repeated vectors, adding their priors; drop prior 0."""
     if not isinstance(bag, Matching) and len(bag) > 1:
         flat = bag.reshape(len(bag), -1)
         _, first, inverse = np.unique(flat, axis=0, return_index=True, return_inverse=True)
@@ -227,32 +218,30 @@ def without_repeats(bag, prior):
 
 
 def labels_in(bag):
-    """Labels of a bag's candidates, or of its words."""
     return bag.words if isinstance(bag, Matching) else bag
 
 
 class CandidateSet:
     r"""Candidate labeling sets of many bags.
 
-    Bag :math:`\mathcal X_i = \{x_{i,1}, \dots, x_{i,M_i}\}` comes with
-    :math:`\mathcal Z_i = \{Z_{i,1}, \dots, Z_{i,L_i}\}`, of which one vector is the true labeling. The
-    instances of all bags are the rows of one matrix X, bag after bag.
+    Bag :math:`\mathcal X_i = \{x_{i,1}, \dots, x_{i,M_i}\}` has candidates :math:`\mathcal Z_i = \{Z_{i,1},
+    \dots, Z_{i,L_i}\}`, one of which is the true labeling. The instances of all bags are the rows of one
+    matrix X, bag after bag.
 
     Parameters
     ----------
     candidates : sequence of Matching or array-like of int, shape (n_candidates, n_instances[, n_attributes])
-        One entry per bag. Labels count from 0 in each attribute. A vector given twice counts once.
+        One entry per bag. Labels count from 0 in each attribute. Repeated vectors count once.
     n_labels : int or sequence of int, optional
-        Number of labels of each attribute; from `classes` or from the largest label by default.
+        Number of labels of each attribute; by default from `classes` or the largest label.
     classes : sequence of sequences, optional
-        What the labels of each attribute are called; the integers by default. For one attribute also the
-        plain sequence of names.
+        Label names of each attribute (for one attribute also a plain sequence); by default the integers.
     null : int or sequence of int, optional
-        The label of each attribute that says "none of the words". Needed where a bag is a `Matching`.
+        The label of each attribute that means "none of the words". Required if a bag is a `Matching`.
     priors : sequence of array-like, shape (n_candidates,), optional
-        Prior probability of each candidate (remark 5.1), in any scale, None for bags without; a candidate
-        with prior 0 is left out. In `MMS` a candidate's score is multiplied by its prior over the bag's
-        largest, so a small prior raises a negative score: that is how the remark has it.
+        Prior probability of each candidate (remark 5.1), in any scale, or None for a bag; candidates with
+        prior 0 are dropped. `MMS` multiplies a candidate's score by its prior over the bag's largest, as in
+        the remark, so a small prior raises a negative score.
 
     Attributes
     ----------
@@ -269,7 +258,7 @@ class CandidateSet:
     Raises
     ------
     ValueError
-        On an empty set, vectors of different lengths, a label outside the classes, priors that do not fit.
+        If a set is empty, its vectors differ in length, a label is outside the classes, or priors do not fit.
 
     References
     ----------
@@ -321,7 +310,6 @@ class CandidateSet:
         self._hold([without_repeats(bag, prior) for bag, prior in zip(bags, priors)])
 
     def _name_labels(self, n_labels, classes):
-        """Set `n_labels` and `classes`, None where they follow from the labels."""
         P = self.n_attributes
         sizes = of_attributes("n_labels", n_labels, P)
         if sizes is not None:
@@ -344,7 +332,7 @@ class CandidateSet:
         self.classes = classes
 
     def _check_labels(self, bags, null):
-        """Errors for labels outside the classes; set `null`, and what follows from the labels."""
+        """Check labels; set `null` and missing `n_labels` and `classes`."""
         P = self.n_attributes
         sizes = self.n_labels
         limit = np.full(P, 2**31) if sizes is None else np.array(sizes)
@@ -376,7 +364,6 @@ class CandidateSet:
             self.classes = [np.arange(size) for size in self.n_labels]
 
     def _hold(self, pairs):
-        """Keep bags with their priors, all checked."""
         self._bags, self._priors = map(list, zip(*pairs, strict=True))
         sizes = [bag.allowed.shape[0] if isinstance(bag, Matching) else bag.shape[1] for bag in self._bags]
         self.n_bags = len(sizes)
@@ -391,8 +378,8 @@ class CandidateSet:
 
     @classmethod
     def from_labels(cls, y, bag_sizes=None, **options):
-        """Sets with one candidate each, the truth: labels (n_instances[, n_attributes]), sizes of the bags
-        (one instance each by default), options of the class."""
+        """Sets with the true labeling as only candidate, from labels (n_instances[, n_attributes]), bag sizes
+        (by default one instance each) and options of the class."""
         y = np.asarray(y)
         if y.ndim not in (1, 2) or len(y) == 0:
             raise ValueError(f"y must have shape (n_instances[, n_attributes]), got {y.shape}")
@@ -401,8 +388,8 @@ class CandidateSet:
 
     @classmethod
     def from_indicator(cls, possible, **options):
-        """Partial labels: one bag for each instance, with the labels that a 0/1 matrix, sparse or not, or a
-        data frame, whose columns are the classes, allows it; options of the class. A row without a label is
+        """Partial labels: one bag per instance, with the labels allowed by a 0/1 matrix (dense, sparse or
+        DataFrame) whose columns are the classes. `options` are those of the class. A row without a label is
         an error."""
         if hasattr(possible, "columns"):
             options.setdefault("classes", [list(possible.columns)])
@@ -424,7 +411,7 @@ class CandidateSet:
 
     @property
     def shape(self):
-        """(n_instances,): scikit-learn's tools index a set beside X, by instances."""
+        """(n_instances,), so that scikit-learn's tools can index a set by instances."""
         return (self.n_instances,)
 
     def __getitem__(self, rows):
@@ -445,18 +432,18 @@ class CandidateSet:
         return f"<CandidateSet: {counts}>"
 
     def check_bag(self, i):
-        """A bag's number, from the end where negative."""
+        """A bag's number; negative ones count from the end."""
         if not is_index(i, self.n_bags, -self.n_bags):
             raise IndexError(f"bag must be an integer below {self.n_bags}, got {i!r}")
         return int(i) % self.n_bags
 
     def is_listed(self, i):
-        """Whether the candidates of bag i are kept as a list."""
+        """Whether the candidates of bag i are stored as a list."""
         return not isinstance(self._bags[self.check_bag(i)], Matching)
 
     def bag(self, i):
         """All candidates of bag i, shape (n_candidates, n_instances, n_attributes); an error for a `Matching`
-        of more than 10,000, which `iterate` goes through."""
+        of more than 10,000 (use `iterate`)."""
         if self.is_listed(i):
             return self._bags[i]
         if self.n_candidates[i] > MOST_LISTED:
@@ -465,20 +452,18 @@ class CandidateSet:
         return np.stack(list(self.iterate(i)))
 
     def priors(self, i):
-        """Priors of the candidates of bag i over their largest, shape (n_candidates,), or None."""
+        """Priors of bag i's candidates over their largest, shape (n_candidates,), or None."""
         prior = self._priors[self.check_bag(i)]
         return None if prior is None else prior / prior.max()
 
     def iterate(self, i, start=0, stop=None):
-        """Go through the candidates of bag i, each of shape (n_instances, n_attributes), from `start` to
-        before `stop`."""
+        """Yield candidates `start` to ``stop - 1`` of bag i, each of shape (n_instances, n_attributes)."""
         bag = self._bags[self.check_bag(i)]
         if isinstance(bag, Matching):
             bag = generate(bag, np.array(self.null, dtype=np.int32))
         yield from itertools.islice(bag, start, stop)
 
     def _slots(self, i, labeling):
-        """A labeling of bag i as columns, slot after slot."""
         labeling = np.asarray(labeling)
         shape = (int(self.bag_sizes[i]), self.n_attributes)
         fits = labeling.size == shape[0] * shape[1] and labeling.dtype.kind in "iu"
@@ -495,13 +480,13 @@ class CandidateSet:
         return bool(contains(self.packed, self.packed.matchings, i, self._slots(i, labeling)))
 
     def loss(self, i, labeling):
-        r"""Ambiguous loss :math:`\Delta_A(Z, \mathcal Z_i)`: the least number of slots in which a labeling
+        r"""Ambiguous loss :math:`\Delta_A(Z, \mathcal Z_i)`: least number of slots in which a labeling
         differs from a candidate (thesis 5.4.2)."""
         i = self.check_bag(i)
         return int(ambiguous_loss(self.packed, self.packed.matchings, i, self._slots(i, labeling)))
 
     def mask(self, attribute=0):
-        """Labels that some candidate gives an instance, Z(m); shape (n_instances, n_labels[attribute])."""
+        """Labels Z(m) that the candidates give each instance, shape (n_instances, n_labels[attribute])."""
         p = self._check_attribute(attribute)
         packed = self.packed
         slot = np.repeat(np.arange(packed.slot.size - 1), np.diff(packed.slot))
@@ -511,7 +496,7 @@ class CandidateSet:
         return mask
 
     def bag_mask(self, attribute=0):
-        """Labels that some candidate gives some instance of a bag, shape (n_bags, n_labels[attribute])."""
+        """Labels that the candidates give any instance of each bag, shape (n_bags, n_labels[attribute])."""
         return np.logical_or.reduceat(self.mask(attribute), self.bag_starts[:-1], axis=0)
 
     def _check_attribute(self, attribute):
@@ -520,7 +505,6 @@ class CandidateSet:
         return int(attribute)
 
     def _as_bags(self, bags):
-        """Bag numbers, from numbers or a mask."""
         bags = np.asarray(bags)
         if bags.dtype == bool and bags.shape == (self.n_bags,):
             bags = np.flatnonzero(bags)
@@ -530,22 +514,22 @@ class CandidateSet:
         return bags.astype(np.int64)
 
     def rows(self, bags):
-        """Rows of the instances of some bags (numbers or a mask), in the bags' order; ndarray of int."""
+        """Rows of X of some bags (numbers or a mask), in the order of the bags; ndarray of int."""
         bags = self._as_bags(bags)
         sizes = self.bag_sizes[bags]
         ends = np.cumsum(sizes)
         return np.repeat(self.bag_starts[bags] - (ends - sizes), sizes) + np.arange(ends[-1])
 
     def take(self, bags):
-        """The `CandidateSet` of some bags (numbers or a mask), in the order given."""
+        """The `CandidateSet` of some bags (numbers or a mask), in the given order."""
         made = copy.copy(self)
         vars(made).pop("packed", None)
         made._hold([(self._bags[i], self._priors[i]) for i in self._as_bags(bags)])
         return made
 
     def attribute(self, attribute):
-        """The `CandidateSet` of one attribute alone, vectors that it does not tell apart once; an error where
-        two words of a `Matching` have the same label, or one has that of null."""
+        """The `CandidateSet` of one attribute, with repeated vectors merged; an error if two words of a
+        `Matching` share a label, or one has the label of null."""
         p = self._check_attribute(attribute)
         bags = []
         for i, bag in enumerate(self._bags):
@@ -561,7 +545,7 @@ class CandidateSet:
         return CandidateSet(bags, classes=[self.classes[p]], null=null, priors=self._priors)
 
     def draw(self, random_state=None):
-        """A candidate of every bag, uniformly, shape (n_instances, n_attributes): what RANDOM answers."""
+        """A uniformly random candidate of every bag, shape (n_instances, n_attributes) (RANDOM)."""
         rng = as_generator(random_state)
         drawn = []
         for bag in self._bags:
@@ -572,7 +556,7 @@ class CandidateSet:
         return np.concatenate(drawn).astype(np.int64)
 
     def named(self, labels):
-        """Label numbers, shape (n, n_attributes), as names: objects of that shape, (n,) for one attribute."""
+        """Names of label numbers (n, n_attributes): objects of that shape, or (n,) for one attribute."""
         return named(labels, self.classes)
 
     @cached_property
@@ -612,7 +596,7 @@ class CandidateSet:
             slot_labels=np.zeros(0, np.int32),
             matchings=matchings,
         )
-        width, keys = int(column[-1]), []  # of the labels possible in each slot, counted over all bags
+        width, keys = int(column[-1]), []
         for i, part in enumerate(flat):
             slots = np.arange(packed.row[i] * P, packed.row[i + 1] * P)
             if listed[i]:
@@ -620,7 +604,7 @@ class CandidateSet:
                 continue
             shares = matching_shares(packed, i, np.zeros(masks[i].shape), False)[1]
             here = slice(matchings.allowed_start[i], matchings.allowed_start[i] + shares.size)
-            matchings.allowed[here] = shares.ravel() > 0.0  # a region takes only what some candidate gives it
+            matchings.allowed[here] = shares.ravel() > 0.0
             m, w = np.nonzero(shares > 0.0)
             keys.append(np.unique(slots.reshape(-1, P)[m] * width + np.vstack([matchings.null, part])[w]))
         keys = np.concatenate(keys)
@@ -629,7 +613,7 @@ class CandidateSet:
 
 
 def batches(starts, most_rows):
-    """First bag and bag after the last of consecutive bags with that many rows, or one larger bag."""
+    """Ranges of consecutive bags with at most `most_rows` rows, or one larger bag."""
     first = 0
     while first < len(starts) - 1:
         last = max(first + 1, int(np.searchsorted(starts, starts[first] + most_rows, side="right")) - 1)
@@ -638,12 +622,10 @@ def batches(starts, most_rows):
 
 
 def starts_of(sizes):
-    """Where parts of these sizes begin, one after the other."""
     return np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
 
 
 def named(labels, classes):
-    """Label numbers, shape (n, n_attributes), as names: objects of that shape, (n,) for one attribute."""
     labels = np.asarray(labels)
     if len(classes) == 1:
         return classes[0][labels.reshape(-1)]

@@ -1,5 +1,4 @@
-r"""From a caption and the regions of its image to the candidate labeling set (thesis sections 5.3, 5.6.1 and
-5.7.1): which regions may take which of the words that a caption mentions."""
+"""Candidate labeling sets from captions and image regions (thesis 5.3, 5.6.1, 5.7.1)."""
 
 import itertools
 import math
@@ -15,14 +14,13 @@ from cuelearn.mms.captions import PLACE, Mention, check_vocabulary, mentions, pl
 
 __all__ = ["ItemCandidates", "Region", "candidate_set", "candidates_from_caption"]
 
-#: A face belongs to a body if their centres lie at most this share of the body's width apart, horizontally.
+#: Largest horizontal offset of a face from its body, over the body's width.
 NEAR_CENTRE = 0.25
-#: Distance of a face from a body that is not its own: far above any number of pairs.
 NO_PAIR = 1e6
 
 
 class Region(NamedTuple):
-    """A region that a detector found.
+    """A detected region.
 
     Examples
     --------
@@ -32,7 +30,7 @@ class Region(NamedTuple):
     ('face', 30)
     """
 
-    kind: str  # "face" or "body": the upper body of a person, its head included
+    kind: str  # "face" or "body": a person's upper body, head included
     box: tuple  # (x0, y0, x1, y1) in pixels, y downward, x0 < x1 and y0 < y1
 
 
@@ -45,11 +43,11 @@ class ItemCandidates(NamedTuple):
         In the order of figure 5.4: the first way to assign as many words as possible, then its parts, those
         with more words first, then the second way, and so on. More than 10,000 are a `Matching`.
     words : list of tuple of int
-        Labels that come with each word, one per attribute, in the order of the text.
+        Labels of each word, one per attribute, in text order.
     instances : list of tuple of int
-        Region numbers of each instance: a face, a body, or the face and the body of a person.
+        Region numbers of each instance: a face, a body, or a person's face and body.
     positions : dict of int to str
-        The indicators that were used: word number to "left", "top", "2nd from left", ...
+        The indicators used: word number to "left", "top", "2nd from left", ...
     note : str
         What was left out or dropped, joined by "; ".
 
@@ -71,7 +69,6 @@ class ItemCandidates(NamedTuple):
 
 
 def checked_regions(regions):
-    """Kinds and boxes."""
     if isinstance(regions, (str, bytes, Region)) or not hasattr(regions, "__len__"):
         raise TypeError(f"regions must be a list of Region, got {regions!r}")
     if len(regions) == 0:
@@ -97,14 +94,14 @@ def centre(box, axis):
 
 
 def apart(face, body):
-    """How far a face lies from the axis of a body that may be its own, as share of the body's width."""
+    """A face's offset from the axis of a body over its width; `NO_PAIR` if not its own."""
     x0, y0, x1, y1 = body
     off = abs(centre(face, 0) - centre(body, 0)) / (x1 - x0)
     return off if off <= NEAR_CENTRE and y0 <= centre(face, 1) <= y1 else NO_PAIR
 
 
 def find_instances(kinds, boxes, attributes):
-    """Region numbers of each instance, the boxes that say where it lies, and a note on who has no partner."""
+    """Region numbers of each instance, the boxes that give its place, and a note."""
     faces, bodies = ([k for k, kind in enumerate(kinds) if kind == wanted] for wanted in ("face", "body"))
     if len(attributes) == 1:
         chosen, kind = (faces, "face") if attributes[0] == "name" else (bodies, "body")
@@ -113,7 +110,7 @@ def find_instances(kinds, boxes, attributes):
         return [(k,) for k in chosen], [boxes[k] for k in chosen], ""
     costs = np.array([[apart(boxes[face], boxes[body]) for body in bodies] for face in faces])
     rows, columns = linear_sum_assignment(costs.reshape(len(faces), len(bodies)))
-    # as many pairs as possible, then the closest
+    # as many pairs as possible, with the least total distance
     pairs = [(faces[a], bodies[b]) for a, b in zip(rows, columns, strict=True) if costs[a, b] < NO_PAIR]
     if not pairs:
         near = "a face near the horizontal centre of a body's box and within it"
@@ -125,7 +122,7 @@ def find_instances(kinds, boxes, attributes):
 
 
 def instance_at(place, boxes):
-    """Number of the instance at a place, or the reason why there is none."""
+    """Number of the instance at a place, or None and the reason."""
     n = len(boxes)
     if n < 2:
         return None, "a single region has no place among others"
@@ -145,7 +142,7 @@ def instance_at(place, boxes):
 
 
 def placed_names(mentioned, boxes, notes):
-    """Names whose place says which instance they are: {name: (instance, place)}."""
+    """{name: (instance, place)} of names with a usable place."""
     places = {}
     for mention in mentioned:
         if mention.place:
@@ -168,7 +165,6 @@ def placed_names(mentioned, boxes, notes):
 
 
 def checked_mentions(caption, vocabulary):
-    """The mentions of a caption, or those given in its place."""
     if not isinstance(caption, (list, tuple)):
         return mentions(caption, vocabulary)
     check_vocabulary(vocabulary)
@@ -190,8 +186,8 @@ def checked_mentions(caption, vocabulary):
 
 
 def choices(word_of, placed):
-    """What instances may take: at a known place {instance: words, null (0) last if at all}, and elsewhere
-    {word: how often}; from every person's word number (0 without one) and known instance."""
+    """Words of instances at known places, {instance: words, null (0) last}, and of others, {word: uses}; from
+    each person's word (0 for none) and known instance."""
     fixed = {}
     free = {}
     for person, word in word_of.items():
@@ -205,14 +201,14 @@ def choices(word_of, placed):
 
 @lru_cache(maxsize=256)
 def free_labelings(n, capacities, most):
-    """Ways to give n instances at most one word each and word w to at most ``capacities[w - 1]`` of them, 0
-    for null, shape (number, n); None if there are more than `most`.
+    """Ways to give n instances at most one word each, word w at most ``capacities[w - 1]`` times, 0 for null;
+    shape (number, n), or None above `most`.
 
-    In the order of figure 5.4, the all-null one last: by what unused copies of words, each put on the first
-    place left, complete a labeling to, then by how many copies are left out, then which.
+    In the order of figure 5.4, all-null last: by the completion (unused copies of words go to the first free
+    places), then by the copies left out.
     """
     copies = [w for w, times in enumerate(capacities, 1) for _ in range(min(times, n))]
-    ways = [()]  # places of the copies so far, n where one is left out; those of one word ascend
+    ways = [()]  # places of the copies so far, n if left out; ascending for copies of one word
     for c, w in enumerate(copies):
         alike = c > 0 and copies[c - 1] == w
         longer = []
@@ -239,9 +235,9 @@ def free_labelings(n, capacities, most):
 
 
 def list_labelings(n, fixed, free):
-    """All candidates as word numbers from 1, shape (count, n); None if they are too many."""
+    """All candidates as word numbers from 1, shape (count, n); None if too many."""
     here = np.array(list(itertools.product(*fixed.values())), dtype=int)
-    all_null = all(0 in words for words in fixed.values())  # possible, which is no candidate
+    all_null = all(0 in words for words in fixed.values())  # all null is not a candidate
     elsewhere = [m for m in range(n) if m not in fixed]
     most = (MOST_LISTED + all_null) // len(here)
     ways = free_labelings(len(elsewhere), tuple(free.values()), most)
@@ -251,11 +247,10 @@ def list_labelings(n, fixed, free):
     labelings = np.empty((len(here) * len(words), n), dtype=int)
     labelings[:, list(fixed)] = np.repeat(here, len(words), axis=0)
     labelings[:, elsewhere] = np.tile(words, (len(here), 1))
-    return labelings[: len(labelings) - all_null]  # null comes last everywhere
+    return labelings[: len(labelings) - all_null]  # all null is last
 
 
 def mask_of(n, fixed, free, n_words):
-    """The instances and words as the mask of a `Matching`."""
     allowed = np.zeros((n, n_words + 1), dtype=bool)
     allowed[:, [0, *free]] = True
     for m, words in fixed.items():
@@ -275,53 +270,53 @@ def checked_attributes(attributes):
 def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",), constraints="ABCD"):
     r"""The candidate labeling set of an image, from its caption.
 
-    The instances are the faces (for names), the bodies (for verbs), or the persons, a face and a body each
-    (for both): constraint C1. A word is a name, a verb, or a name with its verb, null if it has none (C2). A
-    candidate gives every instance one word or null [A], of the caption's [C], uses every word at most once
-    [B, C3], respects the spatial indicators [D, C4], and is not null everywhere. For f instances and w words
-    without indicators there are
+    The instances are faces (for names), bodies (for verbs), or persons, each a face and a body (for both):
+    constraint C1. A word is a name, a verb, or a name with its verb, which is null if unknown (C2). A
+    candidate gives every instance one word or null [A] from the caption [C], uses every word at most once [B,
+    C3], respects the spatial indicators [D, C4], and is not all null. For f instances and w words without
+    indicators there are
 
     .. math:: L = \sum_{j=1}^{\min(f, w)} \binom f j \binom w j\, j!
 
-    of them: 6 for two and two, 33 for three and three. (Section 5.6.1 prints the sum from j = 0 and without
-    :math:`j!`.)
+    candidates: 6 for two and two, 33 for three and three. (Section 5.6.1 prints the sum from j = 0 and
+    without :math:`j!`.)
 
     Parameters
     ----------
     caption : str, or list of Mention
-        A text goes through `mentions`, a small rule for plain captions; a list is taken as it is.
+        A text is parsed by `mentions`.
     regions : list of Region
-        A face and a body are one person if the face's centre lies within the body's box and at most a quarter
-        of its width from the box's vertical axis; as many pairs as possible are made, the closest ones. For
-        names and verbs together, a region without partner is left out.
+        A face and a body form a person if the face's centre lies within the body's box and at most a quarter
+        of its width from the box's vertical axis; as many pairs as possible are formed, the closest ones. For
+        names and verbs together, regions without partner are left out.
     vocabulary : Vocabulary
     attributes : tuple, default ("name",)
-        ("name",), ("verb",) or both, in the order of the labels. A verb without a known name as its subject
-        is no word. For verbs alone a word may be used as often as it has subjects, equal vectors count once,
-        and a name's place is that of its verb's body.
+        ("name",), ("verb",) or both, in the order of the labels. A verb whose subject is no known name is no
+        word. For verbs alone, a word may be used once per subject, equal vectors count once, and a name's
+        place is that of its verb's body.
     constraints : {"ABCD", "ABC"}
         Without "D" indicators are ignored.
 
     Returns
     -------
     ItemCandidates
-        Its `candidates` are of shape (n_candidates, n_instances, n_attributes), or a `Matching`.
+        Its `candidates` have shape (n_candidates, n_instances, n_attributes), or are a `Matching`.
 
     Raises
     ------
     ValueError
-        If there is no region, face, body or person to label; if there are more than 10,000 labelings in which
-        a verb occurs twice, which a `Matching` cannot say.
+        If no region, face, body or person can be labeled, or if there are more than 10,000 labelings that may
+        repeat a verb, which a `Matching` cannot represent.
 
     Notes
     -----
-    An indicated name can only be at its place, and the instance there only that name, or one of several that
-    are said to be there; null where the vocabulary counts the name as null. Places are compared by the
-    centres of faces (of bodies for verbs alone).
+    A name with an indicator is only at its place, and the instance there only takes names indicated there, or
+    null if the vocabulary counts the name as null. Places are compared by the centres of faces (of bodies for
+    verbs alone).
 
-    A caption without known word has one candidate, null everywhere. An indicator that cannot apply is dropped
-    (a middle among an even number, a place among a single region, places that two instances share, two places
-    for one name), and all of them where they leave no candidate.
+    A caption without known word has one candidate, all null. Inapplicable indicators are dropped: the middle
+    of an even number, a place of a single region, a place shared by two instances, two places of one name. If
+    no candidate remains, all indicators are dropped.
 
     Examples
     --------
@@ -373,7 +368,7 @@ def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",
 
 
 def find_words(mentioned, vocabulary, attributes):
-    """The words in the text's order, and the number, from 1, of every name's (0: none)."""
+    """The words in text order, and each name's word number (0: none)."""
     label_of = {}
     for mention in mentioned:
         name = vocabulary.name_label[mention.name]
@@ -394,7 +389,7 @@ def candidate_set(items, vocabulary, attributes=("name",), *, constraints="ABCD"
     Parameters
     ----------
     items : sequence of pairs (caption, regions)
-        As of `candidates_from_caption`, and so are the options. An error has the number of the item.
+        As in `candidates_from_caption`, like the options. Errors give the item's number.
     vocabulary : Vocabulary
     attributes : tuple, default ("name",)
 

@@ -1,4 +1,4 @@
-r"""What a caption says: who is mentioned, who does what, who stands where (thesis section 5.3)."""
+"""Mentions in captions: names, verbs and places (thesis section 5.3)."""
 
 import re
 from collections.abc import Mapping
@@ -9,16 +9,16 @@ import numpy as np
 
 __all__ = ["Mention", "Vocabulary", "mentions"]
 
-#: What the label 0 of every attribute is called.
+#: Name of label 0 of every attribute.
 NULL = "null"
 WORD = re.compile(r"\w+")
-#: What may stand between two names that do the same: "(L), first lady", "and her coach".
+#: Between names with the same verb: "(L), first lady", "and her coach".
 JOINED = re.compile(r"(?:\s*\([^()]*\))?(?:,?\s+and\b|\s*&|,)(?:\s+[\w'\u2019.,-]+){0,4}\s+")
 SENTENCE_ENDS = re.compile(r"[.!?;]\s+[A-Z]")
 
 SIDE = r"(?:(?i:left|right|top|bottom|middle|cent(?:er|re))|[LRC])"
 PLACE = rf"(?:(?P<rank>\d)(?:st|nd|rd|th)\s+(?:from\s+)?(?:the\s+)?)?(?P<side>{SIDE})"
-#: Right after a name: "(L)", "(2nd from left)", ", left,", " at right.".
+#: Place right after a name: "(L)", "(2nd from left)", ", left,", " at right.".
 PLACE_AFTER = re.compile(
     rf"\s*\(\s*{PLACE}\s*\)"
     rf"|(?:,\s*|\s+(?=at|on|in))(?:(?:at|on|in)\s+(?:the\s+)?)?(?P<word>{SIDE})\s*(?=[,.;:)]|$|and\b)"
@@ -27,7 +27,7 @@ SIDES = {"l": "left", "r": "right", "c": "middle", "center": "middle", "centre":
 
 
 class Mention(NamedTuple):
-    """A name in a caption: who, what they do, and where they are said to be.
+    """A name in a caption, with its verb and place.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Mention(NamedTuple):
 
     name: str
     verb: str = ""  # "" if none is known
-    place: str = ""  # "left", "right", "middle", "top", "bottom", or such as "2nd from left"
+    place: str = ""  # "left", "right", "middle", "top", "bottom", or e.g. "2nd from left"
 
 
 def is_listing(value):
@@ -46,7 +46,7 @@ def is_listing(value):
 
 
 def given_words(what, words):
-    """Labels with their surface forms, the label itself first."""
+    """Surface forms of each label, the label itself first."""
     if not is_listing(words):
         wanted = "a list of words or a dict from a word to its surface forms"
         raise TypeError(f"{what} must be {wanted}, got {words!r}")
@@ -67,7 +67,7 @@ def given_words(what, words):
 
 
 def inflections(verb):
-    """Regular inflections of a verb's base form; the last consonant may be doubled."""
+    """Regular inflections of a base form."""
     if re.search(r"[^aeiou]y$", verb):
         stem = verb[:-1]
         return [f"{verb}ing", f"{stem}ies", f"{stem}ied"]
@@ -78,7 +78,7 @@ def inflections(verb):
 
 
 def index_of(labels, gap=r"\s+"):
-    """First word of a surface form -> [(its pattern, label)], longest first."""
+    """First word of a form -> [(pattern, label)], longest first."""
     index = {}
     for form, label in sorted(labels.items(), key=lambda item: -len(item[0])):
         words = gap.join(map(re.escape, form.split()))
@@ -87,7 +87,7 @@ def index_of(labels, gap=r"\s+"):
 
 
 def index_of_verbs(verbs):
-    """As `index_of`, with inflections of first words; up to three words may stand between others."""
+    """`index_of` with inflections of first words; up to three words may separate the others."""
     labels = {form: label for label, forms in verbs.items() for form in forms}
     for form, label in list(labels.items()):
         first, *rest = form.split()
@@ -97,7 +97,7 @@ def index_of_verbs(verbs):
 
 
 class Vocabulary:
-    r"""The words that labels can be made of.
+    """Names and verbs that serve as labels.
 
     Parameters
     ----------
@@ -105,17 +105,17 @@ class Vocabulary:
         Labels, or labels with further surface forms: ``{"Barack Obama": ["President of the USA"]}``.
     verbs : list of str, or dict of str to list of str, default ()
         Base forms, or labels with further forms (irregular ones, synonyms): ``{"shake hands": ["shook
-        hands"]}``. The regular inflections of the first word are added: waves, waving, waved.
+        hands"]}``. Regular inflections of the first word are added: waves, waving, waved.
 
     Attributes
     ----------
     names, verbs : ndarray of str
-        The labels, "null" first: label k of the attribute is called ``names[k]`` (``verbs[k]``).
+        The labels, "null" first: label k of the attribute is ``names[k]`` (``verbs[k]``).
 
     Raises
     ------
     ValueError
-        If a word is "null", given twice, or a surface form given for two labels.
+        If a word is "null" or repeated, or two labels share a surface form.
 
     Examples
     --------
@@ -145,8 +145,8 @@ class Vocabulary:
         self.verb_label = dict.fromkeys(self.verb_label, 0) | {verb: k for k, verb in enumerate(verbs, 1)}
 
     def only(self, names=None, verbs=None):
-        """The `Vocabulary` of these labels (all by default), in their order; the others are still read, so
-        that their places and verbs go to no other name, but count as null."""
+        """The `Vocabulary` of these labels (default: all), in their order. Other words are still recognised,
+        so that their places and verbs go to no other name, but count as null."""
         kept = []
         for what, chosen, labels in (("names", names, self.names), ("verbs", verbs, self.verbs)):
             known = labels[1:].tolist()
@@ -169,13 +169,12 @@ class Vocabulary:
 
 
 def check_vocabulary(vocabulary):
-    """A TypeError if this is none."""
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"vocabulary must be a Vocabulary, got {type(vocabulary).__name__}")
 
 
 def find(caption, index):
-    """Start, end and label of every surface form of an `index_of` in a caption."""
+    """Start, end and label of every surface form in a caption."""
     end = 0
     for word in WORD.finditer(caption):
         for pattern, label in index.get(word[0], ()) if word.start() >= end else ():
@@ -187,7 +186,7 @@ def find(caption, index):
 
 
 def place_of(match):
-    """A match of `PLACE` in the words of `Mention`, None if it is no place."""
+    """The place of a `PLACE` match, None if invalid."""
     side = match["side"].lower()
     side = SIDES.get(side, side)
     rank = int(match["rank"] or 1)
@@ -198,7 +197,6 @@ def place_of(match):
 
 
 def place_after(caption, end):
-    """The place that is said right after a name, "" if none."""
     match = PLACE_AFTER.match(caption, end)
     if not match:
         return ""
@@ -206,7 +204,7 @@ def place_after(caption, end):
 
 
 def mentions(caption, vocabulary):
-    """Who is mentioned in a caption, what they do, and where they stand, in the order of the text.
+    """Names in a caption, in text order, with their verbs and places.
 
     Parameters
     ----------
@@ -219,13 +217,12 @@ def mentions(caption, vocabulary):
 
     Notes
     -----
-    A small rule for plain captions; `candidates_from_caption` takes a list of `Mention` that was read
-    otherwise.
+    A simple rule for plain captions; `candidates_from_caption` also takes `Mention` lists of other parsers.
 
-    Names are the longest known surface forms, case-sensitive, on whole words: "Obama's" names Obama,
-    "Obama-style" does not. A verb belongs to the nearest name before it in its sentence and to those that
-    commas and "and" join to it ("A (L), first lady B and C wave"). Up to three words may stand between those
-    of a verb: "hits a two-handed backhand". A place stands right after a name: "(L)", "(R)", "(C)", "(left)",
+    Names are the longest known surface forms, case-sensitive, of whole words: "Obama's" names Obama,
+    "Obama-style" does not. A verb belongs to the nearest name before it in its sentence and to names joined
+    to that by commas and "and" ("A (L), first lady B and C wave"). Up to three words may separate the words
+    of a verb: "hits a two-handed backhand". A place follows a name directly: "(L)", "(R)", "(C)", "(left)",
     "(2nd from left)", ", left," or "at right" before a comma, a full stop or "and".
 
     Examples

@@ -1,4 +1,4 @@
-"""CL-SVM: every label that an instance can have is taken for a true one (thesis 5.5)."""
+"""CL-SVM (thesis 5.5)."""
 
 import numpy as np
 
@@ -9,15 +9,15 @@ __all__ = ["CLSVM"]
 
 @documented_rival
 class CLSVM(Rival):
-    r"""CL-SVM: every label that an instance can have is taken for a true one.
+    r"""CL-SVM: every possible label of an instance counts as true.
 
-    For each label y a linear SVM separates the instances that can have it from those that cannot,
+    For each label y a linear SVM separates the instances that can have it from the others,
 
     .. math:: \min_{w_y, b_y} \frac12\|w_y\|^2 + \frac12 b_y^2
         + C \sum_m [1 - s_{my} (w_y \cdot x_m + b_y)]_+ ,
 
-    where :math:`s_{my}` is 1 for :math:`y \in \mathcal Z(m)`, else -1, and the bias the weight of a constant
-    feature. Each of several attributes is learnt apart; null is a label like any other.
+    where :math:`s_{my}` is 1 for :math:`y \in \mathcal Z(m)`, else -1, and the bias is the weight of a
+    constant feature. Attributes are trained separately; null is a label like any other.
 
     Parameters
     ----------
@@ -25,13 +25,13 @@ class CLSVM(Rival):
 
     Attributes
     ----------
-    classes_ : ndarray; this and the following for several attributes lists of one each
+    classes_ : ndarray; for several attributes this and the following are lists
     $coef_ $intercept_ $trained_ $duality_gap_ $n_iter_
     n_attributes_, n_features_in_ : int
 
     Notes
     -----
-    Time 10 to 40 steps of n n_features^2 operations for each label.
+    Time: 10 to 40 steps of n n_features^2 operations per label.
 
     References
     ----------

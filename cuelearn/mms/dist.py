@@ -1,4 +1,4 @@
-"""DIST: a label looks like the instances that have it, by distances to them (NIPS 2009; thesis 5.7.3)."""
+"""DIST (Jie, Caputo, Ferrari, NIPS 2009; thesis 5.7.3)."""
 
 from dataclasses import dataclass, replace
 
@@ -14,33 +14,32 @@ from cuelearn.mms.em import NO_MASS, EMNaming, documented_naming, evenly_spaced,
 __all__ = ["DistNaming"]
 
 METRICS = ("cosine", "sqeuclidean")
-#: Pairs of at most that many samples, evenly spaced, give a scale by rule.
+#: Most samples whose pairs set a scale by rule.
 SCALE_SAMPLES = 2000
-#: At most that many samples, evenly spaced, calibrate the scores.
+#: Most samples that calibrate the scores.
 CALIBRATION_SAMPLES = 5000
-#: Least ratio of a label's affinity to that of null; below, exemplars say nothing.
+#: Least ratio of a label's affinity to that of null.
 LEAST = 1e-300
-#: Steps of the M-step that are tried, each half as long.
+#: Most steps tried in the M-step, each half as long.
 HALVINGS = 8
-#: Of `calibrate`; labels that the scores tell apart without an error have no finite optimum.
+#: Bounds in `calibrate`: separable labels have no finite optimum.
 MOST_SLOPE = 100.0
 MOST_OFFSET = 20.0
-#: Values held at once where rows of distances are computed.
+#: Most distances computed at once.
 BLOCK = 2**22
 
 
 @dataclass(frozen=True)
 class Distances:
-    """Distances to the training instances of one attribute, and the kernel exp(-d / scale) on them."""
+    """Distances to one attribute's training instances, kernel exp(-d / scale)."""
 
     metric: str
-    centre: np.ndarray  # (d,): taken off for "sqeuclidean"
+    centre: np.ndarray  # (d,): subtracted for "sqeuclidean"
     X: np.ndarray  # (n, d): training instances, `prepared`
     scale: float = 1.0
 
     @classmethod
     def of(cls, X, metric, scale):
-        """Of training instances, with a scale or its rule."""
         centre = np.zeros(X.shape[1]) if metric != "sqeuclidean" else X.mean(axis=0, dtype=np.float64)
         made = cls(metric, centre, cls(metric, centre, X).prepared(X))
         if isinstance(scale, str):
@@ -53,7 +52,7 @@ class Distances:
         return replace(made, scale=scale)
 
     def prepared(self, X):
-        """Rows of length 1 (or 0) for "cosine", centred ones otherwise, in float64."""
+        """Rows of length 1 (or 0) for "cosine", else centred; float64."""
         X = X - self.centre
         if self.metric == "cosine":
             length = np.sqrt((X * X).sum(axis=1, keepdims=True))
@@ -61,26 +60,23 @@ class Distances:
         return X
 
     def to(self, rows, Y):
-        """From prepared rows to prepared rows."""
         inner = rows @ Y.T
         if self.metric == "cosine":
             return np.clip(1.0 - inner, 0.0, 2.0)
         return np.maximum((rows * rows).sum(axis=1)[:, None] - 2.0 * inner + (Y * Y).sum(axis=1), 0.0)
 
     def among(self, rows):
-        """Between some training instances."""
         return self.to(self.X[rows], self.X[rows])
 
     def blocks(self, X):
-        """Slices of prepared rows, and their distances to all training instances."""
+        """Slices of prepared rows, with distances to all training instances."""
         step = max(1, BLOCK // len(self.X))
         for start in range(0, len(X), step):
             part = X[start : start + step]
             yield slice(start, start + len(part)), self.to(part, self.X)
 
     def null_levels(self, X, leave_out=False):
-        """Log of the mean kernel value to all training instances; with `leave_out` the rows are these
-        themselves, and none counts for itself."""
+        """Log of the mean kernel value to all training instances, or with `leave_out` to all others."""
         out = np.zeros(len(X))
         number = len(self.X) - leave_out
         for rows, distance in self.blocks(X if number else X[:0]):
@@ -92,16 +88,15 @@ class Distances:
         return out
 
     def ratio(self, distance, level):
-        """Kernel values over null's affinity."""
         return np.exp(np.minimum(distance / -self.scale - level[:, None], 700.0))
 
     def scores(self, matrix, X, levels, own=None):
-        """Log-affinities over null's, the `levels`, from exemplar weights (n_labels, n); 0 for labels without
-        exemplars. Rows that are training instances come with their numbers, `own`."""
+        """Log-affinities over null's (`levels`) from exemplar weights (n_labels, n), 0 without exemplars;
+        `own` numbers rows that are training instances."""
         out = np.empty((len(X), matrix.shape[0]))
         for rows, distance in self.blocks(X):
             value = self.ratio(distance, levels[rows])
-            if own is not None:  # no instance is evidence for itself: there it is as near as null
+            if own is not None:  # no evidence for itself
                 value[np.arange(len(value)), own[rows]] = 1.0
             out[rows] = log_ratio((matrix @ value.T).T)
         out[:, np.diff(matrix.indptr) == 0] = 0.0
@@ -113,8 +108,8 @@ def log_ratio(value):
 
 
 class Exemplars:
-    """The appearance model of one attribute: instances that may have a label, by the `mask` (n, n_labels),
-    are its exemplars; its score is the logarithm of their affinity over that of null."""
+    """Appearance model of one attribute: a label's exemplars are the instances with it in the `mask` (n,
+    n_labels); its score is their log-affinity over null's."""
 
     def __init__(self, distances, mask, null, memory):
         self.distances = distances
@@ -123,15 +118,15 @@ class Exemplars:
         self.rows = [np.flatnonzero(column & (k != null)) for k, column in enumerate(mask.T)]
         fits = 8 * sum(rows.size**2 for rows in self.rows) <= memory
         self.blocks = [self._block(rows) for rows in self.rows] if fits else None
-        self.weights, self.values = {}, {}  # of the labels that have exemplars
+        self.weights, self.values = {}, {}  # of labels with exemplars
 
     def _block(self, rows):
         block = self.distances.ratio(self.distances.among(rows), self.level[rows])
-        np.fill_diagonal(block, 1.0)  # no instance is evidence for itself: there it is as near as null
+        np.fill_diagonal(block, 1.0)  # no evidence for itself
         return block
 
     def update(self, responsibilities):
-        """Generalised M-step: towards the responsibilities, as far as the expected log-likelihood rises."""
+        """Generalised M-step: towards the responsibilities while the expected log-likelihood rises."""
         for k, rows in enumerate(self.rows):
             own = responsibilities[rows, k]
             mass = own.sum()
@@ -156,7 +151,7 @@ class Exemplars:
             self.values[k] = values
 
     def scores(self):
-        """Of the training instances, each left out of the exemplars."""
+        """Of the training instances, each without itself as exemplar."""
         out = np.zeros(self.mask.shape)
         for k, values in self.values.items():
             out[self.rows[k], k] = log_ratio(values)
@@ -166,7 +161,6 @@ class Exemplars:
         return 0.0
 
     def matrix(self):
-        """The weights as a sparse matrix, (n_labels, n)."""
         dense = np.zeros(self.mask.shape[::-1])
         for k, weights in self.weights.items():
             dense[k, self.rows[k]] = weights
@@ -174,9 +168,9 @@ class Exemplars:
 
 
 def calibrate(scores, responsibilities, prior, null):
-    r"""Slope a >= 0 and null's offset b of :math:`\max_{a, b} \frac1n \sum_i \sum_k r_{ik} \log p_{ik}` with
-    :math:`p_{ik} \propto \pi_k \exp(a s_{ik} + b [k = 0])`; scores and responsibilities (n, n_labels), log pi
-    -inf where a label is left out; b is 0 without `null`."""
+    r"""Slope a >= 0 and null's offset b of :math:`\max_{a, b} \frac1n \sum_i \sum_k r_{ik} \log p_{ik}`,
+    :math:`p_{ik} \propto \pi_k \exp(a s_{ik} + b [k = 0])`; log pi is -inf for excluded labels, b is 0
+    without `null`."""
     seen = prior > -np.inf
     scores = scores[:, seen]
     responsibilities = responsibilities[:, seen]
@@ -198,16 +192,15 @@ def calibrate(scores, responsibilities, prior, null):
 @documented_naming
 @parameters
 class DistNaming(EMNaming):
-    r"""DIST: a label looks like the instances that have it, by distances to them; EM over the candidate
-    labelings.
+    r"""DIST: labels modelled by distances to exemplars, fitted by EM over the candidate labelings.
 
     .. math::
         \max_w \; \sum_i \log \sum_{Z \in \mathcal Z_i} p(Z)
         \prod_{m, p} \frac{p(x_{i,m}^{(p)} \mid z_m^{(p)})}{p(x_{i,m}^{(p)} \mid 0)},
         \qquad p(x \mid k) \propto \sum_j w_{jk} \, e^{-d(x, x_j) / \text{scale}}
 
-    over weights of exemplars: the training instances whose candidates have label k, :math:`\sum_j w_{jk} =
-    1`; null looks like any training instance.
+    over exemplar weights with :math:`\sum_j w_{jk} = 1`. The exemplars of label k are the training instances
+    with k among their candidates; null is the density of all training instances.
 
     Parameters
     ----------
@@ -215,10 +208,10 @@ class DistNaming(EMNaming):
         "cosine" is ``1 - x'x'' / (|x| |x''|)``, 1 from a zero vector.
     scale : {"spread", "mean"}, float > 0, or a sequence with one per attribute
         Divisor of the distances: by rule half their standard deviation, or their mean, over pairs of
-        different training instances (of at most 2,000).
+        different training instances (at most 2,000).
     $assignment $columns
     memory : float > 0, default 2e9
-        Bytes for the distances among the exemplars of all labels; more are computed anew in every iteration.
+        Bytes for the distances among the exemplars of all labels; beyond, each iteration recomputes them.
     $max_iter $tol
 
     Attributes
@@ -229,24 +222,22 @@ class DistNaming(EMNaming):
     $converged_ $n_iter_
     scale_ : ndarray, shape (n_attributes,)
     calibration_ : ndarray, shape (n_attributes, 2)
-        Slope of a label's score and offset of null without a caption: those that fit the responsibilities of
-        the training instances best.
+        Slope of a label's score and offset of null without a caption, fitted to the responsibilities of the
+        training instances.
     exemplar_weights_ : list of sparse arrays, shape (n_labels, n_instances), one per attribute
 
     Notes
     -----
-    The thesis (5.7.3) tells of a generative model of faces and poses, joined through name-verb pairs and
-    fitted by EM, the distances, and kernels :math:`e^{-d/\text{scale}}` of these. The rest is our reading:
-    exemplars weighted by responsibilities; null as the density of all instances; scale by a rule where the
-    thesis cross-validates it.
+    The thesis (5.7.3) gives a generative model of faces and poses, joined through name-verb pairs and fitted
+    by EM, the distances and the kernels. Our additions are exemplars weighted by responsibilities, null as
+    the density of all instances, and a scale by rule (cross-validated in the thesis).
 
-    No instance is evidence for itself: at its own place its affinity is null's. So `assignment_`, not
-    `predict`, is the labeling of the training set. The M-step goes towards weights equal to the
-    responsibilities by the longest of the steps 1, 1/2, ..., 2^-7 that does not lower the expected
-    log-likelihood, or stays.
+    No instance is evidence for itself: at its own place its affinity is null's, so the labeling of the
+    training set is `assignment_`, not `predict`. The M-step moves the weights towards the responsibilities by
+    the longest of the steps 1, 1/2, ..., 2^-7 that does not lower the expected log-likelihood, or by 0.
 
-    Cost: distances O(n^2 d) once for null, O(sum of n_k^2) time per iteration and memory for labels that n_k
-    instances may have.
+    Cost: O(n^2 d) distances once for null, and O(sum of n_k^2) time per iteration and memory, n_k the number
+    of instances that may have label k.
 
     References
     ----------

@@ -1,6 +1,6 @@
-r"""EM over candidate labelings, for the Gaussian mixture and the distance-based model of thesis section 5.7.
+r"""EM over candidate labelings (thesis section 5.7).
 
-A bag's labeling is drawn from its candidates, and the labels then draw the appearances,
+A bag's labeling is drawn from its candidates, and its labels generate the appearances,
 
 .. math:: p(\mathcal X_i \mid \mathcal Z_i)
     = \sum_{Z \in \mathcal Z_i} p(Z) \prod_m \prod_p p_p\bigl(x_m^{(p)} \mid z_m^{(p)}\bigr).
@@ -24,19 +24,18 @@ from cuelearn.mms.inference import best_candidates, mean_candidates
 
 __all__ = ["EMNaming", "documented_naming", "evenly_spaced", "once_or_each"]
 
-#: What the docstrings of both share.
 documented_naming = partial(
     documented,
     texts={
         "assignment": (
             '{"soft", "hard"}',
-            "Appearances by the probabilities of the candidates, or by the best candidate of each bag alone.",
+            "Fit appearances to the posterior of all candidates, or to the best candidate of each bag.",
         ),
         "columns": (
             "slice or sequence of int, or a sequence with one per attribute; optional",
-            "Columns of X that show each attribute; all of them by default.",
+            "Columns of X for each attribute; all by default.",
         ),
-        "tol": ("float >= 0", "Stops when the objective rises by at most this part of itself."),
+        "tol": ("float >= 0", "Stops when the relative rise of the objective is at most this."),
         "classes_": ("ndarray, or list of ndarray for several attributes", ""),
         "assignment_": (
             "ndarray, shape (n_instances,), or (n_instances, n_attributes)",
@@ -48,17 +47,17 @@ documented_naming = partial(
         ),
         "label_weights_": (
             "ndarray, shape (n_labels,), or list",
-            "Share of the instances that take each label: their prior where there is no caption.",
+            "Share of the instances with each label: its prior without a caption.",
         ),
         "converged_": ("bool", ""),
     },
 )
-#: Responsibilities that add up to less leave a label's appearance as it was.
+#: Below this total responsibility a label's appearance is kept.
 NO_MASS = 1e-12
 
 
 def once_or_each(name, value, P, once):
-    """A parameter given once, as `once` says, or once per attribute; a list of P."""
+    """A list of P values, given once (as `once` tests) or per attribute."""
     values = [value] * P if once(value) else list(value) if hasattr(value, "__len__") else None
     if values is None or len(values) != P:
         raise ValueError(f"{name} must be given once or once for each of the {P} attributes, got {value!r}")
@@ -66,13 +65,11 @@ def once_or_each(name, value, P, once):
 
 
 def is_one_choice(columns):
-    """Whether these are columns of one attribute."""
     whole = (int, np.integer, np.bool_)
     return isinstance(columns, slice) or (len(columns) > 0 and all(isinstance(c, whole) for c in columns))
 
 
 def evenly_spaced(n, most):
-    """Numbers below n, all of them or `most` evenly spaced."""
     return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(int)
 
 
@@ -82,7 +79,7 @@ class EMNaming(BagClassifier):
 
     Subclasses have ``_models(parts, candidates, weights)``, one per attribute with ``update(weighted
     responsibilities)``, ``scores()`` of the training instances and ``log_prior()``; ``_finish(models,
-    responsibilities)``; and ``_appearance(parts)``, the scores of new instances.
+    responsibilities)``; and ``_appearance(parts)``, scores of new instances.
     """
 
     _parameter_constraints = {
@@ -107,8 +104,8 @@ class EMNaming(BagClassifier):
             The instances of all bags in order.
         candidates : CandidateSet
         sample_weight : array-like, shape (n_bags,) or (n_instances,), optional
-            Weights of the *bags*: weight 2 is the bag twice, weight 0 says nothing of the labels' appearances
-            (its own labeling is estimated all the same). `DistNaming` takes none.
+            Weights of the *bags*: 2 repeats a bag, 0 excludes it from the appearances (its labeling is still
+            estimated). `DistNaming` takes none.
 
         Returns
         -------
@@ -129,7 +126,6 @@ class EMNaming(BagClassifier):
         log_size[listed] = np.log(np.add.reduceat(packed.weight, packed.listed_start[listed]))
 
         def e_step(scores, hard):
-            """Responsibilities of each attribute's labels, and the log-likelihood."""
             posterior = np.zeros((n, first[-1]))
             if hard:
                 totals = best_candidates(packed, scores, True, columns.reshape(-1))
@@ -139,7 +135,7 @@ class EMNaming(BagClassifier):
             return np.split(posterior, first[1:-1], axis=1), float(np.sum(weights * (totals - log_size)))
 
         models = self._models(parts, candidates, weights[candidates.bag_of])
-        shares, _ = e_step(np.zeros((n, first[-1])), False)  # by the priors alone
+        shares, _ = e_step(np.zeros((n, first[-1])), False)  # from the priors alone
         history = []
         self.converged_ = False
         for iteration in range(self.max_iter + 1):
@@ -170,7 +166,6 @@ class EMNaming(BagClassifier):
         return np.ones(candidates.n_bags) if weights is None else weights
 
     def _parts(self, X, candidates=None):
-        """The columns of each attribute, list of P arrays."""
         X = check_array(X, dtype=FLOATS, input_name="X")
         if candidates is not None:
             check_candidates(candidates, len(X))
@@ -185,7 +180,7 @@ class EMNaming(BagClassifier):
         return arrays
 
     def _log_priors(self):
-        """Logarithm of each label's share of the training instances, -inf where none takes it."""
+        """Log of each label's share of the training instances, -inf if none."""
         with np.errstate(divide="ignore"):
             return [np.log(weights) for weights in self._list(self.label_weights_)]
 
@@ -193,7 +188,6 @@ class EMNaming(BagClassifier):
         return self._one(self._log_probabilities([np.ones((1, width)) for width in self.n_features_]))
 
     def _scores(self, X):
-        """Logarithm of the probability of every label."""
         return self._log_probabilities(self._parts(X))
 
     def _log_probabilities(self, parts):
@@ -212,7 +206,6 @@ class EMNaming(BagClassifier):
 
 
 def chosen_columns(array, columns):
-    """Some columns of an attribute's array."""
     try:
         part = array[:, columns if isinstance(columns, slice) else np.asarray(columns)]
     except (IndexError, TypeError):

@@ -1,11 +1,10 @@
-r"""Dual steps on the convex problem of a round: pairwise Frank-Wolfe with line search, a bag at a time.
+r"""Dual steps on the convex problem of a round: pairwise Frank-Wolfe with line search, bag by bag.
 
-With dual variables :math:`\alpha_i(Z) \ge 0`, :math:`\sum_Z \alpha_i(Z) \le 1`, weights :math:`v_i` of the
-bags with mean 1, and :math:`w = \frac1{\lambda N} \sum_i v_i \sum_Z \alpha_i(Z) (\bar\Phi_i - \Phi(\mathcal
-X_i, Z))`, the dual value is :math:`\frac1N \sum_i v_i \sum_Z \alpha_i(Z) \Delta_A(Z, \mathcal Z_i) -
-\frac\lambda2 \|w\|^2`. A visit finds the bag's most violating labeling and moves mass to it from the least
-violating labeling that has some, as far as pays; then up to `INNER` more such moves between labelings that
-are known already.
+With dual variables :math:`\alpha_i(Z) \ge 0`, :math:`\sum_Z \alpha_i(Z) \le 1`, bag weights :math:`v_i` of
+mean 1, and :math:`w = \frac1{\lambda N} \sum_i v_i \sum_Z \alpha_i(Z) (\bar\Phi_i - \Phi(\mathcal X_i, Z))`,
+the dual value is :math:`\frac1N \sum_i v_i \sum_Z \alpha_i(Z) \Delta_A(Z, \mathcal Z_i) - \frac\lambda2
+\|w\|^2`. A visit finds the bag's most violating labeling and moves mass to it from the least violating
+labeling with mass, by line search; then up to `INNER` more such moves between known labelings.
 
 References
 ----------
@@ -23,18 +22,18 @@ from cuelearn.mms.pegasos import attributes_of
 
 __all__ = ["FINEST", "Dual", "frank_wolfe"]
 
-#: Steps between labelings that are known, after each search.
+#: Steps between known labelings after each search.
 INNER = 3
-#: Labelings of a bag that are kept at most.
+#: Most labelings kept per bag.
 MOST_LABELINGS = 256
-#: Dual values below it count as this large where gaps are compared with them.
+#: Lower limit of the dual value to which gaps are relative.
 FINEST = 1e-7
 
 
 class Dual(NamedTuple):
-    """Dual variables of all bags: the labelings known so far, their shares and losses."""
+    """Dual variables of all bags: known labelings, their shares and losses."""
 
-    labels: np.ndarray  # (room, n_slots): a known labeling of every bag in each row, as columns
+    labels: np.ndarray  # (room, n_slots): one labeling of every bag per row, as columns
     share: np.ndarray  # (n_bags, room)
     loss: np.ndarray  # (n_bags, room)
     count: np.ndarray  # (n_bags,)
@@ -45,7 +44,7 @@ class Dual(NamedTuple):
         return cls(np.zeros((8, n_slots), np.int32), share, loss, np.zeros(n_bags, np.int64))
 
     def with_room(self, bag_of_slot):
-        """Where a bag has no room, without what carries nothing, and with up to twice the room."""
+        """If a bag is full, drop labelings without mass, and double the room if needed."""
         room = len(self.labels)
         if self.count.max() < room:
             return self
@@ -60,7 +59,7 @@ class Dual(NamedTuple):
         return Dual(labels, *values, count)
 
     def coefficients(self, candidates, target):
-        """What each instance adds to each hyperplane, but for 1 / (lambda N)."""
+        """Each instance's part of each hyperplane, times lambda N."""
         coef = self.share.sum(axis=1)[candidates.bag_of, None] * target
         instance = np.repeat(np.arange(candidates.n_instances), candidates.n_attributes)
         for v, labels in enumerate(self.labels):
@@ -72,7 +71,7 @@ class Dual(NamedTuple):
 
 @register_jitable
 def remember(known, share, loss, count, i, labels, new_loss):
-    """Number of a labeling among the known ones of bag i, to which it is added; -1 where there is no room."""
+    """Number of a labeling of bag i, added if new; -1 without room."""
     for v in range(count[i]):
         s = 0
         while s < labels.shape[0] and known[v, s] == labels[s]:
@@ -95,7 +94,7 @@ def remember(known, share, loss, count, i, labels, new_loss):
 
 @register_jitable
 def violations(target, scores, P, known, loss, count, out):
-    """Loss plus score minus the target's score of a bag's known labelings."""
+    """Loss plus score minus the target's score of known labelings."""
     aim_score = reached(target, scores)
     for v in range(count):
         total = 0.0
@@ -106,7 +105,7 @@ def violations(target, scores, P, known, loss, count, out):
 
 @register_jitable
 def direction(target, P, to, away, known, unit, row_of, column_of, size_of):
-    """Entries by which w moves when mass goes from one labeling (-1: none) to another; returns how many."""
+    """Entries of the change of w when mass moves between labelings (-1: none); returns their number."""
     n = 0
     if to < 0 or away < 0:
         sign = unit if to >= 0 else -unit
@@ -135,7 +134,7 @@ def direction(target, P, to, away, known, unit, row_of, column_of, size_of):
 
 @register_jitable
 def least_violating(violation, share, count):
-    """The labeling with mass that violates least, -1 for none at all; its violation and mass."""
+    """The least violating labeling with mass (-1: none), its violation and mass."""
     away = -1
     total = 0.0
     for v in range(count):
@@ -152,8 +151,8 @@ def least_violating(violation, share, count):
 
 @njit(cache=True)
 def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_bags, most_nodes):
-    """Visit a block of bags with `known_labels`, shape (room, n_slots of the block); returns the sum of the
-    bags' duality gaps, each when it was visited (NaN where an exact search gave up), and the steps."""
+    """Visit a block with `known_labels` (room, n_slots of the block); returns the sum of the bags' gaps, each
+    at its visit (NaN: search abandoned), and the steps."""
     bags, first, base, products, targets, delta, weights = block
     P = packed.n_attributes
     of = attributes_of(packed)
@@ -232,9 +231,9 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
 
 
 def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
-    """Epochs of dual steps on a `ConvexProblem`, from the shares of the round before, until the gap is at
-    most `tol` times the dual value, or this says that nothing is better than `best` by more than that;
-    returns the dual value, the relaxed value, the objective, epochs, steps and `Dual`."""
+    """Dual steps on a `ConvexProblem`, from the previous round's shares, until the gap is at most `tol` times
+    the dual value, or the bound shows that `best` cannot be improved by more; returns dual value, relaxed
+    value, objective, epochs, steps and `Dual`."""
     space = problem.space
     candidates = problem.candidates
     lam = problem.lam
@@ -263,7 +262,7 @@ def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
         bound = float(losses.sum() / N - 0.5 * lam * space.squared_norm())
         wanted = tol * max(bound, FINEST)
         done = bound >= (1.0 - tol) * best
-        if done or gaps <= wanted or epoch == n_epochs:  # the bags' gaps are each from another moment
+        if done or gaps <= wanted or epoch == n_epochs:  # the bags' gaps are from different moments
             relaxed, objective = problem.value()
             if done or relaxed - bound <= wanted:
                 break

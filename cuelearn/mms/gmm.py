@@ -1,4 +1,4 @@
-"""GMM: a Gaussian for every label and EM over the candidate labelings (Berg et al. 2004; thesis 5.7.3)."""
+"""GMM (Berg et al. 2004; thesis 5.7.3)."""
 
 import math
 from numbers import Integral, Real
@@ -24,14 +24,13 @@ def log_densities(X, means, covariance):
 
 
 def moments(X, weights):
-    """Weighted mean and variance of the columns of X."""
     weights = (weights * (len(X) / weights.sum()))[:, None]
     mean = (weights * X).mean(axis=0)
     return mean, (weights * (X - mean) ** 2).mean(axis=0)
 
 
 class GaussianModel:
-    """The appearance model of one attribute; `strength` is the `regularization` of `GMMNaming`."""
+    """Appearance model of one attribute; `strength` is `regularization`."""
 
     def __init__(self, X, n_labels, strength, weights):
         self.X = X
@@ -59,7 +58,7 @@ class GaussianModel:
         return log_densities(self.X, self.means, self.covariance)
 
     def log_prior(self):
-        """Log-density of the covariance's prior, up to a constant."""
+        """Log-density of the covariance, up to a constant."""
         root = cholesky(self.covariance, lower=True)
         inverse = solve_triangular(root, np.diag(np.sqrt(self.spread)), lower=True)
         return -0.5 * self.strength * (2.0 * np.log(np.diag(root)).sum() + np.sum(inverse**2))
@@ -68,21 +67,21 @@ class GaussianModel:
 @documented_naming
 @parameters
 class GMMNaming(EMNaming):
-    r"""GMM: a Gaussian for every label, null among them, and EM over the candidate labelings.
+    r"""GMM: a Gaussian for every label including null, fitted by EM over the candidate labelings.
 
     .. math::
         \max_{\mu, \Sigma} \; \sum_i \log \sum_{Z \in \mathcal Z_i} p(Z)
         \prod_{m, p} N\bigl(x_{i,m}^{(p)}; \mu_{z}, \Sigma\bigr) + \log p(\Sigma), \qquad z = z_m^{(p)}
 
-    All labels share a covariance. EM starts from all candidates by their priors; nothing is random.
-    `decision_function` is the logarithm of a label's probability, -inf where no instance took it.
+    All labels share a covariance. EM starts from all candidates with their priors; nothing is random.
+    `decision_function` is the logarithm of a label's probability, -inf if no instance took it.
 
     Parameters
     ----------
     n_components_pca : float in (0, 1), int >= 1 or None, or a sequence with one per attribute; default 0.95
-        Project on principal components first: which share of the variance they keep, or how many they are.
+        Project on principal components first: the share of variance to keep, or their number.
     regularization : float > 0, default 1
-        The covariance's prior counts as that many instances with the variances of the whole data.
+        The covariance's prior counts as this many instances with the variances of the whole data.
     $assignment $columns $max_iter $tol
 
     Attributes
@@ -90,7 +89,7 @@ class GMMNaming(EMNaming):
     $classes_ $assignment_ $responsibilities_ $label_weights_
     means_, covariances_ : list with one per attribute
         Shapes (n_labels, d) and (1, d, d), after the projection. A label that no instance takes keeps its
-        mean, the mean of all if no candidate has it.
+        mean, or has the overall mean if it is in no candidate.
     history_ : DataFrame
         iteration, log_likelihood, objective (with the prior's logarithm), seconds. The objective never falls.
     $converged_ $n_iter_
@@ -100,8 +99,9 @@ class GMMNaming(EMNaming):
     An iteration costs O((n + K) d^2 + n K d + d^3), and the E-step O(number of candidates times their
     length), or O(M W 2^W) for a `Matching`.
 
-    Berg et al. project faces by kernel PCA and linear discriminants first and fix the covariance; here it is
-    estimated. Their language model is left out as in the thesis; such weights are `CandidateSet`'s `priors`.
+    Berg et al. first project faces by kernel PCA and linear discriminants and fix the covariance, which is
+    estimated here. As in the thesis their language model is left out; `CandidateSet` takes such weights as
+    `priors`.
 
     References
     ----------
@@ -151,7 +151,7 @@ class GMMNaming(EMNaming):
 
 
 def projection(part, number, weights):
-    """Weighted mean and principal components, (d, r) or None, of `GMMNaming`'s n_components_pca."""
+    """Weighted mean and principal components (d, r), or None."""
     part = np.asarray(part, dtype=np.float64)
     mean, variance = moments(part, weights)
     share = isinstance(number, Real) and not isinstance(number, Integral) and 0.0 < number < 1.0
@@ -165,4 +165,4 @@ def projection(part, number, weights):
     if np.all(weights == weights[0]):
         return mean, pca.fit(part).components_.T
     rows = np.sqrt(weights)[:, None] * (part - mean)
-    return mean, pca.fit(np.vstack([rows, -rows])).components_.T  # of both signs, so that their mean is 0
+    return mean, pca.fit(np.vstack([rows, -rows])).components_.T  # both signs: their mean is 0

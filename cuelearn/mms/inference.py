@@ -1,9 +1,9 @@
-r"""Searches over labelings: the best candidates, and the labeling outside them that violates the margin most
-(thesis Algorithm 10), with the largest :math:`U(\bar Z) = \Delta_A(\bar Z, \mathcal Z) + S_w(\mathcal X, \bar
-Z)`.
+r"""Searches over labelings: the best candidates, and the most violating labeling (thesis Algorithm 10), with
+the largest :math:`U(\bar Z) = \Delta_A(\bar Z, \mathcal Z) + S_w(\mathcal X, \bar Z)` outside them.
 
 The algorithm replaces the joint loss by the number of labels outside the :math:`\mathcal Z(m)`, which is
-never larger, so that U may fall short of the largest. Of these labels only the best can be part of an answer.
+never larger, so its U may be below the largest. In each slot only the best outside label can be part of an
+answer.
 """
 
 import numpy as np
@@ -23,17 +23,16 @@ from cuelearn.mms.matching import (
 __all__ = ["best_labelings", "most_violating"]
 
 METHODS = ("heap", "exact")
-#: Scores so much apart are a tie, which the first label or labeling wins: else the last bit of the data would
-#: choose the way of the steps. Far above rounding, far below what a gap tells.
+#: Closer scores tie; the first label or labeling wins, so that rounding does not decide the steps.
 TIE = 1e-9
-#: The exact search is abandoned after that many partial labelings.
+#: The exact search is abandoned after this many partial labelings.
 MOST_NODES = 50_000_000
 
 
 @register_jitable
 def listed_values(packed, i, scores, as_log):
-    """Scores of the listed candidates of bag i, times their priors over the largest (remark 5.1), or, of
-    log-likelihoods, plus the logarithms of these."""
+    """Scores of listed candidates times priors over the largest (remark 5.1); `as_log`: log-likelihoods plus
+    log-priors."""
     P = packed.n_attributes
     values = np.empty(packed.count[i])
     at = packed.start[i]
@@ -49,7 +48,6 @@ def listed_values(packed, i, scores, as_log):
 
 @register_jitable
 def largest(values):
-    """Number of the first largest value."""
     first = 0
     for c in range(1, values.shape[0]):
         if values[c] > values[first]:
@@ -59,7 +57,7 @@ def largest(values):
 
 @register_jitable
 def best_candidate(packed, matchings, i, scores, as_log, labels):
-    """Write the first best candidate of bag i, as columns; returns its score, prior included."""
+    """Write the first best candidate of bag i; returns its score, prior included."""
     if matchings is not None and matchings.n_words[i] > 0:
         best, words = matching_best(packed, i, word_values(packed, i, scores))
         for s in range(labels.shape[0]):
@@ -75,9 +73,9 @@ def best_candidate(packed, matchings, i, scores, as_log, labels):
 
 @register_jitable
 def mean_candidate(packed, matchings, i, scores, soft, target, slack):
-    """Write the mean label indicators of all best candidates of bag i (section 5.4.4), each times its prior,
-    into `target`; returns the score of a best one. `soft`: the scores are log-likelihoods, every candidate
-    counts by its posterior probability; returns log sum_Z w(Z) p(X | Z), w the priors."""
+    """Write the mean label indicators of all best candidates (section 5.4.4), each times its prior, into
+    `target`; returns the best score. `soft`: weight candidates by their posteriors of log-likelihoods;
+    returns log sum_Z w(Z) p(X | Z), w the priors."""
     P = packed.n_attributes
     for m in range(target.shape[0]):
         for k in range(target.shape[1]):
@@ -107,8 +105,8 @@ def mean_candidate(packed, matchings, i, scores, soft, target, slack):
 
 @register_jitable
 def slot_lists(packed, i, scores, outside_loss):
-    """For every slot the labels that an answer can hold, best first: Z(m), and the best label outside it,
-    which gains `outside_loss`; where each slot begins, labels, scores with losses."""
+    """Labels of each slot that an answer can hold, best first: Z(m), and the best outside it plus
+    `outside_loss`; returns starts of slots, labels and values."""
     P = packed.n_attributes
     n_slots = scores.shape[0] * P
     row = packed.row[i] * P
@@ -142,7 +140,7 @@ def slot_lists(packed, i, scores, outside_loss):
 
 @register_jitable
 def insert(label, value, begin, n, k, v):
-    """Put label k with value v in its place in a descending list that runs from `begin` to n - 1."""
+    """Insert label k with value v in the descending list from `begin` to n - 1."""
     j = n
     while j > begin and value[j - 1] < v - TIE:
         value[j] = value[j - 1]
@@ -154,13 +152,11 @@ def insert(label, value, begin, n, k, v):
 
 @register_jitable
 def comes_before(cost, a, b):
-    """Whether node a leaves the heap before node b."""
     return cost[a] < cost[b] - TIE or (cost[a] <= cost[b] + TIE and a < b)
 
 
 @register_jitable
 def push(heap, n, cost, node):
-    """Add a node to a heap of n nodes."""
     at = n
     while at > 0 and comes_before(cost, node, heap[(at - 1) // 2]):
         heap[at] = heap[(at - 1) // 2]
@@ -170,7 +166,6 @@ def push(heap, n, cost, node):
 
 @register_jitable
 def pop(heap, n, cost):
-    """Take the first node out of a heap of n nodes."""
     first = heap[0]
     last = heap[n - 1]
     at = 0
@@ -189,8 +184,8 @@ def pop(heap, n, cost):
 
 @register_jitable
 def heap_search(packed, i, first, label, value, labels):
-    """Algorithm 10: go through labelings in descending sum of `value` until one is no candidate; returns
-    whether there is one. A labeling is reached from one parent only, whose last raised place is one lower."""
+    """Algorithm 10: labelings in descending sum of `value` until one is no candidate; returns whether there
+    is one. Each has one parent, whose last raised place is one lower."""
     n_slots = first.shape[0] - 1
     room = 1 + packed.count[i] * n_slots
     cost = np.empty(room)
@@ -229,8 +224,8 @@ def heap_search(packed, i, first, label, value, labels):
 
 @register_jitable
 def matching_search(packed, i, scores, first, label, value, labels):
-    """What Algorithm 10 answers for a matching: the best labeling that is all null, has a region without an
-    allowed word, or has two regions with the same word."""
+    """Algorithm 10's answer for a matching: the best labeling that is all null, has a region without allowed
+    word, or repeats a word."""
     P = packed.n_attributes
     n_regions = scores.shape[0]
     for s in range(labels.shape[0]):
@@ -239,7 +234,7 @@ def matching_search(packed, i, scores, first, label, value, labels):
         return
     top = labels.copy()
     trial = labels.copy()
-    start, own = 0.0, np.zeros(n_regions)  # what each region has at its best
+    start, own = 0.0, np.zeros(n_regions)  # each region's best value
     for s in range(n_regions * P):
         start += value[first[s]]
         own[s // P] += value[first[s]]
@@ -252,7 +247,7 @@ def matching_search(packed, i, scores, first, label, value, labels):
             if packed.slot_labels[at] == labels[s]:
                 lost = 0.0
         best += scores[s // P, labels[s]] + lost
-    for m in range(n_regions):  # one region off its words: all of its label combinations
+    for m in range(n_regions):  # one region without a word: all of its label combinations
         number = 1
         for s in range(m * P, (m + 1) * P):
             number *= first[s + 1] - first[s]
@@ -269,7 +264,7 @@ def matching_search(packed, i, scores, first, label, value, labels):
         trial[m * P : (m + 1) * P] = top[m * P : (m + 1) * P]
     words = word_values(packed, i, scores)
     allowed = words_allowed(packed, i)
-    for w in range(1, words.shape[1]):  # two regions with the same word: those that lose least by it
+    for w in range(1, words.shape[1]):  # the two regions that lose least by sharing a word
         low1 = np.inf
         low2 = np.inf
         m1 = -1
@@ -292,8 +287,8 @@ def matching_search(packed, i, scores, first, label, value, labels):
 
 @register_jitable
 def violator(packed, matchings, i, scores, labels):
-    """Write Algorithm 10's answer for bag i, as columns; returns its U by the joint ambiguous loss (-inf
-    where every labeling is a candidate), and that loss."""
+    """Write Algorithm 10's answer for bag i; returns its U by the joint loss (-inf if every labeling is a
+    candidate), and that loss."""
     first, label, value = slot_lists(packed, i, scores, 1.0)
     if matchings is not None and matchings.n_words[i] > 0:
         matching_search(packed, i, scores, first, label, value, labels)
@@ -308,16 +303,16 @@ def violator(packed, matchings, i, scores, labels):
 
 @register_jitable
 def exact_violator(packed, i, scores, labels, most_nodes, best, best_loss):
-    """Write the labeling with the largest U into `labels`: branch and bound over the slots, depth first, from
-    Algorithm 10's answer; returns U and loss, U NaN beyond `most_nodes` partial labelings."""
+    """Write the labeling with the largest U: depth-first branch and bound over slots, from Algorithm 10's
+    answer; returns U (NaN beyond `most_nodes` partial labelings) and loss."""
     first, label, value = slot_lists(packed, i, scores, 0.0)
     n_slots = first.shape[0] - 1
     P = packed.n_attributes
     L = packed.count[i]
-    ahead = np.zeros(n_slots + 1)  # best scores of the slots from s on
+    ahead = np.zeros(n_slots + 1)  # best scores of slots s and later
     for s in range(n_slots - 1, -1, -1):
         ahead[s] = ahead[s + 1] + value[first[s]]
-    apart = np.zeros((n_slots + 1, L), np.int32)  # of each candidate, in the slots before s
+    apart = np.zeros((n_slots + 1, L), np.int32)  # differences from each candidate before slot s
     total = np.zeros(n_slots + 1)
     place = np.zeros(n_slots, np.int64)
     chosen = np.empty(n_slots, np.int32)
@@ -356,7 +351,7 @@ def exact_violator(packed, i, scores, labels, most_nodes, best, best_loss):
 
 @njit(cache=True)
 def find(packed, i, scores, labels, most_nodes):
-    """The most violating labeling: exact, or where `most_nodes` is 0 by Algorithm 10."""
+    """The most violating labeling: exact, or by Algorithm 10 for `most_nodes` 0."""
     value, loss = violator(packed, packed.matchings, i, scores, labels)
     if most_nodes == 0 or value == -np.inf:
         return value, loss
@@ -365,7 +360,7 @@ def find(packed, i, scores, labels, most_nodes):
 
 @njit(cache=True, nogil=True)
 def best_candidates(packed, scores, as_log, labels):
-    """`best_candidate` of every bag, slot after slot; returns their scores, shape (n_bags,)."""
+    """`best_candidate` of every bag; returns their scores, shape (n_bags,)."""
     P = packed.n_attributes
     best = np.empty(packed.count.shape[0])
     for i in range(best.shape[0]):
@@ -379,7 +374,7 @@ def best_candidates(packed, scores, as_log, labels):
 
 @njit(cache=True, nogil=True)
 def mean_candidates(packed, first, last, scores, soft, target, slack=0.0):
-    """`mean_candidate` of bags `first` to ``last - 1``, whose instances are the rows of `scores`."""
+    """`mean_candidate` of bags `first` to ``last - 1``, with the rows of `scores`."""
     best = np.empty(last - first)
     for i in range(first, last):
         low = packed.row[i] - packed.row[first]
@@ -404,7 +399,7 @@ def reached(target, scores):
 @njit(cache=True)
 def losses_of_bags(packed, first, last, scores, target, most_nodes):
     """Relaxed losses (5.5), by the score of `target`, and ambiguous surrogate losses (5.2) of bags `first` to
-    ``last - 1``; NaN where an exact search gave up."""
+    ``last - 1``; NaN: search abandoned."""
     losses = np.empty((2, last - first))
     for i in range(first, last):
         low = packed.row[i] - packed.row[first]
@@ -422,7 +417,7 @@ def losses_of_bags(packed, first, last, scores, target, most_nodes):
 
 
 def side_by_side(scores, candidates, n_rows):
-    """Scores given per attribute as one float64 matrix (n_rows, sum of labels)."""
+    """Scores of all attributes as one float64 matrix."""
     wanted = [(n_rows, size) for size in candidates.n_labels]
     alone = len(wanted) == 1 and np.ndim(scores) != 3
     parts = [np.asarray(part, dtype=np.float64) for part in ([scores] if alone else scores)]
@@ -436,7 +431,6 @@ def side_by_side(scores, candidates, n_rows):
 
 
 def refuse_unlisted(candidates, bags):
-    """An error where an exact search is asked for bags whose candidates are not listed."""
     for i in bags:
         if not candidates.is_listed(i):
             other = f"bag {i} is a Matching, give its list or take 'heap'"
@@ -455,8 +449,7 @@ def most_violating(scores, candidates, bag=0, method="heap"):
     candidates : CandidateSet
     bag : int, default 0
     method : {"heap", "exact"}
-        Algorithm 10, which ranks labelings by the sum of their slots' losses, or branch and bound on the
-        value itself.
+        Algorithm 10, which ranks labelings by the sum of their slots' losses, or branch and bound.
 
     Returns
     -------
@@ -466,14 +459,14 @@ def most_violating(scores, candidates, bag=0, method="heap"):
     Raises
     ------
     ValueError
-        If every labeling is a candidate; if the exact search gets a `Matching`, or takes more than 50 million
-        partial labelings.
+        If every labeling is a candidate, or "exact" gets a `Matching` or needs more than 50 million partial
+        labelings.
 
     Notes
     -----
-    Thesis Algorithm 10, with the corrections that the sums hold the losses and that no index vector is pushed
-    twice, takes O(L M log(L M)) at most, for a `Matching` O(M (K + W)) and its joint loss O(M W 2^W). The
-    exact search is exponential in M at worst.
+    Thesis Algorithm 10, corrected so that the sums include the losses and no index vector is pushed twice,
+    takes at most O(L M log(L M)); for a `Matching` O(M (K + W)), and O(M W 2^W) for its joint loss. The exact
+    search is exponential in M at worst.
 
     Examples
     --------
@@ -506,11 +499,11 @@ def most_violating(scores, candidates, bag=0, method="heap"):
 
 
 def best_labelings(scores, candidates):
-    r"""Best candidate of every bag: the prediction with a caption,
-    :math:`\arg\max_{Z \in \mathcal Z} S_w(\mathcal X, Z)`.
+    r"""Best candidate of every bag: the prediction with a caption, :math:`\arg\max_{Z \in \mathcal Z}
+    S_w(\mathcal X, Z)`.
 
     `scores` have shape (n_instances, n_labels), or are a list of one such matrix per attribute. Returns label
-    numbers, int of shape (n_instances, n_attributes); the first best where several are.
+    numbers, int of shape (n_instances, n_attributes); the first of several best.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""M3MIML: a maximum margin for every label, over the bags' instances themselves (thesis 5.5)."""
+"""M3MIML (thesis 5.5)."""
 
 import numpy as np
 
@@ -9,12 +9,12 @@ __all__ = ["M3MIML"]
 
 @documented_rival
 class M3MIML(BagRival):
-    r"""M3MIML: a maximum margin for every label, over the bags' instances themselves.
+    r"""M3MIML: a maximum margin for every label, on the bags' instances.
 
-    A bag's score is that of its best instance, :math:`f_l(\mathcal X) = \max_{x \in \mathcal X} w_l \cdot x +
-    b_l`, and should be above 1 for the bag's labels and below -1 for the others. Below -1 means so for every
-    instance. Above 1 is not convex; the authors ask more, that the *mean* instance :math:`\bar x_i`, which
-    never scores above the best one, be above. With :math:`S_l` the bags that can have label l,
+    A bag scores as its best instance, :math:`f_l(\mathcal X) = \max_{x \in \mathcal X} w_l \cdot x + b_l`,
+    and should score above 1 for its labels and below -1 for others. The latter is a condition on every
+    instance; the former is not convex, so the authors impose it on the *mean* instance :math:`\bar x_i`,
+    which never scores above the best. With :math:`S_l` the bags that can have label l,
 
     .. math::
 
@@ -28,7 +28,7 @@ class M3MIML(BagRival):
         w_l = \sum_{i \in S_l} \alpha_{il} \bar x_i - \sum_{i \notin S_l} \sum_m \beta_{iml} x_{i,m}, \quad
         \sum_{i \in S_l} \alpha_{il} = \sum_{i \notin S_l} \sum_m \beta_{iml} .
 
-    No constraint joins two labels, so that each has a problem of its own.
+    The problem separates into one per label.
 
     Parameters
     ----------
@@ -39,23 +39,23 @@ class M3MIML(BagRival):
     classes_ : ndarray
     $coef_ $intercept_ $duality_gap_ $n_iter_
     primal_objective_, dual_objective_ : float
-        P at the solution, and D at a feasible point: a lower bound on the least P.
+        P at the solution, and D at a feasible point, a lower bound on the least P.
     $null_ $trained_
     n_features_in_ : int
 
     Notes
     -----
-    The authors' program solves the dual by five steps of Frank and Wolfe's method on kernels between all
-    instances. Here an interior-point method solves every label's problem until the duality gap certifies
-    `tol`: 10 to 40 steps of n n_features^2 operations, 8 n n_features bytes a thread.
+    The authors' program solves the dual by five Frank-Wolfe steps on kernels between all instances. Here an
+    interior-point method solves every label's problem until the duality gap certifies `tol`: 10 to 40 steps
+    of n n_features^2 operations, 8 n n_features bytes per thread.
 
-    Null has no classifier and score 0, as for `MIMLSVM`. A label of every bag has w = 0 and b = 1, one of no
+    Null has no classifier and score 0, as in `MIMLSVM`. A label of every bag has w = 0 and b = 1, one of no
     bag b = -1.
 
     References
     ----------
     M.-L. Zhang, Z.-H. Zhou: M3MIML: A maximum margin method for multi-instance multi-label learning, ICDM
-    2008; thesis 5.5. The dual and its bounds are those of the authors' published program.
+    2008; thesis 5.5. The dual and its bounds are from the authors' published program.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Sets of labelings too large to list: all ways to assign at most one word to each region (thesis 5.6.1).
+"""Candidate sets too large to list: at most one word per region (thesis 5.6.1).
 
-Recursions over the regions and the subsets of the words that are used take O(n_regions n_words 2^n_words)
-time and memory. ``packed`` is a `PackedCandidates`, i a bag."""
+Recursions over regions and subsets of used words take O(n_regions n_words 2^n_words) time and memory.
+"""
 
 import math
 from functools import cache
@@ -15,14 +15,14 @@ __all__ = ["Matching"]
 
 
 class Matching(NamedTuple):
-    """All ways to give every region at most one word and every word to at most one region, all-null left out.
+    """All ways to give every region at most one word and every word to at most one region, without all-null.
 
     Attributes
     ----------
     words : ndarray of int, shape (n_words, n_attributes)
-        Labels that come with each word: a name, or a name and its verb; distinct rows, none all null.
+        Labels of each word (a name, or a name and its verb): distinct rows, none all null.
     allowed : ndarray of bool, shape (n_regions, n_words + 1)
-        Whether region m may take word w; column 0 says whether it may take none.
+        Whether region m may take word w; column 0: no word.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Matching(NamedTuple):
 
 
 def takes(bag, m, used, order):
-    """What region m may take while the words of the bit set `used` are gone: (word, words gone then)."""
+    """(word, used words then) that region m may take after the bit set `used`."""
     for w in order:
         if bag.allowed[m, w] and not (w and used >> w & 1):
             yield w, used | (1 << w if w else 0)
@@ -60,7 +60,7 @@ def generate(bag, null):
 
 
 def counter(bag):
-    """A function of a region and the words used before it: in how many ways one can go on, exactly."""
+    """A function (region, used words): the exact number of completions."""
     n_regions, width = bag.allowed.shape
 
     @cache
@@ -73,7 +73,7 @@ def counter(bag):
 
 
 def count_matching(bag):
-    """Number of candidates; where all is allowed in closed form (the sum in section 5.6.1 lacks j!)."""
+    """Number of candidates, in closed form if all is allowed (5.6.1's sum lacks j!)."""
     if not np.all(bag.allowed):
         return counter(bag)(0, 0)
     n_regions = bag.allowed.shape[0]
@@ -83,7 +83,7 @@ def count_matching(bag):
 
 
 def draw_matching(bag, rng):
-    """Words of the regions in a candidate drawn uniformly."""
+    """Words of a uniformly drawn candidate."""
     count = counter(bag)
     chosen = []
     used = 0
@@ -97,7 +97,7 @@ def draw_matching(bag, rng):
 
 @register_jitable
 def word_column(packed, i, w, p):
-    """Column of the label of attribute p that word w, from 1, gives; 0 is null."""
+    """Column of word w (from 1; 0 is null) in attribute p."""
     return (
         packed.matchings.null[p]
         if w == 0
@@ -107,7 +107,7 @@ def word_column(packed, i, w, p):
 
 @register_jitable
 def word_values(packed, i, scores):
-    """What each region scores without a word (column 0) and with each, from the scores of all labels."""
+    """Score of each region without a word (column 0) and with each."""
     values = np.zeros((scores.shape[0], packed.matchings.n_words[i] + 1))
     for m in range(values.shape[0]):
         for w in range(values.shape[1]):
@@ -118,7 +118,6 @@ def word_values(packed, i, scores):
 
 @register_jitable
 def words_allowed(packed, i):
-    """Which words each region may take, null first, shape (n_regions, n_words + 1)."""
     shape = packed.row[i + 1] - packed.row[i], packed.matchings.n_words[i] + 1
     at = packed.matchings.allowed_start[i]
     return packed.matchings.allowed[at : at + shape[0] * shape[1]].reshape(shape)
@@ -126,7 +125,7 @@ def words_allowed(packed, i):
 
 @register_jitable
 def word_of(packed, i, m, labels):
-    """Word that the labels of region m spell: 0 for null, w + 1 for word w, -1 for none that it may take."""
+    """Word of region m's labels: 0 for null, w + 1 for word w, -1 if not allowed."""
     P = packed.n_attributes
     for w in range(packed.matchings.n_words[i] + 1):
         p = 0
@@ -139,7 +138,7 @@ def word_of(packed, i, m, labels):
 
 @register_jitable
 def spells_words(packed, i, labels):
-    """Whether a labeling, as columns, is a candidate of a bag with a `Matching`."""
+    """Whether a labeling is a candidate of a bag with a `Matching`."""
     used = 0
     for m in range(labels.shape[0] // packed.n_attributes):
         w = word_of(packed, i, m, labels)
@@ -151,15 +150,14 @@ def spells_words(packed, i, labels):
 
 @register_jitable
 def subset_after(allowed, m, subset, w):
-    """The subset of used words after region m takes word w (0 for none), -1 where it may not."""
+    """Used words after region m takes word w (0: none), -1 if not allowed."""
     bit = 1 << w >> 1
     return -1 if not allowed[m, w] or subset & bit else subset | bit
 
 
 @register_jitable
 def joined(total, number, best, known, soft):
-    """Two groups of assignments as one: the better total, and how many reach it, within rounding both; or
-    where `soft` the logarithm of the sum of their exponentials."""
+    """Join two groups: the better total and how many reach it, up to rounding; `soft`: log-sum-exp."""
     if soft:
         high = max(total, best)
         low = min(total, best)
@@ -172,8 +170,8 @@ def joined(total, number, best, known, soft):
 
 @register_jitable
 def recursion(packed, i, values, forward, soft):
-    """`joined` over the regions before m that use exactly the words of a subset, or, backward, over those
-    from m on where the words of a subset are used up: totals and numbers, (n_regions + 1, 2 ** n_words)."""
+    """`joined` over regions before m that use exactly a subset of the words or, backward, over regions from m
+    on after it: totals and numbers, (n_regions + 1, 2 ** n_words)."""
     allowed = words_allowed(packed, i)
     n_regions, width = values.shape
     shape = (n_regions + 1, 1 << (width - 1))
@@ -183,7 +181,7 @@ def recursion(packed, i, values, forward, soft):
         total[0, 0] = 0.0
         number[0, 0] = 1.0
     else:
-        total[n_regions, 1:] = 0.0  # not the empty subset: the all-null labeling is no candidate
+        total[n_regions, 1:] = 0.0  # all null is no candidate
         number[n_regions, 1:] = 1.0
     for step in range(n_regions):
         m = step if forward else n_regions - 1 - step
@@ -202,8 +200,8 @@ def recursion(packed, i, values, forward, soft):
 
 @njit(cache=True)
 def matching_shares(packed, i, values, soft):
-    """Total of the best candidates, and the share of them that give region m word w, shape of `values`; where
-    `soft` the logarithm of the sum over all candidates, and these probabilities."""
+    """Best total, and the share of best candidates that give region m word w; `soft`: log-sum-exp of all, and
+    probabilities."""
     allowed = words_allowed(packed, i)
     n_regions, width = values.shape
     before, ways_before = recursion(packed, i, values, True, soft)
@@ -230,7 +228,7 @@ def matching_shares(packed, i, values, soft):
 
 @register_jitable
 def matching_best(packed, i, values):
-    """The largest total, and the words that the regions take in the first candidate with it (0 for none)."""
+    """The largest total, and the words (0: none) of the first candidate with it."""
     allowed = words_allowed(packed, i)
     n_regions, width = values.shape
     after, ways = recursion(packed, i, values, False, False)
@@ -251,7 +249,6 @@ def matching_best(packed, i, values):
 
 @register_jitable
 def matching_loss(packed, i, labels):
-    """Least number of slots in which a labeling, as columns, differs from a candidate."""
     P = packed.n_attributes
     n_slots = labels.shape[0]
     agree = np.zeros((n_slots // P, packed.matchings.n_words[i] + 1))

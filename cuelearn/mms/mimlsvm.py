@@ -1,4 +1,4 @@
-"""MIMLSVM: one SVM per label on the bags' Hausdorff distances to typical bags (thesis 5.5)."""
+"""MIMLSVM (thesis 5.5)."""
 
 from numbers import Real
 
@@ -14,16 +14,15 @@ from cuelearn.mms.rivals import BagRival, documented_rival
 
 __all__ = ["MIMLSVM", "hausdorff_distances", "k_medoids"]
 
-#: Bytes of the squared distances that are held at a time.
+#: Bytes of squared distances held at a time.
 BLOCK = 64_000_000
-#: Alternations of `k_medoids`, of which a few suffice.
+#: Most alternations of `k_medoids`; a few suffice.
 MOST_ROUNDS = 300
 
 
 @njit(cache=True, nogil=True)
 def reduce_pairs(squares, rows, columns, out):
-    """Squared Hausdorff distances of bags, which begin at `rows` and `columns`, from those of their
-    instances."""
+    """Squared Hausdorff distances of bags that start at `rows` and `columns`."""
     nearest = np.empty(squares.shape[1], np.float32)  # of each column, to the row bag
     for i in range(rows.shape[0] - 1):
         nearest[:] = np.inf
@@ -41,20 +40,20 @@ def reduce_pairs(squares, rows, columns, out):
 
 
 def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
-    r"""Hausdorff distances between bags of instances, or between those of X and those of Y: float32, shape
-    (n_bags, n_bags of Y), the same for any number of threads.
+    r"""Hausdorff distances between the bags of X, or from X to Y: float32, (n_bags, n_bags of Y), equal for
+    any number of threads.
 
     .. math:: d_H(A, B) = \max\Big\{\max_{a \in A} \min_{b \in B} \|a - b\|,\ \max_{b \in B} \min_{a \in
-    A} \|b - a\|\Big\}
+        A} \|b - a\|\Big\}
 
-    A distance below about 3e-4 of the norms, the mean of `Y` taken off, is rounding.
+    Distances below about 3e-4 of the norms (after subtracting the mean of `Y`) are rounding.
     """
     same = Y is None
     Y, Y_starts = (X, starts) if same else (Y, Y_starts)
     starts = np.asarray(starts, dtype=np.int64)
     Y_starts = np.asarray(Y_starts, dtype=np.int64)
     for name, part, ends in (("starts", X, starts), ("Y_starts", Y, Y_starts)):
-        if ends[0] != 0 or ends[-1] != len(part) or np.any(np.diff(ends) < 1):  # as in an altered file
+        if ends[0] != 0 or ends[-1] != len(part) or np.any(np.diff(ends) < 1):  # e.g. in an altered file
             raise ValueError(f"{name} must ascend from 0 to the number of instances, {len(part)}")
     mean = np.mean(Y, axis=0, dtype=np.float64)
     right = np.ascontiguousarray(Y - mean, dtype=np.float32)
@@ -83,13 +82,13 @@ def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
     if same:
         for begin, end in blocks:
             out[end:, begin:end] = out[begin:end, end:].T
-            above = np.triu(out[begin:end, begin:end], 1)  # the diagonal is 0, but for rounding
+            above = np.triu(out[begin:end, begin:end], 1)  # set the diagonal to 0
             out[begin:end, begin:end] = above + above.T
     return out
 
 
 def nearest_distances(X, Y, Y_starts, n_jobs=None):
-    """Distances of instances to the nearest instance of each of some bags: float32, shape (n, n_bags)."""
+    """Distances of instances to each bag's nearest instance: float32, (n, n_bags)."""
     out = np.empty((len(X), len(Y_starts) - 1), dtype=np.float32)
     room = max(1, BLOCK // (4 * len(Y)))
     alone = np.arange(len(Y) + 1)
@@ -101,8 +100,8 @@ def nearest_distances(X, Y, Y_starts, n_jobs=None):
 
 
 def k_medoids(distances, n_clusters, random_state=None):
-    """Medoids, ascending, by alternation: every item goes to its nearest medoid, every cluster takes the item
-    with the least total distance (Zhou and Zhang, NIPS 2006, table 2, steps 2 and 3)."""
+    """Medoids, ascending: items go to their nearest medoid, clusters take the item of least total distance
+    (Zhou and Zhang, NIPS 2006, table 2, steps 2 and 3)."""
     medoids = np.sort(as_generator(random_state).choice(len(distances), n_clusters, replace=False))
     for _ in range(MOST_ROUNDS):
         labels = np.argmin(distances[:, medoids], axis=1)
@@ -112,7 +111,7 @@ def k_medoids(distances, n_clusters, random_state=None):
             members = np.flatnonzero(labels == k)
             totals = distances[np.ix_(members, members)].sum(axis=1, dtype=np.float64)
             own = totals[np.searchsorted(members, medoids[k])]
-            if totals.min() < own:  # a medoid stays where it is as good as another
+            if totals.min() < own:  # ties keep the medoid
                 updated[k] = members[np.argmin(totals)]
         updated = np.sort(updated)
         if np.array_equal(updated, medoids):
@@ -124,33 +123,32 @@ def k_medoids(distances, n_clusters, random_state=None):
 @documented_rival
 @parameters
 class MIMLSVM(BagRival):
-    r"""MIMLSVM: one SVM per label on the bags' Hausdorff distances to k typical bags.
+    r"""MIMLSVM: one SVM per label on the bags' Hausdorff distances to k medoid bags.
 
-    k medoids :math:`M_1, \dots, M_k` of the training bags, clustered by the Hausdorff distance, make bag
-    :math:`\mathcal X` the vector :math:`\phi(\mathcal X) = (d_H(\mathcal X, M_1), \dots, d_H(\mathcal X,
-    M_k))`; then for each label y, with :math:`s_{iy} = 1` where a candidate vector of bag i has y, else -1,
+    The medoids :math:`M_1, \dots, M_k` of the training bags map bag :math:`\mathcal X` to
+    :math:`\phi(\mathcal X) = (d_H(\mathcal X, M_1), \dots, d_H(\mathcal X, M_k))` with Hausdorff distances
+    :math:`d_H`. For each label y, with :math:`s_{iy} = 1` if a candidate vector of bag i has y, else -1,
 
     .. math:: \min_{w_y, b_y} \frac12\|w_y\|^2
         + C \sum_i [1 - s_{iy} (w_y \cdot \phi(\mathcal X_i) + b_y)]_+ .
 
-    The authors' program tests whole bags. To it a single instance is a bag of one, as far from a medoid as
-    from its *farthest* instance, which is farther than bags of several are from each other: labels of new
-    bags are ranked well, those of single instances hardly. `instances` says which distance these have; the
-    nearest ranks them better (figure 5.3), but is less than the SVMs have seen, so that hardly any is null:
-    on names in captions it gets 17 to 20% of the faces right, the farthest 72%.
+    The authors' program tests whole bags. For a single instance, a bag of one, the Hausdorff distance is that
+    to a medoid's *farthest* instance, larger than between bags: labels of new bags are ranked well, those of
+    instances poorly. The nearest (see `instances`) ranks them better (figure 5.3), but is below the distances
+    in training, so that hardly any instance is null: on names in captions it labels 17 to 20% of the faces
+    correctly, the farthest 72%.
 
     Parameters
     ----------
     $C
     ratio : float in (0, 1], default 0.2
-        k over the number of bags, rounded down, at least 1 and at most as many as are clustered.
+        k over the number of bags, rounded down, at least 1 and at most the clustered bags.
     max_clustered : int, default 5000
-        Bags that are clustered, drawn at random where there are more; their distances are held, 100 MB for
-        5000.
+        Most bags to cluster, drawn at random if there are more; 5000 take 100 MB of distances.
     instances : {"auto", "nearest", "farthest"}, default "auto"
-        From which of a medoid's instances the distance of a single instance is taken, in
-        `decision_function` and `predict`; `bag_decision_function` has Hausdorff's. Auto is the farthest where
-        the candidates have a null label, else the nearest.
+        Instance of a medoid that defines the distance of a single instance in `decision_function` and
+        `predict` (`bag_decision_function` uses Hausdorff distances). "auto" is the farthest if the candidates
+        have a null label, else the nearest.
     $class_weight $tol $max_iter $n_jobs
     random_state : int, Generator or None, default 0
         Of the first medoids and of the bags drawn for clustering.
@@ -160,21 +158,21 @@ class MIMLSVM(BagRival):
     classes_ : ndarray
     $null_ $trained_
     medoids_ : ndarray of int, shape (k,)
-        Numbers of the bags that are medoids, among those of positive weight.
+        Medoid bags, numbered among those of positive weight.
     medoid_rows_, medoid_starts_ : ndarrays
-        Instances of the medoids, and where each begins.
+        Instances of the medoids, and the start of each.
     coef_, intercept_ : ndarrays, shapes (n_labels, k) and (n_labels,)
     $duality_gap_ $n_iter_
     n_features_in_ : int
 
     Notes
     -----
-    The SVMs are linear, as everywhere in the thesis; the paper had Gaussian ones. Null has no SVM: null
-    instances are negative for every label (thesis 5.6.3), so its score is 0, and an instance is null where
-    all others are negative. A label of every bag scores 1, one of no bag -1.
+    The SVMs are linear, as in the thesis; the paper's are Gaussian. Null has no SVM: null instances are
+    negative for every label (thesis 5.6.3), so its score is 0, and an instance is null if all other scores
+    are negative. A label of every bag scores 1, one of no bag -1.
 
     Time for n instances in N bags: n^2 n_features / 2 for the distances of at most `max_clustered` bags, 10
-    to 40 steps of N k^2 for each label; memory 4 N_c^2 + 8 N k bytes, N_c the clustered bags.
+    to 40 steps of N k^2 per label; memory 4 N_c^2 + 8 N k bytes, N_c the clustered bags.
 
     References
     ----------
@@ -215,7 +213,7 @@ class MIMLSVM(BagRival):
         self._keep(labels, self._fit_labels(to_train, sample, mapped.shape[1]))
 
     def _cluster(self, X, candidates):
-        """Find the medoids; returns the distances of all bags to them, in float64."""
+        """Set the medoids; returns all bags' distances to them."""
         rng = as_generator(self.random_state)
         n_bags = candidates.n_bags
         sizes = candidates.bag_sizes

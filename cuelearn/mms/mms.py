@@ -1,4 +1,4 @@
-r"""The Maximum Margin Set classifier (thesis section 5.4; Jie and Orabona, NIPS 2010)."""
+"""The Maximum Margin Set classifier (thesis 5.4; Jie and Orabona, NIPS 2010)."""
 
 from dataclasses import field
 
@@ -26,7 +26,7 @@ from cuelearn.warn import warn_user
 
 __all__ = ["MMS"]
 
-#: Parameters that go to `solve_mms` as they are.
+#: Parameters passed on to `solve_mms`.
 OPTIONS = ("solver", "n_init", "n_rounds", "n_epochs", "tol", "inference", "verbose")
 
 
@@ -37,45 +37,45 @@ def is_listing(value):
 @documented
 @parameters
 class MMS(BagClassifier):
-    r"""Maximum Margin Set: multiclass hyperplanes from bags of which only the possible labelings are known.
+    r"""Maximum Margin Set: multiclass hyperplanes from bags whose possible labelings are known.
 
     .. math:: \min_w \frac\lambda2 \|w\|^2 + \frac1N \sum_{i=1}^N \Big| \max_{\bar Z \notin \mathcal Z_i}
         \big(\Delta_A(\bar Z, \mathcal Z_i) + S_w(\mathcal X_i, \bar Z)\big)
         - \max_{Z \in \mathcal Z_i} S_w(\mathcal X_i, Z) \Big|_+
 
-    with :math:`\lambda = 1/(C N)` for N bags (with weights :math:`s_i` of `fit` the mean is
-    :math:`\frac1W \sum_i s_i |\cdot|_+` and :math:`\lambda = 1/(C W)`, W their sum),
-    :math:`S_w(\mathcal X, Z) = \sum_m \sum_p w_{z_m^{(p)}} \cdot \phi^{(p)}(x_m)`, and :math:`\Delta_A` the
-    least number of labels in which a labeling differs from a candidate. Not convex: Algorithm 8 fixes the
-    best candidates (all of them in the first round), solves the convex problem that is left, and starts anew.
-    A constant feature is appended (1 is added to a kernel), as in the thesis.
+    with :math:`\lambda = 1/(C N)` for N bags, :math:`S_w(\mathcal X, Z) = \sum_m \sum_p w_{z_m^{(p)}} \cdot
+    \phi^{(p)}(x_m)`, and :math:`\Delta_A` the least number of labels in which a labeling differs from a
+    candidate. Weights :math:`s_i` in `fit` replace the mean by :math:`\frac1W \sum_i s_i |\cdot|_+` and N in
+    :math:`\lambda` by their sum W. The problem is not convex: Algorithm 8 fixes the best candidates (in the
+    first round all), solves the remaining convex problem, and repeats. A constant feature is appended (1 is
+    added to a kernel), as in the thesis.
 
     Parameters
     ----------
     kernels : list of (name, kernel, columns), list of such lists (one per attribute), "precomputed", or None
-        None is the linear form, on the features themselves. The kernels of an attribute, of unit diagonal,
-        are averaged.
+        None is the linear form on the features. The kernels of an attribute, of unit diagonal, are averaged.
     C : float > 0, default 1.0
         The thesis sets lambda to 1/N throughout, which is C = 1.
     solver : {"frank-wolfe", "pegasos"}
-        Dual steps with line search, which end at a certified gap, or the papers' stochastic subgradient steps
+        Dual steps with line search up to a certified gap, or the papers' stochastic subgradient steps
         (Algorithm 9).
     n_init : int, default 1
         Starts: the first from the mean of all candidates, others from a random candidate of every bag.
     n_rounds : int or None, default None
-        Rounds of a start at most. None: 10 for "pegasos", else 50.
+        Most rounds of a start. None: 10 for "pegasos", else 50.
     n_epochs : int or None, default None
         Passes over the bags in a round, each in a new order; for "frank-wolfe" at most. None: 20 for
         "pegasos", else 300, or 100,000 visits of bags if these are more.
     tol : float >= 0, default 1e-2
-        Relative duality gap at which a round of "frank-wolfe" ends, or says that none would lower the
-        objective by more. A fall of a tenth of it (relative) ends the rounds of either solver.
+        A round of "frank-wolfe" ends at this relative duality gap, or once its bound shows that it cannot
+        lower the objective by more. Rounds of either solver end when the objective falls by at most a tenth
+        of `tol` (relative).
     inference : {"auto", "exact", "heap"}
-        Search of the most violating labeling: exactly (at worst exponential in a bag's size), or by
-        Algorithm 10, which misses some. "auto" is Algorithm 10 for "pegasos", for a `Matching`, and for bags
-        of more than six labels, else exact.
+        Search for the most violating labeling: exact (at worst exponential in the bag size), or Algorithm 10,
+        which misses some. "auto" is Algorithm 10 for "pegasos", a `Matching`, and bags of more than six
+        labels, else exact.
     memory : float, default 2e9
-        Bytes for one attribute's kernel matrix; beyond, rows are computed when they are needed.
+        Bytes for one attribute's kernel matrix; beyond, rows are computed when needed.
     $random_state
     callback : callable(estimator, round), optional
         Called after each round; True ends the training.
@@ -89,15 +89,15 @@ class MMS(BagClassifier):
     support_ : ndarray of int; kernel form
     kernel_weights_ : ndarray, shape (n_kernels,), or list; kernel form
     objective_, dual_gap_ : float
-        Of the kept round; the gap bounds how far its convex problem is from its optimum. NaN without
-        certificate: on indefinite kernels, and where Algorithm 10 searches bags of several instances, since
-        it may miss losses.
+        Of the kept round; the gap bounds its convex problem's distance from the optimum. NaN without
+        certificate: for indefinite kernels, and where Algorithm 10, which may miss losses, searches bags of
+        several instances.
     history_ : DataFrame
-        A row per round: start, round, n_epochs, seconds, objective, relaxed (value of the convex problem
-        5.5, by the search that was used), dual_bound (below its optimum, or NaN), dual_gap, n_changed (bags
-        whose best candidates changed), n_updates, n_projections.
+        A row per round: start, round, n_epochs, seconds, objective, relaxed (value of the convex problem 5.5,
+        by the search used), dual_bound (below its optimum, or NaN), dual_gap, n_changed (bags whose best
+        candidates changed), n_updates, n_projections.
     visits_ : ndarray of int, shape (n_passes, n_bags); of "pegasos"
-        Bags in the order of the visits, for replays; rounds follow each other.
+        Bags in the order of the visits, over all rounds.
     n_iter_ : int
         Rounds, of all starts.
     converged_ : bool
@@ -107,16 +107,15 @@ class MMS(BagClassifier):
     Warns
     -----
     ConvergenceWarning
-        If the rounds end before the objective settles, there is no dual bound, relaxed value and bound are
-        more than `tol` apart or the bound is the larger, so that Algorithm 10 has missed losses, the
-        objective rose in a round, or it is not below that of w = 0.
+        If the objective did not settle, rose in a round or is not below that of w = 0, or if the dual bound
+        is missing, more than `tol` from the relaxed value, or above it (Algorithm 10 has missed losses).
     IndefiniteKernelWarning
         If a kernel is not positive semidefinite.
 
     Raises
     ------
     ValueError
-        If the candidates are not of X's instances, or Pegasos steps overflow on features of large scale.
+        If X and the candidates differ in instances, or Pegasos steps overflow on features of large scale.
 
     See Also
     --------
@@ -127,27 +126,25 @@ class MMS(BagClassifier):
     -----
     A pass costs one product of X with the hyperplanes, O(n d K), inner products of neighbours in the order,
     O(n b d) for blocks of b instances, and a search per bag. Memory: X, 16 n K bytes, the kernel matrices,
-    and for "frank-wolfe" 4 bytes for each slot of each labeling that a bag was found to violate.
+    and for "frank-wolfe" 4 bytes per slot of each violating labeling found.
 
-    For "frank-wolfe" listed candidates whose scores differ by no more than the round's gap are equally good,
-    and averaged: which of them is ahead is rounding. (For "pegasos" and matchings those within 1e-9.)
-    Problems of a few bags still have many minima; `n_init` looks at others than that of the mean of all
-    candidates. A lower objective is a larger margin, not always a better labeling.
+    "frank-wolfe" averages listed candidates whose scores differ by at most the round's gap, as their order is
+    rounding; "pegasos" and matchings average those within 1e-9. Problems of a few bags have many minima,
+    which `n_init` explores. A lower objective is a larger margin, not always a better labeling.
 
-    The same data and seed give the same model. Ties within 1e-9 go to the first labeling, so that a change of
-    the data's last bit leaves the steps alone for tens of passes; near the end of a round it need not. With
-    120 bags of 5 letters 5 to 11% of new letters were then predicted otherwise, as often right, since many
-    hyperplanes are within a gap of 1%, and the next round starts from their candidates. ``tol=1e-3`` took 6
-    times as long, and 4 to 11% still differed. Predictions that must repeat need the same data and machine.
+    The same data and seed give the same model on one machine. Ties within 1e-9 go to the first labeling;
+    still, the data's last bit may matter near the end of a round: with 120 bags of 5 letters it altered 5 to
+    11% of the predictions (4 to 11% with ``tol=1e-3``, in 6 times the time), with equal accuracy, as many
+    hyperplanes are within a gap of 1%.
 
-    With exact inference a certified round never raises the objective. Algorithm 10 sees only part of the
-    losses: the objective is then a lower estimate, which may rise a little and may end some percent from
-    that of the same candidates searched exactly, as of a list given as a `Matching`. The round with the
-    least objective is kept; two rounds in a row above it end the training, and are no convergence.
+    With exact inference a certified round never raises the objective. With Algorithm 10 the objective is a
+    lower estimate, which may rise a little and end some percent from an exact search on the same candidates.
+    The round with the least objective is kept; two rounds in a row above it end the training without
+    convergence.
 
     References
     ----------
-    Thesis section 5.4, Algorithms 8 (`solver`), 9 (`pegasos`) and 10 (`inference`). The dual steps
+    Thesis section 5.4, Algorithms 8 (`solver`), 9 (`pegasos`) and 10 (`inference`). Dual steps
     (`frank_wolfe`): Lacoste-Julien, Jaggi, Schmidt and Pletscher, ICML 2013.
 
     Examples
@@ -191,19 +188,19 @@ class MMS(BagClassifier):
         Parameters
         ----------
         X : array-like or DataFrame, shape (n_instances, n_features)
-            Instances, bag after bag. For ``kernels="precomputed"`` a stack (n_kernels, n, n), a KernelBank or
-            KernelStack, or a list of these, one per attribute.
+            Instances, bag after bag. If precomputed, a stack (n_kernels, n, n), KernelBank or KernelStack, or
+            a list of one per attribute.
         candidates : CandidateSet
         sample_weight : array-like, shape (n_bags,), or (n_instances,), the same within each bag; optional
-            Weights of the *bags*: weight 2 is the bag twice, weight 0 the bag left out (kernel parameters by
-            rule are still those of all instances). In cross-validation they are ``w[candidates.bag_of]``.
+            Weights of the *bags*: 2 repeats a bag, 0 leaves it out (kernel parameters set by rule still use
+            all instances). In cross-validation give ``w[candidates.bag_of]``.
 
         Returns
         -------
         self
         """
         for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # a form fitted before leaves nothing behind
+            delattr(self, name)  # forget an earlier fit
         check_candidates(candidates)
         bag_weights = check_bag_weights(sample_weight, candidates)
         if self.inference == "exact":
@@ -241,13 +238,12 @@ class MMS(BagClassifier):
         return self.tol * max(self.history_["dual_bound"][result.kept], FINEST)
 
     def _doubts(self, result):
-        """What speaks against the result."""
         kept = self.history_.loc[result.kept]
         rounds = self.history_.loc[self.history_["start"] == kept["start"], "objective"]
         better = "raise n_epochs, lower C" + (
             " or take solver='frank-wolfe'" if self.solver == "pegasos" else ""
         )
-        gap = kept["relaxed"] - kept["dual_bound"]  # of what the search saw
+        gap = kept["relaxed"] - kept["dual_bound"]
         wanted = self._wanted_gap(result)
         rise = rounds.diff().max()
         if not (result.converged or result.ended or self.n_rounds == 1):
@@ -255,14 +251,14 @@ class MMS(BagClassifier):
         if np.isnan(gap):
             yield f"MMS has no certificate, its duality gap is {gap}; take solver='frank-wolfe'"
         elif gap > wanted:
-            far = f"duality gap {gap:.3g}, objective {self.objective_:.3g}, asked for {wanted:.3g}"
+            far = f"duality gap {gap:.3g}, objective {self.objective_:.3g}, requested {wanted:.3g}"
             yield f"the last convex problem of MMS is far from solved, {far}; {better} or raise tol"
         elif gap < -wanted:
             yield f"Algorithm 10 missed losses, {-gap:.3g} at least; inference='exact' finds them"
         if self.objective_ >= result.at_zero > 0.0:
             worse = f"{self.objective_:.3g}, is not below that of w = 0, {result.at_zero:.3g}"
             yield f"the objective of MMS, {worse}; {better}, raise n_init or standardise the features"
-        if rise > self.tol * FINEST:  # no number where there was one round
+        if rise > self.tol * FINEST:  # NaN after one round
             yield f"the objective of MMS rose by {rise:.3g} in a round; {better}"
 
     def _linear_space(self, X, candidates):
@@ -274,7 +270,6 @@ class MMS(BagClassifier):
         return isinstance(self.kernels, str)
 
     def _stacks(self, X):
-        """What X gives each attribute."""
         given = list(X) if self._precomputed() and is_listing(X) else [X] * self.n_attributes_
         if len(given) != self.n_attributes_:
             wanted = self.n_attributes_
@@ -323,7 +318,6 @@ class MMS(BagClassifier):
         self.bank_support_ = self.support_
 
     def _scores(self, X):
-        """Scores of all labels, one matrix per attribute."""
         if self.kernels is None:
             X = validate_data(self, X, dtype=FLOATS, reset=False)
             return self._linear_scores(X)
@@ -348,10 +342,10 @@ class MMS(BagClassifier):
         return scores
 
     def summary(self):
-        """What each kernel is worth, as of the classes of `cuelearn.mkl`; attributes follow each other."""
+        """Contribution of each kernel, as in `cuelearn.mkl`, for one attribute after another."""
         check_is_fitted(self, "classes_")
         if self.kernels is None:
-            raise ValueError("MMS without kernels has none to weigh")
+            raise ValueError("summary needs kernels; this MMS is linear")
         coefs = self._list(self.dual_coef_)
         tables = []
         for p, (coef, weights) in enumerate(zip(coefs, self._list(self.kernel_weights_), strict=True)):
@@ -379,12 +373,11 @@ class MMS(BagClassifier):
 
     def _saved_parameters(self):
         parameters = super()._saved_parameters()
-        if hasattr(self, "banks_"):  # with the numbers for scale and for columns that `fit` found
+        if hasattr(self, "banks_"):  # scales and columns resolved by `fit`
             parameters["kernels"] = [bank.triples for bank in self.banks_]
         return parameters
 
     def _fitted_state(self):
-        """The banks are cut to the support."""
         state = super()._fitted_state()
         if hasattr(self, "banks_"):
             support = self.bank_support_ if self.support_.size else [0]

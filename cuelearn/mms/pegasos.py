@@ -1,7 +1,7 @@
 r"""Stochastic subgradient steps on the convex problem of a round (thesis Algorithm 9).
 
-Step t on a bag with a loss, of weight v (1 on average), :math:`\hat Z` its most violating labeling and
-:math:`\bar\Phi` the mean joint feature vector of its best candidates:
+Step t on a bag with a loss, of weight v (mean 1), most violating labeling :math:`\hat Z` and mean joint
+feature vector :math:`\bar\Phi` of its best candidates:
 
 .. math:: w \leftarrow (1 - 1/t) w + \frac{v}{\lambda t} (\bar\Phi - \Phi(\mathcal X, \hat Z)),
     \qquad w \leftarrow \min(1, R / \|w\|)\, w
@@ -19,18 +19,16 @@ __all__ = ["pegasos"]
 
 
 class State(NamedTuple):
-    """Where the steps are."""
-
-    step: float  # the next one's number
-    scale: float  # the hyperplanes are that times those of the scores
+    step: float  # number of the next step
+    scale: float  # factor on the hyperplanes of the scores
     squared_norm: float
-    loss: float  # of the labelings that the steps moved away from, in all; NaN where an exact search gave up
+    loss: float  # of the labelings moved away from; NaN: search abandoned
     n_updates: int
     n_projections: int
 
 
 class Entries(NamedTuple):
-    """A step's sparse direction: by how much (`size`) a row moves a column, and its score there."""
+    """A step's sparse direction: `size` by row and column, with the `score` there."""
 
     row: np.ndarray
     column: np.ndarray
@@ -40,7 +38,6 @@ class Entries(NamedTuple):
 
 @register_jitable
 def attributes_of(packed):
-    """Attribute of every column."""
     of = np.empty(packed.column[-1], np.int64)
     for p in range(packed.n_attributes):
         for k in range(packed.column[p], packed.column[p + 1]):
@@ -50,7 +47,7 @@ def attributes_of(packed):
 
 @register_jitable
 def fill_entries(packed, scores, target, labels, first_row, weight, entries):
-    """A bag's direction, its weight times target minus most violating labeling; returns how many entries."""
+    """A bag's direction, weight times (target - most violating labeling); returns the number of entries."""
     P = packed.n_attributes
     n = 0
     for m in range(scores.shape[0]):
@@ -68,7 +65,6 @@ def fill_entries(packed, scores, target, labels, first_row, weight, entries):
 
 @njit(cache=True)
 def pegasos_block(packed, block, state, lam, radius, most_nodes):
-    """Steps over a block of bags; returns the new `State`."""
     bags, first, base, products, target, delta, weights = block
     step, scale, norm, total_loss, n_updates, n_projections = state
     of = attributes_of(packed)
@@ -103,7 +99,7 @@ def pegasos_block(packed, block, state, lam, radius, most_nodes):
             k = column[e]
             delta[row[e], k] += move
             line = products[of[k], row[e]]
-            for r in range(first[b + 1], base.shape[0]):  # rows of bags visited before are not needed again
+            for r in range(first[b + 1], base.shape[0]):  # only rows still to be visited
                 base[r, k] += move * line[r]
         norm = max(norm, 0.0)
         if norm > radius * radius:
@@ -114,8 +110,8 @@ def pegasos_block(packed, block, state, lam, radius, most_nodes):
 
 
 def pegasos(problem, n_epochs, bar):
-    """Epochs of Algorithm 9 on a `ConvexProblem` from the present hyperplanes, which count for as many steps
-    as there are bags; returns a lower bound on the optimum, NaN where there is none, and the `State`."""
+    """Algorithm 9 on a `ConvexProblem` from the current hyperplanes, which count as one step per bag; returns
+    a lower bound on the optimum (NaN if none) and the `State`."""
     space = problem.space
     candidates = problem.candidates
     lam = problem.lam
@@ -136,7 +132,7 @@ def pegasos(problem, n_epochs, bar):
     steps = state.step - 1.0 - start
     if state.n_projections > 0:
         return np.nan, state
-    # (start + T) w = start w_0 + T v, and v is feasible in the dual: every bag was visited equally often
+    # (start + T) w = start w_0 + T v, v dual feasible since all bags are visited equally often
     total = start + steps
     along = 2.0 * total * start * space.inner(before)
     norm = (total**2 * space.squared_norm() - along + start**2 * norm_before) / steps**2

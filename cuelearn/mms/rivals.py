@@ -1,5 +1,4 @@
-"""What the rivals of MMS share: input checks, one linear SVM per label, predictions for instances and
-bags."""
+"""Base of the rivals of MMS."""
 
 from dataclasses import field
 from functools import partial
@@ -18,17 +17,16 @@ from cuelearn.mms.candidates import check_bag_weights, check_candidates, starts_
 
 __all__ = ["BagRival", "Rival", "documented_rival", "expanded", "reduced"]
 
-#: Score of a label that was not trained.
+#: Score of an untrained label.
 NEVER = -1.0
 
-#: What the docstrings of the rivals share.
 documented_rival = partial(
     documented,
     texts={
         "C": ("float > 0", "Weight of the losses."),
         "class_weight": (
             'None or "balanced"',
-            "Balanced: both sides of each SVM have the same total weight. The thesis and the papers have "
+            '"balanced" gives both sides of each SVM the same total weight. The thesis and the papers use '
             "none, so that w = 0 is often best.",
         ),
         "tol": ("float > 0", "Relative duality gap."),
@@ -36,8 +34,8 @@ documented_rival = partial(
         "n_jobs": ("int or None", "Threads over labels; equal results."),
         "trained_": (
             "ndarray of bool, shape (n_labels,)",
-            "False for labels that nothing can have: they score -1 and are predicted only where all "
-            "candidates ask for them.",
+            "False for labels in no candidate: they score -1 and are predicted only if all candidates have "
+            "them.",
         ),
         "null_": ("int or None", "Number of the null label."),
         "coef_": ("ndarray, shape (n_labels, n_features)", ""),
@@ -49,7 +47,7 @@ documented_rival = partial(
 
 
 def side_weights(class_weight, signs, weights):
-    """Weight of each sample's loss; "balanced" gives both sides the same total, and leaves the sum."""
+    """Weights of the losses; "balanced" gives both sides the same total and keeps the sum."""
     positive = signs > 0.0
     if class_weight is None or positive.all() or not positive.any():
         return weights
@@ -59,8 +57,8 @@ def side_weights(class_weight, signs, weights):
 
 
 def reduced(X):
-    """X in float64, or its coordinates in an orthonormal basis of the rows' span where that is smaller, and
-    the basis."""
+    """X in float64 and None, or if smaller its coordinates in an orthonormal basis of its rows, and that
+    basis."""
     X = np.ascontiguousarray(X, dtype=np.float64)
     if X.shape[1] <= X.shape[0]:
         return X, None
@@ -69,14 +67,13 @@ def reduced(X):
 
 
 def expanded(coef, basis):
-    """Weights of the features from those of the coordinates that `reduced` gave."""
+    """Feature weights from those of `reduced` coordinates."""
     return coef if basis is None else np.stack([basis @ row for row in coef])
 
 
 @parameters
 class Rival(BagClassifier):
-    """Base; subclasses have ``_train(X, candidates, weights)``, weights positive or None, and
-    ``_scores(X)``."""
+    """Base; subclasses have ``_train(X, candidates, weights or None)`` and ``_scores(X)``."""
 
     _parameter_constraints = {
         **Estimator._parameter_constraints,
@@ -102,8 +99,8 @@ class Rival(BagClassifier):
         candidates : CandidateSet
             Of the same bags; for `MIMLSVM` and `M3MIML` with one attribute.
         sample_weight : array-like, shape (n_bags,) or (n_instances,), optional
-            Weights of the *bags*, factors on the C of their losses: weight 2 is the bag twice (but for the
-            choice of `MIMLSVM`'s medoids), weight 0 the bag left out. None is 1 for each.
+            Weights of the *bags*, factors on C: 2 repeats a bag (except in the choice of `MIMLSVM`'s
+            medoids), 0 leaves it out.
 
         Returns
         -------
@@ -123,8 +120,8 @@ class Rival(BagClassifier):
         return self
 
     def _fit_labels(self, to_train, sample, n_columns, **options):
-        """The SVMs of a mask of labels from ``sample(label)``, its rows, signs and weights (or None); returns
-        the solutions, and coef, intercept, gap, n_iter of all labels."""
+        """SVMs of a mask of labels from ``sample(label)``: rows, signs, weights or None; returns the
+        solutions, and coef, intercept, gap, n_iter of all labels."""
         options |= {"tol": self.tol, "max_iter": self.max_iter}
 
         def solve(k):
@@ -152,13 +149,12 @@ class Rival(BagClassifier):
 
 
 class BagRival(Rival):
-    """Base of the methods that see the labels of bags only; subclasses have ``_bag_scores(X, starts)``."""
+    """Base of methods that use labels of bags only; subclasses have ``_bag_scores(X, starts)``."""
 
     def _start_bags(self, candidates):
-        """The labels of the bags, shape (n_bags, n_labels), null left out, and which labels are to be
-        trained."""
+        """The bags' labels without null, (n_bags, n_labels), and a mask of labels to train."""
         if candidates.n_attributes != 1:
-            alone = "candidates.attribute(p) is one alone"
+            alone = "candidates.attribute(p) selects one"
             raise ValueError(f"candidates must have one attribute, got {candidates.n_attributes}; {alone}")
         self.classes_ = candidates.classes[0]
         self.null_ = None if candidates.null is None else candidates.null[0]
@@ -170,7 +166,6 @@ class BagRival(Rival):
         return labels, labels.any(axis=0) & ~labels.all(axis=0)
 
     def _keep(self, labels, solved):
-        """Keep what `_fit_labels` returned."""
         fits, self.coef_, self.intercept_, self.duality_gap_, self.n_iter_ = solved
         self.intercept_[labels.all(axis=0)] = 1.0
         return fits
@@ -188,6 +183,6 @@ class BagRival(Rival):
         return [self._with_null(self._instance_scores(self._check_new(X)))]
 
     def bag_decision_function(self, X, bag_sizes):
-        """Scores of all labels, shape (n_bags, n_labels), for whole bags; X has their instances."""
+        """Scores of all labels for whole bags, shape (n_bags, n_labels); X holds their instances."""
         X = self._check_new(X)
         return self._with_null(self._bag_scores(X, starts_of_bags(bag_sizes, len(X))))

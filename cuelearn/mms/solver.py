@@ -1,4 +1,4 @@
-r"""Maximum Margin Set: the concave-convex procedure (thesis Algorithm 8)."""
+"""Maximum Margin Set: the concave-convex procedure (thesis Algorithm 8)."""
 
 import time
 from typing import NamedTuple
@@ -17,19 +17,18 @@ from cuelearn.mms.spaces import ROWS, Block, LinearSpace
 
 __all__ = ["ConvexProblem", "MMSResult", "common_objective", "objective_of", "solve_mms"]
 
-#: Instances of a block, at most. The inner products within a block cost as much as the scores when it has as
-#: many instances as there are labels; up to `CHEAP` multiplications an instance they are nothing.
+#: Most instances of a block: with as many as labels, inner products cost as much as scores; up to `CHEAP`
+#: multiplications per instance they are negligible.
 MOST_ROWS = 192
 CHEAP = 50_000
-#: Rounds in a row that may end above the best one: a stochastic solver's rounds scatter by their gaps.
+#: Successive rounds allowed above the best, as stochastic rounds scatter by their gaps.
 PATIENCE = 2
-#: Slots of a bag (instances times attributes) up to which "auto" searches exactly: some 26^6 labelings.
+#: Most slots of a bag (instances times attributes) for "auto" to search exactly: some 26^6 labelings.
 EXACT_SLOTS = 6
-#: A round has to lower the objective by more than this part of `tol`.
+#: A round must lower the objective by more than tol / SETTLED.
 SETTLED = 10.0
-#: Rounds at most.
 N_ROUNDS = {"pegasos": 10, "frank-wolfe": 50}
-#: Passes of a round: of Pegasos; of dual steps at most, or as many as make so many visits of bags.
+#: Passes of a Pegasos round; most passes of a dual round, or `DUAL_VISITS` visits of bags if these are more.
 PEGASOS_EPOCHS = 20
 DUAL_EPOCHS = 300
 DUAL_VISITS = 100_000
@@ -38,19 +37,19 @@ HISTORY = [*HISTORY.split(), "n_projections"]
 
 
 class MMSResult(NamedTuple):
-    """What `solve_mms` returns; `history` is that of `MMS`."""
+    """Result of `solve_mms`, which explains the fields."""
 
-    objective: float  # of (5.3), at the kept round, where it is least
+    objective: float
     history: pd.DataFrame
-    kept: int  # its row
-    converged: bool  # whether its start ended where the next round would not lower the objective
-    ended: bool  # whether the callback ended the training
-    at_zero: float  # objective of w = 0
-    visits: np.ndarray  # (passes, n_bags): bags in the order of the visits; of Pegasos only
+    kept: int
+    converged: bool
+    ended: bool
+    at_zero: float
+    visits: np.ndarray
 
 
 class ConvexProblem:
-    """The convex problem (5.5) of a round, whose candidates' part `target` fixes; `weights` have mean 1."""
+    """The convex problem (5.5) of a round, the candidates' part fixed to `target`; `weights` have mean 1."""
 
     def __init__(self, space, candidates, lam, exact=False, rng=None, weights=None):
         self.space = space
@@ -65,7 +64,7 @@ class ConvexProblem:
         self.rows_of_block = min(MOST_ROWS, max(space.n_columns, CHEAP // space.width))
 
     def fresh_target(self, slack=0.0):
-        """Average of the candidates within `slack` of the best; returns in how many bags it changed."""
+        """Average candidates within `slack` of the best; returns the number of changed bags."""
         starts = self.candidates.bag_starts
         old = self.target
         self.target = np.empty_like(self.target)
@@ -77,7 +76,6 @@ class ConvexProblem:
         return self._changed(old)
 
     def draw_target(self):
-        """A candidate of every bag at random."""
         labels = self.candidates.draw(self.rng) + self.candidates.packed.column[:-1]
         self.target = np.zeros_like(self.target)
         np.put_along_axis(self.target, labels, 1.0, axis=1)
@@ -89,7 +87,7 @@ class ConvexProblem:
         return int(np.count_nonzero(in_bags & (self.weights > 0.0)))
 
     def value(self):
-        """Relaxed value (5.5) and objective (5.3) at the present hyperplanes."""
+        """Relaxed value (5.5) and objective (5.3)."""
         packed = self.candidates.packed
         starts = self.candidates.bag_starts
         losses = np.empty((2, self.candidates.n_bags))
@@ -112,7 +110,7 @@ class ConvexProblem:
         raise ValueError("the hyperplanes overflow: standardise the features, lower C, or take 'frank-wolfe'")
 
     def blocks(self):
-        """One epoch's blocks of bags in a new order: rows of X and `Block`."""
+        """An epoch's blocks of bags in a new order: rows of X and `Block`."""
         sets = self.candidates
         order = self.rng.permutation(sets.n_bags)
         ends = np.cumsum(sets.bag_sizes[order])
@@ -124,23 +122,21 @@ class ConvexProblem:
             rows = sets.rows(bags)
             first = np.concatenate([[0], np.cumsum(sets.bag_sizes[bags])])
             scores = self.space.scores(rows)
-            products = np.ascontiguousarray(self.space.products(rows))  # the blocks are of one type
+            products = np.ascontiguousarray(self.space.products(rows))  # one type for numba
             delta = np.zeros_like(scores)
             yield rows, Block(bags, first, scores, products, self.target[rows], delta, self.weights[bags])
             begin = end
 
 
 class Kept(NamedTuple):
-    """The round with the least objective."""
-
     objective: float
     weights: np.ndarray
     row: int  # of the history
 
 
 def solver_of(problem, solver, n_epochs, tol, bar):
-    """A function of an objective to be beaten, which solves the problem from where the hyperplanes are; it
-    returns dual bound, relaxed value, objective, epochs, steps and projections."""
+    """A function (best objective) that solves from the current hyperplanes; returns dual bound, relaxed
+    value, objective, epochs, steps and projections."""
     dual = None
 
     def dual_steps(best):
@@ -159,22 +155,22 @@ def solver_of(problem, solver, n_epochs, tol, bar):
 
 
 def concave_convex(problem, solve, start, history, n_rounds, tol, sound, callback):
-    """Rounds from one start; where `sound`, gaps decide what is a tie and when nothing is better. Returns
-    `Kept`, whether the rounds converged, and whether `callback` ended them."""
+    """Rounds from one start; if `sound`, gaps decide ties and when no round can be better. Returns `Kept`,
+    whether the rounds converged, and whether `callback` ended them."""
     problem.space.weights[:] = 0.0
     kept = None
     rises = 0
     near = 0.0
     began = time.perf_counter()
     for number in range(1, n_rounds + 1):
-        # the first round averages over all candidates, that of a further start draws one of each bag
+        # the first round averages all candidates, a further start draws one per bag
         changed = problem.draw_target() if start and number == 1 else problem.fresh_target(near)
         if number > 1 and changed == 0:
             return kept, True, False
         best = np.inf if kept is None else kept.objective
         bound, relaxed, objective, epochs, *counts = solve(best)
         if sound and objective > best and bound >= (1.0 - tol) * best:
-            return kept, True, False  # the kept hyperplanes are as good as this round's could be
+            return kept, True, False  # this round cannot beat the kept hyperplanes
         row = start, number, epochs, time.perf_counter() - began, objective, relaxed, bound, relaxed - bound
         history.append((*row, changed, *counts))
         near = min(max(0.0, relaxed - bound), tol * abs(objective)) if sound else 0.0
@@ -207,12 +203,12 @@ def solve_mms(
     callback=None,
     verbose=False,
 ):
-    """Minimise the objective that `MMS` writes out, by the concave-convex procedure (thesis Algorithm 8).
+    """Minimise the objective of `MMS` by the concave-convex procedure (thesis Algorithm 8).
 
     Parameters
     ----------
     space : LinearSpace or KernelSpace
-        Of the instances; the hyperplanes are left in its `weights`.
+        Of the instances; its `weights` become the hyperplanes.
     candidates : CandidateSet
     lam : float > 0
         The objective's lambda.
@@ -222,21 +218,14 @@ def solve_mms(
     callback : callable(round), optional
         Called after each round; True ends the training.
     solver, n_init, n_rounds, n_epochs, tol, inference, verbose
-        As of `MMS`.
+        As in `MMS`.
 
     Returns
     -------
-    MMSResult, a named tuple of
-        objective : float
-            At the kept round, where it is least.
-        history : DataFrame
-            As of `MMS`; `kept` is the row of the kept round.
-        converged, ended : bool
-            Whether the rounds ended where a next one would not lower the objective; whether by the callback.
-        at_zero : float
-            Objective of w = 0.
-        visits : ndarray of int, shape (n_passes, n_bags)
-            Bags in the order of the visits; of "pegasos" only.
+    MMSResult
+        Fields objective, history (that of `MMS`), kept (row of the kept round, with the least objective),
+        converged (a next round would not lower the objective), ended (by the callback), at_zero (objective of
+        w = 0), visits (bags in the order of the visits, shape (n_passes, n_bags); only of "pegasos").
 
     Raises
     ------
@@ -254,7 +243,7 @@ def solve_mms(
     >>> result.converged, np.argmax(X @ space.weights.T, axis=1)
     (True, array([0, 1, 0, 1]))
     """
-    few = "pegasos" if space.indefinite else solver  # no gap would end a round
+    few = "pegasos" if space.indefinite else solver  # without a gap to end a round
     n_rounds = n_rounds or N_ROUNDS[few]
     if n_epochs is None:
         most = max(DUAL_EPOCHS, DUAL_VISITS // candidates.n_bags)
@@ -281,7 +270,7 @@ def solve_mms(
     (objective, space.weights, row), converged = least
     history = pd.DataFrame(history, columns=HISTORY)
     if not problem.most_nodes and candidates.bag_sizes.max() * candidates.n_attributes > 1:
-        history["dual_gap"] = np.nan  # Algorithm 10 may miss losses: `relaxed` is no upper bound
+        history["dual_gap"] = np.nan  # `relaxed` is no upper bound: Algorithm 10 may miss losses
     if space.indefinite:
         history[["dual_bound", "dual_gap"]] = np.nan
         converged = False
@@ -290,24 +279,23 @@ def solve_mms(
 
 
 def objective_of(space, candidates, lam, inference="heap", weights=None):
-    """The objective (5.3) at a space's hyperplanes."""
     return ConvexProblem(space, candidates, lam, inference == "exact", weights=weights).value()[1]
 
 
 def common_objective(model, X, candidates, *, sample_weight=None, C=1.0, inference="exact"):
-    r"""The objective of `MMS` at the hyperplanes of any linear model, however it was trained.
+    r"""The objective of `MMS` at the hyperplanes of any linear model.
 
     Parameters
     ----------
     model : fitted estimator with `coef_` and `intercept_`, or lists of these for several attributes
-        Rows of `coef_` are the candidates' labels in order, biases the weights of a constant feature.
+        Rows of `coef_` are the candidates' labels in order; biases are weights of a constant feature.
     X : array-like, shape (n_instances, n_features)
     candidates : CandidateSet
     sample_weight : array-like, shape (n_bags,) or (n_instances,), optional
     C : float > 0, default 1.0
         :math:`\lambda = 1/(C W)`, W the sum of the bags' weights.
     inference : {"exact", "heap"}
-        Search of the most violating labelings; `MMS.objective_` is by the one that `MMS` used.
+        Search for the most violating labelings; `MMS.objective_` uses that of `MMS`.
 
     Returns
     -------
@@ -315,8 +303,8 @@ def common_objective(model, X, candidates, *, sample_weight=None, C=1.0, inferen
 
     Notes
     -----
-    Costs O(n d K) for the scores of K labels, and a search per bag, at worst exponential in the bag's size
-    where it is exact.
+    Costs O(n d K) for the scores of K labels, and a search per bag, for "exact" exponential in its size at
+    worst.
 
     Examples
     --------

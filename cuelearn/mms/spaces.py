@@ -1,8 +1,7 @@
-"""Hyperplanes of all labels, held in the feature space or as coefficients of the training instances.
+"""Hyperplanes of all labels, in feature space or as coefficients of the training instances.
 
-Solvers visit bags in blocks. Scores and inner products of a block's instances are one matrix product each;
-within it one bag after the other is visited exactly as if each had been scored by itself, and at its end one
-further product moves the hyperplanes. So a sequential method runs at the speed of matrix products.
+Bags are visited one by one within blocks, whose scores, inner products and moves are matrix products:
+sequential methods run at the speed of these.
 """
 
 from typing import NamedTuple
@@ -18,22 +17,21 @@ ROWS = 2048
 
 
 class Block(NamedTuple):
-    """Some bags, whose instances stand one after the other, as compiled loops visit them."""
+    """Bags as compiled loops visit them, their instances side by side."""
 
     bags: np.ndarray
     first: np.ndarray  # first row of each bag in the block, and the end
-    scores: np.ndarray  # (n_rows, n_columns), by the unscaled hyperplanes; kept up to date through `products`
+    scores: np.ndarray  # (n_rows, n_columns), by unscaled hyperplanes; updated through `products`
     products: np.ndarray  # (n_attributes, n_rows, n_rows): inner products of the instances
     target: np.ndarray  # (n_rows, n_columns): mean label indicators of the best candidates
-    delta: np.ndarray  # (n_rows, n_columns): by how much each instance moves each hyperplane
+    delta: np.ndarray  # (n_rows, n_columns): changes by instance and hyperplane
     weights: np.ndarray  # of the bags' losses
 
 
 class Space:
-    """Base: `weights` are the hyperplanes of all attributes' labels, `columns` those of each attribute; rows
-    are a slice or indices of instances."""
+    """Base: `weights` are the hyperplanes of all labels, `columns` those of each attribute."""
 
-    indefinite = {}  # {name: how} of indefinite kernels: then no bound is certified
+    indefinite = {}  # {name: how} of indefinite kernels, which leave no certified bound
 
     def __init__(self, n_rows, n_labels):
         self.n_rows = n_rows
@@ -43,7 +41,7 @@ class Space:
         self._taken = None, None
 
     def at(self, rows):
-        """What `read` gives for rows; that of the block just scored is kept until it is moved."""
+        """`read` with a cache of the last block."""
         if rows is not self._taken[0]:
             self._taken = rows, self.read(rows)
         return self._taken[1]
@@ -58,16 +56,16 @@ class LinearSpace(Space):
     Parameters
     ----------
     X : ndarray of float32 or float64, shape (n_instances, n_features)
-        With a column of ones where the hyperplanes shall have a bias.
+        With a column of ones for a bias.
     n_labels : sequence of int
         Labels of each attribute.
 
     Attributes
     ----------
     weights : ndarray, shape (sum of n_labels, n_features)
-        In the precision of X; zeros at first.
+        In the precision of X; initially zero.
     columns : list of slice
-        The rows of `weights` that belong to each attribute.
+        The rows of `weights` of each attribute.
 
     Examples
     --------
@@ -117,18 +115,17 @@ class LinearSpace(Space):
             self.move(rows, coef[rows])
 
     def inner(self, weights):
-        """Inner product with hyperplanes kept before."""
+        """Inner product with other hyperplanes."""
         pairs = [(self.weights[columns], weights[columns]) for columns in self.columns]
         return float(sum(np.einsum("ij,ij->", w, v, dtype=np.float64) for w, v in pairs))
 
 
 def mean_weights(bank):
-    """Equal weights that add up to 1."""
     return np.full(bank.n_kernels, 1.0 / bank.n_kernels)
 
 
 class MeanKernel:
-    """The mean of a bank's kernels plus 1: one matrix where it fits the budget, else row blocks on demand."""
+    """The mean of a bank's kernels plus 1: one matrix if it fits, else row blocks on demand."""
 
     def __init__(self, bank, memory):
         self.bank = bank
@@ -150,8 +147,8 @@ class MeanKernel:
 
 
 class KernelSpace(Space):
-    """Hyperplanes as coefficients of the training instances, `weights` of shape (n_rows, sum of n_labels);
-    one bank per attribute, the same object where attributes share it."""
+    """Hyperplanes as coefficients, `weights` of shape (n_rows, sum of n_labels); one bank per attribute,
+    possibly shared."""
 
     width = 1  # inner products are known
 
@@ -168,7 +165,7 @@ class KernelSpace(Space):
         self.weights = np.zeros((self.n_rows, self.n_columns))
 
     def read(self, rows):
-        """Kernel rows of every attribute, those of shared kernels once."""
+        """Kernel rows of every attribute, shared ones once."""
         taken = {id(kernel): kernel.rows(rows) for kernel in self.kernels}
         return [taken[id(kernel)] for kernel in self.kernels]
 
@@ -182,17 +179,14 @@ class KernelSpace(Space):
         return np.stack([K[:, index] for K in self.at(rows)]).astype(np.float64, copy=False)
 
     def move(self, rows, delta, scale=1.0):
-        """As of `LinearSpace`."""
         if scale != 1.0:
             self.weights *= scale
         self.weights[rows] += delta
 
     def place(self, coef):
-        """As of `LinearSpace`."""
         self.weights = np.array(coef, dtype=np.float64)
 
     def inner(self, weights):
-        """As of `LinearSpace`."""
         total = 0.0
         for start in range(0, self.n_rows, ROWS):
             rows = slice(start, min(start + ROWS, self.n_rows))

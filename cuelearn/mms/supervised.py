@@ -1,4 +1,4 @@
-"""A multiclass SVM that is given the truth: the supervised bound of the comparisons (thesis 5.6, MC-SVM)."""
+"""MC-SVM on true labels (thesis 5.6)."""
 
 import numpy as np
 from sklearn.utils.validation import validate_data
@@ -12,24 +12,23 @@ from cuelearn.mms.candidates import CandidateSet, check_bag_weights, check_candi
 
 __all__ = ["SupervisedSVM"]
 
-# score of a label that training did not show
+# score of a label absent in training
 NEVER = -1e9
 
 
 @documented
 @parameters
 class SupervisedSVM(BagClassifier):
-    """Linear multiclass SVM on known labels, trained by liblinear: what candidate sets cost is the distance
-    of `MMS` from this model.
+    """Linear multiclass SVM on true labels, by liblinear; its lead over `MMS` is the cost of candidate sets.
 
     Parameters
     ----------
     C : float > 0, default 1.0
         Weight of the sum of losses.
     multi_class : {"crammer_singer", "ovr"}, default "crammer_singer"
-        One multiclass SVM (MC-SVM), or one against all with the hinge loss (1vA-SVM).
+        One multiclass SVM (MC-SVM), or one-vs-all with the hinge loss (1vA-SVM).
     class_weight : None, "balanced" or dict, default None
-        Weights of the classes' losses; "balanced" gives all classes the same total weight.
+        Weights of the classes' losses; "balanced" gives all classes the same total.
     tol : float > 0, default 1e-2
         Of liblinear's stopping rule.
     max_iter : int >= 1, default 500
@@ -41,7 +40,7 @@ class SupervisedSVM(BagClassifier):
     classes_ : ndarray
     coef_ : ndarray, shape (n_labels, n_features)
     intercept_ : ndarray, shape (n_labels,)
-        -1e9 for labels that training did not show.
+        -1e9 for labels absent in training.
     n_features_in_ : int
 
     References
@@ -80,13 +79,13 @@ class SupervisedSVM(BagClassifier):
         X : array-like, shape (n, n_features)
         y : array-like, shape (n,), or a CandidateSet with one candidate per bag and one attribute
         sample_weight : array-like, shape (n,), or (n_bags,) with a CandidateSet; optional
-            Factors on C of the samples, or of the bags: weight 2 is the sample twice, weight 0 leaves it out.
+            Factors on C of the samples or bags: 2 repeats one, 0 leaves it out.
 
         Returns
         -------
         self
         """
-        from sklearn.svm import LinearSVC  # not with the package: half of scikit-learn comes with it
+        from sklearn.svm import LinearSVC  # a slow import
 
         X = validate_data(self, X, dtype=FLOATS)
         labels = self._labels(y, len(X))
@@ -124,7 +123,7 @@ class SupervisedSVM(BagClassifier):
             return labels
         check_candidates(y, n_samples)
         if max(y.n_candidates) > 1 or y.n_attributes > 1:
-            raise ValueError("candidates must hold one candidate per bag: this method is given the truth")
+            raise ValueError("candidates must hold one candidate per bag, the true labeling")
         self.classes_ = y.classes[0]
         return np.concatenate([y.bag(i)[0, :, 0] for i in range(y.n_bags)])
 

@@ -1,4 +1,4 @@
-"""What the online learners share: predictors that grow, input forms, classes one by one, saving."""
+"""Base of the online learners."""
 
 import functools
 import math
@@ -35,9 +35,9 @@ from cuelearn.oks.sources import Columns, Given, bank_of, has_functions
 
 __all__ = ["Learner", "OnlineKernels", "StreamingKernels"]
 
-CHUNK = 16  # least visits between two looks at the outside world
+CHUNK = 16  # least visits between two callbacks
 COLUMNS = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error", "n_evaluations"]
-#: What is noted at every visit, by its type.
+#: Recorded at every visit, with types.
 RECORDED = {
     "visits": np.empty(0, np.uint8),
     "drawn": np.empty(0, np.int32),
@@ -45,7 +45,7 @@ RECORDED = {
     "losses": np.empty(0),
 }
 NOTHING = Samples(np.empty((0, 0)), np.empty((0, 0)), np.empty((0, 0, 0)))
-#: Kernels where none are given.
+#: Default kernels.
 DEFAULT = [("rbf", RBF(), slice(None))]
 INSIDE = [Number(Real, 0, 1, closed="neither")]
 
@@ -53,39 +53,39 @@ TEXTS = {
     "kernels": (
         'list of (name, kernel, columns), "precomputed" or None',
         "Cues, as in ColumnTransformer; None is one `RBF` over all columns, "
-        '"precomputed" an X of shape (n_kernels, n, n). A ``scale="mean"`` is taken over at most 500 evenly '
-        "spaced samples; where one is a function, `fit` makes the matrices of all kernels.",
+        '"precomputed" an X of shape (n_kernels, n, n). A ``scale="mean"`` uses at most 500 evenly spaced '
+        "samples; if one is a function, `fit` computes the matrices of all kernels.",
     ),
     "delta": (
         "float in (0, 1] or a sequence of them",
-        "Share of the draws that is uniform; one value per epoch, the last persists.",
+        "Share of uniform draws; one value per epoch, the last persists.",
     ),
     "eta": (
         'float > 0 or "auto"',
-        r'Step of the weights; "auto" is :math:`\sqrt{2(1-\delta)\ln m/(mT)}` with T the number of '
-        "visits of `fit`. Where `partial_fit` goes beyond T visits (1 at first), T doubles, for all visits "
-        "(Bubeck and Cesa-Bianchi 2012, Regret analysis of bandit problems, theorem 3.1).",
+        r'Step of the weights; "auto" is :math:`\sqrt{2(1-\delta)\ln m/(mT)}` with T the visits of `fit`. '
+        "When `partial_fit` exceeds T visits (initially 1), T doubles for all visits (Bubeck and "
+        "Cesa-Bianchi 2012, Regret analysis of bandit problems, theorem 3.1).",
     ),
     "beta": ("float in (0, 1)", "Discount of a kernel that erred."),
-    "one_vs_rest": ("bool", "For more than two classes: a problem per class, each with its own kernel."),
+    "one_vs_rest": ("bool", "More than two classes: one problem per class, each with its own kernel."),
     "random_state": ("int, Generator or None", "Of the draws and permutations."),
     "callback": (
         "callable(estimator, step)",
-        "Called up to some 200 times in `fit`, at least once in every pass; a true value ends the run, with "
-        "one_vs_rest that of the present class only.",
+        "Called up to about 200 times in `fit`, at least once per pass; a true value ends the run, with "
+        "one_vs_rest only that of the current class.",
     ),
     "sample_weight": (
         "array-like of float >= 0, shape (n,), or None",
-        "Factors on the updates of predictors and on the losses that move the kernels' weights. 2 is not the "
-        "sample twice, as a second visit sees what the first has learnt.",
+        "Factors on the predictors' updates and on the losses in the kernel weights. Weight 2 differs from "
+        "two visits, the second of which sees the first update.",
     ),
     "validation": (
         "float in (0, 1), or array of int",
-        "Share of the training samples that is held back, drawn at random with every class in it; or which.",
+        "Share of training samples held out, drawn at random with every class in it; or their indices.",
     ),
     "kernel_probabilities_": (
         "ndarray, shape (n_kernels,), or (n_classes, n_kernels)",
-        "Normalised weights q at the end.",
+        "Final normalised weights q.",
     ),
     "sampling_probabilities_": (
         "ndarray, shape (n_kernels,), or (n_classes, n_kernels)",
@@ -95,13 +95,13 @@ TEXTS = {
     "best_kernel_": ("str", "Its name."),
     "support_": (
         "list of ndarray",
-        "For each kernel the samples in its predictor; with one_vs_rest one such list per class.",
+        "The samples in each kernel's predictor; with one_vs_rest one such list per class.",
     ),
-    "dual_coef_": ("list of ndarray", "The coefficients that go with `support_`."),
+    "dual_coef_": ("list of ndarray", "Coefficients of `support_`."),
     "drawn_": ("ndarray, shape (n_visits,)", "The kernel drawn at each visit."),
     "mistakes_per_kernel_": (
         "ndarray of int, shape (n_kernels,), or (n_classes, n_kernels)",
-        "Of each kernel's Perceptron while learning.",
+        "Of each kernel's Perceptron in training.",
     ),
     "n_evaluations_": ("int", "Kernel values computed in training."),
     "history_": ("DataFrame", "step, epoch, seconds, n_updates, n_support, online_error, n_evaluations."),
@@ -111,13 +111,13 @@ documented = functools.partial(docs.documented, texts=TEXTS)
 
 
 class Learner:
-    """The state of one binary problem: a predictor and a weight for every kernel.
+    """State of one binary problem: a predictor and a weight per kernel.
 
-    Subclasses implement ``visit(samples, order, targets, sample_weights, uniforms)``: targets and weights are
-    by sample, uniform numbers by visit.
+    Subclasses implement ``visit(samples, order, targets, sample_weights, uniforms)``, targets and weights by
+    sample, uniform numbers by visit.
     """
 
-    #: What a saved model holds besides the predictors.
+    #: Saved besides the predictors.
     SAVED = ("log_weights", "q", "p", "n_seen", "n_updates", "n_evaluations", "n_mistakes")
 
     def __init__(self, kernels, rng):
@@ -133,7 +133,7 @@ class Learner:
         self._records = {}
 
     def note(self, n_visits, n_updates, n_evaluations, n_mistakes, **arrays):
-        """Count, and keep what happened at some visits."""
+        """Count, and record arrays of some visits."""
         self.n_seen += n_visits
         self.n_updates += int(n_updates)
         self.n_evaluations += int(n_evaluations)
@@ -142,15 +142,13 @@ class Learner:
             self.keep(name, values)
 
     def keep(self, name, values):
-        """Append to the record of this name."""
         self._records.setdefault(name, []).append(values)
 
     def record(self, name):
-        """Everything kept under a name, in the order of the visits."""
         return np.concatenate(self._records.get(name) or [RECORDED[name]])
 
     def reserve(self, n_visits):
-        """Room for a new member at each visit."""
+        """Make room for a new member at each visit."""
         support, coef, count = self.predictors
         capacity = support.shape[1]
         missing = int(count.max()) + n_visits - capacity
@@ -163,22 +161,20 @@ class Learner:
 
     @property
     def support(self):
-        """For each kernel the samples in its predictor, as they joined."""
         return self._cut(self.predictors.support)
 
     @property
     def dual_coef(self):
-        """The coefficients that go with `support`."""
         return self._cut(self.predictors.coef)
 
     def renumber(self, places):
-        """Samples get new numbers: `places[old]`."""
+        """Replace sample numbers by `places[old]`."""
         support, _, count = self.predictors
         for row, c in zip(support, count, strict=True):
             row[:c] = places[row[:c]]
 
     def outputs(self, here, held, kernels=None):
-        """Predictions of the kernels of these numbers, or of all, shape (n, number of them)."""
+        """Predictions of these kernels (default all), shape (n, number)."""
         members = np.arange(self.q.size) if kernels is None else np.atleast_1d(kernels)
         n = here.stack.shape[1] if here.stack.size else here.data.shape[0]
         out = np.empty((n, members.size))
@@ -187,16 +183,14 @@ class Learner:
 
     @property
     def weights(self):
-        """Weights and probabilities as the compiled passes take them."""
         return Weights(self.log_weights, self.q, self.p)
 
     @property
     def best(self):
-        """Index of the kernel with the largest weight; the first on ties."""
+        """The first kernel with the largest weight."""
         return int(np.argmax(self.log_weights))
 
     def start_epoch(self, epoch):
-        """Called before each pass."""
         set_probabilities(self.weights, 0.0)
 
     def run(
@@ -212,10 +206,10 @@ class Learner:
         watch=None,
         bar=None,
     ):
-        """Passes over `samples`, or over these `rows` of them; returns the learner itself.
+        """Passes over `samples` or these `rows`; returns the learner.
 
-        After every `chunk` visits there is a row in the history, and ``watch(learner, step)`` is called with
-        the clock stopped; a true value of it ends the run. Later passes are always permuted.
+        After every `chunk` visits the history gets a row and ``watch(learner, step)`` is called with the
+        clock stopped; a true value ends the run. Later passes are always permuted.
         """
         visited = np.arange(targets.size) if rows is None else rows
         sample_weights = np.ones(targets.size) if sample_weights is None else sample_weights
@@ -250,23 +244,20 @@ class Learner:
 
     @property
     def history(self):
-        """DataFrame: a row after each chunk of visits."""
         return self._history.frame()
 
     @property
     def probability_history(self):
-        """q for each row of `history`."""
         return np.array(self._trail)
 
     def state(self):
-        """What has to be stored to go on from here."""
         support, coef, count = self.predictors
         width = int(count.max(initial=0))
         predictors = {"support": support[:, :width], "coef": coef[:, :width], "count": count}
         return predictors | {name: getattr(self, name) for name in self.SAVED}
 
     def restore(self, state, n_samples):
-        """The inverse of `state`; ValueError for arrays of other shapes, or numbers of no sample."""
+        """Inverse of `state`; ValueError for wrong shapes or sample numbers."""
         m = self.q.size
         width = state["support"].shape[-1]
         shapes = dict.fromkeys(("support", "coef"), (m, width))
@@ -281,7 +272,6 @@ class Learner:
 
 
 def refuse_many_classes(estimator, classes):
-    """An error where a binary method gets more than two classes without one_vs_rest."""
     if classes.size > 2 and not estimator.one_vs_rest:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: "
@@ -296,10 +286,8 @@ def signs_of(labels, n_classes):
 
 
 def held_back(labels, share, rng, sample_weight=None):
-    """Sorted numbers of training and held-back samples, those with weight, every class in both.
-
-    `share` may also be the numbers of those held back.
-    """
+    """Sorted indices of training and held-out samples of positive weight, every class in both; `share` may be
+    the latter."""
     every = np.arange(len(labels))
     weighted = every if sample_weight is None else np.flatnonzero(sample_weight)
     if np.ndim(share) == 1:
@@ -324,7 +312,7 @@ def held_back(labels, share, rng, sample_weight=None):
 
 
 def of_learners(get, several=np.asarray):
-    """A fitted attribute: what `get` gives of the learner of the one problem, or of every class's."""
+    """A fitted attribute: `get` of the only learner, or of each class's."""
 
     def values_of(self):
         check_is_fitted(self, "classes_")
@@ -336,8 +324,8 @@ def of_learners(get, several=np.asarray):
 
 @parameters
 class OnlineKernels(ScoreClassifier):
-    """Base: ``_learner(kernels, rng, n_rounds)`` of subclasses is a fresh `Learner`, ``_decide(learner, here,
-    held)`` decision values of one problem."""
+    """Base: subclasses have ``_learner(kernels, rng, n_rounds)`` and ``_decide(learner, here, held)``,
+    decision values of one problem."""
 
     _parameter_constraints = {
         "one_vs_rest": ["boolean"],
@@ -361,13 +349,12 @@ class OnlineKernels(ScoreClassifier):
         return isinstance(self.kernels, str)
 
     def _used(self, first=False):
-        """The triples of all kernels, once they are asked for."""
         return lambda: given_kernels(self.kernels) if first else self._source.triples
 
     def _checked(self, X, y, reset):
         if not self._is_precomputed():
             samples, y = training_samples(self, X, y, used=self._used(reset), reset=reset)
-            if reset:  # later on, `labels_within` knows which labels there are
+            if reset:  # later `labels_within` checks
                 labels_of(self, y, len(y))
             return samples, y
         bank = training_bank(X)
@@ -377,12 +364,12 @@ class OnlineKernels(ScoreClassifier):
     @documented
     @validated
     def fit(self, X, y, sample_weight=None):
-        """Learn from scratch, in `n_epochs` passes.
+        """Train from scratch, in `n_epochs` passes.
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features), or (n_kernels, n, n) if precomputed, a KernelBank that is in
-            memory, or a KernelStack
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) if precomputed
+            Or a KernelBank in memory, or a KernelStack.
         y : array-like, shape (n,)
             Two classes; more with ``one_vs_rest=True``.
         $sample_weight
@@ -452,7 +439,6 @@ class OnlineKernels(ScoreClassifier):
         self._learners = [self._learner(self._source.kernels, r, n_rounds) for r in rngs]
 
     def _keep(self, samples):
-        """Forget the samples that no predictor uses."""
         members = np.unique(np.concatenate([rows for learner in self._learners for rows in learner.support]))
         places = np.full(len(samples.data), -1)
         places[members] = np.arange(members.size)
@@ -480,25 +466,23 @@ class OnlineKernels(ScoreClassifier):
 
     @property
     def best_kernel_(self):
-        """Name of the kernel of `best_index_`, or a list of names."""
         best = self.best_index_
         return self._source.names[best] if np.ndim(best) == 0 else [self._source.names[j] for j in best]
 
     @property
     def support_(self):
-        """For every kernel the samples in its predictor; of a stream, numbers of visits."""
         check_is_fitted(self, "classes_")
         joined = [[self._numbers[members] for members in learner.support] for learner in self._learners]
         return joined[0] if len(joined) == 1 else joined
 
     def summary(self):
-        """What each kernel is worth in the fitted model.
+        """Contribution of each kernel to the fitted model.
 
         Returns
         -------
         DataFrame
-            One row per kernel, and per class where each is a problem (column class): name; weight and share,
-            of its probability; norm and support of its predictor (norm NaN for given matrices).
+            One row per kernel, and per class with one_vs_rest (column class): name; weight and share, of its
+            probability; norm and support of its predictor (norm NaN for given matrices).
         """
         check_is_fitted(self, "classes_")
         norms = np.full((len(self._learners), len(self._source)), np.nan)
@@ -521,7 +505,7 @@ class OnlineKernels(ScoreClassifier):
     def _saved_parameters(self):
         parameters = super()._saved_parameters()
         if hasattr(self, "_source") and not self._source.given:
-            parameters["kernels"] = self._source.triples  # with numbers for scale and for columns
+            parameters["kernels"] = self._source.triples  # with resolved scales and columns
         return parameters
 
     def _score_ones(self):
@@ -530,7 +514,7 @@ class OnlineKernels(ScoreClassifier):
         return self.decision_function(np.ones((len(self._source), 1, n) if given else (1, n)))
 
     def _fitted_state(self):
-        """Without the record of the visits; a loaded model draws again from `random_state`."""
+        """Without records; a loaded model draws anew from `random_state`."""
         names = ("classes_", "n_features_in_", "feature_names_in_")
         state = {name: value for name, value in vars(self).items() if name in names}
         state |= {"names": self._source.names, "numbers": self._numbers}
@@ -557,14 +541,12 @@ class OnlineKernels(ScoreClassifier):
 
 
 class StreamingKernels(OnlineKernels):
-    """Online learners that can go on learning."""
-
     online_errors_ = of_learners(lambda learner: learner.record("mistakes"), list)
 
     @documented
     @validated
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Go on learning from a batch of any size, in the given order.
+        """Continue training on a batch of any size, in the given order.
 
         Parameters
         ----------
@@ -581,9 +563,9 @@ class StreamingKernels(OnlineKernels):
 
         Notes
         -----
-        A stream is one pass: `delta` stays at its first value. Its cut into batches makes no difference, but
-        that a ``scale="mean"`` is set by the first; for a stream of single samples give a number. Only
-        samples in some predictor's support are kept.
+        A stream is one pass: `delta` stays at its first value. Batch sizes do not matter, except that the
+        first batch sets a ``scale="mean"``; give a number for a stream of single samples. Only samples in the
+        support of some predictor are kept.
         """
         if self._is_precomputed():
             raise ValueError("kernels must be computed from X for partial_fit, got 'precomputed'")
@@ -612,7 +594,7 @@ class StreamingKernels(OnlineKernels):
             learner.keep("visits", seen + np.arange(n))
         if sum(learner.n_updates for learner in self._learners) > before:
             self._keep(together)
-        else:  # an update takes its sample in: nobody joined
+        else:  # no update, no new member
             self._numbers = self._numbers[:held]
         return self
 

@@ -1,4 +1,4 @@
-"""One kernel and a batch SVM: the best of all, the best aligned one, or the one that was selected online."""
+"""Batch SVMs on one kernel: best, best aligned, or selected online."""
 
 import functools
 import math
@@ -36,12 +36,12 @@ documented = functools.partial(
     docs.documented,
     texts={
         **{name: TEXTS[name] for name in ("best_kernel_", "one_vs_rest")},
-        "n_jobs": ("int or None", "Threads over the kernels; the bits do not depend on it."),
-        "random_state": ("int, Generator or None", "Of the samples that are held back."),
+        "n_jobs": ("int or None", "Threads over the kernels; equal results for any number."),
+        "random_state": ("int, Generator or None", "Of the samples held out."),
         "validation": (
             "float in (0, 1), or array of int",
-            "Share of the training samples that is held back, with every class in it; drawn anew, at most "
-            "ten times, until that makes 200 samples; or which.",
+            "Share of training samples held out, with every class in it, in up to ten draws until there are "
+            "200; or their indices.",
         ),
         "kernel_weights_": (
             "ndarray, shape (n_kernels,), or (n_classes, n_kernels)",
@@ -51,12 +51,12 @@ documented = functools.partial(
         "C_": ("float", "The chosen C, likewise."),
         "validation_accuracy_": (
             "ndarray, shape (number of C,), or (n_classes, number of C)",
-            "Of the chosen kernel on the samples held back; NaN for a single C, and for those not tried "
-            "because libsvm could not solve the SVMs of smaller ones.",
+            "Of the chosen kernel on held-out samples; NaN for a single C, and for values not tried because "
+            "libsvm did not solve an SVM of a smaller C.",
         ),
         "n_evaluations_": (
             "int",
-            "Kernel values computed in training, n (n + 1) / 2 for a matrix; a selector's among them.",
+            "Kernel values computed in training, n (n + 1) / 2 per matrix, including a selector's.",
         ),
     },
 )
@@ -67,8 +67,8 @@ def alignment(kernel, labels, centered=True, sample_weight=None):
 
     .. math:: \frac{\langle K, Y\rangle_F}{\|K\|_F\,\|Y\|_F}, \qquad Y_{ii'} = y_i y_{i'}
 
-    for labels of +1 and -1, and for more classes :math:`Y_{ii'} = 1[y_i = y_{i'}]`; centred: both
-    matrices after :math:`M \to HMH`, :math:`H = I - 11^\top/n`.
+    for labels of +1 and -1; for more classes :math:`Y_{ii'} = 1[y_i = y_{i'}]`. Centring maps both matrices
+    by :math:`M \to HMH`, :math:`H = I - 11^\top/n`.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def alignment(kernel, labels, centered=True, sample_weight=None):
     Returns
     -------
     float in [-1, 1]
-        0 where one of the matrices vanishes.
+        0 if one of the matrices vanishes.
 
     References
     ----------
@@ -114,8 +114,8 @@ def alignment(kernel, labels, centered=True, sample_weight=None):
         n = float(sample_weight.sum())
         weighted = kernel * np.outer(roots, roots)
     size_sq = float(np.vdot(weighted, weighted))
-    nothing = 1e-12 * size_sq  # what rounding leaves of a constant kernel
-    if centered:  # |HKH|^2 from sums of K, so that no further matrix is made; H Y H from the centred target
+    nothing = 1e-12 * size_sq  # rounding of a constant kernel
+    if centered:  # without another matrix: |HKH|^2 from sums of K, H Y H from the centred target
         rows = np.average(kernel, axis=1, weights=sample_weight)
         mean = float(np.average(rows, weights=sample_weight))
         rows = rows if sample_weight is None else roots * rows
@@ -127,16 +127,15 @@ def alignment(kernel, labels, centered=True, sample_weight=None):
     return product / size if size > 0.0 else 0.0
 
 
-#: Where fewer samples than ENOUGH are held back, the split is drawn anew, up to MOST_DRAWS times.
+#: Redraw splits with fewer than ENOUGH held-out samples, MOST_DRAWS in all.
 ENOUGH = 200
 MOST_DRAWS = 10
-#: Steps of libsvm for each sample: of one SVM, and of all that the C of one kernel is chosen by.
+#: Most libsvm steps per sample: of one SVM, and for the choice of C of one kernel.
 SVM_STEPS = 50_000
 CHOICE_STEPS = 300_000
 
 
 def draws_held_back(labels, share, rng, sample_weight=None):
-    """Splits (train, test) until enough samples were held back."""
     splits = [held_back(labels, share, rng, sample_weight)]
     if np.ndim(share) == 1:
         return splits
@@ -145,7 +144,7 @@ def draws_held_back(labels, share, rng, sample_weight=None):
 
 
 class CScores(NamedTuple):
-    """What C is chosen by, on held-back samples: each of shape (number of C,)."""
+    """Held-out scores for the choice of C, each of shape (number of C,)."""
 
     accuracy: np.ndarray
     hinge: np.ndarray  # mean loss
@@ -153,10 +152,8 @@ class CScores(NamedTuple):
 
 
 def scores_of_C(kernel, signs, C_values, splits, loss_weights=None, sample_weight=None):
-    """`CScores` of SVMs with ascending C; NaN from the C on that libsvm cannot solve in the steps allowed.
-
-    The smallest C has scores in every case, if need be of the first splits.
-    """
+    """`CScores` for ascending C; NaN from the first C not solved in the steps allowed, except the smallest,
+    which has scores of at least one split."""
     accuracy, hinge = np.full((2, len(splits), len(C_values)), np.nan)
     squares = [np.ascontiguousarray(kernel[np.ix_(train, train)]) for train, _ in splits]
     crosses = [kernel[np.ix_(test, train)] for train, test in splits]
@@ -188,8 +185,8 @@ def scores_of_C(kernel, signs, C_values, splits, loss_weights=None, sample_weigh
 
 @parameters
 class OneKernelSVM(KernelClassifier):
-    """Base: ``_choose`` of a subclass gives a kernel and C for each binary problem, and accuracies on the
-    samples that are held back; the SVMs are trained on all samples."""
+    """Base: ``_choose`` returns a kernel and C for each binary problem and held-out accuracies; SVMs use all
+    samples."""
 
     _parameter_constraints = {**OnlineKernels._parameter_constraints, "C": [*POSITIVE, *SEQUENCE]}
 
@@ -222,7 +219,7 @@ class OneKernelSVM(KernelClassifier):
         Warns
         -----
         ConvergenceWarning
-            Where libsvm did not solve the SVMs in some steps per sample, and larger C were not tried.
+            If libsvm did not solve an SVM within the steps allowed; larger C are then not tried.
         """
         self._C_values()
         labels, weights = self._start(X, y, sample_weight)
@@ -238,7 +235,7 @@ class OneKernelSVM(KernelClassifier):
         weights = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
         problems = list(zip(targets, [None] * len(targets) if weights is None else weights, strict=True))
         splits = draws_held_back(labels, self.validation, rng, sample_weight)
-        computed, solved = [], [len(targets)]  # numbers of kernels, and of SVMs
+        computed, solved = [], [len(targets)]  # kernels computed, SVMs solved
 
         def score(kernel, target, loss_weights):
             scores = scores_of_C(kernel, target, C_values, splits, loss_weights, sample_weight)
@@ -262,7 +259,7 @@ class OneKernelSVM(KernelClassifier):
         self.best_kernel_ = [self.bank_.names[j] for j in index]
         self.C_ = np.array([C for _, C in chosen])
         self.validation_accuracy_ = np.asarray(tables)
-        if len(targets) == 1:  # the difference of both columns is the decision value
+        if len(targets) == 1:  # the decision value is the columns' difference
             coef = two_columns(coef)
             intercept = two_columns(intercept)
             weights = weights[0]
@@ -296,7 +293,6 @@ class OneKernelSVM(KernelClassifier):
         return kernel_alone(self.bank_, j)
 
     def _of_each_kernel(self, judge, computed):
-        """``judge(kernel)`` of every kernel, in threads."""
 
         def judge_kernel(j):
             return judge(self._kernel(j, computed))
@@ -333,7 +329,7 @@ class OneKernelSVM(KernelClassifier):
 @documented
 @parameters
 class MuSVM(OneKernelSVM):
-    """MuSVM: an SVM for every kernel and every C, and the one that errs least on held-back samples.
+    """MuSVM: the kernel and C whose SVM errs least on held-out samples.
 
     Parameters
     ----------
@@ -342,21 +338,20 @@ class MuSVM(OneKernelSVM):
         Values tried.
     $class_weight $validation $one_vs_rest $normalize
     memory : float, default 2e9
-        Bytes for all kernel matrices together; what does not fit is computed one kernel at a time, when it is
-        tried.
+        Bytes for all kernel matrices; beyond, kernels are computed one at a time when tried.
     $n_jobs $random_state
 
     Attributes
     ----------
     $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_
     validation_accuracy_ : ndarray, shape (n_kernels, number of C), or (n_classes, n_kernels, number of C)
-        Of equally accurate ones the smaller hinge loss decides.
+        Ties are decided by the smaller hinge loss.
     $n_evaluations_ $n_solved_
 
     Notes
     -----
-    Cost O(m n^2 d) for the kernels and one libsvm run for each kernel and C. A ``scale="mean"`` is taken over
-    all samples, that of `OKS` over 500: give numbers (``KernelBank(...).triples``) to compare both.
+    Cost O(m n^2 d) for the kernels and one libsvm run per kernel and C. A ``scale="mean"`` uses all samples,
+    in `OKS` 500: give numbers (``KernelBank(...).triples``) to compare both.
 
     References
     ----------
@@ -392,15 +387,15 @@ class MuSVM(OneKernelSVM):
 @documented
 @parameters
 class AlignmentSVM(OneKernelSVM):
-    """AlSVM: an SVM on the kernel that is best aligned with the labels.
+    """AlSVM: an SVM on the kernel best aligned with the labels.
 
     Parameters
     ----------
     $kernels
     C : float > 0 or sequence of them, default 2^-10 to 2^10
-        The best on held-back samples is taken.
+        The best on held-out samples is used.
     centered : bool, default True
-        Align after centring.
+        Use the centred alignment.
     $class_weight $validation $one_vs_rest $normalize $memory $n_jobs $random_state
 
     Attributes
@@ -440,14 +435,14 @@ class AlignmentSVM(OneKernelSVM):
 
 @documented
 class SelectedSVM(OneKernelSVM):
-    """An SVM on the kernel that an online learner selects: OKS-SVM, SOM-SVM.
+    """An SVM on the kernel selected by an online learner: OKS-SVM, SOM-SVM.
 
     Parameters
     ----------
     selector : OKS, OKSRegret, SOM, OM1 or MuTron
-        Is cloned and fitted; its kernels are those that are chosen from.
+        Cloned and fitted; the choice is among its kernels.
     C : float > 0 or sequence of them, default 2^-10 to 2^10
-        The best on held-back samples is taken.
+        The best on held-out samples is used.
     $class_weight $validation $random_state
 
     Attributes
@@ -494,7 +489,7 @@ class SelectedSVM(OneKernelSVM):
         X : array-like, shape (n, n_features), or (n_kernels, n, n) if precomputed
         y : array-like, shape (n,)
         sample_weight : array-like of float >= 0, shape (n,), or None
-            As of the selector's `fit`; then factors on the losses of the SVM.
+            As in the selector's `fit`; then factors on the losses of the SVM.
 
         Returns
         -------
@@ -503,7 +498,7 @@ class SelectedSVM(OneKernelSVM):
         self._C_values()
         y = y if y is None else column_or_1d(y, warn=True)
         with warnings.catch_warnings():
-            for category in (IndefiniteKernelWarning, FeatureScaleWarning):  # are issued below
+            for category in (IndefiniteKernelWarning, FeatureScaleWarning):  # issued below
                 warnings.simplefilter("ignore", category)
             selector = clone(self.selector).fit(X, y, sample_weight=sample_weight)
         return self._fit_selected(selector, X, y, sample_weight)
@@ -516,7 +511,7 @@ class SelectedSVM(OneKernelSVM):
         self.selector_ = selector
         if self._is_precomputed():
             labels, weights = self._start(X, y, sample_weight)
-        else:  # the same columns in the same order, with the selector's numbers for scale
+        else:  # same columns and order, with the selector's scales
             X = as_frame(X)
             options = {"reset": False, "skip_check_array": hasattr(X, "iloc")}
             X = validate_samples(selector, X, used=selector._used(), **options)
@@ -541,10 +536,10 @@ class SelectedSVM(OneKernelSVM):
     def _kernel(self, j, computed):
         if self._is_precomputed():
             return super()._kernel(j, computed)
-        if j not in self._made:  # this kernel and no other is computed, and once
+        if j not in self._made:  # compute only this kernel, once
             computed.append(j)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FeatureScaleWarning)  # was issued for the bank
+                warnings.simplefilter("ignore", FeatureScaleWarning)  # issued for the bank
                 triple = self.bank_.triples[j]
                 options = {"normalize": self.normalize, "memory": np.inf}
                 self._made[j] = kernel_alone(KernelBank([triple], self._samples, **options), 0)
@@ -556,7 +551,7 @@ class SelectedSVM(OneKernelSVM):
 
     def _saved_parameters(self):
         parameters = super()._saved_parameters()
-        parameters.pop("kernels", None)  # are the selector's
+        parameters.pop("kernels", None)  # the selector's
         return parameters
 
     def _set_fitted_state(self, state):
@@ -565,18 +560,18 @@ class SelectedSVM(OneKernelSVM):
 
 
 def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=None, sample_weight=None):
-    """Two stages: an online learner selects a kernel, an SVM is trained on it.
+    """Two stages: an online learner selects a kernel, on which an SVM is trained.
 
     Parameters
     ----------
     selector : OKS, SOM, ...
-        Fitted on X and y before, or not: then a clone of it is fitted. TypeError for other estimators.
+        Fitted on X and y, or else cloned and fitted. TypeError for other estimators.
     X, y
-        As for `OKS.fit`.
+        As in `OKS.fit`.
     C, validation, random_state
-        As of `SelectedSVM`.
+        As in `SelectedSVM`.
     sample_weight
-        As of `SelectedSVM.fit`; a selector fitted before has had its own.
+        As in `SelectedSVM.fit`; a fitted selector keeps its own.
 
     Returns
     -------

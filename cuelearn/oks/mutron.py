@@ -1,4 +1,4 @@
-"""MuTron: a Perceptron for every kernel; the best one is kept (Yang et al., AAAI 2012)."""
+"""MuTron (Yang et al., AAAI 2012)."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ __all__ = ["MuTron"]
 
 
 class Judged(Committee):
-    """Perceptrons side by side, of which one is kept by its accuracy on held-back samples."""
+    """Perceptrons of which the most accurate on held-out samples is kept."""
 
     SAVED = (*Committee.SAVED, "accuracy")
 
@@ -21,23 +21,23 @@ class Judged(Committee):
         self.accuracy = np.zeros(self.q.size)
 
     def visit(self, samples, order, targets, sample_weights, uniforms):
-        """Learn from samples in order; `n_mistakes` is the mean of the kernels'."""
+        """Train; `n_mistakes` is the kernels' mean."""
         super().visit(samples, order, targets, sample_weights, uniforms)
         self.n_mistakes = float(self.own_mistakes.mean())
 
     @property
     def best(self):
-        """The most accurate kernel; the first on ties."""
+        """The first most accurate kernel."""
         return first_best(self.accuracy)
 
 
 @documented
 @parameters
 class MuTron(OnlineKernels):
-    """MuTron: a Perceptron for every kernel, and the one that errs least on held-back samples.
+    """MuTron: a Perceptron per kernel; the one that errs least on held-out samples is kept.
 
-    The paper does not say how it draws the samples held back; here they are stratified. Weights of samples
-    multiply the updates, and count in the accuracy.
+    The paper does not say how it draws held-out samples; here they are stratified. Sample weights multiply
+    the updates, and count in the accuracy.
 
     Parameters
     ----------
@@ -46,14 +46,14 @@ class MuTron(OnlineKernels):
     Attributes
     ----------
     validation_accuracy_ : ndarray, shape (n_kernels,), or (n_classes, n_kernels)
-        On the held-back samples.
+        On the held-out samples.
     $best_index_ $best_kernel_ $mistakes_per_kernel_ $classes_ $support_ $dual_coef_ $n_updates_
     $n_evaluations_ $visits_ $history_
 
     Notes
     -----
-    The step that the paper tunes cannot change a Perceptron that starts from 0: coefficients scale with it,
-    and only signs count. There is none here.
+    The paper's tuned step is omitted: it scales the coefficients of a Perceptron that starts from 0, and only
+    signs count.
 
     References
     ----------

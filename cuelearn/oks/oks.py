@@ -1,4 +1,4 @@
-r"""OKS: online kernel selection for classification (Yang et al., AAAI 2012, Algorithm 2)."""
+"""OKS (Yang et al., AAAI 2012, Algorithm 2)."""
 
 from numba import njit
 
@@ -12,7 +12,7 @@ __all__ = ["OKS", "oks_pass"]
 
 @njit(cache=True, nogil=True)
 def oks_pass(kernels, samples, visits, weights, predictors, rates):
-    """On a mistake of the kernel drawn: w_i <- w_i exp(-eta / p_i), f_i <- f_i + lambda y k_i(x, .) / p_i."""
+    """If the drawn kernel errs: w_i <- w_i exp(-eta / p_i), f_i <- f_i + lambda y k_i(x, .) / p_i."""
     n_updates = 0
     n_evaluations = 0
     for t in range(visits.order.shape[0]):
@@ -32,16 +32,16 @@ def oks_pass(kernels, samples, visits, weights, predictors, rates):
 @documented
 @parameters
 class OKS(SamplingKernels):
-    r"""Online kernel selection for classification: finds a good one of many kernels at the cost of one.
+    r"""Online kernel selection for classification: finds a good kernel among many at the cost of one.
 
-    At each visit one kernel is drawn from :math:`p = (1-\delta) q + \delta/m`. If its predictor errs,
-    :math:`z = 1[y f_i(x) \le 0]`,
+    Each visit draws one kernel from :math:`p = (1-\delta) q + \delta/m`. If its predictor errs, :math:`z =
+    1[y f_i(x) \le 0]`,
 
     .. math:: w_i \leftarrow w_i \exp(-\eta z / p_i), \qquad
               f_i \leftarrow f_i + y z\, k_i(x, \cdot) / p_i, \qquad q = w / \textstyle\sum_j w_j .
 
-    Dividing by the probability makes both estimates unbiased. A sample's weight multiplies z. The paper's
-    step :math:`\lambda` of the predictors is 1: draws, mistakes and probabilities do not depend on it.
+    Division by the probability makes both estimates unbiased. Sample weights multiply z. The paper's step
+    :math:`\lambda` of the predictors is 1, as draws, mistakes and probabilities do not depend on it.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class OKS(SamplingKernels):
 
     Notes
     -----
-    A visit costs O(S d + m): the drawn kernel's values with its own S support samples of d features. With
+    A visit costs O(S d + m): values of the drawn kernel with its S support samples of d features. With
     one_vs_rest the attributes hold one entry per class.
 
     References

@@ -1,4 +1,4 @@
-r"""OM-1: deterministic online multiple kernel learning (Jin, Hoi and Yang, ALT 2010, Algorithm 1)."""
+"""OM-1 (Jin, Hoi and Yang, ALT 2010, Algorithm 1)."""
 
 import math
 
@@ -16,12 +16,8 @@ __all__ = ["Committee", "OM1", "committee_pass"]
 def committee_pass(
     kernels, samples, order, targets, sample_weights, discount, weights, predictors, mistakes, own_mistakes
 ):
-    """Perceptrons learn from their own mistakes, for which their weights are discounted; the vote predicts.
-    Returns the numbers of updates and of kernel values.
-
-    `discount` is -log(beta); with 0 the weights stay. Written: `mistakes` of the vote at each visit,
-    `own_mistakes` of each kernel.
-    """
+    """A pass of `OM1`, `discount` = -log(beta); returns the numbers of updates and kernel values. Writes
+    `mistakes` of the vote by visit and `own_mistakes` by kernel."""
     n_updates = 0
     n_evaluations = 0
     for t in range(order.shape[0]):
@@ -48,7 +44,7 @@ def committee_pass(
 
 
 class Committee(Learner):
-    """State of a Perceptron per kernel, with weights that discount a kernel's own mistakes."""
+    """A Perceptron per kernel, weights discounted by own mistakes."""
 
     SAVED = (*Learner.SAVED, "own_mistakes")
 
@@ -58,7 +54,6 @@ class Committee(Learner):
         self.own_mistakes = np.zeros(self.q.size, dtype=np.int64)
 
     def visit(self, samples, order, targets, sample_weights, uniforms):
-        """Learn from samples in order."""
         mistakes = np.zeros(order.size, dtype=np.bool_)
         counts = committee_pass(
             self.kernels,
@@ -78,13 +73,13 @@ class Committee(Learner):
 @documented
 @parameters
 class OM1(StreamingKernels):
-    r"""OM-1: deterministic online multiple kernel learning; all kernels learn, the weighted vote decides.
+    r"""OM-1: deterministic online multiple kernel learning; all kernels are trained, a weighted vote decides.
 
     .. math:: \hat y = \operatorname{sign} \sum_i q_i \operatorname{sign} f_i(x), \qquad
               z_i = 1[y f_i(x) \le 0], \qquad w_i \leftarrow \beta^{z_i} w_i, \qquad f_i \leftarrow f_i +
               z_i\, y\, k_i(x, \cdot) .
 
-    A sample's weight multiplies its :math:`z_i`.
+    Sample weights multiply :math:`z_i`.
 
     Parameters
     ----------

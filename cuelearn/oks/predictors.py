@@ -1,8 +1,4 @@
-"""One predictor per kernel, compiled: kernel values one at a time, where an algorithm asks for them.
-
-A value k_j(x_i, x_s) is computed when the predictor of kernel j is evaluated at sample i, for the samples s
-in its own support, and at no other time; every pass counts them.
-"""
+"""Compiled predictors, one per kernel; kernel values are computed, and counted, only when needed."""
 
 import math
 from typing import NamedTuple
@@ -26,15 +22,15 @@ class Kernels(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """What the kernels see of samples; what is not used is empty."""
+    """Input of the kernels; unused parts are empty."""
 
     data: np.ndarray  # (n, total width): each kernel's columns side by side
-    scale: np.ndarray  # (n, n_kernels): 1/sqrt(k(x, x)) for kernels that are normalised, else 1
+    scale: np.ndarray  # (n, n_kernels): 1/sqrt(k(x, x)) for normalised kernels, else 1
     stack: np.ndarray  # (n_kernels, n, n_train): given kernel values
 
 
 class Predictors(NamedTuple):
-    """`support` and `coef` of shape (n_kernels, capacity), of which the first `count[j]` count."""
+    """`support` and `coef` (n_kernels, capacity), of which `count[j]` entries are used."""
 
     support: np.ndarray
     coef: np.ndarray
@@ -42,7 +38,7 @@ class Predictors(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """Log-weights of the kernels, q = w / sum w, and the probabilities p from which they are drawn."""
+    """Log-weights of the kernels, q = w / sum w, and the sampling probabilities p."""
 
     log_weights: np.ndarray
     q: np.ndarray
@@ -50,14 +46,14 @@ class Weights(NamedTuple):
 
 
 class Visits(NamedTuple):
-    """Samples in the order of the visits, and what is noted at each. A sample of weight 0 changes nothing."""
+    """Samples in visit order, and records. Samples of weight 0 change nothing."""
 
     order: np.ndarray
     targets: np.ndarray  # by sample
     sample_weights: np.ndarray  # by sample
-    uniforms: np.ndarray  # random numbers in [0, 1) by visit
+    uniforms: np.ndarray  # in [0, 1), by visit
     drawn: np.ndarray  # written: the kernel drawn
-    mistakes: np.ndarray  # written: whether its prediction was one
+    mistakes: np.ndarray  # written: whether it erred
     losses: np.ndarray  # written: its loss
 
 
@@ -95,7 +91,7 @@ def kernel_value(kernels, j, x, z):
 
 @njit(cache=True, nogil=True)
 def self_values(kernels, data, out):
-    """k(x, x) of every sample for every kernel, into `out` (n, n_kernels)."""
+    """Write k(x, x) of all samples and kernels into `out`."""
     for j in range(kernels.kind.shape[0]):
         for i in range(data.shape[0]):
             x = data[i, kernels.start[j] : kernels.stop[j]]
@@ -104,7 +100,7 @@ def self_values(kernels, data, out):
 
 @njit(cache=True, nogil=True)
 def output(kernels, predictors, j, here, i, held):
-    """The predictor of kernel j at sample i of `here`; its support lies in `held`."""
+    """The predictor of kernel j, with support in `held`, at sample i of `here`."""
     support = predictors.support[j]
     coef = predictors.coef[j]
     total = 0.0
@@ -124,7 +120,7 @@ def output(kernels, predictors, j, here, i, held):
 
 @njit(cache=True, nogil=True)
 def outputs(kernels, predictors, members, here, held, out):
-    """Predictions of some kernels at all samples of `here`, into `out` (n, len(members))."""
+    """Write predictions of some kernels on `here` into `out` (n, len(members))."""
     for i in range(out.shape[0]):
         for k in range(members.shape[0]):
             out[i, k] = output(kernels, predictors, members[k], here, i, held)
@@ -147,7 +143,7 @@ def add(predictors, j, i, amount):
 
 @njit(cache=True, nogil=True)
 def set_probabilities(weights, delta):
-    """q = w / sum w and p = (1 - delta) q + delta / m, from log-weights shifted to a largest value of 0."""
+    """q = w / sum w, p = (1 - delta) q + delta / m; log-weights get a maximum of 0."""
     log_weights = weights.log_weights
     q = weights.q
     p = weights.p

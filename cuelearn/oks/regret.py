@@ -1,4 +1,4 @@
-r"""OKS for any convex loss, with a regret bound (Yang et al., AAAI 2012, Algorithm 1)."""
+"""OKS for any convex loss (Yang et al., AAAI 2012, Algorithm 1)."""
 
 import math
 
@@ -13,14 +13,14 @@ from cuelearn.warn import warn_user
 
 __all__ = ["OKSRegret", "loss_and_slope", "regret_pass"]
 
-DIVERGED = 1e6  # a loss that no sensible predictor meets
+DIVERGED = 1e6  # loss that shows divergence
 HINGE = LOSSES["hinge"]
 SQUARE = LOSSES["square"]
 
 
 @njit(cache=True, nogil=True)
 def loss_and_slope(loss, output, y):
-    """A convex loss of a real prediction, and its derivative (a subgradient for the hinge)."""
+    """A convex loss of a real prediction, and its (sub)derivative."""
     if loss == SQUARE:
         return 0.5 * (output - y) ** 2, output - y
     if loss == HINGE:
@@ -35,7 +35,7 @@ def loss_and_slope(loss, output, y):
 
 @njit(cache=True, nogil=True)
 def regret_pass(kernels, samples, visits, weights, predictors, rates):
-    """Of the kernel drawn: w_i <- w_i exp(-eta l / p_i), f_i <- f_i - lambda l' k_i(x, .) / p_i."""
+    """For the drawn kernel: w_i <- w_i exp(-eta l / p_i), f_i <- f_i - lambda l' k_i(x, .) / p_i."""
     n_updates = 0
     n_evaluations = 0
     for t in range(visits.order.shape[0]):
@@ -61,20 +61,19 @@ def regret_pass(kernels, samples, visits, weights, predictors, rates):
 class OKSRegret(SamplingKernels):
     r"""Online kernel selection for any convex loss.
 
-    At each visit one kernel is drawn from :math:`p = (1-\delta) q + \delta/m`, and whatever its predictor
-    says,
+    Each visit draws one kernel from :math:`p = (1-\delta) q + \delta/m` and, right or wrong, updates
 
     .. math:: w_i \leftarrow w_i \exp(-\eta\, \ell(f_i(x), y) / p_i), \qquad
               f_i \leftarrow f_i - \lambda\, \ell'(f_i(x), y)\, k_i(x, \cdot) / p_i .
 
-    A sample's weight multiplies the loss.
+    Sample weights multiply the loss.
 
     Parameters
     ----------
     $kernels
     loss : {"hinge", "logistic", "square"}, default "hinge"
-        :math:`[1 - yf]_+`, :math:`\ln(1 + e^{-yf})`, :math:`\frac12(f - y)^2`, with y of -1 or 1. Where
-        losses grow beyond all bounds (a long step on the square loss), `fit` warns with a ConvergenceWarning.
+        :math:`[1 - yf]_+`, :math:`\ln(1 + e^{-yf})`, :math:`\frac12(f - y)^2`, with y of -1 or 1. If losses
+        diverge (a long step on the square loss), `fit` issues a ConvergenceWarning.
     $delta $eta
     step : float > 0 or "auto", default "auto"
         Step :math:`\lambda`; "auto" is :math:`\sqrt{\delta/(mT)}` with the smallest delta and the T of `eta`,
@@ -84,7 +83,7 @@ class OKSRegret(SamplingKernels):
     Attributes
     ----------
     online_losses_ : ndarray, shape (n_visits,)
-        The loss of the kernel drawn.
+        The loss of the drawn kernel.
     $classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ $support_ $dual_coef_
     $drawn_ $visits_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
 

@@ -1,7 +1,7 @@
-r"""What OKS, OKSRegret and SOM share: at each visit one kernel is drawn, evaluated, and perhaps updated.
+"""Base of OKS, OKSRegret and SOM: each visit draws one kernel.
 
-The algorithms differ in their pass, a compiled function ``(kernels, samples, visits, weights, predictors,
-rates)`` that returns the numbers of updates and of kernel values.
+A pass is a compiled function ``(kernels, samples, visits, weights, predictors, rates)`` that returns the
+numbers of updates and kernel values.
 """
 
 import math
@@ -17,12 +17,12 @@ from cuelearn.oks.predictors import Visits, output, set_probabilities
 
 __all__ = ["Rates", "SamplingKernels", "Selector", "ask", "draw"]
 
-#: Convex losses of OKSRegret, by the number that its pass knows them by.
+#: Numbers of OKSRegret's losses in compiled code.
 LOSSES = {"hinge": 0, "logistic": 1, "square": 2}
 
 
 class Rates(NamedTuple):
-    """Share of uniform draws, steps of weights and of predictors, number of the loss."""
+    """Share of uniform draws, steps of weights and predictors, number of the loss."""
 
     delta: float
     eta: float
@@ -41,7 +41,7 @@ def draw(p, uniform):
             passed += p[j]
             if uniform < passed:
                 return j
-    return last  # rounding left the sum a little below 1
+    return last  # rounding: the sum is a little below 1
 
 
 @njit(cache=True, nogil=True)
@@ -57,11 +57,10 @@ def ask(kernels, samples, visits, weights, predictors, t):
 class Selector(Learner):
     r"""State of a selection algorithm, the pass `rule`, on one binary problem.
 
-    `delta` is a list with one value per epoch, the last persists. `eta` is a number, or "auto" for
-    :math:`\sqrt{2(1-\delta)\ln m/(mT)}` with the epoch's delta; `step` is a number, or "auto" for
-    :math:`\sqrt{\delta/(mT)}` with the smallest delta. T is `n_rounds`, and doubles where visits go on.
-    Without an estimator: ``Selector(source.kernels, rng, ...).run(source.pack(X), targets, n_epochs)``, where
-    source is a `Columns` or `Given`.
+    `delta` has one value per epoch; the last persists. "auto" is :math:`\sqrt{2(1-\delta)\ln m/(mT)}` for
+    `eta`, with the epoch's delta, and :math:`\sqrt{\delta/(mT)}` for `step`, with the smallest; T is
+    `n_rounds`, and doubles when exceeded. Without an estimator: ``Selector(source.kernels, rng,
+    ...).run(source.pack(X), targets, n_epochs)`` with a `Columns` or `Given` as source.
     """
 
     SAVED = (*Learner.SAVED, "delta", "n_rounds")
@@ -77,13 +76,12 @@ class Selector(Learner):
         self.delta = delta[0]
 
     def start_epoch(self, epoch):
-        """The epoch's delta."""
         self.delta = self.deltas[min(epoch, len(self.deltas) - 1)]
         set_probabilities(self.weights, self.delta)
 
     @property
     def rate(self):
-        """eta of the present epoch."""
+        """Current eta."""
         if self.eta != "auto":
             return float(self.eta)
         m = self.q.size
@@ -97,7 +95,6 @@ class Selector(Learner):
         return math.sqrt(min(self.deltas) / (self.q.size * self.n_rounds))
 
     def visit(self, samples, order, targets, sample_weights, uniforms):
-        """Learn from samples in order; `uniforms` are the random numbers of the draws."""
         done = 0
         while done < order.size:
             if self.n_seen >= self.n_rounds:
@@ -107,10 +104,8 @@ class Selector(Learner):
             done = part.stop
 
     def _double(self):
-        """Double T: steps that depend on it, and with them log-weights and predictors, shrink by sqrt(1/2).
-
-        Both stay a step times a sum over all visits (dual averaging), for which the regret bounds hold.
-        """
+        """Double T: "auto" steps, log-weights and predictors shrink by sqrt(1/2), and remain a step times a
+        sum over all visits (dual averaging), for which the regret bounds hold."""
         self.n_rounds *= 2
         if self.eta == "auto":
             self.log_weights *= math.sqrt(0.5)
@@ -128,7 +123,7 @@ class Selector(Learner):
 
 
 def shares(delta, least="(0"):
-    """`delta` as a list of numbers up to 1, one per epoch, or an error; `least` opens or closes the range."""
+    """`delta` as list of numbers up to 1, one per epoch; `least` is "(0" or "[0"."""
     values = np.atleast_1d(np.asarray(delta, dtype=object)).tolist()
     constraint = Number(Real, 0, 1, closed="both" if least == "[0" else "right")
     if not values or not all(constraint.is_satisfied_by(value) for value in values):
@@ -138,8 +133,6 @@ def shares(delta, least="(0"):
 
 @parameters
 class SamplingKernels(StreamingKernels):
-    """Base of OKS, OKSRegret and SOM."""
-
     _parameter_constraints = {"eta": [*POSITIVE, StrOptions({"auto"})]}
 
     n_epochs: int = 2

@@ -1,4 +1,4 @@
-r"""SOM: stochastic online multiple kernel learning (Jin, Hoi and Yang, ALT 2010, Algorithm 3)."""
+"""SOM (Jin, Hoi and Yang, ALT 2010, Algorithm 3)."""
 
 import math
 
@@ -14,7 +14,7 @@ __all__ = ["SOM", "som_pass"]
 
 @njit(cache=True, nogil=True)
 def som_pass(kernels, samples, visits, weights, predictors, rates):
-    """On a mistake of the kernel drawn: w_i <- beta w_i, f_i <- f_i + y k_i(x, .); eta is -log(beta)."""
+    """If the drawn kernel errs: w_i <- beta w_i, f_i <- f_i + y k_i(x, .); eta is -log(beta)."""
     n_updates = 0
     n_evaluations = 0
     for t in range(visits.order.shape[0]):
@@ -37,14 +37,14 @@ class SOM(SamplingKernels):
     r"""Stochastic online multiple kernel learning with a single update: OKS without its unbiased estimates.
 
     One kernel is drawn from :math:`p = (1-\delta) q + \delta/m`; if it errs, :math:`w_i \leftarrow \beta w_i`
-    and :math:`f_i \leftarrow f_i + y\, k_i(x, \cdot)`. With a sample's weight s they are :math:`\beta^s` and
+    and :math:`f_i \leftarrow f_i + y\, k_i(x, \cdot)`. A sample weight s makes these :math:`\beta^s` and
     :math:`s y`.
 
     Parameters
     ----------
     $kernels $beta
     delta : float in [0, 1] or a sequence of them, default 0.2
-        Share of the draws that is uniform.
+        Share of uniform draws.
     $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
 
     Attributes

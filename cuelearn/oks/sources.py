@@ -1,4 +1,4 @@
-"""Where kernel values come from: columns of X, one value at a time, or matrices that the caller computed."""
+"""Sources of kernel values: columns of X, or given matrices."""
 
 import numpy as np
 
@@ -22,14 +22,14 @@ from cuelearn.oks.predictors import (
 
 __all__ = ["Columns", "Given", "kind_kernels"]
 
-#: Samples that ``scale="mean"`` is taken over at most: all pairs would cost a kernel matrix.
+#: Most samples for ``scale="mean"``: all pairs would cost a kernel matrix.
 MEAN_SAMPLES = 500
 KINDS = {"product": LINEAR, "euclidean": EUCLIDEAN, "sqeuclidean": SQEUCLIDEAN, "cityblock": CITYBLOCK}
 KINDS["chi2"] = CHI2
 
 
 def kind_of(name, kernel):
-    """The number of a kernel in the compiled routines; ValueError for one that is not computed from X."""
+    """A kernel's number in compiled code; ValueError if not computed from X."""
     kind = POLY if isinstance(kernel, Poly) else KINDS.get(kernel.quantity)
     if kind is None:
         raise ValueError(
@@ -40,7 +40,7 @@ def kind_of(name, kernel):
 
 
 class Columns:
-    """Kernels computed from columns of X; `triples` with numbers for scale."""
+    """Kernels computed from columns of X; `triples` have resolved scales."""
 
     given = False
 
@@ -49,7 +49,7 @@ class Columns:
         self.names = [name for name, _, _ in triples]
         kernels = [kernel for _, kernel, _ in triples]
         columns = [tuple(c) for _, _, c in triples]
-        distinct = list(dict.fromkeys(columns))  # kernels on the same columns share them
+        distinct = list(dict.fromkeys(columns))  # kernels may share columns
         places = dict(zip(distinct, np.cumsum([0, *map(len, distinct)]).tolist(), strict=False))
         start = np.array([places[c] for c in columns])
         self.kernels = Kernels(
@@ -68,14 +68,14 @@ class Columns:
         return len(self.names)
 
     def pack(self, X):
-        """Samples as the passes take them, from a checked array or DataFrame."""
+        """`Samples` of a checked array or DataFrame."""
         values = X.iloc[:, self._columns] if hasattr(X, "iloc") else X[:, self._columns]
         try:
             data = np.ascontiguousarray(values, dtype=np.float64)
         except (TypeError, ValueError):
             data = np.array([np.nan])
         if not np.isfinite(data).all():
-            for name, _, columns in self.triples:  # which it is
+            for name, _, columns in self.triples:  # names the invalid columns
                 extract_columns(X, np.asarray(columns), name)
         for j in np.flatnonzero(self.kernels.kind == CHI2):
             if np.any(data[:, self.kernels.start[j] : self.kernels.stop[j]] < 0.0):
@@ -92,8 +92,6 @@ class Columns:
 
 
 class Given:
-    """Kernel matrices that the caller computed."""
-
     given = True
     width = 0
 
@@ -109,8 +107,8 @@ class Given:
         return len(self.names)
 
     def pack(self, X):
-        """Samples as the passes take them, from an array (n_kernels, n, n_train) or a bank in memory."""
-        if isinstance(X, KernelBank):  # was checked when it was made; no copy
+        """`Samples` of an array (n_kernels, n, n_train) or a bank in memory."""
+        if isinstance(X, KernelBank):  # already checked; no copy
             return Samples(np.empty((X.n_samples, 0)), np.empty((X.n_samples, 0)), X.stack)
         X = X.cross() if isinstance(X, KernelStack) else X
         if isinstance(X, CrossBank):
@@ -121,12 +119,11 @@ class Given:
 
 
 def has_functions(triples):
-    """Whether some of the kernels are functions of the caller's."""
     return any(isinstance(kernel, Function) for _, kernel, _ in triples)
 
 
 class Evaluated(Given):
-    """Kernels of which some are functions of the caller's: all are evaluated as matrices."""
+    """Kernels of which some are user functions: all are evaluated as matrices."""
 
     given = False
 
@@ -140,20 +137,18 @@ class Evaluated(Given):
         self.triples = self.bank.triples
 
     def pack(self, X):
-        """Samples from an array or a DataFrame, or the bank."""
         return super().pack(X if isinstance(X, KernelBank) else self.bank.cross(X))
 
 
 def kind_kernels(groups):
     r"""Linear, polynomial, chi-squared and Gaussian kernel on each kind of features, in the paper's order.
 
-    The last two take their widths from the training samples. The paper does not print its polynomial; here it
-    is homogeneous, :math:`\langle x, z \rangle^2`: with an offset of 1 histograms of unit sum, whose products
-    are tiny, would all look alike.
+    The last two set their widths from the training samples. The paper does not print its polynomial; here it
+    is homogeneous, :math:`\langle x, z \rangle^2`, since with an offset of 1 histograms of unit sum, whose
+    products are tiny, would all look alike.
 
-    `groups` maps names to column numbers or slices, of values that are not negative, such as the ``cues`` of
-    a `CueData`. Returns a list of (name, kernel, columns): kernel number k (from 1) of the paper is entry
-    k - 1.
+    `groups` maps names to column numbers or slices of nonnegative values, e.g. the ``cues`` of a `CueData`.
+    Returns a list of (name, kernel, columns): kernel k (from 1) of the paper is entry k - 1.
 
     Examples
     --------
@@ -168,7 +163,7 @@ def kind_kernels(groups):
 
 
 def with_widths(kernels, X, normalize=True):
-    """The kernels with numbers for scale and columns, from some of the samples of X."""
+    """The kernels with resolved scales and columns, from some samples."""
     rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MEAN_SAMPLES)).astype(int)
     return KernelBank(
         kernels, X.iloc[rows] if hasattr(X, "iloc") else X[rows], normalize=normalize, memory=0.0
@@ -176,14 +171,14 @@ def with_widths(kernels, X, normalize=True):
 
 
 def bank_of(estimator, X):
-    """Source and samples of an estimator's training data, with numbers for scale."""
+    """Source and samples of an estimator's training data."""
     if not isinstance(estimator.kernels, str):
         triples = [] if estimator.kernels is None else check_kernels(estimator.kernels)
         if has_functions(triples):
             source = Evaluated(triples, X, estimator.normalize)
             warn_indefinite(source.bank.indefinite)
             return source, source.pack(source.bank)
-        for name, kernel, _ in triples:  # matrices among the columns could not be cut to some rows
+        for name, kernel, _ in triples:  # reject matrices, which cannot be subsampled
             kind_of(name, kernel)
         source = Columns(with_widths(estimator.kernels, X, estimator.normalize), estimator.normalize)
         return source, source.pack(X)

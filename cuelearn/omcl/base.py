@@ -1,4 +1,4 @@
-"""What the estimators of the chapter share: input forms, the loop over batches, records, prediction."""
+"""Base of the chapter's estimators."""
 
 import functools
 
@@ -27,7 +27,7 @@ from cuelearn.omcl.visits import N_UPDATES
 
 __all__ = ["CueLearner", "OnlineClassifier", "documented"]
 
-CHUNK = 256  # samples visited between two looks at the outside world: history, callback, progress
+CHUNK = 256  # samples between updates of history, callback and progress
 
 COLUMNS = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error"]
 
@@ -37,24 +37,23 @@ documented = functools.partial(
         "kernel": (
             'Kernel, str, callable or None, or "precomputed"',
             "One of `cuelearn.kernels`, a name of its `KERNELS` or a function f(A, B); None is ``RBF()``, "
-            "whose scale is the mean squared distance of the first batch and stays.",
+            "scaled by the mean squared distance of the first batch.",
         ),
         "eta": (
             "float >= 0",
-            r"Largest residual :math:`\Delta` of a projection, of the size of :math:`\sqrt{k(x,x)}`; from "
-            r":math:`\sqrt 2` on, a normalised kernel never gets a second support sample. With 0 the "
-            "Projectron makes the Perceptron's predictions.",
+            r"Largest residual :math:`\Delta` of a projection, on the scale of :math:`\sqrt{k(x,x)}`; from "
+            r":math:`\sqrt 2` on, a normalised kernel has a single support sample. With 0 the Projectron "
+            "predicts as the Perceptron.",
         ),
         "cues": (
             "list of (name, learner, columns), or None",
             "Learners of this chapter or others with `partial_fit` and `decision_function` (or "
-            "`predict_proba`); columns as in ColumnTransformer. With learners on precomputed kernels X has "
-            "shape (F, n, n_seen), and `columns` is the number of the kernel. None is one "
-            "`ProjectronPlusPlus` on all columns.",
+            "`predict_proba`); columns as in ColumnTransformer. For precomputed kernels X has shape (F, n, "
+            "n_seen), and `columns` is the kernel's number. None is one `ProjectronPlusPlus` on all columns.",
         ),
         "average": (
             "bool",
-            "Predict with the mean of all hypotheses, not with the last; may be changed after training.",
+            "Predict with the mean of all hypotheses instead of the last; may be changed after training.",
         ),
         "record": ("bool", "Keep mistake, loss and support size of every visit (13 bytes each)."),
         "callback": (
@@ -64,8 +63,8 @@ documented = functools.partial(
         "sample_weight": (
             "array-like of float >= 0, shape (n,), or None",
             "Factors on the updates (in `PassiveAggressive`, `ProjectronPlusPlus` on the longest), and on "
-            "the hypotheses in their mean. A sample of weight 0 changes nothing; its prediction is recorded. "
-            "Weight 2 is not the sample twice: a second visit sees what the first has learnt.",
+            "the hypotheses in their mean. Samples of weight 0 are only predicted and recorded. Weight 2 "
+            "differs from two visits, the second of which sees the first update.",
         ),
         "dual_coef_": ("ndarray, shape (n_support, n_classes)", "Averaged, or of the last hypothesis."),
         "support_": ("ndarray of int", "Visits at which the support samples joined."),
@@ -84,8 +83,6 @@ documented = functools.partial(
 
 
 class Record:
-    """Growing columns of what happened at each visit."""
-
     KIND = np.dtype([("mistake", np.bool_), ("loss", np.float64), ("n_support", np.int32)])
 
     def __init__(self):
@@ -109,16 +106,15 @@ class Record:
 class OnlineClassifier(ScoreClassifier):
     """Base of the online learners.
 
-    Subclasses implement ``_open(X, n_classes)``, which starts anew with the first batch;
-    ``_observe(X, labels, weights)``, which visits a batch and returns its `Trace`; ``_scores(X,
-    average=None)``, by default as the parameter `average` says; ``_check_batch(X)``, which raises what
-    `_observe` would; ``_n_support()`` and ``_count_updates()``.
+    Subclasses implement ``_open(X, n_classes)``, which restarts with the first batch; ``_observe(X, labels,
+    weights)``, which visits a batch and returns its `Trace`; ``_scores(X, average=None)``;
+    ``_check_batch(X)``, which raises the errors of `_observe`; ``_n_support()`` and ``_count_updates()``.
     """
 
     _parameter_constraints = {"average": ["boolean"], "record": ["boolean"]}
-    _learnt = ()  # attributes without "_" at the end that a saved model holds
-    _kernel_dims = 2  # of X with precomputed kernels: a matrix, or with 3 a stack of them
-    _doubted = False  # whether a kernel has been seen to be indefinite
+    _learnt = ()  # saved attributes without a trailing "_"
+    _kernel_dims = 2  # of precomputed X: 2 for a matrix, 3 for a stack
+    _doubted = False  # whether an indefinite kernel was seen
 
     average: bool = True
     n_epochs: int = 1
@@ -136,11 +132,11 @@ class OnlineClassifier(ScoreClassifier):
 
     @documented
     def fit(self, X, y, sample_weight=None):
-        """Learn from scratch; the first pass keeps the given order unless `shuffle` is set.
+        """Train from scratch; the first pass keeps the given order unless `shuffle` is set.
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features), or the kernel matrix (n, n) where kernels are precomputed
+        X : array-like, shape (n, n_features), or (n, n) for precomputed kernels
         y : array-like, shape (n,)
         $sample_weight
 
@@ -188,7 +184,7 @@ class OnlineClassifier(ScoreClassifier):
         return visit_weights(sample_weight, n_samples, stream)
 
     def _batches(self, n, rng):
-        """Epoch and samples of every batch of `fit`: slices where the order is as given, else numbers."""
+        """Epoch and samples of every batch: slices in the given order, else indices."""
         for epoch in range(1, self.n_epochs + 1):
             order = rng.permutation(n) if self.shuffle or epoch > 1 else None
             for start in range(0, n, CHUNK):
@@ -196,17 +192,17 @@ class OnlineClassifier(ScoreClassifier):
                 yield epoch, part if order is None else order[part]
 
     def _rows_of(self, X, part, seen=0):
-        """Part of X; of precomputed kernels those with samples up to its own end."""
+        """Part of X; of precomputed kernels the columns up to its end."""
         return X[..., part, : seen + part.stop] if self._is_precomputed() else X[part]
 
     @documented
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Go on learning from a batch of any size; a batch that is refused leaves no trace.
+        """Continue training on a batch of any size; a rejected batch changes nothing.
 
         Parameters
         ----------
         X : array-like, shape (n, n_features)
-            With precomputed kernels (n, n_seen + n), with all samples seen so far, in order, and itself.
+            For precomputed kernels (n, n_seen + n), with all samples seen so far, in order, and the batch.
         y : array-like, shape (n,)
         classes : array-like, optional
             All classes; needed at the first call.
@@ -218,7 +214,7 @@ class OnlineClassifier(ScoreClassifier):
         """
         X, labels, weights = self._admit_batch(X, y, classes, sample_weight)
         seen = self.n_seen_
-        for start in range(0, labels.size, CHUNK):  # a batch of any size costs the memory of a small one
+        for start in range(0, labels.size, CHUNK):  # bounded memory for any batch
             part = slice(start, min(labels.size, start + CHUNK))
             self._learn(self._rows_of(X, part, seen), labels[part], weights[part])
         return self
@@ -237,12 +233,11 @@ class OnlineClassifier(ScoreClassifier):
         return X, labels, weights
 
     def _check_samples(self, X, y, first):
-        """X and y as arrays: floating point, finite, of matching lengths."""
         if not self._is_precomputed():
             given = as_frame(X)
             options = {"dtype": FLOATS, "reset": first, "order": "C"}
             X, y = validate_samples(self, given, y, used=lambda: self._used(first), **options)
-            if first:  # later on, `labels_within` knows which labels there are
+            if first:  # later `labels_within` checks
                 labels_of(self, y, len(y))
                 self._set_columns(given, X)
             return check_size(X, np.float64), y
@@ -260,25 +255,25 @@ class OnlineClassifier(ScoreClassifier):
         return X, y
 
     def _set_columns(self, given, X):
-        """Note what each cue sees of X, as `given` and checked."""
+        """Hook for the columns of each cue."""
 
     def _used(self, first):
-        """(name, learner, columns) of all cues, columns by number after the start; None for all columns."""
+        """(name, learner, columns) of all cues; None for all columns."""
         return None
 
     def _warn_once(self, X):
-        """Warn of the first batch in a stream that shows a kernel to be indefinite."""
+        """Warn at the first batch that shows a kernel to be indefinite."""
         if not self._doubted:
             self._doubted = warn_indefinite(self._doubts(X))
 
     def _doubts(self, X):
-        """{name: how} of kernels that are not positive semidefinite on a batch to come."""
+        """{name: how} of kernels that are indefinite on the next batch."""
         return indefinite_batch(X, self.n_seen_) if self._is_precomputed() else {}
 
     def _check_precomputed(self, X):
         X = real_values(X, "X")
         if X.ndim == 2 and self._kernel_dims == 3:
-            X = X[None]  # one kernel
+            X = X[None]
         elif X.ndim == 3 and len(X) == 1 and self._kernel_dims == 2:
             X = X[0]
         if X.ndim != self._kernel_dims:
@@ -297,7 +292,7 @@ class OnlineClassifier(ScoreClassifier):
         vars(self).pop("history_", None)
 
     def _learn(self, X, labels, weights, **wanted):
-        """Visit a batch, keep the records; returns the `Trace` of `_observe`."""
+        """Visit and record a batch; returns the `Trace` of `_observe`."""
         trace = self._observe(X, labels, weights, **wanted)
         margin = margins(trace.scores, labels)
         losses = np.maximum(0.0, 1.0 - margin)
@@ -317,17 +312,14 @@ class OnlineClassifier(ScoreClassifier):
 
     @property
     def online_errors_(self):
-        """0/1 sequence of mistakes; a tie counts as one."""
         return self._recorded("mistake")
 
     @property
     def online_losses_(self):
-        """Multiclass hinge losses before the updates."""
         return self._recorded("loss")
 
     @property
     def support_sizes_(self):
-        """Size of the support set after each visit, of all cues together."""
         return self._recorded("n_support")
 
     def _check_new(self, X):
@@ -348,7 +340,7 @@ class OnlineClassifier(ScoreClassifier):
         return self.decision_function(stack[0] if self._kernel_dims == 2 else stack)
 
     def _fitted_state(self):
-        """Without the sequences of the record."""
+        """Without the records of visits."""
         return super()._fitted_state() | {name: getattr(self, name) for name in self._learnt}
 
     def _set_fitted_state(self, state):
@@ -364,11 +356,11 @@ class OnlineClassifier(ScoreClassifier):
 
 
 class CueLearner(OnlineClassifier):
-    """Base of the learners of one cue; ``_observe(X, labels, weights, log=False, sums=False)`` returns a log
-    of all updates, and the sums of all hypotheses before each visit, if these are wanted."""
+    """Base of the learners of one cue; ``_observe(X, labels, weights, log=False, sums=False)`` returns on
+    request a log of updates and the sums of hypotheses before each visit."""
 
     def _inputs(self, X):
-        """What the coefficients are applied to: kernel values with the support set, or features."""
+        """Kernel values with the support set, or features."""
         return X
 
     def _check_batch(self, X):

@@ -1,4 +1,4 @@
-r"""What OMCL is compared with: one learner on all cues at once, and a majority vote (thesis 3.4)."""
+"""Rivals of OMCL (thesis 3.4)."""
 
 from dataclasses import field
 
@@ -17,18 +17,17 @@ __all__ = ["Flat", "Vote", "count_votes"]
 @documented
 @parameters
 class Flat(OnlineClassifier):
-    """Low-level integration: the cues' vectors put end to end, and one online learner on the long vector
-    (equation 2.1).
+    """Low-level integration: one online learner on the concatenated vectors of all cues (equation 2.1).
 
-    The learner's kernel works on all columns. The kernel of concatenated feature *maps*, the other reading of
-    the equation, is the mean of the cues' kernels: give these as a stack, precomputed.
+    The learner's kernel uses all columns. The other reading of the equation, concatenated feature *maps*, is
+    the mean of the cues' kernels: give these as a precomputed stack.
 
     Parameters
     ----------
     learner : online learner of this chapter, default ``ProjectronPlusPlus()``
         With ``kernel="precomputed"`` X is a stack (F, n, n_seen), whose mean is used.
     average : bool, default True
-        This and what follows take the place of the learner's own.
+        This and the following parameters override the learner's own.
     $n_epochs $shuffle $record $random_state $callback $verbose
 
     Attributes
@@ -102,7 +101,7 @@ def count_votes(scores):
     -------
     votes : ndarray of int, shape (n, n_classes)
     tied : ndarray of bool, shape (n,)
-        Where two or more classes share the largest number of votes.
+        Whether several classes share the largest number of votes.
 
     Examples
     --------
@@ -119,10 +118,10 @@ def count_votes(scores):
 
 @documented
 class Vote(MultiCueClassifier):
-    """Majority vote of one online learner for each cue.
+    """Majority vote of one online learner per cue.
 
-    A tie counts as an error in `score` and `online_errors_`, as in the thesis; `predict` gives the first of
-    the tied classes.
+    Ties count as errors in `score` and `online_errors_`, as in the thesis; `predict` returns the first tied
+    class.
 
     Parameters
     ----------
@@ -168,11 +167,11 @@ class Vote(MultiCueClassifier):
         return self._votes(X)[0].astype(np.float64)
 
     def ties(self, X):
-        """Where two or more classes share the largest number of votes; bool, shape (n,)."""
+        """Whether several classes share the largest number of votes; bool, shape (n,)."""
         return self._votes(self._check_new(X))[1]
 
     def score(self, X, y, sample_weight=None):
-        """Share of samples predicted rightly, a tie counting as an error."""
+        """Accuracy, with ties as errors."""
         votes, tied = self._votes(self._check_new(X))
         right = (self.classes_[np.argmax(votes, axis=1)] == np.asarray(y)) & ~tied
         return float(np.average(right, weights=sample_weight))

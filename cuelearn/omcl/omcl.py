@@ -6,7 +6,7 @@ visit s,
 
 .. math:: \sum_{t=1}^T W_t A_t = V_T A_T - \sum_s V_{s-1}\, \delta_s ,
 
-so these sums too are touched only where the coefficients are.
+so these sums too change only where the coefficients do.
 """
 
 import inspect
@@ -34,8 +34,8 @@ NEEDS_OWN = "average=True needs learners of cuelearn.omcl for the cues and a lin
 
 @njit(cache=True)
 def add_products(log, n_log, weights, sums_before, first, out):
-    r"""Add :math:`V_{s-1}\delta_s` of a cue's logged updates to `out`, shape (n_classes, width); `first` is
-    the number of the cue's first score, ``sums_before[t]`` is :math:`V_{t-1}`."""
+    r"""Add :math:`V_{s-1}\delta_s` of a cue's logged updates to `out` (n_classes, width); `first` is the
+    cue's first score, ``sums_before[t]`` is :math:`V_{t-1}`."""
     for e in range(n_log):
         entry = log.entries[e]
         t = entry[0]
@@ -55,7 +55,7 @@ def add_products(log, n_log, weights, sums_before, first, out):
 
 
 class Adapted:
-    """A classifier of another library in place of a `CueLearner`."""
+    """Another library's classifier as a `CueLearner`."""
 
     n_updates_ = 0
 
@@ -83,7 +83,7 @@ class Adapted:
         return Trace(scores, np.zeros(labels.size, dtype=np.int64))
 
     def _scores(self, X, average=None):
-        """0 before the first sample and where not finite, as of naive Bayes with one sample of a class."""
+        """0 before the first sample and where not finite, e.g. naive Bayes with one sample of a class."""
         if not self.started:
             return np.zeros((X.shape[0], self.n_classes))
         own = self.learner
@@ -102,7 +102,6 @@ class Adapted:
 
 
 def check_learner(learner, what):
-    """TypeError unless `learner` can be one of either layer."""
     scores = hasattr(learner, "decision_function") or hasattr(learner, "predict_proba")
     if not (scores and hasattr(learner, "partial_fit")):
         wanted = "partial_fit, and decision_function or predict_proba"
@@ -111,7 +110,7 @@ def check_learner(learner, what):
 
 @parameters
 class MultiCueClassifier(OnlineClassifier, _BaseComposition):
-    """Base of classifiers with one online learner for each of `cues`, a list of (name, learner, columns)."""
+    """Base of classifiers with a learner per cue; `cues` lists (name, learner, columns)."""
 
     _parameter_constraints = {"cues": [list, None]}
     _learnt = ("_columns",)
@@ -120,7 +119,7 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
     cues: object = field(default=None, kw_only=False)
 
     @property
-    def _pairs(self):  # as scikit-learn's composition takes them
+    def _pairs(self):  # for scikit-learn's composition
         return [(name, learner) for name, learner, _ in self.cues] if self._well_formed() else []
 
     @_pairs.setter
@@ -133,7 +132,7 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         return self._get_params("_pairs", deep=deep)
 
     def set_params(self, **params):
-        """Set parameters by the names that `get_params` gives."""
+        """Set parameters by the names of `get_params`."""
         self._set_params("_pairs", **params)
         return self
 
@@ -177,7 +176,7 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         return super()._check_precomputed(X)
 
     def _set_columns(self, given, X):
-        """Column numbers of each cue; of precomputed kernels the number of the kernel."""
+        """Column numbers of each cue; for precomputed kernels the kernel's number."""
         self._check_cues()
         triples = self._triples()
         if self._is_precomputed():
@@ -190,11 +189,10 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
             self._columns = [int(k) for k in kernels]
             return
         places = feature_places(getattr(self, "feature_names_in_", None))
-        seen = given if is_frame(given) else X  # callables see a data frame where one was given
+        seen = given if is_frame(given) else X  # callables get a given data frame
         self._columns = [resolve_columns(name, c, seen, X.shape[1], places) for name, _, c in triples]
 
     def _part(self, X, j):
-        """What cue j sees of X."""
         columns = self._columns[j]
         if X.ndim == 3:
             return X[columns]
@@ -243,7 +241,7 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         return [learner._scores(self._part(X, j), average) for j, learner in enumerate(self.learners_)]
 
     def cue_scores(self, X):
-        """Class scores of every cue's own learner, shape (n_cues, n, n_classes)."""
+        """Class scores of every cue's learner, shape (n_cues, n, n_classes)."""
         return np.stack(self._cue_scores(self._check_new(X)))
 
     def _n_support(self):
@@ -253,13 +251,13 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
 @documented
 @parameters
 class OMCL(MultiCueClassifier):
-    r"""Online multi-cue learning: a learner for each cue, and one more that learns to combine their scores.
+    r"""Online multi-cue learning: a learner per cue, and one that learns to combine their scores.
 
-    At each visit the second layer sees all class scores of the first,
+    At each visit the second layer receives all class scores of the first,
 
     .. math:: S_t = [s^1(x_t, 1), \dots, s^1(x_t, M), \dots, s^F(x_t, M)] \in \mathbb{R}^{FM},
 
-    and predicts; then the label is shown and every learner updates on its own.
+    and predicts; then the label is revealed and every learner updates on its own.
 
     Parameters
     ----------
@@ -267,14 +265,15 @@ class OMCL(MultiCueClassifier):
     integrator : classifier, default ``PassiveAggressive(C=1.0)``
         The second layer.
     average : bool, default True
-        Predict with the mean over all visits of the *product* of both layers' hyperplanes (section 3.3), not
-        with the last ones; may be changed after training. Needs learners of this chapter, the second linear.
+        Predict with the mean over all visits of the *product* of both layers' hyperplanes (section 3.3)
+        instead of the last ones; may be changed after training. Needs learners of this chapter, the second
+        linear.
     $n_epochs $shuffle $record $random_state $callback $verbose
 
     Attributes
     ----------
     learners_ : list
-        Of the cues, in order, with their own `online_errors_`, `support_` and so on (classes 0..M-1).
+        Of the cues, in order, with their own `online_errors_`, `support_` etc. (classes 0..M-1).
     integrator_ : classifier
     weights_ : ndarray, shape (n_classes, n_cues * n_classes)
         Last weights of a linear second layer: row y combines the scores for class y.
@@ -288,8 +287,8 @@ class OMCL(MultiCueClassifier):
 
     Notes
     -----
-    Averaging costs O(M) at a new support sample and O(M S) at a projected update, prediction the kernel of
-    the samples with all support sets.
+    Averaging costs O(M) per new support sample and O(M S) per projected update; prediction costs the kernel
+    of the samples with all support sets.
 
     References
     ----------
@@ -329,7 +328,7 @@ class OMCL(MultiCueClassifier):
         self.integrator_ = integrator
         if self.average and not self._can_average:
             raise ValueError(f"{NEEDS_OWN}: give average=False")
-        if isinstance(integrator, KernelLearner):  # starts with the first scores, of which its scale is made
+        if isinstance(integrator, KernelLearner):  # its scale comes from the first scores
             resolve_kernel(integrator.kernel or RBF(), np.zeros((X.shape[-2], 1)))
         if isinstance(integrator, LinearLearner):
             integrator._start(np.zeros((1, n_classes * len(self.learners_))), np.arange(n_classes))
@@ -370,7 +369,7 @@ class OMCL(MultiCueClassifier):
         return self.integrator_.n_updates_
 
     def _averaged_coef(self, j):
-        """Coefficients of cue j in the averaged product of both layers, a row for each class."""
+        """Averaged product of both layers for cue j, a row per class."""
         hypothesis = self.learners_[j]._hypothesis
         n_classes = self.classes_.size
         sums = self.integrator_._hypothesis.sums[:, j * n_classes : (j + 1) * n_classes]
@@ -387,7 +386,6 @@ class OMCL(MultiCueClassifier):
 
     @property
     def weights_(self):
-        """Last weights of a linear second layer, shape (n_classes, n_cues * n_classes)."""
         if not isinstance(self.integrator_, LinearLearner):
             raise AttributeError("weights_ needs a linear integrator of cuelearn.omcl")
         return self.integrator_._hypothesis.coefficients(False)

@@ -1,4 +1,4 @@
-"""Online linear learners: Passive-Aggressive (thesis 3.2.2, equation 3.1) and gradient descent."""
+"""Online linear learners (thesis 3.2.2)."""
 
 import math
 from dataclasses import field
@@ -16,7 +16,7 @@ __all__ = ["LinearLearner", "OnlineGradientDescent", "PassiveAggressive"]
 
 
 class Hyperplanes(NamedTuple):
-    """Coefficients (n_classes, d) and weighted sums of all hyperplanes up to now (kept if wanted)."""
+    """Coefficients (n_classes, d) and, on request, weighted sums of all hyperplanes."""
 
     counts: np.ndarray
     coef: np.ndarray
@@ -26,7 +26,7 @@ class Hyperplanes(NamedTuple):
 
 @njit(cache=True)
 def linear_pass(X, labels, weights, earlier, planes, aggressiveness, passive, scores, sums_before, log):
-    """Visits in order; `passive` shortens the step to what mends the loss."""
+    """Visits in order; `passive` limits the step to what removes the loss."""
     counts = planes.counts
     coef = planes.coef
     sums = planes.sums
@@ -39,7 +39,7 @@ def linear_pass(X, labels, weights, earlier, planes, aggressiveness, passive, sc
             step = aggressiveness * weights[t]
             if passive:
                 step = min(step, (1.0 - margin) / (2.0 * length_sq))
-            if not step < math.inf:  # PA on a sample whose square underflows: no finite step mends the loss
+            if not step < math.inf:  # PA on a sample whose square underflows
                 step = 0.0
             move(planes, log, t, labels[t], rival, step, X[t], d, earlier[t])
         if sums_before.shape[0] > 0:
@@ -50,7 +50,7 @@ def linear_pass(X, labels, weights, earlier, planes, aggressiveness, passive, sc
 
 
 class LinearLearner(CueLearner):
-    """Base of the linear learners; `_step()` gives the largest step, and whether it is shortened."""
+    """Base of linear learners; `_step()` returns the largest step and `passive`."""
 
     _learnt = ("_hypothesis",)
 
@@ -73,7 +73,6 @@ class LinearLearner(CueLearner):
 
     @property
     def coef_(self):
-        """Hyperplanes, averaged or last, shape (n_classes, n_features)."""
         return self._hypothesis.coefficients(self.average)
 
 
@@ -82,17 +81,17 @@ class LinearLearner(CueLearner):
 class PassiveAggressive(LinearLearner):
     r"""Linear multiclass Passive-Aggressive, PA and PA-I.
 
-    With loss :math:`\ell = [1 - w_y \cdot x + w_r \cdot x]_+`, r the best wrong class, a visit changes
+    With loss :math:`\ell = [1 - w_y \cdot x + w_r \cdot x]_+`, r the best wrong class, a visit updates
 
     .. math:: w_y \leftarrow w_y + \tau x, \quad w_r \leftarrow w_r - \tau x, \qquad
               \tau = \min\Big\{C, \frac{\ell}{2\|x\|^2}\Big\} .
 
-    There is no bias. A sample of zeros changes nothing. A sample's weight multiplies C.
+    There is no bias. Samples of zeros change nothing. Sample weights multiply C.
 
     Parameters
     ----------
     C : float > 0 or None, default 1.0
-        The largest step (PA-I). None or infinity is PA, which mends every loss in full.
+        The largest step (PA-I). None or infinity is PA, which removes every loss in full.
     $average $n_epochs $shuffle $record $random_state $callback $verbose
 
     Attributes
@@ -102,9 +101,9 @@ class PassiveAggressive(LinearLearner):
 
     Notes
     -----
-    Cost per visit O(M d). For any u, with :math:`\ell^*_t` its losses, PA-I keeps
-    :math:`\sum_t \tau_t \ell_t \le \|u\|^2 + 2 C \sum_t \ell^*_t`, and its mistakes below
-    :math:`\max\{\max_t 2\|x_t\|^2, 1/C\}` times that.
+    Cost per visit O(M d). For any u, with losses :math:`\ell^*_t`, PA-I satisfies :math:`\sum_t \tau_t \ell_t
+    \le \|u\|^2 + 2 C \sum_t \ell^*_t`, and its mistakes are below :math:`\max\{\max_t 2\|x_t\|^2, 1/C\}`
+    times that.
 
     References
     ----------
@@ -134,7 +133,7 @@ class PassiveAggressive(LinearLearner):
 class OnlineGradientDescent(LinearLearner):
     r"""Linear multiclass learner with gradient steps of fixed size on the multiclass hinge loss.
 
-    Its regret against any u has a bound that can be computed, which theorem 3.1 asks of the second layer:
+    Its regret against any u has a computable bound, as theorem 3.1 requires of the second layer:
 
     .. math:: \sum_t \ell_t(w_t) - \sum_t \ell_t(u)
               \le \frac{\|u\|^2}{2\tau} + \frac{\tau}{2} \sum_{t: \ell_t > 0} 2\|x_t\|^2 .
@@ -142,7 +141,7 @@ class OnlineGradientDescent(LinearLearner):
     Parameters
     ----------
     step : float > 0, default 0.1
-        :math:`\tau`, which a sample's weight multiplies.
+        :math:`\tau`, multiplied by sample weights.
     $average $n_epochs $shuffle $record $random_state $callback $verbose
 
     Attributes

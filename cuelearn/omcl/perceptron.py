@@ -1,8 +1,7 @@
-r"""The multiclass kernel Perceptron, and what it shares with the Projectron (thesis 3.2.1).
+r"""The multiclass kernel Perceptron, and its base in common with the Projectron (thesis 3.2.1).
 
-Class scores are expansions over the support set, :math:`s(x, y) = \sum_i A_{yi}\, k(x_i, x)`. Kernel values
-come in as rows: ``rows[t, columns[i]]`` is the kernel of sample t with support sample i, so that a kernel
-matrix, or a block of a batch against support set and itself, serves without a copy.
+Class scores are expansions :math:`s(x, y) = \sum_i A_{yi}\, k(x_i, x)`; ``rows[t, columns[i]]`` is the kernel
+of sample t with support sample i, so that kernel matrices are used without a copy.
 """
 
 from dataclasses import field
@@ -31,14 +30,14 @@ __all__ = ["KernelLearner", "KernelPerceptron", "join", "look"]
 
 
 class Visits(NamedTuple):
-    """A batch, and what is noted at its visits."""
+    """A batch, and records of its visits."""
 
     rows: np.ndarray  # (n, n_columns): kernel rows
     diagonal: np.ndarray  # (n,): k(x, x)
     labels: np.ndarray
-    places: np.ndarray  # (n,): the column that a sample gets if it joins the support set
+    places: np.ndarray  # (n,): a sample's column if it joins the support set
     weights: np.ndarray
-    earlier: np.ndarray  # (n,): the weight of all visits before
+    earlier: np.ndarray  # (n,): weight of all earlier visits
     scores: np.ndarray  # written, (n, n_classes)
     sizes: np.ndarray  # written, (n,): of the support set
 
@@ -49,14 +48,14 @@ class Expansion(NamedTuple):
     counts: np.ndarray
     coef: np.ndarray  # (n_classes, capacity)
     delayed: np.ndarray  # (n_classes, capacity)
-    columns: np.ndarray  # (capacity,): the support samples' columns of the rows
-    gram: np.ndarray  # (capacity, capacity): their kernel matrix K; empty for the Perceptron
-    root: np.ndarray  # (capacity, capacity): the lower triangular R of K^-1 = R'R
+    columns: np.ndarray  # (capacity,): the support samples' columns in the rows
+    gram: np.ndarray  # (capacity, capacity): kernel matrix K; empty for the Perceptron
+    root: np.ndarray  # (capacity, capacity): lower triangular R, K^-1 = R'R
 
 
 @njit(cache=True)
 def look(visits, expansion, t, k):
-    """Kernel values with the support set, into k, and scores; returns best wrong class and margin."""
+    """Write kernel values into k, and scores; returns best wrong class and margin."""
     size = expansion.counts[SIZE]
     for i in range(size):
         k[i] = visits.rows[t, expansion.columns[i]]
@@ -67,7 +66,7 @@ def look(visits, expansion, t, k):
 
 @njit(cache=True)
 def join(visits, expansion, log, t, rival):
-    """The sample joins the support set: s <- s + weight U."""
+    """Add the sample to the support set: s <- s + weight U."""
     counts = expansion.counts
     coef = expansion.coef
     delayed = expansion.delayed
@@ -88,7 +87,6 @@ def join(visits, expansion, log, t, rival):
 
 @njit(cache=True)
 def perceptron_pass(visits, expansion, log):
-    """On a mistake (margin not positive) the sample joins the support set."""
     k = np.empty(expansion.coef.shape[1])
     for t in range(visits.rows.shape[0]):
         rival, margin = look(visits, expansion, t, k)
@@ -97,7 +95,7 @@ def perceptron_pass(visits, expansion, log):
 
 
 class KernelHypothesis(Hypothesis):
-    """An expansion that grows; `with_gram` keeps K and R too."""
+    """A growing expansion, `with_gram` also K and R."""
 
     def __init__(self, n_classes, with_gram):
         super().__init__(n_classes, 0)
@@ -110,7 +108,7 @@ class KernelHypothesis(Hypothesis):
         size = self.size
         if needed <= have:
             return
-        # the matrices grow by half at most: doubling would hold four times the memory in use
+        # grow by at most half: doubling would hold four times the memory in use
         capacity = max(needed, have + have // 2, 64)
         for name in ("coef", "delayed", "gram", "root"):
             old = getattr(self, name)
@@ -138,7 +136,7 @@ class KernelHypothesis(Hypothesis):
 
 @parameters
 class KernelLearner(CueLearner):
-    """Base of the learners on one kernel; `_pass(visits, expansion, log)` runs over a batch."""
+    """Base of learners on one kernel; `_pass(visits, expansion, log)` visits a batch."""
 
     _parameter_constraints = {"kernel": [KernelLike(), None]}
     _learnt = ("_hypothesis", "_support", "_joined")
@@ -164,7 +162,7 @@ class KernelLearner(CueLearner):
     def _doubts(self, X):
         doubts = super()._doubts(X)
         seen = self.n_seen_
-        # a function is not called for every sample
+        # do not call a user's function for every sample
         doubled = (seen + len(X)).bit_length() > seen.bit_length()
         if doubts or not (doubled or self._is_precomputed()):
             return doubts
@@ -196,29 +194,25 @@ class KernelLearner(CueLearner):
 
     @property
     def kernel_(self):
-        """The kernel with a number for scale."""
+        """The kernel with a resolved scale."""
         return self._support.kernel
 
     @property
     def dual_coef_(self):
-        """Coefficients, averaged or last, shape (n_support, n_classes)."""
         return self._hypothesis.coefficients(self.average).T
 
     @property
     def support_(self):
-        """Visits (counted from 0) at which the support samples joined, shape (n_support,)."""
         return self._joined.copy()
 
     @property
     def support_vectors_(self):
-        """Support samples, shape (n_support, n_features); not with precomputed kernels."""
         if self._support.precomputed:
             raise AttributeError("precomputed kernels have no support vectors; see support_")
         return self._support.samples.copy()
 
     @property
     def n_projected_(self):
-        """Updates that were projected on the support set instead of enlarging it."""
         return int(self._hypothesis.counts[N_PROJECTED])
 
     def __sklearn_tags__(self):

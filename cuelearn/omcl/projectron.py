@@ -1,9 +1,8 @@
-r"""Projectron and Projectron++ (thesis 3.2.1, Algorithm 2 lines 9 to 21): Perceptrons of bounded memory.
+r"""Projectron and Projectron++ (thesis 3.2.1, Algorithm 2 lines 9 to 21).
 
-With P the projection on the span of the support set and K its kernel matrix,
-:math:`\|PU\|^2 = 2\, k^T K^{-1} k`. The inverse is kept as :math:`K^{-1} = R^T R`: R is the inverse of K's
-Cholesky factor, its entries grow with the root of K's condition number only, and no rounding can make the
-inverse indefinite.
+With P the projection on the span of the support set and K its kernel matrix, :math:`\|PU\|^2 = 2\, k^T K^{-1}
+k`. :math:`K^{-1} = R^T R` with R the inverse of K's Cholesky factor: its entries grow only with the root of
+K's condition number, and rounding cannot make the inverse indefinite.
 """
 
 import math
@@ -20,15 +19,15 @@ from cuelearn.omcl.visits import INEXACT, N_PROJECTED, REFACTOR_FROM, dot, move
 
 __all__ = ["Projectron", "ProjectronPlusPlus"]
 
-# squared residuals below this share of k(x, x) count as linear dependence, in float64 and float32
+# smaller squared residuals relative to k(x, x) are linear dependence, in float64 and float32
 DEPENDENT = 1e-10
 DEPENDENT_SINGLE = 1e-6
-# |K d - k| of a new support sample above which R is computed afresh, relative to the largest entry of k
+# above this |K d - k| of a new support sample, relative to the largest entry of k, R is recomputed
 INACCURATE = 1e-9
 
 
 class Work(NamedTuple):
-    """Kernel values with the support set, coefficients of the projection, and room to compute them."""
+    """Kernel values with the support set, projection, and scratch space."""
 
     k: np.ndarray
     solution: np.ndarray
@@ -51,11 +50,8 @@ def solve(root, k, size, half, out):
 
 @njit(cache=True)
 def project(expansion, work, size, k_xx, dependent, limit):
-    """Coefficients of the projection of k(x, .), into `work.solution`; returns the squared residual.
-
-    Where Delta is above `limit` the sample is about to join the support set: then one step of iterative
-    refinement is made, and the error that it mended returned too.
-    """
+    """Write the projection of k(x, .) into `work.solution`; returns the squared residual and, if Delta
+    exceeds `limit` (the sample will join), the error corrected by a step of iterative refinement."""
     k = work.k
     solution = work.solution
     rest = work.rest
@@ -81,7 +77,7 @@ def project(expansion, work, size, k_xx, dependent, limit):
 
 @njit(cache=True)
 def extend(expansion, work, size, k_xx, residual_sq):
-    r"""K and R grow by a sample: R's new row is :math:`[-K^{-1} k,\; 1] / \delta`, with :math:`\delta^2` the
+    r"""Add a sample to K and R, whose new row is :math:`[-K^{-1} k,\; 1] / \delta`, :math:`\delta^2` the
     squared residual."""
     gram = expansion.gram
     root = expansion.root
@@ -96,7 +92,7 @@ def extend(expansion, work, size, k_xx, residual_sq):
 
 @njit(cache=True)
 def step_length(loss, delta, eta, length_sq, most):
-    """Thesis Algorithm 2, line 16, with `most` in place of 1; 0 where the loss is at most Delta / eta."""
+    """Thesis Algorithm 2, line 16, with `most` in place of 1; 0 if the loss is at most Delta / eta."""
     price = 0.0
     if delta > 0.0:
         price = delta / eta if eta > 0.0 else math.inf
@@ -108,8 +104,8 @@ def step_length(loss, delta, eta, length_sq, most):
 
 @njit(cache=True)
 def projectron_pass(visits, expansion, log, eta, plus, start):
-    """Visits from `start` on, of Projectron++ with `plus`; returns the position reached: the end, or where R
-    has to be computed afresh."""
+    """Visits from `start`, with `plus` of Projectron++; returns the position reached: the end, or where R
+    must be recomputed."""
     capacity = expansion.coef.shape[1]
     counts = expansion.counts
     work = Work(np.empty(capacity), np.empty(capacity), np.empty(capacity), np.empty(capacity))
@@ -148,29 +144,29 @@ def projectron_pass(visits, expansion, log, eta, plus, start):
 
 
 def refactor(hypothesis):
-    """Compute R afresh from K."""
+    """Recompute R from K."""
     size = hypothesis.size
     counts = hypothesis.counts
     factor, failed = dpotrf(hypothesis.gram[:size, :size], lower=1)
-    if not failed:  # else numerically dependent samples: the R grown row by row is the better one
+    if not failed:  # else the samples are numerically dependent: keep R
         hypothesis.root[:size, :size] = np.tril(dtrtri(factor, lower=1)[0])
     counts[INEXACT] = 0
-    # an ill-conditioned matrix would ask for it at every sample
+    # else an ill-conditioned matrix is refactored at every sample
     counts[REFACTOR_FROM] = size + max(8, size // 8)
 
 
 @documented
 @parameters
 class Projectron(KernelLearner):
-    r"""Multiclass Projectron: a Perceptron whose updates are projected where that costs little.
+    r"""Multiclass Projectron: a Perceptron that projects updates with a small residual.
 
     On a mistake let P be the projection on the span of the support set and
 
     .. math:: \Delta = \|U - P U\| = \sqrt{2\,(k(x,x) - k^T K^{-1} k)} .
 
-    If :math:`\Delta \le \eta`, the update is :math:`s \leftarrow s + P U` and the support set stays as it is;
-    else the sample joins it as in the Perceptron. A sample's weight multiplies the update; :math:`\Delta`
-    stays that of U.
+    If :math:`\Delta \le \eta`, the update is :math:`s \leftarrow s + P U` and the support set is unchanged;
+    else the sample joins it as in the Perceptron. Sample weights multiply the update, not the U of
+    :math:`\Delta`.
 
     Parameters
     ----------
@@ -183,8 +179,8 @@ class Projectron(KernelLearner):
 
     Notes
     -----
-    The support set is bounded for a kernel on a compact set: its members are :math:`\eta/\sqrt 2` apart from
-    the span of the earlier ones. Cost per visit O(S d + S M), per update O(S^2); memory O(S^2). A squared
+    The support set is bounded for a kernel on a compact set: its members are at least :math:`\eta/\sqrt 2`
+    from the span of earlier ones. Cost per visit O(S d + S M), per update O(S^2); memory O(S^2). A squared
     residual below 1e-10 k(x, x), in float32 1e-6 k(x, x), counts as zero.
 
     References
@@ -218,7 +214,6 @@ class Projectron(KernelLearner):
 
     @property
     def inverse_error_(self):
-        """Largest entry of ``|K K^-1 - I|`` over the support set; 0 when empty."""
         hypothesis = self._hypothesis
         size = self._hypothesis.size
         root = hypothesis.root[:size, :size]
@@ -228,7 +223,7 @@ class Projectron(KernelLearner):
 
 @documented
 class ProjectronPlusPlus(Projectron):
-    r"""Multiclass Projectron++: projects on mistakes, and learns from margin errors too without growing.
+    r"""Multiclass Projectron++: a Projectron that also updates on margin errors, without growing.
 
     With :math:`\ell = [1 - s(x, y) + s(x, r)]_+` and :math:`\Delta` as in `Projectron`, a margin error, or a
     mistake with :math:`\Delta \le \eta`, makes the projected update
@@ -236,10 +231,10 @@ class ProjectronPlusPlus(Projectron):
     .. math:: s \leftarrow s + \alpha\, P U, \qquad
               \alpha = \min\Big\{\frac{\ell}{\|PU\|^2},\; 2\,\frac{\ell - \Delta/\eta}{\|PU\|^2},\; 1\Big\},
 
-    and none where :math:`\ell \le \Delta/\eta` (0/0 counts as 0). A mistake with :math:`\Delta > \eta` adds
-    the sample as the Perceptron does. As :math:`\eta \to 0` this does not become the Perceptron: margin
-    errors within the span are still used. A sample's weight takes the place of the 1 in the minimum, and
-    multiplies what is added.
+    and none if :math:`\ell \le \Delta/\eta` (0/0 counts as 0). A mistake with :math:`\Delta > \eta` adds the
+    sample as in the Perceptron. For :math:`\eta \to 0` it differs from the Perceptron, as margin errors
+    within the span still update. A sample weight replaces the 1 in the minimum, and multiplies an added
+    sample.
 
     Parameters
     ----------
@@ -253,7 +248,7 @@ class ProjectronPlusPlus(Projectron):
     References
     ----------
     Thesis Algorithm 2, lines 9 to 21 (line 16 has one coefficient for mistakes and margin errors; the paper
-    takes 1 on mistakes); Orabona, Keshet, Caputo, JMLR 10 (2009), figures 3 and 4.
+    uses 1 on mistakes); Orabona, Keshet, Caputo, JMLR 10 (2009), figures 3 and 4.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-r"""What all learners of the chapter do at a visit, compiled.
+r"""Compiled steps of a visit.
 
-Averaging (thesis section 3.3) costs next to nothing. With the change :math:`\delta_s` of the coefficients at
-visit s, and the sum :math:`S_s` of the weights of the visits up to it,
+Averaging (thesis section 3.3) is nearly free. With the change :math:`\delta_s` of the coefficients at visit
+s, and the sum :math:`S_s` of the weights of the visits up to it,
 
 .. math:: \sum_{t=1}^T (S_t - S_{t-1}) A_t = S_T A_T - \sum_s S_{s-1}\, \delta_s ,
 
-so a second array of coefficients, `delayed`, is touched only where the coefficients are.
+so a second array, `delayed`, changes only where the coefficients do.
 """
 
 from typing import NamedTuple
@@ -17,15 +17,15 @@ from cuelearn.core.losses import competitor
 
 __all__ = ["Hypothesis", "Log", "Trace", "dot", "move", "open_log", "predict", "write_log"]
 
-#: Places in the array of counters.
+#: Indices of the counters.
 SIZE, SEEN, N_UPDATES, N_PROJECTED, N_LOG, N_LOG_VALUES, INEXACT, REFACTOR_FROM = range(8)
 
 
 class Log(NamedTuple):
-    """The updates of one batch, if they are wanted; else empty.
+    """The updates of one batch, if requested.
 
-    In a row (visit, label, rival, start, length, slot) of `entries` coefficients 0 .. length - 1 of `label`
-    grew by ``values[start : start + length]``, or, where length is 0, that at `slot` by the sample's weight;
+    In a row (visit, label, rival, start, length, slot) of `entries`, coefficients 0 .. length - 1 of `label`
+    grew by ``values[start : start + length]`` or, if length is 0, that at `slot` by the sample's weight;
     those of `rival` fell.
     """
 
@@ -34,16 +34,14 @@ class Log(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What happened at the visits of one batch."""
-
     scores: np.ndarray  # (n, n_classes), before each update
     sizes: np.ndarray  # (n,), of the support set after each visit
     log: Log | None = None
-    sums_before: np.ndarray | None = None  # (n, n_classes, d): hyperplanes before each visit, added up
+    sums_before: np.ndarray | None = None  # (n, n_classes, d): sum of the hyperplanes before each visit
 
 
 def open_log(counts, n_visits, width, wanted):
-    """An empty log with room for an update of `width` coefficients at each visit."""
+    """An empty log with room for `width` coefficients per visit."""
     counts[N_LOG] = counts[N_LOG_VALUES] = 0
     n = n_visits if wanted else 0
     return Log(np.empty((n, 6), dtype=np.int64), np.empty(n * width))
@@ -51,7 +49,7 @@ def open_log(counts, n_visits, width, wanted):
 
 @njit(cache=True)
 def write_log(log, counts, t, label, rival, step, values, length, slot):
-    """Note an update by ``step * values[:length]``."""
+    """Log an update by ``step * values[:length]``."""
     if log.entries.shape[0] == 0:
         return
     start = counts[N_LOG_VALUES]
@@ -70,7 +68,6 @@ def write_log(log, counts, t, label, rival, step, values, length, slot):
 
 @njit(cache=True, fastmath={"reassoc", "contract"})
 def dot(a, b, n):
-    """Inner product of the first n entries."""
     total = 0.0
     for i in range(n):
         total += a[i] * b[i]
@@ -79,7 +76,7 @@ def dot(a, b, n):
 
 @njit(cache=True)
 def predict(coef, x, n, label, out):
-    """Class scores of a sample, into `out`; returns its best wrong class and the margin over it."""
+    """Write class scores into `out`; returns the best wrong class and the margin."""
     for c in range(out.shape[0]):
         out[c] = dot(coef[c], x, n)
     return competitor(out, label)
@@ -87,8 +84,8 @@ def predict(coef, x, n, label, out):
 
 @njit(cache=True)
 def move(hypothesis, log, t, label, rival, step, x, n, earlier):
-    """Add ``step * x[:n]`` to the coefficients of one class, take it from those of another; `earlier` is the
-    weight of all visits before."""
+    """Add ``step * x[:n]`` to the coefficients of `label`, subtract it from `rival`; `earlier` is the weight
+    of earlier visits."""
     counts = hypothesis.counts
     coef = hypothesis.coef
     delayed = hypothesis.delayed
@@ -103,7 +100,7 @@ def move(hypothesis, log, t, label, rival, step, x, n, earlier):
 
 
 class Hypothesis:
-    """Coefficients of which the first `width` columns count, what their mean needs, and counters."""
+    """Coefficients, what their mean needs, and counters."""
 
     def __init__(self, n_classes, n_columns):
         self.weight = 0.0  # of all visits
@@ -113,22 +110,20 @@ class Hypothesis:
 
     @property
     def size(self):
-        """Size of the support set."""
         return int(self.counts[SIZE])
 
     @property
     def width(self):
-        """Number of coefficients per class."""
         return self.coef.shape[1]
 
     def weigh(self, weights):
-        """Counts the weights of some visits; returns the weight of all visits before each."""
+        """Count weights of visits; returns the weight before each."""
         before = self.weight + np.concatenate([[0.0], np.cumsum(weights)])
         self.weight = float(before[-1])
         return before[:-1]
 
     def coefficients(self, average):
-        """Those of the last hypothesis, or of the mean of all of them; shape (n_classes, width)."""
+        """Of the last hypothesis or the mean; shape (n_classes, width)."""
         last = self.coef[:, : self.width]
         return last - self.delayed[:, : self.width] / self.weight if average and self.weight else last.copy()
 
