@@ -1,4 +1,4 @@
-"""Multiple kernel learning: online, batch, sparse, and the exact reference (thesis chapter 4)."""
+"""Multiple kernel learning: online, batch, sparse, and a certified reference (thesis chapter 4)."""
 
 from cuelearn.mkl.base import load
 from cuelearn.mkl.compare import common_objective

@@ -1,4 +1,4 @@
-"""What the kernel estimators of the package share: input forms, prediction, saving."""
+"""Base of the kernel estimators: input, prediction, saving."""
 
 import functools
 from dataclasses import field
@@ -21,16 +21,15 @@ __all__ = ["BatchMKL", "KernelClassifier", "StochasticMKL", "documented", "load"
 
 
 def two_columns(values, axis=-1):
-    """The one decision value of two classes as two scores: half of it against the first class."""
+    """One decision value of two classes as two scores: -1/2 and 1/2 of it."""
     return np.concatenate([-0.5 * values, 0.5 * values], axis=axis)
 
 
 class KernelClassifier(ScoreClassifier):
     """Base of classifiers on many kernels.
 
-    Subclasses set `dual_coef_`, `support_` and `kernel_weights_` in `fit`: scores are ``sum_j
-    kernel_weights_[j] * K_j[:, support_] @ dual_coef_``, with weights (n_classes, n_kernels) row c for class
-    c.
+    Subclasses set `dual_coef_`, `support_` and `kernel_weights_`: scores are ``sum_j kernel_weights_[j] *
+    K_j[:, support_] @ dual_coef_``; weights (n_classes, n_kernels) have a row per class.
     """
 
     _multi_output = False  # whether y may be an indicator matrix
@@ -39,7 +38,7 @@ class KernelClassifier(ScoreClassifier):
         return isinstance(self.kernels, str)
 
     def _start(self, X, y, sample_weight=None):
-        """Check X, y and the weights; sets `classes_` and `bank_`, returns class indices and weights."""
+        """Set `classes_` and `bank_`; return class indices and weights, checked."""
         if self._is_precomputed():
             bank = training_bank(X, self.memory)
             self.n_features_in_ = bank.n_samples
@@ -67,9 +66,8 @@ class KernelClassifier(ScoreClassifier):
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features), or (n_kernels, n, n) if precomputed, a KernelBank or a
-            KernelStack
-        y : array-like, shape (n,), or (n, n_classes), for methods that take several labels
+        X : array-like, shape (n, n_features) or (n_kernels, n, n), KernelBank or KernelStack
+        y : array-like, shape (n,), or (n, n_classes) for multi-label methods
         $sample_weight
 
         Returns
@@ -79,13 +77,13 @@ class KernelClassifier(ScoreClassifier):
         Raises
         ------
         ValueError
-            With one sentence that names the argument, on any bad input.
+            On invalid input.
 
         Warns
         -----
         ConvergenceWarning, IndefiniteKernelWarning, UserWarning
-            Where a method did not reach its `tol`; where a kernel is not positive semidefinite; where a class
-            of an indicator matrix cannot be trained.
+            If `tol` was not reached; if a kernel is not positive semidefinite; if a class of an indicator
+            matrix cannot be trained.
         """
         labels, weights = self._start(X, y, sample_weight)
         with one_warning(self.bank_.indefinite):
@@ -93,7 +91,6 @@ class KernelClassifier(ScoreClassifier):
         return self
 
     def _keep(self, dual_coef, kernel_weights):
-        """Set the fitted attributes, restricted to samples with a coefficient."""
         self.support_ = np.flatnonzero(np.any(dual_coef != 0.0, axis=1))
         self.dual_coef_ = dual_coef[self.support_]
         self.kernel_weights_ = kernel_weights
@@ -101,7 +98,7 @@ class KernelClassifier(ScoreClassifier):
         self.n_seen_ = len(dual_coef)
 
     def _watch(self, show=None):
-        """The user's callback as that of a solver: the estimator is at the present point meanwhile."""
+        """The user's callback, with the fitted attributes set before each call."""
 
         def call(run, step):
             (show or self._show_training)(run)
@@ -118,7 +115,6 @@ class KernelClassifier(ScoreClassifier):
         self._keep(problem.factor * coef, weights)
 
     def _take_run(self, result):
-        """Set the attributes of a solver's run."""
         self.history_ = result.history
         if result.online_errors is not None:
             self.online_errors_ = result.online_errors
@@ -130,7 +126,6 @@ class KernelClassifier(ScoreClassifier):
         self.dual_gap_ = result.dual_gap
 
     def _new_samples(self, X):
-        """New samples, checked, in the form that `_blocks` takes."""
         n_kernels = self.kernel_weights_.shape[-1]
         X = X.cross() if isinstance(X, KernelStack) and self._is_precomputed() else X
         if isinstance(X, CrossBank):
@@ -140,7 +135,7 @@ class KernelClassifier(ScoreClassifier):
         return new_samples(self, X, used=lambda: self.bank_.triples)
 
     def _blocks(self, X):
-        """Number of new samples, kernels with weight, and blocks (rows, these kernels with the support)."""
+        """Number of new samples, kernels with weight, blocks of these against the support."""
         check_is_fitted(self)
         X = self._new_samples(X)
         active = np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
@@ -164,14 +159,14 @@ class KernelClassifier(ScoreClassifier):
         return scores
 
     def summary(self):
-        """What each kernel is worth in the fitted model.
+        """Importance of each kernel in the fitted model.
 
         Returns
         -------
         DataFrame
-            One row per kernel, and per class where each has weights of its own (column class): name; weight;
-            share, of the absolute weights; norm of its primal block, NaN where kernels have coefficients of
-            their own or a loaded model has no kernels; support, samples with a coefficient.
+            One row per kernel, or per class and kernel if classes have own weights: (class,) name, weight,
+            share of the absolute weights, norm of the primal block (NaN if kernels have own coefficients or a
+            loaded model has no kernels), support (number of samples with a coefficient).
         """
         check_is_fitted(self)
         weights = np.atleast_2d(self.kernel_weights_)
@@ -207,12 +202,12 @@ class KernelClassifier(ScoreClassifier):
     def _saved_parameters(self):
         parameters = super()._saved_parameters()
         if hasattr(self, "bank_") and not self._is_precomputed():
-            # with the numbers for scale and for columns that `fit` found
+            # with the resolved scale and columns
             parameters["kernels"] = self.bank_.triples
         return parameters
 
     def _fitted_state(self):
-        """The bank is cut to the support; prediction from precomputed kernels needs none."""
+        """The bank is cut to the support; precomputed kernels need none."""
         state = super()._fitted_state()
         bank = state.pop("bank_", None)
         if bank is not None and not self._is_precomputed():
@@ -224,7 +219,7 @@ class KernelClassifier(ScoreClassifier):
 
 @parameters
 class StochasticMKL(KernelClassifier):
-    """Base of OM2 and `BatchMKL`: `_solve(problem, options)` of each calls its solver."""
+    """Base of OM2 and `BatchMKL`; `_solve` calls the solver."""
 
     kernels: object = field(default=None, kw_only=False)
     p: object = "auto"
@@ -257,13 +252,13 @@ class StochasticMKL(KernelClassifier):
 TEXTS = {
     "tol": (
         "float or None",
-        "Relative duality gap to reach: objective minus a certified bound, as a share of the objective. A "
-        "gap above it at the end warns. None asks for nothing.",
+        "Relative duality gap to reach, (objective - certified bound) / objective. A larger final gap warns. "
+        "None: no requirement.",
     ),
     "finish": (
         "bool",
-        "Whether ascent in the dual goes on from where the epochs end above `tol`. False is the published "
-        "algorithm and no more; with ``tol=None`` all of its epochs.",
+        "Whether dual ascent follows if the gap after the epochs is above `tol`. False is the published "
+        "algorithm; with ``tol=None`` all of its epochs run.",
     ),
 }
 #: Of `BatchMKL`.

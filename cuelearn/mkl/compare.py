@@ -1,4 +1,4 @@
-"""One objective for hyperplanes of any method: the multiclass problem of `cuelearn.mkl.problem`."""
+"""One objective for the hyperplanes of any method."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,15 +13,15 @@ __all__ = ["common_objective"]
 
 
 def block_norms(model):
-    """Norms of the hyperplanes of all classes, one per kernel (and per score of a prior)."""
-    if hasattr(model, "block_norms_"):  # of two classes those of their difference
+    """Norms over all classes, per kernel and prior score."""
+    if hasattr(model, "block_norms_"):  # for two classes, norms of their difference
         return model.block_norms_ * np.sqrt(kernel_factor("hinge", 2) if model.classes_.size == 2 else 1.0)
     bank = getattr(model, "bank_", None)
     if bank is None:
-        raise ValueError("model must be fitted here: one of precomputed kernels is saved without them")
+        raise ValueError("model must not be loaded from a file: precomputed kernels are not saved")
     coef = model.dual_coef_
     support = model.bank_support_
-    if coef.ndim == 3:  # kernels have coefficients of their own
+    if coef.ndim == 3:  # coefficients per kernel
         kernels = range(bank.n_kernels)
         forms = [quadratic_forms(bank.select(np.array([j])), coef[:, j], support) for j in kernels]
         forms = np.concatenate(forms)
@@ -33,37 +33,37 @@ def block_norms(model):
 def common_objective(
     model, X, y, *, C=1.0, p="auto", alpha=0.0, sample_weight=None, class_weight=None, **given
 ):
-    r"""Objective of a fitted model's hyperplanes in one problem for all, whatever the model itself solved.
+    r"""Objective of a fitted model's hyperplanes in one problem, whatever problem the model solved.
 
     .. math:: \frac\lambda2 \|\bar w\|_{2,p}^2 + \alpha \|\bar w\|_{2,1} + \frac1n \sum_i
         \Big[1 - s_{y_i}(x_i) + \max_{y' \ne y_i} s_{y'}(x_i)\Big]_+, \qquad \lambda = \frac{1}{C n},
 
-    with a block :math:`w^j = [w^j_1, \dots, w^j_M]` for each kernel, of the hyperplanes of all classes.
-    Biases are not penalised. One-against-all methods ask for margins of 2 where this loss asks for 1.
+    with a block :math:`w^j = [w^j_1, \dots, w^j_M]` per kernel, of the hyperplanes of all classes. Biases are
+    not penalised. One-against-all methods aim at margins of 2, this loss at 1.
 
     Parameters
     ----------
     model : fitted estimator of `cuelearn.mkl`, or `MKTL`
     X, y : as in `fit`
-        Samples of the losses: those of training for the problem above. y holds class labels.
+        Samples of the losses: the training samples for the problem above. y holds class labels.
     C : float > 0, default 1.0
     p : float in [1, 2] or "auto", default "auto"
     alpha : float >= 0, default 0.0
     sample_weight, class_weight
-        As of the estimators; n is the sum of the samples' weights.
+        As in the estimators; n is the sum of the sample weights.
     **given
-        What the model's `decision_function` takes besides, as `scores`.
+        Further arguments of the model's `decision_function`, as `scores`.
 
     Returns
     -------
     float
-        That of `OM2`, `OBSCURE`, `UFOMKL`, `PegasosMKL` and `MKTL` (of more than two classes) is their
-        `objective_` for their own C, p, alpha and weights; that of `MCMKL` for p = 1.
+        For `OM2`, `OBSCURE`, `UFOMKL`, `PegasosMKL` and `MKTL` (more than two classes) their `objective_`, at
+        their own C, p, alpha and weights; for `MCMKL` at p = 1.
 
     Raises
     ------
     ValueError
-        If y does not have one class of training per row of X, or a loaded model has no training kernels.
+        If y does not have one training class per row of X, or a loaded model has no training kernels.
 
     Notes
     -----
@@ -90,7 +90,7 @@ def common_objective(
     if scores.ndim == 1:
         scores = np.stack([np.zeros_like(scores), scores], axis=1)
     if y.shape != scores.shape[:1] or not np.isin(y, model.classes_).all():
-        raise ValueError(f"y must hold one class of training for each of {len(scores)} samples")
+        raise ValueError(f"y must hold a training class for each of {len(scores)} samples")
     labels = np.searchsorted(model.classes_, y)
     sample_weight = check_sample_weight(sample_weight, len(y))
     weights = loss_weights(sample_weight, class_weight, model.classes_, labels)

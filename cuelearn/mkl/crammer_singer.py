@@ -1,6 +1,6 @@
-r"""The multiclass SVM of Crammer and Singer without bias: block-coordinate ascent in its dual, compiled.
+"""Crammer and Singer's multiclass SVM without bias: compiled block-coordinate ascent in the dual.
 
-Scores of priors are a linear part of every class score; no kernel matrix of them is made.
+Prior scores are a linear part of the class scores; no kernel matrix of them is formed.
 """
 
 from typing import NamedTuple
@@ -13,22 +13,20 @@ from cuelearn.mkl.state import full_dot, loop
 
 __all__ = ["Machine", "ascend", "best_response", "optimal_scaling", "plain_machine"]
 
-# a coefficient this near to its bound, as a share of the sample's limit, is at it
+# within this share of a sample's limit, a coefficient is at its bound
 ROUNDING = 1e-14
-# between two steps on the face: most sweeps, and most updates per sample
+# maximum sweeps, and updates per sample, between two face steps
 FACE_SWEEPS = 30
 FACE_UPDATES = 3
-# such a step solves its equations to this share of the gradient, in at most so many iterations, and is halved
-# so often at most
+# face step: maximum iterations, residual as share of the gradient, maximum halvings
 FACE_ITERATIONS = 30
 FACE_SHARE = 0.1
 FACE_HALVINGS = 12
 
 
 class Machine(NamedTuple):
-    """One SVM: combined kernel (m, m); labels and limits (m,); n, by which sums are divided; scores of priors
-    (m, K) and their weights (n_classes, K).
-    """
+    """SVM: combined kernel (m, m), labels and limits (m,), divisor n, prior scores (m, K), their weights
+    (n_classes, K)."""
 
     kernel: np.ndarray
     labels: np.ndarray
@@ -41,10 +39,10 @@ class Machine(NamedTuple):
 @njit(cache=True)
 def best_response(gradient, upper, curvature, order, out):
     r"""Solve :math:`\max_b -\sum_c b_c g_c - \frac12 \sum_c \kappa_c b_c^2` over :math:`b_c \le u_c`,
-    :math:`\sum_c b_c = 0`, into `out`; `order` is work space.
+    :math:`\sum_c b_c = 0`, into `out`; `order` is scratch.
 
-    :math:`b_c = \min(u_c, (\beta - g_c)/\kappa_c)`, beta by sorting the breakpoints :math:`g_c + \kappa_c
-    u_c` (Crammer and Singer 2002, section 5). Curvatures are all positive or all 0.
+    :math:`b_c = \min(u_c, (\beta - g_c)/\kappa_c)`, with beta from the sorted breakpoints :math:`g_c +
+    \kappa_c u_c` (Crammer and Singer 2002, section 5). Curvatures are all positive or all 0.
     """
     n_classes = gradient.shape[0]
     if curvature[0] <= 0.0:
@@ -60,7 +58,7 @@ def best_response(gradient, upper, curvature, order, out):
             out[label] = upper[label]
             out[top] = -upper[label]
         return
-    # insertion sort by breakpoint, largest first: below beta's breakpoints the bound is active
+    # insertion sort by breakpoint, largest first; a bound is active if beta exceeds the breakpoint
     bounded = 0.0
     for c in range(n_classes):
         bounded += upper[c]
@@ -70,7 +68,6 @@ def best_response(gradient, upper, curvature, order, out):
             order[k] = order[k - 1]
             k -= 1
         order[k] = c
-    # free classes are those with breakpoint above beta; add them one by one
     pull = 0.0
     give = 0.0
     beta = 0.0
@@ -91,7 +88,7 @@ def best_response(gradient, upper, curvature, order, out):
 
 @njit(cache=True)
 def balance(b, label, limit):
-    """Make a sample's coefficients sum to 0: by the label's, or at its limit by the largest of the others."""
+    """Make a sample's coefficients sum to 0: by the label's, at its limit by the largest other one."""
     top = -1
     total = 0.0
     for c in range(b.shape[0]):
@@ -107,7 +104,7 @@ def balance(b, label, limit):
 
 @njit(cache=True)
 def class_values(i, machine, effective, scores, value):
-    """Class scores of a sample, the wrong ones raised by 1."""
+    """Class scores of a sample, plus 1 for wrong classes."""
     priors = machine.priors[i]
     for c in range(value.shape[0]):
         value[c] = scores[c, i] + full_dot(effective[c], priors) + (0.0 if c == machine.labels[i] else 1.0)
@@ -115,7 +112,6 @@ def class_values(i, machine, effective, scores, value):
 
 @njit(cache=True)
 def move(c, i, change, machine, scores, theta, effective):
-    """Add a multiple of a sample to one class."""
     target = scores[c]
     row = machine.kernel[i]
     for k in range(row.shape[0]):
@@ -127,7 +123,7 @@ def move(c, i, change, machine, scores, theta, effective):
 
 @loop
 def sweep_samples(machine, coef, scores, theta, effective, work, order, tolerance, max_sweeps, max_updates):
-    """Sweeps of `ascend`; `effective` is the weighted `theta`; `work` zeros (4, n_classes)."""
+    """Sweeps of `ascend`; `effective`: weighted `theta`; `work`: zeros (4, n_classes)."""
     n_samples, n_classes = coef.shape
     kernel = machine.kernel
     labels = machine.labels
@@ -174,13 +170,13 @@ def sweep_samples(machine, coef, scores, theta, effective, work, order, toleranc
                     move(c, i, change / n, machine, scores, theta, effective)
         if worst <= tolerance or updates >= max_updates:
             return sweep + 1, worst, updates
-        threshold = max(tolerance, 0.1 * worst)  # small violations wait while large ones remain
+        threshold = max(tolerance, 0.1 * worst)  # postpone small violations
     return max_sweeps, worst, updates
 
 
 @loop
 def project(coef, labels, limits, work, order):
-    """Nearest feasible coefficients, in place; work space: zeros (3, n_classes), integers (n_classes,)."""
+    """Nearest feasible coefficients, in place; scratch: zeros (3, n_classes), integers (n_classes,)."""
     gradient = work[0]
     ones = work[1]
     upper = work[2]
@@ -195,9 +191,8 @@ def project(coef, labels, limits, work, order):
 
 
 def face_step(machine, coef, scores, theta):
-    """Newton's step on the face of the present point, by conjugate gradients, projected onto the bounds and
-    halved until it gains.
-    """
+    """Newton step on the face of the current point (conjugate gradients), projected, and halved until it
+    improves."""
     n = machine.n
     every = np.arange(len(coef))
     upper = np.zeros_like(coef)
@@ -211,7 +206,7 @@ def face_step(machine, coef, scores, theta):
     limits = machine.limits[chosen]
     n_free = free.sum(axis=1, keepdims=True)
     priors = machine.priors[chosen]
-    whole = chosen.size == len(coef)  # then nothing is copied
+    whole = chosen.size == len(coef)  # no copy
     kernel = machine.kernel if whole else machine.kernel[np.ix_(chosen, chosen)]
     gradient = scores.T[chosen] + priors @ (machine.of_priors * theta).T + 1.0
     gradient[np.arange(chosen.size), labels] -= 1.0
@@ -255,9 +250,8 @@ def face_step(machine, coef, scores, theta):
 
 
 def optimal_scaling(margin, limits, quadratic, linear):
-    r"""The factor s on the weights for which
-    :math:`s^2 quadratic + s\,linear + \frac1n \sum_i c_i [1 - s m_i]_+` is least; returns s and the value.
-    """
+    r"""Minimise :math:`s^2 quadratic + s\,linear + \frac1n \sum_i c_i [1 - s m_i]_+` over s; returns s and
+    the value."""
     n = margin.size
     if quadratic + linear <= 0.0:
         return 1.0, float(limits @ np.maximum(0.0, 1.0 - margin)) / n
@@ -266,7 +260,7 @@ def optimal_scaling(margin, limits, quadratic, linear):
     order = np.argsort(knots)
     knots = knots[order]
     slopes = (limits[positive] * margin[positive])[order] / n
-    # to the left of a knot its sample still has a loss
+    # left of a knot its sample has a loss
     pull = np.append(np.cumsum(slopes[::-1])[::-1], 0.0) + float(limits[~positive] @ margin[~positive]) / n
     ends = np.append(knots, np.inf)
     slope = np.append(2.0 * quadratic * knots, np.inf if quadratic > 0.0 else 0.0)
@@ -280,7 +274,7 @@ def optimal_scaling(margin, limits, quadratic, linear):
 
 
 def own_gap(machine, coef, scores, theta):
-    """The dual gap: the primal value of the coefficients' best multiple, less their dual value."""
+    """Dual gap at the best multiple of the coefficients."""
     n = machine.n
     values = np.ascontiguousarray(scores.T + machine.priors @ (machine.of_priors * theta).T)
     quadratic = 0.5 * float(np.sum(coef * values)) / n
@@ -290,15 +284,15 @@ def own_gap(machine, coef, scores, theta):
 
 
 def ascend(machine, coef, scores, theta, tolerance, max_sweeps, max_updates, gap=0.0):
-    r"""Dual ascent: sample by sample, all coefficients of one at once; in between `face_step`.
+    r"""Dual ascent, all coefficients of a sample at once, with `face_step` in between.
 
     .. math:: \max_B -\frac1n \sum_{i,c} B_{ic} \Delta_{ic} - \frac{1}{2n^2} \sum_c B_c^\top
-              (K + S D_c S^\top) B_c, \qquad
-              B_{ic} \le c_i [c = y_i], \quad \sum_c B_{ic} = 0
+        (K + S D_c S^\top) B_c, \qquad
+        B_{ic} \le c_i [c = y_i], \quad \sum_c B_{ic} = 0
 
-    Changes `coef`, B (m, n_classes), `scores`, :math:`B^\top K / n`, and `theta`, :math:`B^\top S / n`. Ends
-    where no optimality condition is violated by more than `tolerance`, or the own gap is at most `gap`;
-    returns sweeps, whether it ended so, and updates.
+    Changes `coef`, B (m, n_classes), `scores`, :math:`B^\top K / n`, and `theta`, :math:`B^\top S / n`. Stops
+    when no violation exceeds `tolerance` or the own gap is at most `gap`; returns sweeps, whether so,
+    updates.
     """
     sweeps = updates = 0
     work = np.zeros((4, coef.shape[1]))
@@ -319,7 +313,6 @@ def ascend(machine, coef, scores, theta, tolerance, max_sweeps, max_updates, gap
 
 
 def plain_machine(kernel, labels, n_classes, limits=None):
-    """The `Machine` of all samples, without priors."""
     n = len(kernel)
     labels = np.ascontiguousarray(labels, dtype=np.int64)
     limits = np.ones(n) if limits is None else limits

@@ -1,9 +1,8 @@
-r"""Cutting planes over the simplex of kernel weights: the master problem of SILP and of MC-MKL.
+r"""Cutting planes over the simplex of kernel weights: the master problem of SILP and MC-MKL.
 
-For a fixed dual point of an SVM the dual value is affine in the kernel weights *d*, so the MKL problem with
-:math:`\|\bar w\|_{2,1}` is :math:`\min_{d \ge 0, \sum_j d_j = 1} \max_t s_t - \sum_j d_j g_{tj}`. Every
-solved SVM adds one function (a *cut*); the linear program over those so far bounds the optimum and says
-where to try next.
+For a fixed SVM dual point the dual value is affine in the kernel weights *d*: MKL with :math:`\|\bar
+w\|_{2,1}` is :math:`\min_{d \ge 0, \sum_j d_j = 1} \max_t s_t - \sum_j d_j g_{tj}`, with one function (*cut*)
+per solved SVM.
 """
 
 import numpy as np
@@ -13,7 +12,7 @@ __all__ = ["CuttingPlanes"]
 
 
 class CuttingPlanes:
-    """The linear program over the cuts so far; no weights have a smaller value than `bound`, its optimum."""
+    """Linear program over the cuts so far; `bound` is a lower bound of the optimum."""
 
     def __init__(self, n_kernels):
         self.n_kernels = n_kernels
@@ -27,15 +26,14 @@ class CuttingPlanes:
         self._slopes.append(np.array(slopes, dtype=np.float64))
 
     def solve(self):
-        """Weights on the simplex with the smallest largest cut; RuntimeError if the solver fails."""
+        """Minimise the largest cut over the simplex; RuntimeError if HiGHS fails."""
         slopes = np.array(self._slopes)
         constants = np.array(self._constants)
-        # HiGHS works with absolute tolerances of 1e-7. Early cuts are steep, those near the optimum are not:
-        # each row is brought to numbers around 1, and the unit of the value is the size of the flattest cut
-        # (it drops coefficients below 1e-9)
+        # HiGHS has absolute tolerances (1e-7) and drops coefficients below 1e-9, but early cuts are steep,
+        # late ones flat: scale rows to around 1; the unit of the value is the flattest cut's size
         size = np.maximum(np.maximum(np.abs(slopes).max(axis=1), np.abs(constants)), np.finfo(float).tiny)
         unit = max(size.min(), 1e-8 * size.max())
-        size = np.maximum(size, 1e-9 * unit)  # of a cut that is 0 throughout, as before the first update
+        size = np.maximum(size, 1e-9 * unit)  # a cut may be 0, as before the first update
         at_most = {
             "A_ub": np.column_stack([-slopes / size[:, None], -unit / size]),
             "b_ub": -constants / size,
@@ -48,8 +46,7 @@ class CuttingPlanes:
             raise RuntimeError(f"the linear program over the kernel weights failed: {solution.message}")
         d = np.maximum(0.0, solution.x[:-1])
         d /= d.sum()
-        # the optimum of the dual program, from its multipliers made feasible: a true bound, whatever the
-        # tolerances
+        # dual value of the feasible multipliers: a bound for any tolerance
         share = np.maximum(0.0, -np.asarray(solution.ineqlin.marginals)) * unit / size
         if share.sum() > 0.0:
             share /= share.sum()

@@ -1,4 +1,4 @@
-"""Pictures of fitted models, in scikit-learn's Display style: ``Display.from_estimator(model)``."""
+"""Plots of fitted models, in scikit-learn's Display style."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ __all__ = ["ConvergenceDisplay", "KernelWeightsDisplay", "kernel_summary"]
 
 
 def kernel_summary(names, weights, norms, support, classes=None):
-    """A model's `summary`; `weights` and `norms` (n_rows, n_kernels), a row for each class or one for all."""
+    """A model's `summary`; `weights` and `norms` have one row, or one per class."""
     n_rows, n_kernels = weights.shape
     total = np.abs(weights).sum(axis=1, keepdims=True)
     columns = {
@@ -26,7 +26,6 @@ def kernel_summary(names, weights, norms, support, classes=None):
 
 
 def axes_of(ax):
-    """The axes to draw on, new ones where none are given."""
     require("plots", "matplotlib")
     import matplotlib.pyplot as plt
 
@@ -34,7 +33,7 @@ def axes_of(ax):
 
 
 class KernelWeightsDisplay:
-    r"""Bars of the kernels' shares in the model, :math:`|\alpha_j|/\sum_k |\alpha_k|`.
+    r"""Bar chart of the kernels' shares, :math:`|\alpha_j|/\sum_k |\alpha_k|`.
 
     Parameters
     ----------
@@ -61,14 +60,14 @@ class KernelWeightsDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, *, ax=None, most=30):
-        """Draw the weights of a fitted estimator that has `summary`; `most` kernels at most, the heaviest."""
+        """Draw the `most` largest weights of a fitted estimator that has `summary`."""
         check_is_fitted(estimator)
         if not hasattr(estimator, "summary"):
-            raise ValueError(f"estimator must weigh kernels, {type(estimator).__name__} has none to weigh")
+            raise ValueError(f"estimator must have kernel weights, got {type(estimator).__name__}")
         return cls(estimator.summary()).plot(ax, most=most)
 
     def plot(self, ax=None, *, most=30):
-        """Draw on `ax`, or on a new figure; returns the display."""
+        """Draw on `ax` or a new figure; returns self."""
         self.ax_ = axes_of(ax)
         self.figure_ = self.ax_.figure
         shares = self.summary.groupby("name", sort=False)["share"].mean()
@@ -84,17 +83,17 @@ class KernelWeightsDisplay:
 
 
 class ConvergenceDisplay:
-    """Objective and certified lower bound over the course of a fit, with the relative gap at its end.
+    """Objective and certified lower bound during a fit, with the final relative gap.
 
-    Of online learners, which measure no objective, it is the share of mistakes so far; of `MLMKLSA`, which
-    meets one class at a time, the change of the kernel weights.
+    For online learners without an objective: the share of mistakes so far; for `MLMKLSA`: the change of the
+    kernel weights.
 
     Parameters
     ----------
     history : DataFrame
         A model's `history_`.
     x : str
-        A column of it: "seconds", "epoch", "step", "round" or "iteration".
+        Its column "seconds", "epoch", "step", "round" or "iteration".
     y : {"objective", "online_error", "change"}
 
     Attributes
@@ -131,7 +130,7 @@ class ConvergenceDisplay:
         check_is_fitted(estimator)
         if not hasattr(estimator, "history_"):
             name = type(estimator).__name__
-            raise ValueError(f"estimator must keep a history_ of its fit, {name} has none")
+            raise ValueError(f"estimator must have history_, got {name}")
         history = estimator.history_
         measured = getattr(
             estimator, "_convergence", "objective" if "objective" in history else "online_error"
@@ -139,7 +138,7 @@ class ConvergenceDisplay:
         return cls(history, x, measured).plot(ax)
 
     def plot(self, ax=None):
-        """Draw on `ax`, or on a new figure; returns the display."""
+        """Draw on `ax` or a new figure; returns self."""
         self.ax_ = axes_of(ax)
         self.figure_ = self.ax_.figure
         seen = self.history.dropna(subset=[self.x, self.y])
@@ -159,7 +158,7 @@ class ConvergenceDisplay:
         return self
 
     def _draw_bound(self, seen):
-        # the gaps of "relaxed" problems, of rounds, bound nothing
+        # gaps of "relaxed" problems are no bounds
         if self.y != "objective" or "dual_gap" not in seen or "relaxed" in seen:
             return np.zeros(0)
         measured = seen.dropna(subset=["dual_gap"])

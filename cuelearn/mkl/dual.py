@@ -1,17 +1,16 @@
-r"""From any dual point to a certified optimum: ascent in the dual, in alternation with the group weights.
+r"""Dual ascent from any dual point to a certified optimum, alternating with the group weights.
 
-With the primal weights of the groups held, :math:`w^g = d_g \theta^g`, the problem is the SVM of Crammer and
-Singer on the kernel :math:`\sum_j d_j K_j`. For a fixed dual point the regulariser
+For fixed primal group weights, :math:`w^g = d_g \theta^g`, the problem is the Crammer-Singer SVM on the
+kernel :math:`\sum_j d_j K_j`. For a fixed dual point the regulariser
 
 .. math:: h(m) = \frac\lambda2 \|m\|_p^2 + \alpha \|m\|_1, \qquad m_g = \|w^g\|_2 ,
 
-is a concave function of the squares :math:`m_g^2` (p <= 2), so
-:math:`h(m) \le \frac12 \sum_g m_g^2/d_g + const` with equality at
-:math:`d_g = m_g / (\lambda \|m\|_p^{2-p} m_g^{p-1} + \alpha)`: the next weights, for :math:`\alpha = 0` the
-closed-form step of p-norm MKL.
+is concave in the squares :math:`m_g^2` (p <= 2), so :math:`h(m) \le \frac12 \sum_g m_g^2/d_g + const` with
+equality at the next weights :math:`d_g = m_g / (\lambda \|m\|_p^{2-p} m_g^{p-1} + \alpha)`, for :math:`\alpha
+= 0` the closed form of p-norm MKL.
 
-The alternation runs on a working set, the samples with a coefficient or inside the margin; all are looked at
-when it is solved: for the certificate, and for new members.
+The alternation runs on a working set, the samples with a coefficient or inside the margin. Once it is solved,
+all samples are checked for the certificate and for new members.
 """
 
 import math
@@ -28,43 +27,43 @@ from cuelearn.mkl.state import combine_block
 
 __all__ = ["DualSolution", "finish_dual"]
 
-# most rounds of weights
+# maximum rounds
 ROUNDS = 2000
-# most sweeps over the working set, and updates per member, before the group weights may move again
+# maximum sweeps, and updates per sample, between two weight updates
 SWEEPS = 1000
 UPDATES = 50
 FIRST_UPDATES = 5
-# most rounds that weights wait for a half-solved SVM, which may lead them round in circles
+# maximum rounds that weights wait for an unsolved SVM, which could make them cycle
 PATIENCE = 1
-# an SVM is solved to this share of the gap that remains, the working set to this share of the one wanted
+# SVM tolerance as share of the remaining gap, working set's as share of the wanted gap
 OWN_SHARE = 0.3
 NEAR_SHARE = 0.5
-# logarithms of group weights stay this near to the largest
+# maximum distance of log weights from the largest
 LONGEST_WAY = 80.0
-# growth of the step of the log weights while the gap falls, else shrinkage; longest after one too far
+# step factors: while the gap falls, else, and of the longest step after a failure
 GROW = 1.5
 SHRINK = 0.25
 LESS = 0.7
-# longest step, of groups whose log weight is this near to the largest
+# longest step, over log weights within LIVE of the largest
 LONGEST_STEP = 1.0
 LIVE = 10.0
-# a working set of so many is taken whatever the memory: its combined kernel has 32 MB
+# working set allowed for any memory: its combined kernel has 32 MB
 LEAST_ROOM = 2000
-# relative gap of the working set below which samples may leave it
+# relative gap below which samples may leave the working set
 SETTLED = 0.2
-# groups of less than this share of the largest have vanished by the (2,1) norm
+# groups below this share of the largest are zero by the (2,1) norm
 NOTHING = 1e-10
-# coefficients of the start are dropped this far beyond the margin
+# starting coefficients this far beyond the margin are dropped
 SLACK = 0.5
 
 
 class DualSolution(NamedTuple):
-    """Where the ascent ended: the best points met, blocks ``group_weights[g] * theta^g``."""
+    """The best points; primal blocks are ``group_weights[g] * theta^g``."""
 
     dual_coef: np.ndarray  # (n_samples, n_classes)
     group_weights: np.ndarray  # (n_groups,)
-    dual_point: np.ndarray  # (n_samples, n_classes): B of the best dual point, feasible
-    norms_sq: np.ndarray  # (n_groups,), of the blocks theta
+    dual_point: np.ndarray  # (n_samples, n_classes): B, feasible
+    norms_sq: np.ndarray  # (n_groups,), of theta
     objective: float
     gap: float
     n_rounds: int
@@ -72,7 +71,7 @@ class DualSolution(NamedTuple):
 
 
 def kernel_scores(bank, coef, weights):
-    """``sum_j weights[j] K_j @ coef`` in float64, (n_samples, n_classes)."""
+    """``sum_j weights[j] K_j @ coef`` in float64."""
     scores = np.zeros((bank.n_samples, coef.shape[1]))
     active = np.flatnonzero(weights)
     combined = np.empty((BLOCK_ROWS, bank.n_samples))
@@ -83,8 +82,6 @@ def kernel_scores(bank, coef, weights):
 
 
 class Ascent:
-    """A dual point, the group weights, the working set, and the best that was met."""
-
     def __init__(self, problem, dual_point):
         self.problem = problem
         n = problem.bank.n_samples
@@ -118,14 +115,14 @@ class Ascent:
         if start.any():
             with np.errstate(divide="ignore"):
                 log_weights = np.maximum(np.log(start), math.log(start.max()) - LONGEST_WAY)
-        else:  # equal weights of a size that a first guess of the norm suggests
+        else:  # equal weights, from a guess of the norm
             guess = -math.log(problem.regularization) - (2.0 / problem.p - 1.0) * math.log(problem.n_groups)
             log_weights = np.full(problem.n_groups, guess)
         log_weights[~self.usable] = -np.inf
         self.log_weights = log_weights
 
     def take(self, samples):
-        """Work on these samples: on the bank as it is where they are most, else on a copy where that fits."""
+        """Set the working set: the whole bank if most samples are in it, else a copy if that fits."""
         bank = self.problem.bank
         n = self.problem.bank.n_samples
         everything = bank.resident and (samples.size > n // 2 or n <= LEAST_ROOM)
@@ -135,9 +132,7 @@ class Ascent:
         self.near = bank if everything else bank.restrict(samples, resident=resident)
 
     def take_from(self, margin):
-        """Work on the samples with a coefficient or inside the margin, on the worst of them where all would
-        not fit; whether those with a coefficient do.
-        """
+        """Take samples with a coefficient or inside the margin, as many as fit; whether the former fit."""
         bank = self.problem.bank
         support = self.B.any(axis=1)
         chosen = np.flatnonzero(support | (margin < 1.0))
@@ -148,15 +143,13 @@ class Ascent:
         return np.count_nonzero(support) <= chosen.size
 
     def shrink(self, margin):
-        """Leave out samples without a coefficient beyond the margin, once they are many."""
+        """Drop samples without coefficient beyond the margin, once they are many."""
         kept = self.samples[self.B[self.samples].any(axis=1) | (margin < 1.0)]
         if kept.size < 0.8 * self.samples.size and kept.size <= 0.5 * self.problem.bank.n_samples:
             self.take(kept)
 
     def round(self, target):
-        """Solve the SVM of the present weights on the working set; its relative gap there, whether the
-        weights may move, and the margins.
-        """
+        """Solve the SVM of the working set: relative gap, whether weights may move, margins."""
         problem = self.problem
         near = self.near
         W = self.samples
@@ -186,7 +179,6 @@ class Ascent:
         return optimal_scaling(margin, limits, self.problem.regularizer(norms) - linear, linear)
 
     def _bound(self):
-        """The value of the present dual point; the best is kept."""
         n = self.problem.bank.n_samples
         bound, scale, point = self.problem.dual_bound(self.B, self.norms**2 * n**2)
         if bound > self.bound:
@@ -195,7 +187,7 @@ class Ascent:
         return bound
 
     def measure(self):
-        """Objective and certified gap over all samples; their margins, infinite without weight."""
+        """Certify over all samples; returns the margins, infinite without weight."""
         problem = self.problem
         weights = np.exp(self.log_weights)
         n = problem.bank.n_samples
@@ -215,14 +207,13 @@ class Ascent:
 
     @property
     def gap(self):
-        """Between the best primal and the best dual point; not below 0 by rounding."""
         return max(0.0, self.objective - self.bound)
 
     def reweigh(self, better):
-        r"""The next group weights; no usable group goes to 0, from where it could not come back.
+        r"""Next group weights; no usable group reaches 0, which it could not leave.
 
-        The closed form is a short step near p = 1. While things get better longer ones are taken, on the
-        surface :math:`\|d\|_{p/(2-p)} = 1/\lambda`.
+        Near p = 1 the closed form is a short step. While the gap falls longer ones are taken, on the surface
+        :math:`\|d\|_{p/(2-p)} = 1/\lambda`.
         """
         problem = self.problem
         p = self.problem.p
@@ -253,8 +244,8 @@ class Ascent:
 def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None, record=None):
     """Solve an MKL or transfer problem to a relative gap `tol`, from a dual point B (n_samples, n_classes).
 
-    Rows of B sum to 0, only the label's entry is positive. `record(round, objective, gap)` is called whenever
-    all samples were looked at; `time_limit` is in seconds.
+    Rows of B sum to 0, only the label's entry is positive. `record(round, objective, gap)` is called after
+    each pass over all samples; `time_limit` is in seconds.
     """
     began = time.perf_counter()
     ascent = Ascent(problem, np.array(dual_point, dtype=np.float64))
@@ -293,7 +284,6 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None,
 
 
 def usable_groups(problem):
-    """Groups that are not zero on all samples."""
     columns = np.broadcast_to(
         np.any(problem.scores != 0.0, axis=0), (problem.n_classes, problem.scores.shape[1])
     )

@@ -1,8 +1,8 @@
 r"""GMKL: projected gradient descent on the kernel weights of each class (Varma and Babu).
 
-The objective T(d) has :math:`\partial T / \partial d_a = 1 - \frac12 q_a(\alpha)` with :math:`q_a(\alpha) =
-(\alpha \circ y)^\top K_a (\alpha \circ y)`. The alpha of any SVM, times the best feasible number, certifies a
-gap by the dual :math:`\max_{0 \le \alpha \le C} \{ \alpha^\top 1 : q_a(\alpha) \le 2 \}`.
+The objective T(d) has :math:`\partial T / \partial d_a = 1 - \frac12 q_a(\alpha)`, :math:`q_a(\alpha) =
+(\alpha \circ y)^\top K_a (\alpha \circ y)`. Any SVM's alpha, scaled optimally, certifies a gap by the dual
+:math:`\max_{0 \le \alpha \le C} \{ \alpha^\top 1 : q_a(\alpha) \le 2 \}`.
 """
 
 import numpy as np
@@ -14,25 +14,25 @@ from cuelearn.mkl.svm import SharedProblem
 
 __all__ = ["GMKL", "BoxSubproblem", "largest_multiple", "solve_gmkl"]
 
-# share of the wanted gap that an SVM's own gap may take, and the least accuracy, relative to the objective
+# largest share of the wanted gap due to an SVM, and its smallest relative accuracy
 OWN_SHARE = 0.1
 SMALLEST_TOL = 1e-10
-# Armijo's rule: share of the promised descent that a step must bring, and what a refused step shrinks by
+# Armijo's rule: required share of the predicted descent, and factor on a refused step
 ARMIJO = 0.01
 SHRINK = 0.3
 MOST_TRIALS = 25
-# an SVM in the line search is this much finer than the descent that it has to show
+# accuracy of line-search SVMs relative to the predicted descent
 FINER = 0.1
 
 
 def largest_multiple(alpha, limits):
-    """The largest number times alpha, which is not 0, that is within its limits."""
+    """Largest feasible multiple of a nonzero alpha."""
     positive = alpha > 0.0
     return float((np.broadcast_to(limits, alpha.shape)[positive] / alpha[positive]).min())
 
 
 def dual_bound(alpha, quadratics, limits):
-    """Best value of the dual on the ray of a point; `limits` of alpha are one number or (n,)."""
+    """Largest dual value on the ray of alpha."""
     total = float(alpha.sum())
     largest = float(quadratics.max(initial=0.0))
     if total <= 0.0:
@@ -42,7 +42,7 @@ def dual_bound(alpha, quadratics, limits):
 
 
 class BoxSubproblem(ClassSubproblem):
-    """One class of a `SharedProblem`: SVMs without bias, each from the last solution."""
+    """One class of a `SharedProblem`: warm-started SVMs without bias."""
 
     def __init__(self, problem, k, tol):
         super().__init__(problem, k, tol)
@@ -50,7 +50,6 @@ class BoxSubproblem(ClassSubproblem):
         self.limits = problem.C * problem.weights[k]
 
     def svm(self, weights, accuracy):
-        """The SVM at some kernel weights, to a relative accuracy."""
         self.problem.svm_tol = min(max(accuracy, SMALLEST_TOL), self.limit)
         self.n_solved = self.n_updates = self.n_solved + 1
         before = self.problem.n_missed
@@ -64,8 +63,6 @@ class BoxSubproblem(ClassSubproblem):
 
 
 class GradientSubproblem(BoxSubproblem):
-    """Projected gradient descent with Armijo's rule on d >= 0."""
-
     def __init__(self, problem, k, tol):
         super().__init__(problem, k, tol)
         self.length = None
@@ -101,7 +98,7 @@ class GradientSubproblem(BoxSubproblem):
                 self.length = float(moved @ moved) / bend if bend > 0.0 else 10.0 * length
                 return
             length *= SHRINK
-        # no step shows a descent: only more accuracy can bring anything new
+        # no step descends: only more accuracy can help
         self.problem.alphas[self.k] = kept.alpha
         if self.limit <= SMALLEST_TOL:
             self.stalled = True
@@ -112,14 +109,13 @@ class GradientSubproblem(BoxSubproblem):
 
 
 def value(solution, weights):
-    """T at some weights, its upper end."""
+    """Upper bound of T."""
     return solution.value + solution.gap + float(weights.sum())
 
 
 def solve_gmkl(problem, *, tol=1e-2, max_iter=200, callback=None, verbose=False):
-    """GMKL of every class of a `SharedProblem`, whose `svm_tol` is set anew for every SVM; a `ClassesResult`.
-    The first step length is that of Barzilai and Borwein (Jain, Vishwanathan, Varma, KDD 2012).
-    """
+    """GMKL of every class of a `SharedProblem`, whose `svm_tol` changes; a `ClassesResult`. First step
+    length: Barzilai and Borwein (Jain, Vishwanathan, Varma, KDD 2012)."""
     tol = check_positive("tol", tol)
     subproblems = [GradientSubproblem(problem, k, tol) for k in range(problem.n_problems)]
     return run_classes(subproblems, max_iter, name="GMKL", callback=callback, verbose=verbose)
@@ -131,7 +127,7 @@ class GMKL(PerClassMKL):
     r"""Generalised multiple kernel learning: kernel weights for each class by projected gradient descent.
 
     .. math:: \min_{d \ge 0,\, f} \frac12 \|f\|^2_{K(d)} + C \sum_i [1 - y_i f(x_i)]_+ + \sum_a d_a, \qquad
-              K(d) = \sum_a d_a K_a
+        K(d) = \sum_a d_a K_a
 
     for each class. The weights are sparse and need not sum to 1.
 
@@ -146,19 +142,19 @@ class GMKL(PerClassMKL):
 
     Notes
     -----
-    A step costs an SVM or two for each class, each with a read of the kernels, and one read of all kernels
-    for all classes together.
+    Cost per step: one or two SVMs per class, each with a read of the kernels, and one read of all kernels for
+    all classes together.
 
-    Kernels of features are kept in float32. At large C on kernels of low rank (linear ones, C = 1000) that is
-    too coarse, and the gap stays open: give the kernels as float64 matrices there.
+    Kernels computed from features are float32. At large C and low rank (linear, C = 1000) this is too coarse
+    and the gap stays open: pass float64 matrices.
 
-    With :math:`D = \sum_a d_a` at the optimum, d / D solves :math:`\ell_1` MKL (`VSKL` with one group) at C D
-    in place of C: the same C means less regularisation here than elsewhere.
+    With :math:`D = \sum_a d_a` at the optimum, d / D solves :math:`\ell_1` MKL (`VSKL` with one group) with C
+    D in place of C: the same C regularises less here.
 
     References
     ----------
-    Varma and Babu, ICML 2009. They allow any differentiable K(d) and regulariser of d; here K is linear, the
-    weights are summed, the SVM has no bias, and a certified gap ends the run.
+    Varma and Babu, ICML 2009. The paper allows any differentiable K(d) and regulariser of d;
+    here K is linear, the weights are summed, the SVM has no bias, and a certified gap ends the run.
 
     Examples
     --------

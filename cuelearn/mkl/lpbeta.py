@@ -1,13 +1,13 @@
-r"""LP-beta and LP-B: an SVM for every kernel, a linear program for what each of them counts.
+r"""LP-beta and LP-B: one SVM per kernel, and a linear program for the weights of their decision values.
 
-With decision values :math:`f_{m,c}(x)` of kernel *m* for class *c*, and weights of the kernels, or of each
-class's,
+With decision values :math:`f_{m,c}(x)` of kernel *m* for class *c*, and :math:`\beta` shared by all classes
+(LP-beta) or per class (LP-B),
 
 .. math:: \min_{\beta,\xi,\rho} -\rho + \frac{1}{\nu W} \sum_i s_i \xi_i \quad\text{with}\quad
-          \sum_m \beta_{y_i m} f_{m,y_i}(x_i) - \beta_{cm} f_{m,c}(x_i) + \xi_i \ge \rho \;\; \forall i,\, c
-          \ne y_i, \quad \xi, \beta \ge 0,\; \sum_m \beta_{cm} = 1 .
+    \sum_m \beta_{y_i m} f_{m,y_i}(x_i) - \beta_{cm} f_{m,c}(x_i) + \xi_i \ge \rho \;\; \forall i,\, c
+    \ne y_i, \quad \xi, \beta \ge 0,\; \sum_m \beta_{cm} = 1 .
 
-The weights :math:`s_i` of the samples, of sum W, are 1 where none are given.
+The sample weights :math:`s_i`, default 1, have the sum W.
 """
 
 from dataclasses import field
@@ -32,30 +32,27 @@ __all__ = ["LPBeta", "solve_lp_beta"]
 
 NU_GRID = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SHARE = Number(Real, 0, 1, closed="neither")
-# wrong classes that one round adds for one sample, at most: measured, fewer cost rounds and more cost columns
+# maximum wrong classes added per sample and round; measured: fewer cost rounds, more cost columns
 ADDED = 3
-# with more weights than this the interior-point method is faster than the simplex method (measured)
+# above this number of weights the interior-point method is faster (measured)
 MANY_WEIGHTS = 500
-# relative to the largest output: below this a margin counts as kept, and the gap as closed
+# relative to the largest output: tolerances of margins and of the gap
 VIOLATED = 1e-9
 CLOSED = 1e-6
-# weights below HiGHS's own tolerance are 0
+# HiGHS's tolerance; smaller weights are 0
 SMALLEST_WEIGHT = 1e-8
 
 
 class LPSolution(NamedTuple):
-    """Of `solve_lp_beta`."""
-
-    weights: np.ndarray  # (n_kernels,) or (n_classes, n_kernels): on the simplex, or each row
-    margin: float  # rho: at most the share nu of the samples has a smaller margin
-    objective: float  # at the weights, over all samples and classes
-    dual_gap: float  # its certified distance from the optimum
+    weights: np.ndarray  # (n_kernels,) or (n_classes, n_kernels), on the simplex
+    margin: float  # rho: at most a share nu of the samples has a smaller margin
+    objective: float  # over all samples and classes
+    dual_gap: float  # certified
     n_rounds: int  # linear programs solved
-    n_rows: int  # pairs of a sample and a wrong class in the last of them
+    n_rows: int  # (sample, wrong class) pairs in the last one
 
 
 def weighted(outputs, weights):
-    """Scores (n_samples, n_classes): a sum over the kernels with weight."""
     scores = np.zeros(outputs.shape[1:])
     for m in np.flatnonzero(np.atleast_2d(weights).any(axis=0)):
         scores += outputs[m] * weights[..., m]
@@ -63,15 +60,15 @@ def weighted(outputs, weights):
 
 
 class MarginProgram:
-    r"""The linear program for any nu; rows (`used`) that were needed once are kept for the next.
+    r"""The linear program for any nu; rows (`used`) that were needed once are kept.
 
     For fixed weights the objective is minus the mean of the :math:`\nu W` smallest margins over the best
-    wrong class. The dual is solved, which is small where the primal is not; its multipliers are the weights:
+    wrong class. The dual is solved, which is small; its multipliers are the weights:
 
     .. math:: \min_{a \ge 0,\, \gamma} \sum_c \gamma_c \quad\text{with}\quad \sum_{i,c} a_{ic} = 1, \quad
-              \sum_c a_{ic} \le \frac{s_i}{\nu W} \;\;\forall i, \quad
-              \sum_{i: y_i = c} \sum_{c'} a_{ic'} f_{m,c}(x_i) - \sum_i a_{ic} f_{m,c}(x_i) \le \gamma_c \;\;
-              \forall m, c
+        \sum_c a_{ic} \le \frac{s_i}{\nu W} \;\;\forall i, \quad
+        \sum_{i: y_i = c} \sum_{c'} a_{ic'} f_{m,c}(x_i) - \sum_i a_{ic} f_{m,c}(x_i) \le \gamma_c \;\;
+        \forall m, c
     """
 
     def __init__(self, outputs, labels, per_class, sample_weight):
@@ -86,24 +83,23 @@ class MarginProgram:
         scores = outputs.mean(axis=0)
         scores[self.samples, labels] = -np.inf
         self.used = np.zeros(scores.shape, dtype=np.bool_)
-        self.used[self.samples, scores.argmax(axis=1)] = True  # one row each, which makes the dual feasible
+        self.used[self.samples, scores.argmax(axis=1)] = True  # one row each makes the dual feasible
 
     def margins(self, weights):
-        """Margins over every class, (n_samples, n_classes); infinite for the label."""
+        """Margins over every class; infinite for the label."""
         scores = weighted(self.outputs, weights)
         margins = scores[self.samples, self.labels][:, None] - scores
         margins[self.samples, self.labels] = np.inf
         return margins
 
     def value(self, margins, nu):
-        """Objective and rho for given margins over the best wrong class."""
+        """Objective and rho."""
         order = np.argsort(margins)
         rank = int(np.searchsorted(np.cumsum(self.caps[order]), nu * self.total * (1.0 - 1e-12)))
         rho = float(margins[order[rank]])
         return float((self.caps * np.maximum(0.0, rho - margins)).sum() / (nu * self.total)) - rho, rho
 
     def solve(self, nu):
-        """The optimum of the whole program, a `LPSolution`."""
         if self.n_kernels == 1:
             weights = np.ones((self.n_classes, 1) if self.per_class else 1)
             objective, rho = self.value(self.margins(weights).min(axis=1), nu)
@@ -116,7 +112,7 @@ class MarginProgram:
             margins = self.margins(weights)
             objective, rho = self.value(margins.min(axis=1), nu)
             kept = np.where(self.used, margins, np.inf).min(axis=1)
-            # a row is violated if it would raise the sample's slack
+            # violated rows would raise the sample's slack
             limit = np.minimum(kept, self.value(kept, nu)[1]) - VIOLATED * self.scale
             new = margins < limit[:, None]
             if not new.any():
@@ -127,8 +123,7 @@ class MarginProgram:
             self.used |= new
 
     def solve_rows(self, i, c, nu):
-        """Optimal weights for some rows, and the value of a dual point."""
-        share = max(float(self.caps.min()), nu * self.total)  # less than any sample: a margin without slack
+        share = max(float(self.caps.min()), nu * self.total)  # nu below any sample: no slack
         products = self.products(i, c)
         n_weights, n_rows = products.shape
         n_sums = self.n_classes if self.per_class else 1
@@ -138,7 +133,7 @@ class MarginProgram:
         )
         several = np.flatnonzero(np.bincount(i, minlength=self.n_samples) > 1)
         caps = every[several]
-        # HiGHS's tolerances are absolute: the variables are a times nu W, numbers around 1
+        # HiGHS's tolerances are absolute: the variables are a times nu W, around 1
         program = {
             "c": np.r_[np.zeros(n_rows), np.ones(n_sums)],
             "A_ub": sparse.vstack([sparse.hstack([products, -sums]), caps]).tocsc(),
@@ -162,7 +157,7 @@ class MarginProgram:
         return weights if self.per_class else weights[0], -self.scale * float(largest.sum())
 
     def products(self, i, c):
-        """Coefficients of the weights (rows) in the margins of the pairs (columns), divided by `scale`."""
+        """Coefficients of the weights (rows) in the pairs' margins (columns), divided by `scale`."""
         own = self.outputs[:, i, self.labels[i]] / self.scale
         other = self.outputs[:, i, c] / self.scale
         if not self.per_class:
@@ -174,7 +169,7 @@ class MarginProgram:
         return sparse.csr_array((np.stack([own, -other]).ravel(), places), shape=shape)
 
     def feasible(self, point, i, share):
-        """The dual point without the solver's tolerances: at most `caps` a sample, `share` in all."""
+        """Make the dual point exactly feasible: at most `caps` per sample, `share` in all."""
         point = np.clip(point, 0.0, self.caps[i])
         point /= np.maximum(1.0, np.bincount(i, point, self.n_samples) / self.caps)[i]
         total = point.sum()
@@ -192,32 +187,32 @@ def solve_lp_beta(outputs, labels, nu, per_class=False):
     Parameters
     ----------
     outputs : ndarray, shape (n_kernels, n_samples, n_classes)
-        Decision values f of each kernel's classifiers, on samples they were not trained on.
+        Decision values f of each kernel's classifiers, on samples not used to train them.
     labels : ndarray of int, shape (n_samples,)
         From 0 to n_classes - 1.
     nu : float in (0, 1)
-        Share of the samples whose margins count; below 1/n it is the program without slack.
+        Share of the samples whose margins count; below 1/n the program has no slack.
     per_class : bool, default False
 
     Returns
     -------
     LPSolution
-        Of LP-B not always unique: at small nu any weights may do for a class without an active constraint.
+        For LP-B not always unique: at small nu a class may have no active constraint.
 
     Raises
     ------
     ValueError, RuntimeError
-        With one sentence that names the argument; with HiGHS's message if it fails.
+        On invalid arguments; if HiGHS fails.
 
     Notes
     -----
-    Measured on one core: 0.05 s for 300 samples, 39 kernels and 10 classes, 1 to 5 s for 3,060 samples, 39
-    kernels and 102 classes, with weights per class 50 s.
+    Time on one core: 0.05 s for 300 samples, 39 kernels, 10 classes; 1 to 5 s for 3,060 samples, 39 kernels,
+    102 classes, 50 s with weights per class.
 
     References
     ----------
-    Gehler and Nowozin, On feature combination for multiclass object classification, ICCV 2009. The binary
-    program is that of Demiriz, Bennett and Shawe-Taylor, Machine Learning 46 (2002).
+    Gehler and Nowozin, On feature combination for multiclass object classification, ICCV 2009. Binary
+    program: Demiriz, Bennett and Shawe-Taylor, Machine Learning 46 (2002).
 
     Examples
     --------
@@ -253,12 +248,11 @@ def fold_outputs(kernel, labels, n_classes, C, weights, train, test):
     square = np.ascontiguousarray(kernel[np.ix_(train, train)])
     weights = None if weights is None else weights[:, train]
     coef, bias = one_versus_rest(square, labels[train], n_classes, C, weights=weights)
-    # not by BLAS, whose last bits follow the number of its threads
+    # not by BLAS, whose last bits depend on its threads
     return np.einsum("ik,kc->ic", kernel[np.ix_(test, train)], coef) + bias
 
 
 def weight_right(scores, labels, weights):
-    """Weight of the samples classified correctly."""
     return np.sum(weights * (np.argmax(scores, axis=1) == labels))
 
 
@@ -267,40 +261,39 @@ def weight_right(scores, labels, weights):
 class LPBeta(KernelClassifier):
     r"""LP-beta and LP-B: SVMs on single kernels, their decision values weighted by a linear program.
 
-    A sample is scored by :math:`\sum_m \beta_m f_{m,c}(x)`, with :math:`f_{m,c}` the decision value, bias
+    The score of class *c* is :math:`\sum_m \beta_m f_{m,c}(x)`, with :math:`f_{m,c}` the decision value, bias
     included, of an SVM of class *c* against the rest on kernel *m*. The weights maximise the mean of the
-    smallest margins (`solve_lp_beta`), on decision values of SVMs trained without the sample; then the SVMs
-    of the kernels with weight are trained on all samples.
+    smallest margins (`solve_lp_beta`) on cross-validated decision values; then the SVMs of the kernels with
+    nonzero weight are trained on all samples.
 
     Parameters
     ----------
     $kernels
     C : float > 0, default 1.0
-        libsvm's C, of all kernels.
+        libsvm's C, for all kernels.
     $class_weight
     nu : float in (0, 1) or "cv", default "cv"
-        Share of the samples, those with the smallest margins, whose mean margin is maximised. "cv": of 0.05,
-        0.1, 0.2, ..., 0.9 the one whose program, trained on all folds but one, classifies that one best; the
-        larger one on ties. A small nu on a hard problem prefers kernels with decision values near 0.
+        Share of the samples, those with the smallest margins, whose mean margin is maximised. "cv" selects
+        from 0.05, 0.1, 0.2, ..., 0.9 by the cross-validated accuracy of the program, the larger one on ties.
+        A small nu on a hard problem prefers kernels with decision values near 0.
     per_class : bool, default False
-        LP-B: kernel weights for each class (of two classes the same).
+        LP-B: kernel weights for each class (with two classes the same).
     $folds $normalize $memory $n_jobs
     random_state : int, default 0
-        Of the folds that are drawn.
+        Seed of the folds.
     $verbose
 
     Attributes
     ----------
     kernel_weights_ : ndarray, shape (n_kernels,), or (n_classes, n_kernels) with `per_class`
-        On the simplex, or each row; most are exactly 0.
+        On the simplex; most are exactly 0.
     dual_coefs_, intercepts_ : ndarray, shape (n_kernels, n_support, n_classes) and (n_kernels, n_classes)
-        Of each kernel's SVMs; 0 for kernels without weight.
+        SVMs of each kernel; 0 for kernels without weight.
     $classes_ $support_ $kernel_accuracy_ $folds_
     nu_, nu_accuracy_ : float, and ndarray, shape (10,), with ``nu="cv"``
-        The share, and the cross-validated accuracy of the second stage for all values.
+        The share used, and the cross-validated accuracy for all values.
     margin_, objective_, dual_gap_ : float
-        Of the linear program: :math:`\rho`, its value at the weights, its certified distance from the
-        optimum.
+        :math:`\rho`, objective and certified gap of the linear program.
     n_iter_, n_updates_ : int
         Linear programs solved for the weights; SVMs trained.
     converged_ : bool
@@ -308,10 +301,10 @@ class LPBeta(KernelClassifier):
 
     Notes
     -----
-    A fit trains ``5 * n_kernels * n_classes`` SVMs on a share of the samples, then ``n_classes`` for every
-    kernel with weight, and solves 51 linear programs where nu is chosen, else one. Memory: one (n, n) matrix
-    and a part of it for each thread, and ``8 * n_kernels * n * n_classes`` bytes. Weight 2 is not exactly the
-    sample twice: folds may part the copies.
+    Cost: ``5 * n_kernels * n_classes`` SVMs on a share of the samples, ``n_classes`` per kernel with weight,
+    and 51 linear programs with ``nu="cv"``, else one. Memory: one (n, n) matrix and a part of it per thread,
+    and ``8 * n_kernels * n * n_classes`` bytes. A weight of 2 is not
+    exactly the sample twice, as folds may separate the copies.
 
     References
     ----------
@@ -366,7 +359,7 @@ class LPBeta(KernelClassifier):
         self.n_updates_ = n_fits * n_machines
 
     def _fold_outputs(self, labels, folds, weights):
-        """Decision values (n_kernels, n, n_classes) of SVMs trained without the sample's fold."""
+        """Cross-validated decision values (n_kernels, n, n_classes)."""
         n_kernels = self.bank_.n_kernels
         n_classes = self.classes_.size
         outputs = np.zeros((n_kernels, labels.size, n_classes))
@@ -379,14 +372,14 @@ class LPBeta(KernelClassifier):
         return outputs
 
     def _weigh(self, outputs, labels, folds, counts):
-        """Choose nu, then the weights. Samples of no weight have no margins."""
+        """Choose nu, then the weights; samples of weight 0 have no margins."""
         costs = loss_weights(counts, self.class_weight, self.classes_, labels)
 
         def program(rows):
             rows = np.asarray(rows)[counts[rows] > 0.0]
             return MarginProgram(outputs[:, rows], labels[rows], per_class, costs[rows])
 
-        # two classes have one decision value and its negative: weights of their own could not be told apart
+        # with two classes f_1 = -f_0: separate weights are not identifiable
         per_class = bool(self.per_class) and self.classes_.size > 2
         self.nu_ = self.nu
         if self.nu == "cv":
@@ -404,7 +397,7 @@ class LPBeta(KernelClassifier):
         return solution
 
     def _fit_machines(self, labels, weights):
-        """SVMs on all samples of the kernels with weight; how many these are."""
+        """Train the kernels with weight on all samples; returns their number."""
         n_kernels = self.bank_.n_kernels
         n_classes = self.classes_.size
         active = np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
@@ -423,7 +416,7 @@ class LPBeta(KernelClassifier):
 
     @property
     def dual_coef_(self):
-        """`dual_coefs_` with the samples first: kernels share no coefficients."""
+        """`dual_coefs_` with the samples first."""
         return self.dual_coefs_.transpose(1, 0, 2)
 
     def _class_scores(self, X):

@@ -1,4 +1,4 @@
-r"""p-norm MKL of Kloft et al., one class against the rest."""
+"""p-norm MKL of Kloft et al."""
 
 import numpy as np
 
@@ -11,10 +11,8 @@ __all__ = ["LpMKL"]
 
 
 class ClosedFormSubproblem(BinarySubproblem):
-    """Kernel weights in closed form from the norms of the blocks."""
-
     def move(self, norms_sq):
-        r"""The least :math:`\sum_j \|w^j\|^2/d_j` is at :math:`d_j = (\|w^j\| / \|\bar w\|_{2,p})^{2-p}`."""
+        r""":math:`\sum_j \|w^j\|^2/d_j` is least at :math:`d_j = (\|w^j\| / \|\bar w\|_{2,p})^{2-p}`."""
         p = self.problem.p
         norms = self.solution.weights * np.sqrt(norms_sq)
         length = group_norm(norms, p)
@@ -25,18 +23,18 @@ class ClosedFormSubproblem(BinarySubproblem):
 @documented
 @parameters
 class LpMKL(OneVersusAllMKL):
-    r"""1-vs-All p-norm MKL: an SVM and the kernel weights in turn, the weights in closed form.
+    r"""1-vs-All p-norm MKL: alternates an SVM and the kernel weights in closed form.
 
     For each class against the rest
 
     .. math:: \min_{\bar w, b} \frac12 \|\bar w\|_{2,p}^2
-              + C \sum_i \big[1 - y_i (\bar w\cdot\bar\phi(x_i) + b)\big]_+ .
+        + C \sum_i \big[1 - y_i (\bar w\cdot\bar\phi(x_i) + b)\big]_+ .
 
     Parameters
     ----------
     $kernels
     p : float in (1, 2] or "auto", default 1.25
-        Exponent of the group norm, as `OBSCURE` has it. Kloft et al. constrain :math:`\|d\|_{p'} \le 1` with
+        Exponent of the group norm, as in `OBSCURE`. Kloft et al. constrain :math:`\|d\|_{p'} \le 1` with
         :math:`p' = p/(2-p)`; p = 2 is :math:`p' = \infty`, equal weights.
     $C $class_weight $tol $max_iter $normalize $memory $n_jobs $callback $verbose
 
@@ -48,8 +46,8 @@ class LpMKL(OneVersusAllMKL):
 
     Notes
     -----
-    :math:`\sum_j d_j^{p'} = 1` for the weights of each class, none of them exactly 0. Cost as of `SILPMKL`,
-    without the linear program; tens of rounds, more the nearer p is to 1.
+    The weights of a class satisfy :math:`\sum_j d_j^{p'} = 1`, none exactly 0. Cost as for `SILPMKL` without
+    the linear program; tens of rounds, more as p nears 1.
 
     References
     ----------

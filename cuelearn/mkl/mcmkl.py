@@ -1,4 +1,4 @@
-r"""MC-MKL of Zien and Ong: cutting planes around a multiclass SVM."""
+"""MC-MKL of Zien and Ong."""
 
 from dataclasses import field
 
@@ -18,11 +18,11 @@ from cuelearn.warn import warn_user
 
 __all__ = ["MCMKL", "solve_mc_mkl"]
 
-# of the SVM before the kernel weights move again
+# of the SVM per round
 SWEEPS = 1000
-# the SVM's own gap is kept below this share of the gap that is wanted, or of a part of the gap that remains
+# largest share of the wanted gap, or of a part of the remaining gap, due to the SVM
 OWN_SHARE = 0.5
-# rounds without a gap that is a tenth smaller, after which a hard problem is abandoned
+# rounds without a gap reduced by a tenth until a hard problem is abandoned
 PATIENCE = 10
 
 
@@ -30,7 +30,7 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
     r"""Solve the multiclass MKL problem with :math:`\|\bar w\|_{2,1}` by cutting planes; a `Result`.
 
     .. math:: \min_{d \ge 0, \sum_j d_j = 1} \max_B\; \frac1n \sum_i B_{iy_i} - \frac{1}{2\lambda} \sum_j d_j
-              \|\theta^j(B)\|^2
+        \|\theta^j(B)\|^2
 
     `callback(result, step)` gets the best point so far. Zien and Ong, ICML 2007, sections 3 and 4.
     """
@@ -86,7 +86,7 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
         least = min(least, relative)
         if stop or relative <= tol or hard and idle >= PATIENCE:
             break
-        if np.array_equal(following, d):  # only a more accurate SVM can bring anything new
+        if np.array_equal(following, d):  # only a more accurate SVM can help
             if precision < 1e-6:
                 break
             precision *= 0.1
@@ -107,16 +107,16 @@ class MCMKL(KernelClassifier):
     r"""Multiclass MKL by cutting planes: one set of kernel weights for all classes, and the multiclass loss.
 
     .. math:: \min_{\bar w} \frac\lambda2 \Big(\sum_j \|w^j\|\Big)^2 + \frac1n \sum_i
-              \Big[1 - \bar w\cdot\bar\phi(x_i,y_i) + \max_{y'\ne y_i} \bar w\cdot\bar\phi(x_i,y')\Big]_+
+        \Big[1 - \bar w\cdot\bar\phi(x_i,y_i) + \max_{y'\ne y_i} \bar w\cdot\bar\phi(x_i,y')\Big]_+
 
-    the problem of `OBSCURE` as p goes to 1, without bias. A Crammer-Singer SVM gives a dual point, the linear
-    program over all points so far the next weights.
+    the problem of `OBSCURE` as p goes to 1, without bias. A Crammer-Singer SVM gives a dual point, and a
+    linear program over all points so far the next weights.
 
     Parameters
     ----------
     $kernels $C $class_weight
     tol : float > 0, default 1e-3
-        Stop when the duality gap is at most this share of the objective.
+        Stop at this relative duality gap.
     $max_iter $normalize $memory $callback $verbose
 
     Attributes
@@ -125,20 +125,20 @@ class MCMKL(KernelClassifier):
     kernel_weights_ : ndarray, shape (n_kernels,)
         :math:`d_j/\lambda` with *d* on the simplex; most are exactly 0.
     objective_, dual_gap_ : float
-        In the scaling of `objective`: comparable with `OBSCURE` and `solve_reference` near p = 1.
+        Scaled as `objective`: comparable with `OBSCURE` and `solve_reference` near p = 1.
     n_updates_ : int
-        Visits of the SVM that changed coefficients.
+        SVM visits that changed coefficients.
     $history_ $n_iter_ $converged_
 
     Notes
     -----
-    A round costs the SVM's sweeps, each O(n^2) times the classes that move, two reads of the kernels and a
+    Cost per round: the SVM's sweeps, each O(n^2) times the classes that move, two reads of the kernels and a
     linear program. Memory: one (n, n) matrix besides the bank.
 
     References
     ----------
-    Zien and Ong, Multiclass multiple kernel learning, ICML 2007. "MC-MKL" of the thesis's chapter 4 and JMLR
-    13 (2012).
+    Zien and Ong, Multiclass multiple kernel learning, ICML 2007. "MC-MKL" of thesis chapter 4 and JMLR 13
+    (2012).
 
     Examples
     --------

@@ -1,7 +1,7 @@
 r"""Multi-label MKL with one kernel combination for all classes (NIPS 2010).
 
 With :math:`H_k(p)` the SVM optimum of class k on :math:`K(p) = \sum_a p_a K_a`, ML-MKL-SA solves
-:math:`\min_p \max_\gamma L(p, \gamma) = \sum_k \gamma_k H_k(p)` with one class per iteration.
+:math:`\min_p \max_\gamma L(p, \gamma) = \sum_k \gamma_k H_k(p)`.
 """
 
 import functools
@@ -31,32 +31,32 @@ TEXTS = {
     "C": ("float > 0", "Of the SVMs (without bias, no division by n)."),
     "callback": (
         "callable(estimator, step)",
-        "Called after every iteration, with SVMs of all classes, the clock stopped; a true result ends it.",
+        "Called after each iteration, all SVMs solved, the clock stopped; True ends the run.",
     ),
     "class_objectives_": (
         "ndarray, of the shape of `gamma_`",
-        "H of every class at the end; NaN for skipped ones.",
+        "H of each class at the end; NaN for skipped ones.",
     ),
     "history_": (
         "DataFrame",
-        "step, seconds, n_updates (SVMs), objective (of the class drawn, or of all), change (for the rule).",
+        "step, seconds, n_updates (SVMs), objective (drawn class, or sum), change (stopping rule).",
     ),
     "n_iter_": ("int", "Iterations."),
-    "n_updates_": ("int", "As `n_solved_`: SVMs of the iterations, without those of all classes at the end."),
-    "converged_": ("bool", "Whether the rule ended the run, which certifies nothing: `saddle_gap` does."),
+    "n_updates_": ("int", "As `n_solved_`: SVMs of the iterations, not the final ones."),
+    "converged_": ("bool", "Whether the stopping rule ended the run; only `saddle_gap` certifies."),
 }
 documented = functools.partial(documented, texts=TEXTS)
-# ML-MKL-SA asks its stopping rule after so many iterations
+# iterations before the stopping rule of ML-MKL-SA
 MIN_ITER = 100
-# rounds of cutting planes at most
+# maximum rounds of cutting planes
 MOST_PLANES = 500
 
 
 class Entropic:
     r"""Weights on a simplex, :math:`w_i \propto \exp(-\eta \sum_\tau g_{\tau i})`.
 
-    With eta "auto" AdaHedge: :math:`\ln n` by what the steps cost so far, which needs neither the gradients'
-    scale nor the number of steps (de Rooij, van Erven, Grünwald, Koolen, JMLR 2014).
+    eta "auto" is AdaHedge, :math:`\ln n` over the cost of the steps so far, which needs no scale of the
+    gradients (de Rooij, van Erven, Grünwald, Koolen, JMLR 2014).
     """
 
     def __init__(self, size, eta="auto"):
@@ -77,30 +77,26 @@ class Entropic:
             if self._cost > 0.0:
                 self.eta = np.log(max(2, self.weights.size)) / self._cost
         self._total += gradient
-        if self.eta < np.inf:  # else no step has cost anything: all weights are as good
+        if self.eta < np.inf:  # else all weights are equal
             shifted = np.exp(-self.eta * (self._total - self._total.min()))
             self.weights = shifted / shifted.sum()
 
 
 class MLResult(NamedTuple):
-    """Of `solve_mlmkl_sa` and `solve_mlmkl_sum`."""
-
-    kernel_weights: np.ndarray  # (n_kernels,); SA: the average over iterations, Sum: the best met
-    gamma: np.ndarray  # (n_problems,); SA: the average, Sum: equal weights
-    path: np.ndarray  # (n_iter + 1, n_kernels): averaged (SA) or present weights after 0, 1, ... iterations
-    iterates: np.ndarray  # the present ones
-    drawn: np.ndarray  # (n_iter,); SA: the class of each iteration
-    history: object  # step, seconds, n_updates (SVMs), objective (of the SVM, or of all), change
+    kernel_weights: np.ndarray  # (n_kernels,); SA: average over iterations, Sum: best
+    gamma: np.ndarray  # (n_problems,); SA: average, Sum: equal weights
+    path: np.ndarray  # (n_iter + 1, n_kernels): averaged (SA) or current weights
+    iterates: np.ndarray  # current weights
+    drawn: np.ndarray  # (n_iter,); SA: class of each iteration
+    history: object
     n_iter: int
     n_solved: int
-    converged: bool  # whether the stopping rule ended the run (True where there is none)
-    stopped: bool  # whether the callback did
+    converged: bool  # by the stopping rule; True if there is none
+    stopped: bool  # by the callback
 
 
 class SharedRun(Rounds):
-    """A run of one of the two, with the present result. Its rule looks at the change of the weights since the
-    iteration before or (`half`) since half as many.
-    """
+    """A run with its current result; `half`: the rule compares with half as many iterations."""
 
     def __init__(self, problem, name, n_iter, tol, callback, verbose, half=False, min_iter=1):
         super().__init__(name, n_iter, callback, verbose, unit="iteration")
@@ -122,9 +118,7 @@ class SharedRun(Rounds):
         return self.problem.n_solved - self.before
 
     def record(self, t, weights, iterate, value, best, gamma, gap=None):
-        """Add an iteration, `best` and `gamma` being the result so far; whether it was the last. The rule
-        looks at the `gap` if there is one.
-        """
+        """Add an iteration; whether to stop. A `gap` replaces the change in the stopping rule."""
         self.kernel_weights = best.copy()
         self.gamma = gamma.copy()
         before = self.path[t // 2 if self.half else -1]
@@ -153,9 +147,7 @@ class SharedRun(Rounds):
 
 
 def sa_gradients(problem, k, weights, smoothed, gamma=None, level=0.0):
-    r"""Estimated gradients of L from class k (equations 8, 9), by p and for :math:`\gamma_k`, and
-    :math:`H_k(p)`.
-    """
+    r"""Estimated gradients of L for p and :math:`\gamma_k` (equations 8, 9), and :math:`H_k(p)`."""
     solution = problem.solve(k, weights)
     share = 1.0 if gamma is None else gamma[k] / smoothed[k]
     of_p = -0.5 * share * problem.quadratics([k])[:, 0]
@@ -163,7 +155,6 @@ def sa_gradients(problem, k, weights, smoothed, gamma=None, level=0.0):
 
 
 def loss_level(last, smoothed):
-    """Weighted mean of the last losses of the classes drawn so far; NaN before the first draw."""
     met = np.isfinite(last)
     if not met.any():
         return np.nan
@@ -183,14 +174,12 @@ def solve_mlmkl_sa(
     callback=None,
     verbose=False,
 ):
-    r"""ML-MKL-SA (algorithm 1) on a `SharedProblem`: mirror descent on p, ascent on gamma; a `MLResult`.
+    r"""ML-MKL-SA (algorithm 1) on a `SharedProblem`: mirror descent on p, ascent on gamma; an `MLResult`.
 
-    `eta`, the step size of p and gamma, is "auto", or constant as in the paper (what is small depends on n
-    C). Equation 9 is divided by the weight :math:`\gamma'_k = (1 - \delta) \gamma_k + \delta / m` with which
-    the class was drawn. `corrected`, which is not in the paper, multiplies the estimate for p by
-    :math:`\gamma_k / \gamma'_k`, takes the mean of the classes' last losses, weighted by :math:`\gamma'`, off
-    equation 9, which makes most of the noise, and stops by the change since half as many iterations: that
-    since the last one is some 1/t in any case.
+    Equation 9 is divided by the probability :math:`\gamma'_k = (1 - \delta) \gamma_k + \delta / m` of the
+    draw. `corrected` (not in the paper) multiplies the estimate for p by :math:`\gamma_k / \gamma'_k`,
+    subtracts the mean of the latest losses, weighted by :math:`\gamma'`, from equation 9, which removes most
+    noise, and stops by the change since half as many iterations: that since the last one is about 1/t anyway.
     """
     rng = np.random.default_rng() if rng is None else rng
     if isinstance(delta, bool) or not (isinstance(delta, Real) and 0.0 <= delta <= 1.0):
@@ -226,11 +215,8 @@ def solve_mlmkl_sa(
 
 
 def solve_mlmkl_sum(problem, *, n_iter=200, tol=0.01, cutting_planes=False, callback=None, verbose=False):
-    """ML-MKL-Sum (equations 1 and 2) on a `SharedProblem`: subgradient descent, SA's steps; a `MLResult`.
-
-    With `cutting_planes` the next weights are best for all coefficients so far, and the rule looks at the
-    relative gap to that bound.
-    """
+    """ML-MKL-Sum (equations 1 and 2) on a `SharedProblem`, with SA's steps; an `MLResult`. With
+    `cutting_planes` the stopping rule uses the relative gap to their bound."""
     m = problem.n_problems
     for_p = Entropic(problem.bank.n_kernels)
     planes = CuttingPlanes(problem.bank.n_kernels)
@@ -257,31 +243,31 @@ def solve_mlmkl_sum(problem, *, n_iter=200, tol=0.01, cutting_planes=False, call
 
 
 class SaddleGap(NamedTuple):
-    """Distance of a pair (p, gamma) from the saddle point, equation 11."""
+    """Distance from the saddle point, equation 11."""
 
-    gap: float  # certified: it is at least gap - slack
-    worst: float  # upper end of the worst class's optimum at p
-    least: float  # lower end of what the classes, weighted by gamma, cost under the best kernel weights
+    gap: float  # at least gap - slack
+    worst: float  # upper bound of the worst class's optimum at p
+    least: float  # lower bound of min over p' of sum_k gamma_k H_k(p')
     slack: float
 
 
 def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, sample_weight=None):
     r"""Saddle-point gap :math:`\max_k H_k(p) - \min_{p'} \sum_k \gamma_k H_k(p')`, to a certified accuracy.
 
-    Also ``saddle_gap(model, X, Y)``: of a fitted `MLMKLSA` or `MLMKLSum`, on what it was fitted to.
+    ``saddle_gap(model, X, Y)`` takes a fitted `MLMKLSA` or `MLMKLSum` and its training data.
 
     Parameters
     ----------
     problem : SharedProblem
-        Its counts and accuracy stay as they are.
+        Its counts and accuracy are not changed.
     kernel_weights, gamma : array-like, shape (n_kernels,) and (n_problems,)
-        Not negative, of sum 1.
+        Non-negative, summing to 1.
     tol : float
-        Wanted slack, relative to `worst`; a ConvergenceWarning if missed.
+        Required slack, relative to `worst`; a ConvergenceWarning if missed.
     threshold : float or None
-        Relative to `worst`: stop as soon as the gap is known to be above or not above it.
+        Relative to `worst`: stop once the gap is known to be above or not above it.
     sample_weight : array-like, optional
-        Of a model: as in its `fit`.
+        For a model: as in its `fit`.
 
     Returns
     -------
@@ -290,7 +276,7 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, samp
     Notes
     -----
     NIPS 2010, equation 11 and proposition 2: for any alpha, :math:`\alpha_k^\top 1 - \frac12 \sum_a p_a
-    q_{ak}` is below :math:`H_k(p)` at every p, up to HiGHS's 1e-7 of `worst`.
+    q_{ak}` bounds :math:`H_k(p)` from below at every p, up to HiGHS's 1e-7 of `worst`.
 
     Examples
     --------
@@ -324,7 +310,7 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, samp
             solved = [problem.solve(k, p) for k in active]
             cost = sum(gamma[k] * (f.value + f.gap) for k, f in zip(active, solved, strict=True))
             upper = min(upper, float(cost))
-            # in units of `worst`: the program's accuracy is absolute
+            # in units of `worst`: HiGHS's tolerance is absolute
             planes.append(-0.5 * problem.quadratics(active).T / worst)
             totals.append(problem.alphas[active].sum(axis=1) / worst)
             program = least_mixture(planes, totals, gamma[active])
@@ -340,14 +326,14 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, samp
                 break
     slack = inner + max(0.0, upper - lower)
     if not (decided or slack <= tol * worst):
-        message = f"saddle_gap is known to {slack / worst:.2g} of the worst class only, tol={tol:g}"
+        message = f"saddle_gap has a slack of {slack / worst:.2g} of the worst class, above tol={tol:g}"
         warn_user(message, ConvergenceWarning)
     lower = np.nan if problem.bank.indefinite else lower
     return SaddleGap(worst - lower, worst, lower, slack)
 
 
 def least_mixture(planes, totals, gamma):
-    """Solution for the p with the least sum of gamma_k max(total_k + plane_k . p) over planes."""
+    """Minimise sum_k gamma_k max(total_k + plane_k . p) over p on the simplex."""
     s = planes[0].shape[1]
     m = gamma.size
     thetas = sparse.kron(np.ones((len(planes), 1)), -sparse.eye_array(m))
@@ -368,8 +354,6 @@ def simplex_point(name, values, size):
 
 @parameters
 class SharedMKL(MultiLabelMKL):
-    """Kernel weights first, then an SVM of every class on the combination."""
-
     _one_column = True
 
     callback: object = None
@@ -380,7 +364,7 @@ class SharedMKL(MultiLabelMKL):
     def _train(self, signs, sample_weight):
         problem = self._problem(self.bank_, signs, sample_weight)
 
-        def show(run):  # the SVMs of all classes are solved for it, with the clock stopped
+        def show(run):  # solves all SVMs, with the clock stopped
             with problem.uncounted():
                 self._take(problem, run.result())
 
@@ -391,7 +375,7 @@ class SharedMKL(MultiLabelMKL):
         if not (result.converged or result.stopped):
             change = result.history["change"].iloc[-1]
             warn_user(
-                f"{name}: the stopping rule's {change:.2g} is still above tol={self.tol:g} after "
+                f"{name}: the stopping rule's value {change:.2g} is above tol={self.tol:g} after "
                 f"{result.n_iter} iterations; raise n_iter or tol",
                 ConvergenceWarning,
             )
@@ -406,7 +390,7 @@ class SharedMKL(MultiLabelMKL):
         return SharedProblem(bank, signs, self.C, weights=self._problem_weights(signs, sample_weight))
 
     def _point_on(self, X, Y, sample_weight):
-        """The problem of X and Y, and this model's weights of kernels and classes for it."""
+        """The problem of X and Y, and the fitted weights for it."""
         check_is_fitted(self)
         bare = clone(self)
         with warnings.catch_warnings():
@@ -418,7 +402,7 @@ class SharedMKL(MultiLabelMKL):
         return bare._problem(bare.bank_, signs, sample_weight), self.kernel_weights_, gamma
 
     def _take(self, problem, result):
-        """Fitted attributes of a result: the SVMs of all classes at its kernel weights."""
+        """Solve all SVMs at the result's kernel weights; set the fitted attributes."""
         solutions = [problem.solve(k, result.kernel_weights) for k in range(problem.n_problems)]
         self._keep_problems((problem.alphas * problem.signs).T, result.kernel_weights)
         self.class_objectives_ = self._fill([f.value + f.gap for f in solutions], np.nan)
@@ -440,27 +424,27 @@ class MLMKLSA(SharedMKL):
     r"""Multi-label MKL by stochastic approximation: one kernel combination for all classes.
 
     .. math:: \min_{p \in \Delta_s} \max_{1 \le k \le m} H_k(p), \qquad
-              H_k(p) = \min_f \frac12 \|f\|^2_{K(p)} + C \sum_i [1 - y^k_i f(x_i)]_+
+        H_k(p) = \min_f \frac12 \|f\|^2_{K(p)} + C \sum_i [1 - y^k_i f(x_i)]_+
 
-    Every iteration draws one class, by weights that grow where the loss is large, solves its SVM and moves
-    the kernel weights by its gradient. At the end every class gets its SVM on the averaged combination.
+    Each iteration draws a class, more often the larger its loss, solves its SVM and moves the kernel weights
+    along its gradient. At the end each class gets an SVM on the averaged combination.
 
     Parameters
     ----------
     $kernels $C $class_weight
     n_iter : int, default 2000
-        Most iterations.
+        Maximum number of iterations.
     delta : float in [0, 1], default 0.2
-        Share of uniform draws of classes; 0 gives no class a chance that has lost its weight.
+        Share of uniform draws; with 0, a class that lost its weight is never drawn.
     eta : float > 0 or "auto", default "auto"
-        Step size of the weights of kernels and of classes: AdaHedge's, or constant as in the paper (0.001 or
-        0.0001 there; what is small depends on the scale of the objectives).
+        Step size of kernel and class weights: AdaHedge, or constant as in the paper (0.001 or 0.0001 there;
+        which values are small depends on the scale of the objectives, n C).
     corrected : bool, default True
-        Take bias and most of the noise out of the gradients, and stop by a rule that can fail. False: the
-        paper's estimates and rule, which goes with ``tol=0.01``.
+        Remove bias and most noise of the gradients, and use a stopping rule that does not hold automatically.
+        False: the paper's estimates and rule, with ``tol=0.01``.
     tol : float or None, default 0.05
-        Stop, after 100 iterations or more, when the averaged kernel weights changed by less, relatively,
-        since half as many iterations (by the paper's rule: since the last one); None runs all iterations.
+        Stop, after at least 100 iterations, at this relative change of the averaged kernel weights from half
+        as many iterations (paper: from the last one); None runs all iterations.
     $normalize $memory
     random_state : int, Generator or None
     $callback $verbose
@@ -470,23 +454,22 @@ class MLMKLSA(SharedMKL):
     kernel_weights_ : ndarray, shape (n_kernels,)
         p, the average over iterations; sums to 1.
     gamma_ : ndarray, shape (n_classes,), or (1,) for two class labels, which are one problem
-        Averaged weights of the classes: large where learning is hard.
+        Averaged class weights, large for difficult classes.
     drawn_ : ndarray of int, shape (n_iter,)
-        The class of each iteration, by its number.
+        Class number of each iteration.
     path_ : ndarray, shape (n_iter + 1, n_kernels)
-        The averaged kernel weights after each iteration.
+        Averaged kernel weights after each iteration.
     $classes_ $dual_coef_ $support_ $skipped_classes_ $class_objectives_ $history_ $n_iter_ $n_solved_
     $n_updates_ $converged_
 
     See Also
     --------
-    MLMKLSum : The sum of the classes' objectives in place of the worst.
-    saddle_gap : How far a model is from the saddle point.
+    MLMKLSum : The sum of the classes' objectives instead of the worst.
+    saddle_gap : Distance of a model from the saddle point.
 
     Notes
     -----
-    An iteration costs one read of the kernels, one SVM from its class's last solution, and one more read of
-    the rows of its support samples.
+    Cost per iteration: a read of the kernels, a warm-started SVM, and a read of its support samples' rows.
 
     References
     ----------
@@ -536,22 +519,21 @@ class MLMKLSum(SharedMKL):
     ----------
     $kernels $C $class_weight
     n_iter : int, default 200
-        Most iterations, each with the SVMs of all classes.
+        Maximum number of iterations, each with the SVMs of all classes.
     tol : float or None, default 0.01
-        Stops at this relative change of the kernel weights, with cutting planes at this relative gap.
+        Stop at this relative change of the kernel weights; with cutting planes, at this relative gap.
     cutting_planes : bool, default False
-        Go to the weights that are best for all SVM coefficients so far, as SILP does, in place of a
-        subgradient step.
+        Instead of a subgradient step, take the optimal weights for all SVM coefficients so far, as SILP does.
     $normalize $memory $callback $verbose
 
     Attributes
     ----------
     kernel_weights_ : ndarray, shape (n_kernels,)
-        Those with the least objective met; sum to 1.
+        The weights with the smallest objective; they sum to 1.
     gamma_ : ndarray, shape (n_classes,)
         Equal weights; 0 for skipped classes.
     path_ : ndarray, shape (n_iter + 1, n_kernels)
-        The present weights after each iteration.
+        Weights after each iteration.
     $classes_ $dual_coef_ $support_ $skipped_classes_ $class_objectives_ $history_ $n_iter_ $n_solved_
     $n_updates_ $converged_
 

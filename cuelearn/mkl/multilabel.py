@@ -1,8 +1,7 @@
-r"""Several labels per sample: what the multi-label methods share (NIPS 2010).
+"""Multi-label learning with one binary problem per class on the same kernels (NIPS 2010).
 
-Every class is a binary problem on the same kernels. One without positive or without negative training samples
-(with weight) is not trained: its score is the constant -1 or 1, its kernel weights are 0, and means over
-classes leave it out.
+A class without positive or without negative training samples (with weight) is not trained: its score is the
+constant -1 or 1, its kernel weights are 0, and means over classes exclude it.
 """
 
 from dataclasses import field
@@ -22,7 +21,7 @@ __all__ = ["MultiLabelMKL", "is_indicator", "learnable", "mean_auc", "numbers_of
 
 
 class MeanAUC(NamedTuple):
-    """Areas under precision-recall curves: mean, each class's (NaN if left out), classes left out."""
+    """Mean area, areas of all classes (NaN if skipped), skipped classes."""
 
     mean: float
     per_class: np.ndarray
@@ -36,9 +35,9 @@ def mean_auc(scores, targets, skip=()):
     ----------
     scores : array-like of finite numbers, shape (n, n_classes), or (n,) for one class
     targets : array-like or sparse matrix of the same shape
-        0 and 1, or False and True, or -1 and 1. Classes that have not both are left out.
+        0 and 1, False and True, or -1 and 1. Classes without both values are skipped.
     skip : array-like of int, default ()
-        Further classes to leave out: a model's `skipped_classes_`, whose scores are constants.
+        Further classes to skip: a model's `skipped_classes_`, whose scores are constant.
 
     Returns
     -------
@@ -48,7 +47,7 @@ def mean_auc(scores, targets, skip=()):
     Raises
     ------
     ValueError
-        That names the argument, on any bad input.
+        On invalid arguments.
 
     Examples
     --------
@@ -75,7 +74,7 @@ def mean_auc(scores, targets, skip=()):
 
 
 def _average_precision(scores, positive):
-    """Of each column; equal scores are one threshold. scikit-learn goes by column, 30 times slower."""
+    """Per column; equal scores are one threshold. 30 times faster than scikit-learn by column."""
     order = np.argsort(-scores, axis=0)
     scores, hits = (np.take_along_axis(x, order, axis=0) for x in (scores, positive))
     precision = np.cumsum(hits, axis=0) / np.arange(1, len(hits) + 1)[:, None]
@@ -85,7 +84,6 @@ def _average_precision(scores, positive):
 
 
 def as_array(name, values):
-    """A dense array, or an error that names the argument."""
     try:
         return values.toarray() if hasattr(values, "toarray") else np.asarray(values)
     except (TypeError, ValueError):
@@ -99,8 +97,7 @@ def holds_numbers(values):
 
 
 def is_indicator(y, one_column=False):
-    """Whether y is a matrix with a column per class: two or more, or with `one_column` a single one of -1, 0
-    and 1, else a column of class labels."""
+    """Whether y is a matrix of two or more class columns, or with `one_column` one of -1, 0 and 1."""
     if y is None:
         return False
     try:
@@ -122,7 +119,7 @@ def is_indicator(y, one_column=False):
 
 
 def signs_of(y, n_samples, name="y"):
-    """An indicator matrix (0 and 1, or -1 and 1; sparse or not) as signs -1 and 1, (n_classes, n)."""
+    """An indicator matrix (0/1 or -1/1, or sparse) as signs, (n_classes, n)."""
     values = as_array(name, y)
     if values.ndim != 2 or len(values) != n_samples or values.shape[1] == 0:
         wanted = f"one row per sample, {n_samples}, and a column per class"
@@ -137,22 +134,21 @@ def signs_of(y, n_samples, name="y"):
 
 
 def learnable(signs):
-    """Which problems, rows of -1 and 1, have samples of both signs."""
     positive = signs > 0
     return positive.any(axis=1) & ~positive.all(axis=1)
 
 
 def numbers_of(signs):
-    """Class numbers of class labels, (n,), from the signs of their problems."""
+    """Class numbers (n,) from the signs of their problems."""
     return signs.argmax(axis=0) if len(signs) > 1 else (signs[0] > 0.0).astype(int)
 
 
 @parameters
 class MultiLabelMKL(KernelClassifier):
-    """Base of the methods with a binary problem per class, for indicator matrices as well as class labels.
+    """Base of the methods with a binary problem per class, for indicator matrices and class labels.
 
-    A subclass has `_train(signs, sample_weight)`, with a row of -1 and 1 for each problem, which calls
-    `_keep_problems`. `coding_` holds what stands for no and yes in an indicator matrix.
+    A subclass has `_train(signs, sample_weight)`, with a row of -1 and 1 per problem, which calls
+    `_keep_problems`. `coding_` holds the values for no and yes in an indicator matrix.
     """
 
     kernels: object = field(default=None, kw_only=False)
@@ -162,14 +158,14 @@ class MultiLabelMKL(KernelClassifier):
     memory: float = 2e9
 
     _multi_output = True
-    _one_column = False  # whether a single column is an indicator
+    _one_column = False  # a single column is an indicator
 
     def _start(self, X, y, sample_weight=None):
-        self.indicator_ = is_indicator(y, self._one_column)  # before scikit-learn's checks, which say less
+        self.indicator_ = is_indicator(y, self._one_column)  # scikit-learn's message says less
         return super()._start(X, y, sample_weight)
 
     def _labels(self, y, n_samples, sample_weight):
-        """Signs of the binary problems, (n_problems, n): two labels are one problem, for the second."""
+        """Signs (n_problems, n); two labels are one problem, for the second."""
         if not self.indicator_:
             self.n_outputs_ = 1
             self.skipped_classes_ = np.empty(0, dtype=np.int64)
@@ -194,7 +190,6 @@ class MultiLabelMKL(KernelClassifier):
         return signs[usable]
 
     def _problem_weights(self, signs, sample_weight):
-        """Weights of the losses of all problems, (n_problems, n), or None where all are 1."""
         if isinstance(self.class_weight, dict) and self.indicator_ and self.n_outputs_ > 1:
             of_columns = class_weights(self.class_weight, self.classes_, None)
             of_problems = np.delete(list(of_columns.values()), self.skipped_classes_)[:, None]
@@ -203,22 +198,20 @@ class MultiLabelMKL(KernelClassifier):
         return problem_weights(signs, sample_weight, self.class_weight, self.classes_, numbers_of(signs))
 
     def _fill(self, values, skipped, axis=-1):
-        """Values of the problems, with those of skipped classes filled in."""
         places = self.skipped_classes_ - np.arange(self.skipped_classes_.size)
         return np.insert(np.ascontiguousarray(values, dtype=np.float64), places, skipped, axis=axis)
 
     def _columns(self, values, skipped=0.0):
-        """Values (..., n_problems) for all columns of scores: two labels in two halves."""
+        """Values (..., n_problems) for all score columns; two labels get halves."""
         values = self._fill(values, skipped)
         return two_columns(values) if not self.indicator_ and values.shape[-1] == 1 else values
 
     def _rows(self, values):
-        """Kernel weights (..., n_problems, n_kernels), likewise: two labels in two rows."""
+        """Kernel weights (..., n_problems, n_kernels) for all classes; two labels get equal rows."""
         values = self._fill(values, 0.0, axis=-2)
         return np.repeat(values, 2, axis=-2) if not self.indicator_ and values.shape[-2] == 1 else values
 
     def _keep_problems(self, coef, kernel_weights, bias=None):
-        """Set the fitted attributes from coefficients (n, n_problems), kernel weights and biases."""
         weights = self._rows(kernel_weights) if kernel_weights.ndim == 2 else kernel_weights
         self._keep(self._columns(coef), weights)
         vars(self).pop("intercept_", None)
@@ -233,14 +226,14 @@ class MultiLabelMKL(KernelClassifier):
     def decision_function(self, X):
         """Decision values, (n, n_classes); for two class labels (n,), the second's score minus the first's.
 
-        X is as in `fit`, or a CrossBank. scikit-learn's `cross_val_predict` takes an indicator matrix of one
-        column only as a vector, ``y[:, 0]``.
+        X is as in `fit`, or a CrossBank. scikit-learn's `cross_val_predict` needs a one-column indicator
+        matrix as a vector, ``y[:, 0]``.
         """
         check_is_fitted(self)
         return self._class_scores(X) if self.indicator_ else super().decision_function(X)
 
     def predict(self, X):
-        """Classes with a positive score in the coding of y, (n, n_classes); of class labels the best."""
+        """Classes with a positive score, coded as y, (n, n_classes); for class labels the best class."""
         check_is_fitted(self)
         if not self.indicator_:
             return super().predict(X)

@@ -1,4 +1,4 @@
-r"""OBSCURE: online-batch strongly convex multi-kernel learning (thesis Algorithm 5, JMLR 1 and 2)."""
+"""OBSCURE (thesis Algorithm 5, JMLR 1 and 2)."""
 
 import math
 from numbers import Integral
@@ -17,9 +17,7 @@ __all__ = ["OBSCURE", "proximal_strength", "solve_obscure", "visit_obscure"]
 
 @njit(cache=True)
 def proximal_strength(strength, t, regularization, q, dual_norm, gradient_norm, radius):
-    """Next :math:`s_t` of the batch stage, thesis Algorithm 5 lines 6 and 7; `radius` is R: infinity gives 0,
-    the steps of Pegasos-MKL.
-    """
+    """Next :math:`s_t`, thesis Algorithm 5 lines 6 and 7; 0 for infinite `radius` R, as in Pegasos-MKL."""
     d = regularization * t + strength
     bound = (regularization / q * dual_norm + gradient_norm) / radius
     return strength + 0.5 * (math.sqrt(d * d + q * bound * bound) - d)
@@ -27,9 +25,8 @@ def proximal_strength(strength, t, regularization, q, dual_norm, gradient_norm, 
 
 @loop
 def visit_obscure(order, start, mistakes, run, online, parameter):
-    """A stage of thesis Algorithm 5 from a position of the order on; the position where kernel rows are
-    missing. `parameter` is the step size of the online stage (equation 4.6), R of the batch stage.
-    """
+    """A stage of thesis Algorithm 5; returns the position where kernel rows are missing. `parameter` is the
+    online step size (equation 4.6) or R."""
     q = run.setting.q
     regularization = run.setting.regularization
     now = run.dual.now
@@ -54,7 +51,7 @@ def visit_obscure(order, start, mistakes, run, online, parameter):
         if margin < 1.0:
             add_update(i, rival, step_size * run.samples.cost[i], run)
             refresh_link(0.0, run)
-        if not online:  # line 10, without a loss too: the start may lie outside a capped R
+        if not online:  # line 10, also without loss: the start may lie outside a capped R
             project(q * parameter, run.dual)
     return order.shape[0]
 
@@ -68,11 +65,11 @@ def solve_obscure(
     ----------
     problem : MKLProblem
     n_epochs_online, n_epochs, eta
-        As of `OBSCURE`; the online stage ends early after an epoch without loss.
+        As in `OBSCURE`; the online stage stops after an epoch without loss.
     radius : {"capped", "online"} or float
-        Bound R of the optimum's norm. "online" is
-        :math:`\sqrt{\|\bar w_O\|_{2,p}^2 + \frac{2}{\lambda n}\sum_i \ell_i(\bar w_O)}`; "capped" is at most
-        :math:`\sqrt{2/\lambda}`, which bounds the norm too because the objective at 0 is 1.
+        Bound R on the optimum's norm. "online" is :math:`\sqrt{\|\bar w_O\|_{2,p}^2 + \frac{2}{\lambda
+        n}\sum_i \ell_i(\bar w_O)}`; "capped" is at most :math:`\sqrt{2/\lambda}`, also a bound, as the
+        objective at 0 is 1.
     name : str
         In progress bars and warnings.
     **options
@@ -81,12 +78,12 @@ def solve_obscure(
     Notes
     -----
     `extra` of the result holds `radius`, the R used, `radius_online`, the uncapped one, and `eta`. JMLR
-    Algorithm 3 lost a `t` that the thesis has; stage 2 counts `t` from 1 again.
+    Algorithm 3 omits a `t` that the thesis has; stage 2 counts `t` from 1 again.
 
-    The step size "auto" is :math:`\eta = F^{-2/q}`, the rule of the authors' library. A gradient of one loss
-    has a norm of at most L with :math:`L^2 = 2F^{2/q}` where kernels are at most 1 on the diagonal, so
-    :math:`\eta L^2 = 2` whatever F and p: theorem 4.3 then allows as many updates for the steps as for the
-    gradients, :math:`2qL^2\|\bar u\|^2` in all, and an R of at most :math:`4\|\bar u\|` for any separator u.
+    eta "auto" is :math:`F^{-2/q}`, the rule of the authors' library. For kernels with diagonals of at most 1,
+    gradients of a loss have norms of at most L with :math:`L^2 = 2F^{2/q}`, so :math:`\eta L^2 = 2` for any F
+    and p: theorem 4.3 then bounds the updates by :math:`2qL^2\|\bar u\|^2`, half for the steps and half for
+    the gradients, and R by :math:`4\|\bar u\|`, for any separator u.
 
     Examples
     --------
@@ -135,18 +132,19 @@ class OBSCURE(BatchMKL):
     r"""OBSCURE, batch multi-kernel learning with a (2,p) group norm.
 
     .. math:: \min_{\bar w} \frac\lambda2 \|\bar w\|_{2,p}^2 + \frac1n\sum_i \ell(\bar w; x_i, y_i),
-              \qquad \lambda = \frac1{Cn}
+        \qquad \lambda = \frac1{Cn}
 
-    An online stage (OM-2's update, step size `eta`) finds the region of the optimum and a bound R of its
-    norm; the batch stage is stochastic proximal projected subgradient descent whose step sizes adapt to R.
+    An online stage (OM-2's update, step size `eta`) finds the region of the optimum and a bound R on its
+    norm; the batch stage is stochastic proximal projected subgradient descent with step sizes that adapt to
+    R.
 
     Parameters
     ----------
     $kernels $p $C $class_weight
     n_epochs_online : int >= 0, default 5
-        Epochs of the online stage at most; it ends after one without loss. The authors' experiments wait for
-        that: ``n_epochs_online=100, eta="auto"``. Measured, it takes 0.7 to 1.9 times the time of a default
-        fit (median 1.2); at large C a stage cut off gives an R far too large, and the batch stage loses the
+        Maximum epochs of the online stage, which stops after one without loss. The authors' experiments run
+        until then: ``n_epochs_online=100, eta="auto"``, measured at 0.7 to 1.9 times the time of a default
+        fit (median 1.2). At large C a truncated stage gives a far too large R, and the batch stage loses the
         start.
     n_epochs : int >= 0, default 50
         Epochs of the batch stage.
@@ -163,14 +161,14 @@ class OBSCURE(BatchMKL):
 
     See Also
     --------
-    solve_obscure : The solver, on an `MKLProblem`, with other bounds R, orders of visits, the hinge loss.
+    solve_obscure : The solver, with other bounds R, visiting orders, and the hinge loss.
     UFOMKL : The same problem, and a sparser one, without an online stage.
 
     Notes
     -----
-    Cost per visit as for OM2; visits without loss only scale, which is kept in one number. The theoretical
-    rate is :math:`O(q \log T / (\lambda T))` or :math:`O(R\sqrt{q \log T / T})`, whichever is smaller: at
-    large C many epochs end far above the optimum, and the ascent in the dual gets there.
+    Cost per visit as for OM2; visits without loss only rescale, lazily. The rate is :math:`O(q \log T /
+    (\lambda T))` or :math:`O(R\sqrt{q \log T / T})`, whichever is smaller: at large C many epochs end far
+    above the optimum, which the dual ascent then reaches.
 
     References
     ----------

@@ -1,4 +1,4 @@
-r"""OM-2: online multiclass multi-kernel learning (thesis Algorithm 4)."""
+"""OM-2 (thesis Algorithm 4)."""
 
 import warnings
 
@@ -30,9 +30,9 @@ __all__ = ["OM2", "om2_step_size", "solve_om2", "visit_om2"]
 
 
 class Batch:
-    """Kernels of a batch with the samples kept before it and itself, `rows` (n_kernels, n_batch, n)."""
+    """Kernels of a batch with the kept samples and itself, `rows` (n_kernels, n_batch, n)."""
 
-    # rows of earlier samples are never asked for
+    # rows of earlier samples are not needed
     resident = False
     memory = 0.0
 
@@ -46,9 +46,8 @@ class Batch:
 
 @njit(cache=True)
 def om2_step_size(margin, gradient_norm_sq):
-    """Step size of OM-2, thesis equation 4.5, for a margin below 1; below 0, without kernels of unit
-    diagonal, it is clipped.
-    """
+    """Step size of OM-2, thesis equation 4.5, for a margin below 1; clipped at 0 (kernels without unit
+    diagonal)."""
     if gradient_norm_sq <= 0.0:
         return 0.0
     return max(0.0, min(1.0, 1.0 - 2.0 * margin / gradient_norm_sq))
@@ -56,8 +55,7 @@ def om2_step_size(margin, gradient_norm_sq):
 
 @loop
 def visit_om2(order, start, mistakes, run):
-    """Thesis Algorithm 4 from a position of the order on; returns the position where kernel rows are
-    missing."""
+    """Thesis Algorithm 4; returns the position where kernel rows are missing."""
     q = run.setting.q
     now = run.dual.now
     for position in range(start, order.shape[0]):
@@ -82,11 +80,11 @@ def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
     ----------
     problem : MKLProblem
     n_epochs : int >= 1
-        One pass is the online algorithm; more cycle through the samples in fresh permutations.
+        One pass is the online algorithm; later passes permute the samples.
     until_no_loss : bool
-        End after an epoch without an update.
+        Stop after an epoch without an update.
     **options
-        As of `solve_obscure`, without finish.
+        As in `solve_obscure`, without finish.
 
     Examples
     --------
@@ -113,24 +111,24 @@ class OM2(StochasticMKL):
     r"""OM-2, online multi-kernel learning with a multiclass loss and a (2,p) group norm.
 
     Follow-the-regularised-leader with :math:`h(\bar w) = \frac q2\|\bar w\|_{2,p}^2` (the paper's
-    :math:`\lambda/2` is a misprint; its gradient shows it). On a visit whose margin over the best wrong class
-    is below 1,
+    :math:`\lambda/2` is a misprint, as its gradient shows). If the margin over the best wrong class is below
+    1,
 
     .. math:: \bar\theta_{t+1} = \bar\theta_t - \eta_t \bar z_t, \qquad
-              w^j = \frac1q \Big(\frac{\|\theta^j\|_2}{\|\bar\theta\|_{2,q}}\Big)^{q-2} \theta^j, \qquad
-              \eta_t = \min\{1 + 2\,\bar w_t\cdot\bar z_t / \|\bar z_t\|_{2,q}^2,\; 1\}.
+        w^j = \frac1q \Big(\frac{\|\theta^j\|_2}{\|\bar\theta\|_{2,q}}\Big)^{q-2} \theta^j, \qquad
+        \eta_t = \min\{1 + 2\,\bar w_t\cdot\bar z_t / \|\bar z_t\|_{2,q}^2,\; 1\}.
 
     Parameters
     ----------
     $kernels $p
     n_epochs : int, default 1
-        Passes over the data. The given order is kept on the first (a stream), later ones are permuted.
+        Passes over the data. The first keeps the given order (a stream), later ones are permuted.
     C : float > 0, default 1.0
-        Enters only the objective and the duality gap that are reported.
+        Used only in the reported objective and duality gap.
     class_weight : None, "balanced" or dict, default None
-        Factors on the updates at samples of each class, as `sample_weight` at single ones; `partial_fit`
-        takes no "balanced". The bound of theorem 4.1 then holds where mistakes and losses count s times and
-        its term :math:`q L^2 \|\bar u\|^2` is multiplied by :math:`\max\{1, \max_t s_t\}`.
+        Factors on the updates of each class, like `sample_weight`; `partial_fit` rejects "balanced". The
+        bound of theorem 4.1 then holds with mistakes and losses counted s times and :math:`q L^2 \|\bar
+        u\|^2` multiplied by :math:`\max\{1, \max_t s_t\}`.
     $tol $shuffle $normalize $memory $random_state $callback $verbose
 
     Attributes
@@ -138,17 +136,17 @@ class OM2(StochasticMKL):
     $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
     $online_errors_ $visits_
     support_vectors_ : ndarray, shape (n_support, n_features)
-        For kernels computed from X; `partial_fit` goes on from them.
+        For kernels computed from X; `partial_fit` continues from them.
 
     See Also
     --------
     solve_om2 : The solver, on an `MKLProblem`.
-    OBSCURE : Goes on to the optimum, with a certified gap.
+    OBSCURE : Continues to the optimum, with a certified gap.
 
     Notes
     -----
-    Cost per visit: one read of the visited kernel rows, O(n F), independent of the number of classes. A tie
-    counts as a mistake.
+    Cost per visit: one read of the visited kernel rows, O(n F) for any number of classes. A tie counts as a
+    mistake.
 
     References
     ----------
@@ -170,7 +168,7 @@ class OM2(StochasticMKL):
     n_epochs: int = 1
     shuffle: bool = False
 
-    _doubted = False  # whether a kernel has been seen to be indefinite
+    _doubted = False  # whether a kernel was indefinite
 
     def _solve(self, problem, options):
         warn_if_sorted(self, problem.labels)
@@ -178,7 +176,7 @@ class OM2(StochasticMKL):
 
     @validated
     def fit(self, X, y, sample_weight=None):
-        """As of the other methods; `sample_weight` are factors on the updates, as of `partial_fit`."""
+        """As in the other methods; `sample_weight` are factors on the updates."""
         super().fit(X, y, sample_weight)
         self._doubted = bool(self.bank_.indefinite)
         if not self._is_precomputed():
@@ -189,26 +187,22 @@ class OM2(StochasticMKL):
 
     @validated
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Go on learning from a batch, in the given order: the online algorithm proper.
+        """Continue training on a batch, in the given order: the online algorithm proper; returns self.
 
-        Only samples with a coefficient are kept. A ``scale="mean"`` is set by the first batch and stays:
-        where that is small, give numbers. Goes on from `fit` or a loaded model just as well. Cost per sample:
-        its kernel row against support and batch, and one visit; objective and gap are not measured.
+        Only samples with a coefficient are kept. The first batch fixes ``scale="mean"``: if it is small, pass
+        numbers. Also continues from `fit` or a loaded model. Cost per sample: its kernel row against support
+        and batch, and one visit; objective and gap are not computed.
 
         Parameters
         ----------
         X : array-like, shape (n, n_features)
-            The batch. With precomputed kernels shape (n_kernels, n, n_seen + n): kernels of the batch with
-            all samples seen so far, in order, and with itself.
+            The batch. Precomputed kernels: shape (n_kernels, n, n_seen + n), the batch against all samples
+            seen so far, in order, and itself.
         y : array-like, shape (n,)
         classes : array-like, optional
-            All classes; needed at the first call.
+            All classes; required at the first call.
         sample_weight : array-like of float >= 0, shape (n,), or None
             Factors on the updates; samples of weight 0 are not visited.
-
-        Returns
-        -------
-        self
         """
         self.classes_, first = classes_of_stream(self, classes, fitted="dual_coef_")
         if first:
@@ -235,12 +229,12 @@ class OM2(StochasticMKL):
         cost[kept:] = loss_weights(weights, self.class_weight, self.classes_, labels[kept:])
         visited = np.flatnonzero(cost[kept:] > 0.0)
         doubted = bool(batch.indefinite)
-        if self._doubted:  # one warning for a stream
+        if self._doubted:  # warn once per stream
             batch.indefinite = {}
         self._doubted = self._doubted or doubted
         problem = MKLProblem(batch, labels, self.classes_.size, p=self.p)
         start = self.dual_coef_, np.zeros(batch.n_kernels) if first else self.block_norms_sq_
-        place = np.arange(-kept, n_batch)  # below 0 for the samples before
+        place = np.arange(-kept, n_batch)  # negative: earlier samples
         rows = Rows(batch.rows.reshape(-1), place, batch.n_samples, n_batch * batch.n_samples)
         stream = Stream(problem, scores="recompute", start=start, rows=rows, cost=cost)
         stream.start_stage(visit_om2)
@@ -261,7 +255,7 @@ class OM2(StochasticMKL):
         self.q_ = problem.q
         if given:
             self.n_features_in_ = self.n_seen_
-            vars(self).pop("bank_", None)  # of an earlier fit
+            vars(self).pop("bank_", None)
         else:
             self.support_vectors_ = samples[support]
             self.bank_support_ = np.arange(support.size)
@@ -291,7 +285,6 @@ class OM2(StochasticMKL):
         return Batch(rows, diagonal, indefinite_batch(X, n_seen))
 
     def _new_batch(self, X, first):
-        """A batch of samples, these with those kept before it, and their bank."""
         X = as_frame(X)
         checked = self._checked(X, reset=first)
         if first:
@@ -305,7 +298,7 @@ class OM2(StochasticMKL):
         named = X if first and hasattr(X, "iloc") else samples
         with warnings.catch_warnings():
             if not first:
-                warnings.simplefilter("ignore", FeatureScaleWarning)  # one for a stream
+                warnings.simplefilter("ignore", FeatureScaleWarning)  # once per stream
             bank = KernelBank(kernels, named, normalize=self.normalize, memory=0.0)
         rows = np.empty((bank.n_kernels, len(checked), len(samples)), dtype=bank.dtype)
         bank.rows_into(np.arange(known, len(samples)), rows)

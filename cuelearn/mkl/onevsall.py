@@ -1,13 +1,8 @@
-r"""One class against the rest with a bias and kernel weights of its own: SILP, SimpleMKL, p-norm MKL.
+r"""One class against the rest with a bias and own kernel weights: SILP, SimpleMKL, p-norm MKL.
 
-Each class has the binary problem
-
-.. math:: \min_{\bar w, b} \frac12 \|\bar w\|_{2,p}^2 + C \sum_i \big[1 - y_i (\bar w\cdot\bar\phi(x_i) +
-b)\big]_+
-
-with the dual :math:`\max_a \sum_i a_i - \frac12 \|(a^\top Y K_j Y a)_j^{1/2}\|_q^2` over
-:math:`0 \le a_i \le C`, :math:`a^\top y = 0`. For fixed kernel weights *d* it is an SVM
-for libsvm; a method says how *d* moves (`BinarySubproblem.move`).
+The problem of each class is that of `LpMKL` for p in [1, 2], with the dual :math:`\max_a \sum_i a_i - \frac12
+\|(a^\top Y K_j Y a)_j^{1/2}\|_q^2` over :math:`0 \le a_i \le C`, :math:`a^\top y = 0`. For fixed kernel
+weights *d* libsvm solves it; `BinarySubproblem.move` updates *d*.
 """
 
 from typing import NamedTuple
@@ -22,23 +17,23 @@ from cuelearn.mkl.svm import fit_svc
 
 __all__ = ["BinaryMKL", "BinarySubproblem", "OneVersusAllMKL", "Solution", "best_multiple"]
 
-# libsvm's own tolerance at first, and the least; it is tightened only when the SVM's own gap is what is left
+# libsvm's first and smallest tolerance, tightened only when the SVM's own gap dominates
 SVM_TOLERANCE = 1e-3
 SMALLEST_TOLERANCE = 1e-9
-# share of the wanted gap that the SVM's own gap may take
+# largest share of the wanted gap due to the SVM
 OWN_SHARE = 0.2
 
 
 class Solution(NamedTuple):
-    """An SVM for fixed kernel weights: libsvm's dual point, and the primal point made of it."""
+    """SVM for fixed kernel weights: libsvm's dual point, and a primal point from it."""
 
     weights: np.ndarray
     coef: np.ndarray  # a_i y_i
     total: float  # sum of a_i
     quadratic: float  # coef @ K_d @ coef
-    multiple: float  # the primal point has the coefficients multiple * coef, see `best_multiple`
-    bias: float  # of the primal point, as `hinge`, the sum of its losses
-    hinge: float
+    multiple: float  # the primal coefficients are multiple * coef, see `best_multiple`
+    bias: float  # of the primal point
+    hinge: float  # sum of the losses
 
     @property
     def dual(self):
@@ -49,11 +44,11 @@ class Solution(NamedTuple):
 
 
 def best_multiple(margins, quadratic, C, weights=None):
-    r"""The t > 0 with the least :math:`\frac{t^2}{2} Q + C \sum_i c_i [1 - t m_i]_+`, exactly; 1 where that
-    would be 0.
+    r"""The t > 0 that minimises :math:`\frac{t^2}{2} Q + C \sum_i c_i [1 - t m_i]_+`, exactly; 1 instead of
+    0.
 
-    libsvm keeps the kernel in float32: its margins :math:`m_i` are off by 1e-7 and more, whose losses at
-    large C exceed the norm.
+    libsvm's float32 kernel shifts the margins :math:`m_i` by 1e-7 or more; at large C these losses exceed the
+    norm.
     """
     weighted = margins if weights is None else weights * margins
     order = np.argsort(margins)[::-1]
@@ -61,7 +56,7 @@ def best_multiple(margins, quadratic, C, weights=None):
     positive = margins[order]
     if quadratic <= 0.0 or positive.size == 0:
         return 1.0
-    # C times the sum of the margins that still cost something, once the largest 0, 1, 2, ... are beyond 1
+    # C times the sum of the margins below 1 once the largest 0, 1, 2, ... exceed it
     pull = C * (weighted[margins < 0.0].sum() + np.r_[np.cumsum(weighted[order[::-1]])[::-1], 0.0])
     k = int(np.argmax(np.r_[quadratic / positive >= pull[1:], True]))
     low = 1.0 / positive[k - 1] if k > 0 else 0.0
@@ -71,8 +66,7 @@ def best_multiple(margins, quadratic, C, weights=None):
 
 
 class BinaryMKL(NamedTuple):
-    """Binary problems, a row of `signs` for each, with an exponent p in [1, 2]; `weights` are factors on
-    C."""
+    """Binary problems, one per row of `signs`, with p in [1, 2]; `weights` are factors on C."""
 
     bank: object
     signs: np.ndarray
@@ -82,23 +76,21 @@ class BinaryMKL(NamedTuple):
 
 
 class BinarySubproblem(ClassSubproblem):
-    """One class: an SVM, then ``move(norms_sq)`` of a subclass, which sets `weights`; `norms_sq` are ``coef @
-    K_j @ coef`` of the present solution.
-    """
+    """One class: an SVM, then ``move(norms_sq)``, with ``coef @ K_j @ coef``, which sets `weights`."""
 
-    better = 1e-12  # by more than rounding
+    better = 1e-12  # above rounding
 
     def __init__(self, problem, k, tol):
         super().__init__(problem, k, tol)
         power = problem.p / (2.0 - problem.p) if problem.p < 2.0 else np.inf
         n_kernels = problem.bank.n_kernels
-        self.weights = np.full(n_kernels, n_kernels ** (-1.0 / power))  # equal in the feasible set
+        self.weights = np.full(n_kernels, n_kernels ** (-1.0 / power))  # equal and feasible
         self.tolerance = SVM_TOLERANCE
         self.solution = None
         self.loss_weights = None if problem.weights is None else problem.weights[k]
 
     def svm(self, weights):
-        """The `Solution` for some weights, to libsvm's present tolerance; the last one solved is kept."""
+        """The `Solution` at some weights and libsvm's current tolerance, cached."""
         if self.solution is not None and np.array_equal(self.solution.weights, weights):
             return self.solution
         signs = self.problem.signs[self.k]
@@ -118,23 +110,21 @@ class BinarySubproblem(ClassSubproblem):
         self.solution = Solution(weights, coef, total, quadratic, multiple, bias, hinge)
         self.n_solved += 1
         self.n_updates += svm.n_iter
-        self.stalled = self.stalled or not svm.converged  # libsvm cannot do it
+        self.stalled = self.stalled or not svm.converged
         return self.solution
 
     def value(self, solution, norms_sq):
-        """Objective at the primal point: of the norms of its blocks."""
         norms = solution.multiple * solution.weights * np.sqrt(norms_sq)
         return 0.5 * group_norm(norms, self.problem.p) ** 2 + self.problem.C * solution.hinge
 
     def bound(self, solution, norms_sq):
-        """Value of the dual point for the problem over all kernels."""
         p = self.problem.p
         if p == 1.0:
             return solution.total - 0.5 * norms_sq.max()
         return solution.total - 0.5 * (group_norm(np.sqrt(norms_sq), p / (p - 1.0)) ** 2)
 
     def solve(self):
-        """SVM for the present weights, accurate enough for the gap that is wanted."""
+        """SVM at the current weights, accurate enough for the gap."""
         while True:
             solution = self.svm(self.weights)
             own = solution.primal(self.problem.C) - solution.dual
@@ -151,7 +141,6 @@ class BinarySubproblem(ClassSubproblem):
         return self.tolerance <= SMALLEST_TOLERANCE
 
     def step(self):
-        """An SVM; its objective and its bound; a move unless that is enough."""
         solution = self.solve()
         norms_sq = yield solution.coef
         value = self.value(solution, norms_sq)
@@ -160,7 +149,7 @@ class BinarySubproblem(ClassSubproblem):
         if not self.converged:
             before = self.weights
             self.move(norms_sq)
-            if np.array_equal(before, self.weights):  # only more accuracy can bring anything new
+            if np.array_equal(before, self.weights):  # only more accuracy can help
                 self.stalled = self.stalled or self.exhausted()
                 self.refine()
 
@@ -168,8 +157,7 @@ class BinarySubproblem(ClassSubproblem):
 @parameters
 class OneVersusAllMKL(PerClassMKL):
     """Base of SILP, SimpleMKL and p-norm MKL. Objectives and gaps are divided by C times the sum of the
-    weights of the samples.
-    """
+    sample weights."""
 
     tol: float = 1e-3
     max_iter: int = 500

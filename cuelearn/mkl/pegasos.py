@@ -1,4 +1,4 @@
-r"""Pegasos extended to many kernels (JMLR 5.3): OBSCURE's problem by plain stochastic subgradient steps."""
+"""Pegasos-MKL (JMLR 5.3)."""
 
 import math
 
@@ -12,15 +12,9 @@ __all__ = ["PegasosMKL", "solve_pegasos_mkl"]
 
 
 def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
-    """Run Pegasos-MKL, OBSCURE's batch stage from 0 without a bound of the norm; a `Result`.
+    """Run Pegasos-MKL, OBSCURE's batch stage from 0 without a norm bound; a `Result`.
 
-    Parameters
-    ----------
-    problem : MKLProblem
-        With alpha = 0.
-    n_epochs : int >= 1
-    **options
-        As of `solve_obscure`.
+    `problem` is an `MKLProblem` with alpha = 0; `n_epochs` >= 1; `options` as in `solve_obscure`.
 
     Examples
     --------

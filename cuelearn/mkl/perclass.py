@@ -1,9 +1,7 @@
-r"""Methods with kernel weights of their own for each class: one run over all classes, one base of the
-estimators.
+r"""Methods with own kernel weights for each class: one run over all classes, one base of estimators.
 
-A *round* is one step of every class that has not converged. A method is a generator of one step
-(`ClassSubproblem.step`), which yields coefficients c where it needs :math:`c^\top K_j c`: the run computes
-those of all classes in one read of the kernels.
+A *round* is one step of every unconverged class. A method is a generator of one step (`ClassSubproblem.step`)
+that yields coefficients c to get :math:`c^\top K_j c`, computed for all classes in one read of the kernels.
 """
 
 import functools
@@ -23,41 +21,37 @@ from cuelearn.warn import warn_user
 __all__ = ["ClassSubproblem", "ClassPoint", "ClassesResult", "PerClassMKL", "documented", "run_classes"]
 
 TEXTS = {
-    "C": ("float > 0", "Of the SVMs (no division by n)."),
+    "C": ("float > 0", "C of the SVMs (not divided by n)."),
     "tol": (
         "float > 0",
-        "A class stops when its duality gap is at most this share of its objective. Objectives of methods "
-        "with a bias are divided by C n.",
+        "A class stops at this relative duality gap. Objectives of methods with a bias are divided by C n.",
     ),
     "kernel_weights_": (
         "ndarray, shape (n_classes, n_kernels)",
-        "Of the best point of each class; 0 for skipped ones. Two class labels have equal rows.",
+        "At the best point of each class; 0 for skipped ones. Two class labels have equal rows.",
     ),
-    "n_updates_": (
-        "int",
-        "Iterations of the SVMs, each of which changes two coefficients; without bias, SVMs.",
-    ),
+    "n_updates_": ("int", "SVM iterations, each changing two coefficients; without bias, SVMs."),
 }
 documented = functools.partial(documented, texts=TEXTS)
 
 
 class ClassPoint(NamedTuple):
-    """A primal point of one class: decision values are ``sum_j weights[j] * K_j @ coef + bias``."""
+    """Decision values of one class are ``sum_j weights[j] * K_j @ coef + bias``."""
 
     weights: np.ndarray
     coef: np.ndarray
     bias: float | None
-    extra: dict  # a method's own
+    extra: dict  # specific to the method
 
 
 class ClassSubproblem:
-    """Class k of a problem, whose `bank` holds the kernels. A method is a subclass with the generator `step`.
+    """Class k of a problem with a `bank`; subclasses define the generator `step`.
 
-    `measure` keeps the `best` `ClassPoint`, its `objective`, and the best bound `lower`. Once `stalled`,
-    nothing can be made more accurate.
+    `measure` keeps the `best` `ClassPoint`, its `objective` and the best bound `lower`. `stalled`: no more
+    accuracy is possible.
     """
 
-    better = 0.0  # an objective counts as better by more than this share
+    better = 0.0  # required relative improvement
 
     def __init__(self, problem, k, tol):
         self.problem = problem
@@ -72,11 +66,11 @@ class ClassSubproblem:
         self.stalled = False
 
     def start(self):
-        """Generator that runs before the first step."""
+        """Generator run before the first step."""
         yield from ()
 
     def measure(self, weights, coef, objective, lower, bias=None, **extra):
-        """Take over a point and a lower bound, each where it is better."""
+        """Keep point and bound, each if better."""
         if objective < self.objective * (1.0 - self.better):
             self.objective = objective
             self.best = ClassPoint(weights, coef, bias, extra)
@@ -84,7 +78,6 @@ class ClassSubproblem:
 
     @property
     def gap(self):
-        """Certified distance of the best point from the optimum."""
         return max(0.0, self.objective - self.lower)
 
     @property
@@ -93,7 +86,7 @@ class ClassSubproblem:
 
 
 def advance(bank, generators, parallel):
-    """Run generators to their ends, with the quadratic forms that they ask for computed together."""
+    """Run generators, with their quadratic forms computed together."""
     answers = [None] * len(generators)
     while generators:
         requests = parallel(delayed(resume)(*each) for each in zip(generators, answers, strict=True))
@@ -105,7 +98,6 @@ def advance(bank, generators, parallel):
 
 
 def resume(generator, answer):
-    """What a generator asks for next; None at its end."""
     try:
         return generator.send(answer)
     except StopIteration:
@@ -113,27 +105,23 @@ def resume(generator, answer):
 
 
 class ClassesResult(NamedTuple):
-    """Kernel weights and SVMs of all classes."""
-
     kernel_weights: np.ndarray  # (n_problems, n_kernels)
     dual_coef: np.ndarray  # (n_samples, n_problems)
-    intercept: np.ndarray | None  # (n_problems,), as
-    objectives: np.ndarray  # at each class's point
-    dual_gaps: np.ndarray  # their certified distances from the optima
-    path: np.ndarray  # (n_iter + 1, n_problems, n_kernels): weights at the start and after each round
+    intercept: np.ndarray | None  # (n_problems,)
+    objectives: np.ndarray  # (n_problems,)
+    dual_gaps: np.ndarray  # (n_problems,), certified
+    path: np.ndarray  # (n_iter + 1, n_problems, n_kernels): weights after 0, 1, ... rounds
     history: object
     n_iter: int
     n_solved: int  # SVMs
-    n_updates: int  # the steps that these took
-    converged: np.ndarray  # (n_problems,), of bool
-    stopped: bool  # whether the callback ended the run
-    extra: list  # of dict: what a method knows besides, for each class
+    n_updates: int  # steps of the SVMs
+    converged: np.ndarray  # (n_problems,)
+    stopped: bool  # by the callback
+    extra: list  # of dict, for each class
 
 
 def run_classes(subproblems, max_iter, *, name, scale=1.0, n_jobs=None, callback=None, verbose=False):
-    """Rounds over all classes until each has converged; a `ClassesResult`. Objectives and gaps are divided by
-    `scale`.
-    """
+    """Rounds until all classes have converged; a `ClassesResult`, objectives divided by `scale`."""
     rounds = Rounds(name, max_iter, callback, verbose)
     bank = subproblems[0].problem.bank
     path = [np.stack([m.weights for m in subproblems])]
@@ -179,9 +167,7 @@ def run_classes(subproblems, max_iter, *, name, scale=1.0, n_jobs=None, callback
 
 @parameters
 class PerClassMKL(MultiLabelMKL):
-    """Base of the estimators, each with `_solve(signs, weights, total, **options)`; `total` is the sum of the
-    samples' weights.
-    """
+    """Base of estimators with `_solve(signs, weights, total, **options)`; total sample weight `total`."""
 
     tol: float = 1e-2
     max_iter: int = 200

@@ -1,14 +1,15 @@
-r"""The regularised MKL problem P (thesis 4.3, 4.9), its dual D and the certificate between them.
+r"""The regularised MKL problem P (thesis 4.3, 4.9), its dual D and the duality gap.
 
-With F kernels, n samples, :math:`\lambda = 1/(Cn)`, any :math:`a_{iy'} \ge 0` with :math:`\sum_{y'} a_{iy'}
-\le 1`, and :math:`\theta^j = \frac1n \sum_{i,y'} a_{iy'} (\phi^j(x_i,y_i) - \phi^j(x_i,y'))` (theorem 4.6),
+With F kernels, n samples, :math:`\lambda = 1/(Cn)`, :math:`a_{iy'} \ge 0`, :math:`\sum_{y'} a_{iy'} \le 1`,
+and :math:`\theta^j = \frac1n \sum_{i,y'} a_{iy'} (\phi^j(x_i,y_i) - \phi^j(x_i,y'))` (theorem 4.6),
 
 .. math:: P(\bar w) = \frac{\lambda}{2} \|\bar w\|_{2,p}^2 + \alpha \|\bar w\|_{2,1} + \frac1n \sum_i
-          \ell(\bar w; x_i, y_i), \quad D(a) = \frac1n \sum_{i,y'} a_{iy'} - \frac{1}{2\lambda} \Big\|
-          \big[\|\theta^j\| - \alpha\big]_+ \Big\|_q^2 \le \min P .
+    \ell(\bar w; x_i, y_i), \quad D(a) = \frac1n \sum_{i,y'} a_{iy'} - \frac{1}{2\lambda} \Big\|
+    \big[\|\theta^j\| - \alpha\big]_+ \Big\|_q^2 \le \min P .
 
 Coefficients are stored as B, (n, n_classes): :math:`B_{iy_i} = \sum_{y'} a_{iy'}`, :math:`B_{iy'} =
--a_{iy'}`. With weights a sample's 1 becomes its limit, and n in :math:`\lambda` the sum of the weights.
+-a_{iy'}`. With sample weights, a sample's bound of 1 becomes its limit, and their sum replaces n in
+:math:`\lambda`.
 """
 
 from typing import NamedTuple
@@ -29,12 +30,12 @@ from cuelearn.warn import warn_user
 
 __all__ = ["MKLProblem", "Certificate", "combined_kernel", "objective", "duality_gap"]
 
-# rows per block: constants, so that sums do not depend on the machine; fewer in float64
+# rows per block; constant, so that sums do not depend on the machine
 BLOCK_ROWS = 256
 QUADRATIC_ROWS = 64
-# share of coefficients up to which scores are summed over those that are not 0, in double precision
+# below this share of nonzero coefficients scores are sparse sums, in double precision
 SPARSE = 0.1
-# from how many vectors on, share of the samples up to which it pays to pick single columns out of a row
+# (least number of vectors, largest share of samples) for which gathering columns is faster
 MOST_GATHERED = ((16, 0.8), (2, 0.4), (0, 0.2))
 
 
@@ -56,12 +57,12 @@ class Certificate(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A primal point, of blocks ``weights[g] * theta^g``, in the scaling of a problem."""
+    """A primal point with blocks ``weights[g] * theta^g``."""
 
     dual_coef: np.ndarray  # (n_samples, n_classes)
     weights: np.ndarray  # (n_groups,)
-    norms: np.ndarray  # (n_groups,), of the blocks
-    scores: np.ndarray | None  # (n_samples, n_classes), of the training samples; None if not computed
+    norms: np.ndarray  # (n_groups,)
+    scores: np.ndarray | None  # (n_samples, n_classes), None if not computed
 
 
 class MKLProblem:
@@ -70,7 +71,7 @@ class MKLProblem:
     Parameters
     ----------
     bank : KernelBank
-        Training kernels. Of indefinite ones it warns: solvers then give NaN for duality gaps.
+        Training kernels. Indefinite kernels raise a warning and make duality gaps NaN.
     labels : ndarray of int, shape (n_samples,)
         Class indices 0 .. n_classes - 1.
     n_classes : int
@@ -81,19 +82,18 @@ class MKLProblem:
         Weight of the (2,1) norm.
     loss : {"multiclass", "hinge"}
     scores : ndarray of float64, shape (n_samples, K), optional
-        Scores of priors: each a block of one number for every class (thesis 6.2); with the hinge loss one for
-        both.
+        Prior scores: one scalar group per class and score (thesis 6.2); with the hinge loss one per score.
     sample_weight : array-like of float >= 0, shape (n_samples,), optional
-        s, factors on the losses, 1 by default; their sum W takes the place of n in the regularisation.
+        Loss weights s, default 1; their sum W replaces n in the regularisation.
     class_weight : None, "balanced", "positive" or dict
-        c, the factor of every class, see `cuelearn.core.weights`; keys of a dict are class indices.
+        Loss weights c of the classes, see `cuelearn.core.weights`; dict keys are class indices.
 
     Attributes
     ----------
     n_groups : int
-        Blocks: kernels first, then scores of priors, class by class.
+        Kernels first, then prior scores, class by class.
     loss_weights, limits : ndarray, shape (n_samples,)
-        :math:`s_i c_{y_i}`, and this times n / W: factors of the losses in their mean.
+        :math:`s_i c_{y_i}`, and this times n / W: loss weights in the mean.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class MKLProblem:
     (2.0, 2, 0.000667)
     """
 
-    # whether kernels may be left out, and samples visited without computing all rows
+    # kernels may be skipped, and samples visited without all their rows
     many_kernels = True
 
     def __init__(
@@ -152,23 +152,22 @@ class MKLProblem:
         return resolve_p(p, self.n_groups)
 
     def score_blocks(self, coef):
-        """Blocks of the scores, class by class: shape (n_classes, K)."""
         return coef.T @ self.scores
 
     def split(self, weights):
-        """Weights of all blocks as those of the kernels, and of every class and score, (n_classes, K)."""
+        """Weights of the kernels, and of the prior scores, (n_classes, K)."""
         n_kernels = self.bank.n_kernels
         n_scores = self.scores.shape[1]
         per_class = weights[n_kernels:].reshape(self.rows, n_scores)
         return weights[:n_kernels], np.broadcast_to(per_class, (self.n_classes, n_scores))
 
     def join(self, kernel_values, blocks_sq):
-        """Values of all blocks from those of the kernels and the squares of every class and score."""
+        """Inverse of `split`, from the squares of the prior scores' blocks."""
         values = blocks_sq if self.rows > 1 else self.factor * blocks_sq.sum(axis=0)
         return np.concatenate([kernel_values, values.ravel()])
 
     def training_scores(self, coef, weights):
-        """Class scores of all training samples for the primal blocks ``weights[j] * theta^j``."""
+        """Training scores for the primal blocks ``weights[j] * theta^j``."""
         of_kernels, of_scores = self.split(weights)
         scores = self.factor * self._kernel_scores(coef, of_kernels)
         if self.scores.shape[1]:
@@ -206,48 +205,40 @@ class MKLProblem:
         return scores
 
     def block_norms_sq(self, coef):
-        """Squared norms of the blocks ``theta^j = sum_i sum_y coef[i, y] phi^j(x_i, y)``, (n_groups,)."""
+        """Squared norms of ``theta^j = sum_iy coef[i, y] phi^j(x_i, y)``."""
         return self.join(self.factor * kernel_norms_sq(self.bank, coef), self.score_blocks(coef) ** 2)
 
     def point(self, coef, weights, norms_sq=None):
-        """The `Point` of coefficients and weights; `norms_sq`, of the blocks ``theta^g``, may be known."""
+        """The `Point` of coefficients and weights; `norms_sq` is of the blocks ``theta^g``."""
         norms_sq = self.block_norms_sq(coef) if norms_sq is None else norms_sq
         return Point(coef, weights, weights * np.sqrt(norms_sq), self.training_scores(coef, weights))
 
     def primal(self, point):
-        """Objective P of a point with scores."""
+        """Objective P; the point must have scores."""
         return self.regularizer(point.norms) + self.mean_loss(point.scores)
 
     def mean_loss(self, scores):
-        """Mean of the losses, weighted by `limits`."""
         return mean_loss(scores, self.labels, self.limits)
 
     @property
     def mean_loss_at_zero(self):
-        """The objective at w = 0."""
         return float(np.mean(self.limits))
 
     def regularizer(self, primal_norms):
-        """Regulariser of primal block norms."""
         primal_norms = np.abs(primal_norms)
         value = 0.5 * self.regularization * group_norm(primal_norms, self.p) ** 2
         return value + self.alpha * float(primal_norms.sum())
 
     def dual_value(self, total, norms):
-        """D for ``total = sum a / n`` and the block norms of theta."""
+        """D for ``total = sum a / n`` and the norms of theta."""
         excess = np.maximum(0.0, norms - self.alpha)
         return total - group_norm(excess, self.q) ** 2 / (2.0 * self.regularization)
 
     def dual_bound(self, dual_coef, norms_sq=None):
-        """Best lower bound along the ray of a dual point B: the bound, the multiple, and the point
-        multiplied.
-
-        Rows of B whose sum exceeds their limit are scaled back; `norms_sq`, of the blocks at B, are used if
-        none is.
-        """
+        """Largest dual value along the ray of B, the multiple, and B (rows above their limit scaled back)."""
         n = self.bank.n_samples
         own = dual_coef[np.arange(n), self.labels]
-        with np.errstate(divide="ignore"):  # a sample without weight has no coefficient
+        with np.errstate(divide="ignore"):  # samples without weight
             share = np.divide(own, self.limits, out=np.zeros(n), where=own > 0.0)
         if np.any(own > self.limits):
             dual_coef = dual_coef / np.maximum(1.0, share)[:, None]
@@ -272,14 +263,14 @@ class MKLProblem:
         return max(0.0, self.dual_value(scale * total, scale * norms)), scale, dual_coef
 
     def primal_weights(self, norms):
-        """Weights of the primal point that belongs to dual block norms (gradient of the conjugate)."""
+        """Primal group weights for dual block norms (gradient of the conjugate)."""
         weights = np.empty_like(norms)
         link_weights(norms, self.alpha, self.q, weights)
         return weights / self.regularization
 
 
 def flat_view(stack):
-    """A stack with contiguous rows, in either order, as a flat array; strides of a sample and of a kernel."""
+    """A stack with contiguous rows as a flat array, with the strides of rows and kernels."""
     size = stack.itemsize
     kernel_stride, row_stride, step = stack.strides
     if step != size or min(kernel_stride, row_stride) < 0:
@@ -290,9 +281,7 @@ def flat_view(stack):
 
 
 def row_blocks(bank, samples, step):
-    """Rows of all kernels, `step` samples at a time: samples, flat array, where the first kernel's rows begin
-    in it, distance of kernels.
-    """
+    """Yield `step` samples at a time: samples, flat array, starts of kernel 0's rows, kernel stride."""
     if bank.resident:
         flat, row_stride, kernel_stride = flat_view(bank.stack)
     else:
@@ -307,7 +296,6 @@ def row_blocks(bank, samples, step):
 
 
 def combine(block, kernel_weights, dtype=None):
-    """Weighted sum of kernels, each (rows, columns), in `dtype` or their precision."""
     combined = None
     for part, weight in zip(block, kernel_weights, strict=True):
         scaled = np.dtype(dtype or part.dtype).type(weight) * part
@@ -316,14 +304,14 @@ def combine(block, kernel_weights, dtype=None):
 
 
 def block_scores(block, coef, kernel_weights):
-    """Scores by a block of kernels, in float64, so that a row's do not depend on the rows beside it."""
+    """Scores in float64, so that those of a row do not depend on the other rows."""
     if kernel_weights.ndim == 1:
         return combine(block, kernel_weights) @ coef
     return sum((part @ coef) * weights for part, weights in zip(block, kernel_weights.T, strict=True))
 
 
 def combined_scores(cross, coef, kernel_weights):
-    """Scores (n_rows, n_classes) of a cross bank, for weights (n_kernels,) or (n_classes, n_kernels)."""
+    """Scores of a cross bank for weights (n_kernels,) or (n_classes, n_kernels)."""
     scores = np.zeros((cross.n_rows, coef.shape[1]))
     for rows, block in cross.blocks(reuse=True):
         scores[rows] = block_scores(block, coef, kernel_weights)
@@ -332,7 +320,7 @@ def combined_scores(cross, coef, kernel_weights):
 
 @njit(cache=True, fastmath=True)
 def gather(flat, starts, length, columns, out):
-    """``out[b] = row_b[columns]``; unsigned columns spare the test for negative ones."""
+    """``out[b] = row_b[columns]``; unsigned columns need no test for negative ones."""
     for b in range(starts.size):
         row = flat[starts[b] : starts[b] + length]
         if columns.size == length:
@@ -345,7 +333,7 @@ def gather(flat, starts, length, columns, out):
 
 @njit(cache=True, fastmath=True)
 def dots(flat, starts, length, columns, vector, out):
-    """``out[b] = row_b[columns] @ vector`` in double precision, without an array in between."""
+    """``out[b] = row_b[columns] @ vector`` in double precision."""
     for b in range(starts.size):
         row = flat[starts[b] : starts[b] + length]
         total = 0.0
@@ -359,9 +347,8 @@ def dots(flat, starts, length, columns, vector, out):
 
 
 def quadratic_forms(bank, coefs, support=None):
-    """``coefs[:, c] @ K_j @ coefs[:, c]``, (n_kernels, n_vectors), in one read of the kernels and in float64;
-    `coefs` are of all samples, or of `support`.
-    """
+    """``coefs[:, c] @ K_j @ coefs[:, c]`` in float64, (n_kernels, n_vectors); `coefs` cover all samples or
+    `support`."""
     n = bank.n_samples
     n_vectors = coefs.shape[1]
     if support is not None:
@@ -370,7 +357,7 @@ def quadratic_forms(bank, coefs, support=None):
         coefs[support] = given
     support = np.flatnonzero(coefs.any(axis=1))
     out = np.zeros((bank.n_kernels, n_vectors))
-    # with few support samples their square is picked out; with many, rows are read as they lie
+    # gather the columns of few support samples, read whole rows for many
     picked = support.size <= next(share for least, share in MOST_GATHERED if n_vectors >= least) * n
     columns = support if picked else np.arange(n)
     cast = np.ascontiguousarray(coefs[columns])
@@ -394,7 +381,7 @@ def quadratic_forms(bank, coefs, support=None):
 
 @njit(cache=True)
 def add_products(flat, starts, kernel_stride, factors, out):
-    """``out[j] += sum_bk factors[b, k] * K_j[row_b, k]``: one read of the rows."""
+    """``out[j] += sum_bk factors[b, k] * K_j[row_b, k]``."""
     length = factors.shape[1]
     for b in range(starts.shape[0]):
         for j in range(out.shape[0]):
@@ -403,13 +390,12 @@ def add_products(flat, starts, kernel_stride, factors, out):
 
 
 def support_rows(bank, coef):
-    """Rows of all kernels at the samples with a coefficient, see `row_blocks`."""
     step = BLOCK_ROWS if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows() // 2))
     return row_blocks(bank, np.flatnonzero(coef.any(axis=1)), step)
 
 
 def kernel_norms_sq(bank, coef):
-    """Squared norms of ``sum_i sum_y coef[i, y] phi^j(x_i, y)``, (n_kernels,), in one read of the rows."""
+    """Squared norms of the kernels' blocks, in one read of the rows."""
     out = np.zeros(bank.n_kernels)
     for rows, *places in support_rows(bank, coef):
         add_products(*places, coef[rows] @ coef.T, out)
@@ -417,20 +403,20 @@ def kernel_norms_sq(bank, coef):
 
 
 def announce_matrix(bank):
-    """Warn where one (n, n) matrix in float64 is beyond the bank's budget, once for a bank in a fit."""
+    """Warn, once per bank and fit, if an (n, n) float64 matrix exceeds the memory budget."""
     n = bank.n_samples
     mark = object()
     size = 8.0 * n * n
-    # threads may ask at the same time: `setdefault` lets one of them through
+    # of several threads, `setdefault` lets one warn
     if size > bank.memory and vars(bank).setdefault("_announced", mark) is mark:
         warn_user(
             f"one matrix of all {n:,} samples takes {size:.3g} bytes, more than memory={bank.memory:.3g}: "
-            "raise memory, take fewer samples, or a method that reads kernels row by row, such as OBSCURE"
+            "raise memory, use fewer samples or a method that reads kernels row by row, such as OBSCURE"
         )
 
 
 def combined_kernel(bank, kernel_weights, factor, out=None):
-    """``factor * sum_j kernel_weights[j] * K_j``, (n, n), in float64: float32 would limit the gap."""
+    """``factor * sum_j kernel_weights[j] * K_j`` in float64: float32 would limit the gap."""
     n = bank.n_samples
     active = np.flatnonzero(kernel_weights)
     if out is None:
@@ -453,13 +439,13 @@ def _problem(kernels, y, options):
 
 
 def weights_of(class_weight, classes, labels, sample_weight):
-    """Options of an `MKLProblem` for weights of samples, and of classes by their names."""
+    """Weight options of an `MKLProblem`, with class weights keyed by label."""
     known = class_weights(class_weight, classes, labels, sample_weight)
     return {"sample_weight": sample_weight, "class_weight": dict(enumerate(known.values()))}
 
 
 def objective(kernels, y, dual_coef, kernel_weights, **options):
-    """Objective P of the MKL problem, thesis equation 4.9, at a given point.
+    """Objective P of the MKL problem at a given point, thesis equation 4.9, a float.
 
     Parameters
     ----------
@@ -467,17 +453,13 @@ def objective(kernels, y, dual_coef, kernel_weights, **options):
     y : array-like, shape (n_samples,)
         Class labels; columns of `dual_coef` follow their sorted order.
     dual_coef, kernel_weights : ndarray, shape (n_samples, n_classes) and (n_kernels,)
-        As estimators hold them: class scores are ``sum_j kernel_weights[j] * K_j @ dual_coef``.
+        As in estimators: class scores are ``sum_j kernel_weights[j] * K_j @ dual_coef``.
     **options
-        p, C, alpha, loss of the `MKLProblem`; sample_weight and class_weight as estimators take them.
-
-    Returns
-    -------
-    float
+        p, C, alpha, loss of `MKLProblem`; sample_weight and class_weight as in estimators.
 
     Notes
     -----
-    Cost: two reads of the kernel stack, O(n^2 F + n^2 F M) operations for the norms.
+    Cost: two reads of the kernel stack, O(n^2 F + n^2 F M) operations.
 
     Examples
     --------
@@ -498,21 +480,21 @@ def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, 
     kernels, y, **options
         As in `objective`.
     dual_point : ndarray, shape (n_samples, n_classes)
-        :math:`a_{iy'} \ge 0`; the column of the true class is ignored. Rows with a sum above their limit are
-        scaled back, and the best multiple of the point is taken.
+        :math:`a_{iy'} \ge 0`; the column of the true class is ignored. Rows above their limit are scaled
+        back, and the best multiple of the point is taken.
     dual_coef, kernel_weights : ndarray, optional
-        Primal point; by default that of the dual point (gradient of the conjugate, theorem 4.6).
+        Primal point; default: that of the dual point (gradient of the conjugate, theorem 4.6).
 
     Returns
     -------
     Certificate
-        `objective`, `dual_value` and `gap`; ``objective - gap`` never exceeds the optimum. With an indefinite
-        kernel `dual_value` and `gap` are NaN.
+        ``objective - gap`` never exceeds the optimum. With an indefinite kernel `dual_value` and `gap` are
+        NaN.
 
     Raises
     ------
     ValueError
-        If an array has a wrong shape or non-finite entries, or `dual_point` negative ones.
+        If an array has a wrong shape or non-finite entries, or `dual_point` has negative entries.
 
     Examples
     --------
@@ -532,7 +514,7 @@ def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, 
     coef[rows, problem.labels] = a.sum(axis=1)
     bound, scale, coef = problem.dual_bound(coef)
     if (dual_coef is None) != (kernel_weights is None):
-        raise ValueError("dual_coef and kernel_weights must be given together, they are one primal point")
+        raise ValueError("dual_coef and kernel_weights must be given together")
     if dual_coef is None:
         coef = coef * (scale / len(a))
         norms_sq = problem.block_norms_sq(coef)

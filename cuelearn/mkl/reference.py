@@ -1,4 +1,4 @@
-"""The reference: a certified optimum of the MKL problem from nothing but ascent in its dual."""
+"""A certified reference optimum of the MKL problem, by dual ascent alone."""
 
 import time
 
@@ -21,17 +21,17 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
     ----------
     problem : MKLProblem
     tol : float
-        Stop when objective - bound is at most this share of the objective.
+        Stop at this relative duality gap.
     max_rounds, time_limit : int, and float or None
-        Most alternations of SVM and group weights; seconds.
+        Maximum alternations of SVM and group weights; seconds.
     start : ndarray, shape (n_samples, n_classes), optional
-        A dual point; 0 by default.
+        A dual point, default 0.
     verbose : bool
 
     Returns
     -------
     Result
-        The best primal point met; `extra["dual_point"]` holds a, shape (n_samples, n_classes), whose value is
+        The best primal point; `extra["dual_point"]` holds a, shape (n_samples, n_classes), of dual value
         ``objective - dual_gap``.
 
     Warns
@@ -41,8 +41,7 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
 
     References
     ----------
-    Kloft, Brefeld, Sonnenburg, Zien (2011) for the alternation at alpha = 0; Crammer and Singer (2002) for
-    the SVM.
+    Alternation at alpha = 0: Kloft, Brefeld, Sonnenburg, Zien (2011); SVM: Crammer and Singer (2002).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-r"""SILP: multiple kernel learning as a semi-infinite linear program, one class against the rest."""
+"""SILP."""
 
 from cuelearn.core.estimator import parameters
 from cuelearn.mkl.cutting import CuttingPlanes
@@ -9,14 +9,11 @@ __all__ = ["SILPMKL"]
 
 
 class CuttingSubproblem(BinarySubproblem):
-    """Kernel weights by cutting planes."""
-
     def __init__(self, problem, k, tol):
         super().__init__(problem, k, tol)
         self.planes = CuttingPlanes(problem.bank.n_kernels)
 
     def move(self, norms_sq):
-        """Add the cut of the present dual point; the next weights minimise the largest cut."""
         self.planes.add(self.solution.total, 0.5 * norms_sq)
         self.weights = self.planes.solve()
         self.lower = max(self.lower, self.planes.bound)
@@ -30,11 +27,11 @@ class SILPMKL(OneVersusAllMKL):
     For each class against the rest
 
     .. math:: \min_{\bar w, b} \frac12 \Big(\sum_j \|w^j\|\Big)^2
-              + C \sum_i \big[1 - y_i (\bar w\cdot\bar\phi(x_i) + b)\big]_+
+        + C \sum_i \big[1 - y_i (\bar w\cdot\bar\phi(x_i) + b)\big]_+
 
-    is solved in its form :math:`\min_{d} \max_a \sum_i a_i - \frac12 \sum_j d_j\, a^\top Y K_j Y a` with *d*
-    on the simplex: an SVM for the present weights gives a dual point, the linear program over all points so
-    far (HiGHS) the next weights and a lower bound.
+    is solved as :math:`\min_{d} \max_a \sum_i a_i - \frac12 \sum_j d_j\, a^\top Y K_j Y a` with *d* on the
+    simplex: an SVM gives a dual point, and a linear program (HiGHS) over all points so far the next weights
+    and a lower bound.
 
     Parameters
     ----------
@@ -47,15 +44,15 @@ class SILPMKL(OneVersusAllMKL):
 
     Notes
     -----
-    Weights are on the simplex, most exactly 0. Coefficients are libsvm's times a factor near 1 that makes up
-    for its float32 kernel: one may exceed C by as much. A round costs one SVM, two reads of the kernels with
-    weight and a linear program for each class, and one read of all kernels. Memory: one (n, n) matrix per
+    Weights are on the simplex, most exactly 0. Coefficients are libsvm's times a factor near 1 that corrects
+    for its float32 kernel, so they may exceed C by as much. Cost per round: one SVM, two reads of the kernels
+    with weight and a linear program per class, and one read of all kernels. Memory: one (n, n) matrix per
     thread.
 
     References
     ----------
-    Sonnenburg, Raetsch, Schaefer, Schoelkopf, JMLR 7 (2006), algorithm 1. "1vA-MKL" and "SILP" of the
-    thesis's chapter 4.
+    Sonnenburg, Raetsch, Schaefer, Schoelkopf, JMLR 7 (2006), algorithm 1. "1vA-MKL" and "SILP" of thesis
+    chapter 4.
 
     Examples
     --------

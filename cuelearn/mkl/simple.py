@@ -1,4 +1,4 @@
-r"""SimpleMKL: reduced gradient over the simplex of kernel weights, one class against the rest."""
+"""SimpleMKL."""
 
 import math
 
@@ -10,18 +10,15 @@ from cuelearn.mkl.perclass import documented
 
 __all__ = ["SimpleMKL"]
 
-# weights below this are 0
+# smaller weights are 0
 ZERO_WEIGHT = 1e-8
-# share of the step interval at which the golden section search ends; tightened tenfold when a search gains
-# nothing
+# final share of the step interval in the golden section search; divided by ten when a search fails
 FIRST_PRECISION = 0.1
 LAST_PRECISION = 1e-8
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
 class ReducedGradientSubproblem(BinarySubproblem):
-    """Reduced gradient descent with an exact line search."""
-
     def __init__(self, problem, k, tol):
         super().__init__(problem, k, tol)
         self.precision = FIRST_PRECISION
@@ -30,7 +27,7 @@ class ReducedGradientSubproblem(BinarySubproblem):
         return self.precision <= LAST_PRECISION and super().exhausted()
 
     def move(self, norms_sq):
-        """Follow the descent direction to the boundary while that helps, then search along it."""
+        """Follow the direction to the boundary while J falls, then search along it."""
         d = self.weights
         best = self.solution
         start = best.dual
@@ -43,7 +40,7 @@ class ReducedGradientSubproblem(BinarySubproblem):
             there = self.svm(moved)
             if not there.dual < best.dual:
                 break
-            # the kernel at the boundary leaves: its share of the direction goes to the largest one
+            # the kernel at the boundary leaves; the largest one takes its share of the direction
             d = moved
             best = there
             out = (d <= 0.0) & (direction < 0.0)
@@ -61,7 +58,7 @@ class ReducedGradientSubproblem(BinarySubproblem):
         self.solution = best
 
     def search(self, d, direction, limit):
-        """Golden section search for the least J on (0, limit): weights and SVM there."""
+        """Golden section search for the smallest J on (0, limit): weights and SVM."""
         tried = {}
 
         def at(length):
@@ -92,7 +89,7 @@ class ReducedGradientSubproblem(BinarySubproblem):
 
 
 def without(direction, out, d):
-    """A direction without some kernels; the largest weight's entry keeps the sum."""
+    """Remove kernels from a direction; the largest weight's entry keeps the sum."""
     direction = np.where(out, 0.0, direction)
     top = int(np.argmax(d))
     direction[top] = 0.0
@@ -101,7 +98,7 @@ def without(direction, out, d):
 
 
 def to_boundary(d, direction):
-    """Largest step that keeps all weights non-negative, and the kernel that reaches 0 there."""
+    """Largest feasible step, and the kernel that reaches 0."""
     falling = np.flatnonzero(direction < 0.0)
     if falling.size == 0:
         return 0.0, None
@@ -111,7 +108,6 @@ def to_boundary(d, direction):
 
 
 def step_along(d, direction, length):
-    """Weights on the simplex after a step."""
     moved = d + length * direction
     moved[moved < ZERO_WEIGHT] = 0.0
     return moved / moved.sum()
@@ -125,10 +121,10 @@ class SimpleMKL(OneVersusAllMKL):
     For each class against the rest it solves the problem of `SILPMKL`,
 
     .. math:: \min_{d \ge 0,\ \sum_j d_j = 1} J(d), \qquad
-              J(d) = \max_a \sum_i a_i - \frac12 \sum_j d_j\, a^\top Y K_j Y a ,
+        J(d) = \max_a \sum_i a_i - \frac12 \sum_j d_j\, a^\top Y K_j Y a ,
 
     with :math:`\partial J/\partial d_j = -\frac12 a^\top Y K_j Y a`. The direction is reduced by the largest
-    weight's entry; it is followed to the boundary while J falls, then searched by golden section.
+    weight's entry, followed to the boundary while J falls, then searched by golden section.
 
     Parameters
     ----------
@@ -141,8 +137,8 @@ class SimpleMKL(OneVersusAllMKL):
 
     Notes
     -----
-    Weights are on the simplex. A round costs for each class about ten SVMs, each with a read of the kernels
-    with weight, and one read of all kernels for all classes together.
+    Weights are on the simplex. Cost per round: about ten SVMs per class, each with a read of the kernels with
+    weight, and one read of all kernels for all classes together.
 
     References
     ----------

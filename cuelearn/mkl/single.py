@@ -1,4 +1,4 @@
-"""One kernel only: the average of all, or the best of them. SVM in batch, Passive-Aggressive online."""
+"""SVM in batch and Passive-Aggressive online, on one kernel: the average of all, or the best one."""
 
 from dataclasses import field
 
@@ -19,20 +19,22 @@ from cuelearn.mkl.training import COLUMNS, draw_order
 
 __all__ = ["FOLDS", "AverageKernelSVM", "BestKernelSVM", "KernelPA", "kernel_alone", "stratified_folds"]
 
-# stratified folds for a choice; fewer where a class has fewer samples
+# stratified folds, fewer if a class has fewer samples
 FOLDS = 5
 
 
 def stratified_folds(labels, n_folds, random_state, given=None, sample_weight=None):
-    """Shuffled stratified pairs of training and test samples with weight; or the list `given`."""
+    """Shuffled stratified (train, test) pairs of the samples with weight; or the list `given`."""
     if given is not None:
         counted = np.ones(labels.size) if sample_weight is None else sample_weight
         classes = np.unique(labels).size
         for train, test in given:
             if not counted[test].any():
-                raise ValueError("folds must have a test sample with sample_weight > 0 each")
+                raise ValueError("each of folds must have a test sample with sample_weight > 0")
             if np.unique(labels[train][counted[train] > 0.0]).size < classes:
-                raise ValueError("folds must leave training samples, with sample_weight > 0, of every class")
+                raise ValueError(
+                    "each of folds must have training samples with sample_weight > 0 of every class"
+                )
         return list(given)
     rows = np.arange(labels.size) if sample_weight is None else np.flatnonzero(sample_weight)
     labels = labels[rows]
@@ -48,16 +50,14 @@ def stratified_folds(labels, n_folds, random_state, given=None, sample_weight=No
 
 
 def kernel_alone(bank, j):
-    """One kernel as an (n, n) matrix in float64; the others are not computed."""
+    """One kernel as an (n, n) float64 matrix; the others are not computed."""
     announce_matrix(bank)
     out = np.empty((bank.n_samples, bank.n_samples))
     return combined_kernel(bank.select([j]), np.ones(1), 1.0, out=out)
 
 
 def best_alone(model, labels, fit_scores, sample_weight=None):
-    """Weights of the kernel with the best accuracy over folds, of ``fit_scores(kernel_train, train,
-    kernel_test)``.
-    """
+    """One-hot weights of the kernel with the best accuracy of `fit_scores` over folds."""
     folds = stratified_folds(labels, FOLDS, model.random_state, model.folds, sample_weight)
     model.folds_ = folds
     accuracy = np.zeros(model.bank_.n_kernels)
@@ -80,7 +80,7 @@ class AverageKernelSVM(MultiLabelMKL):
     r"""SVM on the unweighted mean of the kernels, one class against the rest.
 
     .. math:: \min_{w,b} \frac12\|w\|^2 + C \sum_i [1 - y_i (w\cdot\phi(x_i) + b)]_+ \quad\text{with}\quad
-              \phi\cdot\phi' = \frac1F \sum_j k_j
+        \phi\cdot\phi' = \frac1F \sum_j k_j
 
     Parameters
     ----------
@@ -90,10 +90,9 @@ class AverageKernelSVM(MultiLabelMKL):
     ----------
     $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $skipped_classes_
     history_ : DataFrame
-        One row: seconds of combining the kernels and solving the SVMs, n_updates (SVMs solved), n_support,
-        objective (of the problem above, summed over the classes).
+        One row: seconds (kernels and SVMs), n_updates (SVMs), n_support, objective (sum over the classes).
     path_ : ndarray, shape (2, n_kernels)
-        Twice the kernel weights, for curves over time.
+        The kernel weights twice, for curves over time.
 
     References
     ----------
@@ -142,15 +141,15 @@ class BestKernelSVM(AverageKernelSVM):
     ----------
     $kernels $C $class_weight $folds $normalize $memory $n_jobs
     random_state : int, default 0
-        Of the folds that are drawn.
+        Seed of the folds.
 
     Attributes
     ----------
     best_kernel_ : str
-        Name of the chosen kernel; ties go to the first.
+        Name of the chosen kernel, the first on ties.
     $kernel_accuracy_ $folds_
     history_, path_
-        As of `AverageKernelSVM`; the seconds are with the choice.
+        As in `AverageKernelSVM`; seconds include the choice.
 
     Examples
     --------
@@ -192,9 +191,7 @@ class BestKernelSVM(AverageKernelSVM):
 
 @njit(cache=True)
 def passive_aggressive(kernel, labels, order, aggressiveness, coef, scores, mistakes):
-    """One pass of multiclass PA-I on one kernel; returns the number of updates. `coef` and ``scores = coef @
-    kernel``, (n_classes, n), and `mistakes` change.
-    """
+    """One pass of multiclass PA-I; returns the updates; ``scores = coef @ kernel`` is maintained."""
     n_updates = 0
     here = np.empty(coef.shape[0])
     for position in range(order.shape[0]):
@@ -221,16 +218,16 @@ def passive_aggressive(kernel, labels, order, aggressiveness, coef, scores, mist
 @documented
 @parameters
 class KernelPA(KernelClassifier):
-    """Multiclass Passive-Aggressive (PA-I) on one kernel: the average of the cues, or the best of them.
+    """Multiclass Passive-Aggressive (PA-I) on one kernel: the average of the cues, or the best one.
 
     Parameters
     ----------
     $kernels
     kernel : "average", "best" or str, default "average"
-        Which kernel to learn on: one by its name, or that with the best cross-validated accuracy.
+        The average, the kernel with the best cross-validated accuracy, or a kernel by name.
     C : float > 0, default 1.0
-        Aggressiveness: the largest step; a sample's weight multiplies it. Weight 2 is not the sample twice
-        here: a second visit sees what the first has changed. Samples of weight 0 are visited and recorded.
+        Aggressiveness: the largest step, multiplied by the sample's weight. A weight of 2 is not the sample
+        twice, because a second visit sees the first update. Samples of weight 0 are visited and recorded.
     $folds $n_epochs $shuffle $normalize $memory $random_state
 
     Attributes

@@ -1,10 +1,10 @@
-r"""What a stochastic MKL run keeps, in named tuples that compiled loops take, and the steps that they share.
+r"""State of a stochastic MKL run, as named tuples for compiled loops, and the shared steps.
 
 One coefficient matrix serves all kernels (thesis 4.3.3): :math:`\theta^j = \sum_{i,y} A_{iy}\, \phi^j(x_i,
-y)`. There are two routes to the class scores of a visited sample: "recompute" combines the visited rows
-first, right while most visits update; "maintain" keeps the scores of all samples per kernel and class, right
-when few do, and the only way that spares kernels computed on demand. Scores of priors (thesis 6.3) are blocks
-of one number each, :math:`\theta_{yz} = \sum_i A_{iy} s_{iz}`, after the kernels.
+y)`. Class scores have two routes: "recompute" combines the visited kernel rows, best if most visits update;
+"maintain" keeps the scores of all samples per kernel and class, best if few do, and needs kernel rows only
+for updates. Prior scores (thesis 6.3) are scalar blocks :math:`\theta_{yz} = \sum_i A_{iy} s_{iz}` after the
+kernels.
 """
 
 import math
@@ -16,17 +16,16 @@ from numba import njit
 from cuelearn.core.groupnorm import link_weights
 from cuelearn.core.losses import competitor
 
-# below this scale a lazily scaled dual vector is brought back to 1, far from where float32 would overflow
+# the lazy scale is applied below this, long before float32 overflows
 SMALLEST_SCALE = 1e-6
-# Without counting references a loop takes a third of the time, with its steps inlined two thirds.
+# without reference counting a loop takes a third of the time, with inlined steps two thirds
 loop = njit(cache=True, _nrt=False)
 inlined = njit(cache=True, inline="always")
 
 
 class Rows(NamedTuple):
-    """Kernel rows: of kernel j at sample i ``flat[place[i] * row_stride + j * kernel_stride :][:n]``; missing
-    where ``place[i] < 0``.
-    """
+    """Row i of kernel j: ``flat[place[i] * row_stride + j * kernel_stride :][:n]``; missing if ``place[i] <
+    0``."""
 
     flat: np.ndarray
     place: np.ndarray
@@ -35,9 +34,7 @@ class Rows(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Labels (n,); diagonals (n_kernels, n); ||z||_{2,q}^2 of a gradient (n,); weights of the losses (n,);
-    scores of priors (n, K).
-    """
+    """Labels (n,), diagonals (n_kernels, n), ||z||_{2,q}^2 (n,), loss weights (n,), prior scores (n, K)."""
 
     labels: np.ndarray
     diagonal: np.ndarray
@@ -47,9 +44,7 @@ class Samples(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """Sparse lists of each class's coefficients: samples ``index[c, :count[c]]``, ``value``, and ``place[c,
-    i]`` where i stands, or -1.
-    """
+    """Per class: samples ``index[c, :count[c]]``, ``value``; ``place[c, i]`` is the slot of i or -1."""
 
     place: np.ndarray
     index: np.ndarray
@@ -58,17 +53,17 @@ class Entries(NamedTuple):
 
 
 class Dual(NamedTuple):
-    """The dual vector: everything but `norms` and `weights` up to the lazy factor ``now.scale``."""
+    """The dual vector; all but `norms` and `weights` up to the lazy factor ``now.scale``."""
 
-    coef: np.ndarray  # (n_classes, n), as all in float64
-    norms_sq: np.ndarray  # (n_groups,), of the blocks, as
+    coef: np.ndarray  # (n_classes, n), float64 as all
+    norms_sq: np.ndarray  # (n_groups,)
     norms: np.ndarray
     weights: np.ndarray  # link factors
-    active: np.ndarray  # (n_kernels,): first the `now.n_active` whose contribution is above rounding
+    active: np.ndarray  # (n_kernels,): the first `now.n_active` are above rounding
     entries: Entries
-    maintained: np.ndarray  # (n_classes, n_kernels, n) scores, or empty on the route "recompute"
-    theta: np.ndarray  # (n_classes, K): blocks of the scores of priors
-    effective: np.ndarray  # those times their weights
+    maintained: np.ndarray  # (n_classes, n_kernels, n), empty on the route "recompute"
+    theta: np.ndarray  # (n_classes, K), of the prior scores
+    effective: np.ndarray  # theta times weights
     now: np.record  # of NOW
 
 
@@ -78,8 +73,6 @@ NOW += [(name, np.int64) for name in ("n_updates", "n_active")]
 
 
 class Work(NamedTuple):
-    """Arrays that a visit writes first and then reads."""
-
     combined: np.ndarray
     cast_weights: np.ndarray
     difference: np.ndarray
@@ -88,9 +81,7 @@ class Work(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """Numbers of the problem; `rounding` is the share below which a kernel is left out of sums, `shared`
-    whether the classes share the blocks of the scores of priors.
-    """
+    """`rounding`: kernels below this share are skipped; `shared`: classes share the prior scores' blocks."""
 
     q: float
     regularization: float
@@ -101,8 +92,6 @@ class Setting(NamedTuple):
 
 
 class Run(NamedTuple):
-    """All that a compiled loop takes besides the order of visits and its own parameters."""
-
     samples: Samples
     rows: Rows
     dual: Dual
@@ -112,9 +101,7 @@ class Run(NamedTuple):
 
 @inlined
 def predict(i, prefactor, run):
-    """Best wrong class of a sample, -1 where its kernel rows are missing, and the margin over it; the primal
-    vector is `prefactor` times the weighted dual one.
-    """
+    """Best wrong class (-1 if kernel rows are missing) and margin; primal = `prefactor` * weighted dual."""
     dual = run.dual
     scores = run.work.scores
     place = run.rows.place[i]
@@ -178,7 +165,7 @@ def add_update(i, rival, step, run):
 
 @inlined
 def move_priors(i, label, rival, step, run):
-    """The blocks of two classes after an update, and their squared norms."""
+    """Update the prior scores' blocks and norms of two classes."""
     theta = run.dual.theta
     norms_sq = run.dual.norms_sq
     priors = run.samples.priors
@@ -196,7 +183,7 @@ def move_priors(i, label, rival, step, run):
 
 @inlined
 def refresh_link(threshold, run):
-    """Primal weights of the blocks from their dual norms; which kernels contribute more than rounding."""
+    """Primal weights from dual norms; which kernels contribute more than rounding."""
     dual = run.dual
     n_kernels = run.dual.active.shape[0]
     norms = dual.norms
@@ -213,7 +200,7 @@ def refresh_link(threshold, run):
         if weights[j] * norms[j] > run.setting.rounding * largest:
             active[n_active] = j
             n_active += 1
-    if 2 * n_active > n_kernels:  # an update reads all rows anyway: let them come as one stream
+    if 2 * n_active > n_kernels:  # an update reads all rows anyway: stream them
         for j in range(n_kernels):
             active[j] = j
         n_active = n_kernels
@@ -227,7 +214,6 @@ def refresh_link(threshold, run):
 
 @inlined
 def shrink(factor, run):
-    """Scale the dual vector, lazily."""
     run.dual.now.scale *= factor
     if run.dual.now.scale < SMALLEST_SCALE:
         fold_scale(run.dual)
@@ -235,7 +221,7 @@ def shrink(factor, run):
 
 @inlined
 def project(radius, dual):
-    r"""Bring :math:`\bar\theta` back into the ball :math:`\|\bar\theta\|_{2,q} \le radius`."""
+    r"""Project :math:`\bar\theta` onto the ball :math:`\|\bar\theta\|_{2,q} \le radius`."""
     length = dual.now.scale * dual.now.norm
     if length > radius:
         dual.now.scale *= radius / length
@@ -243,7 +229,7 @@ def project(radius, dual):
 
 @njit(cache=True)
 def fold_scale(dual):
-    """Bring the dual vector back to scale 1 (a scale of 0 forgets everything exactly)."""
+    """Apply the lazy scale (a scale of 0 resets exactly)."""
     now = dual.now
     multiply(dual.norms_sq, now.scale * now.scale)
     for c in range(dual.coef.shape[0]):
@@ -271,7 +257,7 @@ def multiply(values, factor):
 
 @njit(cache=True, fastmath=True)
 def combine_rows(flat, base, kernel_stride, weights, active, n_active, out):
-    """``out = sum_j weights[j] * row_j`` over the active kernels, rows far apart four at a time."""
+    """``out = sum_j weights[j] * row_j`` over active kernels, distant rows four at a time."""
     n = out.shape[0]
     out[:] = 0
     a = 0
@@ -302,7 +288,7 @@ def combine_rows(flat, base, kernel_stride, weights, active, n_active, out):
 
 @njit(cache=True)
 def combine_block(flat, starts, kernel_stride, weights, active, out):
-    """Combined kernel rows ``out[b] = sum_j weights[j] * K_j[row_b]``, where kernel 0's begin at `starts`."""
+    """``out[b] = sum_j weights[j] * K_j[row_b]``; kernel 0's rows begin at `starts`."""
     for b in range(starts.shape[0]):
         combine_rows(flat, starts[b], kernel_stride, weights, active, active.shape[0], out[b])
 
@@ -318,9 +304,7 @@ def gathered_dot(row, index, value, count):
 
 @njit(cache=True)
 def sparse_scores(flat, starts, kernel_stride, weights, active, coef, combined, out):
-    """Class scores ``out[b, c]`` of rows that begin at `starts`; `coef` is a sparse matrix (indptr, indices,
-    data).
-    """
+    """Class scores ``out[b, c]`` of the rows at `starts`, for sparse `coef` (indptr, indices, data)."""
     begin, samples, values = coef
     for b in range(starts.shape[0]):
         combine_rows(flat, starts[b], kernel_stride, weights, active, active.shape[0], combined)
@@ -341,16 +325,13 @@ def full_dot(row, dense):
 
 @njit(cache=True, fastmath=True)
 def class_scores(combined, entries, scores):
-    """Class scores of one sample from its combined kernel row."""
     for c in range(scores.shape[0]):
         scores[c] = gathered_dot(combined, entries.index[c], entries.value[c], entries.count[c])
 
 
 @njit(cache=True)
 def pair_products(rows, base, label, rival, coef, entries, difference, out):
-    """Products of every block with the gradient's direction: sparse while the two classes hold few
-    coefficients.
-    """
+    """Products of every block with the gradient; sparse for few coefficients."""
     n = coef.shape[1]
     count = entries.count
     sparse = 4 * (count[label] + count[rival]) < n
@@ -369,7 +350,6 @@ def pair_products(rows, base, label, rival, coef, entries, difference, out):
 
 @njit(cache=True)
 def add_coefficient(coef, c, i, amount, entries):
-    """Add to one coefficient and to its place in the sparse list of its class."""
     coef[c, i] += amount
     if entries.place.shape[0] == 0:
         return
@@ -393,7 +373,7 @@ def index_entries(coef, entries):
 
 @njit(cache=True, fastmath=True)
 def add_row(scores, label, rival, flat, base, kernel_stride, amount):
-    """Maintained scores after an update: ``+ amount * row`` for the label, ``-`` for its rival."""
+    """Add ``amount * row`` to the label's scores, subtract it from the rival's."""
     n = scores.shape[2]
     amount = flat.dtype.type(amount)
     for j in range(scores.shape[1]):

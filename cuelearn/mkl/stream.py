@@ -1,4 +1,4 @@
-"""A stochastic run over one problem: its state, the route to class scores, the supply of kernel rows."""
+"""A stochastic run on one problem: state, route to class scores, kernel rows."""
 
 import numpy as np
 
@@ -9,29 +9,29 @@ from cuelearn.mkl.state import NOW, Dual, Entries, Rows, Run, Samples, Setting, 
 
 __all__ = ["Stream"]
 
-# below this share of visits that update, keeping scores up to date is cheaper than recomputing them
+# below this share of updating visits, maintaining scores is cheaper than recomputing them
 MAINTAIN_BELOW = 0.3
-# with at most so many samples for each class recomputing reads less (measured)
+# with at most so many samples per class, recomputing reads less (measured)
 SAMPLES_PER_CLASS = 5
-# scores of this size are cheap to maintain whatever happens: they stay in a core's cache
+# maintained scores of this size stay in a core's cache
 CACHE_BYTES = 1 << 20
-# maintained scores and norms drift by rounding; they are recomputed after this many updates per sample
+# updates per sample until scores and norms are recomputed against rounding drift
 REFRESH_AFTER = 50
-# kernel rows computed at a time: the matrix product behind them reads all samples once per call
+# kernel rows per matrix product
 FETCH_ROWS = 128
-# rows per partial sum of recomputed scores: constant, so that bits do not depend on the memory
+# rows per partial sum; constant, so that bits do not depend on the memory
 SUM_ROWS = 16
-# most bytes of kernels among the samples of a window: on 60,000 digits the cost is lowest near this
+# maximum bytes of a window's kernels: cheapest near this on 60,000 digits
 WINDOW_BYTES = 128e6
 
 
 class Stream:
-    """State of a stochastic run over one `MKLProblem`, on which compiled loops work.
+    """State of a stochastic run over an `MKLProblem`, for compiled loops.
 
     `scores`, the route to class scores, is "recompute", "maintain", or "auto", which maintains once few
-    visits update and memory allows. A run goes on from `start`: coefficients (m, n_classes) of the first
-    samples and squared block norms. `rows` are those of all samples to visit, where the bank cannot give
-    them; `cost`, (n_samples,), factors on the updates.
+    visits update and memory allows. A run continues from `start`: coefficients (m, n_classes) of the first
+    samples, and squared block norms. `rows` are those of all samples to visit, if the bank cannot provide
+    them; `cost` (n_samples,) scales the updates.
     """
 
     def __init__(self, problem, *, scores="auto", long_run=True, start=None, rows=None, cost=None):
@@ -49,7 +49,7 @@ class Stream:
         cost = problem.limits * (self.visited.size / n) if cost is None else cost
         lengths = gradient_norms_sq(problem, diagonal)
         self.samples = Samples(problem.labels, diagonal, lengths, cost, problem.scores)
-        # a Python float whatever the dtype: each type of an argument is compiled for
+        # a Python float for any dtype: numba compiles per type
         rounding = float(1e-2 * np.finfo(bank.dtype).eps) if problem.many_kernels else -1.0
         numbers = problem.q, problem.regularization, problem.alpha, problem.factor
         self.setting = Setting(*numbers, rounding, problem.rows == 1)
@@ -78,7 +78,6 @@ class Stream:
 
     @property
     def run(self):
-        """What the compiled loops take."""
         return Run(self.samples, self.rows, self.dual, self.work, self.setting)
 
     def _open_rows(self):
@@ -97,11 +96,9 @@ class Stream:
         return Rows(self.buffer.reshape(-1), np.full(n, -1), n_kernels * n, n)
 
     def _fetch(self, samples):
-        """Compute rows of some samples into the first places of the buffer."""
         self.bank.rows_into(samples, self.buffer[: samples.size].transpose(1, 0, 2))
 
     def _fetch_coming(self, order, position):
-        """Fetch the rows of the coming visits."""
         coming = order[position : position + len(self.buffer)]
         coming = coming[np.sort(np.unique(coming, return_index=True)[1])]
         self.rows.place[:] = -1
@@ -122,7 +119,6 @@ class Stream:
             self._refresh_scores()
 
     def _refresh_scores(self):
-        """Maintained scores, blocks and their norms anew from the coefficients."""
         bank = self.bank
         problem = self.problem
         coef, maintained = (self.dual.coef, self.dual.maintained)
@@ -165,16 +161,14 @@ class Stream:
                 self.updates_at_refresh = self.n_updates
 
     def start_stage(self, loop, *parameters, averages=False):
-        """Begin a stage: its loop and the loop's parameters; the primal point is that of the dual vector, or
-        of the mean of the steps.
-        """
+        """Begin a stage; with `averages` the primal point is that of the mean of the steps."""
         self.loop = loop
         self.parameters = parameters
         self.averages = averages
         self.dual.now.step = self.dual.now.strength = 0.0
 
     def visit(self, order):
-        """Visit samples in the given order; returns whether each was a mistake."""
+        """Visit samples in order; returns the mistakes."""
         order = np.ascontiguousarray(order, dtype=np.int64)
         mistakes = np.zeros(order.size, dtype=np.bool_)
         if self.update_share is not None:
@@ -196,21 +190,20 @@ class Stream:
         return mistakes
 
     def _visit_window(self, window, mistakes):
-        """Visit a few samples whose kernels are computed on demand, with maintained scores.
+        """Visit samples with maintained scores and kernels computed on demand.
 
-        Until the window's end an update matters only to the samples in it: visits run on the kernels among
-        those, then the rows of the samples that did update are added to the scores of all. Same bits as
-        single visits.
+        Visits use the kernels among the window's samples; then the rows of the updated samples are added to
+        all scores. The bits are those of single visits.
         """
         size = window.size
         near = self.bank.restrict(window, resident=True)
         _, sample = np.unique(window, return_inverse=True)
-        if sample.max() < size - 1:  # a sample drawn twice meets itself: by the diagonal, free of rounding
+        if sample.max() < size - 1:  # repeated samples: exact diagonal
             first, second = np.nonzero(sample[:, None] == sample)
             near.stack[:, first, second] = near.diagonal[:, first]
         flat, *strides = flat_view(near.stack)
         places = np.arange(size)
-        # one entry more, a 1, shows by what factor the coefficients were rescaled on the way
+        # the extra entry, 1, records rescaling
         steps = np.zeros((self.problem.n_classes, size + 1))
         steps[0, size] = 1.0
         given = ("labels", "gradient_norm_sq", "cost", "priors")
@@ -244,7 +237,7 @@ class Stream:
 
     @property
     def scale(self):
-        """Lazy factor on coefficients and block norms (1 in UFO-MKL, whose sums are never rescaled)."""
+        """Lazy factor of coefficients and norms (1 in UFO-MKL)."""
         return self.dual.now.scale
 
     @property
@@ -252,7 +245,6 @@ class Stream:
         return int(np.count_nonzero(self.dual.coef.any(axis=0)))
 
     def point(self, scores=False):
-        """The present primal `Point`, with `scores` of all training samples if wanted."""
         norms = np.sqrt(np.maximum(0.0, self.dual.norms_sq))
         weights = np.zeros_like(norms)
         if self.averages:
@@ -277,9 +269,8 @@ class Stream:
         return self.problem.factor * self.scale * scores
 
     def dual_point(self):
-        """A dual point, B (n_samples, n_classes), and its squared block norms: UFO's counts per epoch, or
-        OBSCURE's coefficients times ``lambda n / q``, feasible after clipping.
-        """
+        """B and its squared block norms: UFO's counts per epoch, or OBSCURE's ``coef * lambda n / q``, to be
+        clipped."""
         n = self.bank.n_samples
         if self.averages:
             factor = n / max(1.0, self.dual.now.step)
@@ -289,7 +280,7 @@ class Stream:
 
 
 def gradient_norms_sq(problem, diagonal):
-    r""":math:`\|\bar z\|_{2,q}^2` at every sample: blocks of length sqrt(2 k(x, x)), and scores of priors."""
+    r""":math:`\|\bar z\|_{2,q}^2` per sample, from blocks of length sqrt(2 k(x, x)) and prior scores."""
     blocks_sq = 2.0 * problem.factor * diagonal
     if problem.scores.shape[1]:
         absolute = np.abs(problem.scores)

@@ -1,5 +1,4 @@
-"""Binary SVMs on one kernel matrix: with bias by libsvm, without, and with warm starts, by coordinate
-ascent."""
+"""Binary SVMs on one kernel matrix: with bias (libsvm), or without, warm-started (coordinate ascent)."""
 
 import contextlib
 import itertools
@@ -34,23 +33,21 @@ __all__ = [
     "targets_of",
 ]
 
-# most steps of libsvm; far fewer where rounding may keep its tolerance out of reach
+# maximum steps of libsvm, fewer for hard problems, which rounding may keep from converging
 MOST_STEPS = 10_000_000
 FEW_STEPS = 100_000
 HARD = 1e7
-# sweeps of an SVM without bias where the same holds
+# maximum sweeps without bias for hard problems
 FEW_SWEEPS = 1000
-# most sweeps between two looks at the gap
+# maximum sweeps between two gap computations
 LOOK = 20
-# share of the largest violation below which others wait
+# violations below this share of the largest are postponed
 WAITING = 0.3
-# factor on the tolerance when it was met and the gap is still too large
+# factor on a tolerance that left too large a gap
 TIGHTER = 0.5
 
 
 class BinarySVM(NamedTuple):
-    """A trained binary SVM."""
-
     support: np.ndarray
     coef: np.ndarray  # signed
     intercept: float
@@ -59,17 +56,17 @@ class BinarySVM(NamedTuple):
 
 
 def fit_svc(kernel, target, C, tol=1e-3, weights=None, max_iter=None):
-    """libsvm on a kernel matrix that was checked before; same bits as scikit-learn's `SVC`, a `BinarySVM`.
+    """libsvm on a validated kernel matrix, with the bits of scikit-learn's `SVC`; a `BinarySVM`.
 
-    The checks of `SVC` take ten times as long as a small SVM itself, so the routine below it is called, and
-    `SVC` where that has changed. With `max_iter` the caller looks at `converged`, else it warns.
+    The checks of `SVC` take ten times as long as a small SVM, so libsvm is called directly, and `SVC` if that
+    fails. It warns, unless `max_iter` is given: then the caller checks `converged`.
     """
-    from sklearn import svm  # not with the package: half of scikit-learn comes with it
+    from sklearn import svm  # slow to import
 
     libsvm = getattr(svm, "_libsvm", None)
     low = target.min()
     high = target.max()
-    if weights is not None and not weights.all():  # a weight of 0 is a sample left out
+    if weights is not None and not weights.all():  # weight 0 leaves a sample out
         kept = np.flatnonzero(weights)
         within = np.ascontiguousarray(kernel[np.ix_(kept, kept)])
         machine = fit_svc(within, target[kept], C, tol, weights[kept], max_iter)
@@ -109,7 +106,7 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None, max_iter=None):
 
 
 def balance_weights(target, sample_weight=None):
-    """Weights n / (2 n_side) of the zeros and the ones of a target, counted by `sample_weight`."""
+    """Weights n / (2 n_side) of both sides, counted by `sample_weight`."""
     positive = np.asarray(target) > 0
     if sample_weight is None:
         n = positive.size
@@ -121,7 +118,7 @@ def balance_weights(target, sample_weight=None):
 
 
 def problem_weights(targets, sample_weight, class_weight, classes, labels):
-    """Weights of the losses of problems of two sides each, (n_problems, n), or None where all are 1."""
+    """Loss weights of binary problems, (n_problems, n), or None if all are 1."""
     if class_weight == "balanced":
         sides = np.array([balance_weights(target, sample_weight) for target in targets])
         return sides if sample_weight is None else sides * sample_weight
@@ -130,18 +127,18 @@ def problem_weights(targets, sample_weight, class_weight, classes, labels):
 
 
 def targets_of(labels, n_classes):
-    """Zeros and ones of the binary problems: one for two classes, else each class against the rest."""
+    """0/1 targets: one for two classes, else one class against the rest."""
     return [(labels == c).astype(int) for c in ([1] if n_classes == 2 else range(n_classes))]
 
 
 def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None, weights=None):
-    """One SVM with bias for each of `targets_of`, as of `svms_of`; of two classes half in each column."""
+    """`svms_of` for `targets_of`; for two classes half in each column."""
     coef, bias = svms_of(kernel, targets_of(labels, n_classes), C, n_jobs, weights)
     return (two_columns(coef), two_columns(bias)) if n_classes == 2 else (coef, bias)
 
 
 def svms_of(kernel, targets, C, n_jobs=None, weights=None):
-    """One SVM with bias for each target of zeros and ones: coefficients (n, n_targets), biases."""
+    """One SVM with bias per 0/1 target: coefficients (n, n_targets), biases."""
     coef = np.zeros((kernel.shape[0], len(targets)))
     bias = np.empty(len(targets))
 
@@ -160,7 +157,7 @@ def svms_of(kernel, targets, C, n_jobs=None, weights=None):
 
 
 class BoxSolution(NamedTuple):
-    """A solved SVM without bias; its dual `value` is never above the optimum and at most `gap` below."""
+    """SVM without bias; the optimum is between the dual `value` and ``value + gap``."""
 
     alpha: np.ndarray
     value: float
@@ -170,9 +167,7 @@ class BoxSolution(NamedTuple):
 
 @njit(cache=True)
 def box_ascent(kernel, signs, C, weights, alpha, scores, tolerance, max_sweeps):
-    """Coordinate ascent until no optimality condition is violated by more than `tolerance`; returns the
-    sweeps.
-    """
+    """Coordinate ascent until no violation exceeds `tolerance`; returns the sweeps."""
     n = alpha.shape[0]
     threshold = tolerance
     for sweep in range(max_sweeps):
@@ -198,13 +193,13 @@ def box_ascent(kernel, signs, C, weights, alpha, scores, tolerance, max_sweeps):
                     scores[k] += step * row[k]
         if worst <= tolerance:
             return sweep + 1
-        threshold = max(tolerance, WAITING * worst)  # small violations wait while large ones remain
+        threshold = max(tolerance, WAITING * worst)  # postpone small violations
     return max_sweeps
 
 
 @njit(cache=True)
 def box_svm(kernel, signs, C, weights, alpha, tol, max_sweeps):
-    """`box_ascent` until the gap is small, `alpha` in place; returns value, gap and sweeps."""
+    """`box_ascent` until the gap is small, in place; returns value, gap and sweeps."""
     n = alpha.shape[0]
     scores = np.zeros(n)
     for i in range(n):
@@ -240,9 +235,9 @@ def solve_box_svm(kernel, signs, C, *, weights=None, tol=1e-3, alpha=None, max_s
     r"""Binary SVM without bias to a gap of `tol` relative to the primal objective; a `BoxSolution`.
 
     .. math:: H = \max_{0 \le \alpha_i \le C c_i} \alpha^\top 1 - \frac12 (\alpha \circ y)^\top K (\alpha
-              \circ y) = \min_f \frac12 \|f\|^2 + C \sum_i c_i [1 - y_i f(x_i)]_+
+        \circ y) = \min_f \frac12 \|f\|^2 + C \sum_i c_i [1 - y_i f(x_i)]_+
 
-    `signs` are -1.0 and 1.0, `weights` the :math:`c_i`, `alpha` is a start. Bucak, Jin, Jain, NIPS 2010,
+    `signs` are -1.0 and 1.0, `weights` the :math:`c_i`, `alpha` a start. Bucak, Jin, Jain, NIPS 2010,
     equation 2; Hsieh et al., ICML 2008.
     """
     signs = np.ascontiguousarray(signs, dtype=np.float64)
@@ -253,8 +248,7 @@ def solve_box_svm(kernel, signs, C, *, weights=None, tol=1e-3, alpha=None, max_s
 
 
 def is_hard(bank, C):
-    """Whether C times the mean diagonal of a kernel is so large that rounding may keep a tolerance out of
-    reach."""
+    """Whether C times a kernel's mean diagonal is so large that rounding may prevent convergence."""
     return bool(C * float(bank.diagonal.mean(axis=1).max()) > HARD)
 
 
@@ -267,17 +261,16 @@ class SharedProblem:
     signs : array-like, shape (n_problems, n)
         -1 and 1.
     C, svm_tol : float > 0
-        Of every SVM; its relative gap.
+        C and relative gap of every SVM.
     max_sweeps : int
-        Of every SVM; at most 1,000 where C times the diagonal of a kernel is so large that the problem is
-        `hard`.
+        Per SVM; at most 1,000 for `hard` problems (C times a kernel's mean diagonal very large).
     weights : ndarray of float >= 0, shape (n_problems, n), optional
-        Factors on C, 1 by default.
+        Factors on C, default 1.
 
     Attributes
     ----------
     alphas : ndarray, shape (n_problems, n)
-        The last solution of each class, from which the next starts.
+        Last solution of each class, the start of the next.
     n_solved, n_missed : int
         SVMs solved, and those that did not reach `svm_tol`.
 
@@ -317,14 +310,13 @@ class SharedProblem:
         self._kernel = None
 
     def kernel(self, weights):
-        """The combined kernel, the one matrix that is made."""
         if self._weights is None or not np.array_equal(weights, self._weights):
             self._kernel = combined_kernel(self.bank, weights, 1.0, out=self._kernel)
             self._weights = weights.copy()
         return self._kernel
 
     def solve(self, k, weights):
-        """The SVM of class k at some kernel weights, from its last solution; returns a `BoxSolution`."""
+        """SVM of class k, from its last solution; a `BoxSolution`."""
         options = {"tol": self.svm_tol, "alpha": self.alphas[k], "max_sweeps": self.max_sweeps}
         options["weights"] = self.weights[k]
         solution = solve_box_svm(self.kernel(weights), self.signs[k], self.C, **options)
@@ -334,12 +326,12 @@ class SharedProblem:
         return solution
 
     def quadratics(self, problems):
-        """``(alpha o y) K_a (alpha o y)`` of the last solutions of some classes, (n_kernels, n_classes)."""
+        """``(alpha o y) K_a (alpha o y)`` of the last solutions, (n_kernels, n_classes)."""
         return quadratic_forms(self.bank, (self.alphas[problems] * self.signs[problems]).T)
 
     @contextlib.contextmanager
     def uncounted(self, svm_tol=np.inf, solutions=False):
-        """A block whose SVMs are not counted, to `svm_tol` or better; their `solutions` stay if told."""
+        """Context of uncounted SVMs, to `svm_tol` or better; keeps their `solutions` if True."""
         before = self.alphas.copy(), self.n_solved, self.n_missed, self.svm_tol
         self.svm_tol = min(self.svm_tol, svm_tol)
         try:

@@ -1,4 +1,4 @@
-"""What every solver returns and records, the rounds of batch methods and the epochs of stochastic ones."""
+"""Results and histories of solvers, rounds of batch methods, epochs of stochastic methods."""
 
 from typing import NamedTuple
 
@@ -18,30 +18,30 @@ SMALLEST = np.finfo(float).tiny
 
 
 class Result(NamedTuple):
-    """What every MKL solver returns.
+    """Result of an MKL solver.
 
     Attributes
     ----------
     dual_coef : ndarray, shape (n_samples, n_classes)
         Coefficients shared by all kernels.
-    kernel_weights : ndarray, shape (n_kernels,), with scores of priors (n_groups,)
+    kernel_weights : ndarray, shape (n_kernels,), or (n_groups,) with prior scores
         Decision values are ``sum_j kernel_weights[j] * K_j @ dual_coef``.
     history : DataFrame
-        One row per epoch, with columns stage, step, epoch, seconds, n_updates, n_support, online_error,
-        objective, dual_gap.
+        One row per epoch: stage, step, epoch, seconds, n_updates, n_support, online_error, objective,
+        dual_gap.
     objective, dual_gap : float
         Of the returned point; ``objective - dual_gap`` never exceeds the optimum. NaN on indefinite kernels.
     n_iter, n_updates : int
         Epochs, and visits that changed the model.
     converged : bool
-        Whether the relative gap fell to the tolerance; True where none was set.
+        Whether the relative gap reached the tolerance; True without one.
     online_errors : ndarray of bool, or None
         Whether each online visit was a mistake.
     block_norms_sq : ndarray, shape (n_kernels,), or None
-        Squared norms of the dual blocks, from which a run goes on.
+        Squared norms of the dual blocks, to continue a run.
     extra : dict
-        Particular to one algorithm; of stochastic ones whether the callback `stopped` it, and the `visits`,
-        sample numbers in order.
+        Specific to the algorithm. Stochastic ones: `stopped` by the callback, and the `visits`, sample
+        numbers in order.
 
     Examples
     --------
@@ -71,9 +71,8 @@ COLUMNS = "stage step epoch seconds n_updates n_support online_error objective d
 
 
 class Rounds:
-    """Rounds 1, ..., `max_iter` of a batch method; `callback` takes what `show` of `end` returns, with the
-    clock stopped, and a true result ends the run.
-    """
+    """Rounds 1, ..., `max_iter`; `callback` gets ``show()``, with the clock stopped; a True result ends the
+    run."""
 
     def __init__(self, name, max_iter, callback, verbose, unit="round"):
         self.max_iter = max_iter
@@ -87,7 +86,7 @@ class Rounds:
             yield from range(1, self.max_iter + 1)
 
     def end(self, step, show=None, note="", **row):
-        """Write a round down and call back; whether the run shall end."""
+        """Record a round and call back; returns whether to stop."""
         self.history.pause()
         self.history.add(step=step, epoch=step, **row)
         self.bar.update()
@@ -98,7 +97,7 @@ class Rounds:
 
 
 def draw_order(n_samples, rng, *, shuffle=True, sampling="permutation"):
-    """Order of one epoch's visits: a fresh permutation, the given order, or independent draws ("iid")."""
+    """Visits of one epoch: a permutation, the given order, or independent draws ("iid")."""
     if sampling == "iid":
         return rng.integers(n_samples, size=n_samples)
     if sampling != "permutation":
@@ -107,14 +106,13 @@ def draw_order(n_samples, rng, *, shuffle=True, sampling="permutation"):
 
 
 class Training:
-    """One stochastic run: stages of whole epochs by one compiled loop, with history, callback and stopping
-    rule.
+    """One stochastic run: stages of epochs of a compiled loop, with history, callback and stopping rule.
 
-    `measure` says when objective and gap are measured, with the clock stopped: "every" epoch; "geometric" at
+    `measure`: objective and gap are computed, with the clock stopped, after "every" epoch; "geometric", at
     epochs 1, 2, 3, 4, 6, 9, ... and the last of a stage; at the "end"; "auto" is "geometric" if `tol` is set,
     else "end". Without `shuffle` the first epoch keeps the given order; `sampling="iid"` draws visits
     independently, as the theorems assume. `callback(training, step)` is called after every epoch. Without
-    `certify` the end point stays unmeasured; with `finish`, `finish_dual` goes on from there. `route` is of
+    `certify` the end point is not measured; with `finish`, `finish_dual` continues from it. `route` goes to
     `Stream`.
     """
 
@@ -163,9 +161,8 @@ class Training:
     def run_stage(
         self, stage, loop, *parameters, n_epochs, averages=False, until_no_loss=False, certify=True
     ):
-        """Run up to `n_epochs` epochs of a compiled loop; `until_no_loss` ends after one without an update
-        (thesis theorem 4.3); without `certify` the coefficients give no dual point.
-        """
+        """Run up to `n_epochs` epochs; `until_no_loss` stops after one without update (thesis theorem 4.3);
+        without `certify` there is no dual point."""
         stream = self.stream
         history = self.history
         stream.start_stage(loop, *parameters, averages=averages)
@@ -201,7 +198,7 @@ class Training:
                     break
 
     def measure_now(self, certify=True):
-        """Objective of the present point and its distance from the best lower bound so far."""
+        """Objective of the current point and its distance from the best bound."""
         value = self.problem.primal(self.stream.point(scores=True))
         if certify:
             self._bound = max(self._bound, self.problem.dual_bound(*self.stream.dual_point())[0])
@@ -212,7 +209,7 @@ class Training:
         return value, gap
 
     def finish(self, *, certify=True):
-        """Measure the end point, ascend in the dual where a gap is left and that is wanted; the `Result`."""
+        """Measure the end point and ascend if required; the `Result`."""
         self.history.pause()
         last = self.history.rows[-1] if self.history.rows else {}
         if last and self._measured_at == self.step:
@@ -232,7 +229,7 @@ class Training:
         if self.ascends and self.certifiable and not self.converged and not self.stopped:
             ascent = self._ascend()
             bound = max(value - gap, ascent.objective - ascent.gap)
-            if ascent.objective < value:  # not so where the samples with a coefficient did not fit the budget
+            if ascent.objective < value:  # not if the samples with a coefficient exceeded the memory
                 value = ascent.objective
                 norms_sq = ascent.norms_sq
                 coef = ascent.dual_coef
@@ -263,7 +260,7 @@ class Training:
         )
 
     def _ascend(self):
-        """From the last dual point to the tolerance; looks at all samples are rows of the history."""
+        """Dual ascent to the tolerance; each pass over all samples is a history row."""
         history = self.history
         history.go()
         bar = progress(name=f"{self.name} dual".strip(), unit="look", verbose=self.verbose)

@@ -1,4 +1,4 @@
-r"""UFO-MKL: ultra-fast optimisation of sparse multi-kernel learning (thesis Algorithm 7)."""
+"""UFO-MKL (thesis Algorithm 7)."""
 
 from cuelearn.core.checks import check_count
 from cuelearn.core.estimator import parameters
@@ -11,9 +11,8 @@ __all__ = ["UFOMKL", "solve_ufo", "visit_ufo"]
 
 @loop
 def visit_ufo(order, start, mistakes, run):
-    r"""Thesis Algorithm 7 from a position of the order on; the position where kernel rows are missing. With
-    :math:`\alpha > 0` the weights change at every visit.
-    """
+    r"""Thesis Algorithm 7; returns the position where kernel rows are missing. With :math:`\alpha > 0` the
+    weights change at every visit."""
     alpha = run.setting.alpha
     now = run.dual.now
     for position in range(start, order.shape[0]):
@@ -32,15 +31,10 @@ def visit_ufo(order, start, mistakes, run):
 
 
 def solve_ufo(problem, *, n_epochs=50, **options):
-    """Run UFO-MKL, see `UFOMKL`, over whole epochs; a `Result`.
+    """Run UFO-MKL, see `UFOMKL`, for `n_epochs` >= 1 epochs on an `MKLProblem`; a `Result`.
 
-    Parameters
-    ----------
-    problem : MKLProblem
-    n_epochs : int >= 1
-    **options
-        As of `solve_obscure`. With ``sampling="iid"`` visit counts per sample may exceed the epochs; they are
-        clipped, the bound is looser.
+    `options` as in `solve_obscure`. With ``sampling="iid"`` a sample's visits may exceed the epochs; they are
+    clipped, which loosens the bound.
 
     Examples
     --------
@@ -62,10 +56,10 @@ class UFOMKL(BatchMKL):
     r"""UFO-MKL, sparse multi-kernel learning with an elastic group norm.
 
     .. math:: \min_{\bar w} \frac\lambda2\|\bar w\|_{2,p}^2 + \alpha\|\bar w\|_{2,1}
-              + \frac1n\sum_i\ell(\bar w; x_i, y_i),
-              \qquad p = \frac{2\ln F}{2\ln F - 1}, \quad \lambda = \frac1{Cn}
+        + \frac1n\sum_i\ell(\bar w; x_i, y_i),
+        \qquad p = \frac{2\ln F}{2\ln F - 1}, \quad \lambda = \frac1{Cn}
 
-    Each visit with loss does :math:`\bar\theta \leftarrow \bar\theta - \bar z_t`; the primal vector is the
+    A visit with loss sets :math:`\bar\theta \leftarrow \bar\theta - \bar z_t`; the primal vector is the
     gradient of the conjugate at :math:`\bar\theta/t`, so kernels with :math:`\|\theta^j\| \le \alpha t` have
     weight exactly 0 and are not computed at prediction.
 
@@ -73,7 +67,7 @@ class UFOMKL(BatchMKL):
     ----------
     $kernels $p $C $class_weight
     alpha : float >= 0, default 0.0
-        Sparsity; 0 is the p-norm problem that OBSCURE solves.
+        Sparsity; 0 is the p-norm problem of OBSCURE.
     $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose
 
     Attributes
@@ -88,7 +82,7 @@ class UFOMKL(BatchMKL):
 
     References
     ----------
-    Thesis 4.5: equation 4.9, Algorithm 7, theorems 4.5 and 4.6. There is no 1/q in line 8, unlike in OM-2.
+    Thesis 4.5: equation 4.9, Algorithm 7, theorems 4.5 and 4.6. Unlike in OM-2, line 8 has no 1/q.
 
     Examples
     --------

@@ -1,14 +1,12 @@
 r"""VSKL: kernels in groups, sparse within a group and not across groups, by mirror descent over simplices.
 
-With :math:`N_j = \sum_k \|w_{jk}\|` and :math:`q_{jk}(\alpha) = (\alpha \circ y)^\top K_{jk} (\alpha \circ
-y)` over the kernels (j, k) of group j, each class has the problem, for :math:`2 \le s \le \infty`, :math:`1/r
-= 1 - 1/s`,
+With :math:`q_{jk}(\alpha) = (\alpha \circ y)^\top K_{jk} (\alpha \circ y)` for kernel k of group j and
+:math:`1/r = 1 - 1/s`, the problem of `VSKL` has the optimal value
 
-.. math:: \min_w \frac12 \|(N_j)_j\|_s^2 + C \sum_i \big[1 - y_i \textstyle\sum_{jk} w_{jk} \cdot
-          \phi_{jk}(x_i)\big]_+ = \max_{0 \le \alpha \le C} \alpha^\top 1 - \tfrac12 \|(\max_k
-          q_{jk}(\alpha)^{1/2})_j\|_r^2 = \min_{\lambda_j \in \Delta} G(\lambda), \quad G(\lambda) = \max_{0
-          \le \alpha \le C,\ \gamma} \alpha^\top 1 - \tfrac12 \sum_j \frac{1}{\gamma_j} \sum_k \lambda_{jk}
-          q_{jk}(\alpha)
+.. math:: \max_{0 \le \alpha \le C} \alpha^\top 1 - \tfrac12 \|(\max_k
+    q_{jk}(\alpha)^{1/2})_j\|_r^2 = \min_{\lambda_j \in \Delta} G(\lambda), \quad G(\lambda) = \max_{0
+    \le \alpha \le C,\ \gamma} \alpha^\top 1 - \tfrac12 \sum_j \frac{1}{\gamma_j} \sum_k \lambda_{jk}
+    q_{jk}(\alpha)
 
 with :math:`\gamma \ge 0`, :math:`\sum_j \gamma_j^{s/(s-2)} \le 1` (s = 2: :math:`\gamma_j \le 1`). The kernel
 weights are :math:`d_{jk} = \lambda_{jk} / \gamma_j`.
@@ -28,17 +26,17 @@ from cuelearn.mkl.svm import SharedProblem
 
 __all__ = ["VSKL", "resolve_groups", "solve_vskl"]
 
-# most SVMs for one value of G
+# maximum SVMs per value of G
 MOST_INNER = 20
-# shares of the wanted gap: what G may be off by, and of that, what its SVM may be off by
+# shares of the wanted gap: error of G, and of that, of its SVM
 INNER_SHARE = 0.1
 SVM_SHARE = 0.3
 LEAST_INNER_SHARE = 1e-3
-# gamma goes at most this power of the way to its best value for the present alpha
+# largest extrapolation of gamma
 LONGEST = 4.0
-# a class that does not gain for so many steps, its inner values as exact as they get, is abandoned
+# steps without gain, at the highest inner accuracy, after which a class is abandoned
 PATIENCE = 20
-# weights in a simplex below this are 0 in the combined kernel
+# simplex weights below this are 0 in the combined kernel
 ZERO_WEIGHT = 1e-12
 GROW = 2.0
 SHRINK = 0.3
@@ -46,7 +44,7 @@ MOST_TRIALS = 8
 
 
 def resolve_groups(groups, n_kernels):
-    """The number of each kernel's group, in the order of first appearance."""
+    """Group number of each kernel, by first appearance."""
     if groups is None:
         return np.zeros(n_kernels, dtype=np.int64)
     try:
@@ -61,9 +59,8 @@ def resolve_groups(groups, n_kernels):
 
 
 def group_scales(quadratics, s, least=0.0):
-    r"""The best :math:`\gamma_j = (D_j^{r/2} / \sum_l D_l^{r/2})^{1 - 2/s}` for `quadratics` D; shares are
-    `least` at least.
-    """
+    r"""Optimal :math:`\gamma_j = (D_j^{r/2} / \sum_l D_l^{r/2})^{1 - 2/s}` for `quadratics` D, shares at
+    least `least`."""
     if s == 2.0 or quadratics.size == 1:
         return np.ones_like(quadratics)
     largest = quadratics.max()
@@ -78,7 +75,7 @@ def dual_exponent(s):
 
 
 class MirrorSubproblem(BoxSubproblem):
-    """Mirror descent with the entropy of each simplex; SVM and gamma in alternation for each value of G."""
+    """Entropic mirror descent; SVM and gamma alternate for each G."""
 
     def __init__(self, problem, k, tol, groups, s):
         super().__init__(problem, k, tol)
@@ -95,21 +92,20 @@ class MirrorSubproblem(BoxSubproblem):
         self.length = None
         self.value = None
         self.slope = None
-        # shares of the groups are gamma to this power
+        # group shares are gamma to this power
         self.power = 1.0 / (1.0 - 2.0 / s) if s > 2.0 else 1.0
 
     def wanted(self):
-        """How much G may be off by."""
+        """Allowed error of G."""
         return self.share * max(self.tol * self.objective, 0.5 * self.gap)
 
     def least(self):
-        """Smallest share of a group: it costs less than what G may be off by."""
+        """Smallest group share; its cost is below the error of G."""
         return max(self.floor, 0.5 * self.wanted() / self.objective / self.gamma.size)
 
     def towards(self, gamma, best, before):
-        """The next gamma, beyond the best for the present alpha (Aitken, in logarithms); `before` is what the
-        last round returned besides gamma: its distance to the best, and the step taken.
-        """
+        """Next gamma, extrapolated (Aitken, in logarithms), with its distance to the best and step, the next
+        `before`."""
         ahead = np.log(best / gamma)
         factor = np.ones_like(ahead)
         if before is not None:
@@ -122,7 +118,7 @@ class MirrorSubproblem(BoxSubproblem):
         return new, (ahead, np.log(new / gamma))
 
     def evaluate(self, simplex, gamma):
-        """G by alternation: a lower end of it, its gradient, gamma, the kernel weights of the last SVM."""
+        """G by alternation: a lower bound of it, gradient, gamma, kernel weights of the last SVM."""
         group = self.groups
         s = self.s
         before = None
@@ -143,14 +139,13 @@ class MirrorSubproblem(BoxSubproblem):
             best = group_scales(inner, s, self.least())
             if above - value <= self.wanted() or self.converged or self.stalled:
                 break
-            if missed:  # weights too unequal for the solver of the SVM
+            if missed:  # weights too unequal for the SVM solver
                 smallest = float((gamma**self.power).min())
                 self.floor = max(self.floor, min(smallest, 0.25 * self.tol / gamma.size))
             gamma, before = self.towards(gamma, best, before)
         return value, -0.5 * quadratics / best[group], best, weights
 
     def certify(self, alpha, weights, simplex, quadratics, losses):
-        """Objective and lower bound of the whole problem at one SVM."""
         norms = np.sqrt(quadratics)
         lengths = np.bincount(self.groups, weights * norms)
         objective = 0.5 * group_norm(lengths, self.s) ** 2 + losses
@@ -178,7 +173,7 @@ class MirrorSubproblem(BoxSubproblem):
         slope = self.slope.copy()
         old = np.exp(self.logs)
         gap = self.gap
-        for members in self.members:  # a constant in a group moves nothing
+        for members in self.members:  # constants within a group have no effect
             slope[members] -= slope[members].min()
         spread = float(slope.max())
         length = self.length or 1.0 / spread if spread > 0.0 else 0.0
@@ -196,16 +191,15 @@ class MirrorSubproblem(BoxSubproblem):
         self.logs = logs
         self.length = GROW * length if length > 0.0 else None
         self.value, self.slope, self.gamma, self.weights = evaluated
-        if self.gap > 0.99 * gap:  # slow: let the inner values not be the reason
+        if self.gap > 0.99 * gap:  # slow: make the inner values more accurate
             self.idle += self.share <= LEAST_INNER_SHARE
             self.stalled = self.stalled or self.idle >= PATIENCE
             self.share = max(LEAST_INNER_SHARE, 0.5 * self.share)
 
 
 def solve_vskl(problem, *, groups=None, s=np.inf, tol=1e-2, max_iter=500, callback=None, verbose=False):
-    r"""VSKL of every class of a `SharedProblem`, whose `svm_tol` is set anew for every SVM; a
-    `ClassesResult`, whose `extra` holds :math:`\lambda` as ``simplex``.
-    """
+    r"""VSKL of every class of a `SharedProblem`, whose `svm_tol` changes; a `ClassesResult`, with
+    :math:`\lambda` in `extra` as ``simplex``."""
     if not (isinstance(s, Real) and s >= 2.0):
         raise ValueError(f"s must be a number in [2, inf], got {s!r}")
     how = resolve_groups(groups, problem.bank.n_kernels), float(s)
@@ -217,43 +211,43 @@ def solve_vskl(problem, *, groups=None, s=np.inf, tol=1e-2, max_iter=500, callba
 @documented
 @parameters
 class VSKL(PerClassMKL):
-    r"""Variable sparsity kernel learning: kernels in groups, the sparse choice within each group, all groups
-    taking part.
+    r"""Variable sparsity kernel learning: a sparse choice of kernels within each group, no sparsity across
+    groups.
 
     .. math:: \min_w \frac12 \Big\| \Big( \sum_k \|w_{jk}\| \Big)_j \Big\|_s^2
-              + C \sum_i \big[1 - y_i \textstyle\sum_{jk} w_{jk} \cdot \phi_{jk}(x_i)\big]_+
+        + C \sum_i \big[1 - y_i \textstyle\sum_{jk} w_{jk} \cdot \phi_{jk}(x_i)\big]_+
 
-    for each class, k running over the kernels of group j. With s infinite (the default) no group can be left
-    out for another; one group is the :math:`\ell_1` MKL of `SimpleMKL` (without bias) for any s.
+    for each class, k running over the kernels of group j. With s infinite no group can be left out for
+    another; with one group this is the :math:`\ell_1` MKL of `SimpleMKL` (without bias) for any s.
 
     Parameters
     ----------
     $kernels
     groups : None or sequence, default None
-        A label (int or str) for each kernel; None puts all into one group.
+        A label (int or str) for each kernel; None is one group.
     s : float in [2, inf], default inf
-        Exponent of the norm across groups; 2 puts no coupling between them.
+        Exponent of the norm across groups; 2 does not couple them.
     $C $class_weight $tol $max_iter $normalize $memory $callback $verbose
 
     Attributes
     ----------
     simplex_weights_ : ndarray, shape (n_classes, n_kernels)
-        :math:`\lambda`: of sum 1 in every group, 0 for skipped classes; `kernel_weights_` are
+        :math:`\lambda`, of sum 1 in every group, 0 for skipped classes; `kernel_weights_` are
         :math:`\lambda_{jk} / \gamma_j`.
     groups_ : ndarray of int, shape (n_kernels,)
-        The group of each kernel.
+        Group of each kernel.
     $classes_ $kernel_weights_ $dual_coef_ $support_ $path_ $objectives_ $dual_gaps_ $history_
     $objective_ $dual_gap_ $skipped_classes_ $n_solved_ $n_updates_ $n_iter_ $converged_
 
     Notes
     -----
-    A step of mirror descent costs one SVM where there is one group or s = 2, else a few, each with a read of
-    the kernels, and one read of all kernels for all classes together.
+    Cost per step: one SVM with one group or s = 2, else a few, each with a read of the kernels, and one read
+    of all kernels for all classes together.
 
     References
     ----------
-    Saketha Nath et al., NIPS 2009 (s infinite); Aflalo et al., JMLR 12 (2011); duals and constants are
-    worked out here. No bias; a certified gap ends the run.
+    Saketha Nath et al., NIPS 2009 (s infinite); Aflalo et al., JMLR 12 (2011). Duals and constants are
+    derived here; no bias; a certified gap ends the run.
 
     Examples
     --------

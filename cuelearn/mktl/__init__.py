@@ -1,8 +1,7 @@
 """Transfer learning from unconstrained priors (thesis chapter 6).
 
-New classes are learnt from few samples and from the scores of models of other classes, which may be of any
-kind: `MKTL`. Its rivals take the same arguments: `MultiKT` (Tommasi et al., 2010), `AverageTL`,
-`PriorFeatures` and `NoTransfer`.
+`MKTL` learns new classes from few samples and the scores of any models of other classes. Baselines with the
+same arguments: `MultiKT` (Tommasi et al., 2010), `AverageTL`, `PriorFeatures` and `NoTransfer`.
 """
 
 from cuelearn.mkl.base import load

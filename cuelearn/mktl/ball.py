@@ -1,7 +1,4 @@
-r"""A sum of hinge losses in a Euclidean ball, solved to a certified gap by an interior-point method.
-
-What Multi-KT needs to choose the weights of its priors; nothing here knows of kernels or priors.
-"""
+"""A sum of hinge losses in a Euclidean ball, solved to a certified gap by an interior-point method."""
 
 from typing import NamedTuple
 
@@ -12,19 +9,18 @@ from cuelearn.core.linear_svm import SHORT, longest_step
 
 __all__ = ["BallSolution", "hinge_in_ball"]
 
-#: Steps; 37 were the most seen on 5,500 random problems of all shapes and scales.
+#: Maximum steps; at most 37 were seen on 5,500 random problems of all shapes and scales.
 MAX_ITER = 100
-#: So many steps without progress are the end of the accuracy of the numbers.
+#: Steps without progress until numerical accuracy is exhausted.
 PATIENCE = 8
-#: The search for the shortest of the near-optimal points ends at this share of the tolerance.
+#: The search for the shortest near-optimal point ends at this share of the tolerance.
 FINE = 1e-6
-#: Slopes above this would overflow.
+#: Larger slopes would overflow.
 LARGEST = 1e100
 
 
 class BallSolution(NamedTuple):
-    r"""Solution of `hinge_in_ball`: :math:`\beta`, the feasible :math:`\alpha` whose dual value is `dual`,
-    the objective at beta, that lower bound on the least one, and the steps."""
+    r""":math:`\beta` with its `objective`, a feasible :math:`\alpha` with its value `dual`."""
 
     beta: np.ndarray
     dual_coef: np.ndarray
@@ -34,12 +30,11 @@ class BallSolution(NamedTuple):
 
     @property
     def gap(self):
-        """Certified distance from the optimum."""
         return max(0.0, self.objective - self.dual)
 
 
 def step_in_ball(curvature, slope, start, radius):
-    """The s with the least s . (curvature s) / 2 - slope . s for which start + s is in the ball."""
+    """The s with start + s in the ball that minimises s . (curvature s) / 2 - slope . s."""
     multiplier = 0.0
     for _ in range(50):
         shifted = curvature + multiplier
@@ -48,32 +43,29 @@ def step_in_ball(curvature, slope, start, radius):
         norm = np.sqrt(square.sum())
         if not norm > radius * (1.0 + 1e-14):
             break
-        # 1 / norm is concave in the multiplier: Newton from below never goes too far
+        # 1 / norm is concave in the multiplier: Newton from below never overshoots
         multiplier += (norm / radius - 1.0) * norm**2 / (square @ (1.0 / shifted))
     return s
 
 
 def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
-    r"""Smallest weighted mean of hinge losses in a ball.
+    r"""Minimise a weighted mean of hinge losses in a ball.
 
-    .. math::
-
-        \min_{\|\beta\|_2 \le R} f(\beta) = \frac1n \sum_i \omega_i\, [c_i - g_i \cdot \beta]_+ , \qquad
+    .. math:: \min_{\|\beta\|_2 \le R} f(\beta) = \frac1n \sum_i \omega_i\, [c_i - g_i \cdot \beta]_+ , \qquad
         \max_{0 \le \alpha_i \le \omega_i} \frac1n \Big( \sum_i \alpha_i c_i
-            - R\, \Big\| \sum_i \alpha_i g_i \Big\|_2 \Big) ,
+        - R\, \Big\| \sum_i \alpha_i g_i \Big\|_2 \Big) ,
 
-    where the weights are scaled to mean 1. Of many minimisers the answer tends to the shortest (it minimises
-    :math:`f(\beta) + \frac{tol}{2} \|\beta\|^2 / R^2`), so what no sample asks for stays 0 and equal columns
-    share. Offsets c and weights :math:`\omega > 0` have shape (n,), slopes with the rows :math:`g_i` (n, K);
-    slopes above 1e100 are an OverflowError. `tol` is the largest gap between the two values, as share of the
-    objective where that is above 1; where double precision ends it may be larger, but is certified.
+    with weights scaled to mean 1. The answer minimises :math:`f(\beta) + \frac{tol}{2} \|\beta\|^2 / R^2`, so
+    it tends to the shortest minimiser: irrelevant entries stay 0, equal columns share. Offsets c and weights
+    :math:`\omega > 0` have shape (n,), slopes with rows :math:`g_i` (n, K); slopes above 1e100 are an
+    OverflowError. `tol` bounds the gap, relative to objectives above 1; at the limit of double precision the
+    gap may be larger, but is certified.
 
-    Mehrotra's predictor and corrector as in `cuelearn.core.linear_svm`, with v, xi the excess and the lack of
-    each margin: :math:`g_i \cdot \beta = c_i + v_i - \xi_i`,
-    :math:`a_i v_i = (\omega_i - a_i)\, \xi_i = \tau \to 0`. The ball stays as it is: each direction in beta
-    minimises its quadratic model in the ball (a secular equation; Moré, Sorensen, SIAM J. Scientific and
-    Statistical Computing 4, 1983). Columns are first reduced to the row space of the slopes, of rank r: a
-    step costs O(n r^2) operations; some 12 steps are usual.
+    Mehrotra's predictor-corrector as in `cuelearn.core.linear_svm`, with excess v and lack xi of each margin:
+    :math:`g_i \cdot \beta = c_i + v_i - \xi_i`, :math:`a_i v_i = (\omega_i - a_i)\, \xi_i = \tau \to 0`.
+    Directions in beta minimise their quadratic model in the ball (a secular equation; Moré, Sorensen, SIAM J.
+    Scientific and Statistical Computing 4, 1983). Columns are first reduced to the row space of the slopes,
+    of rank r: O(n r^2) operations per step, usually some 12 steps.
     """
     n, K = slopes.shape
     omega = weights / weights.mean()
@@ -89,9 +81,9 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
     left, values, right = np.linalg.svd(slopes, full_matrices=False)
     size = float(np.mean(np.abs(offsets)))
     if still.objective == 0.0 or radius * values.max(initial=0.0) <= np.finfo(np.float64).eps * size:
-        return still  # nothing to gain, or nothing that can be done
+        return still  # beta = 0 is optimal, or slopes are negligible
     usable = values > max(n, K) * np.finfo(np.float64).eps * values[0]
-    # in units in which offsets and rows are of size 1
+    # units in which offsets and rows have size 1
     length = values[0] / np.sqrt(n)
     c = offsets / size
     G = left[:, usable] * (values[usable] / length)
@@ -99,18 +91,18 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
     delta = n * tol / size / R**2
 
     def support(pulled):
-        """The largest b . pulled - delta |b|^2 / 2 of the ball."""
+        """Maximum of b . pulled - delta |b|^2 / 2 over the ball."""
         pull = float(np.linalg.norm(pulled))
         return pull**2 / (2.0 * delta) if pull <= delta * R else R * pull - 0.5 * delta * R**2
 
     def mean_product(beta, a, v, xi):
-        """Of what the optimum has 0 of: a v, (omega - a) xi, and what the ball still offers."""
+        """Mean complementarity: a v, (omega - a) xi, and the ball's; 0 at the optimum."""
         pulled = a @ G
         offered = support(pulled) - float(pulled @ beta - 0.5 * delta * beta @ beta)
         return float(a @ v + (omega - a) @ xi + max(0.0, offered)) / (2 * n)
 
     def direction(to_v, to_xi):
-        """To the products a v + to_v, (omega - a) xi + to_xi; and the share of it that stays inside."""
+        """Direction to the products a v + to_v, (omega - a) xi + to_xi, and its feasible share."""
         target = D * (lack - to_xi / room + to_v / a)
         step = axes.T @ step_in_ball(curvature, axes @ (target @ G + slope), axes @ beta, R)
         da = target - D * (G @ step)
@@ -129,7 +121,7 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
     waited = 0
     with np.errstate(all="ignore"):
         for n_iter in range(MAX_ITER + 1):
-            # both values with the extra curvature: what the steps bring together
+            # primal and dual values with the extra curvature delta
             short = c - G @ beta
             pulled = a @ G
             value = float(omega @ np.maximum(0.0, short))

@@ -1,11 +1,8 @@
-r"""What the transfer learners share: kernels on the new samples, scores of priors beside them, prediction,
-saving.
+r"""Base of the transfer learners: kernels on the new samples, scores of priors, prediction, saving.
 
-Every one of them scores a sample by
+All score a sample by equation 6.1 of the thesis in kernel form,
 
-.. math:: s(x, y) = \sum_j \alpha_j \sum_i A_{iy}\, k_j(x_i, x) + \sum_z v_{yz}\, s_p(x, z) / c_z + b_y ,
-
-equation 6.1 of the thesis in its kernel form; they differ in how A, alpha, v and b come about.
+.. math:: s(x, y) = \sum_j \alpha_j \sum_i A_{iy}\, k_j(x_i, x) + \sum_z v_{yz}\, s_p(x, z) / c_z + b_y .
 """
 
 import copy
@@ -30,8 +27,7 @@ documented = functools.partial(
     texts={
         "class_weight": (
             'None, "balanced" or dict',
-            '"balanced" weighs the two sides of every class equally, n / (2 n_side); a dict gives the weight '
-            "of the samples of each class.",
+            '"balanced" weighs both sides of a class equally, n / (2 n_side); a dict holds class weights.',
         )
     },
 )
@@ -39,7 +35,7 @@ documented = functools.partial(
 
 @parameters
 class TransferClassifier(KernelClassifier):
-    """Base of the transfer learners: `_train` of a subclass gets scaled scores, and calls `_set`."""
+    """Base of the transfer learners: a subclass's `_train` gets scaled scores and calls `_set`."""
 
     _parameter_constraints = {"scaling": [StrOptions({"rms", "max"}), None]}
 
@@ -56,7 +52,7 @@ class TransferClassifier(KernelClassifier):
     @docs.documented
     @validated
     def fit(self, X, y, scores=None, sample_weight=None):
-        """Learn the new classes; where an argument is wrong, a model fitted before stays as it was.
+        """Learn the new classes; after an invalid argument an earlier fit is kept.
 
         Parameters
         ----------
@@ -64,7 +60,7 @@ class TransferClassifier(KernelClassifier):
         y : array-like, shape (n,)
             Labels of the new classes.
         scores : array-like, shape (n, k), optional
-            Scores of priors as plain numbers, after those of `priors`.
+            Scores of priors as numbers, after those of `priors`.
         $sample_weight
 
         Returns
@@ -77,15 +73,13 @@ class TransferClassifier(KernelClassifier):
         return self
 
     def _begin(self, X, y, scores, sample_weight):
-        """Class numbers, all scores on the training samples, scaled, and the samples' weights."""
+        """Class numbers, scaled scores of the training samples, sample weights."""
         for name in ("feature_names_in_", "n_features_in_"):
             vars(self).pop(name, None)
         labels, sample_weight = self._start(X, y, sample_weight)
         if self._is_precomputed():
             if self.priors is not None and len(self.priors):
-                raise ValueError(
-                    "priors need X: with kernels='precomputed' hand their scores over by scores="
-                )
+                raise ValueError("priors need X: with kernels='precomputed' pass their scores as scores=")
             of_priors = np.zeros((labels.size, 0))
             names = []
             self._priors = None
@@ -98,7 +92,7 @@ class TransferClassifier(KernelClassifier):
         self.prior_names_ = [*names, *given_names]
         for i, name in enumerate(given_names):
             if name in self.prior_names_[: len(names) + i]:
-                raise ValueError(f"scores must have names of their own, got {name!r} again")
+                raise ValueError(f"scores must have unique names, got {name!r} twice")
         values = np.concatenate([of_priors, given], axis=1)
         self.score_scale_ = self._scale_of(values, sample_weight)
         vars(self).pop("intercept_", None)
@@ -108,7 +102,7 @@ class TransferClassifier(KernelClassifier):
         return PriorScores(priors, self.n_features_in_, getattr(self, "feature_names_in_", None))
 
     def _scale_of(self, values, sample_weight):
-        """Divisors of the score columns; 1 for columns of zeros."""
+        """Divisors; 1 for columns of zeros."""
         if sample_weight is not None:
             values = values[sample_weight > 0.0]
             sample_weight = sample_weight[sample_weight > 0.0]
@@ -122,7 +116,7 @@ class TransferClassifier(KernelClassifier):
         return usable * np.sqrt(np.where(largest > 0.0, mean_square, 1.0))
 
     def _set(self, dual_coef, kernel_weights, transfer_weights, intercept=None):
-        """Take what a subclass found; for two classes it may be one decision value, half for each class."""
+        """Set the fitted attributes; one decision value for two classes is halved."""
         if dual_coef.shape[1] < self.classes_.size:
             dual_coef = two_columns(dual_coef)
             intercept = two_columns(intercept)
@@ -133,7 +127,6 @@ class TransferClassifier(KernelClassifier):
             self.intercept_ = np.asarray(intercept, dtype=np.float64)
 
     def _scores_on(self, X, scores, n_rows):
-        """Scaled scores of all priors on new samples."""
         n_all = len(self.prior_names_)
         if n_all == self._n_given:
             return given_scores(scores, n_rows, n_all)[0] / self.score_scale_
@@ -146,28 +139,28 @@ class TransferClassifier(KernelClassifier):
                 )
             return given / self.score_scale_
         if isinstance(X, CrossBank):
-            raise ValueError("X must be samples, not a CrossBank, where priors are to score them")
+            raise ValueError("X must be samples, not a CrossBank, if priors score them")
         own = self._priors.columns(X)
         given, _ = given_scores(scores, n_rows, self._n_given)
         return np.concatenate([own, given], axis=1) / self.score_scale_
 
     def attach(self, priors):
-        """Give a loaded model its priors back, so that it can score samples by itself.
+        """Attach the priors to a loaded model, so that it can compute scores again; returns self.
 
         Parameters
         ----------
         priors : list
             As in the constructor, in the same order.
 
-        Returns
-        -------
-        self
-            ValueError if they are not those of the fit by their names.
+        Raises
+        ------
+        ValueError
+            If their names are not those of the fit.
         """
         check_is_fitted(self)
         if self._is_precomputed():
             raise ValueError(
-                "priors need X, and this model has precomputed kernels: hand their scores over by scores="
+                "priors need X, but this model has precomputed kernels: pass their scores as scores="
             )
         attached = self._prior_scores(priors)
         attached.expect(self.prior_names_[: len(self.prior_names_) - self._n_given])
@@ -189,36 +182,36 @@ class TransferClassifier(KernelClassifier):
         ----------
         X : array-like, shape (n, n_features), or (n_kernels, n, n_train) if precomputed, or a CrossBank
         scores : array-like, shape (n, k), optional
-            As many columns as at `fit`.
+            As many columns as in `fit`.
 
         Returns
         -------
         ndarray
-            Shape (n, n_classes); for two classes shape (n,), the second class's score minus the first's.
+            Shape (n, n_classes); for two classes (n,), the second class's score minus the first's.
         """
         return self._decision_of(self._class_scores(X, scores))
 
     def predict(self, X, scores=None):
-        """Class with the largest score, the first on ties; arguments as of `decision_function`."""
+        """Class with the largest score, the first on ties; arguments as in `decision_function`."""
         return self._classes_of(self._class_scores(X, scores))
 
     def score(self, X, y, sample_weight=None, scores=None):
-        """Accuracy; `sample_weight` has shape (n,), other arguments are those of `decision_function`."""
+        """Accuracy; `sample_weight` has shape (n,), other arguments as in `decision_function`."""
         from sklearn.metrics import accuracy_score  # slow to import
 
         return accuracy_score(y, self.predict(X, scores), sample_weight=sample_weight)
 
     def __sklearn_clone__(self):
-        """A copy that is not fitted; its priors are, they are given knowledge."""
+        """An unfitted copy with the fitted priors."""
         parameters = self.get_params(deep=False)
         cloned = {k: v if k == "priors" else clone(v, safe=False) for k, v in parameters.items()}
         copied = type(self)(**cloned)
-        if hasattr(self, "_metadata_request"):  # whether scores are passed on by a Pipeline or a search
+        if hasattr(self, "_metadata_request"):  # metadata routing of scores
             copied._metadata_request = copy.deepcopy(self._metadata_request)
         return copied
 
     def _saved_parameters(self):
-        return {**super()._saved_parameters(), "priors": None}  # estimators of others are not written
+        return {**super()._saved_parameters(), "priors": None}
 
     def _given_ones(self):
         return (np.ones((1, len(self.prior_names_))),)

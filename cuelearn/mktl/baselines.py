@@ -1,6 +1,6 @@
-"""What transfer has to beat: no transfer, the priors alone, and both with equal weights.
+"""Baselines of transfer: none, the priors alone, and both with equal weights.
 
-All are SVMs with the hinge loss and a bias, one class against the rest.
+All are one-against-rest SVMs with hinge loss and bias.
 """
 
 import numpy as np
@@ -16,8 +16,7 @@ __all__ = ["AverageTL", "NoTransfer", "PriorFeatures"]
 
 @parameters
 class OneSVM(TransferClassifier):
-    """Base: one SVM per class on the mean of the kernels and, if `averages_scores`, of a linear one per
-    score."""
+    """Base: one SVM per class on the mean kernel, which includes the scores if `averages_scores`."""
 
     memory: float = 2e9
     n_jobs: object = None
@@ -31,7 +30,7 @@ class OneSVM(TransferClassifier):
         weights = np.full(n_kernels, share)
         transfer = np.zeros((n_classes, S.shape[1]))
         kernel = combined_kernel(self.bank_, weights, 1.0)
-        if self.averages_scores:  # not by BLAS, whose sums may depend on the number of its threads
+        if self.averages_scores:  # not by BLAS, whose sums may depend on its threads
             kernel += share * np.einsum("ik,jk->ij", S, S)
         targets = targets_of(labels, n_classes)
         losses = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
@@ -43,14 +42,13 @@ class OneSVM(TransferClassifier):
 
 @documented
 class NoTransfer(OneSVM):
-    r"""SVM on the kernels of the new samples alone; the scores of the priors are read and not used.
+    r"""SVM on the kernels of the new samples alone; scores of priors are read but not used.
 
     .. math:: \min_{w,b} \frac12\|w\|^2 + C \sum_i \big[1 - y_i (w\cdot\phi(x_i) + b)\big]_+
-              \quad\text{with}\quad
-              \phi\cdot\phi' = \frac1{F_0} \sum_j k_j , \quad y_i = \pm1 ,
+        \quad\text{with}\quad \phi\cdot\phi' = \frac1{F_0} \sum_j k_j , \quad y_i = \pm1 ,
 
     one class against the rest: `cuelearn.mkl.AverageKernelSVM` with the arguments of the transfer learners.
-    Where something falls below it, transfer was negative.
+    A method below it has negative transfer.
 
     Parameters
     ----------
@@ -64,7 +62,7 @@ class NoTransfer(OneSVM):
 
     Notes
     -----
-    Cost: libsvm's, between n^2 and n^3 operations for each class; one n x n matrix in float64.
+    Cost: libsvm's n^2 to n^3 operations per class; one n x n matrix in float64.
 
     References
     ----------
@@ -84,12 +82,12 @@ class NoTransfer(OneSVM):
 @documented
 @parameters
 class PriorFeatures(TransferClassifier):
-    r"""Linear SVM on the scores of the priors alone; the kernels of the new samples are not used.
+    r"""Linear SVM on the scores of the priors alone; the kernels are not used.
 
     .. math:: \min_{v,b} \frac12\|v\|^2 + C \sum_i \big[1 - y_i (v\cdot s_i + b)\big]_+ , \quad y_i = \pm1 ,
 
-    with :math:`s_i` the scaled scores of all priors on sample i (one column at least), one class against the
-    rest: what the priors are worth by themselves.
+    with :math:`s_i` the scaled scores of all priors on sample i (at least one column), one class against the
+    rest.
 
     Parameters
     ----------
@@ -105,9 +103,9 @@ class PriorFeatures(TransferClassifier):
 
     Notes
     -----
-    Cost: O(n K^2) operations for each of some twenty steps of an interior-point method, per class, whatever C
-    is; libsvm's steps, which the thesis took, grow to minutes at C = 1000, for the same hyperplane. Where the
-    best biases are an interval, the one found may not be libsvm's.
+    Cost: some twenty interior-point steps of O(n K^2) operations per class for any C; libsvm, used in the
+    thesis, needs minutes at C = 1000 for the same hyperplane. If the optimal biases form an interval, the
+    bias may differ from libsvm's.
 
     References
     ----------
@@ -133,7 +131,7 @@ class PriorFeatures(TransferClassifier):
     def _train(self, labels, S, sample_weight):
         if S.shape[1] == 0:
             raise ValueError(
-                "PriorFeatures needs one column of scores at least: give priors, or scores to fit"
+                "PriorFeatures needs at least one column of scores: pass priors, or scores to fit"
             )
         machines = []
         coefs = []
@@ -153,15 +151,15 @@ class PriorFeatures(TransferClassifier):
 
 @documented
 class AverageTL(OneSVM):
-    r"""SVM on the mean of all kernels: those of the new samples, and a linear one for each column of scores.
+    r"""SVM on the mean of all kernels: those of the new samples, and a linear one per column of scores.
 
     .. math:: \min_{w,b} \frac12\|w\|^2 + C \sum_i \big[1 - y_i (w\cdot\phi(x_i) + b)\big]_+
-              \quad\text{with}\quad
-              \phi\cdot\phi' = \frac1{F_0 + K} \Big( \sum_{j=1}^{F_0} k_j + \sum_{z=1}^K s_z s_z' \Big), \quad
-              y_i = \pm1 ,
+        \quad\text{with}\quad
+        \phi\cdot\phi' = \frac1{F_0 + K} \Big( \sum_{j=1}^{F_0} k_j + \sum_{z=1}^K s_z s_z' \Big), \quad
+        y_i = \pm1 ,
 
-    one class against the rest; :math:`s_z` is the scaled score of prior z. The more priors, the less counts
-    what a sample itself looks like. Without scores this is `NoTransfer`.
+    one class against the rest; :math:`s_z` is the scaled score of prior z. More priors reduce the weight of
+    the sample's own kernels. Without scores this is `NoTransfer`.
 
     Parameters
     ----------
@@ -173,11 +171,11 @@ class AverageTL(OneSVM):
     kernel_weights_ : ndarray, shape (n_kernels,)
         All 1/(F0 + K).
     transfer_weights_ : ndarray, shape (n_classes, K)
-        The part of the hyperplanes that lies in the scores.
+        The hyperplanes in the scores.
 
     Notes
     -----
-    Cost: libsvm's, between n^2 and n^3 operations for each class; one n x n matrix in float64.
+    Cost: libsvm's n^2 to n^3 operations per class; one n x n matrix in float64.
 
     References
     ----------

@@ -1,4 +1,4 @@
-r"""MKTL: multi kernel transfer learning (thesis chapter 6): OBSCURE with scores of priors as blocks."""
+"""MKTL (thesis chapter 6): OBSCURE with prior scores as blocks."""
 
 import numbers
 import warnings
@@ -19,31 +19,30 @@ from cuelearn.mktl.problem import TransferProblem
 
 __all__ = ["MKTL", "P_RANGE", "solve_mktl"]
 
-#: Exponents that the thesis chooses from (6.5).
+#: Exponents of the thesis (6.5).
 P_RANGE = (1.01, 1.05, 1.10, 1.15, 1.20, 1.25, 1.30, 1.40, 1.50)
 WORDS = {"auto", "auto-priors", "cv"}
-#: Stratified folds for choosing among exponents; fewer where a class has fewer samples, at least 2.
+#: Stratified folds for choosing p; fewer if a class has fewer samples, at least 2.
 FOLDS = 5
 
 
 def solve_mktl(problem, *, tol=1e-3, finish=True, n_epochs=50, scores="maintain", **options):
-    """Solve a transfer problem: OBSCURE, then, where that leaves a gap, ascent in the dual.
+    """Solve a transfer problem by OBSCURE, followed by dual ascent if a gap is left.
 
     Parameters
     ----------
     problem : TransferProblem
     tol : float or None
-        Relative duality gap to reach; None runs OBSCURE's epochs and no more.
+        Relative duality gap to reach; None runs OBSCURE's epochs only.
     finish : bool
-        Whether the dual ascent may follow.
+        Whether dual ascent may follow.
     n_epochs, scores, **options
         Of `solve_obscure`: n_epochs_online, eta, radius, measure, rng, shuffle, sampling, callback, verbose.
 
     Returns
     -------
     Result
-        `kernel_weights` of all blocks: kernels, then class by class; rows of the history with stage "dual"
-        are the ascent's. A missed `tol` is a ConvergenceWarning.
+        `kernel_weights` of all blocks: kernels, then class by class. A missed `tol` is a ConvergenceWarning.
 
     Examples
     --------
@@ -64,39 +63,34 @@ def solve_mktl(problem, *, tol=1e-3, finish=True, n_epochs=50, scores="maintain"
 @documented
 @parameters
 class MKTL(TransferClassifier):
-    r"""Multi kernel transfer learning: new classes from few samples and whatever scores of other models there
-    are.
+    r"""Multi kernel transfer learning: new classes from few samples and the scores of any other models.
 
-    .. math::
-
-        \min_{\bar w} \frac\lambda2 \|\bar w\|_{2,p}^2 + \frac1n \sum_i c_i\, \ell(\bar w; x_i, y_i), \qquad
+    .. math:: \min_{\bar w} \frac\lambda2 \|\bar w\|_{2,p}^2 + \frac1n \sum_i c_i\, \ell(\bar w; x_i, y_i),
+        \qquad
         s(x, y) = w^0_y \cdot \phi(x) + \sum_{z=1}^{K} w_{yz}\, s_p(x, z), \qquad \lambda = \frac1{Cn}
 
-    Every pair of a new class y and a prior score z is a group of its own, beside the kernels on the new
-    samples, so the group norm decides for each new class from where to transfer and how much; with p near 1
-    few groups are used.
+    Each pair of a new class y and a prior score z is a group, as are the kernels on the new samples. So the
+    group norm decides for each new class from where and how much to transfer; with p near 1 few groups are
+    used.
 
     Parameters
     ----------
-    $kernels
-    $priors
+    $kernels $priors
     p : float in (1, 2], "auto", "auto-priors", "cv" or sequence of floats, default "auto"
         "auto" is q = 2 ln F, with F all groups (section 6.3); "auto-priors" takes the number of prior scores,
-        as section 6.5.2 prints; "cv" chooses from `P_RANGE` by the accuracy in stratified cross-validation (5
-        folds), a sequence from itself, with scales and kernel widths of all training samples.
+        as section 6.5.2 prints; "cv" selects from `P_RANGE`, a sequence from itself, by stratified
+        cross-validation (5 folds), with scales and kernel widths of all training samples.
     $C
     class_weight : None, "positive", "balanced" or dict, default None
-        Weight of the losses of a class. "positive" is the thesis's weighting of two classes, N-/N+ for the
-        second in sorted order and 1 for the other; "balanced" as in scikit-learn.
+        Loss weights of the classes. "positive", as in the thesis for two classes: N-/N+ for the second in
+        sorted order and 1 for the other; "balanced" as in scikit-learn.
     $scaling
     tol : float or None, default 1e-3
-        Relative duality gap to reach, by OBSCURE and, where that is not enough, by ascent in the dual; None
-        is plain OBSCURE.
+        Relative duality gap to reach, by OBSCURE and, if needed, dual ascent; None is plain OBSCURE.
     n_epochs : int >= 0, default 20
-        Epochs of OBSCURE's batch stage. With 0 and a `tol` the ascent starts from zero, without OBSCURE's
-        online stage: the fastest for few samples.
-    $normalize $random_state
-    $callback $verbose
+        Epochs of OBSCURE's batch stage. With 0 and a `tol` the dual ascent starts from zero, without the
+        online stage: fastest for few samples.
+    $normalize $random_state $callback $verbose
 
     Attributes
     ----------
@@ -105,19 +99,18 @@ class MKTL(TransferClassifier):
     kernel_weights_ : ndarray, shape (n_kernels,)
         Of the kernels only.
     history_ : DataFrame
-        As of OBSCURE; rows with stage "dual" are the ascent's.
+        As in OBSCURE; rows with stage "dual" are the ascent's.
     transfer_weights_ : ndarray, shape (n_classes, K)
-        :math:`w_{yz}` for the scaled scores: from where is transferred to which class, and how much. Of two
-        classes the rows are -w/2 and w/2.
+        :math:`w_{yz}` for the scaled scores. For two classes the rows are -w/2 and w/2.
     $prior_names_ $score_scale_
     block_norms_ : ndarray, shape (F,)
         Primal norms of all groups: kernels first, then class by class.
     p_, q_ : float
     p_scores_ : dict
-        Cross-validated accuracy of each p, where p was chosen.
+        Cross-validated accuracy of each p, if p was chosen.
     class_weight_ : dict
     radius_ : float
-        OBSCURE's bound of the norm, as used.
+        OBSCURE's norm bound, as used.
 
     See Also
     --------
@@ -126,14 +119,14 @@ class MKTL(TransferClassifier):
 
     Notes
     -----
-    Cost: a visit O(M (F0 + K)), an update O(F0 n + F); 10 classes of 100 samples with 40 priors take 0.2 to 3
-    s, up to 10 s where C is large and p near 1. Memory for the scores: the n x K given ones, and O(M K).
+    Cost: O(M (F0 + K)) per visit, O(F0 n + F) per update; 10 classes of 100 samples with 40 priors take 0.2
+    to 3 s, up to 10 s for large C and p near 1. Memory for the scores: n x K, and O(M K).
 
-    Scikit-learn's searches and pipelines hand `scores` on to `fit` only with metadata routing, as the message
-    of `predict` without them says; "passthrough" columns need none.
+    In scikit-learn's searches and pipelines `scores` need metadata routing, as the message of `predict`
+    without them explains; "passthrough" columns do not.
 
-    As the regulariser may leave out every prior, useless priors cannot be worse than none in the objective;
-    on new samples they can, see the chapter's notebook.
+    The regulariser can drop every prior, so in the objective useless priors are no worse than none; on new
+    samples they can be, see the chapter's notebook.
 
     References
     ----------
@@ -197,7 +190,7 @@ class MKTL(TransferClassifier):
         return solve_mktl(problem, tol=self.tol, n_epochs=self.n_epochs, rng=rng, **options)
 
     def _chosen_p(self, labels, scores, sample_weight, rng):
-        """The exponent, by cross-validation where several are given; the largest of equally good ones."""
+        """The exponent, cross-validated if several are given; the largest on ties."""
         given = P_RANGE if isinstance(self.p, str) and self.p == "cv" else self.p
         vars(self).pop("p_scores_", None)
         if isinstance(given, (str, numbers.Real)) or not hasattr(given, "__iter__"):

@@ -1,9 +1,4 @@
-"""Multi-KT: a least-squares SVM drawn towards priors, whose weights minimise its own leave-one-out loss.
-
-With fixed weights the SVM is one linear system, in whose inverse stands what it would predict for each sample
-without that sample. These predictions are affine in the weights, so that the weights come from a small convex
-problem: hinge losses in a ball, solved to a certified gap.
-"""
+"""Multi-KT: a least-squares SVM near priors, whose weights minimise its leave-one-out loss."""
 
 from typing import NamedTuple
 
@@ -25,7 +20,7 @@ __all__ = ["MultiKT", "MultiKTSolution", "solve_multikt"]
 
 
 class LeastSquares(NamedTuple):
-    """Least-squares SVMs for k columns of targets; `diagonal` of the system's inverse is the same for all."""
+    """Least-squares SVMs for k targets; `diagonal` of the system's inverse is the same for all."""
 
     dual_coef: np.ndarray  # (n, k)
     intercept: np.ndarray  # (k,)
@@ -35,24 +30,20 @@ class LeastSquares(NamedTuple):
 def least_squares_svm(kernel, targets, ridge):
     r"""Weighted least-squares SVMs with bias on one kernel matrix, ready for leave-one-out.
 
-    .. math::
+    .. math:: \begin{pmatrix} K + \mathrm{diag}(r) & 1 \\ 1^\top & 0 \end{pmatrix}
+        \begin{pmatrix} a \\ b \end{pmatrix} = \begin{pmatrix} t \\ 0 \end{pmatrix} .
 
-        \begin{pmatrix} K + \mathrm{diag}(r) & 1 \\ 1^\top & 0 \end{pmatrix}
-            \begin{pmatrix} a \\ b \end{pmatrix}
-        = \begin{pmatrix} t \\ 0 \end{pmatrix} .
+    With P the upper left block of the inverse, :math:`a = P t`, and without sample i the SVM predicts
+    :math:`t_i - a_i / P_{ii}` for it. Targets t are (n, k), ridges r > 0 (n,); a kernel that is not positive
+    semidefinite on vectors summing to 0 is a ValueError.
 
-    With P the upper left block of the inverse, :math:`a = P t`, and the SVM trained on all samples but i
-    predicts :math:`t_i - a_i / P_{ii}` for sample i. Targets t have shape (n, k), the ridge r > 0 (n,); the
-    kernel is positive semidefinite at least on vectors that sum to 0, or a ValueError.
-
-    As :math:`1^\top a = 0` the system is reduced to the n - 1 dimensions orthogonal to 1 (a Householder
-    reflection), where :math:`P = W^\top W` with W from a Cholesky factor: nothing cancels however unequal the
-    r. 2/3 n^3 + O(n^2 k) operations. Suykens, Vandewalle, Neural Processing Letters 9 (1999); Cawley, IJCNN
-    2006.
+    As :math:`1^\top a = 0`, a Householder reflection reduces the system to n - 1 dimensions orthogonal to 1,
+    where :math:`P = W^\top W` with W from a Cholesky factor: no cancellation for any r. 2/3 n^3 + O(n^2 k)
+    operations. Suykens, Vandewalle, Neural Processing Letters 9 (1999); Cawley, IJCNN 2006.
     """
     n = len(kernel)
     system = kernel + np.diag(ridge)
-    # the reflection I - 2 v v' takes the vector of ones to the first axis
+    # the reflection I - 2 v v' maps 1 to the first axis
     v = np.full(n, 1.0 / np.sqrt(n))
     v[0] += 1.0
     v /= np.linalg.norm(v)
@@ -73,13 +64,13 @@ def least_squares_svm(kernel, targets, ridge):
 
 
 class MultiKTSolution(NamedTuple):
-    """Of binary problems: the second of two classes, or each class against the rest.
+    """Binary problems: the second of two classes, or each class against the rest.
 
-    `objective` is the weighted mean hinge loss of `leave_one_out`, `gap` its distance from the least.
+    `objective` is the weighted mean hinge loss of `leave_one_out`, `gap` certified.
     """
 
     dual_coef: np.ndarray  # (n, n_problems)
-    intercept: np.ndarray  # (n_problems,), as what follows
+    intercept: np.ndarray  # (n_problems,), as below
     beta: np.ndarray  # (n_problems, K)
     leave_one_out: np.ndarray  # (n, n_problems)
     objective: np.ndarray
@@ -100,9 +91,9 @@ def solve_multikt(
     max_radius=1.0,
     tol=1e-6,
 ):
-    """Multi-KT on one kernel matrix (n, n) and scores (n, K); arguments as of `MultiKT`, but checked there.
+    """Multi-KT on a kernel matrix (n, n) and scores (n, K); arguments as in `MultiKT`, not checked.
 
-    `weights` are "balanced" for each binary problem, or (n,) for all; `sample_weight` > 0 multiplies them.
+    `weights` are "balanced" per binary problem, or (n,); `sample_weight` > 0 multiplies them.
     """
     labels = np.asarray(labels)
     per_problem = isinstance(weights, str)
@@ -113,7 +104,7 @@ def solve_multikt(
     balls = []
     left_out = []
     machine = None
-    with linear_algebra().limit(limits=1):  # the same sums for any number of threads
+    with linear_algebra().limit(limits=1):  # the same bits for any number of threads
         signs = np.where(labels[:, None] == np.array(classes), 1.0, -1.0)
         for k in range(len(classes)):
             if machine is None or per_problem:
@@ -161,36 +152,35 @@ def solve_multikt(
 @documented
 @parameters
 class MultiKT(TransferClassifier):
-    r"""Multi-KT: an LS-SVM near a combination of the priors that is best by leave-one-out; one class against
+    r"""Multi-KT: an LS-SVM near the combination of priors with the best leave-one-out loss; one class against
     the rest.
 
     For fixed weights :math:`\beta` of K priors with hyperplanes :math:`u_z`, labels :math:`y_i = \pm1`,
 
     .. math:: \min_{w, b} \frac12 \Big\| w - \sum_z \beta_z u_z \Big\|^2
-              + \frac C2 \sum_i \zeta_i \big(y_i - w\cdot\phi(x_i) - b\big)^2 ,
+        + \frac C2 \sum_i \zeta_i \big(y_i - w\cdot\phi(x_i) - b\big)^2
 
-    is a linear system whose solution :math:`w = \sum_z \beta_z u_z + \sum_i a_i \phi(x_i)` is affine in beta,
-    and so are the predictions :math:`\hat y_i(\beta) = y_i - a_i / P_{ii}` that it makes for each sample when
-    trained without it (P: the inverse of the system). The weights are
+    is a linear system. Its solution :math:`w = \sum_z \beta_z u_z + \sum_i a_i \phi(x_i)` and its
+    leave-one-out predictions :math:`\hat y_i(\beta) = y_i - a_i / P_{ii}` (P: the inverse of the system) are
+    affine in beta. The weights are
 
     .. math:: \beta = \arg\min_{\|\beta\|_2 \le 1} \frac1n \sum_i \zeta_i\,
-              \big[1 - y_i\, \hat y_i(\beta)\big]_+ .
+        \big[1 - y_i\, \hat y_i(\beta)\big]_+ .
 
-    Of the priors only their scores :math:`u_z \cdot \phi(x)` occur, so any prior can be used.
+    Only the scores :math:`u_z \cdot \phi(x)` are needed, so any prior can be used.
 
     Parameters
     ----------
     $kernels $priors
     C : float > 0, default 1.0
     class_weight : "balanced", None, or dict of class to weight, default "balanced"
-        Weights zeta, times `sample_weight`. "balanced": for each binary problem n/(2 n+) for its class and
-        n/(2 n-) for the others, as published. A dict: the weight of a sample's own class, 1 where it is
-        missing.
+        Weights zeta, times `sample_weight`. "balanced", as published: for each binary problem n/(2 n+) for
+        its class and n/(2 n-) for the others. A dict: weights of the samples' own classes, default 1.
     max_radius : float > 0, default 1.0
-        Of the ball of beta.
+        Radius of the ball of beta.
     tol : float > 0, default 1e-6
-        Largest duality gap of the problem in beta (times the objective, where that is above 1), or a
-        ConvergenceWarning. Of points that differ by less in the objective the shorter is preferred.
+        Duality gap of the problem in beta (times the objective, if above 1); a ConvergenceWarning if missed.
+        Among points within it the shorter is preferred.
     $scaling $normalize $memory
 
     Attributes
@@ -201,23 +191,23 @@ class MultiKT(TransferClassifier):
     beta_ : ndarray, shape (n_problems, K)
         Weights of the scaled scores; two classes are one problem.
     leave_one_out_ : ndarray, shape (n, n_problems)
-        Decision value of each training sample by the machine trained without it, beta and zeta as they are.
-        A sample is left out with all of its weight: beta is not that of the sample repeated.
+        Leave-one-out decision values of the training samples, for fixed beta and zeta. A sample is left out
+        with its whole weight: beta differs from that of repeated samples.
     loo_objective_, loo_gap_ : ndarray, shape (n_problems,)
-        Weighted mean hinge loss of `leave_one_out_`, and its certified distance from the least in the ball.
+        Weighted mean hinge loss of `leave_one_out_`, and its certified gap in the ball.
     n_iter_ : int
-        Most steps of the interior-point method.
+        Most interior-point steps of a binary problem.
     converged_ : bool
 
     Notes
     -----
-    As published, but for three things: beta is solved for exactly and certified (of many minimisers the
-    shortest, so a useless prior has weight 0), not by projected subgradient steps; scores can be scaled
-    (``scaling=None`` is the published method), several kernels averaged; more than two classes go one
-    against the rest, as in the thesis.
+    Differences from the paper: beta is solved for exactly and certified (of many minimisers the shortest, so
+    a useless prior has weight 0), not by projected subgradient steps; scores can be scaled (not with
+    ``scaling=None``) and several kernels averaged; more than two classes are one against the rest, as in the
+    thesis.
 
-    Cost: for each binary problem (once, unless "balanced") 2/3 n^3 operations, and some 10 steps of n K^2;
-    four matrices of n x n in float64.
+    Cost: per binary problem (once, unless "balanced") 2/3 n^3 operations, and some 10 steps of n K^2; four n
+    x n matrices in float64.
 
     References
     ----------

@@ -1,7 +1,6 @@
-"""Prior knowledge as columns of scores: whatever gives a score for a sample can be transferred from.
+"""Priors as columns of scores: any fitted estimator that scores samples can be a source of transfer.
 
-A prior is an estimator that somebody fitted, on whatever features and by whatever method; what is used of it
-are its scores :math:`s_p(x, z)` (thesis 6.2): finite, and always as many.
+Only its scores :math:`s_p(x, z)` are used (thesis 6.2): finite, and always as many.
 """
 
 import numpy as np
@@ -11,15 +10,15 @@ from cuelearn.kernels.specifications import check_samples, extract_columns, feat
 
 __all__ = ["PASSTHROUGH", "PriorScores", "given_scores"]
 
-#: In the place of an estimator: the columns of X are scores themselves.
+#: Instead of an estimator: the columns of X are scores.
 PASSTHROUGH = "passthrough"
 
 
 class PriorScores:
-    """Priors, and where in X each finds its features (all columns by default); errors name the wrong prior.
+    """Priors with their columns of X (default all); errors name the wrong prior.
 
-    `names`, set by the first `columns`, has one name for every column of scores: the prior's, with ": class"
-    behind it where the prior knows more than two classes.
+    `names`, set by the first `columns`, names each score column: the prior, with ": class" appended if it has
+    more than two classes.
     """
 
     def __init__(self, priors, n_features, feature_names=None):
@@ -27,7 +26,7 @@ class PriorScores:
         self.names = self._widths = None
 
     def columns(self, X):
-        """Scores of all priors on samples, (n, K) in float64, of as many columns as the first time."""
+        """Scores of all priors, (n, K) in float64, with as many columns as the first time."""
         parts = [np.zeros((len(X), 0))]
         names = []
         for k, (name, prior, index) in enumerate(self.entries):
@@ -45,7 +44,7 @@ class PriorScores:
         return np.concatenate(parts, axis=1)
 
     def expect(self, names):
-        """Take the columns of a fit as those to come; raises ValueError if they are not of these priors."""
+        """Take over the columns of a fit; ValueError if they are not of these priors."""
         widths = []
         place = 0
         for name, _, _ in self.entries:
@@ -66,7 +65,6 @@ class PriorScores:
 
 
 def checked_priors(priors, n_features, feature_names):
-    """The list of (name, prior, index of columns)."""
     form = "priors must be a list of (name, prior) or (name, prior, columns), got"
     if not isinstance(priors, (list, tuple, type(None))):
         raise TypeError(f"{form} {priors!r}")
@@ -98,7 +96,7 @@ def checked_priors(priors, n_features, feature_names):
 
 
 def scores_of(name, prior, index, X):
-    """Scores of one prior, shape (n, k), and the names of the columns."""
+    """Scores of a prior, (n, k), with column names."""
     frame = hasattr(X, "iloc")
     if isinstance(prior, str):
         values = extract_columns(X if frame else np.asarray(X), index, name, kind="prior")
@@ -126,10 +124,9 @@ def scores_of(name, prior, index, X):
 
 
 def checked_scores(name, prior, values, n_samples):
-    """An estimator's answer as columns with names."""
     classes = getattr(prior, "classes_", None)
     if isinstance(classes, list) and any(isinstance(part, (list, tuple, np.ndarray)) for part in classes):
-        classes = None  # of several outputs
+        classes = None  # multi-output
     n_classes = None if classes is None else len(classes)
     if values.ndim == 1:
         values = values[:, None]
@@ -138,7 +135,7 @@ def checked_scores(name, prior, values, n_samples):
             f"prior {name!r} must give one row of scores per sample, {n_samples}, got shape {values.shape}"
         )
     if n_classes == 2 and values.shape[1] == 2:
-        values = values[:, 1:]  # the probability of the other class says nothing new
+        values = values[:, 1:]  # the other probability is redundant
     expected = {None: values.shape[1], 2: 1}.get(n_classes, n_classes)
     if values.shape[1] != expected or expected == 0:
         raise ValueError(
@@ -152,7 +149,7 @@ def checked_scores(name, prior, values, n_samples):
 
 
 def given_scores(scores, n_samples, n_columns=None):
-    """The caller's columns of scores, (n, k) in float64, none for None, and their names; k may be fixed."""
+    """The caller's scores, (n, k) in float64, and their names; no columns for None."""
     values = np.zeros((n_samples, 0))
     names = []
     if scores is not None:
@@ -178,7 +175,7 @@ def given_scores(scores, n_samples, n_columns=None):
         message = f"scores must have {n_columns} columns, as when the model was fitted, got {values.shape[1]}"
         if scores is None:
             message += (
-                "; in a search or Pipeline they come by metadata routing: "
+                "; a search or Pipeline needs metadata routing: "
                 "sklearn.set_config(enable_metadata_routing=True), and "
                 ".set_fit_request(scores=True).set_score_request(scores=True) of the estimator"
             )

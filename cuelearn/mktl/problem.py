@@ -1,19 +1,16 @@
-r"""The transfer problem: kernels on the new samples and one scalar block for every pair of new class and
-prior score.
+r"""The transfer problem: kernels on the new samples and one scalar block per new class and prior score.
 
-With the scores :math:`s_{iz}` of K priors, M new classes and F0 kernels (thesis 6.2, 6.3),
+With scores :math:`s_{iz}` of K priors, M new classes and F0 kernels (thesis 6.2, 6.3), F0 + M K blocks in
+all,
 
-.. math::
+.. math:: P(\bar w) = \frac\lambda2 \|\bar w\|_{2,p}^2 + \frac1n \sum_i c_i\, \ell(\bar w; x_i, y_i), \qquad
+    \bar w = [w^1, \dots, w^{F_0}, w^{(1,1)}, \dots, w^{(M,K)}] .
 
-    P(\bar w) = \frac\lambda2 \|\bar w\|_{2,p}^2 + \frac1n \sum_i c_i\, \ell(\bar w; x_i, y_i), \qquad
-    \bar w = [w^1, \dots, w^{F_0}, w^{(1,1)}, \dots, w^{(M,K)}],
+A score's block is one number, :math:`\theta^{(y,z)} = \sum_i A_{iy} s_{iz}`: with the coefficient matrix A of
+chapter 4 all are :math:`A^\top S`, without kernel matrices or score vectors per block. Two classes with the
+hinge loss have one block per score.
 
-F0 + M K blocks in all. That of a score is one number, :math:`\theta^{(y,z)} = \sum_i A_{iy} s_{iz}`: with the
-one coefficient matrix A of chapter 4 the matrix of them is :math:`A^\top S`, and neither kernel matrices nor
-score vectors per block are ever made. Two classes with the hinge loss have one block per score.
-
-Equation 6.2 prints a sum of losses beside :math:`\lambda = 1/(CN)`; taken here is the mean, as in equation
-4.3.
+Equation 6.2 prints a sum of losses with :math:`\lambda = 1/(CN)`; here it is the mean, as in equation 4.3.
 """
 
 from cuelearn.core.groupnorm import resolve_p
@@ -28,14 +25,14 @@ class TransferProblem(MKLProblem):
     Parameters
     ----------
     bank, labels, n_classes
-        As of `MKLProblem`: kernels of the new samples and their classes.
+        As in `MKLProblem`: kernels of the new samples and their classes.
     scores : ndarray of float64, shape (n_samples, K)
-        Scores of the priors, scaled as they shall be used; K may be 0.
+        Scores of the priors, already scaled; K may be 0.
     p : float in (1, 2], "auto" or "auto-priors"
-        "auto": q = 2 ln F with F all blocks (section 6.3, theorem 4.2); "auto-priors": the q = 2 ln K of
-        section 6.5.2. Both are clipped to q >= 2.
+        "auto": q = 2 ln F with F all blocks (section 6.3, theorem 4.2); "auto-priors": q = 2 ln K (section
+        6.5.2). Both are clipped to q >= 2.
     C, loss, sample_weight, class_weight
-        As of `MKLProblem`: the weights c above are :math:`s_i c_{y_i} n / W`.
+        As in `MKLProblem`: the weights c above are :math:`s_i c_{y_i} n / W`.
 
     Examples
     --------

@@ -191,7 +191,7 @@ def test_folds_without_a_class_are_named():
     X = np.random.default_rng(0).normal(size=(30, 4))
     halves = [(rows[:15], rows[15:]), (rows[15:], rows[:15])]
     weights = np.where((y == 2) & (rows < 15), 0.0, 1.0)
-    with pytest.raises(ValueError, match="folds must leave training samples, with sample_weight > 0"):
+    with pytest.raises(ValueError, match="must have training samples with sample_weight > 0"):
         ESTIMATORS["LPBeta"](folds=halves).fit(X, y, sample_weight=weights)
     with pytest.raises(ValueError, match="folds must have a test sample with sample_weight > 0"):
         ESTIMATORS["LPBeta"](folds=halves).fit(X, y, sample_weight=np.where(rows < 15, 1.0, 0.0))

@@ -134,7 +134,7 @@ def test_all_forms_of_input_agree(cls, task):
 
 @pytest.mark.parametrize("model", [PriorFeatures(), PriorFeatures(CUES, [])])
 def test_prior_features_needs_scores(model, task):
-    with pytest.raises(ValueError, match="PriorFeatures needs one column of scores at least"):
+    with pytest.raises(ValueError, match="PriorFeatures needs at least one column of scores"):
         model.fit(task.X, task.y)
 
 

@@ -199,7 +199,7 @@ def test_bad_scores(priors, data, new):
     for bad in (None, S[:59], S[:60, :3]):
         with pytest.raises(ValueError, match="scores must have"):
             model.predict(new[0], scores=bad)
-    with pytest.raises(ValueError, match="X must be samples, not a CrossBank, where priors"):
+    with pytest.raises(ValueError, match="X must be samples, not a CrossBank, if priors"):
         model.predict(model.bank_.cross(X), scores=S)
     with pytest.raises(ValueError, match="priors need X: with kernels='precomputed'"):
         MKTL("precomputed", RAW).fit(np.eye(90), y)
