@@ -1,7 +1,7 @@
 """Learning from many cues: online learning and multiple kernel learning.
 
 ``kernels`` and ``core`` hold the shared mathematics, ``omcl mkl mms mktl oks`` one chapter each, ``datasets``
-the data. Importing ``cuelearn`` itself loads none of them.
+the data. ``import cuelearn`` loads none of them.
 """
 
 import ast as _ast
@@ -16,21 +16,11 @@ __version__ = "0.1.0"
 
 
 def source_hash(leave_out=(), code_only=False, folder=None):
-    """Fingerprint of the package's Python sources.
+    """Hash of the package's Python sources, or of another `folder`: 16 hexadecimal digits, independent of its
+    location.
 
-    Parameters
-    ----------
-    leave_out : sequence of str
-        Names within the folder, with * for any text, of files whose text does not count.
-    code_only : bool
-        Comments, docstrings and line breaks do not count either.
-    folder : Path, optional
-        Another folder than the package.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits. Any edit of a counted file changes them, wherever the checkout lies.
+    Files that match a pattern of `leave_out` (names within the folder, with * for any text) are ignored; with
+    `code_only` also comments, docstrings and line breaks.
     """
     total = _hashlib.sha256()
     folder = folder or _Path(__file__).resolve().parent
@@ -44,7 +34,7 @@ def source_hash(leave_out=(), code_only=False, folder=None):
 
 @_cache
 def _code(source):
-    """What a source does: its syntax tree without texts that stand alone."""
+    """Syntax tree of a source without free-standing constants."""
     tree = _ast.parse(source)
     for node in _ast.walk(tree):
         body = getattr(node, "body", None)
@@ -55,7 +45,7 @@ def _code(source):
 
 
 def _writable(folder, mode=0o777):
-    """Make a folder if there is none; whether files can be written into it."""
+    """Create a folder if missing; whether it is writable."""
     from tempfile import TemporaryFile
 
     try:
@@ -67,7 +57,7 @@ def _writable(folder, mode=0o777):
 
 
 def _private(folder):
-    """Whether a folder, made if there is none, is writable to this user and to nobody else."""
+    """Whether a folder, created if missing, is writable to this user only."""
     if not _writable(folder, 0o700):
         return False
     info = folder.lstat()
@@ -86,7 +76,7 @@ def _fallback_cache(name):
         _Path(gettempdir()) / f"cuelearn-numba-{user}-{name}",
     ]
     for folder in folders:
-        if folder.is_absolute() and _private(folder):  # a user without a home has a relative one
+        if folder.is_absolute() and _private(folder):  # relative if the user has no home
             return folder
     raise OSError(
         "compiled code needs a folder that this user and nobody else can write to, but neither "
@@ -95,11 +85,10 @@ def _fallback_cache(name):
 
 
 def _choose_numba_cache():
-    """Choose the folder of numba's cache.
+    """Choose the folder of numba's cache, unless the user set one.
 
-    In a checkout it is named after the sources, because numba does not notice an edited callee in another
-    file. An installed package does not change: numba keeps compiled code next to it. Where neither can be
-    written to, it is a folder of this user alone. A value that the user set wins.
+    In a checkout its name is a hash of the sources, because numba does not notice an edited callee in another
+    file. An installed package has it next to the code. If neither is writable, a private folder is used.
     """
     if "NUMBA_CACHE_DIR" in _os.environ:
         return
@@ -112,7 +101,7 @@ def _choose_numba_cache():
     if not checkout or not _writable(wanted):
         wanted = _fallback_cache(name)
     _os.environ["NUMBA_CACHE_DIR"] = str(wanted)
-    if "numba" in _sys.modules:  # imported before us: it has read its environment already
+    if "numba" in _sys.modules:  # it has already read its environment
         _sys.modules["numba"].config.CACHE_DIR = str(wanted)
 
 

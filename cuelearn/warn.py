@@ -1,11 +1,11 @@
-"""Warnings that point to the user's line, however deep in the package the fault was seen."""
+"""Warnings that point to the user's line."""
 
 import sys
 import warnings
 
 __all__ = ["warn_user"]
 
-# Packages whose lines a warning does not point to.
+# Packages that are skipped.
 INNER = ("contextlib", "cuelearn", "joblib", "sklearn")
 
 

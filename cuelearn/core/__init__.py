@@ -1,1 +1,1 @@
-"""The mathematics that all chapters share: losses, group norms, checks, a linear SVM, saving."""
+"""Shared mathematics of all chapters: losses, group norms, checks, a linear SVM, saving."""

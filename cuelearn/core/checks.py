@@ -1,4 +1,4 @@
-"""Checks of parameters, with one sentence that names what is wrong."""
+"""Checks of parameters, with one-sentence messages."""
 
 import math
 import numbers
@@ -23,7 +23,7 @@ __all__ = [
     "warn_if_sorted",
 ]
 
-#: Kinds of floating-point numbers that samples may have; others are converted to the first.
+#: Data types of samples; others are converted to the first.
 FLOATS = [np.float64, np.float32]
 
 
@@ -32,28 +32,27 @@ def _is_number(value):
 
 
 def check_positive(name, value):
-    """`value` as a float, or an error that names the parameter."""
+    """`value` as a float > 0, or a ValueError."""
     if not _is_number(value) or value <= 0:
         raise ValueError(f"{name} must be a positive number, got {value!r}")
     return float(value)
 
 
 def check_non_negative(name, value):
-    """`value` as a float >= 0, or an error that names the parameter."""
+    """`value` as a float >= 0, or a ValueError."""
     if not _is_number(value) or value < 0:
         raise ValueError(f"{name} must be a non-negative number, got {value!r}")
     return float(value)
 
 
 def check_count(name, value, least=1):
-    """`value` as an int >= `least`, or an error that names the parameter."""
+    """`value` as an int >= `least`, or a ValueError."""
     if not _is_number(value) or int(value) != value or value < least:
         raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
     return int(value)
 
 
 def as_generator(random_state):
-    """A NumPy Generator from None, an int, a Generator or a RandomState."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):
@@ -67,7 +66,7 @@ def as_generator(random_state):
 
 
 def classes_of_stream(estimator, classes, fitted="classes_"):
-    """Classes of an online learner, given at the first call of `partial_fit`, and whether this is it."""
+    """Classes of an online learner, set in the first call of `partial_fit`, and whether this is the first."""
     if hasattr(estimator, fitted):
         if classes is not None and not np.array_equal(np.unique(classes), estimator.classes_):
             raise ValueError("classes must not change between calls of partial_fit")
@@ -81,12 +80,12 @@ def classes_of_stream(estimator, classes, fitted="classes_"):
 
 
 def labels_of(estimator, y, n_samples):
-    """y as a 1-D array of one label per sample, or an error."""
+    """y as a 1-D array of one label per sample, or a ValueError."""
     if y is None:
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
-    with warnings.catch_warnings():  # a piece of a stream may well hold few samples of many classes
+    with warnings.catch_warnings():  # a batch of a stream may hold few samples of many classes
         warnings.filterwarnings("ignore", "The number of unique classes")
         check_classification_targets(y)
     y = column_or_1d(y, warn=True)
@@ -96,7 +95,7 @@ def labels_of(estimator, y, n_samples):
 
 
 def classes_and_labels(y):
-    """Sorted classes of y, of which there must be two, and the number of each sample's."""
+    """Sorted classes of y, at least two, and the index of each sample's class."""
     classes, labels = np.unique(y, return_inverse=True)
     if classes.size < 2:
         raise ValueError(f"y must hold at least 2 classes, got 1 class: {classes[0]!r}")
@@ -104,7 +103,7 @@ def classes_and_labels(y):
 
 
 def labels_within(y, classes):
-    """Numbers of the classes in y, or an error that names what is not among them."""
+    """Indices of y in `classes`, or a ValueError that names unknown labels."""
     labels = np.minimum(np.searchsorted(classes, y), classes.size - 1)
     if np.any(classes[labels] != y):
         raise ValueError(f"y holds labels outside classes: {sorted(set(y.tolist()) - set(classes.tolist()))}")
@@ -112,7 +111,7 @@ def labels_within(y, classes):
 
 
 def warn_if_sorted(estimator, labels):
-    """Warn where a learner's single pass sees all of one class before the next, and forgets it."""
+    """Warn if the single pass of a learner sees the classes one after another."""
     if estimator.shuffle or estimator.n_epochs > 1:
         return
     n_classes = np.unique(labels).size
@@ -120,6 +119,6 @@ def warn_if_sorted(estimator, labels):
     if blocks and labels.size >= 10 * n_classes:
         name = type(estimator).__name__
         warn_user(
-            f"y is sorted by class, and {name} visits the samples once in the given order: it forgets the "
-            "first classes. Set shuffle=True, or permute the samples."
+            f"y is sorted by class, and {name} visits the samples once in this order: it forgets the first "
+            "classes. Set shuffle=True, or permute the samples."
         )

@@ -1,20 +1,20 @@
-"""One rule for every choice by a score, such that none hangs on the last digit of a sum."""
+"""The rule for choices by a score, independent of rounding."""
 
 import numpy as np
 
 __all__ = ["ROUNDING", "SOLVED", "first_best"]
 
-#: Scores nearer than this are equal. Shares of n samples differ by 1 / n if they do; sums are rounded.
+#: Scores that differ by less are equal. Different shares of n samples differ by at least 1 / n.
 ROUNDING = 1e-9
-#: Losses of solvers that stop at a tolerance are equal if they differ by less than this part of the least.
+#: Relative difference below which losses of solvers that stop at a tolerance are equal.
 SOLVED = 1e-3
 
 
 def first_best(scores, losses=None):
-    """Index of the first of the highest scores, or, with `losses`, of the first with the least loss of these.
+    """Index of the first of the highest scores, or, with `losses`, of the first of these with the least loss.
 
-    Equal are scores within `ROUNDING` of the highest and losses within `SOLVED` of the least; NaN is never
-    chosen. List the simplest first, and it is what a tie gives.
+    Scores within `ROUNDING` of the highest are equal, as are losses within `SOLVED` of the least; NaN is
+    never chosen. List the simplest first: it wins ties.
 
     Examples
     --------

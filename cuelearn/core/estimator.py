@@ -1,4 +1,4 @@
-"""Base of all estimators: parameters checked in one way, saving without pickle."""
+"""Base classes of the estimators: parameter checks, saving without pickle."""
 
 import copy
 import functools
@@ -40,15 +40,13 @@ __all__ = [
 
 
 class Number(Interval):
-    """scikit-learn's Interval, to which True and False are no numbers."""
+    """scikit-learn's Interval, without True and False."""
 
     def is_satisfied_by(self, val):
         return not isinstance(val, (bool, np.bool_)) and super().is_satisfied_by(val)
 
 
 class KernelLike(Options):
-    """A kernel, the name of one, or a function of two arrays."""
-
     def __init__(self):
         super().__init__(object, set())
 
@@ -76,20 +74,20 @@ RANDOM_STATE = [
 
 
 def parameters(cls):
-    """Class decorator: annotated names are the constructor's keywords; the class's `_parameter_constraints`
-    are added to those of its bases."""
+    """Class decorator: annotated names become keyword parameters; `_parameter_constraints` are merged with
+    those of the bases."""
     known = [vars(base).get("_parameter_constraints", {}) for base in reversed(cls.__mro__)]
     cls._parameter_constraints = {name: kind for one in known for name, kind in one.items()}
     return dataclass(eq=False, repr=False, kw_only=True)(cls)
 
 
-# methods that change what was learnt before
+# methods that change fitted arrays
 GOES_ON = ("partial_fit", "_admit_batch")
 
 
 def validated(method):
-    """Decorator of `fit`, `partial_fit`: checks the parameters first; a call that raises changes nothing,
-    where the method assigns attributes and changes none in place."""
+    """Decorator of `fit`, `partial_fit`: checks the parameters; a call that raises restores all attributes,
+    but not in-place changes."""
 
     @functools.wraps(method)
     def checked(self, *args, **kwargs):
@@ -109,8 +107,7 @@ def validated(method):
 
 class Estimator(BaseEstimator):
     """Base of the package's estimators: parameters are checked against `_parameter_constraints`; a saved
-    model is its constructor's arguments and `_fitted_state()`.
-    """
+    model consists of its constructor's arguments and `_fitted_state()`."""
 
     _parameter_constraints = {
         "C": POSITIVE,
@@ -133,7 +130,7 @@ class Estimator(BaseEstimator):
     _get_param_names = classmethod(functools.cache(BaseEstimator._get_param_names.__func__))
 
     def get_params(self, deep=True):
-        """Parameters by name; with `deep` also those within, as ``kernel__gamma`` or
+        """Parameters by name; `deep` adds nested ones, such as ``kernel__gamma`` or
         ``kernels__colour__gamma``."""
         params = super().get_params(deep=deep)
         for path, kernel in self._kernels_within().items() if deep else ():
@@ -144,17 +141,17 @@ class Estimator(BaseEstimator):
         return params
 
     def set_params(self, **params):
-        """Set parameters by the names that `get_params` gives; a kernel within is replaced, not changed."""
+        """Set parameters by the names of `get_params`; nested kernels are replaced, not changed."""
         heads = {head for head in self._get_param_names() if head in params}
         super().set_params(**{head: params.pop(head) for head in heads})
-        for path, value in sorted(params.items()):  # a kernel before its parameters
+        for path, value in sorted(params.items()):  # kernels before their parameters
             within = self._kernels_within()
             if path in within:
                 self._put_kernel(path, value)
                 continue
             owner, _, name = path.rpartition("__")
             known = as_kernel(within[owner]).get_params() if owner in within else {}
-            if name in known:  # with the others of this kernel: it is checked as a whole
+            if name in known:  # all of a kernel's at once: it is checked as a whole
                 paths = {other: f"{owner}__{other}" for other in known}
                 changes = {other: params[at] for other, at in paths.items() if at in params}
                 self._put_kernel(owner, replace(as_kernel(within[owner]), **changes))
@@ -190,7 +187,7 @@ class Estimator(BaseEstimator):
         setattr(self, head, kernel)
 
     def _validate_params(self):
-        """Check the parameters, but not again those that are the objects of the last check."""
+        """Check parameters that changed since the last check."""
         valid = vars(self).get("_valid_parameters", {})
         missing = object()
         given = {name: getattr(self, name) for name in self._get_param_names()}
@@ -205,34 +202,27 @@ class Estimator(BaseEstimator):
             self._unpickled = True
 
     def _own_arrays(self):
-        """Copy what an unpickled model holds: its arrays may be mapped from a file, read-only."""
+        """Copy the arrays of an unpickled model, which may be read-only memory maps."""
         given = {*self._get_param_names(), "_valid_parameters"}
         held = {name: value for name, value in vars(self).items() if name not in given}
         vars(self).update(copy.deepcopy(held))
 
     def save(self, path):
-        """Save the fitted model as one .npz file without pickle, whole or not at all; `load` reads it back.
+        """Save the fitted model to one .npz file without pickle, atomically; `load` reads it.
 
-        A callback and a `random_state` that is no seed are left out; TypeError if something else cannot be
-        written without pickle.
+        A callback and a `random_state` that is not a seed are omitted; TypeError if anything else needs
+        pickle.
         """
         check_is_fitted(self)
         write_model(path, self)
 
     @classmethod
     def load(cls, path, *, memory=4e9):
-        """Load a model saved by `save`; its content must have the sum that was written with it.
+        """Load a model written by `save`, after a check of its checksum.
 
-        Parameters
-        ----------
-        path : str or path-like
-        memory : float
-            Bytes that the file may unpack to; a larger one is refused before it is read.
-
-        Raises
-        ------
-        ValueError
-            Names the file if it is damaged, altered, of another format, or holds another class.
+        `memory` is the limit in bytes of the unpacked file; a larger file is refused before it is read.
+        ValueError, with the name of the file, if it is damaged, altered, of another format, or holds another
+        class.
         """
         model = read_model(path, memory, lambda model: model._try_out())
         if not isinstance(model, cls):
@@ -243,7 +233,7 @@ class Estimator(BaseEstimator):
         return self.decision_function(np.ones((1, self.n_features_in_)))
 
     def _try_out(self):
-        """Score a sample: what does not fit together raises or gives NaN."""
+        """Score a sample: inconsistent arrays raise or give NaN."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             scores = self._score_ones()
@@ -281,13 +271,12 @@ class Estimator(BaseEstimator):
 
 
 class ScoreClassifier(ClassifierMixin, Estimator):
-    """Base of classifiers by class scores; ``_class_scores(X)`` gives them, shape (n, n_classes)."""
+    """Base of classifiers with class scores ``_class_scores(X)``, shape (n, n_classes)."""
 
     def decision_function(self, X):
         """Class scores, (n, n_classes); for two classes (n,), the second's minus the first's.
 
-        X has shape (n, n_features), or holds precomputed kernels with the training samples, in a form that
-        `fit` takes.
+        X has shape (n, n_features), or holds precomputed kernels with the training samples, as in `fit`.
         """
         return self._decision_of(self._class_scores(X))
 
@@ -303,7 +292,7 @@ class ScoreClassifier(ClassifierMixin, Estimator):
 
 
 def load(path, *, memory=4e9):
-    """Load any estimator of the package from a file written by its `save`; see `Estimator.load`.
+    """Load any estimator from a file written by its `save`; see `Estimator.load`.
 
     Examples
     --------

@@ -2,9 +2,9 @@ r"""Group norms of block vectors and their link functions.
 
 A block vector :math:`\bar w = [w^1, \dots, w^F]`, one block per kernel, has the group norm
 :math:`\|\bar w\|_{2,p} = \| [\|w^1\|_2, \dots, \|w^F\|_2] \|_p`. The gradient of its conjugate only rescales
-blocks: all functions work on the *F* block norms alone. With p near 1, q = p/(p-1) is in the thousands:
-powers are formed from ratios to the largest norm, in logarithms. Thesis 4.2, equations 4.3, 4.4, 4.8, theorem
-4.6; JMLR 13 (2012), lemma 1.
+blocks, so all functions take the *F* block norms. With p near 1, q = p/(p-1) is in the thousands: powers are
+computed from logarithms of ratios to the largest norm. Thesis 4.2, equations 4.3, 4.4, 4.8, theorem 4.6; JMLR
+13 (2012), lemma 1.
 """
 
 import math
@@ -16,15 +16,15 @@ __all__ = ["conjugate_exponent", "resolve_p", "group_norm", "link_weights"]
 
 
 def conjugate_exponent(p):
-    """Conjugate exponent ``q = p / (p - 1)`` of `p` in (1, 2]; at least 2."""
+    """Conjugate exponent ``q = p / (p - 1) >= 2`` of `p` in (1, 2]."""
     return p / (p - 1.0)
 
 
 def resolve_p(p, n_kernels):
-    r"""The group-norm exponent, in (1, 2], with its conjugate, as floats p, q; or a ValueError.
+    r"""The group-norm exponent in (1, 2] and its conjugate, floats p, q; or a ValueError.
 
-    ``"auto"`` is the choice of thesis corollary 4.1 and equation 4.8, :math:`q = 2 \ln F`, clipped to
-    :math:`q \ge 2` (below, the regulariser is not strongly convex).
+    ``"auto"`` is :math:`q = 2 \ln F` (thesis corollary 4.1, equation 4.8), at least 2 (below, the regulariser
+    is not strongly convex).
     """
     if isinstance(p, str):
         if p != "auto":
@@ -38,7 +38,8 @@ def resolve_p(p, n_kernels):
 
 @njit(cache=True)
 def group_norm(norms, exponent):
-    r""":math:`\|v\|_r = (\sum_j v_j^r)^{1/r}` of block norms, safe for exponents r >= 1 in the thousands."""
+    r""":math:`\|v\|_r = (\sum_j v_j^r)^{1/r}` of block norms, stable for exponents r >= 1 in the
+    thousands."""
     largest = 0.0
     for j in range(norms.shape[0]):
         largest = max(largest, norms[j])
@@ -56,13 +57,13 @@ def group_norm(norms, exponent):
 
 @njit(cache=True)
 def link_weights(norms, threshold, q, out):
-    r"""Factors `out` that turn dual blocks into primal ones (thesis theorem 4.6; threshold 0: equation 4.4).
+    r"""Factors `out` that map dual blocks to primal ones (thesis theorem 4.6; threshold 0: equation 4.4).
 
     .. math:: w^j = \frac{v_j}{\|\theta^j\|_2} \Big(\frac{v_j}{\|v\|_q}\Big)^{q-2} \theta^j, \qquad
               v_j = [\|\theta^j\|_2 - \tau]_+ ,
 
-    the gradient of the conjugate of :math:`\frac12 \|\bar w\|_{2,p}^2 + \tau \|\bar w\|_{2,1}`; exactly 0
-    where :math:`v_j` is. Returns :math:`\|v\|_q`.
+    the gradient of the conjugate of :math:`\frac12 \|\bar w\|_{2,p}^2 + \tau \|\bar w\|_{2,1}`; exactly 0 if
+    :math:`v_j` is. Returns :math:`\|v\|_q`.
     """
     n_kernels = norms.shape[0]
     largest = 0.0

@@ -10,7 +10,7 @@ CONFIDENCE = 0.95
 
 
 class Interval(NamedTuple):
-    """A mean and its 95% interval; arrays where several means were asked for at once."""
+    """A mean and its 95% interval; arrays for several means."""
 
     mean: float | np.ndarray
     low: float | np.ndarray
@@ -18,9 +18,8 @@ class Interval(NamedTuple):
 
 
 def interval(values):
-    """Mean of repeated measurements, (n_repetitions, ...), and its 95% interval, from Student's t
-    distribution; NaN with any NaN among them, no interval (NaN) of a single one.
-    """
+    """Mean of repeated measurements, (n_repetitions, ...), and its 95% interval from Student's t
+    distribution; NaN with any NaN, and a NaN interval for one measurement."""
     from scipy.stats import t
 
     values = np.asarray(values, dtype=float)

@@ -1,6 +1,6 @@
-"""Linear support vector machines solved to the end, whatever C is, by an interior-point method.
+"""Linear support vector machines by an interior-point method, accurate for any C.
 
-LIBLINEAR's coordinate ascent needs ever more passes as C grows.
+The number of passes of LIBLINEAR's coordinate ascent grows with C.
 """
 
 from typing import NamedTuple
@@ -14,16 +14,14 @@ from cuelearn.warn import warn_user
 
 __all__ = ["LinearSolution", "linear_svm"]
 
-#: Bytes of the scaled rows that are made at a time.
+#: Bytes of a block of scaled rows.
 BLOCK = 2_000_000
-#: Share of the way to the boundary that a step may go.
+#: Largest step, relative to the step to the boundary.
 SHORT = 0.995
 
 
 class LinearSolution(NamedTuple):
-    """A solved linear SVM; `dual_coef` is feasible, with the value `dual`, a lower bound on the least
-    objective.
-    """
+    """A solved linear SVM; `dual_coef` is feasible, with the objective `dual`, a lower bound."""
 
     coef: np.ndarray
     intercept: float
@@ -34,12 +32,12 @@ class LinearSolution(NamedTuple):
 
     @property
     def gap(self):
-        """Certified distance from the optimum, relative to the objective."""
+        """Duality gap relative to the objective."""
         return (self.primal - self.dual) / self.primal if self.primal > 0.0 else 0.0
 
 
 def normal_matrix(X, weights):
-    """Lower triangle of ``X.T @ diag(weights) @ X``, a block of rows at a time."""
+    """Lower triangle of ``X.T @ diag(weights) @ X``, by blocks of rows."""
     n, d = X.shape
     step = max(1, BLOCK // (8 * d))
     root = np.sqrt(weights)[:, None]
@@ -57,7 +55,8 @@ def longest_step(values, direction):
 
 
 def factorise(matrix, diagonal):
-    """Lower Cholesky factor; rounding may ask for a little more on the diagonal, given by its indices."""
+    """Lower Cholesky factor, with a small increase of the `diagonal` (its indices) if rounding requires
+    it."""
     extra = 1e-15 * float(matrix[diagonal].max())
     for _ in range(8):
         factor, failed = dpotrf(matrix, lower=1, clean=0)
@@ -78,7 +77,8 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
 
     `signs` are -1.0 and 1.0, `weights` :math:`c_i > 0`. Mehrotra's predictor and corrector (SIAM J.
     Optimization 2, 1992; for SVMs Ferris and Munson, 13, 2002) with :math:`s_i (w \cdot x_i + b) = 1 + v_i -
-    \xi_i`, :math:`a_i v_i = (C c_i - a_i)\, \xi_i = \mu \to 0`. The dual value is taken at a feasible point.
+    \xi_i`, :math:`a_i v_i = (C c_i - a_i)\, \xi_i = \mu \to 0`. The dual objective is that of a feasible
+    point.
     """
     n, d = X.shape
     one_sided = signs.min() == signs.max()
@@ -94,7 +94,7 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
     def outputs(beta):
         return scale * (X @ beta[:d]) + column * beta[d]
 
-    def combined(values):  # of the rows (scale x_i, column)
+    def combined(values):  # sums of the rows (scale x_i, column)
         sums = np.empty(d + 1)
         np.multiply(scale, values @ X, out=sums[:d])
         sums[d] = column * values.sum()

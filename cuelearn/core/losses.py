@@ -2,9 +2,9 @@ r"""Hinge and multiclass hinge loss on score matrices, with a column of scores p
 
 .. math:: \ell^{MC} = \Big[1 - s_{y_i} + \max_{y' \ne y_i} s_{y'}\Big]_+
 
-is a convex upper bound of the 0/1 loss; its competitor is the best *wrong* class, the lowest index on ties.
-The binary hinge loss :math:`[1 - y f(x)]_+` is the same loss with two classes when every kernel value is
-halved: with :math:`f = s_1 - s_0` the block norms agree. Thesis 1.3 and 4.2; Crammer and Singer (2002).
+is a convex upper bound of the 0/1 loss; the maximum is over *wrong* classes, the lowest index on ties. The
+binary hinge loss :math:`[1 - y f(x)]_+` is the same loss with two classes and halved kernel values: with
+:math:`f = s_1 - s_0` the block norms agree. Thesis 1.3 and 4.2; Crammer and Singer (2002).
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ KERNEL_FACTOR = {"multiclass": 1.0, "hinge": 0.5}
 
 
 def kernel_factor(loss, n_classes):
-    """Factor on all kernel values under which `loss` becomes the multiclass loss."""
+    """Factor on all kernel values that turns `loss` into the multiclass loss."""
     if not isinstance(loss, str) or loss not in KERNEL_FACTOR:
         raise ValueError(f"loss must be one of {sorted(KERNEL_FACTOR)}, got {loss!r}")
     if loss == "hinge" and n_classes != 2:
@@ -29,8 +29,8 @@ def kernel_factor(loss, n_classes):
 
 @njit(cache=True)
 def competitor(scores, label):
-    """Best wrong class of one sample (the lowest index on ties), and the margin over it: a mistake when <= 0,
-    a loss when < 1."""
+    """Best wrong class of one sample (lowest index on ties) and the margin over it: a mistake if <= 0, a loss
+    if < 1."""
     rival = -1
     for c in range(scores.shape[0]):
         if c != label and (rival < 0 or scores[c] > scores[rival]):
@@ -40,7 +40,7 @@ def competitor(scores, label):
 
 @njit(cache=True)
 def margins(scores, labels):
-    """Margins of score rows (n_samples, n_classes) over their best wrong class, in float64."""
+    """Margins of score rows (n_samples, n_classes) over their best wrong class, float64."""
     out = np.empty(labels.shape[0])
     for i in range(labels.shape[0]):
         out[i] = competitor(scores[i], labels[i])[1]
@@ -48,6 +48,6 @@ def margins(scores, labels):
 
 
 def mean_loss(scores, labels, weights=1.0):
-    """Mean multiclass hinge loss of score rows (n_samples, n_classes), each with a weight."""
+    """Weighted mean multiclass hinge loss of score rows (n_samples, n_classes)."""
     margin = margins(np.ascontiguousarray(scores), labels)
     return float((weights * np.maximum(0.0, 1.0 - margin)).mean())

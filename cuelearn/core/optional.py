@@ -1,4 +1,4 @@
-"""Packages that only parts of the library need come as extras: what to install where one is missing."""
+"""Extras: the installation command for a missing optional package."""
 
 import sys
 from importlib.util import find_spec
@@ -7,8 +7,8 @@ __all__ = ["require"]
 
 
 def require(extra, *packages, instead=""):
-    """`ImportError` with the command, in a checkout, that installs the extra whose package is not there;
-    `instead` names another way."""
+    """`ImportError` with the command that installs the extra of a missing package; `instead` names an
+    alternative."""
     for package in packages:
         if sys.modules.get(package) is None and find_spec(package) is None:
             hint = f'in a checkout of cuelearn, pip install ".[{extra}]"'

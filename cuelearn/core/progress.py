@@ -1,4 +1,4 @@
-"""What a run shows and writes down: the one progress bar of the package, and the rows of a history."""
+"""The progress bar of the package, and training histories."""
 
 import sys
 import time
@@ -8,12 +8,13 @@ import pandas as pd
 
 __all__ = ["BAR_AFTER", "History", "progress"]
 
-# a bar appears on runs that take longer than this many seconds
+# seconds before a bar appears
 BAR_AFTER = 2.0
 
 
 def progress(items=None, *, name, total=None, unit="it", verbose=False):
-    """A bar on stderr over `items`, or counted up by `update`; it appears late and leaves nothing behind."""
+    """A bar on stderr over `items`, or counted by `update`; it appears after `BAR_AFTER` and is removed at
+    the end."""
     from tqdm.auto import tqdm  # looks for notebooks, which takes long
 
     options = {"desc": name, "total": total, "unit": unit, "delay": BAR_AFTER, "leave": False}
@@ -21,9 +22,9 @@ def progress(items=None, *, name, total=None, unit="it", verbose=False):
 
 
 class History:
-    """Rows of the training history; the clock stops while the history itself is measured.
+    """Rows of the training history; the clock stops while the history is computed.
 
-    `clock` gives seconds: time that passes, or, if set to `time.process_time`, time of the processor.
+    `clock` returns seconds: elapsed time, or processor time with `time.process_time`.
     """
 
     clock = time.perf_counter
@@ -38,11 +39,11 @@ class History:
         self._started = self.clock()
 
     def pause(self):
-        """Stop the clock: `seconds` are those of training so far."""
+        """Stop the clock."""
         self.seconds += self.clock() - self._started
 
     def add(self, **values):
-        """Append a row; columns not given are NaN, the seconds the present ones."""
+        """Append a row with the present `seconds`; missing columns are NaN."""
         self.rows.append({**dict.fromkeys(self.columns, np.nan), "seconds": self.seconds, **values})
 
     def frame(self):

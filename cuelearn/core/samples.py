@@ -1,4 +1,4 @@
-"""Samples as estimators take them: what stands in columns that nobody uses does not matter."""
+"""Samples of estimators; values in unused columns are ignored."""
 
 import numpy as np
 from sklearn.utils.validation import validate_data
@@ -24,9 +24,8 @@ def given_kernels(kernels):
 
 
 def validate_samples(estimator, X, *y, used, **options):
-    """scikit-learn's `validate_data` with zeros in columns that no cue uses where they are no finite numbers;
-    `used` gives the triples of all cues.
-    """
+    """scikit-learn's `validate_data`, with zeros for invalid numbers in columns that no cue uses; `used`
+    returns the triples of all cues."""
     try:
         return validate_data(estimator, X, *y, **options)
     except (TypeError, ValueError):
@@ -38,7 +37,7 @@ def validate_samples(estimator, X, *y, used, **options):
 
 
 def training_samples(estimator, X, y, *, used, **options):
-    """Checked samples, an array or the DataFrame that they are, and y; as `validate_samples`."""
+    """Checked samples, an array or the DataFrame, and y; see `validate_samples`."""
     refuse_kernels(X)
     X = as_frame(X)
     checked, y = validate_samples(estimator, X, y, used=used, dtype=FLOATS, **options)
@@ -46,7 +45,7 @@ def training_samples(estimator, X, y, *, used, **options):
 
 
 def new_samples(estimator, X, *, used):
-    """Samples to predict, an array or the DataFrame that they are, whose kernels check their columns."""
+    """Samples to predict, an array or the DataFrame; the kernels check the columns of the latter."""
     X = as_frame(X)
     if hasattr(X, "iloc"):
         validate_data(estimator, X, reset=False, skip_check_array=True)
@@ -55,7 +54,7 @@ def new_samples(estimator, X, *, used):
 
 
 def _without_unused(X, used, width=None):
-    """X with zeros in place of unused columns; None where that mends nothing."""
+    """X with zeros in unused columns; None if that does not help."""
     try:
         X, _, n_features, feature_names = check_samples(X)
     except (TypeError, ValueError):

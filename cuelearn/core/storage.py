@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and values in them without pickle."""
+"""Atomic files, and values in them without pickle."""
 
 import dataclasses
 import hashlib
@@ -14,13 +14,13 @@ import pandas as pd
 
 __all__ = ["atomic_write", "pack", "read_model", "unpack", "write_model"]
 
-# 4: gamma of a kernel is that of scikit-learn; before, it was a divisor.
+# 4: kernels have scikit-learn's gamma, formerly a divisor.
 FORMAT = 4
 KIND = "__kind__"
 
 
 def atomic_write(path, content):
-    """Write text, bytes, or what a function writes to a file, whole or not at all; returns the path."""
+    """Write text, bytes, or the output of a function of a file, atomically; returns the path."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}-{secrets.token_hex(4)}")
@@ -39,10 +39,10 @@ def atomic_write(path, content):
 
 
 def pack(value, where="the value"):
-    """Split a value into a part for JSON and the arrays in it (by name); `unpack` is the inverse.
+    """Split a value into a part for JSON and its arrays by name; `unpack` is the inverse.
 
-    Of this package it may hold named tuples, frozen dataclasses, and objects with ``_state()`` and
-    ``_from_state(dict)``. TypeError, with `where` as its name, if something cannot be written without pickle.
+    Named tuples, frozen dataclasses, and objects with ``_state()`` and ``_from_state(dict)`` must be of this
+    package. TypeError, with the name `where`, for a value that needs pickle.
     """
     arrays = {}
     return _pack(value, arrays, where), arrays
@@ -80,7 +80,7 @@ def _pack_array(value, arrays, where):
 
 def _pack_frame(value, arrays, where):
     if not isinstance(value.index, pd.RangeIndex) or value.index.start != 0 or value.index.step != 1:
-        raise TypeError(f"{where} is a DataFrame with an index of its own: make it a column by reset_index()")
+        raise TypeError(f"{where} is a DataFrame with a custom index: make it a column by reset_index()")
     columns = []
     for name, column in value.items():
         if not isinstance(name, str):
@@ -92,7 +92,6 @@ def _pack_frame(value, arrays, where):
 
 
 def _state_of(value, where):
-    """Name of an object's class, as "module:qualname", and its state."""
     cls = type(value)
     if cls.__module__.startswith("cuelearn.") and "<" not in cls.__qualname__:
         kind = f"{cls.__module__}:{cls.__qualname__}"
@@ -106,7 +105,6 @@ def _state_of(value, where):
 
 
 def unpack(plain, arrays):
-    """The value of what `pack` returned."""
     if isinstance(plain, list):
         return [unpack(item, arrays) for item in plain]
     if not isinstance(plain, dict):
@@ -130,10 +128,10 @@ def unpack(plain, arrays):
 
 
 def _from_state(kind, state):
-    """The object of a class of this package; what is no estimator consists of finite numbers."""
+    """An object of this package; floats of objects that are not estimators must be finite."""
     module, _, name = kind.partition(":")
     if not module.startswith("cuelearn."):
-        raise ValueError(f"{kind} is no class of this package")
+        raise ValueError(f"{kind} is not a class of this package")
     cls = importlib.import_module(module)
     for part in name.split("."):
         cls = getattr(cls, part)
@@ -143,12 +141,11 @@ def _from_state(kind, state):
     if hasattr(cls, "_from_state"):
         return cls._from_state(state)
     if not (isinstance(cls, type) and (hasattr(cls, "_fields") or dataclasses.is_dataclass(cls))):
-        raise ValueError(f"{kind} is no class that is saved")
+        raise ValueError(f"{kind} is not a class that is saved")
     return cls(**state)
 
 
 def _digest(arrays):
-    """SHA-256 over names, types, shapes and bytes, as an array."""
     checksum = hashlib.sha256()
     for name, array in sorted(arrays.items()):
         checksum.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
@@ -164,7 +161,7 @@ def _write_npz(file, value, where):
 
 
 def _read_npz(path, memory):
-    with zipfile.ZipFile(path) as archive:  # never unpacks more of a member than this
+    with zipfile.ZipFile(path) as archive:  # unpacks at most file_size of a member
         size = sum(member.file_size for member in archive.infolist())
     if size > memory:
         raise ValueError(f"it unpacks to {size:,} bytes, more than memory={memory:g}")
@@ -175,12 +172,12 @@ def _read_npz(path, memory):
     if header["format"] != FORMAT:
         raise ValueError(f"its format is {header['format']}, not {FORMAT}: fit the model again")
     if not np.array_equal(digest, _digest(arrays)):
-        raise ValueError("its content is not what its sha256 was taken of")
+        raise ValueError("its content does not match its sha256")
     return unpack(header["value"], arrays)
 
 
 def write_model(path, model):
-    """Write a model as one .npz file without pickle, whole or not at all."""
+    """Write a model to one .npz file without pickle, atomically."""
     atomic_write(path, lambda file: _write_npz(file, model, "the model"))
 
 

@@ -1,13 +1,13 @@
-r"""Weights of the losses: one for each sample, one for each class, and their product.
+r"""Weights of the losses: by sample, by class, and their product.
 
 With weights :math:`s_i`, :math:`W = \sum_i s_i` and class weights :math:`c`, every regularised problem of the
 package becomes
 
 .. math:: \frac\lambda2 \|w\|^2 + \alpha \|w\|_{2,1} + \frac1W \sum_i s_i c_{y_i} \ell_i(w), \qquad
-          \lambda = \frac1{CW} ,
+          \lambda = \frac1{CW} .
 
-so that weight 2 is the sample twice and weight 0 is the sample left out. Multiplied by :math:`CW` the losses
-have the factors :math:`C s_i c_{y_i}`, as in scikit-learn's SVC.
+Weight 2 duplicates a sample, weight 0 omits it. Multiplied by :math:`CW`, the losses have the factors
+:math:`C s_i c_{y_i}`, as in scikit-learn's SVC.
 """
 
 from numbers import Number
@@ -19,13 +19,12 @@ from cuelearn.core.checks import check_positive
 
 __all__ = ["check_sample_weight", "check_weights_by_class", "class_weights", "loss_weights", "visit_weights"]
 
-# Positive weights beyond these would leave the range of float64 in sums and quotients.
+# Range of positive weights, for sums and quotients in float64.
 SMALLEST_WEIGHT = 1e-50
 LARGEST_WEIGHT = 1e50
 
 
 def _checked(sample_weight, n_samples):
-    """Weights as float64, one for all or one for each sample."""
     if isinstance(sample_weight, Number):
         sample_weight = np.full(n_samples, sample_weight)
     weights = check_array(
@@ -47,9 +46,8 @@ def _checked(sample_weight, n_samples):
 
 
 def check_sample_weight(sample_weight, n_samples, labels=None):
-    """Weights of the samples as float64 or None; ValueError where all are zero, also within one of the
-    classes in `labels`, (n_samples,) or rows of -1 and 1.
-    """
+    """Sample weights as float64, or None; ValueError if all are zero, also within a class of `labels`,
+    (n_samples,) or rows of -1 and 1."""
     if sample_weight is None:
         return None
     weights = _checked(sample_weight, n_samples)
@@ -61,24 +59,24 @@ def check_sample_weight(sample_weight, n_samples, labels=None):
 
 
 def check_weights_by_class(weights, labels):
-    """ValueError where checked weights are all zero within a class or outside of it."""
+    """ValueError if all weights within a class, or outside of it, are zero."""
     rows = [labels > 0, labels < 0] if labels.ndim == 2 else [labels == np.unique(labels)[:, None]]
     if weights is not None and not (np.concatenate(rows) @ weights).all():
         raise ValueError("sample_weight must be positive for some samples inside and outside of each class")
 
 
 def visit_weights(sample_weight, n_samples, stream=False):
-    """Factors on the updates of an online learner, 1 where none are given; a batch of a `stream` may have
-    weights of 0 only."""
+    """Factors on the updates of an online learner, by default 1; a batch of a `stream` may have only
+    zeros."""
     if sample_weight is None:
         return np.ones(n_samples)
     return (_checked if stream else check_sample_weight)(sample_weight, n_samples)
 
 
 def class_weights(class_weight, classes, labels, sample_weight=None):
-    """Weight of every class's losses, as a dict class -> weight; `labels` are indices into `classes`.
+    """Weight of each class's losses, a dict class -> weight; `labels` are indices into `classes`.
 
-    "positive" gives the second of two classes the weight n_first / n_second and the first 1.
+    "positive" gives the second of two classes the weight n_first / n_second, the first 1.
     """
     keys = classes.tolist()
     if class_weight is None:
@@ -102,7 +100,7 @@ def class_weights(class_weight, classes, labels, sample_weight=None):
 
 
 def loss_weights(sample_weight, class_weight, classes, labels):
-    """Products of the weights of samples and of their classes, (n_samples,), or None where all are 1."""
+    """Products of sample and class weights, (n_samples,), or None if all are 1."""
     if class_weight is None:
         return sample_weight
     known = class_weights(class_weight, classes, labels, sample_weight)

@@ -1,9 +1,8 @@
-"""Data with several cues: real sets bundled with the project, simulated ones, and folders of images.
+"""Data with several cues: bundled real sets, simulated sets, and folders of images.
 
-A table of samples is a `CueData`: one matrix `X`, the classes `y`, the columns of each cue, the published
-split where there is one, and the provenance. Images are an `ImageData`; `image_cues` turns them into a
-`CueData`. Licences, citations and checksums of the bundled sets stand in ``data/README.md``. A module is
-imported when one of its names is first asked for."""
+A table of samples is a `CueData`; images are an `ImageData`, which `image_cues` turns into a `CueData`.
+``data/README.md`` has licences, citations and checksums of the bundled sets. Modules are imported lazily.
+"""
 
 from importlib import import_module
 

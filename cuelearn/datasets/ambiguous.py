@@ -1,4 +1,4 @@
-r"""Bags of instances with ambiguous labeling vectors, from any labelled set (Luo and Orabona, NIPS 2010)."""
+"""Bags of instances with ambiguous labeling vectors, from any labelled set (Luo and Orabona, NIPS 2010)."""
 
 from __future__ import annotations
 
@@ -14,27 +14,26 @@ from cuelearn.core.checks import as_generator, check_count, check_non_negative
 
 __all__ = ["AmbiguousData", "make_ambiguous"]
 
-#: Draws for each labeling vector that is wanted and each instance of the bag, after which a bag stays with
-#: those it has; none was ever seen to get there.
+#: Most draws per labeling vector and instance of a bag, a limit that was never reached.
 _DRAWS = 100
 
 
 class AmbiguousData(NamedTuple):
-    """Instances in bags, with candidate labeling vectors and, kept apart, the truth.
+    """Instances in bags, with candidate labeling vectors and, separately, the true labels.
 
     Attributes
     ----------
     X : ndarray or csr_matrix, shape (n, d)
-        Rows bag after bag: ``X[order]`` of what was given.
+        Rows by bag: ``X[order]`` of the input.
     y : ndarray, shape (n,)
-        True class of each row, as it was given. A learner from candidates must not see it.
+        True class of each row, for evaluation only.
     candidates : CandidateSet
         Labeling vectors of each bag, the true one once; labels are positions in its ``classes[0]``.
     order : ndarray of int, shape (n,)
         A permutation of all rows.
     correlated, ambiguous : ndarray, shape (n_pairs, 2)
-        Pairs of classes that were likely to share a bag, and pairs of which one is likely to be a wrong label
-        where the other is right.
+        Pairs of classes that often share a bag, and pairs of which each is a likely wrong label for the
+        other.
     description : str
 
     Examples
@@ -55,14 +54,13 @@ class AmbiguousData(NamedTuple):
     description: str
 
     def labels(self):
-        """True labels as the candidates have them, ints of shape (n,)."""
+        """True labels in the coding of the candidates, ints of shape (n,)."""
         return np.searchsorted(self.candidates.classes[0], self.y)
 
     def co_occurrence(self):
-        """How often each label comes up for instances of each class: DataFrame (n_classes, n_classes).
+        """Share of instances of class y (row) to which some candidate gives label z (column), a DataFrame.
 
-        Row y, column z: the share of instances of class y to which some candidate gives z; 1 on the diagonal,
-        0 where a class has no instances.
+        It is 1 on the diagonal, 0 for a class without instances; shape (n_classes, n_classes).
         """
         classes = self.candidates.classes[0]
         labels = self.labels()
@@ -75,35 +73,34 @@ class AmbiguousData(NamedTuple):
 def make_ambiguous(
     X, y, *, bag_size=5, n_candidates=10, p_correlated=0.0, p_ambiguous=0.0, random_state=None
 ):
-    r"""Group labelled instances into bags, and hide each bag's labels among ambiguous ones (thesis 5.5).
+    r"""Group labelled instances into bags with ambiguous labeling vectors (thesis 5.5).
 
-    1. The classes are paired off at random, twice: as *correlated* and as *ambiguous* ones.
-    2. The instances are grouped at random into bags of B. An instance has, with probability at least
-       :math:`P_c`, one of its class's correlated partner in its bag. (Of two classes of different size this
-       is the smaller one.)
-    3. Each bag gets a pool of labels: its own, and for each, with probability :math:`P_a`, the ambiguous
-       partner.
-    4. L labeling vectors are made from the bag's correct one: b is drawn uniformly from 1, ..., B; b
-       instances are drawn without replacement; each gets a label drawn uniformly from the pool without its
-       own.
-    5. The correct vector is put among them, at a random place.
+    1. Two random pairings of the classes: *correlated* and *ambiguous* pairs.
+    2. Instances are grouped at random into bags of B. An instance has, with probability at least :math:`P_c`,
+    one
+       of its class's correlated partner in its bag. (Of two classes of different size this holds for the
+       smaller.)
+    3. Each bag has a pool of labels: its own, and for each, with probability :math:`P_a`, the ambiguous
+    partner. 4. L labeling vectors are made from the correct one: b is drawn uniformly from 1, ..., B; b
+    instances are drawn
+       without replacement; each gets a label drawn uniformly from the pool without its own.
+    5. The correct vector is inserted at a random position.
 
     Parameters
     ----------
     X : ndarray or sparse matrix, shape (n, d)
-        Copied, in the type it has.
+        Copied; its type is kept.
     y : array-like, shape (n,)
-        Two or more classes, numbers or text.
+        At least two classes, numbers or text.
     bag_size : int, default=5
-        B. If it does not divide n, the last bag is smaller; no instance is left out.
+        B. The last bag is smaller if B does not divide n.
     n_candidates : int >= 0, default=10
-        L, the number of ambiguous vectors, all different; the correct one comes on top. Over a pool of q
-        labels there are :math:`q^B - 1` wrong vectors: a bag where these are fewer gets them all.
+        L, the number of distinct ambiguous vectors, without the correct one. Over a pool of q labels there
+        are :math:`q^B - 1` wrong vectors: a bag with fewer than L gets all.
     p_correlated, p_ambiguous : float in [0, 1], default=0
-        :math:`P_c` and :math:`P_a`. `ValueError` if the bags cannot hold so many couples.
+        :math:`P_c` and :math:`P_a`. `ValueError` if the bags cannot hold that many couples.
     random_state : int, Generator or None
-        Pairs, bags and vectors are drawn from streams of their own: with the same seed, the pairs do not
-        depend on the other parameters, nor the bags on `n_candidates` and `p_ambiguous`.
+        For a seed, pairs do not depend on other parameters, nor bags on `n_candidates` and `p_ambiguous`.
 
     Returns
     -------
@@ -111,11 +108,11 @@ def make_ambiguous(
 
     Notes
     -----
-    The thesis leaves open what exactly has probability at least :math:`P_c`; here it is an instance to meet
-    its partner. Of a pair of classes of sizes :math:`n_a \ge n_b`, :math:`\lceil P_c n_b \rceil` couples are
-    formed and put into bags at random, before all others. Chance adds to this: of ten equal classes in bags
-    of five 35%, 51% and 68% meet for :math:`P_c` = 0, 0.25 and 0.5. What is drawn for a bag depends on its
-    labels alone, as proposition 5.2 needs it. 60,000 instances with L = 100 take 2 s.
+    The thesis does not define the event with probability at least :math:`P_c`; here an instance meets its
+    partner. Of a pair of classes of sizes :math:`n_a \ge n_b`, :math:`\lceil P_c n_b \rceil` couples are
+    formed and put into random bags first. Chance adds to this: of ten equal classes in bags of five 35%, 51%
+    and 68% meet for :math:`P_c` = 0, 0.25 and 0.5. Vectors of a bag depend on its labels only, as in
+    proposition 5.2. 60,000 instances with L = 100 take 2 s.
 
     Examples
     --------
@@ -125,7 +122,7 @@ def make_ambiguous(
     >>> data.candidates.n_bags, data.candidates.bag(0).shape
     (3, (6, 4, 1))
     """
-    # Not at the top: data sets can be had without compiling a chapter's algorithms.
+    # Imported here: data sets should not compile a chapter's algorithms.
     from cuelearn.mms import CandidateSet
 
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
@@ -144,7 +141,7 @@ def make_ambiguous(
     for name, chance in (("p_correlated", p_correlated), ("p_ambiguous", p_ambiguous)):
         if check_non_negative(name, chance) > 1.0:
             raise ValueError(f"{name} must be at most 1, got {chance}")
-    n_pairs = classes.size // 2  # as many as there can be
+    n_pairs = classes.size // 2
     of_pairs, of_bags, of_vectors = as_generator(random_state).spawn(3)
     correlated, ambiguous = (
         of_pairs.permutation(classes.size)[: 2 * n_pairs].reshape(n_pairs, 2) for _ in range(2)
@@ -176,14 +173,14 @@ def make_ambiguous(
 
 
 def _group(labels, size, correlated, p_correlated, rng):
-    """Step 2: the order of the instances, bag after bag, and where bags start, with the end of the last."""
+    """Step 2: the order of the instances by bag, and the bags' boundaries."""
     n = labels.size
     starts = np.append(np.arange(0, n, size), n)
     shuffled = rng.permutation(n)
     couples = []
     for pair in correlated:
         sides = [shuffled[labels[shuffled] == c] for c in pair]
-        needed = math.ceil(p_correlated * min(side.size for side in sides) - 1e-9)  # 0.07 * 100 is above 7
+        needed = math.ceil(p_correlated * min(side.size for side in sides) - 1e-9)  # 0.07 * 100 > 7
         couples.append(np.column_stack([side[:needed] for side in sides]))
     couples = np.concatenate(couples) if couples else np.empty((0, 2), dtype=np.int64)
     seats = np.concatenate([np.arange(a, b - 1, 2) for a, b in zip(starts[:-1], starts[1:])])
@@ -205,7 +202,7 @@ def _group(labels, size, correlated, p_correlated, rng):
 
 @njit(cache=True, nogil=True)
 def _pools(labels, starts, partner, chance, n_labels, rng):
-    """Step 3: labels that vectors of each bag are made of, and where each bag's begin."""
+    """Step 3: the pools of labels of all bags, and their boundaries."""
     n_bags = starts.size - 1
     pools = np.empty(2 * labels.size, dtype=np.int32)
     ends = np.zeros(n_bags + 1, dtype=np.int64)
@@ -220,7 +217,7 @@ def _pools(labels, starts, partner, chance, n_labels, rng):
                 end += 1
         for k in range(begin, end):
             other = partner[pools[k]]
-            # a draw for every label, whether or not its partner is there already: one coin each
+            # one draw per label, even if its partner is in the pool already
             if other >= 0 and rng.random() < chance and last[other] != i:
                 last[other] = i
                 pools[end] = other
@@ -231,7 +228,7 @@ def _pools(labels, starts, partner, chance, n_labels, rng):
 
 @njit(cache=True, nogil=True)
 def _vectors(labels, starts, pools, ends, wrong, rng):
-    """Steps 4 and 5: how many vectors each bag has, at most ``wrong[i] + 1``, and all their entries."""
+    """Steps 4 and 5: number of vectors of each bag, at most ``wrong[i] + 1``, and all entries."""
     n_bags = starts.size - 1
     total = int(np.sum((wrong + 1) * np.diff(starts)))
     entries = np.empty(total, dtype=np.int32)
@@ -256,7 +253,7 @@ def _vectors(labels, starts, pools, ends, wrong, rng):
                 swap = rng.integers(k, size)
                 m = who[swap]
                 who[swap] = who[k]
-                # one of the others of the pool: its last label stands in for the instance's own
+                # uniform over the pool without the own label, which the last one replaces
                 z = pools[ends[i] + rng.integers(0, q - 1)]
                 vector[m] = pools[ends[i] + q - 1] if z == vector[m] else z
             if not _holds(vectors, n_vectors, vector):
@@ -273,7 +270,6 @@ def _vectors(labels, starts, pools, ends, wrong, rng):
 
 @njit(cache=True, nogil=True)
 def _holds(vectors, n, vector):
-    """Whether a vector is among the first n."""
     for k in range(n):
         m = 0
         while m < vector.size and vectors[k, m] == vector[m]:

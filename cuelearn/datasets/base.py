@@ -1,4 +1,4 @@
-"""What a data set is here, how a bundled file is read and checked, and helpers that loaders share."""
+"""Types of data sets, reading of bundled files, and helpers of loaders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["CueData", "DataFileError", "ImageData", "Provenance"]
 
 
 class DataFileError(OSError):
-    """A data file is missing, damaged, or not of the form that is expected.
+    """A data file is missing, damaged, or of an unexpected form.
 
     Examples
     --------
@@ -32,11 +32,11 @@ class DataFileError(OSError):
 
 
 class Provenance(NamedTuple):
-    """Where data comes from, for captions and for the record kept with every figure.
+    """Origin of data, for captions and for the record of every figure.
 
     `tier` is ``"bundled"`` (real, shipped with the project), ``"generated"`` or ``"original"`` (the papers'
-    own); `source` is where it was published or the call that made it; `word` is how generated data is called
-    wherever it is shown: ``"simulated"`` (also where it is None) or ``"composed"``.
+    own); `source` is the publication or the call that made it; `word` describes generated data:
+    ``"simulated"`` (also if None) or ``"composed"``.
 
     Examples
     --------
@@ -61,17 +61,17 @@ class CueData(NamedTuple):
     Attributes
     ----------
     X : ndarray of shape (n, d)
-        One row per sample, float32 or float64 as the loader says.
+        One row per sample, float32 or float64, depending on the loader.
     y : ndarray of shape (n,) or (n, n_labels)
         Classes 0..M-1 (int64), or a 0/1 matrix (int8) for multi-label data.
     cues : dict of str to slice
         The columns of each cue; together they cover all.
     train, test : ndarray of int or None
-        Rows of the published split, ascending; None where none was published.
+        Ascending rows of the published split; None if there is none.
     feature_names, target_names : list of str
         One per column of `X`; one per class or label.
     description : str
-        What was measured, in what unit.
+        Quantities and units.
     provenance : Provenance
     pixels : ndarray of int or None
         Of images: the pixel, counted row by row, in each column, so that ``images[:, pixels] = X``.
@@ -96,17 +96,10 @@ class CueData(NamedTuple):
     pixels: np.ndarray | None = None
 
     def triples(self, kernel, cues=None):
-        """Pair a kernel with each cue, as the ``kernels=`` argument of the estimators takes them.
+        """Pair a kernel with each cue, for the ``kernels=`` argument of estimators.
 
-        Parameters
-        ----------
-        kernel : kernel
-        cues : list of str, optional
-            The cues to use, in this order; all by default. `ValueError` if one is unknown.
-
-        Returns
-        -------
-        list of (name, kernel, columns)
+        `cues` selects and orders cues; all by default; `ValueError` for an unknown one. Returns a list of
+        (name, kernel, columns).
 
         Examples
         --------
@@ -128,13 +121,13 @@ class CueData(NamedTuple):
 
 
 class ImageData(NamedTuple):
-    """Labelled images, with the laser scans or the object masks taken along with them.
+    """Labelled images, with laser scans or object masks if available.
 
     Attributes
     ----------
     images : sequence of ndarray of shape (height, width, 3), uint8
-        RGB, of any sizes. One array where simulated; read from the files on demand where loaded from a
-        folder. The first three arguments are enough for images in memory.
+        RGB, of any sizes; an array, or files that are read on access. The first three arguments suffice for
+        images in memory.
     y : ndarray of int64, shape (n,)
         Classes 0..M-1, named by `target_names`.
     frames : dict of str to ndarray of shape (n,)
@@ -148,7 +141,7 @@ class ImageData(NamedTuple):
     description : str
     provenance : Provenance
     train, test : ndarray of int or None
-        Rows of the split, where the folder has one.
+        Rows of the split, if there is one.
 
     Examples
     --------
@@ -177,7 +170,7 @@ class ImageData(NamedTuple):
 
 
 def data_directory():
-    """Directory of the bundled data: ``CUELEARN_BUNDLED``, the checkout's, or that in the package."""
+    """Directory of the bundled data: ``CUELEARN_BUNDLED``, that of the checkout, or that in the package."""
     named = os.environ.get("CUELEARN_BUNDLED")
     package = Path(__file__).resolve().parents[1]
     places = [Path(named)] if named else [package.parent / "data", package / "data"]
@@ -191,7 +184,7 @@ def data_directory():
 
 
 def data_module(name, directory=""):
-    """The module ``data/<directory>/<name>.py``: programs that stand beside the data."""
+    """The module ``data/<directory>/<name>.py``, a program stored with the data."""
     module = f"cuelearn_data_{name}"  # one word: numba pickles a module's types by its name
     if module not in sys.modules:
         path = data_directory() / directory / f"{name}.py"
@@ -204,17 +197,16 @@ def data_module(name, directory=""):
 
 
 def simulator(name):
-    """A world that data is simulated in."""
     return data_module(name, "simulators")
 
 
 def read_bundled(name):
-    """A bundled set's entry in ``datasets.json``, its arrays (an ``NpzFile``) and its `Provenance`."""
+    """Entry of a bundled set in ``datasets.json``, its arrays (an ``NpzFile``) and its `Provenance`."""
     directory = data_directory()
     entry = json.loads((directory / "datasets.json").read_text(encoding="utf-8"))[name]
     path = directory / entry["file"]
     expected = entry["sha256"]
-    mend = f"Mend it with `python data/build.py {name}` in a checkout, or install cuelearn anew."
+    mend = f"Run `python data/build.py {name}` in a checkout, or reinstall cuelearn."
     if not path.is_file():
         raise DataFileError(f"The data file {path} is missing (expected sha256 {expected}). {mend}")
     content = path.read_bytes()
@@ -229,7 +221,7 @@ def read_bundled(name):
 
 
 def first_items(archive, array, n):
-    """The first `n` items of an array of an ``NpzFile``, without unpacking what follows."""
+    """The first `n` items of an array of an ``NpzFile``, without unpacking the rest."""
     with archive.zip.open(f"{array}.npy") as member:
         np.lib.format.read_magic(member)
         shape, _, dtype = np.lib.format.read_array_header_1_0(member)
@@ -238,7 +230,7 @@ def first_items(archive, array, n):
 
 
 def side_by_side(blocks, dtype):
-    """Join named blocks of columns: the matrix, and the slice of each block."""
+    """Concatenate named blocks of columns: the matrix, and the slice of each block."""
     X = np.hstack([np.asarray(block, dtype=dtype) for block in blocks.values()])
     slices = {}
     end = 0
@@ -248,7 +240,7 @@ def side_by_side(blocks, dtype):
 
 
 def check_rows(name, rows, n):
-    """Row numbers, ascending and each once, from row numbers or a mask of n rows; at least one."""
+    """Unique ascending row numbers from row numbers or a mask of n rows; at least one."""
     rows = np.asarray(rows)
     if rows.dtype == np.bool_ and rows.shape == (n,):
         rows = np.flatnonzero(rows)

@@ -1,4 +1,4 @@
-"""Loaders of the real data sets in ``data/``, as ``data/datasets.json`` describes them."""
+"""Loaders of the real data sets in ``data/``, as described in ``data/datasets.json``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = [
 
 
 def load_bundled(name, add=None, dtype=np.float64):
-    """Read a set as its entry says; `add`, of its arrays, gives more matrices by cue and column names."""
+    """Read a set by its entry; `add` maps its arrays to further matrices by cue and column names."""
     entry, held, origin = read_bundled(name)
     how = entry["load"]
     if "blocks" in how:
@@ -43,12 +43,12 @@ def load_bundled(name, add=None, dtype=np.float64):
 
 
 def load_htad():
-    """Load HTAD: home-tasks activities heard by a microphone and felt by an accelerometer on the wrist.
+    """Load HTAD: home-tasks activities, from a microphone and an accelerometer on the wrist.
 
     `X` (1386, 52), float64, raw values; cues ``"audio"`` (three frames of 12 mel-frequency cepstral
     coefficients) and ``"accelerometer"`` (16 statistics of the acceleration in g); `y` one of seven
-    activities. No split was published, nor who is who: a random split mixes the persons. The authors' terms:
-    open for research and education, with a citation; commercial use and competitions need their permission.
+    activities. Neither a split nor the persons were published: a random split mixes persons. Terms: open for
+    research and education, with a citation; commercial use and competitions need the authors' permission.
 
     Examples
     --------
@@ -64,8 +64,8 @@ def load_leaves():
 
     `X` (1600, 192), float64: ``"shape"`` (distances of the outline from the centroid), ``"margin"`` and
     ``"texture"`` (histograms of the fine structure of the edge and of the surface, sum 1); `y` the species,
-    16 of each, sorted; the file numbers them. No split was published. The source lacks one texture: that of
-    the first leaf is the mean of its species' other fifteen.
+    sorted, numbered as in the file. No published split. The source lacks one texture: that of the first leaf
+    is the mean of its species' other fifteen.
 
     References
     ----------
@@ -86,7 +86,7 @@ def load_letter():
 
     `X` (20000, 16), float64, integers in 0..15; cues, our grouping, ``"box"`` (place and size of the bounding
     box, number of pixels: 5 columns), ``"moments"`` (7) and ``"edges"`` (4); `y` the letter, A = 0; `train`
-    the first 15,000 rows, `test` the last 5,000, as Statlog and the LIBSVM page split them.
+    the first 15,000 rows, `test` the last 5,000, as in Statlog and LIBSVM.
 
     Examples
     --------
@@ -101,10 +101,10 @@ def load_letter():
 def load_satimage():
     """Load the Statlog Landsat image: 6,435 windows of 3x3 pixels in four spectral bands.
 
-    `X` (6435, 36), float64, grey values in 0..255, pixel after pixel from the top left, four bands each; cues
-    ``"band 1"`` to ``"band 4"`` (green, red, two of near infrared), every fourth column; `y` the ground at
-    the central pixel, six classes (UCI's code 7 is 5 here); `train` the official 4,435 windows, `test` the
-    official 2,000. Windows overlap their neighbours, also across the split.
+    `X` (6435, 36), float64, grey values in 0..255, by pixels from the top left, four bands each; cues ``"band
+    1"`` to ``"band 4"`` (green, red, two of near infrared), every fourth column; `y` the ground at the
+    central pixel, six classes (UCI's code 7 is 5 here); `train` the official 4,435 windows, `test` the
+    official 2,000. Neighbouring windows overlap, also across the split.
 
     Examples
     --------
@@ -119,10 +119,10 @@ def load_satimage():
 def load_yeast():
     """Load the yeast genes: 2,417 genes, each with several of 14 functional groups.
 
-    `X` (2417, 103), float64, every row of length 1; cues ``"expression"`` (79 values of micro-array
-    expression) and ``"phylogeny"`` (24 of the phylogenetic profile; where these begin follows from the
-    values, which are skewed from there on); `y` (2417, 14), int8, 1 where the gene has the function (1 to 11
-    each); `train` Mulan's official 1,500 genes, `test` the other 917. No licence is stated.
+    `X` (2417, 103), float64, rows of length 1; cues ``"expression"`` (79 values of micro-array expression)
+    and ``"phylogeny"`` (24 of the phylogenetic profile; its first column is inferred from the values, which
+    are skewed from there on); `y` (2417, 14), int8, 1 for each function of the gene (1 to 11); `train`
+    Mulan's official 1,500 genes, `test` the other 917. No licence is stated.
 
     References
     ----------
@@ -144,7 +144,7 @@ def load_mfeat():
     `X` (2000, 649), float64, raw values: ``"fac"`` 216 profile correlations, ``"fou"`` 76 Fourier
     coefficients of the shape, ``"kar"`` 64 Karhunen-Loeve coefficients, ``"mor"`` 6 morphological features
     (up to 17,572), ``"pix"`` 240 averages over 2x3 pixels (integers 0..6, 16 rows of 15), ``"zer"`` 47
-    Zernike moments. `y` the digit, 200 of each, sorted. No split was published.
+    Zernike moments. `y` the digit, 200 of each, sorted. No published split.
 
     Examples
     --------
@@ -158,10 +158,10 @@ def load_mfeat():
 def load_pendigits():
     """Load Pendigits with the four representations of Gonen and Alpaydin (2010).
 
-    10,992 digits written with a pen on a tablet by 44 people. Published is the *dynamic* form, eight points
-    along the trajectory. The papers' *static* forms, bitmaps, are published nowhere reachable: they are
-    **redrawn from the eight pen points** (`redraw_pen_points`), so strokes between two points are straight
-    and lifts of the pen are drawn.
+    10,992 digits written with a pen on a tablet by 44 people. The *dynamic* form, eight points along the
+    trajectory, is published. The papers' *static* forms, bitmaps, are not available: they are **redrawn from
+    the eight pen points** (`redraw_pen_points`), so strokes between two points are straight and lifts of the
+    pen are drawn.
 
     `X` (10992, 352), float32; cues ``"dynamic"`` (x1, y1, ..., x8, y8 in 0..100), ``"static 4x4"``, ``"static
     8x8"`` and ``"static 16x16"``, bitmaps in [0, 1] row by row from the top; `y` the digit; `train` the
@@ -196,7 +196,7 @@ def _bitmaps(held):
 def redraw_pen_points(points, size=16):
     """Draw pen trajectories, (n, 2 k) of x1, y1, x2, ... in 0..100, as images, float32 (n, size, size).
 
-    A pixel's ink is 1 minus the distance of its centre from the line, in pixels, cut to [0, 1].
+    A pixel is 1 minus the distance of its centre from the line, in pixels, clipped to [0, 1].
     """
     points = np.asarray(points, dtype=np.float32)
     scale = np.float32((size - 1) / 100)
@@ -225,15 +225,14 @@ def load_mnist(n_train=None, n_test=None):
     """Load MNIST, each image cut into four square blocks of 14x14 as in thesis appendix A (JMLR 5.1.5).
 
     `X` (n_train + n_test, 784), float32, grey values in [0, 1]; cues ``"top left"``, ``"top right"``,
-    ``"bottom left"`` and ``"bottom right"`` of 196 columns, row by row within the block; `y` the digit;
-    `train` the first n_train rows, `test` the rest, in the official order; `pixels` puts the columns back in
-    image order. Licence: CC BY-SA 3.0 as usually stated. All 70,000 images take 220 MB and 1 s, the first few
-    thousand a tenth.
+    ``"bottom left"`` and ``"bottom right"`` of 196 columns, by rows of the block; `y` the digit; `train` the
+    first n_train rows, `test` the rest, in the official order; `pixels` restores the image order. Licence: CC
+    BY-SA 3.0 as usually stated. All 70,000 images take 220 MB and 1 s, the first few thousand a tenth.
 
     Parameters
     ----------
     n_train, n_test : int, optional
-        Take the first of the 60,000 training images and of the 10,000 test images only.
+        Number of the first training and test images to load, of 60,000 and 10,000.
 
     Examples
     --------
@@ -248,7 +247,7 @@ def load_mnist(n_train=None, n_test=None):
     if n_train > 60_000 or n_test > 10_000:
         raise ValueError(f"n_train must be at most 60000 and n_test 10000, got {n_train} and {n_test}")
     entry, held, origin = read_bundled("mnist")
-    # Of each quarter: the image's pixels that it holds.
+    # The image's pixels in each quarter.
     quarters = np.arange(784).reshape(2, 14, 2, 14).swapaxes(1, 2).reshape(4, 196)
     names = ("top left", "top right", "bottom left", "bottom right")
     X = np.empty((n_train + n_test, 784), dtype=np.float32)

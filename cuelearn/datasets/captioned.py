@@ -1,5 +1,5 @@
-"""News items composed of real pictures: images with faces, and captions that name some of the people in
-them (thesis sections 5.6 and 5.7, appendix A); who and what is decided in ``data/simulators/captions.py``."""
+"""News items composed of real pictures: images with faces, and captions that name some of the people (thesis
+sections 5.6 and 5.7, appendix A). ``data/simulators/captions.py`` draws people and captions."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ __all__ = ["VERBS", "CaptionedData", "make_captioned"]
 
 NULL = "null"
 
-#: What a person of kind ``"poses"`` may do; the body of verb k is turned by k times 36 degrees.
+#: Actions of kind ``"poses"``; the body of verb k is rotated by k times 36 degrees.
 VERBS = (
     *("wave", "run", "jump", "clap", "kick the ball", "lift the trophy", "hit a backhand"),
     *("shake hands", "give a speech", "sing"),
 )
 ANGLE = 360 / len(VERBS)
-#: Bodies: what has a top and a bottom.
+#: Bodies: things with a top and a bottom.
 CLOTHES = ("t-shirt", "woman’s clothes", "dress", "kimono", "lab coat", "coat")
 FACE_CUES = ("HSV 2x2", "PHOG 2")
 POSE_CUES = ("PHOG 2", "derivatives 2x2", "gist")
 KINDS = ("identity", "stranger", "false detection")
 _PERSON, _STRANGER, _FALSE = range(3)
-#: An identity is drawn in so many styles at least, a stranger in so many.
+#: Least number of styles of an identity and of a stranger.
 _STYLES = 7
 _STYLES_STRANGER = 4
 
 
 class _Cast(NamedTuple):
-    """All drawings; the things that are identities, bodies and strangers, no two of a family among both."""
+    """All drawings; the things used as identities, bodies and strangers; identities and strangers share no
+    family."""
 
     emoji: EmojiData
     people: np.ndarray
@@ -49,7 +50,6 @@ class _Cast(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _cast():
-    """Who is what in every corpus."""
     emoji = load_emoji()
     clothes = np.flatnonzero(np.isin(emoji.names, CLOTHES))
 
@@ -63,7 +63,8 @@ def _cast():
 
 
 def _deal(rng, wanted):
-    """A drawing of each thing wanted, (n, 2) with -1 for none; all of a thing are used equally often."""
+    """A drawing of each requested thing, (n, 2) with -1 for none; drawings of a thing are used equally
+    often."""
     dealt = np.full(wanted.shape, -1, dtype=np.int32)
     for thing in np.unique(wanted[wanted >= 0]):
         own = rng.permutation(np.flatnonzero(_cast().emoji.thing == thing))
@@ -73,7 +74,7 @@ def _deal(rng, wanted):
 
 
 def _draw_samples(rng, kind, person, identity, n_strangers, verb):
-    """Drawings of every face and body, int32 (n, 2, 2), angles of the bodies, and a seed for the rest."""
+    """Drawings of faces and bodies, int32 (n, 2, 2), angles of bodies, and a seed for other changes."""
     cast = _cast()
     n = kind.size
     false = kind == _FALSE
@@ -91,7 +92,7 @@ def _draw_samples(rng, kind, person, identity, n_strangers, verb):
 
 
 def _looks(samples, angles, seeds, body=False):
-    """Pictures, uint8 (64, 64, 3), of faces or of their bodies; two drawings are joined by their halves."""
+    """Pictures, uint8 (64, 64, 3), of faces or bodies; two drawings are joined by their halves."""
     pictures = _cast().emoji.pictures
     part = int(body)
     for drawings, turns, seed in zip(samples[:, part], body * angles, seeds, strict=True):
@@ -104,7 +105,7 @@ def _looks(samples, angles, seeds, body=False):
 
 
 def _described(looks, cues):
-    """Square roots of what each cue counts, scaled to norm 1; the columns of each."""
+    """Square roots of the counts of each cue, scaled to norm 1; the columns of each."""
     described = {cue: [] for cue in cues}
     for look in looks:
         picture = Picture(look)
@@ -114,43 +115,41 @@ def _described(looks, cues):
 
 
 class CaptionedData(NamedTuple):
-    """A composed corpus of pictures with captions: N items with n faces in all.
+    """A composed corpus of pictures with captions: N items with n faces.
 
     Attributes
     ----------
     captions : list of str
         N texts.
     regions : list of list of Region
-        Boxes of each item: its faces in no particular order; with poses each is followed by its upper body.
+        Boxes of each item: its faces in no particular order; with poses, each is followed by its upper body.
     faces, poses : ndarray of float32, shape (n, d)
-        One row per face and per body, item after item, in the order of `regions`; poses None without bodies.
+        One row per face and per body, item by item, in the order of `regions`; poses None without bodies.
     bag_sizes : ndarray of int, shape (N,)
         Faces of each item.
     names, verbs : ndarray of str, shape (n,)
-        Who it is, mentioned or not, and what the person does (None without poses), said or not; ``"null"``
-        for a false detection.
+        The person and the action (None without poses), mentioned or not; ``"null"`` for a false detection.
     is_test, has_position : ndarray of bool, shape (N,)
-        Test items; whether the caption tells who stands where.
+        Test items; whether the caption gives positions.
     vocabulary : Vocabulary
         All names of the captions, in the order of `labels`, and all verbs.
     description : str
     provenance : Provenance
     labels : ndarray of str
-        All names: the identities from the most to the least frequent, people who are often mentioned and
-        never pictured, the long tail.
+        All names: identities by decreasing frequency, people who are mentioned but never pictured, the long
+        tail.
     mentions : DataFrame
-        A row for every name in every caption, in the order of the text: ``item``, ``name`` (number among
-        `labels`), ``face`` (row of `faces`, -1 if not pictured), ``verb`` (``"null"`` if none is said),
-        ``place`` (as in `cuelearn.mms.Mention`).
+        A row for every name in every caption, in the order of the text: ``item``, ``name`` (index into
+        `labels`), ``face`` (row of `faces`, -1 if not pictured), ``verb`` (``"null"`` if none), ``place`` (as
+        in `cuelearn.mms.Mention`).
     kinds : ndarray of str, shape (n,)
         ``"identity"``, ``"stranger"`` (of the long tail) or ``"false detection"``.
     things : ndarray of str, shape (n,)
-        What each face is a drawing of, a false detection in its left half.
+        The thing drawn as each face; for a false detection, in its left half.
     samples : ndarray of int32, shape (n, 2, 2)
-        Rows of `load_emoji` that make each face and each body: one, or two for a false detection; -1 for no
-        drawing.
+        Rows of `load_emoji` of each face and each body: one, or two for a false detection; -1 for no drawing.
     angles : ndarray of float64, shape (n, 2)
-        Degrees by which the drawings of bodies are turned.
+        Rotation of the drawings of bodies in degrees.
     seeds : ndarray of int64, shape (n,)
         Of the mild changes and background colours.
     sizes : ndarray of int, shape (N, 2)
@@ -191,18 +190,18 @@ class CaptionedData(NamedTuple):
 
     @property
     def bag_of(self):
-        """Item of each face, ints of shape (n,)."""
+        """Item of each face, (n,)."""
         return np.repeat(np.arange(self.bag_sizes.size), self.bag_sizes)
 
     @property
     def mentioned(self):
-        """Whether the item's caption has the face's name, bool of shape (n,)."""
+        """Whether the item's caption has the face's name, (n,)."""
         seen = np.zeros(self.names.size, dtype=bool)
         seen[self.mentions["face"][self.mentions["face"] >= 0]] = True
         return seen
 
     def caption_mentions(self, item):
-        """Whom an item's caption mentions, in its order: list of `cuelearn.mms.Mention`."""
+        """Mentions in an item's caption, in order: list of `cuelearn.mms.Mention`."""
         from cuelearn.mms import Mention
 
         start, end = np.searchsorted(self.mentions["item"], [item, item + 1])
@@ -212,36 +211,29 @@ class CaptionedData(NamedTuple):
 
     @property
     def items(self):
-        """Of each item its mentions and its regions: what `cuelearn.mms.candidate_set` takes."""
+        """Mentions and regions of each item, the input of `cuelearn.mms.candidate_set`."""
         return [(self.caption_mentions(i), regions) for i, regions in enumerate(self.regions)]
 
     def rows(self, items):
-        """Rows of `faces` that belong to these items, numbers or a bool mask of shape (N,); ascending."""
+        """Ascending rows of `faces` of these items (numbers or a mask of shape (N,))."""
         chosen = np.zeros(self.bag_sizes.size, dtype=bool)
         chosen[items] = True
         return np.flatnonzero(chosen[self.bag_of])
 
     def names_with(self, min_count):
-        """Names in at least so many training captions; the thesis takes 20 or 3."""
+        """Names in at least `min_count` training captions; 20 or 3 in the thesis."""
         in_training = ~self.is_test[self.mentions["item"]]
         times = np.bincount(self.mentions["name"][in_training], minlength=self.labels.size)
         return self.labels[times >= check_count("min_count", min_count)].tolist()
 
     def truth(self, names=None, verbs=None):
-        """The labels that a learner with these words should give.
-
-        Parameters
-        ----------
-        names : sequence of str, optional
-            Names that are modelled; all by default.
-        verbs : sequence of str, optional
-            Verbs that are modelled, for a corpus with poses: labels are then pairs.
+        """True labels for a learner that models these `names` (all by default) and `verbs`.
 
         Returns
         -------
-        ndarray of str, shape (n,), or (n, 2) with `verbs`
-            The face's name, and the verb that the caption says of that person; ``"null"`` for what the item's
-            caption does not say, or is not modelled.
+        ndarray of str, shape (n,), or (n, 2) with `verbs` (corpora with poses)
+            The face's name, and the verb of that person in the caption; ``"null"`` for words that are not in
+            the item's caption or not modelled.
         """
         if verbs is not None and self.poses is None:
             raise ValueError("verbs must be None for a corpus without poses")
@@ -269,7 +261,7 @@ class CaptionedData(NamedTuple):
 
 
 def _known(what, words, known):
-    """The words without "null", or an error that names one that is not known."""
+    """The words without "null"; ValueError for an unknown one."""
     words = [str(word) for word in words if str(word) != NULL]
     unknown = sorted(set(words) - set(known.tolist()))
     if unknown:
@@ -296,48 +288,47 @@ def make_captioned(
 ):
     r"""Compose a corpus of captioned images from emoji (thesis sections 5.6 and 5.7).
 
-    The thesis learns from Labeled Yahoo! News and Idiap/ETHZ Faces and Poses; neither can be shipped.
+    It replaces Labeled Yahoo! News and Idiap/ETHZ Faces and Poses, which cannot be redistributed.
 
-    **People.** An identity is a thing with seven drawings or more (214 of them, no two of which any style
-    draws alike) and an invented name. The identity of rank r is drawn with a weight
-    :math:`r^{-\text{exponent}}`; ranks 1 and 2, 3 and 4, ... are partners who are often pictured together.
-    246 people are mentioned now and then and never pictured, and a long tail once or twice.
+    **People.** An identity is a thing with at least seven drawings (214 things, no two alike in any style)
+    and an invented name. The identity of rank r has weight :math:`r^{-\text{exponent}}`; ranks 1 and 2, 3 and
+    4, ... are partners who are often pictured together. Another 246 people are mentioned occasionally but
+    never pictured, and a long tail once or twice.
 
-    **Faces.** A face is a drawing before a plain colour, mildly changed as by `EmojiData.on_backgrounds`. A
-    *stranger*, a person of the long tail, is a thing of which no identity is drawn; a *false detection* shows
-    the right half of one drawing and the left half of another. As in the thesis items are split at random:
-    the faces of a thing in test items are other changes of the drawings that training items have. Columns:
-    ``"HSV 2x2"`` (288) and ``"PHOG 2"`` (192) of `image_cues`: square roots of shares, each part of norm 1.
+    **Faces.** A face is a mildly changed drawing on a plain colour, as in `EmojiData.on_backgrounds`. A
+    *stranger*, of the long tail, is a thing that no identity uses; a *false detection* joins the right half
+    of one drawing and the left half of another. As in the thesis, items are split at random: test faces are
+    other changes of the training drawings. Columns: ``"HSV 2x2"`` (288) and ``"PHOG 2"`` (192) of
+    `image_cues`: square roots of shares, each cue of norm 1.
 
-    **Poses** (``kind="poses"``). A body is a piece of clothing, turned by k times 36 degrees, with up to 15
-    degrees of scatter, where the person does number k of the ten `VERBS`; its cues are ``"PHOG 2"``,
-    ``"derivatives 2x2"`` (256) and ``"gist"`` (288).
+    **Poses** (``kind="poses"``). A body is a piece of clothing, rotated by k times 36 degrees for verb k of
+    the ten `VERBS`, plus up to 15 degrees of scatter; its cues are ``"PHOG 2"``, ``"derivatives 2x2"`` (256)
+    and ``"gist"`` (288).
 
-    **Captions**, from some 70 templates. Some faces are of strangers who are not mentioned, some names of
-    people who are not pictured; a name occurs once in an image and in a caption. Spatial indicators, as
+    **Captions**, from about 70 templates. Some faces are of strangers who are not mentioned, some names of
+    people who are not pictured; a name occurs once in an image and in a caption. Spatial indicators, such as
     "(L)", ", left," or "from left to right", agree with the boxes.
 
-    **Shares.** Numbers of items, faces and items with spatial indicators, most faces of an image and most
-    names of a caption are those of the thesis's data; other shares were set so that RANDOM, which draws one
-    of the candidate labelings and sees no face, is as often right as in tables 5.1 and 5.3 (with each
-    protocol for its own names). No learner had a part in it.
+    **Shares.** Numbers of items, faces and items with spatial indicators, and maximal numbers of faces per
+    image and names per caption are those of the thesis's data. Other shares were set, without any learner, so
+    that RANDOM, which draws a candidate labeling without seeing a face, has the accuracy of tables 5.1 and
+    5.3 (with each protocol for its own names).
 
     Parameters
     ----------
-    n_items : int, optional
-        Images with captions, at least 20; by default 20,071, or 1,703 with poses. Whatever is a share stays
-        so.
+    n_items : int >= 20, optional
+        Images with captions; by default 20,071, or 1,703 with poses. Shares do not depend on it.
     kind : {"news", "poses"}, default="news"
     protocol : {"I", "II"}, default="I"
-        Of kind ``"news"``: which of the thesis's protocols the ambiguity is set for. I: names of 20 or more
-        occurrences, any item may be a test item. II: names of 3 or more, more names per caption, all items
-        with spatial indicators in the training set.
+        Protocol of the thesis that sets the ambiguity, for kind ``"news"``. I: names of 20 or more
+        occurrences, test items drawn from all. II: names of 3 or more, more names per caption, all items with
+        spatial indicators in the training set.
     n_names : int, optional
         Identities, from 30 to 214; 214 by default, 60 with poses.
     exponent : float >= 0, default=0.7
         Of the weights of identities; with 0.7 nearly all have 20 or more occurrences at full size.
     p_correlated : float in [0, 1], default=0.4
-        Chance that the second of two identities in an image is the partner of the first.
+        Probability that the second of two identities in an image is the partner of the first.
     test_share : float in [0, 0.9], optional
         Share of test items, at most 0.8 for protocol II; by default 0.2, 10,071/20,071 for protocol II,
         103/1,703 with poses.
@@ -365,7 +356,7 @@ def make_captioned(
     >>> data.faces.shape[1], int(data.bag_sizes.sum())
     (480, 31)
     """
-    # Not at the top: data sets can be had without compiling a chapter's algorithms.
+    # Imported here: data sets should not compile a chapter's algorithms.
     from cuelearn.mms import Region, Vocabulary
 
     if kind not in ("news", "poses"):
@@ -386,7 +377,7 @@ def make_captioned(
     exponent = check_non_negative("exponent", exponent)
     p_correlated = _share("p_correlated", p_correlated, 1)
     test_share = _share("test_share", test_share, 0.9 if protocol == "I" else 0.8)
-    # One stream each, so that a change of words or boxes leaves people and samples alone.
+    # Separate streams: a change of words or boxes does not change people and samples.
     *streams, sample_rng = as_generator(random_state).spawn(5)
     emoji = _cast().emoji
     made = world.compose(streams, n, poses, protocol, n_names, exponent, p_correlated, test_share)

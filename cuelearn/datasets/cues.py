@@ -1,4 +1,4 @@
-"""From images and laser scans to cues: the papers' (thesis section 3.4, appendix A), and for photographs."""
+"""Cues of images and laser scans: those of the papers (thesis section 3.4, appendix A) and of photographs."""
 
 from __future__ import annotations
 
@@ -59,19 +59,19 @@ __all__ = [
 ROBOT_CUES = ("colour", "LxLy", "bow", "laser")
 #: The four of table 3.2, in its order.
 OBJECT_CUES = ("LxLy", "DirC", "colour", "shape")
-#: Seven for photographs: two of colour, two of derivatives, edges in a pyramid, words of two sizes.
+#: Seven for photographs: colour, derivatives, edges in a pyramid, words of two sizes.
 PHOTO_CUES = ("RGB", "HSV", "derivatives", "directions", "shape pyramid", "words", "large words")
 SILHOUETTE_CUES = ("shape", "moments")
-#: Images that one worker describes at a time.
+#: Images per task.
 IMAGES_PER_TASK = 16
 
 
 def cue_kernels(data, cues=None):
-    r"""The thesis's kernel on each cue of a `CueData` made by `image_cues`, or on those named.
+    r"""The thesis's kernel on each cue of a `CueData` made by `image_cues`, or on the cues named.
 
-    Exponential :math:`\chi^2` for what is counted in images (and for ``shape``, as there), Gaussian for the
-    laser and for what is no histogram (HOG, gist, moments, pixels), with ``scale="mean"``: a list of (name,
-    kernel, columns). `ValueError` if a cue is unknown.
+    Exponential :math:`\chi^2` for histograms (and for ``shape``, as in the thesis), Gaussian for laser, HOG,
+    gist, moments and pixels, with ``scale="mean"``. Returns a list of (name, kernel, columns); `ValueError`
+    for an unknown cue.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def cue_kernels(data, cues=None):
     >>> [(name, kernel.quantity) for name, kernel, _ in cue_kernels(image_cues(images, ["colour", "DirC"]))]
     [('colour', 'chi2'), ('DirC', 'chi2')]
     """
-    # Here and not above: it loads compiled code, which describing images does not need.
+    # Imported here: it loads compiled code, which describing images does not need.
     from cuelearn.kernels import RBF, Chi2
 
     wanted = list(data.cues) if cues is None else cues
@@ -90,15 +90,15 @@ def cue_kernels(data, cues=None):
 
 
 class Cue(NamedTuple):
-    """`describe` takes a `Picture` and gives float32 (width,); a cue of words takes the step of the patches
-    too and gives `LocalDescriptors`, which the vocabulary named `words` turns into a histogram."""
+    """`describe` maps a `Picture` to float32 (width,). For a cue of words it also takes the step of the
+    patches and returns `LocalDescriptors`, which the vocabulary `words` turns into a histogram."""
 
     describe: Callable
     words: str | None = None
 
 
 def _counted(bins, *arguments):
-    """Over the object only where its mask is known."""
+    """Over the object only if its mask is known."""
     return Cue(lambda picture: shares(bins(picture, *arguments), picture.mask))
 
 
@@ -155,11 +155,12 @@ def _with_cells(names, cells):
     return [f"{name} {where}" for name in names for where in cells]
 
 
-#: How each cue describes a picture.
+#: All cues of pictures.
 CUES = _all_cues()
-#: Those that are no histograms.
+#: Cues that are not histograms.
 VALUES = ("HOG", "gist", "moments", "pixels")
-#: 39 of 18 descriptors, as many as the papers' kernels of Caltech-101: colour, texture, edges, words, shape.
+#: 39 cues of 18 descriptors (colour, texture, edges, words, shape), as many as the papers' kernels of
+#: Caltech-101.
 EMOJI_CUES = (
     *_with_cells(
         ["HSV", "hue words", "LBP", "self-similarity", "words", "large words", "derivatives"],
@@ -169,8 +170,8 @@ EMOJI_CUES = (
     *("RGB 1x1", "LAB 1x1", "directions 1x1", "corner words 1x1", "corner hue words 1x1"),
     *("HOG", "gist", "moments", "shape", "pixels"),
 )
-#: The 15 kinds of features of TagProp (Guillaumin et al., ICCV 2009), from which online kernel selection
-#: starts: three colour histograms and four kinds of words, each also in three bands, and gist.
+#: The 15 features of TagProp (Guillaumin et al., ICCV 2009), the basis of online kernel selection: three
+#: colour histograms and four kinds of words, each also in three bands, and gist.
 KIND_CUES = (
     *_with_cells(
         ["RGB", "LAB", "HSV", "words", "hue words", "corner words", "corner hue words"], ["1x1", "3x1"]
@@ -182,9 +183,9 @@ KIND_CUES = (
 def describe(
     data, cues, *, rows=None, vocabularies=None, step=8, size=240, n_jobs=None, verbose=False, name="cues"
 ):
-    """What `CUES` say of images, or of these rows: for each cue an array float32 (n, width).
+    """Values of cues, a dict of float32 arrays (n, width), for all images or `rows`.
 
-    Where `vocabularies`, a dict of fitted `BagOfWords`, lacks the words of a cue: a list of
+    Cues whose words are not in `vocabularies`, a dict of fitted `BagOfWords`, give a list of
     `LocalDescriptors` of patches `step` pixels apart.
     """
     from joblib import Parallel, delayed
@@ -193,18 +194,18 @@ def describe(
 
     images = data.images
     names = data.frames.get("name")
-    if size is not None and data.masks is None and hasattr(images, "shrunk"):  # masks have the full size
+    if size is not None and data.masks is None and hasattr(images, "shrunk"):  # masks have full size
         images = images.shrunk(2 * size)
     rows = np.arange(len(data.y)) if rows is None else rows
     blocks = [rows[start : start + IMAGES_PER_TASK] for start in range(0, len(rows), IMAGES_PER_TASK)]
     words = vocabularies or {}
 
-    def tasks():  # block by block, so that images are copied only when their turn comes
+    def tasks():  # lazily, so that images are copied only when needed
         for block in blocks:
             parts = [_taken(items, block) for items in (images, data.masks, names)]
             yield delayed(_describe)(block, *parts, cues, words, step, size)
 
-    # mapped as sweeps do: with another mode joblib would start other workers
+    # the memory mapping of sweeps: with another mode joblib would start new workers
     done = Parallel(n_jobs=n_jobs, return_as="generator", mmap_mode="c")(tasks())
     parts = list(progress(done, name=name, total=len(blocks), verbose=verbose))
     features = {cue: [row for part in parts for row in part[cue]] for cue in cues}
@@ -215,14 +216,12 @@ def describe(
 
 
 def _taken(items, rows):
-    """The rows of an array, of image files, or of a list; None stays."""
     if isinstance(items, list | tuple):
         return [items[row] for row in rows]
     return None if items is None else items[rows]
 
 
 def _describe(rows, images, masks, names, cues, words, step, size):
-    """Describe one task's images: by cue, a row or the local descriptors of each image."""
     features = {cue: [] for cue in cues}
     for i, row in enumerate(rows):
         try:
@@ -245,7 +244,7 @@ def _describe(rows, images, masks, names, cues, words, step, size):
 
 
 def _at_size(image, mask, size):
-    """The picture, scaled down with its mask where its shorter side has more than `size` pixels."""
+    """The picture and its mask, scaled down if the shorter side exceeds `size` pixels."""
     check_image(image)
     factor = 1 if size is None else size / min(image.shape[:2])
     if factor >= 1:
@@ -270,13 +269,13 @@ def image_cues(
     """Describe images by several cues.
 
     =============  ========  =====================================================================
-    cue            columns   what it counts
+    cue            columns   content
     =============  ========  =====================================================================
     colour         512       red, green and blue jointly, 8 bins each
     LxLy           675       derivatives at the scales 1, 2 and 4 pixels (CRFH), 15 x 15 bins each
     DirC           289       gradient directions at the scales 1 and 4 pixels jointly
-    bow            n_words   patches of 32 x 32 pixels, by the nearest visual word
-    shape          576       silhouette, moved to its centroid, of unit area; needs masks
+    bow            n_words   nearest visual words of patches of 32 x 32 pixels
+    shape          576       silhouette, centred, of unit area; needs masks
     laser          45        geometric features of scans (Mozos et al., 2005), standardised over
                              the training rows; needs scans
     RGB            1024      as colour
@@ -285,61 +284,61 @@ def image_cues(
     directions     578       as DirC
     shape pyramid  336       edges by orientation, in the image, its quarters and sixteenths
     words          2n_words  as bow
-    large words    2n_words  the same with patches of 64 x 64 pixels
+    large words    2n_words  as bow, with patches of 64 x 64 pixels
     =============  ========  =====================================================================
 
-    The first three count over the object only where masks are known. From RGB on they are for photographs,
-    `PHOTO_CUES`: one half of each, besides the pyramid, counts the whole image, the other an ellipse in its
+    The first three count over the object only if masks are known. The cues from RGB on, `PHOTO_CUES`, are for
+    photographs: except for the pyramid, one half describes the whole image, the other an ellipse in its
     middle.
 
-    Further cues divide the image into cells, and count in each; lengths are in 32ths of the shorter side:
-    RGB, HSV, LAB, LBP, derivatives, directions, words, large words, hue words, self-similarity, corner words
-    and corner hue words, each with ``" 1x1"``, ``" 3x1"``, ``" 2x2"`` or ``" 4x4"`` after its name; PHOG 0 to
-    PHOG 3 (edges by orientation in ``2^level`` cells a side) and PHOG 0 signed to PHOG 3 signed; HOG, gist,
-    pixels; and moments, of the silhouette. `EMOJI_CUES` are 39 of these, `KIND_CUES` 15.
+    Further cues are computed per cell of the image, with lengths in 32ths of the shorter side: RGB, HSV, LAB,
+    LBP, derivatives, directions, words, large words, hue words, self-similarity, corner words and corner hue
+    words, each with ``" 1x1"``, ``" 3x1"``, ``" 2x2"`` or ``" 4x4"`` after its name; PHOG 0 to PHOG 3 (edges
+    by orientation in ``2^level`` cells a side), also with ``" signed"``; HOG, gist, pixels; and moments, of
+    the silhouette. `EMOJI_CUES` are 39 of these, `KIND_CUES` 15.
 
     Parameters
     ----------
     data : ImageData
-        From `load_image_folder`, `load_original`, or `load_emoji` by its method `on_backgrounds`;
-        ``ImageData(images, y, names_of_classes)`` takes images in memory.
+        From `load_image_folder`, `load_original` or `EmojiData.on_backgrounds`, or ``ImageData(images, y,
+        names_of_classes)``.
     cues : sequence of str, default=PHOTO_CUES
-        The thesis's choices are `ROBOT_CUES` and `OBJECT_CUES`.
+        The thesis uses `ROBOT_CUES` and `OBJECT_CUES`.
     train : array of int or of bool, optional
         Rows from which vocabularies and the scale of ``laser`` are learnt; ``data.train`` by default. Cues
-        that learn need it, so that nothing of the test rows enters by oversight; ``np.arange(n)`` takes all.
+        that learn need it, so that test rows are not used by mistake; ``np.arange(n)`` selects all.
     size : int or None, default=240
-        Images whose shorter side has more pixels are scaled down to it (with their masks); None leaves all.
+        Images (with masks) whose shorter side has more pixels are scaled down to it; None keeps all sizes.
     n_words : int, default=300
         Size of each vocabulary.
     vocabulary : BagOfWords or dict of str to BagOfWords, optional
-        A `BagOfWords` that is not fitted says how they are learnt, such as ``BagOfWords(100, step=4)`` for
-        pictures of 64 pixels; fitted ones, by the name of the words (``"hue words"``, whatever the cells), or
-        one for all, are taken in place of learning them.
+        An unfitted `BagOfWords` sets how vocabularies are learnt, such as ``BagOfWords(100, step=4)`` for
+        pictures of 64 pixels. Fitted ones, by the name of the words (``"hue words"``, for all cells), or one
+        for all, are used instead of learning.
     random_state : int, default=0
         Seed of the vocabularies.
     n_jobs : int, default=1
-        Processes that describe images; -1 takes all cores. The result has the same bits for any number.
+        Processes; -1 uses all cores. Results are bitwise equal for any number.
     verbose : bool, default=False
-        Progress bars.
+        Show progress bars.
 
     Returns
     -------
     CueData
-        `X` float32 of shape (n, d). The rest is that of `data`.
+        `X` float32 of shape (n, d); the rest is that of `data`.
 
     Raises
     ------
     TypeError
-        If data is no `ImageData`, such as a path.
+        If data is not an `ImageData`.
     ValueError
-        If a cue needs masks, laser scans or `train`, which are not there; if an image, a mask or a scan is
-        not as it must be, with the name of the frame.
+        If masks, scans or `train` are missing for a cue, or an image, mask or scan is invalid (with the
+        frame's name).
 
     Notes
     -----
-    A photograph of 320 x 240 pixels takes 25 ms with colour, LxLy, DirC and bow, 50 ms with `PHOTO_CUES`, on
-    one core. Most cues need the extra ``images``.
+    On one core a photograph of 320 x 240 pixels takes 25 ms with colour, LxLy, DirC and bow, 50 ms with
+    `PHOTO_CUES`. Most cues need the extra ``images``.
 
     Examples
     --------
@@ -396,7 +395,6 @@ def image_cues(
 
 
 def _learnt_words(data, cues, bag, train, options):
-    """Vocabularies of these cues by the name of their words, learnt as `bag` says from training rows."""
     drawn = bag.drawn(train)
     features = describe(data, cues, rows=drawn, step=bag.step, name="words", **options)
     words = {}
@@ -413,7 +411,7 @@ def _learnt_words(data, cues, bag, train, options):
 
 
 def _check_cues(data, cues):
-    """The cues as a tuple, each known, given once, and with what it needs in the data."""
+    """The cues as a tuple: known, unique, and with the data that they need."""
     if not isinstance(data, ImageData):
         is_path = isinstance(data, str | os.PathLike)
         given = f"the path {os.fspath(data)!r}" if is_path else type(data).__name__

@@ -1,7 +1,7 @@
 """Descriptors of one picture: histograms of colours, patterns and derivatives, edges, the silhouette.
 
-Ranges and bins are fixed, so that a descriptor depends on its picture alone. Histograms over cells are shares
-of the pixels of the whole picture; lengths grow with the picture by `unit`.
+Ranges and bins are fixed, so that a descriptor depends on its picture only. Histograms over cells are shares
+of the pixels of the whole picture; lengths scale with the picture by `unit`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 
 from cuelearn.core.optional import require
 
-#: Scale-normalised derivatives from -RESPONSE_RANGE to RESPONSE_RANGE are told apart (grey values run from 0
-#: to 1). An edge from black to white responds with 1/sqrt(2 pi) = 0.40 at every scale.
+#: Scale-normalised derivatives are clipped to +-RESPONSE_RANGE, for grey values from 0 to 1. An edge from
+#: black to white has response 1/sqrt(2 pi) = 0.40 at every scale.
 RESPONSE_RANGE = 0.2
-#: Below this scale-normalised gradient magnitude, an edge of 6 grey levels, a pixel has no direction.
+#: Least scale-normalised gradient magnitude of a pixel with a direction, an edge of 6 grey levels.
 FLAT_MAGNITUDE = 0.01
 SHAPE_CELLS = 24  # of a silhouette, per side
 PYRAMID = (1, 2, 4)  # cells per side, by level
@@ -26,7 +26,7 @@ PYRAMID_SECTORS = 16
 PYRAMID_SMOOTHING = 1.5
 LAB_BINS = 8  # per channel; lightness from 0 to 100, colours from -LAB_RANGE to LAB_RANGE
 LAB_RANGE = 110.0
-LBP_PATTERNS = 59  # of eight neighbours: 58 uniform ones, told apart, and all others
+LBP_PATTERNS = 59  # of eight neighbours: 58 uniform ones, and one for all others
 DERIVATIVE_BINS = 8
 SECTORS = 36
 PHOG_SECTORS = 12  # of half a turn; signed: twice as many
@@ -41,13 +41,13 @@ PIXELS = 8  # per side
 
 @cache
 def skimage(module):
-    """A module of scikit-image; looked up once, as a corpus has thousands of pictures."""
+    """A module of scikit-image, cached for thousands of pictures."""
     require("images", "skimage")
     return import_module(f"skimage.{module}")
 
 
 class Picture:
-    """An image, uint8 (height, width, 3), and its mask; what several descriptors need is made once."""
+    """An image, uint8 (height, width, 3), and its mask; caches what several descriptors need."""
 
     def __init__(self, image, mask=None):
         self.image = image
@@ -55,36 +55,31 @@ class Picture:
         self._made = {}
 
     def once(self, make, *arguments):
-        """``make(picture, *arguments)``, made when it is first asked for."""
         if (make, *arguments) not in self._made:
             self._made[make, *arguments] = make(self, *arguments)
         return self._made[make, *arguments]
 
     @cached_property
     def mask(self):
-        """The mask, checked; None where there is none."""
         return None if self._mask is None else check_mask(self._mask, self.image.shape[:2])
 
     @cached_property
     def grey(self):
-        """Luma, float32 from 0 to 1."""
         return grey_levels(self.image)
 
     @cached_property
     def half(self):
-        """The picture at half its size."""
         return Picture(scaled(self.image, 0.5))
 
     @cached_property
     def middle(self):
-        """Where most photographers put what they mean: bool, the ellipse of `in_the_middle`."""
         height, width = self.image.shape[:2]
         rows, columns = np.mgrid[:height, :width] + 0.5
         return in_the_middle(rows, columns, height, width)
 
     @property
     def unit(self):
-        """Length in pixels, of which the shorter side has 32, with which cells and filters grow."""
+        """1/32 of the shorter side in pixels, the unit of cells and filters."""
         return max(1, min(self.image.shape[:2]) // 32)
 
     def derivatives(self, scale):
@@ -102,7 +97,7 @@ def _derivatives(picture, scale):
 
 
 def scaled(image, factor):
-    """The image at another size, by Lanczos' filter; what is much too large is halved by means first."""
+    """The image at another size, by Lanczos' filter, after averaging if it is much larger."""
     require("images", "PIL")
     from PIL import Image
 
@@ -111,12 +106,12 @@ def scaled(image, factor):
 
 
 def in_the_middle(rows, columns, height, width):
-    """Which points lie in the central ellipse with semi-axes a third of the sides: 35 % of the area."""
+    """Whether points lie in the central ellipse with semi-axes a third of the sides: 35 % of the area."""
     return ((rows - height / 2) / (height / 3)) ** 2 + ((columns - width / 2) / (width / 3)) ** 2 <= 1
 
 
 def check_image(image):
-    """Refuse what is not an RGB image of bytes."""
+    """ValueError unless `image` is RGB, uint8."""
     shape = getattr(image, "shape", None)
     dtype = getattr(image, "dtype", None)
     if shape is None or len(shape) != 3 or shape[2] != 3 or dtype != np.uint8 or 0 in shape:
@@ -126,7 +121,7 @@ def check_image(image):
 
 
 def check_mask(mask, shape):
-    """The mask as an array; it must be of bool, of the image's size, and not empty."""
+    """The mask as a non-empty array of bool of the image's size."""
     mask = np.asarray(mask)
     if mask.dtype != np.bool_ or mask.shape != shape:
         raise ValueError(
@@ -145,11 +140,10 @@ def grey_levels(image):
     return red + green + blue
 
 
-# ---------------------------------------------------------------- bins of pixels: indices, number of bins
+# ---- bins of pixels: (indices, number of bins)
 
 
 def rgb_bins(picture):
-    """The joint bin of red, green and blue, eight each."""
     level = (picture.image >> 5).astype(np.int32)
     return [(level[..., 0] * 8 + level[..., 1]) * 8 + level[..., 2]], 512
 
@@ -174,14 +168,12 @@ def hsv_levels(image):
 
 
 def hsv_bins(picture, bins=(16, 4, 4)):
-    """The joint bin of hue, saturation and value."""
     levels = zip(hsv_levels(picture.image), bins, strict=True)
     hue, saturation, value = (np.minimum((level * n).astype(np.intp), n - 1) for level, n in levels)
     return [(hue * bins[1] + saturation) * bins[2] + value], math.prod(bins)
 
 
 def lab_bins(picture):
-    """The joint bin in CIELAB."""
     low = np.array([0.0, -LAB_RANGE, -LAB_RANGE])
     width = np.array([100.0, 2 * LAB_RANGE, 2 * LAB_RANGE])
     level = (skimage("color").rgb2lab(picture.image) - low) * (LAB_BINS / width)
@@ -190,7 +182,7 @@ def lab_bins(picture):
 
 
 def lbp_bins(picture):
-    """Local binary patterns (Ojala, Pietikainen and Maenpaa, 2002): of eight neighbours, one unit away."""
+    """Local binary patterns (Ojala, Pietikainen and Maenpaa, 2002) of eight neighbours, one unit away."""
     radius = picture.unit
     levels = np.rint(picture.grey * 255).astype(np.uint8)
     framed = np.pad(levels, radius + 1, mode="edge")
@@ -201,10 +193,10 @@ def lbp_bins(picture):
 
 
 def field_bins(picture, filters, scales, bins):
-    """The bin of the derivatives: composed receptive field histograms (Linde and Lindeberg, 2004).
+    """Bins of derivatives: composed receptive field histograms (Linde and Lindeberg, 2004).
 
-    "LxLy": at each scale the joint bin of both derivatives. "DirC": the direction's sector at all scales
-    jointly, and one more for a flat place.
+    "LxLy": the joint bin of both derivatives at each scale. "DirC": the sector of the direction at all scales
+    jointly, with an extra sector for flat pixels.
     """
     if filters == "LxLy":
         size = bins**2
@@ -223,7 +215,7 @@ def field_bins(picture, filters, scales, bins):
 
 
 def direction_sectors(lx, ly, n):
-    """Number of the direction's sector, the first centred on the x axis; n where the picture is flat."""
+    """Sector of the direction, the first centred on the x axis; n for flat pixels."""
     turns = np.arctan2(ly, lx) * np.float32(n / (2 * math.pi))
     sector = np.floor(turns + np.float32(0.5)).astype(np.int32) % n
     sector[lx * lx + ly * ly < FLAT_MAGNITUDE**2] = n
@@ -231,7 +223,7 @@ def direction_sectors(lx, ly, n):
 
 
 def derivative_bins(picture):
-    """As "LxLy", at half a unit and with fewer bins."""
+    """ "LxLy" at half a unit, fewer bins."""
     x, y = (
         np.clip((response / RESPONSE_RANGE + 1) * (DERIVATIVE_BINS / 2), 0, DERIVATIVE_BINS - 1)
         for response in picture.derivatives(picture.unit / 2)
@@ -240,38 +232,37 @@ def derivative_bins(picture):
 
 
 def direction_bins(picture):
-    """As "DirC", at half a unit."""
+    """ "DirC" at half a unit."""
     return field_bins(picture, "DirC", (picture.unit / 2,), SECTORS)
 
 
-# ---------------------------------------------------------------- histograms of bins, float32
+# ---- histograms of bins, float32
 
 
 def share(index, n_bins):
-    """Share of the entries in each bin, float32, sum 1."""
+    """Share of entries in each bin, float32, sum 1."""
     index = index.ravel()
     return (np.bincount(index, minlength=n_bins) / index.size).astype(np.float32)
 
 
 def shares(bins, mask=None):
-    """Histograms one after the other, sum 1."""
     indices, n_bins = bins
     parts = [share(index if mask is None else index[mask], n_bins) for index in indices]
     return np.concatenate([part / np.float32(len(indices)) for part in parts])
 
 
 def with_middle(bins, picture):
-    """Half for the whole picture, half for its middle."""
+    """One half for the whole picture, one for its middle."""
     return np.concatenate([shares(bins), shares(bins, picture.middle)]) / np.float32(2)
 
 
 def cell_of(rows, columns, shape, cells):
-    """Number of the cell, row by row, in which each pixel lies."""
+    """Cell of each pixel, numbered row by row."""
     return (rows * cells[0] // shape[0]) * cells[1] + columns * cells[1] // shape[1]
 
 
 def in_cells(bins, cells, picture):
-    """Histogram of each cell, one after the other; each pixel counts alike."""
+    """Concatenated histograms of the cells; all pixels have equal weight."""
     (index,), n_bins = picture.once(bins)
     rows, columns = np.ogrid[: index.shape[0], : index.shape[1]]
     place = cell_of(rows, columns, index.shape, cells) * n_bins + index
@@ -279,11 +270,12 @@ def in_cells(bins, cells, picture):
     return (counts / index.size).astype(np.float32)
 
 
-# ---------------------------------------------------------------- edges, pixels, the silhouette
+# ---- edges, pixels, the silhouette
 
 
 def phog(level, signed, picture):
-    """Orientations of edges by contrast in 2^level x 2^level cells (Bosch, Zisserman and Munoz, 2007)."""
+    """Orientations of edges, weighted by contrast, in 2^level x 2^level cells (Bosch, Zisserman and Munoz,
+    2007)."""
     n = 2**level
     sectors = 2 * PHOG_SECTORS
     x, y = picture.derivatives(picture.unit / 2)
@@ -298,19 +290,20 @@ def phog(level, signed, picture):
 
 
 def shape_pyramid(picture):
-    """Orientations of edges by contrast in the image, its quarters, its sixteenths (Bosch et al., 2007)."""
+    """Orientations of edges, weighted by contrast, in the image, its quarters and sixteenths (Bosch et al.,
+    2007)."""
     grey = skimage("filters").gaussian(skimage("color").rgb2gray(picture.image), PYRAMID_SMOOTHING)
     n = PYRAMID[-1]
     cell = (grey.shape[0] // n, grey.shape[1] // n)
     grey = grey[: n * cell[0], : n * cell[1]]
-    # one block that covers the image: all cells are divided by the same norm
+    # one block for the image: all cells have the same norm
     cells = skimage("feature").hog(grey, PYRAMID_SECTORS, cell, (n, n), block_norm="L1", feature_vector=False)
     cells = cells.reshape(n, n, -1)
     parts = [cells.reshape(side, n // side, side, n // side, -1) for side in PYRAMID]
     levels = [part.sum(axis=(1, 3)).ravel() for part in parts]
     total = levels[0].sum()
     if total == 0:
-        levels, total = [np.full(level.size, 1 / level.size) for level in levels], 1.0  # all alike
+        levels, total = [np.full(level.size, 1 / level.size) for level in levels], 1.0
     return (np.concatenate(levels) / (len(PYRAMID) * total)).astype(np.float32)
 
 
@@ -322,7 +315,7 @@ def hog(picture):
 
 @lru_cache(maxsize=4)
 def _gabor_bank(shape):
-    """Spectra of Gabor filters that answer 0 to a flat picture, and the margin."""
+    """Spectra of Gabor filters with response 0 to a constant picture, and the margin."""
     filters = []
     for wavelength in GIST_WAVELENGTHS:
         for k in range(GIST_ORIENTATIONS):
@@ -351,7 +344,7 @@ def gist(picture):
 
 
 def pooled(values, n):
-    """Means over n x n cells of the last two axes, flat."""
+    """Means over n x n cells of the last two axes, flattened."""
     for axis in (-2, -1):
         edges = np.arange(n) * values.shape[axis] // n
         sizes = np.diff([*edges, values.shape[axis]])
@@ -361,12 +354,11 @@ def pooled(values, n):
 
 
 def pixels(picture):
-    """Mean colours over a grid."""
     return pooled(np.moveaxis(picture.image, 2, 0) / np.float32(255), PIXELS)
 
 
 def moments(picture):
-    """Central moments of the silhouette up to order 4, and Hu's seven invariants, as lengths with a sign."""
+    """Central moments of the silhouette up to order 4, and Hu's seven invariants, as signed lengths."""
     measure = skimage("measure")
     mask = picture.mask.astype(float)
     central = measure.moments_normalized(measure.moments_central(mask, order=4), order=4)
@@ -377,7 +369,7 @@ def moments(picture):
 
 
 def silhouette(picture):
-    """Shares of 24 x 24 cells that it covers, on a square of side 3 sqrt(area) about its centroid."""
+    """Covered share of 24 x 24 cells of a square of side 3 sqrt(area) about the centroid."""
     mask = picture.mask
     rows = mask.sum(axis=1)
     columns = mask.sum(axis=0)
@@ -387,14 +379,14 @@ def silhouette(picture):
     edges = side * (np.arange(size + 1) / size - 0.5)
     covered = mask.astype(np.float64)
     for axis, counts in enumerate((rows, columns)):
-        # integers all through: the centroid moves with the silhouette to the last bit of the division
+        # integers: the centroid moves exactly with the silhouette up to the division
         centre = int(counts @ np.arange(len(counts))) / area + 0.5
         covered = _between(covered, centre + edges, axis)
     return np.clip(covered / (side / size) ** 2, 0, 1).ravel().astype(np.float32)
 
 
 def _between(values, edges, axis):
-    """Integrals of a step function, value i on [i, i + 1), along one axis between successive edges."""
+    """Integrals, between successive edges along one axis, of the step function with value i on [i, i + 1)."""
     values = np.moveaxis(values, axis, 0)
     n = len(values)
     total = np.zeros((n + 1, values.shape[1]))

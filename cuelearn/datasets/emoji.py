@@ -1,7 +1,8 @@
 """Emoji: the same things drawn in eight styles, with names, subgroups and keywords by Unicode.
 
-The files are made by ``data/build.py``; ``data/README.md`` credits every style and says which drawings were
-left out and which things are drawn alike."""
+``data/build.py`` makes the files; ``data/README.md`` credits every style and lists omitted drawings and
+things drawn alike.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +17,13 @@ from .base import ImageData, Provenance, data_directory, read_bundled
 
 __all__ = ["EMOJI_STYLES", "EmojiData", "before", "changed_picture", "load_emoji", "mildly_changed"]
 
-#: In the order of the pictures. The last two are share-alike and lie in a file of their own.
+#: In the order of the pictures. The last two are share-alike, in a separate file.
 EMOJI_STYLES = (
     *("noto", "noto-v1", "fxemoji", "emojione", "twemoji", "fluent-emoji"),
     *("emojione-v1", "openmoji"),
 )
 _FILES = {"emoji": EMOJI_STYLES[:6], "emoji-sharealike": EMOJI_STYLES[6:]}
-#: Mild changes: degrees, factor of the size, share of the side, factor of the light, each either way.
+#: Mild changes: degrees, scale, share of the side, change of light, in both directions.
 _TURN = 15.0
 _SIZES = (0.75, 1.0)
 _SHIFT = 0.06
@@ -31,25 +32,25 @@ _LIGHT = 0.25
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EmojiData:
-    """Drawings of things, and what is known of the things.
+    """Drawings of things, and attributes of the things.
 
     Attributes
     ----------
     pictures : ndarray of uint8, shape (n, 64, 64, 4)
-        Red, green, blue and alpha (0 where nothing is drawn); style by style, in Unicode's order. Those that
-        lie in ``data/`` are unpacked, in a second, when first asked for.
+        Red, green, blue and alpha (0 for background); by style, in Unicode's order. Unpacked on first access,
+        in a second.
     style : ndarray of str, shape (n,)
         One of `EMOJI_STYLES`.
     thing : ndarray of int64, shape (n,)
-        What is drawn: a row of the arrays that follow.
+        The thing drawn: a row of the arrays that follow.
     names, group, subgroup : ndarray of str, shape (n_things,)
         Such as "red apple", "food-drink", "food-fruit".
     family : ndarray of int64, shape (n_things,)
-        The same number for things that some style draws alike, such as red and green apple or the clock
-        faces: a split by things keeps a family together; of a family at most one thing can be a class that
-        shape tells from the others.
+        Equal for things that some style draws alike, such as red and green apple or the clock faces. A split
+        by things keeps a family together; at most one thing of a family can be a class that shape
+        distinguishes.
     keywords : ndarray of int8, shape (n_things, n_keywords)
-        1 where Unicode CLDR gives the thing this keyword.
+        1 if Unicode CLDR gives the thing this keyword.
     keyword_names : ndarray of str, shape (n_keywords,)
     description : str
     provenance : Provenance
@@ -79,36 +80,35 @@ class EmojiData:
         return np.concatenate([read_bundled(file)[1]["pictures"][rows] for file, rows in self.parts])
 
     def on_backgrounds(self, target="name", rows=None, *, n_views=1, random_state=0):
-        """Labelled RGB images, each before a plain colour of its own, as `image_cues` takes them.
+        """Labelled RGB images, each on a plain colour, for `image_cues`.
 
-        The colour is drawn evenly from all of RGB, for each thing in each style by the seed alone, whatever
-        rows or styles are taken. Only cues that look at ``masks`` (shape, moments; colour, LxLy and DirC,
-        which count over the object) know the outline.
+        The colour is uniform in RGB and depends only on the thing, the style and the seed. Only cues that use
+        ``masks`` (shape, moments; colour, LxLy and DirC, which count over the object) know the outline.
 
         Parameters
         ----------
         target : {"name", "family", "subgroup", "group", "style"}, default="name"
-            What `y` is. Classes are those that occur in the rows, in alphabetical order; a family is called
-            after its first thing.
+            Target `y`. Classes are those in the rows, in alphabetical order; a family has the name of its
+            first thing.
         rows : array of int or of bool, optional
-            The pictures taken, in this order; all by default.
+            The pictures, in this order; all by default.
         n_views : int, default=1
-            Pictures of each drawing, one after the other: the drawing itself, then mildly changed ones,
-            turned by up to 15 degrees, 0.75 to 1 times as large, moved by up to 6% of the side, in up to 25%
-            less or more light. Views of one drawing belong on one side of a split.
+            Consecutive pictures of each drawing: the drawing, then mildly changed ones, rotated by up to 15
+            degrees, scaled by 0.75 to 1, moved by up to 6% of the side, with up to 25% less or more light.
+            Keep views of one drawing on one side of a split.
         random_state : int, default=0
             Seed of the colours and the changes.
 
         Returns
         -------
         ImageData
-            With ``masks`` (alpha of a half or more) and, in ``frames``, ``name`` ("red apple, noto"),
-            ``thing``, ``style``, ``family``, ``drawing`` (its row) and ``view`` (0 is the drawing itself).
+            With ``masks`` (alpha of a half or more) and ``frames``: ``name`` ("red apple, noto"), ``thing``,
+            ``style``, ``family``, ``drawing`` (its row) and ``view`` (0 is the drawing itself).
 
         Raises
         ------
         ValueError
-            If target is none of these, or a row is not there.
+            For an unknown target or a row out of range.
 
         Examples
         --------
@@ -154,16 +154,14 @@ class EmojiData:
         )
 
     def n_drawings(self):
-        """Number of drawings of each thing."""
         return np.bincount(self.thing, minlength=len(self.names))
 
     def unlike(self, things):
-        """Of these things one of each family, the one with most drawings (ties: the first), ascending."""
+        """The thing of each family with most drawings (ties: the first), ascending."""
         order = things[np.argsort(-self.n_drawings()[things], kind="stable")]
         return np.sort(order[np.unique(self.family[order], return_index=True)[1]])
 
     def _views(self, rows, n_views, seed):
-        """Pictures of these drawings, all views of each, and the colours behind them."""
         shape = (len(EMOJI_STYLES), len(self.names), 3)
         plain = np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
         pictures = np.repeat(self.pictures[rows], n_views, axis=0)
@@ -184,24 +182,24 @@ class EmojiData:
 
 
 def before(pictures, colours):
-    """Pictures before plain colours, uint8 (..., 3) of RGB; `colours` broadcast against the pictures."""
+    """Pictures on plain colours, uint8 RGB (..., 3); `colours` broadcast against the pictures."""
     alpha = pictures[..., 3:].astype(np.uint16)
     return ((pictures[..., :3] * alpha + colours * (255 - alpha) + 127) // 255).astype(np.uint8)
 
 
 def mildly_changed(picture, rng, turn=0.0):
-    """A drawing turned by so many degrees and, beyond that, changed as `EmojiData.on_backgrounds` says."""
+    """A drawing rotated by `turn` degrees and changed at random as in `EmojiData.on_backgrounds`."""
     more, dx, dy, light = rng.uniform(-1, 1, 4) * (_TURN, _SHIFT, _SHIFT, _LIGHT)
     return changed_picture(picture, turn + more, rng.uniform(*_SIZES), (dx, dy), 1 + light)
 
 
 def changed_picture(picture, turn=0.0, size=1.0, shift=(0.0, 0.0), light=1.0):
-    """A drawing, uint8 (height, width, 4), turned (degrees), resized, moved (shares of the side), lit."""
+    """A drawing, uint8 (height, width, 4), rotated (degrees), scaled, moved (shares of the side), lit."""
     from scipy.ndimage import affine_transform
 
     angle = np.deg2rad(turn)
     height, width = picture.shape[:2]
-    # from a place in the new picture to one in the old
+    # maps positions in the new picture to the old one
     back = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]) / size
     centre = np.array([height - 1, width - 1]) / 2
     offset = centre - back @ (centre + np.array([shift[1] * height, shift[0] * width]))
@@ -217,31 +215,27 @@ def changed_picture(picture, turn=0.0, size=1.0, shift=(0.0, 0.0), light=1.0):
 def load_emoji(styles=None):
     """Load emoji: 861 animals, plants, foods, places, activities and objects, drawn in up to eight styles.
 
-    5,513 pictures by six design teams; 841 things come in four styles or more, 342 in all eight. Drawings
-    that repeat another of the same thing are left out. No split was published: split by ``family`` to test on
-    things never seen, by ``style`` or by drawing to test on new pictures of known things.
+    5,513 pictures by six design teams; 841 things in four styles or more, 342 in all eight. Repeated drawings
+    of a thing are omitted. There is no published split: split by ``family`` to test on new things, by
+    ``style`` or drawing to test on new pictures of known things. `EmojiData.on_backgrounds` gives labelled
+    images. ``data/README.md`` lists authors and licences.
 
     Parameters
     ----------
     styles : list of str, optional
-        Some of `EMOJI_STYLES`; by default all that are there. ``emojione-v1`` and ``openmoji`` (CC BY-SA 4.0)
-        lie in ``emoji-sharealike.npz``, which may be missing.
+        Some of `EMOJI_STYLES`; by default all available. ``emojione-v1`` and ``openmoji`` (CC BY-SA 4.0) are
+        in ``emoji-sharealike.npz``, which may be missing.
 
     Returns
     -------
     EmojiData
-        Its method `on_backgrounds` gives labelled images for `image_cues`.
 
     Raises
     ------
     ValueError
-        If a style is not known.
+        For an unknown style.
     DataFileError
-        If a file is damaged or missing, also that of a style that was named.
-
-    References
-    ----------
-    Authors and licences of the styles: ``data/README.md``.
+        If a required file is damaged or missing.
 
     Examples
     --------

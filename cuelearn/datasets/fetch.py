@@ -1,6 +1,6 @@
-"""The papers' own data: which there is, what of it is in place and whole, and fetching it: ``make data``.
+"""List, verify and fetch the papers' own data (``make data``).
 
-A set is put in place whole or not at all; what goes wrong is said in a sentence.
+A set is installed completely or not at all; errors are one sentence.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from .originals import known_originals, known_sum, load_original, original_direc
 
 __all__ = ["fetch_original", "main"]
 
-#: Ends of names that are archives, to be unpacked.
+#: Suffixes of archives.
 ARCHIVES = (".tgz", ".tar.gz", ".tar.bz2", ".tar", ".zip", ".rar")
-#: What unpacks .rar, which Python does not, with its options before the archive.
+#: Programs that unpack .rar, with their options.
 UNPACKERS = {"bsdtar": ["-xf"], "unar": ["-D", "-q"], "unrar": ["x", "-idq"], "7z": ["x"]}
-#: How a page begins that is sent in place of a file.
+#: Starts of web pages that are sent instead of a file.
 PAGE = (b"<!doctype", b"<html", b"<head", b"<?xml")
 SECONDS = 30.0  # without an answer
 
 
 def _entry(name):
     if name not in known_originals():
-        raise DataFileError(f"There is no set {name!r}; there are: {', '.join(known_originals())}.")
+        raise DataFileError(f"There is no set {name!r}, only {', '.join(known_originals())}.")
     return known_originals()[name]
 
 
 def _sum_differs(file):
-    """Whether the sum of a file is known and another; None where none is known."""
+    """Whether the checksum of a file differs from the known one; None if none is known."""
     known = known_sum(file.name)
     if known is None:
         return None
@@ -53,7 +53,7 @@ def _sum_differs(file):
 
 
 def verify_original(name, path=None):
-    """What was verified of a set: its sums where they are known, and that its loader reads it."""
+    """Verify a set: its known checksums, and that its loader reads it; returns a summary."""
     entry = _entry(name)
     path = original_directory(name) if path is None else Path(path)
     files = [path / file for file in {**entry.sums, **entry.urls} if (path / file).is_file()]
@@ -73,7 +73,7 @@ def verify_original(name, path=None):
 
 @contextlib.contextmanager
 def _in_one_sentence(entry, url, place):
-    """Whatever goes wrong in fetching becomes a `DataFileError` of one sentence."""
+    """Convert any error of fetching to a `DataFileError` of one sentence."""
     import requests
 
     page = f"look at {entry.page}"
@@ -92,14 +92,13 @@ def _in_one_sentence(entry, url, place):
         raise DataFileError(f"What {url} sends is no whole archive: try again, or {page}.") from None
     except OSError as error:
         reason = f"{place}: {error.strerror or error}"
-        raise DataFileError(f"{entry.name} was not fetched, nothing of it is kept: {reason}.") from None
+        raise DataFileError(f"{entry.name} was not fetched, and nothing is kept: {reason}.") from None
 
 
 def _download(url, file):
-    """Fetch one file, and compare it with what is known of it."""
     from pooch import HTTPDownloader
 
-    headers = {"Accept-Encoding": "identity"}  # else a server may send .gz files unpacked
+    headers = {"Accept-Encoding": "identity"}  # otherwise a server may unpack .gz files
     fetch = HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=SECONDS, headers=headers)
     fetch(url, str(file), None)
     with file.open("rb") as content:
@@ -111,7 +110,7 @@ def _download(url, file):
 
 
 def _unpack(archive, directory):
-    """Unpack an archive, and those in it (Caltech-101), and remove them."""
+    """Unpack an archive and the archives in it (Caltech-101), and remove them."""
     if archive.name.endswith(".rar"):
         tool = next((tool for tool in UNPACKERS if shutil.which(tool)), None)
         if tool is None:
@@ -133,27 +132,22 @@ def _unpack(archive, directory):
 
 
 def fetch_original(name, place=None):
-    """Download a set, verify it, and put it where `load_original` finds it.
+    """Download a set, verify it, and install it for `load_original`.
 
     Parameters
     ----------
     name : str
         A set of ``originals.json``.
     place : path-like, optional
-        The directory in which the set gets one of its own name; by default that of ``CUELEARN_DATA``.
-
-    Returns
-    -------
-    Path
-        The directory of the set.
+        Parent of the set's directory `name`, which is returned as a Path; by default ``CUELEARN_DATA``.
 
     Raises
     ------
     DataFileError
-        If there is no such set, it has no address, is there already, the network, the server or the disk
-        fails, or what comes is not what is expected. Nothing is kept then.
+        If the set is unknown, has no address or exists already; if the network, the server or the disk fails;
+        or if the content is not as expected. Nothing is kept then.
     ImportError
-        Without pooch, which the extra ``data`` brings.
+        Without pooch, in the extra ``data``.
 
     Examples
     --------
@@ -166,13 +160,13 @@ def fetch_original(name, place=None):
     entry = _entry(name)
     place = place or os.environ.get("CUELEARN_DATA")
     if not place:
-        raise DataFileError("Set CUELEARN_DATA to the directory in which original data is to be put.")
+        raise DataFileError("Set CUELEARN_DATA to the directory for original data.")
     target = Path(place) / name
     if target.exists():
-        raise DataFileError(f"{target} is there already: remove it to fetch {name} anew.")
+        raise DataFileError(f"{target} is there already: remove it to fetch {name} again.")
     if not entry.urls:
         raise DataFileError(
-            f"{name} has no address: see {entry.page}, and put into {target}: {entry.layout}."
+            f"{name} has no address: see {entry.page}, and store in {target}: {entry.layout}."
         )
     require("data", "pooch")
     url = next(iter(entry.urls.values()))
@@ -197,7 +191,7 @@ def fetch_original(name, place=None):
 
 
 def _list():
-    """All sets, with what is there of them; exit status 1 if something there is not whole."""
+    """Print all sets and their state; exit status 1 if a present set is incomplete."""
     failed = False
     bundled = json.loads((data_directory() / "datasets.json").read_text(encoding="utf-8"))
     print(f"bundled, in {data_directory()}: {', '.join(bundled)}")
@@ -208,7 +202,7 @@ def _list():
             print(f"  NOT WHOLE: {error}")
             failed = True
     place = os.environ.get("CUELEARN_DATA")
-    place = f"in {place} (CUELEARN_DATA)" if place else "none looked for, CUELEARN_DATA is not set"
+    place = f"in {place} (CUELEARN_DATA)" if place else "CUELEARN_DATA is not set"
     print(f"\noriginals, {place}:")
     for name, entry in known_originals().items():
         try:
@@ -222,12 +216,11 @@ def _list():
                 state = f"NOT WHOLE: {error}"
                 failed = True
         print(f"  {name:11s} {state:34s} {entry.serves}")
-    print('\nmake data FETCH="usps eth80" fetches; python -m cuelearn.datasets.fetch usps tells more')
+    print('\nmake data FETCH="usps eth80" fetches; python -m cuelearn.datasets.fetch usps shows more')
     return int(failed)
 
 
 def _tell(entry):
-    """All that is known of a set."""
     sums = [f"{file} {known}" for file, known in entry.sums.items() if known]
     facts = {name: getattr(entry, name) for name in ("citation", "terms", "size", "page", "layout", "serves")}
     facts["address"] = ", ".join(entry.urls.values()) or "none: by hand, from its page"
@@ -238,7 +231,7 @@ def _tell(entry):
 
 
 def main(argv=None):
-    """The exit status: 0, 1 if something failed or is damaged, 2 if a name is wrong."""
+    """The exit status: 0, 1 if something failed or is damaged, 2 for an unknown name."""
     parser = argparse.ArgumentParser(
         prog="python -m cuelearn.datasets.fetch", description=__doc__.split("\n")[0]
     )

@@ -1,7 +1,8 @@
 """Real images from folders: any labelled folder, KTH-IDOL2, ETH-80 and Oxford Flowers-17.
 
-Images are read from their files when asked for. `DataFileError` names what is missing, empty, unreadable, or
-not laid out as described."""
+Images are read on access. `DataFileError` names what is missing, empty, unreadable, or not laid out as
+described.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +20,20 @@ from .base import DataFileError, ImageData, Provenance
 
 __all__ = ["load_eth80", "load_flowers17", "load_idol2", "load_image_folder", "read_image"]
 
-#: File names that count as images, in lower case.
+#: Suffixes of images, in lower case.
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".gif", ".webp")
-#: An image of IDOL2 has no scan if the nearest one was taken more than this many seconds before or after it.
+#: Largest difference in seconds between an image of IDOL2 and its scan.
 MAX_DELAY = 0.5
 
-#: Directories that hold a published split, in the order of the rows.
+#: Directories of a split, in the order of the rows.
 _PARTS = ("train", "test")
-#: Of IDOL2; the database's own codes of the two offices are their owners' initials.
+#: Of IDOL2, whose codes of the two offices are their owners' initials.
 _ROOMS = ("OO", "CR", "TO", "KT", "PA")
 _ROOM_OF_CODE = {"BO": "OO", "EO": "TO"}
 
 
 class Layout(NamedTuple):
-    """How a set is laid out: `folder` in words, `images` as a pattern of their names."""
+    """The layout of a set: `folder` in words, `images` as a pattern of their names."""
 
     name: str
     folder: str
@@ -44,21 +45,18 @@ class Layout(NamedTuple):
         return DataFileError(f"{wrong}; expected there: {self.folder}.")
 
     def open(self, path):
-        """The folder, which must be there."""
         path = Path(path)
         if not path.is_dir():
             raise self.refusal(f"The folder {path} {'is a file' if path.exists() else 'does not exist'}")
         return path
 
     def images_in(self, directory):
-        """Image files directly in a directory, by name; there must be some."""
         files = _images_in(directory)
         if not files:
             raise self.refusal(f"The directory {directory} holds no images")
         return files
 
     def parts_of(self, file):
-        """What an image's name says."""
         named = re.fullmatch(self.images, file.stem)
         if named is None:
             raise self.refusal(f"The image {file} is not named as in {self.name}")
@@ -70,7 +68,6 @@ class Layout(NamedTuple):
 
 
 def _open_image(path, least=None):
-    """Read an image file with Pillow, all of it; every failure names the file."""
     require("images", "PIL")
     from PIL import Image
 
@@ -79,16 +76,17 @@ def _open_image(path, least=None):
         if least is not None:
             image.draft(None, (least, least))
         image.load()
-    except Exception as error:  # missing, empty, or of several kinds, depending on the format
+    except Exception as error:  # the kind depends on the format
         raise DataFileError(f"The image {path} cannot be read: {error}") from None
     return image
 
 
 def read_image(path, least=None):
-    """An image as RGB bytes: grey gets three equal channels, transparency goes, 16 bits are cut to 8.
+    """Read an image as RGB bytes: grey becomes three equal channels, transparency is dropped, 16 bits are cut
+    to 8.
 
-    A JPEG file is unpacked to a half, a quarter or an eighth of its size where that leaves `least` pixels
-    on each side: a large photograph in a tenth of the time.
+    A JPEG file is decoded at a half, a quarter or an eighth of its size if that leaves `least` pixels on each
+    side, which takes a tenth of the time for a large photograph.
 
     Examples
     --------
@@ -102,7 +100,7 @@ def read_image(path, least=None):
     ((3, 4, 3), [90, 90, 90])
     """
     image = _open_image(path, least)
-    if image.mode.startswith("I"):  # 16 bits, which Pillow would clip to 255 instead of scaling
+    if image.mode.startswith("I"):  # 16 bits, which Pillow would clip to 255
         grey = (np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8)
         return np.repeat(grey[:, :, None], 3, axis=2)
     return np.array(image.convert("RGB"))
@@ -128,7 +126,7 @@ class ImageFiles:
         return f"ImageFiles({len(self)} files)"
 
     def shrunk(self, least):
-        """The same images, read by `read_image` with `least`; masks stay as they are."""
+        """The same images, read by `read_image` with `least`; masks are unchanged."""
         return ImageFiles(self.paths, partial(read_image, least=least)) if self.read is read_image else self
 
     def __getitem__(self, i):
@@ -138,12 +136,12 @@ class ImageFiles:
 
 
 def _masks(files):
-    """The masks of images, None where none has a map."""
+    """The masks of images, None if there are no maps."""
     maps = [file.parent / "maps" / f"{file.stem}-map.png" for file in files]
     lacking = [place for place in maps if not place.is_file()]
     if 0 < len(lacking) < len(maps):
         file = files[maps.index(lacking[0])]
-        raise DataFileError(f"The image {file} has no mask: {lacking[0]} is missing, others have theirs.")
+        raise DataFileError(f"The image {file} has no mask: {lacking[0]} is missing, other images have one.")
     return None if lacking else ImageFiles(maps, read_mask)
 
 
@@ -156,21 +154,21 @@ def _subdirectories(path):
     return sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
 
 
-# ---------------------------------------------------------------- any folder
+# ---- any folder
 
 
 def load_image_folder(path):
-    """Load a folder of images, one directory per class, or these in train/ and test/.
+    """Load a folder of images, one directory per class, optionally in train/ and test/.
 
     The layout is ::
 
         <folder>/<class>/<image>.png             png, jpg, jpeg, bmp, ppm, pgm, tif, tiff, gif or webp
         <folder>/<class>/maps/<image>-map.png    the object is bright; for all images or for none
 
-    or ``<folder>/train/<class>/...`` and ``<folder>/test/<class>/...``, whose rows are then ``train`` and
-    ``test`` of the `ImageData`, and of what `image_cues` makes of it. Classes, and the images of each, come
-    in alphabetical order (an online learner needs ``shuffle=True``); ``frames["name"]`` is
-    ``<class>/<image>.png``, or ``train/<class>/<image>.png``. Nothing is read yet: `image_cues` reads.
+    or ``<folder>/train/<class>/...`` and ``<folder>/test/<class>/...``, which give ``train`` and ``test`` of
+    the `ImageData` and of `image_cues`, which reads the images. Classes and their images are in alphabetical
+    order (an online learner needs ``shuffle=True``); ``frames["name"]`` is ``<class>/<image>.png``, or
+    ``train/<class>/<image>.png``.
 
     Examples
     --------
@@ -217,7 +215,7 @@ def load_image_folder(path):
 
 
 def _class_directories(layout, path):
-    """The directories of the classes, and none; or those in train, and those in test."""
+    """Directories of the classes, and none; or those in train, and those in test."""
     classes = _subdirectories(path)
     if not classes:
         raise layout.refusal(f"The folder {path} holds no directories")
@@ -230,7 +228,7 @@ def _class_directories(layout, path):
     return classes, []
 
 
-# ---------------------------------------------------------------- the papers' own
+# ---- the papers' own
 
 
 def load_eth80(layout, path):
@@ -273,10 +271,10 @@ def load_eth80(layout, path):
 
 
 def load_idol2(layout, path):
-    """The image sequences of the robot Dumbo of KTH-IDOL2 (thesis appendix A), those that are there.
+    """The available image sequences of the robot Dumbo of KTH-IDOL2 (thesis appendix A).
 
-    The names and the scan file are those of the COLD database, recorded by the same group; they could not be
-    checked against IDOL2 itself. Rooms come in the order of table 3.1.
+    File names are those of the COLD database of the same group; they could not be checked against IDOL2.
+    Rooms are in the order of table 3.1.
     """
     path = layout.open(path)
     paths = []
@@ -320,7 +318,6 @@ def load_idol2(layout, path):
 
 
 def _idol2_frame(layout, file):
-    """Time, number of the room, x, y and heading from the name of an image."""
     time, room, *pose = layout.parts_of(file)
     code = _ROOM_OF_CODE.get(room, room)
     if code not in _ROOMS:
@@ -331,7 +328,7 @@ def _idol2_frame(layout, file):
 def _idol2_scans(source, times, files):
     """Scans nearest in time to the images of one sequence, float32, shape (n_images, n_beams).
 
-    A line's third number is n_beams, the fourth and fifth are seconds and microseconds, the last ones ranges.
+    In a line, number 3 is n_beams, 4 and 5 are seconds and microseconds, the last n_beams are ranges.
     """
     if not source.is_file():
         raise DataFileError(f"The image {files[0]} has no laser scan: {source} is missing.")

@@ -1,4 +1,4 @@
-"""Simulated data. Wherever it is shown it is called simulated."""
+"""Simulated data, called simulated wherever it is shown."""
 
 from __future__ import annotations
 
@@ -13,38 +13,32 @@ from .base import CueData, Provenance
 
 __all__ = ["make_three_class"]
 
-# The class that each of cues 1 to 3 tells from the other two (thesis 4.3.4 counts from 1: class 3, class 1
-# and class 2).
+# The class that each of cues 1 to 3 separates (thesis 4.3.4 counts from 1: classes 3, 1 and 2).
 _SINGLED_OUT = (2, 0, 1)
 
 
 def make_three_class(n_per_class=100, noise=0.05, random_state=0):
     r"""Make the three-class problem of thesis section 4.3.4 and figure 4.1 (simulated).
 
-    Cue 1 singles out class 3, cue 2 class 1, cue 3 class 2 (`y` counts from 0), and cue 4 tells all three
-    apart. The thesis prints the kernel matrices and not the generator; this one follows from one principle:
-    **cue 4 separates every class from the rest exactly as well as the cue made for that class.**
-
-    Each cue shows a sample's prototype in three dimensions plus noise,
+    Cue 1 separates class 3, cue 2 class 1, cue 3 class 2 (`y` counts from 0), and cue 4 all three. The thesis
+    prints only the kernel matrices; here **cue 4 separates every class from the rest exactly as well as its
+    own cue.** Each cue is a sample's prototype in three dimensions plus noise,
 
     .. math:: x^j_i = m^j_{y_i} + \sigma \varepsilon, \qquad \varepsilon \sim N(0, I_3) .
 
     In cue 4 the prototypes are the unit vectors :math:`e_1, e_2, e_3`, a triangle of height
-    :math:`\sqrt{3/2}`. In cues 1 to 3 one unit vector *u* stands for the class singled out and one, *v*, for
-    both others; :math:`u \cdot v = 1/4` puts them at that same distance. So, with linear kernels, a
-    one-against-rest problem with the l1 norm uses its own cue and cue 4; a multiclass problem pays
-    :math:`\sqrt 2` with cue 4 alone and 2 with cues 1 to 3, so with p near 1 it keeps cue 4 alone, until
-    `noise` outweighs that difference (from about 0.06).
+    :math:`\sqrt{3/2}`. In cues 1 to 3 a unit vector *u* is the prototype of the separated class, *v* of both
+    others; :math:`u \cdot v = 1/4` gives the same distance. So, with linear kernels, a one-against-rest
+    problem with the l1 norm uses its own cue and cue 4; a multiclass problem costs :math:`\sqrt 2` with cue 4
+    alone and 2 with cues 1 to 3, so with p near 1 it keeps only cue 4, until `noise` outweighs that
+    difference (from about 0.06).
 
     Parameters
     ----------
-    n_per_class : int, default=100
-        Samples per class; at least 1.
-    noise : float, default=0.05
-        Standard deviation :math:`\sigma` of the noise in every feature, where prototypes have length 1; not
-        negative.
+    n_per_class : int >= 1, default=100
+    noise : float >= 0, default=0.05
+        Standard deviation :math:`\sigma` in every feature; prototypes have length 1.
     random_state : int, RandomState or None, default=0
-        Seed of the noise.
 
     Returns
     -------

@@ -11,7 +11,7 @@ __all__ = ["LASER_FEATURE_NAMES", "laser_features"]
 _CLIPS = (2.5, 5.0, 10.0)
 _GAPS = (0.3, 0.5, 1.0, 2.0)
 _HARMONICS = (*range(-8, 0), *range(2, 9))
-# Two returns of one obstacle are not two minima: a minimum is the smallest of this many neighbouring beams.
+# A minimum is the smallest of this many neighbouring beams, so that one obstacle has one.
 _MINIMUM_BEAMS = 11
 _FRAMES_PER_BLOCK = 1024
 _MAX_RANGE = 20.0  # metres
@@ -34,11 +34,11 @@ LASER_FEATURE_NAMES = (
 def laser_features(ranges, angles, names=None):
     r"""Geometric features of laser scans (Mozos, Stachniss and Burgard, 2005), float64 (n_frames, 45).
 
-    `ranges`, (n_frames, n_beams), are metres, cut to 20; `angles` the directions of the beams in radians,
-    ascending; where they go round the circle the last beam neighbours the first. The Fourier coefficients of
-    the polygon of the end points, :math:`c_k = \frac 1 P \int_0^P z(t)\, e^{-2 \pi i k t / P} dt` at arc
-    length t, are computed exactly from its edges; :math:`|c_1| \pm |c_{-1}|` are the semi-axes of the
-    approximating ellipse. What is 0/0 counts as 0.
+    `ranges`, (n_frames, n_beams), are in metres, clipped to 20; `angles` are the directions of the beams in
+    radians, ascending; if they cover the circle, the last beam neighbours the first. The Fourier coefficients
+    of the polygon of end points, :math:`c_k = \frac 1 P \int_0^P z(t)\, e^{-2 \pi i k t / P} dt` at arc
+    length t, are exact, from its edges; :math:`|c_1| \pm |c_{-1}|` are the semi-axes of the approximating
+    ellipse. 0/0 counts as 0.
     """
     ranges = np.asarray(ranges)
     angles = np.asarray(angles, dtype=np.float64)
@@ -60,7 +60,7 @@ def laser_features(ranges, angles, names=None):
             f"Frame {first}{known} has no usable laser scan: all its {ranges.shape[1]} ranges must be finite "
             f"and not negative and one must be positive; {int(bad.sum())} of {len(bad)} frames are affected."
         )
-    # Round the circle when the gap between the last beam and the first is no wider than between neighbours.
+    # Closed if the gap between the last beam and the first is at most 1.5 times the largest step.
     closed = 2 * math.pi - span <= 1.5 * steps.max()
     features = np.empty((len(ranges), len(LASER_FEATURE_NAMES)))
     for start in range(0, len(ranges), _FRAMES_PER_BLOCK):
@@ -78,7 +78,6 @@ def _ratio(numerator, denominator):
 
 
 def _beam_features(r, angles, closed):
-    """Features of the raw beams: list of columns."""
     from scipy.ndimage import minimum_filter1d
 
     def differences(clip):
@@ -92,7 +91,7 @@ def _beam_features(r, angles, closed):
 
     size = min(_MINIMUM_BEAMS, r.shape[1])
     lowest = minimum_filter1d(r, size, axis=1, mode="wrap" if closed else "nearest")
-    # On a plateau only its first beam counts.
+    # The first beam of a plateau.
     before = np.roll(r, 1, axis=1)
     if not closed:
         before[:, 0] = np.inf
@@ -108,13 +107,13 @@ def _beam_features(r, angles, closed):
 
 
 def _polygon_features(z):
-    """Features of the polygons with vertices `z`, complex, shape (n, n_vertices): list of columns."""
+    """Columns of features of the polygons with complex vertices `z`, (n, n_vertices)."""
     following = np.roll(z, -1, axis=1)
     edge = following - z
     length = np.abs(edge)
     perimeter = length.sum(axis=1)
 
-    # Moments of the area by Green's theorem, about the robot and then about the centroid.
+    # Moments of the area by Green's theorem, about the robot, then about the centroid.
     x = z.real
     y = z.imag
     x1 = following.real
@@ -137,8 +136,8 @@ def _polygon_features(z):
         *(_ratio(area**2, 2 * math.pi * moments), _ratio(np.hypot(mu20 - mu02, 2 * mu11), moments)),
     ]
 
-    # Integrating by parts, c_k = P / (2 pi k)^2 * sum over edges of u (e_k(end) - e_k(start)), u the edge's
-    # direction and e_k(t) = exp(-2 pi i k t / P); e_k is the k-th power of e_1 and e_-k its conjugate.
+    # Integration by parts gives c_k = P / (2 pi k)^2 * sum over edges of u (e_k(end) - e_k(start)) with the
+    # edge's direction u, e_k(t) = exp(-2 pi i k t / P) = e_1(t)^k, and e_-k its conjugate.
     direction = np.divide(edge, length, out=np.zeros_like(edge), where=length > 0)
     end = np.cumsum(length, axis=1)
     one = np.exp(-2j * math.pi * _ratio(end, perimeter[:, None]))

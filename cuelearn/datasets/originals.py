@@ -1,6 +1,6 @@
-"""The papers' own data, from the files that the user put in place: `load_original`.
+"""The papers' own data, read from files that the user provides: `load_original`.
 
-What differs between the sets stands in ``originals.json``; here is a reader for each format.
+``originals.json`` describes the sets; this module has a reader for each format.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .folders import Layout, load_eth80, load_flowers17, load_idol2, load_image_
 
 __all__ = ["AWA_TEST_CLASSES", "PartialData", "known_originals", "load_original", "load_partial_labels"]
 
-#: The ten classes that the authors of Animals with Attributes keep for tests, by name.
+#: The ten test classes of Animals with Attributes.
 AWA_TEST_CLASSES = (
     *("chimpanzee", "giant panda", "hippopotamus", "humpback whale", "leopard"),
     *("persian cat", "pig", "raccoon", "rat", "seal"),
@@ -33,11 +33,11 @@ AWA_TEST_CLASSES = (
 
 
 class Original(NamedTuple):
-    """What ``originals.json`` says of a set.
+    """The entry of a set in ``originals.json``.
 
-    `urls` and `sums` are by file name, such as ``"md5:..."``, empty where not known; `layout` says what its
-    directory in ``CUELEARN_DATA`` holds, `serves` what is made from it. `reading`, empty for bundled sets,
-    has the reader (``format``), the lists of files of which one holds the set, and what these must hold.
+    `urls` and `sums` are by file name (sums such as ``"md5:..."``, empty if unknown); `layout` describes its
+    directory in ``CUELEARN_DATA``, `serves` its use. `reading`, empty for bundled sets, has the reader
+    (``format``), the alternative lists of files, and their required content.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Original(NamedTuple):
 
 @cache
 def known_originals():
-    """All sets that the papers use, and further ones like them: `Original` by name.
+    """All sets of the papers, and similar ones: `Original` by name.
 
     Examples
     --------
@@ -68,12 +68,11 @@ def known_originals():
 
 
 def known_sum(file):
-    """The check sum that is known of a file of this name, or None."""
     return next((o.sums[file] for o in known_originals().values() if o.sums.get(file)), None)
 
 
 def _read(file, what):
-    """The bytes of a file, or a `DataFileError` that says what needs it; warns where its sum is another."""
+    """The bytes of a file; a `DataFileError` if it is missing, a warning if its checksum differs."""
     try:
         content = file.read_bytes()
     except FileNotFoundError:
@@ -86,7 +85,7 @@ def _read(file, what):
 
 
 def _parsed(parse, file, content, expected):
-    """What is parsed; whatever a parser finds wrong becomes a `DataFileError`."""
+    """The parsed content; any error of a parser becomes a `DataFileError`."""
     try:
         return parse(content)
     except ImportError:
@@ -109,11 +108,11 @@ def _is_binary(matrix):
     return matrix.ndim == 2 and np.isin(matrix, (0, 1)).all()
 
 
-# ---------------------------------------------------------------- tables, a reader per format
+# ---- tables, a reader per format
 
 
 class _Part(NamedTuple):
-    """The training or the test part of a set, or all; `cues` and `labels` where the file says them."""
+    """The training or test part of a set, or all of it; `cues` and `labels` if the file has them."""
 
     X: np.ndarray
     y: np.ndarray
@@ -170,7 +169,6 @@ def _load_table(entry, path):
 
 
 def _files_in(path, reading):
-    """The files that hold a set, in the first of their forms that is there."""
     forms = [[path / name for name in names] for names in reading["files"]]
     present = [files for files in forms if files[0].is_file()]
     if not present and len(forms) > 1:
@@ -185,7 +183,6 @@ def _columns(widths):
 
 
 def _check_part(file, part, labels, reading):
-    """An error if a part has not the shape, the values and the labels that the table names."""
     X = part.X
     y = part.y
     low, high = reading.get("range", (-np.inf, np.inf))
@@ -217,13 +214,13 @@ def _read_awa(reading, content):
 
 
 def _read_corel5k(reading, content):
-    """``X``, whose columns behind the terms hide the keywords in some files, and ``Y``."""
+    """``X``, of which columns after the terms contain the keywords in some files, and ``Y``."""
     arrays = _matlab(content, ("X", "Y"))
     return [_Part(arrays["X"][:, :499], arrays["Y"])]
 
 
 def _read_mulan(reading, content):
-    """Rows of numbers, then of labels, in an ARFF file with or without its header."""
+    """Rows of numbers, then labels, in an ARFF file with or without header."""
     lines = [line.strip() for line in content.decode().splitlines()]
     declared = [line.split() for line in lines if line.lower().startswith("@attribute")]
     names = [words[1].strip("'\"") for words in declared if len(words) > 1]
@@ -238,7 +235,7 @@ def _read_mulan(reading, content):
 
 
 def _read_scene15(reading, content):
-    """``X``, three matrices (d, n), and ``gt``, the class from 1."""
+    """``X``, three matrices (d, n), and ``gt``, the class, counted from 1."""
     arrays = _matlab(content, ("X", "gt"))
     views = [np.asarray(view).T for view in arrays["X"].flat]
     X, cues = side_by_side(dict(zip(reading["arrays"], views, strict=True)), np.float32)
@@ -254,16 +251,16 @@ def _read_covtype(reading, content):
 
 
 def _read_usps(reading, content):
-    """An HDF5 file with both parts, or one of LIBSVM's two."""
+    """An HDF5 file with both parts, or one of LIBSVM's two files."""
     if content.startswith(b"BZh"):
         from sklearn.datasets import load_svmlight_file
 
         X, y = load_svmlight_file(io.BytesIO(bz2.decompress(content)), n_features=256)
-        return [_Part(X.toarray(), y - 1.0)]  # digits count from 1 there, the zero being 1
+        return [_Part(X.toarray(), y - 1.0)]  # LIBSVM labels digit 0 as 1
     require("hdf5", "h5py", instead="; usps.bz2 and usps.t.bz2 of the LIBSVM page need no library")
     import h5py
 
-    with h5py.File(io.BytesIO(content), "r") as held:  # grey values from 0 to 1 in this form
+    with h5py.File(io.BytesIO(content), "r") as held:  # grey values in [0, 1]
         return [
             _Part(2.0 * held[f"{part}/data"][...].astype(np.float64) - 1.0, held[f"{part}/target"][...])
             for part in ("train", "test")
@@ -287,11 +284,11 @@ _READERS = {
 }
 
 
-# ---------------------------------------------------------------- partial labels
+# ---- partial labels
 
 
 class PartialData(NamedTuple):
-    """Instances with a set of candidate labels each, one of them right: bags of a single instance.
+    """Instances with a set of candidate labels each, one of which is true: bags of one instance.
 
     Attributes
     ----------
@@ -299,11 +296,11 @@ class PartialData(NamedTuple):
     y : ndarray of int64, shape (n,)
         True class of each instance, 0..K-1.
     candidates : CandidateSet
-        n bags of one instance, so that bags and rows have the same numbers.
+        Bag i is row i.
     folds : list of (train, test)
-        The published folds: row numbers, ascending; every row is in one test part.
+        The published folds: ascending row numbers; every row is in one test part.
     target_names : list of str
-        One per class, of which some may only ever be wrong.
+        One per class; some classes may never be true.
     description : str
     provenance : Provenance
 
@@ -333,22 +330,11 @@ class PartialData(NamedTuple):
 
 
 def load_partial_labels(path):
-    """Load a .mat file of partial labels: instances, each with the labels that it can have, one of them true.
+    """Load a .mat file of instances with candidate labels, one of which is true.
 
-    Both published forms are read: ``features`` (n, d), ``p_labels`` and ``logitlabels`` (n, n_classes), with
-    the rows of folds in ``tr`` and ``te``, counted from 1; and ``data`` (n, d), ``partial_target`` and
-    ``target`` (n_classes, n). Matrices may be sparse.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-
-    Returns
-    -------
-    PartialData
-        `X` (n, d) float32, `y` (n,), `candidates` a `CandidateSet` with one bag per instance, `folds` as
-        given, or empty.
+    Two published forms are read: ``features`` (n, d), ``p_labels`` and ``logitlabels`` (n, n_classes), with
+    rows of folds in ``tr`` and ``te``, counted from 1; and ``data`` (n, d), ``partial_target`` and ``target``
+    (n_classes, n). Matrices may be sparse. Returns a `PartialData` with the folds of the file, or none.
 
     Raises
     ------
@@ -378,7 +364,7 @@ def load_partial_labels(path):
 
 
 def _load_partial(entry, path):
-    """A set with five folds, drawn from a fixed seed, where the file has none."""
+    """A set with its five folds, or five drawn with a fixed seed if the file has none."""
     [[name]] = entry.reading["files"]
     data = _read_partial(path / name, entry.name, entry.reading)
     rows = np.random.default_rng(0).permutation(len(data.y))
@@ -387,7 +373,7 @@ def _load_partial(entry, path):
 
 
 def _partial_arrays(content):
-    """Features, the labels that are possible, and the true ones, with a row each; the rows of folds."""
+    """Features, candidate labels and true labels, by row; the rows of folds; whether the arrays are valid."""
     from scipy import sparse
 
     arrays = _matlab(content)
@@ -408,7 +394,7 @@ def _partial_arrays(content):
 
 
 def _read_partial(file, name, reading):
-    # Here and not above: it loads compiled code, which most data sets do not need.
+    # Imported here: it loads compiled code, which most data sets do not need.
     from cuelearn.mms import CandidateSet
 
     content = _read(file, name)
@@ -416,13 +402,13 @@ def _read_partial(file, name, reading):
     X, possible, truth, folds, fits = _parsed(_partial_arrays, file, content, form)
     _require(
         fits and (truth.sum(axis=1) == 1).all() and (truth <= possible).all(),
-        f"{file} must hold features (n, d), and 0/1 matrices of possible labels and of true ones, of which "
-        "the latter gives each row one true label that is among its candidates in the former.",
+        f"{file} must hold features (n, d), and 0/1 matrices of candidate labels and of true labels, with "
+        "one true label per row that is among its candidates.",
     )
     rows = np.arange(len(X))
     _require(
         all(np.array_equal(np.sort(np.concatenate(fold)), rows) for fold in folds),
-        f"{file} must give in tr and te, for each fold, two parts that hold each of the {len(X)} rows once.",
+        f"{file} must give in tr and te, for each fold, two parts that have each of the {len(X)} rows once.",
     )
     noun = reading["noun"]
     source = f"pages of the partial-label learning benchmarks, {file.name}"
@@ -437,12 +423,12 @@ def _read_partial(file, name, reading):
     )
 
 
-# ---------------------------------------------------------------- all sets
+# ---- all sets
 
 
 def _load_images(entry, path):
     reading = entry.reading
-    if entry.name == "caltech101":  # wherever below the folder it was unpacked
+    if entry.name == "caltech101":  # at any depth in the folder
         inner = sorted(path.rglob("101_ObjectCategories"))
         return load_image_folder(inner[0] if inner else path)
     layout = Layout(reading["what"], reading["folder"], reading["images"], entry.citation, reading["source"])
@@ -452,12 +438,12 @@ def _load_images(entry, path):
 
 
 def original_directory(name):
-    """Where a set is: the directory of its name in ``CUELEARN_DATA``, or that itself."""
+    """Directory of a set: that of its name in ``CUELEARN_DATA``, or ``CUELEARN_DATA`` itself."""
     place = os.environ.get("CUELEARN_DATA")
     if not place:
         raise DataFileError(
-            f"The original data {name!r} was not looked for: set CUELEARN_DATA to the directory that holds "
-            f"the directory {name}."
+            f"The original data {name!r} was not searched: set CUELEARN_DATA to the directory that holds the "
+            f"directory {name}."
         )
     place = Path(place)
     path = place / name
@@ -473,16 +459,15 @@ def original_directory(name):
 def load_original(name, path=None):
     """Load one of the papers' own data sets.
 
-    `X` is float32, `y` int64, or int8 (n, n_labels) where a sample has several labels. `known_originals` says
-    which files hold a set and which paper published it.
+    `X` is float32, `y` int64, or int8 (n, n_labels) for multi-label sets. `known_originals` gives the files
+    of a set and its paper.
 
     Parameters
     ----------
     name : str
     path : path-like, optional
-        The directory with its files; by default the directory of its name in that which ``CUELEARN_DATA``
-        names, where the files of the sets that come as tables may lie themselves. ``make data`` lists them,
-        and fetches those that have an address.
+        The directory of its files; by default `name` in ``CUELEARN_DATA``, or for tables ``CUELEARN_DATA``
+        itself. ``make data`` lists the sets, and fetches those with an address.
 
     Returns
     -------
@@ -492,36 +477,35 @@ def load_original(name, path=None):
     Raises
     ------
     DataFileError
-        Names the file that is missing or not of the form of its source.
+        Names the file that is missing or invalid.
     ImportError
         If USPS is in ``usps.h5`` and h5py is not installed.
 
     Warns
     -----
     UserWarning
-        If a file has another sum than the published one, where ``originals.json`` knows it; of images, once
-        unpacked, nothing is compared.
+        If the checksum of a file differs from ``originals.json``; unpacked images are not checked.
 
     Notes
     -----
-    - awa: cues phog (252 columns), surf, rgsift and lss (2,000 each), histograms of sum 1; 100 photographs of
-      each class in `AWA_TEST_CLASSES`, 50 of each other, of the 30,475 published.
-    - birdsong (38 columns), lost (108), msrcv2 (48): 2.2, 2.2 and 3.2 candidates each; five folds, drawn
-      where the file has none. Those of lost are principal components of the pixels, in the thousands:
-      standardise them; two of its names are right for no face.
-    - caltech101: as `load_image_folder` reads it. eth80 (with masks), flowers17 and idol2 (with laser scans):
-      as published; ``frames`` say what the names of the images tell.
-    - corel5k: 499 terms, 0 or 1, all that is still to be had of the 15 kinds of features in the papers. The
-      order does not say which 500 images are the test part.
+    - awa: histograms of sum 1, cues phog (252 columns), surf, rgsift and lss (2,000 each); 100 photographs of
+      each class in `AWA_TEST_CLASSES`, 50 of each other class, of the 30,475 published.
+    - birdsong (38 columns), lost (108), msrcv2 (48): 2.2, 2.2 and 3.2 candidates each; five folds, drawn if
+      the file has none. Columns of lost are principal components of pixels, in the thousands: standardise
+      them; two of its names are true for no face.
+    - caltech101: see `load_image_folder`. eth80 (with masks), flowers17 and idol2 (with laser scans): as
+      published; ``frames`` has the information in the names of images.
+    - corel5k: 499 terms, 0 or 1, the only available one of the papers' 15 kinds of features. The order does
+      not show which 500 images are the test part.
     - covtype: ten quantities (metres, degrees, hill shade from 0 to 255), four areas and 40 soils, 0 or 1;
       `train` is the first 15,120 rows, UCI's training and validation parts.
-    - emotions: timbre (64) and rhythm (8), in units of their own; 391 training rows, 202 test rows.
-    - scene: L, u and v (98 each) of the CIE Luv colours, the means of 7 x 7 blocks, then the variances, row
-      of blocks after row of blocks from the top, every column scaled to [0, 1] as published; 1,211 training
-      rows, 1,196 test rows. The files do not name the columns: the order follows from the values of all rows,
-      as ``tests/datasets/test_originals.py`` measures them; whether blocks count from the left is not known.
-    - scene15: first (20), second (59), third (40), histograms with mean 1; the file does not say of what.
-    - usps: grey values in [-1, 1], row by row, as on the LIBSVM page; 7,291 training rows, 2,007 test rows.
+    - emotions: timbre (64) and rhythm (8), in different units; 391 training rows, 202 test rows.
+    - scene: L, u and v (98 each) of CIE Luv: the means of 7 x 7 blocks, then the variances, by rows of blocks
+      from the top, every column scaled to [0, 1] as published; 1,211 training rows, 1,196 test rows. The
+      files do not name the columns; their order is inferred from the values
+      (``tests/datasets/test_originals.py``). Whether blocks count from the left is unknown.
+    - scene15: first (20), second (59), third (40), histograms with mean 1, of unknown features.
+    - usps: grey values in [-1, 1], by rows, as on the LIBSVM page; 7,291 training rows, 2,007 test rows.
 
     Examples
     --------

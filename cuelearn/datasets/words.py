@@ -1,7 +1,6 @@
-"""Visual words: local descriptors of patches, vocabularies learnt from them, histograms of the nearest words.
+"""Visual words: local descriptors of patches, vocabularies, histograms of the nearest words.
 
-A function of patches gives their descriptors (n, width), the rows and columns of their centres, and the shape
-of the picture.
+Functions of patches return descriptors (n, width), rows and columns of the centres, and the picture's shape.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ from .descriptors import Picture, cell_of, in_the_middle, share, skimage
 
 __all__ = ["BagOfWords", "count_words"]
 
-LARGEST_VALUE, FLAT_NORM = 0.2, 1e-5  # of a patch: where it is cut, and the norm that counts as none
+LARGEST_VALUE, FLAT_NORM = 0.2, 1e-5  # of a patch: clipping, and the norm that counts as 0
 HUES = 36
 RADII, ANGLES = (2, 3, 4, 5), 12  # of self-similarity, in units
-NOISE = 0.02**2  # mean squared difference of grey values that counts as none
+NOISE = 0.02**2  # mean squared difference of grey values that counts as 0
 MAX_CORNERS = 50
-MAX_IMAGES, MAX_DESCRIPTORS = 500, 50_000  # that a vocabulary is learnt from
-CORNER_THRESHOLD = 0.01  # of the picture's strongest
-CORNER_NOISE = 1e-12  # far below the answer to a contrast of one grey level, far above that of rounding
+MAX_IMAGES, MAX_DESCRIPTORS = 500, 50_000  # for a vocabulary
+CORNER_THRESHOLD = 0.01  # relative to the strongest corner
+CORNER_NOISE = 1e-12  # far below the response to one grey level, far above rounding
 
 
 class LocalDescriptors(NamedTuple):
-    """The (n, width) descriptors that a cue of words finds in one image, and where.
+    """The (n, width) descriptors of one image for a cue of words, and their positions.
 
-    Those `central` make half of the histogram; or each of `n_cells` cells has a histogram of its own.
+    Those `central` give half of the histogram; or each of `n_cells` cells has its own histogram.
     """
 
     descriptors: np.ndarray
@@ -42,13 +41,14 @@ class LocalDescriptors(NamedTuple):
     n_cells: int = 1
 
 
-# ---------------------------------------------------------------- patches
+# ---- patches
 
 
 def dense_patches(picture, step):
-    """Upright patches on a grid, laid out as SIFT's (Lowe, 2004): 4 x 4 cells of 8 orientations.
+    """Upright patches on a grid with the layout of SIFT (Lowe, 2004): 4 x 4 cells of 8 orientations.
 
-    Of unit length, cut at 0.2, of unit length again, stored as bytes; opposite gradients count as one.
+    Descriptors are normalised, clipped at 0.2, normalised again and stored as bytes; opposite gradients are
+    equal.
     """
     grey = picture.grey
     if min(grey.shape) < 4 * step:
@@ -88,12 +88,11 @@ def _in_cells(index, weights, n, side):
 
 
 def large_patches(picture, step):
-    """The same of the picture at half its size."""
     return dense_patches(picture.half, step)
 
 
 def hue_patches(picture, step):
-    """Hue, counted by chroma, in the same patches (after van de Weijer and Schmid, 2006)."""
+    """Histograms of hue, weighted by chroma, of the same patches (after van de Weijer and Schmid, 2006)."""
     red, green, blue = (picture.image[..., c].astype(np.float32) / 255 for c in range(3))
     first = (red - green) / math.sqrt(2.0)
     second = (red + green - 2 * blue) / math.sqrt(6.0)
@@ -107,7 +106,8 @@ def hue_patches(picture, step):
 
 
 def self_similarity(picture, step):
-    """How like its surroundings each patch is, at 12 angles and 4 distances (Shechtman and Irani, 2007)."""
+    """Similarity of each patch to its surroundings at 12 angles and 4 distances (Shechtman and Irani,
+    2007)."""
     from scipy.ndimage import uniform_filter
 
     unit = picture.unit
@@ -124,13 +124,13 @@ def self_similarity(picture, step):
     patch = (1, 2 * unit + 1, 2 * unit + 1)
     apart = uniform_filter((grey - others) ** 2, patch, mode="nearest")
     distances = np.ascontiguousarray(apart[:, rows, columns].T)
-    # what differs among nearest neighbours is texture, no dissimilarity
+    # differences of nearest neighbours are texture
     scale = np.maximum(distances[:, :ANGLES].mean(axis=1, keepdims=True), NOISE)
     return np.exp(-distances / scale), rows, columns, shape
 
 
 def at_corners(local, picture, step):
-    """The patch nearest to each of Harris's corners; a corner counts in the cell in which it lies itself."""
+    """The patch nearest to each Harris corner; a corner belongs to the cell that contains it."""
     descriptors, _, _, shape = picture.once(local, step)
     rows, columns = picture.once(_corners).T
     width = shape[1] // step - 3
@@ -140,10 +140,9 @@ def at_corners(local, picture, step):
 
 
 def _corners(picture):
-    """Rows and columns of Harris's corners, (n, 2)."""
     feature = skimage("feature")
     unit = picture.unit
-    margin = 4 * unit + 1  # as far as the filters reach: else the frame would make corners
+    margin = 4 * unit + 1  # support of the filters: no corners from the frame
     response = feature.corner_harris(np.pad(picture.grey, margin, mode="edge"), sigma=unit / 2)
     return feature.corner_peaks(
         response[margin:-margin, margin:-margin],
@@ -156,18 +155,16 @@ def _corners(picture):
 
 
 def in_middle_too(patches, picture, step):
-    """Patches, and which of them have their centres in the middle."""
     descriptors, rows, columns, shape = patches(picture, step)
     return LocalDescriptors(descriptors, in_the_middle(rows, columns, *shape))
 
 
 def patches_in_cells(patches, cells, picture, step):
-    """Patches, and the cell in which each has its centre."""
     descriptors, rows, columns, shape = picture.once(patches, step)
     return LocalDescriptors(descriptors, cell=cell_of(rows, columns, shape, cells), n_cells=math.prod(cells))
 
 
-# ---------------------------------------------------------------- words
+# ---- words
 
 
 class BagOfWords(TransformerMixin, BaseEstimator):
@@ -175,13 +172,13 @@ class BagOfWords(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_words : int, default=300
-        Size of the vocabulary (thesis appendix A), at least 2. It is learnt from at most 500 images, drawn at
-        random, and 50,000 of their descriptors, equally many of each image.
+    n_words : int >= 2, default=300
+        Size of the vocabulary (thesis appendix A). It is learnt from 50,000 descriptors at most, equally many
+        of each of at most 500 images, drawn at random.
     step : int, default=8
-        Side of the cells of patches, 4 x 4 each, and their distance, in pixels.
+        Side of the cells of patches, 4 x 4 each, and distance of patches, in pixels.
     random_state : int, default=0
-        The same seed and images give the same bits for any number of threads.
+        Results for a seed are bitwise equal for any number of threads.
 
     Attributes
     ----------
@@ -209,9 +206,9 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, images, y=None, rows=None):
-        """Learn the vocabulary from images, or from local descriptors of each, read where drawn.
+        """Learn the vocabulary from images, or from the local descriptors of each.
 
-        `rows` are those of `images` that are training images; all by default.
+        `rows` are the training images; all by default. Only drawn images are read.
         """
         from sklearn.cluster import MiniBatchKMeans
         from threadpoolctl import threadpool_limits
@@ -235,7 +232,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
             )
         seed = int(rng.integers(2**31))
         clusters = MiniBatchKMeans(self.n_words, batch_size=2048, n_init=1, max_iter=20, random_state=seed)
-        with threadpool_limits(1):  # more threads would add in another order
+        with threadpool_limits(1):  # fixes the order of sums
             clusters.fit(sample)
         self.words_ = clusters.cluster_centers_.astype(np.float32)
         self.n_features_in_ = self.words_.shape[1]
@@ -250,19 +247,19 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         return np.array(rows, dtype=np.float32).reshape(len(images), len(self.words_))
 
     def nearest(self, image):
-        """Number of the nearest word of each patch, or of each local descriptor."""
+        """Nearest word of each patch or local descriptor."""
         check_is_fitted(self)
         descriptors = self._descriptors(image)
         if len(descriptors) == 0:
             raise ValueError("descriptors must be those of one patch at least, got none.")
         distance = descriptors.astype(np.float32) @ self.words_.T
         distance *= -2
-        # |d - w|^2 without the part that all words share
+        # |d - w|^2 without |d|^2
         distance += (self.words_.astype(np.float64) ** 2).sum(axis=1).astype(np.float32)
         return distance.argmin(axis=1)
 
     def drawn(self, rows, rng=None):
-        """Of these training rows, those that `fit` reads."""
+        """The training rows that `fit` reads."""
         rng = np.random.default_rng(self.random_state) if rng is None else rng
         return rows[np.sort(rng.permutation(len(rows))[:MAX_IMAGES])]
 
@@ -278,7 +275,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
 
 
 def count_words(vocabulary, described, known=None):
-    """Histograms of words, float32 (n, width), of `LocalDescriptors`; `known` keeps words for other cells."""
+    """Histograms of words, float32 (n, width), of `LocalDescriptors`; `known` caches nearest words."""
     if described[0].cell is not None:
         known = {} if known is None else known
         return np.array([_count_in_cells(vocabulary, one, known) for one in described])
@@ -290,7 +287,7 @@ def count_words(vocabulary, described, known=None):
 
 
 def _count_in_cells(vocabulary, described, known):
-    """Histogram of each cell, in shares of all patches; zeros where there are none."""
+    """Histogram of each cell, in shares of all patches; zeros without patches."""
     n_words = len(vocabulary.words_)
     n = len(described.descriptors)
     if n == 0:

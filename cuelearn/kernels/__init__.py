@@ -1,4 +1,4 @@
-"""Kernels on cues, the bank that provides their rows, and sets that grow for online learners."""
+"""Kernels on cues, the bank that computes their rows, and support sets for online learners."""
 
 from cuelearn.kernels.bank import CrossBank, KernelBank
 from cuelearn.kernels.compiling import tell_of_compiling
@@ -41,5 +41,5 @@ __all__ = [
     "nearest_psd",
 ]
 
-# here, because all that compiles comes by this package, and `import cuelearn` itself does without numba
+# here, because all compiled code imports this package, while `import cuelearn` does not need numba
 tell_of_compiling()

@@ -1,9 +1,4 @@
-"""F kernels on the same samples, whose rows come block by block.
-
-The work of every solver in this package is to stream rows of the matrices :math:`K_j[i, i'] = k_j(x_i,
-x_{i'})`. A :class:`KernelBank` keeps them all in memory when they fit a stated budget and computes the
-requested rows when they do not, so that a solver is written once, against blocks of shape (F, rows, n).
-"""
+"""F kernels on the same samples, in blocks of rows."""
 
 import math
 import numbers
@@ -52,53 +47,51 @@ from cuelearn.kernels.tiles import COLUMN_PAD, ROW_PAD, Form, Pair, Root, Rows, 
 
 __all__ = ["CrossBank", "KernelBank", "check_batch"]
 
-# Above MEAN_EXACT_LIMIT samples, the mean of a distance without a closed form is taken over MEAN_SUBSAMPLE of
-# them, evenly spaced.
+# Above the limit, the mean of a distance without a closed form uses MEAN_SUBSAMPLE evenly spaced samples.
 MEAN_EXACT_LIMIT = 20_000
 MEAN_SUBSAMPLE = 5_000
 
-# One product serves both products and distances of a cue while the mean squared norm is at most this multiple
-# of the mean squared norm after centring; beyond it, the distances would lose that factor in digits to
-# cancellation.
+# One product serves products and distances of a cue if centring reduces the mean squared norm by at most this
+# factor; beyond it, cancellation would cost the distances that factor in digits.
 SHARED_PRODUCT_LIMIT = 16.0
 
-# A row whose norm is below this fraction of its cue's largest entry counts as a zero vector: its products
-# would leave the range of float32.
+# A row with a norm below this fraction of its cue's largest entry counts as zero: its products would leave
+# the range of float32.
 ZERO_NORM = 1e-15
 
 BATCH_TOLERANCE = 1e-3  # of the symmetry of a batch in a stream
 DEFAULT_BLOCK_BYTES = 2**27
 
-# What kernels are computed from that may not be positive semidefinite; all others are by construction.
+# Quantities whose kernels may be indefinite; all others are positive semidefinite by construction.
 DOUBTFUL = ("kernel matrix", "distance matrix", "function")
 
 
 class KernelBank:
-    r"""F kernels on n training samples, in blocks of rows.
+    r"""F kernels on n training samples, in blocks of shape (F, rows, n).
 
     .. math:: K_j[i, i'] = \frac{k_j(x_i, x_{i'})}{\sqrt{k_j(x_i, x_i)\, k_j(x_{i'}, x_{i'})}}
 
-    The bank is *resident* when all F matrices fit `memory`; otherwise rows are computed when asked for. When
-    only the distances (or products) that the kernels share fit half of it, these are kept, and a row costs
-    only its exponentials: 1,400 kernels from 7 distances.
+    The bank is *resident* if all F matrices fit `memory`; otherwise rows are computed on demand. If the
+    distances (or products) that the kernels share fit half of `memory`, they are kept, and a row costs only
+    its exponentials: 1,400 kernels from 7 distances.
 
     Parameters
     ----------
     kernels : list of (name, kernel, columns) or None
-        As in scikit-learn's ColumnTransformer. `name` is a string, unique; `kernel` as of `as_kernel`;
-        `columns` a slice, an integer or a name, a list of them, a boolean mask, or a callable that gets X and
-        returns any of these. Names need a DataFrame. None means one `RBF()` on all columns.
+        As in scikit-learn's ColumnTransformer: unique names; kernels as in `as_kernel`; `columns` a slice, an
+        integer or a name, a list of them, a boolean mask, or a callable that maps X to any of these. Names
+        need a DataFrame. None means one `RBF()` on all columns.
     X : ndarray or DataFrame of shape (n, n_features)
-        The training samples: real, finite, at most 1e150.
+        Training samples: real, finite, at most 1e150.
     normalize : bool, default=True
-        Divide by the square roots of the diagonal, as theorems 4.1 to 4.6 assume. A zero vector
-        (norm below 1e-15 of the cue's largest entry, or below 1e-165) keeps 0 in row, column and diagonal.
-        `Precomputed` kernels are used as given all the same.
+        Divide by the square roots of the diagonal, as theorems 4.1 to 4.6 assume. A zero vector (norm below
+        1e-15 of the cue's largest entry, or below 1e-165) keeps 0 in row, column and diagonal. `Precomputed`
+        kernels are never normalised.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Of blocks and storage; means, norms and diagonals are summed in float64.
     memory : float, default=2e9
-        Budget in bytes for the resident stack, or for kept distances and one block. The cues themselves (at
-        most two copies of the selected columns in `dtype`) come on top.
+        Bytes for the stack, or for kept distances and one block; the cues (at most two copies of the selected
+        columns in `dtype`) are extra.
 
     Attributes
     ----------
@@ -107,27 +100,27 @@ class KernelBank:
     names : list of str
     dtype : numpy.dtype
     kernels_ : list of Kernel
-        As given, with a number for ``scale="mean"``.
+        With a number in place of ``scale="mean"``.
     resident : bool
     stack : ndarray of shape (F, n, n) or None
-        Exactly symmetric; None when not resident. Built from X its memory order is (sample, kernel, column):
-        the rows of one sample are adjacent. A given stack keeps its own order.
+        Exactly symmetric; None if not resident. Computed from X, its memory order is (sample, kernel,
+        column): the rows of one sample are adjacent. A precomputed stack keeps its order.
     diagonal : ndarray of shape (F, n), float64
         :math:`K_j[i, i]` after normalisation: exactly 1 where normalised, 0 for zero vectors.
     indefinite : dict
-        {name of a kernel: how far it is from positive semidefinite}, empty if none is known to be, see
-        `IndefiniteKernelWarning`. Looked at when it is first asked for, of given matrices, functions and
-        exponentials of given distances.
+        {name: distance from positive semidefinite} of the kernels known to be indefinite, see
+        `IndefiniteKernelWarning`. Precomputed matrices, functions and exponentials of precomputed distances
+        are tested on first access.
 
     Notes
     -----
-    ``scale="mean"`` averages over all pairs :math:`i \ne i'`; above n = 20,000, without a closed form, over
-    those of 5,000 evenly spaced samples. A cue on which all samples agree gets scale 1.
+    ``scale="mean"`` averages over all pairs :math:`i \ne i'`; for n > 20,000, without a closed form, over
+    those of 5,000 evenly spaced samples. A cue with identical samples gets scale 1.
 
-    Errors of a float32 kernel stay within a few 1e-6; rows computed on demand agree with the resident stack
-    to 1e-6 on normalised kernels. Results are the same bits for any number of threads. A block of b rows
-    costs one product of (b, d) by (d, n) per cue and a few passes over its F b n entries, the stack half of n
-    such rows.
+    Errors of a float32 kernel stay within a few 1e-6; rows on demand agree with the stack to 1e-6 on
+    normalised kernels. Results are bitwise equal for any number of threads. A block of b rows costs one
+    product of (b, d) by (d, n) per cue and a few passes over its F b n entries; the stack costs half of n
+    rows.
 
     References
     ----------
@@ -160,7 +153,7 @@ class KernelBank:
         triples = check_kernels([("rbf", RBF(), slice(None))] if kernels is None else kernels)
         self.names = [name for name, _, _ in triples]
 
-        # 1. Cues: one per distinct set of columns, in order of appearance, and what each must provide.
+        # 1. Cues: one per distinct set of columns, in order of appearance, and the quantities each provides.
         cues = []
         wanted = []
         cue_of = []
@@ -192,7 +185,7 @@ class KernelBank:
             warn_of_spread(uneven)
         self._train = Side(self.n_samples, arrays)
 
-        # 2. What kernels are computed from, the numbers for their scales, and how they follow.
+        # 2. Roots, numeric scales, and the form of each kernel.
         self._roots = []
         self.kernels_ = []
         self._forms = []
@@ -203,7 +196,7 @@ class KernelBank:
                 key = root, kernel.quantity
                 if key not in means:
                     means[key] = self._mean_distance(*key, mean_squares[c])
-                scale = kernel.factor * means[key]  # 0: all samples agree, and any scale gives k = 1
+                scale = kernel.factor * means[key]  # 0: all samples are equal, and any scale gives k = 1
                 kernel = replace(kernel, scale=scale if scale > 0 else 1.0, factor=1.0)
             self.kernels_.append(kernel)
             self._forms.append(self._form(kernel, root))
@@ -215,7 +208,7 @@ class KernelBank:
             if problem:
                 raise ValueError(problem)
 
-        # 3. What fits the budget: the stack, or the quantities it is made from.
+        # 3. The stack if it fits the budget, or else the shared quantities.
         matrix_bytes = self.n_samples**2 * self.dtype.itemsize
         kept = [r for r, root in enumerate(self._roots) if root.kind != "matrix"]
         if self.n_kernels * matrix_bytes <= self.memory:
@@ -242,7 +235,6 @@ class KernelBank:
         self._rounding = ROUNDING
 
     def _root_of(self, quantity, c, wanted):
-        """The number of the root from which a quantity of a cue is computed."""
         kind = "matrix" if quantity.endswith("matrix") else quantity
         if kind in ("euclidean", "sqeuclidean"):
             kind = "product" if self._cues[c].shared else "sqeuclidean"
@@ -253,7 +245,7 @@ class KernelBank:
         return self._roots.index(root)
 
     def _mean_distance(self, r, metric, mean_square):
-        """Mean distance of training pairs i != i'; streamed in fixed tiles unless it has a closed form."""
+        """Mean distance of training pairs i != i', in fixed tiles unless it has a closed form."""
         side = self._train
         n = self.n_samples
         if n == 1:
@@ -269,7 +261,7 @@ class KernelBank:
         def add(r, tile, base, pair):
             distance = pair.distance(self._roots[r], metric, tile, base)[tile.part]
             total = float(np.sum(distance, dtype=np.float64))
-            if tile.r0 == tile.c0:  # rounding leaves small distances to itself: i != i' only
+            if tile.r0 == tile.c0:  # rounding leaves the diagonal above 0
                 sums[tile] = total - float(np.trace(distance, dtype=np.float64))
             else:
                 sums[tile] = 2.0 * total
@@ -279,13 +271,12 @@ class KernelBank:
         return total / (n * (n - 1)) * self._unit(r, metric)
 
     def _unit(self, r, metric):
-        """What one unit of a root's scaled distance is in the units of X."""
+        """One unit of a root's scaled distance, in units of X."""
         cue = self._cues[self._roots[r].cue]
         scale = cue.centred_scale if self._roots[r].source == "centred" else cue.scale
         return scale**2 if metric == "sqeuclidean" else scale
 
     def _form(self, kernel, r):
-        """How a kernel follows from root r."""
         quantity = kernel.quantity
         cue = self._cues[self._roots[r].cue]
         scale = cue.scale
@@ -297,19 +288,18 @@ class KernelBank:
             return Form(r, quantity, -self._unit(r, quantity) / kernel.divisor(len(cue.index)))
         if isinstance(kernel, Linear):
             return Form(r, quantity, pivot=scale)
-        # gamma <x, z> + c0 = m p + c0, p the product of scaled rows; the larger of m and c0 goes into the
-        # factors, to keep the constants in the range of float32
+        # gamma <x, z> + c0 = m p + c0 with p the product of scaled rows; the larger of m and c0 goes into
+        # the factors, so that the constants stay in the range of float32
         m = scale**2 / kernel.divisor(len(cue.index))
         largest = max(m, float(kernel.coef0))
         return Form(r, quantity, m / largest, kernel.coef0 / largest, int(kernel.degree), math.sqrt(largest))
 
     def _own(self, side, f):
-        """k(x, x) of one linear or polynomial kernel, but for its pivot and its degree."""
+        """k(x, x) of a linear or polynomial kernel, before pivot and degree."""
         form = self._forms[f]
         return side.arrays[self._roots[form.root].cue]["plain"].norm * form.slope + form.offset
 
     def _factors(self, side, kernels):
-        """What the rows of linear and polynomial kernels are multiplied by, per kernel."""
         factors = {}
         for f in kernels:
             if self._forms[f].quantity == "product" and self.normalize:
@@ -333,7 +323,7 @@ class KernelBank:
         return diagonal
 
     def _upper(self, work, roots, side):
-        """Call ``work(r, tile, base, pair)`` for the tiles of the upper triangles of some roots."""
+        """Call ``work(r, tile, base, pair)`` for the upper triangles of the roots."""
         pair = Pair(side, side)
 
         def compute(task):
@@ -373,26 +363,21 @@ class KernelBank:
 
     @classmethod
     def from_stack(cls, K, *, names=None, dtype=None, validate=True, memory=2e9):
-        """A bank of precomputed kernel matrices, used as given; it is resident whatever its size.
+        """A resident bank of precomputed kernel matrices, which are not normalised.
 
         Parameters
         ----------
         K : array-like of shape (F, n, n), or (n, n) for one kernel
-            Symmetric (up to 1e-5 of the largest entry), with non-negative diagonals, which are kept. A
-            C-contiguous float32 or float64 array is used without a copy and must not be changed afterwards.
+            Symmetric (up to 1e-5 of the largest entry), with non-negative diagonals. A C-contiguous float32
+            or float64 array is used without a copy and must not be changed afterwards.
         names : list of str, optional
             Default: "k0", "k1", ...
         dtype : {numpy.float32, numpy.float64}, optional
-            Default: that of `K` if it is one of these, else float32.
+            Default: that of `K`, or else float32.
         validate : bool, default=True
-            Check all values (one pass over the stack), and later that they are kernels; shapes are always
-            checked.
+            Check all values (one pass), and later that they are kernels; shapes are always checked.
         memory : float, default=2e9
-            Budget in bytes for blocks and for what solvers keep besides; the stack itself does not count.
-
-        Returns
-        -------
-        KernelBank
+            Bytes for blocks and solvers, without the stack.
 
         Examples
         --------
@@ -450,21 +435,18 @@ class KernelBank:
 
     @property
     def n_kernels(self):
-        """Number of kernels F."""
         return len(self.names)
 
     @property
     def resident(self):
-        """Whether the whole stack is in memory."""
         return self.stack is not None
 
     @property
     def _given(self):
-        return self._train is None  # the matrices were
+        return self._train is None
 
     @property
     def indefinite(self):
-        """{name: how} of the kernels that are not positive semidefinite."""
         if self._indefinite is None:
             self._indefinite = self._find_indefinite()
         return self._indefinite
@@ -486,7 +468,7 @@ class KernelBank:
         return {self.names[f]: results[f] for f in doubtful if results[f] is not None}
 
     def _ratio(self, f):
-        """As of `ratio_of`; NaN also for exponentials, and without the matrix in memory."""
+        """`ratio_of` kernel f; NaN for exponentials, and if the matrix is not in memory."""
         if self.names[f] in self._within or self.kernels_[f].quantity == "distance matrix":
             return np.nan
         if self.resident:
@@ -497,7 +479,7 @@ class KernelBank:
 
     @property
     def triples(self):
-        """(name, kernel with numbers for scale, column numbers), for a bank like this on other samples."""
+        """(name, kernel with a numeric scale, columns), for such a bank on other samples."""
         columns = (self._cues[self._roots[form.root].cue].index for form in self._forms)
         return [(n, k, c.tolist()) for n, k, c in zip(self.names, self.kernels_, columns, strict=True)]
 
@@ -509,31 +491,24 @@ class KernelBank:
         )
 
     def block_rows(self, memory=None):
-        """How many rows of all kernels, from 1 to n, fit into `memory` bytes; by default, into the budget."""
+        """Number of rows of all kernels, 1 to n, that fit into `memory` bytes (default: the budget)."""
         if memory is None:
             memory = self.memory - sum(kept.nbytes for kept in self._stored.values())
         return _rows_that_fit(memory, self.n_kernels * self.n_samples * self.dtype.itemsize, self.n_samples)
 
     def rows(self, indices):
-        """Rows of all training kernels.
+        """Rows of all kernels of b training samples, shape (F, b, n).
 
-        Parameters
-        ----------
-        indices : slice, or array-like of int or bool
-            b training samples, at most ``block_rows()`` unless the bank is resident.
-
-        Returns
-        -------
-        ndarray of shape (F, b, n)
-            Of a slice of a resident bank a view: do not write to it.
+        `indices` is a slice, or an array of int or bool; b is at most ``block_rows()`` unless the bank is
+        resident. A slice of a resident bank gives a view, which must not be changed.
         """
         if self.resident and isinstance(indices, slice):
             return self.stack[:, indices]
         index = _as_index(indices, self.n_samples)
         if not self.resident and len(index) > self.block_rows():
             raise ValueError(
-                f"indices ask for {len(index)} rows, but {self.block_rows()} fit the bank's memory "
-                f"of {self.memory:.3g} bytes."
+                f"indices select {len(index)} rows, but only {self.block_rows()} fit the bank's memory of "
+                f"{self.memory:.3g} bytes."
             )
         return self.rows_into(index, np.empty((self.n_kernels, len(index), self.n_samples), self.dtype))
 
@@ -548,7 +523,7 @@ class KernelBank:
         if self._given:
             raise ValueError("this bank was saved without its stack and has no training rows.")
         groups = self._groups()
-        # kept distances need nothing else of the samples
+        # kept distances suffice
         with_factors = ("product", "function")
         bare = all(r in self._stored and self._roots[r].kind not in with_factors for r in groups)
         left = None if bare else self._train.take(index, ROW_PAD)
@@ -562,7 +537,6 @@ class KernelBank:
         return self._all_groups
 
     def _fill(self, groups, left, right, out, stored_rows=None):
-        """Compute a block, one task per root, tile of rows and tile of columns."""
         if out.size == 0:
             return
         planes = tiles.planes_of(out)
@@ -585,15 +559,14 @@ class KernelBank:
         tiles.run(compute, [(r, tile) for strip in strips for r in groups for tile in strip], out.size)
 
     def cross(self, X_new, kernels=None, support=None):
-        """The `CrossBank` between new samples and the training samples, normalised like these.
+        """The `CrossBank` of new samples with the training samples, normalised alike.
 
         Parameters
         ----------
         X_new : ndarray or DataFrame of shape (rows, n_features), or (F, rows, n)
-            New samples in the form of X; for a bank made by `from_stack`, their precomputed kernels with the
-            training samples.
+            New samples in the form of X; for a bank made by `from_stack`, their precomputed kernels.
         kernels, support : slice, or array-like of int or bool, optional
-            The kernels wanted, and the training samples (columns of the blocks).
+            The kernels, and the training samples (columns of the blocks); all by default.
         """
         kernels = _as_index(slice(None) if kernels is None else kernels, self.n_kernels, "kernels")
         support = None if support is None else _as_index(support, self.n_samples, "support")
@@ -601,7 +574,7 @@ class KernelBank:
         return CrossBank(self, new, kernels, support)
 
     def between(self, rows, columns):
-        """A CrossBank of some training samples with others, all kernels; two arrays of int."""
+        """A CrossBank of training samples `rows` with `columns`, two arrays of int."""
         new = RowsOf(self.stack, rows) if self.resident else self._train.take(rows, ROW_PAD)
         return CrossBank(self, new, np.arange(self.n_kernels), columns)
 
@@ -612,13 +585,12 @@ class KernelBank:
         X_new = real_values(X_new, "X_new")
         if X_new.ndim != 3 or (X_new.shape[0], X_new.shape[2]) != (self.n_kernels, self.n_samples):
             raise ValueError(
-                f"X_new must have shape ({self.n_kernels}, rows, {self.n_samples}) as the bank is of "
-                f"precomputed kernels, got {X_new.shape}."
+                f"X_new must have shape ({self.n_kernels}, rows, {self.n_samples}) for a bank of precomputed "
+                f"kernels, got {X_new.shape}."
             )
         return X_new
 
     def _new_side(self, X_new, needed):
-        """The Side of new samples, with the arrays of the cues in `needed`."""
         X_new, rows, n_features, feature_names = check_samples(X_new, "X_new")
         by_name = self._feature_names is not None and feature_names is not None
         if not by_name and n_features != self._n_features:
@@ -643,19 +615,11 @@ class KernelBank:
         return new
 
     def restrict(self, train_idx, *, resident=None):
-        """The bank on a subset of the training samples, scales kept.
+        """The bank on a subset of the training samples, with the same scales.
 
-        Parameters
-        ----------
-        train_idx : slice, or array-like of int or bool
-            Training samples, in the order wanted.
-        resident : bool, optional
-            False leaves the sub-stack out; by default a resident bank gives a copy of its own.
-
-        Returns
-        -------
-        KernelBank
-            For `from_stack` banks, new samples then come as (F, rows, number of samples kept).
+        `train_idx` is a slice or an array of int or bool, in the requested order. ``resident=False`` omits
+        the stack; by default a resident bank gives a copy. For `from_stack` banks, new samples then have
+        shape (F, rows, number of samples kept).
         """
         index = _as_index(train_idx, self.n_samples, "train_idx")
         if len(index) == 0:
@@ -689,8 +653,10 @@ class KernelBank:
         return new
 
     def select(self, kernel_idx):
-        """The bank with a subset of the kernels (slice, integers in the order wanted, or mask); it shares the
-        samples, the kept distances and, when the kernels are consecutive, the stack."""
+        """The bank with a subset of the kernels (slice, mask, or integers in the requested order).
+
+        It shares the samples, the kept distances and, if the kernels are consecutive, the stack.
+        """
         index = _as_index(kernel_idx, self.n_kernels, "kernel_idx")
         if len(index) == 0:
             raise ValueError("kernel_idx must select at least one kernel, got none.")
@@ -722,7 +688,7 @@ class KernelBank:
     _SAVED += ("_n_features", "_feature_names", "_cues", "_roots", "_forms", "_train")
 
     def _state(self):
-        """What `core.storage` writes: all but the stack. A bank made from X computes its rows again."""
+        """All but the stack, for `core.storage`. A bank made from X computes its rows again."""
         return {name: getattr(self, name) for name in self._SAVED} | {"dtype": self.dtype.name}
 
     @classmethod
@@ -740,7 +706,7 @@ class KernelBank:
 
 
 class RowsOf:
-    """Some rows of a resident stack as an array of shape (F, rows, n) would be indexed, not copied."""
+    """Rows of a resident stack, indexed like an array (F, rows, n) without a copy."""
 
     def __init__(self, stack, index):
         self.stack = stack
@@ -754,9 +720,9 @@ class RowsOf:
 
 
 class CrossBank:
-    """Kernels between `n_rows` new samples and training samples, in blocks; by `KernelBank.cross`.
+    """Kernels between `n_rows` new samples and training samples, in blocks; made by `KernelBank.cross`.
 
-    `n_kernels` and `n_columns` count what was selected (F' kernels, training samples); `dtype` is the bank's.
+    `n_kernels` and `n_columns` count the selected kernels F' and training samples; `dtype` is the bank's.
 
     Examples
     --------
@@ -784,7 +750,7 @@ class CrossBank:
                 self._right = bank._train.take(support, COLUMN_PAD, bank._cues_of(kernels), matrix=False)
 
     def select(self, kernels, support):
-        """A CrossBank of these kernels and training samples only, by their positions in this one."""
+        """A CrossBank of these kernels and training samples, by their positions in this one."""
         support = np.asarray(support) if self._support is None else self._support[np.asarray(support)]
         return CrossBank(self._bank, self._new, self._kernels[np.asarray(kernels)], support)
 
@@ -792,12 +758,12 @@ class CrossBank:
         return min(DEFAULT_BLOCK_BYTES, self._bank.memory) if memory is None else memory
 
     def block_rows(self, memory=None):
-        """How many rows, from 1 to `n_rows`, fit into `memory` bytes (default: as for `blocks`)."""
+        """Number of rows, 1 to `n_rows`, that fit into `memory` bytes (default as in `blocks`)."""
         memory = self._block_bytes(memory)
         return _rows_that_fit(memory, self.n_kernels * self.n_columns * self.dtype.itemsize, self.n_rows)
 
     def rows_into(self, rows, out):
-        """Write the block of a slice of new samples into `out`, (F', b, n_columns), which is returned."""
+        """Write the block of a slice of new samples into `out`, (F', b, n_columns), and return it."""
         index = np.arange(self.n_rows)[rows]
         _check_out(out, (self.n_kernels, len(index), self.n_columns), self.dtype)
         if isinstance(self._new, Side):
@@ -809,20 +775,15 @@ class CrossBank:
         return _checked(out)
 
     def blocks(self, memory=None, reuse=False):
-        """Iterate over (slice of new samples, block (F', b, n_columns)); do not write to a block.
+        """Iterate over (slice of new samples, block (F', b, n_columns)); blocks are read-only.
 
-        Parameters
-        ----------
-        memory : float, optional
-            Bytes that a block may take, but one row always may; by default 128 MiB or the bank's budget,
-            whichever is less.
-        reuse : bool, default=False
-            Give the same array every time, overwritten: half the memory.
+        A block takes at most `memory` bytes, by default 128 MiB or the bank's budget if smaller, or one row.
+        ``reuse=True`` overwrites one array for all blocks and halves the memory.
         """
         memory = self._block_bytes(memory)
         given = not isinstance(self._new, Side) and self._support is None and self._new.dtype == self.dtype
         run = as_range(self._kernels) if given else None
-        # the caller still holds one block while the next is made
+        # the caller holds one block while the next is computed
         step = self.block_rows(memory if reuse or run is not None else memory / 2)
         buffer = None
         for start in range(0, self.n_rows, step):
@@ -836,29 +797,29 @@ class CrossBank:
             yield rows, self.rows_into(rows, buffer)
 
 
-# ------------------------------------------------------------ cues
+# ---- cues
 
 
 class Cue(NamedTuple):
-    """One set of columns: how raw rows become the arrays that tiles are computed from.
+    """One set of columns: how raw rows become the arrays from which tiles are computed.
 
     ``plain = x / scale`` and ``centred = (x - centre) / centred_scale``; the scales are powers of two
-    (dividing is exact) that bring all entries into [-1, 1], so that squares stay in the range of float32.
+    (division is exact) that bring entries into [-1, 1], so that squares stay in the range of float32.
     """
 
-    name: str  # the first kernel's, for messages
+    name: str  # of the first kernel, for messages
     index: np.ndarray  # columns of X
     sources: tuple = ()  # which of centred and plain, in this order
     nonnegative: bool = False  # whether negative entries are an error
     scale: float = 1.0
     centre: np.ndarray | None = None
     centred_scale: float = 1.0
-    shared: bool = False  # whether one product serves products and distances
-    take: np.ndarray | None = None  # of a given matrix: the columns of the present training samples
-    function: Function | None = None  # which alone has these rows, as they are
+    shared: bool = False  # one product serves products and distances
+    take: np.ndarray | None = None  # of a precomputed matrix: columns of the training samples
+    function: Function | None = None  # gets the raw rows
 
     def scaled(self, raw):
-        """{source: (scaled rows, their squared norms)} in float64; raw rows are overwritten."""
+        """{source: (scaled rows, squared norms)} in float64; overwrites `raw`."""
         scaled = {}
         for source in self.sources:
             if source == "centred":
@@ -870,7 +831,6 @@ class Cue(NamedTuple):
         return scaled
 
     def arrays(self, raw, dtype):
-        """{source: Rows} of new samples."""
         if self.nonnegative:
             check_nonnegative(raw, self.name)
         if self.take is not None:
@@ -884,7 +844,7 @@ class Cue(NamedTuple):
 
 
 def _fit_cue(cue, raw, wanted, dtype):
-    """The cue of training rows, its arrays, and their mean squared norm once centred."""
+    """The fitted cue, its arrays, and their mean squared norm after centring."""
     name = cue.name
     if cue.function is not None:
         arrays = cue.arrays(raw, dtype)
@@ -893,8 +853,8 @@ def _fit_cue(cue, raw, wanted, dtype):
     if wanted & {"distance matrix", "kernel matrix"}:
         if len(wanted) > 1:
             raise ValueError(
-                f"cue {name!r}: columns that hold a precomputed matrix cannot serve "
-                f"other kernels too, got {sorted(wanted)}."
+                f"cue {name!r}: columns of a precomputed matrix cannot be used by other kernels, got "
+                f"{sorted(wanted)}."
             )
         matrix = _training_matrix(raw, name, cue.nonnegative, dtype)
         return cue._replace(take=np.arange(len(raw))), {"matrix": Rows(matrix)}, 0.0
@@ -920,7 +880,7 @@ def _fit_cue(cue, raw, wanted, dtype):
 
 
 def _training_matrix(raw, name, distance, dtype):
-    """A given matrix of kernels or distances, checked and made exactly symmetric."""
+    """A checked precomputed matrix, made exactly symmetric."""
     what = f"cue {name!r}: the precomputed {'distance' if distance else 'kernel'} matrix"
     n = len(raw)
     if raw.shape != (n, n):
@@ -940,10 +900,10 @@ def _training_matrix(raw, name, distance, dtype):
 
 
 def look_at(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
-    """What is wrong with a precomputed matrix, or None; and how many |k(x, z)| exceed sqrt(k(x, x) k(z, z)).
+    """The problem of a precomputed matrix, or None; and how many |k(x, z)| exceed sqrt(k(x, x) k(z, z)).
 
-    A symmetric matrix has the same sums, each entry times a random number, along its rows and its columns;
-    only where these differ by a quarter of what is tolerated, or are too large, are all pairs compared.
+    A symmetric matrix times random factors has equal row and column sums; all pairs are compared only if
+    these differ by a quarter of the tolerance or are too large.
     """
     diagonal = np.diagonal(matrix)
     n = len(matrix)
@@ -961,14 +921,14 @@ def look_at(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
     with np.errstate(invalid="ignore"):
         differ = np.abs(by_rows - by_columns).max()
         largest_sum = np.abs(by_rows).max()
-    largest = max(largest_sum / n, float(diagonal.max()))  # or more
+    largest = max(largest_sum / n, float(diagonal.max()))  # a lower bound
     if lowest >= 0.0 and largest_sum <= LARGEST_KERNEL and differ <= 0.25 * tolerance * largest:
         return None, n_above
     return compared_problem(matrix, what, lowest, tolerance), n_above
 
 
 def compared_problem(matrix, what, lowest, tolerance):
-    """What is wrong with a precomputed matrix whose pairs are all compared, or None."""
+    """The problem found by `look_at`, from a comparison of all pairs."""
     largest = asymmetry = 0.0
     for tile in tiles.upper_tiles(len(matrix)):
         part = matrix[tile.place]
@@ -992,44 +952,42 @@ def check_batch(X, seen):
     check_entries(X, "X")
     for j, own in enumerate(own_blocks(X, seen)):
         what = ("X" if X.ndim == 2 else f"kernel {j} of X") + ", a batch with itself,"
-        # looser: no more than rows are used, in any precision
+        # looser: only rows are used, of any dtype
         problem, _ = look_at(own, what, 0.0 if seen else None, BATCH_TOLERANCE)
         if problem:
             raise ValueError(problem)
 
 
 def own_blocks(X, seen):
-    """The kernels of a batch with itself."""
     for own in X[..., seen:].reshape(-1, X.shape[-2], X.shape[-2]):
         yield np.ascontiguousarray(own, dtype=own.dtype if own.dtype.kind == "f" else np.float64)
 
 
 def indefinite_batch(X, seen):
-    """{name: how} of what is not positive semidefinite among the kernels of a batch with itself."""
+    """{name: how} of the indefinite kernels of a batch with itself."""
     results = {f"k{j}": indefinite_matrix(own, HALF_ROUNDING) for j, own in enumerate(own_blocks(X, seen))}
     return {name: how for name, how in results.items() if how is not None}
 
 
 def _power_of_two(values):
-    """The power of two at or above the largest magnitude; 1 for zeros."""
+    """Power of two at or above the largest magnitude; 1 for zeros."""
     largest = largest_entry(values)
     return math.ldexp(1.0, min(max(math.frexp(largest)[1], -500), 500)) if largest else 1.0
 
 
 def _empty_stack(n_kernels, n, dtype):
-    """Empty stack (F, n, n) in which the rows of one sample, which solvers visit together, are adjacent."""
+    """Empty stack (F, n, n) with the rows of a sample, which solvers visit together, adjacent."""
     return np.empty((n, n_kernels, n), dtype).transpose(1, 0, 2)
 
 
 def _flag(name, value):
-    """True or False, or an error that names the parameter."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
 
 
 def _as_index(indices, n, name="indices"):
-    """`indices` (slice, mask or integers) as an array of integers in [0, n)."""
+    """`indices` (slice, mask or integers) as integers in [0, n)."""
     if not isinstance(indices, slice):
         indices = np.atleast_1d(np.asarray(indices))
         if indices.ndim != 1:

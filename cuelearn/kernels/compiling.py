@@ -1,4 +1,4 @@
-"""A line at the first compilation of a process, which otherwise just looks slow."""
+"""A notice at the first compilation of a process, which otherwise only looks slow."""
 
 import multiprocessing
 import os
@@ -12,16 +12,16 @@ TEXT = "cuelearn: compiling, once on this machine; the next start is quick"
 
 
 class CompilationNotice(Listener):
-    """Writes `TEXT` when the first function of this package is compiled, which a load from the cache is not.
+    """Prints `TEXT` when the first function of this package is compiled, not when it is loaded from the
+    cache.
 
-    It goes to stderr; in a notebook to stdout, since Jupyter shows stderr as a red box. The listener stays
-    registered: numba goes through its list of listeners while it tells them.
+    It goes to stderr, in a notebook to stdout, since Jupyter shows stderr in red. The listener stays
+    registered, because numba iterates over its listeners while it notifies them.
     """
 
     announced = False
 
     def on_start(self, event):
-        """Numba begins with a function."""
         module = getattr(event.data["dispatcher"], "__module__", None) or ""
         if not self.announced and module.startswith("cuelearn"):
             self.announced = True
@@ -29,10 +29,10 @@ class CompilationNotice(Listener):
             print(TEXT, file=sys.stdout if in_notebook else sys.stderr, flush=True)
 
     def on_end(self, event):
-        """Numba is done with it."""
+        """Required by numba."""
 
 
 def tell_of_compiling():
-    """Register a `CompilationNotice`, but not in workers and in notebooks that `make figures` runs."""
+    """Register a `CompilationNotice`, except in workers and in notebooks run by `make figures`."""
     if multiprocessing.parent_process() is None and "CUELEARN_RUN" not in os.environ:
         register("numba:compile", CompilationNotice())

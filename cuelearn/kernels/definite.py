@@ -1,7 +1,7 @@
-r"""Whether kernel matrices are positive semidefinite but for rounding, and what follows where they are not.
+r"""Whether kernel matrices are positive semidefinite up to rounding, and the consequences if not.
 
-Two tests find what is no kernel at little cost: :math:`|k(x, z)|^2 \le k(x, x)\, k(z, z)` for all pairs, and
-the smallest eigenvalue among a few hundred samples, which is never below that among all.
+Two cheap tests detect indefinite matrices: :math:`|k(x, z)|^2 \le k(x, x)\, k(z, z)` for all pairs, and the
+smallest eigenvalue among a few hundred samples, a bound from above on that among all.
 """
 
 import contextlib
@@ -20,30 +20,30 @@ from cuelearn.warn import warn_user
 
 __all__ = ["IndefiniteKernelWarning", "nearest_psd"]
 
-# What counts as rounding: a negative eigenvalue as a share of the largest, and by what share |k(x, z)| may
-# exceed its bound. The second number is for matrices that were given in half precision.
+# Rounding: a negative eigenvalue relative to the largest, and the relative excess of |k(x, z)| over its
+# bound; the second value is for matrices in half precision.
 ROUNDING = LARGEST_RATIO - 1.0
 HALF_ROUNDING = 1e-2
-# The same for a diagonal entry, as a share of the largest.
+# The same for a diagonal entry, relative to the largest.
 SMALL_DIAGONAL = 1e-6
-# Samples whose eigenvalues are looked at: one of so many, but within these limits; fewer (the last number at
-# least) where the operations for all kernels would be more than so many.
+# Samples whose eigenvalues are tested: one in SAMPLE_EVERY, from SMALL_SAMPLE to MOST_SAMPLES; fewer, but at
+# least LEAST_SAMPLES, if the operations for all kernels would exceed OPERATIONS.
 SAMPLE_EVERY = 20
 SMALL_SAMPLE = 128
 MOST_SAMPLES = 256
 OPERATIONS = 1e9
 LEAST_SAMPLES = 64
-# From here on a ratio means that k(x, x) is 0.
+# A larger ratio means that k(x, x) is 0.
 LARGEST_NAMED = 1e12
-# Kernels that a warning describes; the others are counted.
+# Kernels named in a warning; the others are counted.
 MOST_NAMED = 3
 
 
 class IndefiniteKernelWarning(UserWarning):
-    """A kernel is not positive semidefinite, so nothing that rests on convexity holds.
+    """A kernel is not positive semidefinite, so results that rest on convexity do not hold.
 
-    One is issued for each fit. Solvers run all the same, but no duality gap is certified: gaps are NaN, and
-    `converged_` is False where it stands for a gap. OBSCURE and its like run all their epochs and do not
+    It is issued once per fit. Solvers still run, but no duality gap is certified: gaps are NaN, and
+    `converged_` is False where it refers to a gap. OBSCURE and related methods run all epochs and do not
     ascend in the dual.
 
     Examples
@@ -61,12 +61,12 @@ class IndefiniteKernelWarning(UserWarning):
 
 
 class Indefinite(NamedTuple):
-    """How far a matrix is from a kernel."""
+    """How far a matrix is from positive semidefinite."""
 
-    smallest: float  # eigenvalue among `n_samples` samples, as
+    smallest: float  # eigenvalue among `n_samples` samples
     largest: float
     n_samples: int
-    ratio: float  # largest |k(x, z)| / sqrt(k(x, x) k(z, z)); NaN where not looked at
+    ratio: float  # largest |k(x, z)| / sqrt(k(x, x) k(z, z)); NaN if not computed
 
     def __str__(self):
         words = []
@@ -74,17 +74,17 @@ class Indefinite(NamedTuple):
             span = f"from {self.smallest:.3g} to {self.largest:.3g}"
             words.append(f"its eigenvalues on {self.n_samples} samples range {span}")
         if self.ratio > LARGEST_NAMED:
-            words.append("k(x, x) is 0 where k(x, z) is not, as of distances d: try exp(-d)")
+            words.append("k(x, x) is 0 where k(x, z) is not, as for distances d: try exp(-d)")
         elif self.ratio > 1.0:
             words.append(f"|k(x, z)| is up to {self.ratio:.3g} times sqrt(k(x, x) k(z, z))")
         return " and ".join(words)
 
 
-# ------------------------------------------------------------ tests
+# ---- tests
 
 
 def sample_of(n, n_kernels=1):
-    """The samples whose eigenvalues are looked at: the same for the same numbers of samples and kernels."""
+    """The samples whose eigenvalues are tested: a function of the numbers of samples and kernels."""
     fit = int((OPERATIONS / max(1, n_kernels)) ** (1.0 / 3.0))
     size = min(n, max(LEAST_SAMPLES, min(max(SMALL_SAMPLE, n // SAMPLE_EVERY), MOST_SAMPLES, fit)))
     return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
@@ -99,8 +99,7 @@ def _lower_part(matrix, chosen, out):
 
 
 def part_of(matrix, chosen):
-    """The matrix among the samples `chosen`, of which only the lower triangle is filled in: time goes to
-    values that no cache has."""
+    """The lower triangle of the matrix among the samples `chosen`; memory access dominates the time."""
     part = np.zeros((len(chosen), len(chosen)), matrix.dtype)
     _lower_part(matrix, chosen, part)
     return part
@@ -120,8 +119,8 @@ def _largest_ratio(flat, width, scale):
 
 
 def inverse_lengths(diagonal, dtype):
-    """1 / sqrt(k(x, x)), where what is rounding beside the largest is taken for larger; very large where all
-    are 0."""
+    """1 / sqrt(k(x, x)), where entries that are rounding errors relative to the largest are raised; very
+    large if all are 0."""
     top = float(diagonal.max())
     if top <= 0.0:
         return np.full(len(diagonal), np.finfo(dtype).max ** 0.25, dtype)
@@ -137,15 +136,15 @@ def ratio_of(matrix):
 
 
 def indefinite(part, ratio=np.nan, tolerance=ROUNDING):
-    """An `Indefinite` of the matrix `part` among some samples, whose lower triangle is looked at, and the
-    `ratio` among all, or None."""
+    """An `Indefinite`, or None, from the lower triangle of the matrix among some samples and the `ratio`
+    among all."""
     top = float(np.diagonal(part).max())  # at most the largest eigenvalue
     unit = top if top > 0.0 else float(np.abs(part).max()) or 1.0
     within = not ratio > 1.0 + tolerance
     if within:
         shifted = part / unit
         shifted.ravel()[:: len(part) + 1] += tolerance
-        factorise = spotrf if part.dtype == np.float32 else dpotrf  # ten times as fast as the eigenvalues
+        factorise = spotrf if part.dtype == np.float32 else dpotrf  # ten times faster than eigenvalues
         if factorise(shifted.T, clean=False, overwrite_a=True)[1] == 0:
             return None
     values = eigvalsh(part.astype(np.float64) / unit, check_finite=False) * unit
@@ -154,7 +153,7 @@ def indefinite(part, ratio=np.nan, tolerance=ROUNDING):
 
 
 def indefinite_rows(rows, left, right):
-    """An `Indefinite` of values that exceed what the k(x, x) of both sides allow, or None."""
+    """An `Indefinite` of values that exceed the bound from k(x, x) of both sides, or None."""
     if rows.size == 0:
         return None
     least = max(SMALL_DIAGONAL * max(left.max(), right.max()), np.finfo(float).tiny)
@@ -164,24 +163,23 @@ def indefinite_rows(rows, left, right):
 
 
 def indefinite_matrix(matrix, tolerance=ROUNDING):
-    """An `Indefinite` of a finite symmetric matrix, or None."""
     chosen = sample_of(len(matrix))
     return indefinite(part_of(matrix, chosen), ratio_of(matrix), tolerance)
 
 
-# ------------------------------------------------------------ consequences
+# ---- consequences
 
 
 def warn_indefinite(doubts):
-    """Warn of {name: Indefinite} at the user's line; returns whether there is one."""
+    """Warn of {name: Indefinite} at the user's line; returns whether it is non-empty."""
     if not doubts:
         return False
     names = [f"kernel {name!r}: {how}" for name, how in list(doubts.items())[:MOST_NAMED]]
     others = f"; and {len(doubts) - MOST_NAMED} more" if len(doubts) > MOST_NAMED else ""
     warn_user(
-        f"not positive semidefinite: {'; '.join(names)}{others}. The solution may be of no use, and no "
-        "duality gap is certified (NaN). Use another kernel, or clip or shift the negative eigenvalues of "
-        "the matrix by cuelearn.kernels.nearest_psd",
+        f"not positive semidefinite: {'; '.join(names)}{others}. The solution may be useless, and no duality "
+        "gap is certified (NaN). Use another kernel, or clip or shift negative eigenvalues of the matrix by "
+        "cuelearn.kernels.nearest_psd",
         IndefiniteKernelWarning,
     )
     return True
@@ -189,8 +187,8 @@ def warn_indefinite(doubts):
 
 @contextlib.contextmanager
 def one_warning(doubts):
-    """A fit on kernels of which {name: Indefinite} are not positive semidefinite: a single warning, and no
-    other that a solver issues for want of a certificate."""
+    """Issue one warning for a fit on indefinite kernels, and suppress solvers' warnings of missing
+    certificates."""
     if not warn_indefinite(doubts):
         yield
         return
@@ -201,35 +199,32 @@ def one_warning(doubts):
 
 
 def nearest_psd(K, method="clip", *, new=None):
-    r"""A positive semidefinite matrix in place of a symmetric one that is not.
+    r"""Replace an indefinite symmetric matrix by a positive semidefinite one.
 
-    With the eigenvalues and eigenvectors :math:`K = U \,\mathrm{diag}(\lambda)\, U^\top`, "clip" gives
+    With the eigendecomposition :math:`K = U \,\mathrm{diag}(\lambda)\, U^\top`, "clip" gives
     :math:`U \,\mathrm{diag}(\max(0, \lambda))\, U^\top`, the nearest one in the Frobenius norm, and "shift"
-    :math:`K + \max(0, -\min_i \lambda_i)\, I`, which keeps all values but the diagonal.
+    :math:`K + \max(0, -\min_i \lambda_i)\, I`, which changes only the diagonal. Cost O(n^3) per matrix. For a
+    kernel from a distance, another distance is often the better repair.
 
     Parameters
     ----------
     K : array-like, shape (n, n) or (n_kernels, n, n), or KernelStack
-        Real, finite, symmetric; what little they are not is averaged away. A `KernelStack` is repaired before
-        it is split, so it takes no `new`.
+        Real, finite, symmetric; small asymmetries are averaged. Repair a `KernelStack` before it is split,
+        without `new`.
     method : {"clip", "shift"}
     new : array-like, shape (m, n) or (n_kernels, m, n), optional
-        Values of new samples with those of `K`, as for prediction; "clip" projects them on the directions
-        that are kept, a shift does not change them.
+        Values of new samples with those of `K`, for prediction; "clip" projects them on the kept directions,
+        a shift does not change them.
 
     Returns
     -------
     ndarray of the shape and floating type of `K`, or a pair of it and such an array for `new`; a KernelStack
-    of the same names for a KernelStack
+    with the same names for a KernelStack
 
     Raises
     ------
     ValueError
-        If an array has a wrong shape or values that are not real and finite, or `method` is none of the two.
-
-    Notes
-    -----
-    Cost O(n^3) for each matrix. A kernel from a distance is often repaired better at its source.
+        For a wrong shape, values that are not real and finite, or an unknown `method`.
 
     References
     ----------
@@ -251,7 +246,7 @@ def nearest_psd(K, method="clip", *, new=None):
     """
     if method not in ("clip", "shift"):
         raise ValueError(f"method must be 'clip' or 'shift', got {method!r}")
-    from cuelearn.kernels.stack import KernelStack  # which needs this module
+    from cuelearn.kernels.stack import KernelStack  # circular import
 
     if isinstance(K, KernelStack):
         if new is not None:

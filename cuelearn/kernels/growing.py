@@ -1,8 +1,7 @@
-"""A growing set of samples of one cue, with kernel values against it, and whole matrices of distances.
+"""A growing support set of one cue, kernel values against it, and matrices of distances.
 
-Online learners keep few of the samples they see and need the kernel of each new one with those alone. A
-`KernelBank` prepares whole matrices; a `SupportSet` answers single rows without preparation and takes new
-members at no cost.
+Online learners keep few samples and need the kernel of each new sample with those only. Unlike a
+`KernelBank`, a `SupportSet` computes single rows without preparation and grows at no cost.
 """
 
 import math
@@ -24,13 +23,12 @@ from cuelearn.kernels.specifications import (
 )
 from cuelearn.kernels.tiles import chi2_into, cityblock_into, mirror, planes_of, upper_tiles
 
-# What k(x, x) may be before it is normalised.
+# Largest k(x, x) before normalisation.
 LARGEST_SQUARE = 1e30
 
 
 def resolve_kernel(kernel, X):
-    """The kernel with a number for scale: what "mean" is on the samples X, (n, d), of which there must be
-    two."""
+    """The kernel with a numeric scale: "mean" is taken over the samples X, (n, d), at least two."""
     kernel = as_kernel(kernel)
     if kernel.quantity.endswith("matrix"):
         raise ValueError(
@@ -42,15 +40,14 @@ def resolve_kernel(kernel, X):
             f"kernel {kernel!r} takes its scale from the first batch, which must hold at least 2 samples "
             "(better some dozens), got 1: give gamma or scale as a number"
         )
-    if kernel.unresolved:  # the bank warns of columns of different spread
+    if kernel.unresolved:  # the bank issues the FeatureScaleWarning
         return KernelBank([("kernel", kernel, slice(None))], X, memory=0.0).kernels_[0]
     if kernel.quantity in OF_SCALE and uneven_spread(X):
         warn_of_spread(["kernel"])
     return kernel
 
 
-# Loops rather than matrix products: the bits of a pair are the same in a batch of any size, for any number of
-# threads.
+# Loops instead of matrix products: results are bitwise equal for any batch size and number of threads.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _squared_distance_into(left, right, out):
     for i in range(left.shape[0]):
@@ -77,7 +74,7 @@ def _product_into(left, right, out):
 
 
 def _distances(metric, left, right):
-    """Distances of all pairs, squared ones for "euclidean"."""
+    """Distances of all pairs, squared for "euclidean"."""
     out = np.empty((left.shape[0], right.shape[0]), dtype=left.dtype)
     if metric == "chi2":
         chi2_into(left, right, np.finfo(left.dtype).tiny, out)
@@ -89,9 +86,9 @@ def _distances(metric, left, right):
 
 
 def kernel_values(kernel, X, Z):
-    """Kernel of all pairs of rows of X (n, d) and Z (m, d), not normalised, of their floating type.
+    """Kernel of all pairs of rows of X (n, d) and Z (m, d), not normalised, in their dtype.
 
-    The kernel has a number for scale; X and Z are C-contiguous, of one floating type.
+    The kernel has a numeric scale; X and Z are C-contiguous, of the same floating type.
 
     Examples
     --------
@@ -118,7 +115,6 @@ def kernel_values(kernel, X, Z):
 
 
 def _self_values(kernel, X):
-    """k(x, x) of each sample."""
     if isinstance(kernel, Function):
         return kernel.own(X)
     if kernel.quantity != "product":
@@ -130,13 +126,13 @@ def _self_values(kernel, X):
 
 
 def inverse_root(values):
-    """1 / sqrt of each value, 0 where a value is not positive."""
+    """1 / sqrt of each value, 0 for values that are not positive."""
     return np.where(values > 0.0, 1.0 / np.sqrt(np.maximum(values, np.finfo(float).tiny)), 0.0)
 
 
 class SupportSet:
-    """Samples kept of one cue; the first batch, (n, d), sets the scale where the kernel leaves it open, and
-    the floating type. `normalize` divides by the square roots of k(x, x)."""
+    """Support samples of one cue; the first batch, (n, d), sets the scale "mean" and the dtype. `normalize`
+    divides by the square roots of k(x, x)."""
 
     precomputed = False
 
@@ -150,11 +146,10 @@ class SupportSet:
 
     @property
     def samples(self):
-        """The samples kept."""
         return self._held[: self.size]
 
     def check(self, X):
-        """X as the set holds its samples, or a ValueError where the kernel is not defined on it."""
+        """X in the set's dtype; ValueError if the kernel is not defined on it."""
         single = self._held.dtype == np.float32
         X = np.ascontiguousarray(check_size(X, np.float32) if single else X, dtype=self._held.dtype)
         if X.shape[1] != self._held.shape[1]:
@@ -170,17 +165,17 @@ class SupportSet:
         return X
 
     def doubt(self, X):
-        """How far a function is from a kernel on some of a batch X and of the set, or None."""
+        """How indefinite a function is on a sample of the batch X and the set, or None."""
         if not isinstance(self.kernel, Function):
             return None
         chosen = sample_of(self.size + len(X))
         samples = np.concatenate([self.samples, self.check(X)])[chosen]
-        self.kernel.own(samples)  # an error where a function is not even symmetric
+        self.kernel.own(samples)  # raises for an asymmetric function
         return indefinite_matrix(self.kernel(samples, samples))
 
     def batch(self, X):
-        """Kernel rows (n, size + n) of a batch X (n, d) against the set and then the batch itself, their
-        diagonal, and the columns of the members of the set and of the samples of the batch."""
+        """Kernel rows (n, size + n) of a batch X (n, d) against the set and the batch, their diagonal, and
+        the columns of the set and of the batch."""
         X = self.check(X)
         n = X.shape[0]
         size = self.size
@@ -198,7 +193,7 @@ class SupportSet:
         return rows, diagonal, np.arange(size), np.arange(size, size + n)
 
     def add(self, X, chosen):
-        """Take the rows `chosen` of a batch into the set, in this order."""
+        """Append the rows `chosen` of a batch to the set, in this order."""
         new = self.size + len(chosen)
         if new > len(self._held):
             more = max(new, 2 * len(self._held)) - self.size
@@ -230,9 +225,8 @@ class SupportSet:
 
 
 class PrecomputedSupport:
-    """The same for kernels that the caller computes: rows against all `seen` samples so far and the batch
-    itself; `places` are those of them that are members.
-    """
+    """The same for precomputed kernels: rows against all `seen` samples and the batch; `places` are the
+    members among them."""
 
     precomputed = True
     kernel = "precomputed"
@@ -244,15 +238,13 @@ class PrecomputedSupport:
 
     @property
     def size(self):
-        """Number of samples kept."""
         return self.places.size
 
     def check(self, X):
-        """X as it is."""
         return X
 
     def doubt(self, X):
-        """See `SupportSet.doubt`: of the kernels of a batch X with the members, not of those with itself."""
+        """See `SupportSet.doubt`: kernels of a batch X with the members, not within the batch."""
         return indefinite_rows(X[:, self.places], np.diagonal(X[:, self.seen :]), self.diagonal)
 
     def batch(self, X):
@@ -263,12 +255,11 @@ class PrecomputedSupport:
                 f"X must have shape (n, {self.seen} + n), the kernel of a batch with all samples seen so far "
                 f"and itself, got {X.shape}"
             )
-        X = np.ascontiguousarray(X)  # one form only, so that the passes are compiled once
+        X = np.ascontiguousarray(X)  # one memory layout: the passes are compiled once
         own = np.arange(self.seen, self.seen + n)
         return X, X[np.arange(n), own].astype(np.float64), self.places, own
 
     def add(self, X, chosen):
-        """See `SupportSet.add`."""
         new = self.seen + np.asarray(chosen, dtype=np.int64)
         self.diagonal = np.concatenate([self.diagonal, X[chosen, new]])
         self.places = np.concatenate([self.places, new])
@@ -292,10 +283,10 @@ class PrecomputedSupport:
 
 
 def distance_matrix(X, metric, *, n_jobs=1):
-    """Distances of all pairs, (n, n) of the floating type of X, by tiles of the upper triangle in threads.
+    """Distances of all pairs, (n, n) in the dtype of X, by tiles of the upper triangle in threads.
 
-    `metric` is "chi2" (X not negative), "cityblock" or "sqeuclidean". The bits do not depend on `n_jobs`.
-    Cost O(n^2 d / 2).
+    `metric` is "chi2" (X non-negative), "cityblock" or "sqeuclidean". Results are bitwise equal for any
+    `n_jobs`. Cost O(n^2 d / 2).
 
     Examples
     --------
@@ -322,7 +313,7 @@ def distance_matrix(X, metric, *, n_jobs=1):
 
 
 def mean_rule(distance):
-    """The scale by the papers' rule from a matrix of distances: the mean over all pairs of different samples.
+    """The scale by the papers' rule: the mean of a distance matrix over all pairs of different samples.
 
     Examples
     --------

@@ -1,7 +1,6 @@
-"""Which kernel on which columns: parameters of kernels, their checks, and the reading of columns.
+"""Kernels, their parameters and checks, and the resolution of columns.
 
-A *cue* is a set of columns of ``X`` (colour, shape, one feature set among many); a *kernel* says how two
-samples are compared on one cue.
+A *cue* is a set of columns of ``X``; a *kernel* compares two samples on one cue.
 """
 
 import math
@@ -16,39 +15,39 @@ from cuelearn.warn import warn_user
 
 METRICS = ("euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed")
 
-# Those that columns of different units distort.
+# Sensitive to the units of columns.
 OF_SCALE = {"euclidean", "sqeuclidean", "cityblock"}
 
-# Entries of X beyond this would overflow float64 when squared.
+# Larger entries of X would overflow float64 when squared.
 LARGEST = 1e150
 
-# The same for float32, with room for polynomials.
+# The same for float32, with a margin for polynomials.
 LARGEST_SINGLE = 1e15
 
-# Largest |K - K.T| accepted in a kernel matrix, relative to its largest entry.
+# Largest accepted |K - K.T|, relative to the largest entry.
 SYMMETRY_TOLERANCE = 1e-5
 
-# What the largest diagonal entry of a kernel may be: beyond it, products with coefficients leave float32.
+# Range of a kernel's largest diagonal entry; beyond it, products with coefficients leave float32.
 SMALLEST_KERNEL = 1e-20
 LARGEST_KERNEL = 1e20
 
-# From so many samples on the spreads of columns are compared, on at most so many, evenly spaced.
+# Least number of samples for which spreads are compared, and the most used, evenly spaced.
 SPREAD_SAMPLES = 20, 1000
 
-# The largest spread of a cue's columns, in medians of them; histograms of photographs have up to 80.
+# Largest spread of a cue's columns, relative to the median; histograms of photographs reach 80.
 LARGEST_SPREAD = 200
 
-# Rows at a time for the k(x, x) of a function.
+# Block size for k(x, x) of a function.
 OWN_ROWS = 64
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """Base class of the kernels: an immutable, hashable set of parameters, checked where it is made.
+    """Base class of the kernels: an immutable, hashable set of parameters, checked at construction.
 
-    :class:`KernelBank` binds it to columns of ``X``, resolves ``scale="mean"`` to a number, and computes it.
-    `quantity` is what it is computed from: "product", a distance ("sqeuclidean", "euclidean", "cityblock",
-    "chi2"), or a "distance matrix" or "kernel matrix" in the columns.
+    :class:`KernelBank` binds it to columns of ``X``, resolves ``scale="mean"`` and computes it. `quantity` is
+    its input: "product", a distance ("sqeuclidean", "euclidean", "cityblock", "chi2"), or a precomputed
+    "distance matrix" or "kernel matrix".
 
     Examples
     --------
@@ -86,11 +85,11 @@ class Kernel:
 
     @property
     def unresolved(self):
-        """Whether the training samples are yet to set the scale."""
+        """Whether the scale is still to be computed from training samples."""
         return getattr(self, "scale", None) == "mean" and self.gamma is None
 
     def divisor(self, n_columns):
-        """What the distance, or the inner product of n_columns columns, is divided by: 1 / gamma."""
+        """Divisor of the distance, or of the inner product of n_columns columns: 1 / gamma."""
         if getattr(self, "gamma", None) is not None:
             return 1.0 / float(self.gamma)
         return getattr(self, "scale", n_columns)
@@ -108,14 +107,12 @@ class Kernel:
             raise ValueError(f"{self._name}: {name} must be {wanted}, got {value!r}.")
 
     def get_params(self, deep=True):
-        """The parameters by name, as `clone` wants them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    r"""The linear kernel :math:`k(x, z) = \langle x, z \rangle`; normalised, the cosine of the angle between
-    x and z.
+    r"""The linear kernel :math:`k(x, z) = \langle x, z \rangle`; normalised, the cosine similarity.
 
     Examples
     --------
@@ -124,22 +121,21 @@ class Linear(Kernel):
     [[1.0, 2.0], [2.0, 4.0]]
     """
 
-    quantity = "product"  # not annotated: no parameter
+    quantity = "product"  # not annotated, hence no parameter
 
 
 @dataclass(frozen=True)
 class Poly(Kernel):
     r"""The polynomial kernel :math:`k(x, z) = (\gamma \langle x, z \rangle + c_0)^{\text{degree}}`,
-    scikit-learn's ``polynomial_kernel`` before it is normalised.
+    scikit-learn's ``polynomial_kernel`` before normalisation.
 
     Parameters
     ----------
-    degree : int, default=2
-        At least 1.
-    coef0 : float, default=1.0
-        :math:`c_0 \ge 0` (a negative one would not give a kernel).
-    gamma : float, optional
-        Positive, by keyword; 1 / number of columns of the cue by default.
+    degree : int >= 1, default=2
+    coef0 : float >= 0, default=1.0
+        :math:`c_0`; a negative value would not give a kernel.
+    gamma : float > 0, optional
+        By keyword; default 1 / number of columns of the cue.
 
     Examples
     --------
@@ -167,17 +163,17 @@ class RBF(Kernel):
     r"""The Gaussian kernel :math:`k(x, z) = \exp(-\gamma \|x - z\|^2)`, or :math:`\exp(-\|x - z\|^2 /
     \text{scale})`.
 
-    All parameters are given by keyword, one of `gamma` and `scale`.
+    Parameters are by keyword; give `gamma` or `scale`.
 
     Parameters
     ----------
-    gamma : float, optional
-        As in scikit-learn's ``rbf_kernel``, positive. By default `scale` holds.
-    scale : "mean" or float, default="mean"
-        The divisor of the papers, in the squared unit of the cue, positive; ``"mean"`` is `factor` times the
-        mean of :math:`\|x_i - x_{i'}\|^2` over all training pairs :math:`i \ne i'`.
-    factor : float, default=1.0
-        Positive; only with ``scale="mean"``.
+    gamma : float > 0, optional
+        As in scikit-learn's ``rbf_kernel``.
+    scale : "mean" or float > 0, default="mean"
+        The divisor of the papers, in the squared unit of the cue; ``"mean"`` is `factor` times the mean of
+        :math:`\|x_i - x_{i'}\|^2` over all training pairs :math:`i \ne i'`.
+    factor : float > 0, default=1.0
+        Only with ``scale="mean"``.
 
     Examples
     --------
@@ -200,16 +196,12 @@ class Chi2(Kernel):
 
     .. math:: d(x, z) = \sum_c \frac{(x_c - z_c)^2}{x_c + z_c}, \qquad 0/0 = 0 .
 
-    The cue must not be negative. All parameters are given by keyword, one of `gamma` and `scale`.
+    The cue must be non-negative.
 
     Parameters
     ----------
-    gamma : float, optional
-        As in scikit-learn's ``chi2_kernel``, positive. By default `scale` holds.
-    scale : "mean" or float, default="mean"
-        Positive; "mean" takes `factor` times the mean of d over all training pairs :math:`i \ne i'`.
-    factor : float, default=1.0
-        Positive; only with ``scale="mean"``.
+    gamma, scale, factor
+        As in `RBF`, with this distance; `gamma` as in scikit-learn's ``chi2_kernel``.
 
     Examples
     --------
@@ -227,17 +219,17 @@ class Chi2(Kernel):
 
 @dataclass(frozen=True)
 class ExpDistance(Kernel):
-    r"""The exponential of any of several distances, :math:`k(x, z) = \exp(-\gamma d(x, z))`, or
-    :math:`\exp(-d(x, z) / \text{scale})`.
+    r"""The exponential of a distance, :math:`k(x, z) = \exp(-\gamma d(x, z))`, or :math:`\exp(-d(x, z) /
+    \text{scale})`.
 
     Parameters
     ----------
     metric : {"euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed"}, default="euclidean"
         The distance d; "sqeuclidean" is :class:`RBF`, "chi2" :class:`Chi2`. With ``"precomputed"`` the cue's
-        columns hold the distances to the training samples, in their order: (n, n) for training, symmetric,
+        columns are the distances to the training samples, in their order: (n, n) for training, symmetric,
         non-negative, with zero diagonal; (rows, n) for new samples.
     gamma, scale, factor
-        By keyword, as of `RBF`, with this distance.
+        As in `RBF`, with this distance.
 
     Examples
     --------
@@ -259,16 +251,16 @@ class ExpDistance(Kernel):
         super().__post_init__()
 
     @property
-    def quantity(self):  # the distance, or that it is given
+    def quantity(self):
         return "distance matrix" if self.metric == "precomputed" else self.metric
 
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """A kernel whose values with the training samples, in their order, stand in the cue's columns.
+    """A precomputed kernel: the cue's columns are its values with the training samples, in their order.
 
-    They are (n, n) for training, symmetric with a non-negative diagonal; (rows, n) for new samples; and used
-    as given, not normalised: the diagonal of new samples is not known.
+    They are (n, n) for training, symmetric with a non-negative diagonal, and (rows, n) for new samples. They
+    are not normalised, since the diagonal of new samples is unknown.
 
     Examples
     --------
@@ -282,14 +274,14 @@ class Precomputed(Kernel):
 
 @dataclass(frozen=True)
 class Function(Kernel):
-    """A kernel that a function computes; the function alone stands for it where a kernel is taken.
+    """A kernel computed by a function, which can be passed in place of it.
 
     Parameters
     ----------
     function : callable
-        ``function(A, B)`` for float64 arrays (a, d) and (b, d) of one cue returns the matrix (a, b) of
-        :math:`k(x, z)`, symmetric, positive semidefinite, finite; called for tiles of the matrix, maybe in
-        several threads. A model with it cannot be saved.
+        ``function(A, B)`` maps float64 arrays (a, d) and (b, d) of one cue to the matrix (a, b) of
+        :math:`k(x, z)`, symmetric, positive semidefinite, finite. It is called for tiles of the matrix,
+        possibly in several threads. A model with it cannot be saved.
 
     Examples
     --------
@@ -308,7 +300,7 @@ class Function(Kernel):
             raise TypeError(f"Function: function must be callable on two arrays, got {self.function!r}.")
 
     def __call__(self, A, B):
-        """The matrix of A (a, d) and B (b, d), float64; ValueError where it is no finite matrix (a, b)."""
+        """The matrix of A (a, d) and B (b, d), float64; ValueError unless it is finite, of shape (a, b)."""
         A = np.asarray(A, dtype=np.float64)
         B = np.asarray(B, dtype=np.float64)
         values = np.asarray(self.function(A, B))
@@ -322,7 +314,7 @@ class Function(Kernel):
         return np.ascontiguousarray(values, dtype=np.float64)
 
     def own(self, A):
-        """k(x, x) of each row; a ValueError where the matrix of some of them is not that of a kernel."""
+        """k(x, x) of each row; ValueError if the values on these rows are not those of a kernel."""
         diagonals = [np.zeros(0)]
         for start in range(0, len(A), OWN_ROWS):
             part = A[start : start + OWN_ROWS]
@@ -332,7 +324,7 @@ class Function(Kernel):
                 raise ValueError(f"kernel {self.function!r} must be symmetric.")
             diagonals.append(np.diagonal(values))
             if np.abs(values[diagonals[-1] == 0.0]).max(initial=0.0) > rounding:
-                zero = "must not have k(x, x) = 0 where k(x, z) is not 0, as a distance d does: exp(-d)?"
+                zero = "must not have k(x, x) = 0 where k(x, z) is not 0; for a distance d, use exp(-d)."
                 raise ValueError(f"kernel {self.function!r} {zero}")
         own = np.concatenate(diagonals)
         if own.min(initial=0.0) < 0.0:
@@ -341,8 +333,8 @@ class Function(Kernel):
         return own
 
 
-#: Kernels by the names that stand for them wherever a kernel is taken, with their default parameters. What is
-#: added, ``KERNELS["mine"] = RBF(gamma=2.0)`` or a function, is known everywhere at once.
+#: Kernels with default parameters by name. Entries can be added: ``KERNELS["mine"] = RBF(gamma=2.0)``, or a
+#: function.
 KERNELS = {
     "linear": Linear(),
     "poly": Poly(),
@@ -355,9 +347,9 @@ KERNELS = {
 
 
 def as_kernel(kernel):
-    """The `Kernel` meant: itself, one of `KERNELS` by name, or a function of two arrays.
+    """Convert a `Kernel`, a name in `KERNELS` or a function of two arrays to a `Kernel`.
 
-    TypeError for what is none of these, ValueError for an unknown name.
+    TypeError for other types, ValueError for an unknown name.
 
     Examples
     --------
@@ -373,13 +365,13 @@ def as_kernel(kernel):
         return kernel
     if not callable(kernel) or isinstance(kernel, type):
         raise TypeError(
-            f"a kernel such as RBF(), one of {list(KERNELS)} or a function is wanted, got {kernel!r}."
+            f"a kernel must be a Kernel such as RBF(), one of {list(KERNELS)} or a function, got {kernel!r}."
         )
     return Function(kernel)
 
 
 def check_kernels(kernels):
-    """A list of (name, Kernel, columns) triples, checked; the names are unique."""
+    """Checked (name, Kernel, columns) triples with unique names."""
     triples = list(kernels) if isinstance(kernels, Iterable) and not isinstance(kernels, str) else []
     if not triples:
         raise ValueError(
@@ -401,19 +393,17 @@ def check_kernels(kernels):
 
 
 def check_names(names, where=""):
-    """No name twice."""
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
         raise ValueError(f"{where}names must be unique, got {twice} more than once.")
 
 
 def is_frame(X):
-    """Whether X is a data frame of pandas."""
     return hasattr(X, "iloc") and hasattr(X, "columns")
 
 
 def as_frame(X):
-    """X; as pandas' where it is another data frame, as of polars, whose columns go by name."""
+    """X, with data frames of other libraries, such as polars, converted to pandas."""
     names = None if hasattr(X, "iloc") else getattr(X, "columns", None)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return X
@@ -423,7 +413,7 @@ def as_frame(X):
 
 
 def check_samples(X, name="X"):
-    """X as a DataFrame or a 2-D array, its number of rows and of columns, and its column names or None."""
+    """X as a DataFrame or a 2-D array, its shape, and its column names or None."""
     X = as_frame(X)
     if is_frame(X):
         return X, *X.shape, list(X.columns)
@@ -439,7 +429,7 @@ def check_samples(X, name="X"):
 
 
 def feature_places(feature_names):
-    """{column name: index}, with -1 for a name that occurs more than once; None without names."""
+    """{column name: index}, -1 for a duplicate name; None without names."""
     if feature_names is None:
         return None
     places = {}
@@ -449,7 +439,6 @@ def feature_places(feature_names):
 
 
 def place_of(name, label, places, kind="cue"):
-    """The index of a column given by name."""
     if places is None:
         problem = f"columns can be given by name only for a DataFrame, got {label!r}"
     elif label not in places:
@@ -462,9 +451,9 @@ def place_of(name, label, places, kind="cue"):
 
 
 def resolve_columns(name, columns, X, n_features, places, kind="cue"):
-    """The integer indices that a column specification of ColumnTransformer's kind selects; at least one.
+    """The integer indices, at least one, that a ColumnTransformer column specification selects.
 
-    `places` is what `feature_places` gave; in errors `kind` ("cue", "prior") says what `name` is.
+    `places` comes from `feature_places`; `kind` ("cue", "prior") describes `name` in errors.
     """
 
     def refuse(problem, error=ValueError):
@@ -487,7 +476,7 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
     if isinstance(columns, slice):
         start = columns.start
         stop = columns.stop
-        if isinstance(start, str) or isinstance(stop, str):  # by label, the last one included
+        if isinstance(start, str) or isinstance(stop, str):  # by label, the stop included
             start = None if start is None else place_of(name, start, places, kind)
             stop = None if stop is None else place_of(name, stop, places, kind) + 1
         index = np.arange(n_features)[slice(start, stop, columns.step)]
@@ -501,7 +490,7 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
                 refuse(f"the boolean mask has length {len(items)}, but X has {n_features} columns")
             index = np.flatnonzero(items)
         elif kinds == {int} and -n_features <= min(items) <= max(items) < n_features:
-            index = np.array(items) % n_features  # thousands at once
+            index = np.array(items) % n_features  # fast for thousands
         else:
             index = np.array([number_of(item) for item in items])
     if len(index) == 0:
@@ -510,7 +499,7 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
 
 
 def extract_columns(X, index, name, kind="cue"):
-    """A float64 copy of the columns `index` of X, checked to be real, finite and at most `LARGEST`."""
+    """A float64 copy of the columns `index` of X, which must be real, finite and at most `LARGEST`."""
     try:
         if is_frame(X):
             values = X.iloc[:, index]
@@ -524,7 +513,7 @@ def extract_columns(X, index, name, kind="cue"):
         values = values.to_numpy(np.float64, copy=True) if is_frame(X) else values.astype(np.float64)
     except (TypeError, ValueError) as error:
         if len(index) > 1:
-            for i in index:  # which it is
+            for i in index:  # find the column
                 extract_columns(X, np.array([i]), name, kind)
         category = TypeError if isinstance(error, TypeError) else ValueError
         raise category(f"{_column(X, index[0], name, kind)} must hold real numbers ({error}).") from None
@@ -538,16 +527,15 @@ def extract_columns(X, index, name, kind="cue"):
 
 
 def _column(X, i, name, kind):
-    """A column of a cue, as errors name it."""
     return f"{kind} {name!r}: column {X.columns[i] if is_frame(X) else int(i)!r} of X"
 
 
 class FeatureScaleWarning(UserWarning):
-    """The columns of a cue differ so much in spread that a kernel of distances sees only some of them.
+    """The columns of a cue differ so much in spread that a distance depends on few of them.
 
-    It comes once per fit, where the interquartile range of one column is 200 times the median of those of
-    all columns, or more; columns that hardly vary, as bins of a histogram that are mostly empty, do not
-    count. A `StandardScaler` in a `Pipeline` is the remedy.
+    It is issued once per fit if the interquartile range of a column is at least 200 times the median of all
+    columns. Columns with interquartile range 0, such as mostly empty bins of a histogram, do not count. Use a
+    `StandardScaler` in a `Pipeline`.
 
     Examples
     --------
@@ -568,10 +556,8 @@ class FeatureScaleWarning(UserWarning):
 
 
 def uneven_spread(values):
-    """Whether one column varies `LARGEST_SPREAD` times as much as the median column, or more.
-
-    By the interquartile range, of columns where it is not 0.
-    """
+    """Whether a column's interquartile range is `LARGEST_SPREAD` times the median or more; zeros do not
+    count."""
     least, most = SPREAD_SAMPLES
     if len(values) < least:
         return False
@@ -582,18 +568,17 @@ def uneven_spread(values):
 
 
 def warn_of_spread(names):
-    """`FeatureScaleWarning` for the columns of these cues; "kernel" names that of a learner without cues."""
+    """Issue a `FeatureScaleWarning` for cues; "kernel" is the name for a learner without cues."""
     owner = "the kernel" if names == ["kernel"] else f"cue {', '.join(map(repr, names))}"
     warn_user(
         f"the columns of {owner} differ in spread by a factor of {LARGEST_SPREAD} "
-        "or more, so distances depend on few of them; scale them first, where they are no counts: "
+        "or more, so distances depend on few of them; unless they are counts, scale them: "
         "make_pipeline(StandardScaler(), model)",
         FeatureScaleWarning,
     )
 
 
 def check_nonnegative(values, name):
-    """Chi-squared and given distances need non-negative columns."""
     lowest = values.min(initial=0.0)
     if lowest < 0:
         raise ValueError(f"cue {name!r}: chi2 and distances need non-negative values, got {lowest:.3g}.")
@@ -605,7 +590,7 @@ def largest_entry(values):
 
 
 def real_values(values, name):
-    """An array of real numbers, float32 or float64 where they are not whole; ValueError for others."""
+    """An array of real numbers, of float32 or float64 unless integer; ValueError for others."""
     values = np.asarray(values)
     if values.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers, got dtype {values.dtype}.")
@@ -615,8 +600,8 @@ def real_values(values, name):
 
 
 def check_entries(values, name):
-    """ValueError where kernel values are not finite or so large that sums of them overflow; one read. It
-    gives the number of the kernel where there are several, (n_kernels, m, n)."""
+    """ValueError, which names the kernel of a stack (n_kernels, m, n), for kernel values that are not finite
+    or so large that sums overflow; one read."""
     if values.ndim == 3 and len(values) > 1:
         for j, kernel in enumerate(values):
             check_entries(kernel, f"kernel {j} of {name}")
@@ -630,12 +615,12 @@ def check_entries(values, name):
 
 
 def check_size(X, dtype):
-    """X, or a ValueError where squares of its entries would leave a floating type."""
+    """X; ValueError if squares of its entries overflow `dtype`."""
     single = np.dtype(dtype) == np.float32
     largest = largest_entry(X)
     limit = LARGEST_SINGLE if single else LARGEST
     if largest > limit:
-        remedy = "scale it, or learn from float64 throughout" if single else "scale it"
+        remedy = "scale it, or use float64 for all samples" if single else "scale it"
         raise ValueError(
             f"X must hold no values beyond {limit:g} in {np.dtype(dtype)}, got {largest:.3g}: {remedy}"
         )
@@ -643,7 +628,7 @@ def check_size(X, dtype):
 
 
 def scale_problem(what, diagonal, least=None):
-    """What is wrong with the size of a kernel that has this diagonal, or None; zeros are a kernel."""
+    """The problem with the scale of a kernel with this diagonal, or None; zeros are allowed."""
     largest = float(diagonal.max(initial=0.0))
     least = SMALLEST_KERNEL if least is None else least
     if largest == 0.0 or least <= largest <= LARGEST_KERNEL:
@@ -653,7 +638,7 @@ def scale_problem(what, diagonal, least=None):
 
 
 def as_range(index):
-    """`index` as a slice when it is a run of consecutive integers, else None."""
+    """`index` as a slice if it is a run of consecutive integers, else None."""
     if len(index) and index[-1] - index[0] == len(index) - 1 and np.all(np.diff(index) == 1):
         return slice(int(index[0]), int(index[-1]) + 1)
     return None

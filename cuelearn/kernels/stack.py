@@ -1,4 +1,4 @@
-"""Kernels on one set of samples in the form that scikit-learn's splitters index."""
+"""Kernels on one set of samples, indexable by scikit-learn's splitters."""
 
 import numpy as np
 
@@ -11,27 +11,22 @@ __all__ = ["KernelStack", "checked_cross", "new_kernels", "refuse_kernels", "tra
 class KernelStack:
     """Several kernels on the same samples as one object of shape (n, n), for cross-validation.
 
-    `GridSearchCV`, `cross_val_score` and `Pipeline` split a kernel matrix by indexing its first two axes, as
-    in ``K[np.ix_(test, train)]``. This view takes such indices for all kernels together. The kernels are not
-    copied by that; `fit` copies those among the samples of a fold, or computes them on demand where the bank
-    does. `train_test_split` and `resample` take rows with all columns, as of any kernel matrix.
+    `GridSearchCV`, `cross_val_score` and `Pipeline` index the first two axes of a kernel matrix, as in
+    ``K[np.ix_(test, train)]``. This view applies such indices to all kernels without a copy; `fit` copies the
+    kernels among the samples of a fold, or computes them on demand if the bank does. `train_test_split` and
+    `resample` select rows with all columns, as for any kernel matrix.
 
     Parameters
     ----------
     kernels : array-like, shape (n_kernels, n, n) or (n, n), or KernelBank
-        Symmetric kernels among all samples that there are, checked once.
+        Kernels among all samples. They are checked once: `ValueError` unless square, symmetric and finite.
     names : list of str, optional
         Of the kernels in a stack.
 
     Attributes
     ----------
     shape : tuple
-        (n_rows, n_columns); n_kernels stands apart.
-
-    Raises
-    ------
-    ValueError
-        If the kernels are not square, symmetric and finite.
+        (n_rows, n_columns), without n_kernels.
 
     Examples
     --------
@@ -64,22 +59,18 @@ class KernelStack:
 
     @property
     def shape(self):
-        """(n_rows, n_columns)."""
         return self._rows.size, self._columns.size
 
     @property
     def n_kernels(self):
-        """Number of kernels."""
         return self._bank.n_kernels
 
     @property
     def names(self):
-        """Names of the kernels."""
         return self._bank.names
 
     @property
     def dtype(self):
-        """Precision of the kernels."""
         return self._bank.dtype
 
     def __len__(self):
@@ -98,21 +89,21 @@ class KernelStack:
 
     def __array__(self, dtype=None, copy=None):
         raise TypeError(
-            "a KernelStack is several kernels and no matrix, which OneVsOneClassifier, BaggingClassifier and "
-            "other tools make of X. Give these the numbers of the samples, X=np.arange(n)[:, None], and "
-            "kernels=[(name, function, [0]), ...] with normalize=False, where each function looks one kernel "
-            "up, lambda A, B: K0[np.ix_(A[:, 0].astype(int), B[:, 0].astype(int))]. K.bank().stack is the "
-            "array (n_kernels, n, n)"
+            "a KernelStack is several kernels and cannot be converted to a matrix, as OneVsOneClassifier, "
+            "BaggingClassifier and other tools do. Use the numbers of the samples, X=np.arange(n)[:, None], "
+            "and kernels=[(name, function, [0]), ...] with normalize=False, where each function looks up one "
+            "kernel, lambda A, B: K0[np.ix_(A[:, 0].astype(int), B[:, 0].astype(int))]. K.bank().stack is "
+            "the array (n_kernels, n, n)"
         )
 
     def bank(self):
         """The `KernelBank` among these samples, for training."""
         if not np.array_equal(self._rows, self._columns):
             raise ValueError(
-                f"X must be the kernels of the training samples with each other, got {self!r}; where K was "
-                "split by rows, take K[np.ix_(train, train)] for training, K[np.ix_(test, train)] later"
+                f"X must be the kernels of the training samples with each other, got {self!r}; if K was "
+                "split by rows, use K[np.ix_(train, train)] for training, K[np.ix_(test, train)] later"
             )
-        self._bank.indefinite  # noqa: B018 - looked at once, not in every fold
+        self._bank.indefinite  # noqa: B018 - tested once, not in every fold
         everything = np.array_equal(self._rows, np.arange(self._bank.n_samples))
         return self._bank if everything else self._bank.restrict(self._rows)
 
@@ -122,21 +113,23 @@ class KernelStack:
 
 
 def _taken(numbers, index):
-    """Some of the numbers, by a slice, an ellipsis, integers or a mask."""
     return numbers[index if isinstance(index, slice) or index is Ellipsis else np.ravel(index)]
 
 
 def training_bank(X, memory=2e9):
-    """The `KernelBank` of what is given for ``kernels="precomputed"``: a bank, a `KernelStack`, an array of
-    shape (n_kernels, n, n), or of shape (n, n) where there is one kernel."""
+    """The `KernelBank` of X with ``kernels="precomputed"``: a bank, a `KernelStack`, or an array of shape
+    (n_kernels, n, n), or (n, n) for one kernel."""
     if isinstance(X, KernelBank):
         return X
     return X.bank() if isinstance(X, KernelStack) else KernelBank.from_stack(X, memory=memory)
 
 
 def new_kernels(X, n_kernels, n_train):
-    """Precomputed kernels of new samples with those of training as an array (n_kernels, n, n_train); where
-    there is one kernel, (n, n_train) will do. ValueError for another shape, or values of no kernel."""
+    """Precomputed kernels of new with training samples, (n_kernels, n, n_train), or (n, n_train) for one
+    kernel.
+
+    ValueError for another shape or invalid values.
+    """
     X = real_values(X, "X")
     X = X[None] if X.ndim == 2 and n_kernels == 1 else X
     if X.ndim != 3 or (X.shape[0], X.shape[2]) != (n_kernels, n_train):
@@ -147,7 +140,7 @@ def new_kernels(X, n_kernels, n_train):
 
 
 def checked_cross(X, n_kernels, n_train):
-    """The `CrossBank` itself; ValueError unless it has so many kernels and training samples."""
+    """The `CrossBank` X; ValueError for other numbers of kernels or training samples."""
     if (X.n_kernels, X.n_columns) != (n_kernels, n_train):
         wanted = f"a cross bank of {n_kernels} kernels and {n_train} training samples"
         raise ValueError(f"X must be {wanted}, got one of {X.n_kernels} and {X.n_columns}")
@@ -155,6 +148,6 @@ def checked_cross(X, n_kernels, n_train):
 
 
 def refuse_kernels(X):
-    """ValueError if X holds kernels where samples are wanted."""
+    """ValueError if X holds kernels instead of samples."""
     if isinstance(X, (KernelBank, KernelStack)):
         raise ValueError(f"X is a {type(X).__name__}, which needs kernels='precomputed'")

@@ -1,9 +1,9 @@
 """Products, distances and kernels of two sets of samples, tile by tile.
 
 Kernels on the same columns share their *root*: one matrix product serves `Linear`, `Poly` and `RBF`, one
-distance every kernel that differs only in gamma. OpenBLAS splits a large product differently for different
-numbers of threads, and its last bits follow the split; so roots are computed in tiles of fixed shape, each by
-one BLAS thread, dealt to as many threads as BLAS would have used: the same bits for any number.
+distance all kernels that differ only in gamma. The last bits of an OpenBLAS product depend on the number of
+threads. Roots are therefore computed in tiles of fixed shape, each by one BLAS thread, in as many threads as
+BLAS would use: results are bitwise equal for any number.
 """
 
 import math
@@ -17,9 +17,8 @@ from joblib import cpu_count
 from numba import njit
 from threadpoolctl import ThreadpoolController
 
-# Rows are padded to ROW_PAD and columns to COLUMN_PAD (with zeros), so that every entry is computed by the
-# same inner loop of BLAS wherever it lies: then a row computed on demand has the bits of the same row in a
-# resident stack, and the tile of (j, i) is the transpose of the tile of (i, j).
+# Zero padding of rows and columns makes BLAS compute every entry in the same inner loop: a row computed on
+# demand equals that of a resident stack bitwise, and the tile of (j, i) is the transpose of that of (i, j).
 ROW_PAD = 16
 COLUMN_PAD = 64
 TILE_ROWS = 256
@@ -27,29 +26,26 @@ TILE_ENTRIES = 2**17  # half a megabyte of float32: two such tiles stay in a cor
 TILE_COLUMNS = 4096
 STACK_TILE = 256
 
-# Pairs nearer than this, relative to |x|^2 + |z|^2, get their distance from the difference x - z instead of
-# the product: equal samples are then at distance exactly 0, and the square root of a Euclidean distance does
-# not magnify the rounding of the product.
+# Distances below this, relative to |x|^2 + |z|^2, are computed from x - z instead of the product: equal
+# samples have distance exactly 0, and the square root of a Euclidean distance does not magnify rounding.
 NEAR = 1e-5
 NEAR_EUCLIDEAN = 1e-2
 
-# What |k(x, z)| / sqrt(k(x, x) k(z, z)) may be: 1, but for the rounding of float32.
+# Largest |k(x, z)| / sqrt(k(x, x) k(z, z)): 1 plus the rounding of float32.
 LARGEST_RATIO = 1.0 + 1e-4
 
-# Blocks of fewer entries than this are computed by the calling thread alone; to start a thread takes 0.1 ms.
+# Smaller blocks are computed by the calling thread alone; starting a thread takes 0.1 ms.
 WORTH_THREADS = 100_000
 
 
-# ------------------------------------------------------------ compiled loops
-#
-# All are symmetric in (i, j) bit by bit: what is combined from the two sides is combined by one commutative
-# operation first. Tiles come in C-contiguous scratch arrays that may be larger than the tile, and blocks go
-# out through a flat view with an offset: then the compiler knows that neighbours in a row are neighbours in
-# memory, and vectorises.
+# ---- compiled loops
+# All are bitwise symmetric in (i, j): values of the two sides are combined by a commutative operation first.
+# Tiles are C-contiguous scratch arrays, maybe larger than the tile. Blocks are written through a flat view,
+# so that the compiler knows rows to be contiguous and vectorises.
 
 
-# Reassociation lets the compiler keep several accumulators of a sum in a vector. The order of the sum then
-# depends on the number of columns only, not on i, j or threads.
+# Reassociation allows vectorised sums. Their order depends on the number of columns only, not on i, j or
+# threads.
 _SUMS = {"reassoc", "nsz", "nnan", "ninf"}
 
 
@@ -66,7 +62,7 @@ def _direct_squared_distance(x, z):
 def _squared_distance_into(product, left, right, sq_left, sq_right, near, out):
     """out[i, j] = |left_i|^2 + |right_j|^2 - 2 product[i, j], at least 0; `out` may be `product`.
 
-    Pairs nearer than `near` (|left_i|^2 + |right_j|^2) are computed from their difference.
+    Distances below `near` (|left_i|^2 + |right_j|^2) are computed from x - z.
     """
     zero = out.dtype.type(0)
     n_columns = sq_right.shape[0]
@@ -102,7 +98,7 @@ def _poly_into(product, slope, intercept, degree, left, right, flat, offset, wid
 
 _LOG2_E, _LN2_HIGH, _LN2_LOW = np.float32([1.44269504088896341, 0.693359375, -2.12194440e-4])
 _ROUNDING = np.float32(1.5 * 2**23)  # adding and subtracting it rounds to an integer
-_LOWEST_EXPONENT = np.float32(-87.0)  # exp of less leaves float32's normal numbers: 0
+_LOWEST_EXPONENT = np.float32(-87.0)  # below it, exp is no normal float32: 0
 # Cephes' coefficients for (exp(r) - 1 - r) / r^2 on |r| <= log(2) / 2
 _E0, _E1, _E2 = np.float32([1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3])
 _E3, _E4, _E5 = np.float32([4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1])
@@ -146,12 +142,12 @@ def cityblock_into(left, right, out):
             out[i, j] = total
 
 
-# error_model="numpy": a check for zero divisors at every term would keep the loop scalar
+# error_model="numpy": checks for zero divisors would prevent vectorisation
 @njit(nogil=True, cache=True, fastmath=_SUMS, error_model="numpy")
 def chi2_into(left, right, tiny, out):
     """out[i, j] = sum_c (left[i, c] - right[j, c])^2 / (left[i, c] + right[j, c]).
 
-    `tiny` is the smallest normal number: it makes 0/0 a zero without a branch.
+    `tiny`, the smallest normal number, gives 0/0 = 0 without a branch.
     """
     for j in range(out.shape[1]):
         z = right[j]
@@ -171,7 +167,7 @@ def _mirror(flat, start, width, r0, r1, c0, c1):
             for j in range(i + 1, c1):
                 flat[start + j * width + i] = flat[start + i * width + j]
         return
-    for c in range(c0, c1, 32):  # small squares: their cache lines are still there
+    for c in range(c0, c1, 32):  # small squares stay in cache
         for r in range(r0, r1, 32):
             height = min(32, r1 - r)
             for j in range(c, min(c + 32, c1)):
@@ -187,13 +183,13 @@ def mirror(planes, plane, tile):
 
 @njit(nogil=True, cache=True, fastmath=_SUMS)
 def count_excess(row, i, scale):
-    """How many ``|row[j]| scale[i] scale[j]``, j > i, are above `LARGEST_RATIO`; any number beside a NaN.
+    """Number of ``|row[j]| scale[i] scale[j]``, j > i, above `LARGEST_RATIO`; undefined with NaN.
 
-    A count is vectorised, a largest value would not be.
+    Unlike a maximum, a count is vectorised.
     """
     n_above = 0
     limit = row.dtype.type(LARGEST_RATIO) / scale[i]
-    row, scale = row[i + 1 :], scale[i + 1 :]  # indices from 0 on: no test for negative ones
+    row, scale = row[i + 1 :], scale[i + 1 :]  # indices from 0 need no test for negative ones
     for j in range(row.shape[0]):
         n_above += abs(row[j]) * scale[j] > limit
     return n_above
@@ -201,8 +197,8 @@ def count_excess(row, i, scale):
 
 @njit(nogil=True, cache=True, fastmath=_SUMS - {"nnan", "ninf"})
 def sums_both_ways(flat, start, width, factors, scale, by_rows, by_columns):
-    """Sums of a square matrix times `factors` along its rows and along its columns, in one read; returns
-    `count_excess` of all rows, which are in the cache still."""
+    """Sums of a square matrix times `factors` along rows and columns, in one read; returns `count_excess` of
+    all rows, while they are in cache."""
     n = factors.shape[0]
     n_above = 0
     by_columns[:] = 0.0
@@ -240,20 +236,20 @@ def gather_square(matrix, index, out):
             target[j] = row[index[j]]
 
 
-# ------------------------------------------------------------ threads
+# ---- threads
 
 
 @cache
 def linear_algebra():
-    """The BLAS libraries in use: a new search for them would take longer than a small fit."""
+    """The loaded BLAS libraries; cached, since the search takes longer than a small fit."""
     return ThreadpoolController().select(user_api="blas")
 
 
 class _OneBlasThread:
-    """Holds BLAS at one thread while anyone is inside; entering gives the number of threads to use instead.
+    """Limits BLAS to one thread; entering returns the number of threads to use instead.
 
-    That is as many as BLAS would have used, so that the usual switches (``OPENBLAS_NUM_THREADS``, joblib's
-    inner limit) govern this module too, and 1 for a caller beside another one, who has the cores.
+    It is the number that BLAS would use, so that ``OPENBLAS_NUM_THREADS`` and joblib's inner limit apply here
+    too, and 1 for a second concurrent caller.
     """
 
     def __init__(self):
@@ -283,9 +279,9 @@ ONE_BLAS_THREAD = _OneBlasThread()
 
 
 def run(function, tasks, n_entries):
-    """Call ``function(task)`` for every task, in any order, by as many threads as BLAS would use.
+    """Call ``function(task)`` for every task, in any order, in as many threads as BLAS would use.
 
-    `n_entries`, the matrix entries to be written, say whether threads are worth starting.
+    Threads are started only if enough matrix entries, `n_entries`, are written.
     """
     with ONE_BLAS_THREAD as n_threads:
         dealt = iter(tasks)  # next() on it is atomic
@@ -305,38 +301,36 @@ def run(function, tasks, n_entries):
                 other.result()
 
 
-# ------------------------------------------------------------ what tiles are computed from
+# ---- inputs of tiles
 
 
 def pad_up(n, multiple):
-    """The multiple at or above n."""
+    """n rounded up to a multiple."""
     return -(-n // multiple) * multiple
 
 
 def padded(rows, dtype, multiple):
-    """Copy rows into the first ones of a zero array with a padded number of rows, at least `multiple`."""
+    """Copy rows into a zero array whose number of rows is a multiple of `multiple`, and at least that."""
     out = np.zeros((pad_up(max(len(rows), 1), multiple), rows.shape[1]), dtype)
     out[: len(rows)] = rows
     return out
 
 
 class Rows(NamedTuple):
-    """Rows of one cue as tiles are computed from them."""
+    """Rows of one cue, the input of tiles."""
 
-    values: np.ndarray  # padded; of a given matrix (n, n_train), as given
+    values: np.ndarray  # padded; a precomputed matrix (n, n_train) is not
     norm: np.ndarray | None = None  # squared norms, float64
 
 
 class Side(NamedTuple):
-    """Rows of one side of a block: training samples, or new ones."""
-
     n: int
     arrays: list  # of each cue: {"plain", "centred" or "matrix": Rows}
-    factors: dict = {}  # of each linear or polynomial kernel: what normalises the rows
-    index: np.ndarray | None = None  # of training samples taken: their columns in given matrices
+    factors: dict = {}  # row factors of each linear or polynomial kernel
+    index: np.ndarray | None = None  # of a subset of training samples: columns in precomputed matrices
 
     def take(self, index, multiple, cues=None, matrix=True):
-        """Some of the rows; of some of the cues, and without those of given matrices, if it is said so."""
+        """The rows `index`, of all or some cues; ``matrix=False`` keeps all rows of precomputed matrices."""
 
         def chosen(source, rows):
             if source == "matrix":
@@ -351,34 +345,33 @@ class Side(NamedTuple):
 
 
 class Root(NamedTuple):
-    """A quantity computed once per tile: a product, a distance or given columns of one cue."""
+    """A quantity computed once per tile: a product, a distance or precomputed columns of one cue."""
 
     cue: int
     kind: str  # product, sqeuclidean, cityblock, chi2, matrix, function
     near: float = NEAR
-    function: object = None  # of rows of both sides
+    function: object = None
 
     @property
     def source(self):
-        """Which rows of the cue it is computed from."""
         plain = dict.fromkeys(("product", "chi2", "function"), "plain")
         return {"matrix": "matrix", **plain}.get(self.kind, "centred")
 
 
 class Form(NamedTuple):
-    """How one kernel follows from its root: exp(slope d), (slope product + offset)^degree, or as given."""
+    """How a kernel follows from its root: exp(slope d), (slope product + offset)^degree, or unchanged."""
 
     root: int
     quantity: str  # product, kernel matrix, or a distance
     slope: float = 1.0  # of a distance: -1 / gamma in the root's unit
     offset: float = 0.0
     degree: int = 1
-    pivot: float = 1.0  # of a product: the factor of a row when not normalised
+    pivot: float = 1.0  # of a product: row factor if not normalised
 
 
 def group_kernels(forms, kernels, dtype):
-    """{root: (others, exponentials)}: what is computed from it and the planes of the block that it fills, as
-    (number of the kernel, form, plane), or as (metric, slopes, planes) of a distance."""
+    """{root: (others, exponentials)}: the kernels of each root and their planes in the block, as (number of
+    the kernel, form, plane), or as (metric, slopes, planes) of a distance."""
     members = {}
     for plane, f in enumerate(kernels):
         members.setdefault(forms[f].root, []).append((int(f), forms[f], plane))
@@ -398,12 +391,10 @@ def group_kernels(forms, kernels, dtype):
     return groups
 
 
-# ------------------------------------------------------------ tiles
+# ---- tiles
 
 
 class Tile(NamedTuple):
-    """Rows r0:r1 against columns c0:c1."""
-
     r0: int
     r1: int
     c0: int
@@ -411,17 +402,17 @@ class Tile(NamedTuple):
 
     @property
     def place(self):
-        """Where it stands in a block."""
+        """Its slices in a block."""
         return np.s_[self.r0 : self.r1, self.c0 : self.c1]
 
     @property
     def part(self):
-        """Where it stands in a scratch array."""
+        """Its slices in a scratch array."""
         return np.s_[: self.r1 - self.r0, : self.c1 - self.c0]
 
 
 def block_tiles(n_rows, n_columns):
-    """Tiles of a block, by rows; high ones cost less per row, as BLAS rearranges the columns once for all."""
+    """Tiles of a block, by rows; high tiles cost less per row, since BLAS rearranges the columns once."""
     height = min(TILE_ROWS, pad_up(n_rows, ROW_PAD))
     width = min(TILE_COLUMNS, TILE_ENTRIES // height // COLUMN_PAD * COLUMN_PAD)
     return [
@@ -431,7 +422,6 @@ def block_tiles(n_rows, n_columns):
 
 
 def upper_tiles(n):
-    """Tiles of the upper triangle of a square matrix."""
     starts = range(0, n, STACK_TILE)
     return [
         Tile(r, min(r + STACK_TILE, n), c, min(c + STACK_TILE, n)) for r in starts for c in starts if c >= r
@@ -439,7 +429,7 @@ def upper_tiles(n):
 
 
 class Planes(NamedTuple):
-    """A block of shape (planes, rows, columns), also as a flat view, with its strides in entries."""
+    """A block of shape (planes, rows, columns), with a flat view and its strides in entries."""
 
     block: np.ndarray
     flat: np.ndarray
@@ -448,7 +438,7 @@ class Planes(NamedTuple):
 
 
 def planes_of(block):
-    """The `Planes` of a block, or of a C-contiguous matrix; None where the rows are not contiguous."""
+    """The `Planes` of a block or a C-contiguous matrix; None if rows are not contiguous."""
     if block.ndim == 2:
         block = block.reshape(1, *block.shape)
     size = block.itemsize
@@ -464,7 +454,7 @@ _OWN = threading.local()
 
 
 def _scratch(name, shape, dtype):
-    """An array in memory that one thread keeps for one purpose: fresh memory costs a fault for every page."""
+    """An array in memory that a thread reuses for one purpose, which avoids page faults."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     buffer = getattr(_OWN, name, None)
     if buffer is None or buffer.size < size:
@@ -474,7 +464,7 @@ def _scratch(name, shape, dtype):
 
 
 class Pair(NamedTuple):
-    """Two sides of a block, whose tiles it computes."""
+    """Two sides of a block."""
 
     left: Side
     right: Side
@@ -482,7 +472,7 @@ class Pair(NamedTuple):
     def base(self, root, tile):
         """One tile of a root, as the first rows and columns of a C-contiguous array.
 
-        This is the only place where products and distances of a bank are computed.
+        All products and distances of a bank are computed here.
         """
         r0, r1, c0, c1 = tile
         x = self.left.arrays[root.cue][root.source].values
@@ -515,7 +505,7 @@ class Pair(NamedTuple):
         return out
 
     def distance(self, root, metric, tile, base):
-        """The distance that an exponential kernel needs, from its root's tile."""
+        """The distance for an exponential kernel, from its root's tile."""
         if root.kind == "product":
             base = self._squared_distance(root, tile, base, _scratch("squared", base.shape, base.dtype))
         if metric != "euclidean":
@@ -525,8 +515,7 @@ class Pair(NamedTuple):
         return out
 
     def write(self, root, group, tile, base, out):
-        """Write the kernels of one root's tile into their `Planes`."""
-        base = base.astype(out.block.dtype, copy=False)  # of a function's
+        base = base.astype(out.block.dtype, copy=False)  # float64 from a function
         place = tile.r0 * out.width + tile.c0
         kind = base.dtype.type
         others, exponentials = group

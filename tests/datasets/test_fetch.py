@@ -85,7 +85,7 @@ def test_a_set_is_fetched_verified_and_loaded(lost, server):
     assert fetch_original("lost") == place / "lost" and os.listdir(place) == ["lost"]
     assert fetch.verify_original("lost") == "whole, sums as known"
     assert load_original("lost").y.tolist() == [0, 1, 1, 0]
-    with pytest.raises(DataFileError, match=r"lost is there already: remove it to fetch lost anew\.$"):
+    with pytest.raises(DataFileError, match=r"lost is there already: remove it to fetch lost again\.$"):
         fetch_original("lost")
     (place / "lost" / "lost.mat").write_bytes(b"other")
     with pytest.raises(DataFileError, match="lost.mat is damaged or another edition"):

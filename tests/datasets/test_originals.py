@@ -215,9 +215,9 @@ BAD = [
     (
         "lost",
         {"lost.mat": partial(possible=changed(POSSIBLE, (2, 0), 0))},
-        "one true label that is among its",
+        "one true label per row that is among its",
     ),
-    ("lost", {"lost.mat": partial(truth=0 * TRUTH)}, "gives each row one true label"),
+    ("lost", {"lost.mat": partial(truth=0 * TRUTH)}, "one true label per row"),
     (
         "lost",
         {"lost.mat": partial(folds=[([0, 1], [2])])},

@@ -83,7 +83,7 @@ def test_distance_matrix(metric, dtype):
 
 def test_bad_input():
     X = data()
-    with pytest.raises(TypeError, match="a kernel such as RBF"):
+    with pytest.raises(TypeError, match="a kernel must be a Kernel"):
         resolve_kernel(3, X)
     chi2 = "X must not be negative for a chi-squared kernel"
     for match, call in (

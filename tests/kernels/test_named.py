@@ -32,7 +32,7 @@ def test_names():
         del KERNELS["mine"]
     with pytest.raises(ValueError, match=r"a kernel's name must be one of \['linear', .*got 'mine'"):
         as_kernel("mine")
-    with pytest.raises(TypeError, match="or a function is wanted"):
+    with pytest.raises(TypeError, match="or a function, got"):
         as_kernel(RBF)
 
 

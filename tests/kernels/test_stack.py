@@ -65,13 +65,13 @@ def test_rows_as_scikit_learn_takes_them(bank):
     assert model.score(test_rows[:, train], Y[test]) > 0.9
     drawn, rows = resample(numbers, K, random_state=0)
     assert_array_equal(next(rows.cross().blocks())[1], bank.stack[:, drawn])
-    with pytest.raises(ValueError, match=r"split by rows, take K\[np.ix_\(train, train\)\]"):
+    with pytest.raises(ValueError, match=r"split by rows, use K\[np.ix_\(train, train\)\]"):
         model.fit(train_rows, Y[train])
 
 
 def test_no_matrix(bank):
     K = KernelStack(bank)
-    with pytest.raises(TypeError, match=r"is several kernels and no matrix.* K.bank\(\).stack is the array"):
+    with pytest.raises(TypeError, match=r"is several kernels and cannot be.* K.bank\(\).stack is the array"):
         OneVsOneClassifier(mkl.AverageKernelSVM("precomputed")).fit(K, Y)
 
 
