@@ -319,23 +319,6 @@ def test_sources_are_formatted(command):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-def test_a_clone_has_the_bytes_of_the_original(tmp_path):
-    """Also with the setting of Git for Windows, which gives text files other line ends."""
-    source = odd_checkout(tmp_path, ".gitattributes", "notebooks", "data/datasets.json", "data/yeast.npz")
-    (source / "data" / "windows.csv").write_bytes(b"a,b\r\n1,2\r\n")
-    author = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
-    for command in (["init"], ["add", "."], [*author, "commit", "-m", "a"]):
-        git = ["git", "-c", "core.autocrlf=false", *command]
-        subprocess.run(git, cwd=source, capture_output=True, check=True)
-    clone = tmp_path / "clone"
-    subprocess.run(["git", "clone", "--quiet", "-c", "core.autocrlf=true", source, clone], check=True)
-    files = [f.relative_to(source) for f in source.rglob("*") if f.is_file() and ".git" not in f.parts]
-    assert [file for file in files if (clone / file).read_bytes() != (source / file).read_bytes()] == []
-    done = subprocess.run(["git", "status", "--short"], cwd=clone, capture_output=True, text=True, check=True)
-    assert done.stdout == ""
-
-
 def test_conda_brings_all_layers_at_once(install):
     install("notebooks", killed=True, status=1, python3_12=INTERPRETER, conda=CONDA)
     log, output = install("notebooks")

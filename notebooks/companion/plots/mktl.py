@@ -260,7 +260,7 @@ def weights(table, models, n_named=2):
     ax.invert_yaxis()
     ax.set(xlabel="transfer weight", ylabel="new class")
     if len(ax.get_legend_handles_labels()[1]) > 1:
-        legend(fig, ax, 1, "outside lower center", fontsize=8)
+        legend(fig, ax, 1, fontsize=8)
     return fig
 
 
