@@ -77,13 +77,12 @@ def make_ambiguous(
 
     1. Two random pairings of the classes: *correlated* and *ambiguous* pairs.
     2. Instances are grouped at random into bags of B. An instance has, with probability at least :math:`P_c`,
-    one
-       of its class's correlated partner in its bag. (Of two classes of different size this holds for the
+       one of its class's correlated partner in its bag. (Of two classes of different size this holds for the
        smaller.)
     3. Each bag has a pool of labels: its own, and for each, with probability :math:`P_a`, the ambiguous
-    partner. 4. L labeling vectors are made from the correct one: b is drawn uniformly from 1, ..., B; b
-    instances are drawn
-       without replacement; each gets a label drawn uniformly from the pool without its own.
+       partner.
+    4. L labeling vectors are made from the correct one: b is drawn uniformly from 1, ..., B; b instances are
+       drawn without replacement; each gets a label drawn uniformly from the pool without its own.
     5. The correct vector is inserted at a random position.
 
     Parameters
