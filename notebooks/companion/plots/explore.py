@@ -25,7 +25,7 @@ __all__ = ["Control", "explore"]
 #: How many controls move on a page without a kernel; the others stay at their defaults.
 ON_A_PAGE = 2
 SIZE = (8.0, 3.4)  # inches
-PAGE_DPI = 120
+PAGE_DPI = 112
 SCRIPT = Path(__file__).with_name("explore.js")
 STYLE = """
 .explore label { display: flex; flex-wrap: wrap; gap: 0 1rem; align-items: center; margin: 0.3rem 0; }
@@ -183,6 +183,6 @@ def _panels(figure, panels):
 def _webp(pixels):
     buffer = io.BytesIO()
     picture = Image.fromarray(np.ascontiguousarray(pixels))
-    reduced = picture.quantize(64, method=Image.Quantize.MAXCOVERAGE, kmeans=1).convert("RGB")
+    reduced = picture.quantize(24, method=Image.Quantize.MAXCOVERAGE, kmeans=1).convert("RGB")
     reduced.save(buffer, "WEBP", lossless=True, method=6)
     return base64.b64encode(buffer.getvalue()).decode()

@@ -62,9 +62,9 @@ COPY = (
     "beside it. `make lab` opens copies of all notebooks there.*"
 )
 #: Bytes above which a picture has photographs in it, which need not be kept to the bit.
-LARGE = 150_000
+LARGE = 100_000
 #: Of the theme and its fonts, what no page loads.
-UNUSED = ("*.map", "*.ttf", "webpack-macros.html")
+UNUSED = ("*.map", "*.ttf", "fa-brands-*", "fa-regular-*", "webpack-macros.html")
 
 
 def build(root, directory):
@@ -133,11 +133,13 @@ def _light_pictures(out):
     for png in (out / "_images").glob("*.png"):
         lossless = png.stat().st_size <= LARGE
         picture = Image.open(png).convert("RGB")
-        picture.save(png.with_suffix(".webp"), lossless=lossless, quality=90, method=6)
+        picture.save(png.with_suffix(".webp"), lossless=lossless, quality=80, method=6)
         png.unlink()
     for page in out.glob("*.html"):
         text = page.read_text(encoding="utf-8")
-        linked = re.sub(r'<img [^>]*src="(_images/[^"]+)\.png"[^>]*>', _linked, text)
+        # Sphinx links the PNG where a width is given
+        plain = re.sub(r'<a [^>]*image-reference"[^>]*>(<img [^>]*>)\s*</a>', r"\1", text)
+        linked = re.sub(r'<img [^>]*src="(_images/[^"]+)\.png"[^>]*>', _linked, plain)
         page.write_text(linked, encoding="utf-8")
 
 
