@@ -76,7 +76,7 @@ def sentences(function):
 def test_no_text_has_a_comparison_typed_in(chapter):
     typed = []
     for name, entry in entries(chapter).items():
-        functions = functions_of(entry.text) if entry.text else []
+        functions = sum(map(functions_of, filter(None, (entry.text, entry.heading))), [])
         extremes = any(TAKES_EXTREMES.search(inspect.getsource(function)) for function in functions)
         for sentence in (sentence for function in functions for sentence in sentences(function)):
             said = DEFINED.sub("", SUPERLATIVES.sub("", sentence) if extremes else sentence)
@@ -118,7 +118,7 @@ def test_every_text_is_made_of_results(chapter, directory):
         if entry.text is None:
             continue
         try:
-            text = entry.text(Results(directory, name))
+            text = entry.text(Results(directory, name)) + entry.heading(Results(directory, name))
         except (FileNotFoundError, KeyError) as error:  # made by earlier code, or not at all
             absent.append(f"{name}: {error}")
             continue

@@ -42,7 +42,7 @@ def test_every_model_of_kernels_has_a_summary(name, fitted):
 def test_every_history_can_be_drawn(name, fitted):
     model, _, _ = fitted(name)
     if not hasattr(model, "history_"):
-        with pytest.raises(ValueError, match=f"{name} has none"):
+        with pytest.raises(ValueError, match=f"must have history_, got {name}"):
             ConvergenceDisplay.from_estimator(model)
         return
     display = ConvergenceDisplay.from_estimator(model)

@@ -330,7 +330,7 @@ def _growth(results):
 def _(results):
     growth = {name.split()[0]: f"n^{time:.2f}" for name, (time, _) in _growth(results).items()}
     listed = " and ".join(f"{power} at a fixed {name}" for name, power in growth.items())
-    return f"The CPU seconds to one certified gap grow like {listed}."
+    return f"CPU seconds to one certified gap go like {listed}."
 
 
 @error_and_work_on_mnist.see
@@ -391,4 +391,6 @@ def _(results):
         f"{error:.2%} with {n:,} digits (the paper: {printed:.2%})"
         for n, error, printed in errors.itertuples()
     ]
-    return f"Errors: {', '.join(parts)}."
+    return f"""
+Errors: {", ".join(parts)}. The online stage has not ended after ten epochs, so that they are all of that
+stage."""

@@ -288,7 +288,7 @@ def accuracy_over_time(run):
 def _(results):
     falls = claims.largest_falls(results.table("mlmkl-fig-2")).groupby(["name", "method"]).mean()["emoji"]
     listed = [f"{falls[method]:.3f} with {draw.short(method)}" for method in (*claims.SUMS, AS_PRINTED[0])]
-    return f"From one look to the next AUC on emoji falls by up to {enumerated(listed)}."
+    return f"The largest fall of AUC on emoji between two looks: {enumerated(listed)}."
 
 
 @accuracy_over_time.see

@@ -28,7 +28,7 @@ import inspect
 import os
 from importlib import import_module
 
-from companion.run.claims import Results, files_of, judge
+from companion.run.claims import Results, files_of, judge, number_text
 from companion.run.figures import FigureStore, css_width, use_style
 from companion.run.identity import made_from, short
 from companion.run.records import (
@@ -113,7 +113,7 @@ def title_of(chapter, name, directory):
         return ""
     try:
         return " ".join(entry.heading(Results(directory, name)).split())
-    except FileNotFoundError:  # a table that it is computed from was not made
+    except (FileNotFoundError, KeyError):  # a table or a column that it is computed from was not made
         return ""
 
 
@@ -212,7 +212,8 @@ class Chapter:
             self.judge_what_is_current()
         table = read_verdicts(self.store.directory).set_index("id")
         table = table[(table["chapter"] == self.name) & (table["verdict"] != "open")]
-        return table[["verdict", "number", "low", "high", "n", "unit"]]
+        table["number"] = [number_text(row, " ({} to {})") for row in table.itertuples()]
+        return table[["verdict", "number", "n", "unit"]].replace("none", "")
 
     def title(self, name):
         """What a figure or table shows, in one sentence from its numbers; empty where it is not made."""
