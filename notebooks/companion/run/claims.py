@@ -41,7 +41,7 @@ import pandas as pd
 from scipy.stats import linregress, norm
 from scipy.stats import t as student
 
-from companion.run.figures import CHECKOUT
+from companion.run.figures import CHECKOUT, METHOD_STYLE
 from companion.run.records import near, read_rows
 from cuelearn.core.intervals import CONFIDENCE
 
@@ -59,6 +59,10 @@ LEVEL = 1 - CONFIDENCE
 RELEVANT = 0.01  # a point of error, accuracy or area: a smaller difference is none
 EQUAL_TIME = 1.25  # a smaller factor between two times, or two counts of work, is none
 POWER = 0.8  # with which the units that would decide do so, if the mean stays where it is
+
+#: Names of methods that only the code has; the longest first.
+_NAMES = sorted((m for m in METHOD_STYLE if re.match(r"[A-Z]\w*[a-z]?[A-Z0-9]\w*( |$)", m)), key=len)
+IN_CODE = re.compile("|".join(rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in reversed(_NAMES)))
 
 
 class Verdict(NamedTuple):
@@ -102,14 +106,16 @@ class Verdict(NamedTuple):
 
     def _repr_markdown_(self):
         """How a notebook shows it."""
-        number = number_text(self) and f"{self.measure}: {number_text(self)}"
+        decides = "Decisive part: " if len(self.parts) > 1 else ""
+        number = number_text(self) and f"{decides}{self.measure}: {number_text(self)}"
         data = self.data and f"Data: {self.data}"
         short = len(self.text) <= SHORT
         line = ". ".join(filter(None, [number, data, short and self.text]))
         if not short:
             line += f"\n\n<details><summary>Part by part</summary>\n\n{in_lines(self.text)}\n\n</details>"
         sentence = claims().loc[self.claim, "claim"]
-        return f"**Claim.** *{sentence}.* **{self.verdict.capitalize()}** ({self.claim}). {line}"
+        verdict = f"**{self.verdict.capitalize()}** ({self.claim})"
+        return f"**Claim.** *{sentence}.* {verdict}. {with_labels(line)}"
 
 
 def number_text(verdict, interval=", 95% interval {} to {}"):
@@ -117,6 +123,11 @@ def number_text(verdict, interval=", 95% interval {} to {}"):
     number = "" if pd.isna(verdict.number) else f"{verdict.number:.4g}"
     ends = "" if pd.isna(verdict.low) else interval.format(f"{verdict.low:.4g}", f"{verdict.high:.4g}")
     return number + ends
+
+
+def with_labels(text):
+    """A text with methods as figures name them, not as the code does."""
+    return IN_CODE.sub(lambda found: METHOD_STYLE[found[0]]["label"], text)
 
 
 def of_units(n, unit):

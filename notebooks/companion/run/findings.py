@@ -11,7 +11,7 @@ from scipy.stats import gmean
 
 from companion.omcl.claims import at_end, curves_of
 from companion.protocol import where
-from companion.run.claims import HOLDING, RELEVANT, Results, number_text
+from companion.run.claims import HOLDING, RELEVANT, Results, number_text, with_labels
 from companion.run.figures import method_style
 from companion.run.records import read_verdicts
 from companion.run.words import certain, enumerated, than
@@ -205,7 +205,8 @@ def failed(table):
     lines = []
     for row in table.itertuples():
         number = number_text(row)
-        lines.append(f"- {{ref}}`{row.id}`: *{row.claim}.* {number and f'{row.measure}: {number}.'}")
+        ours = f" {with_labels(row.measure)}: {number}." if number else ""
+        lines.append(f"- {{ref}}`{row.id}`: *{row.claim}.*{ours}")
     return "\n".join(lines or ["None fails in this run."])
 
 
@@ -235,7 +236,9 @@ def in_readme(readme, directory):
     """A README with its findings, each between two comments that name it, as they are in `directory`."""
 
     def renewed(match):
-        text = textwrap.fill(f"- {finding(match[2], directory)}", 110, subsequent_indent="  ")
+        question = FINDINGS[match[2]].__doc__
+        text = f"- **{question}** {finding(match[2], directory)}"
+        text = textwrap.fill(text, 110, subsequent_indent="  ")
         return f"{match[1]}\n{text}\n{match[3]}"
 
     return re.sub(r"(<!-- (\w+) -->)\n.*?\n(<!-- end -->)", renewed, readme, flags=re.DOTALL)

@@ -17,7 +17,16 @@ import pandas as pd
 from PIL import Image
 
 from companion import FOLDER
-from companion.run.claims import TIERS, VERDICTS, claims, in_lines, judge_of, number_text, of_units
+from companion.run.claims import (
+    TIERS,
+    VERDICTS,
+    claims,
+    in_lines,
+    judge_of,
+    number_text,
+    of_units,
+    with_labels,
+)
 from companion.run.figures import markdown_table
 from companion.run.findings import FINDINGS, failed, finding
 from companion.run.gallery import SHOWN, times
@@ -290,12 +299,12 @@ def _verdict(row):
     number = number_text(row)
     if number:
         units = f"; {of_units(row.n, row.unit)}" if row.n else ""
-        lines += [f"**Ours:** {row.measure}: {number}{units}. Data: {row.data}.", ""]
+        lines += [f"**Ours:** {with_labels(row.measure)}: {number}{units}. Data: {row.data}.", ""]
     tiers = [f"{tier}: {getattr(row, tier)}" for tier in TIERS if getattr(row, tier)]
     tiers += [f"by the {by}: {getattr(row, by)}" for by in ("clock", "count") if getattr(row, by)]
     if tiers:
         lines += [f"**By data, clock and count:** {'; '.join(tiers)}.", ""]
-    lines += [":::{dropdown} Part by part", in_lines(row.text or "One part."), ":::"]
+    lines += [":::{dropdown} Part by part", with_labels(in_lines(row.text or "One part.")), ":::"]
     function = judge_of(row.id)
     if function is not None:
         place = Path(inspect.getsourcefile(function)).relative_to(FOLDER.parent).as_posix()

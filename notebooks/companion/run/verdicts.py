@@ -21,6 +21,7 @@ from companion.run.claims import (
     judge_of,
     number_text,
     of_units,
+    with_labels,
 )
 from companion.run.figures import markdown_table
 from companion.run.records import COLUMNS, PARTS, near, read_parts, read_verdicts
@@ -146,7 +147,7 @@ def verdict_map(table, links, tile=str, claim="**{0.id}** {0.claim} ({0.source})
             {
                 "claim": claim(row),
                 **{by: tile(verdict) if verdict else "" for by, verdict in tiles.items()},
-                "number (95% interval)": f"{number} {row.measure}" if number else "",
+                "number (95% interval)": f"{number} {with_labels(row.measure)}" if number else "",
                 "see": ", ".join(links(row)),
             }
         )
