@@ -45,9 +45,9 @@ def mms_1(results):
     chosen, farthest = 100 * beside(table, "MIMLSVM").mean()
     share = (table.loc[table["method"] == "MIMLSVM", "instances"] == "nearest").mean()
     yield (
-        "MIMLSVM's rule for single instances is chosen like its C: by the nearest instance of a medoid in "
-        f"{share:.0%} of the draws and sets. So it names {chosen:.1f}% right at L = 20, by the farthest, as "
-        f"its authors' program has it for bags of one, {farthest:.1f}%."
+        "MIMLSVM compares a single instance with the nearest or the farthest instance of a medoid, chosen "
+        f"as its C is: nearest in {share:.0%} of the draws and sets. So {chosen:.1f}% are right at L = 20, "
+        f"always with the farthest, as in its authors' program for bags of one, {farthest:.1f}%."
     )
 
 
@@ -62,7 +62,7 @@ def mms_2(results):
     changes = ", ".join(f"{gain:+.1f} on {name}" for name, gain in gains.items())
     yield (
         "Mean over L, P_c and P_a; within 5 points counts as close. MMS runs with Algorithm 10 and a gap of "
-        f"5%; its defaults change its accuracy by so many points at L = 20: {changes}."
+        f"5%; at L = 20 its defaults change its accuracy, in points, by {changes}."
     )
 
 
@@ -120,7 +120,8 @@ def rises(rounds):
     up = rounds["objective"] - rounds.groupby(["name", "seed"])["objective"].shift()
     gap = (rounds["relaxed"] - rounds["dual_bound"]).clip(lower=0.0)
     beyond = int((up > gap + 1e-9).sum())
-    return f"it rose in {int((up > 1e-9).sum())} of {int(up.notna().sum())} rounds, {beyond} beyond their gap"
+    rose = int((up > 1e-9).sum())
+    return f"it rose in {rose} of {int(up.notna().sum())} rounds, in {beyond} by more than the gap"
 
 
 def ends(rounds):
@@ -148,9 +149,9 @@ def mms_4(results):
     settled_after = runs.groupby("name", sort=False)["settled"].mean()
     by_name = ", ".join(f"{name} {mean:.1f}" for name, mean in settled_after.items())
     yield (
-        f"{runs['ended'].sum()} of {len(runs)} runs ended by themselves, others count with all rounds. "
-        f"The last round is number {runs['run'].mean():.1f} on average, {runs['run'].max()} at most; "
-        f"settled: within a hundredth of the last objective; mean over the data sets ({by_name}). "
+        f"{runs['ended'].sum()} of {len(runs)} runs stopped by themselves; others count with all rounds. "
+        f"A run has {runs['run'].mean():.1f} rounds on average, {runs['run'].max()} at most. Settled means "
+        f"within a hundredth of the last objective; rounds until then, by data set: {by_name}. "
         "The objective with Algorithm 10's answers: "
         f"{rises(rounds[rounds['solver'] == 'frank-wolfe'])}; with the exact search, on fewer bags and "
         f"candidates: {rises(exact)}."
@@ -178,7 +179,7 @@ def mms_5(results):
     more = results.table("thesis-alg-10-shares")
     more = more.loc[more["sets"].str.contains("200 names"), "same"]
     yield (
-        "Few names occur in these corpora; of 200, with scores drawn at random, it has the exact answer in "
+        "These corpora have few names; with 200 names and random scores Algorithm 10 has the exact answer in "
         f"{100 * more.min():.1f} to {100 * more.max():.1f}% of the bags."
     )
     table = results.table("thesis-alg-10-trained")
@@ -186,8 +187,8 @@ def mms_5(results):
     same = beside.loc["heap", "same"]
     change = beside.loc["heap", "accuracy"] - beside.loc["exact", "accuracy"]
     yield (
-        "The thesis says it of names, which decide. Of bags of samples made ambiguous Algorithm 10 has the "
-        f"exact answer in {same:.0%}, and the accuracy changes by {100 * change:+.1f} points."
+        "The thesis claims this of names, so they decide. In bags of samples made ambiguous Algorithm 10 has "
+        f"the exact answer in {same:.0%}, and changes the accuracy by {100 * change:+.1f} points."
     )
 
 
@@ -214,7 +215,7 @@ def mms_6(results):
                     yield Part(says, f"{column}: {a} minus {b}", wide[a], wide[b], **options)
     null = results.table("thesis-tab-5.1-runs")["null"].mean()
     yield (
-        "The order, not the numbers, which belong to other pictures: the corpus is composed. Of its test "
+        "The order is judged, not the numbers, since the corpus is composed of other pictures. Of its test "
         f"faces {null:.0%} are null (the thesis does not say how many of its own are). RANDOM reads the "
         "captions of test items, too."
     )
@@ -234,7 +235,7 @@ def mms_7(results):
     yield (
         f"{gains[0]} and {gains[1]} points here, 3.8 and 1.4 in the thesis: the sign is judged. "
         f"Indicators lift RANDOM's assignment from {random['RANDOM']:.1f}% to "
-        f"{random['RANDOM positions']:.1f} here, from 37.0 to 70.8 there."
+        f"{random['RANDOM positions']:.1f}% here, from 37.0% to 70.8% in the thesis."
     )
 
 
@@ -272,10 +273,10 @@ def mms_9(results):
     fresh = table[table["part"] == "fresh"]
     memorised = table.loc[table["part"] == "training", "ratio"].max()
     text = (
-        "Judged is the lower end of the interval, since a true loss is a mean over new bags. The loss itself "
+        "The lower end of the interval is judged, since a true loss is a mean over new bags. The loss itself "
         f"is at most {fresh['ratio'].max():.3f} of the bound, above it in {int((fresh['ratio'] > 1).sum())} "
         f"of {len(fresh)} cases. Training bags are not covered by the proposition: there a memoriser reaches "
-        f"{memorised:.3g}."
+        f"{memorised:.3g} times the bound."
     )
     measure = "true loss over the bound, lower end of its interval, largest"
     yield Part("", measure, fresh["ratio_low"], bound=1.0, text=text)
@@ -285,8 +286,8 @@ def mms_9(results):
 def mms_10(results):
     below = results.table("thesis-prop-5.3")[["n_bags", "below_exact", "below_heap", "below_slots"]].sum()
     text = (
-        f"Of {below['n_bags']} bags {below['below_exact']} are below the bound with the exact search, "
-        f"{below['below_heap']} with Algorithm 10, {below['below_slots']} below the sum of the slots' losses."
+        f"Of {below['n_bags']:,} bags {below['below_exact']} are below the bound with the exact search, "
+        f"{below['below_heap']} with Algorithm 10, {below['below_slots']} below the loss counted by slots."
     )
     number = below["below_exact"]
     yield Part("", "bags below, exact search", true=number == 0, number=number, text=text)

@@ -233,13 +233,13 @@ def _(results):
     worst = table.loc[table["same"].idxmin()]
     return f"""
 A competitor with a name that the caption lacks has the same loss in both searches.
-The smallest share, {worst["same"]:.0%}, is that of {worst["sets"]}, with a mean shortfall of
+The smallest share, {worst["same"]:.0%}, is that of "{worst["sets"]}", with a mean shortfall of
 {worst["mean"]:.2f}."""
 
 
 @figure("thesis-alg-10-trained", claims="mms-5")
 def search_with_trained_scores(run):
-    """How often does it find it once classifiers are trained, and what does a miss cost?"""
+    """How often does Algorithm 10 find it with trained classifiers, and what does a miss cost?"""
     size = run.size["search"]["trained"]
     table = experiments.searches(run.sweep, size, run.size["naming"], run.seed, run.size["effort"])
     data = [*sets_of(size["names"]), news(run)]
@@ -272,7 +272,7 @@ def _(results):
     accuracy = _trained(results)["accuracy"]
     change = 100 * (accuracy["exact"] - accuracy["heap"])
     return f"""
-A wrong answer can *swap* labels within the bag: counting slot by slot sees no loss there.
+A wrong answer can *swap* labels within the bag: counted slot by slot, a swap has no loss.
 The exact search changes test accuracy by {change.min():+.1f} to {change.max():+.1f} points."""
 
 
@@ -307,7 +307,7 @@ def _(results):
     right = _named_right(results)
     rivals = right[list(claims.RIVALS)]
     return f"""
-MMS names {right["MMS"]:.0f}% of the test samples right, an SVM that knows all labels
+MMS labels {right["MMS"]:.0f}% of the test samples correctly, an SVM that knows all labels
 {right["MC-SVM"]:.0f}%, the best rival {rivals.max():.0f}%."""
 
 
@@ -319,12 +319,12 @@ def _(results):
     as_run, defaults = 100 * claims.beside(every, "MMS").mean()
     chosen, farthest = 100 * claims.beside(every, "MIMLSVM").mean()
     return f"""
-Over all settings M3MIML names {right["M3MIML"]:.1f}% right, CL-SVM {right["CLSVM"]:.1f}%, MIMLSVM
+Over all settings M3MIML labels {right["M3MIML"]:.1f}% correctly, CL-SVM {right["CLSVM"]:.1f}%, MIMLSVM
 {right["MIMLSVM"]:.1f}%. From the smallest $L$ to the largest the accuracy of MMS changes by
-{-lost["MMS"]:+.1f} points, that of CL-SVM by {-lost["CLSVM"]:+.1f}. MIMLSVM compares an instance with each
-typical bag: with the bag's nearest instance or, as in its authors' program, with the farthest, whichever
-names held-back bags better ({chosen:.1f}% at L = 20; always the farthest: {farthest:.1f}%). Here MMS stops at
-a gap of 5% and searches by Algorithm 10. At L = 20 its defaults change its accuracy by
+{-lost["MMS"]:+.1f} points, that of CL-SVM by {-lost["CLSVM"]:+.1f}. MIMLSVM compares an instance with
+typical bags (medoids): with a bag's nearest instance or, as in its authors' program, with its farthest,
+whichever names held-back bags better ({chosen:.1f}% at L = 20; always the farthest: {farthest:.1f}%). Here
+MMS stops at a gap of 5% and searches by Algorithm 10. At L = 20 the package's defaults change its accuracy by
 {defaults - as_run:+.1f} points."""
 
 
@@ -362,8 +362,8 @@ def round_by_round(run):
 def _(results):
     runs = claims.ends(results.table("thesis-alg-8"))
     return f"""
-The objective settles after {runs["settled"].mean():.1f} rounds; accuracy changes by
-{100 * runs["gain"].mean():+.0f} points over the first round."""
+On average the objective settles after {runs["settled"].mean():.1f} rounds; after the first round accuracy
+changes by {100 * runs["gain"].mean():+.0f} points."""
 
 
 @round_by_round.see
@@ -374,7 +374,7 @@ def _(results):
     gained = ", ".join(f"{gain:+.0f} on {name}" for name, gain in gains.items())
     return f"""
 The first round averages over all candidates, {rounds["n_candidates"].iloc[0]} wrong ones among them.
-Change of accuracy over the first round, in points: {gained}. With the answers of Algorithm 10 the objective
+Change of accuracy after the first round, in points: {gained}. With the answers of Algorithm 10 the objective
 may rise; with the exact search
 {claims.rises(results.table("thesis-alg-8.exact"))}."""
 
@@ -423,9 +423,10 @@ def _(results):
     fresh = results.table("thesis-prop-5.2").query("part == 'fresh'")
     largest = _ratios(results)
     return f"""
-{(fresh["ratio"] <= 1).mean():.0%} of the points lie on the bound's side of the line. The nearest to it is one
-of {largest.idxmax()} ({largest.max():.2f} of the bound; MMS {largest["MMS"]:.2f}). The proposition does not
-cover training bags: there a memoriser of one candidate per bag has no ambiguous loss at all."""
+{(fresh["ratio"] <= 1).mean():.0%} of the points lie on the side of the line that the bound allows. The
+nearest to it is one of {largest.idxmax()} ({largest.max():.2f} of the bound; MMS {largest["MMS"]:.2f}). The
+proposition does not cover training bags: there a memoriser of one candidate per bag has no ambiguous loss at
+all."""
 
 
 @figure("thesis-prop-5.3", claims="mms-10")
@@ -438,8 +439,9 @@ def surrogate_and_ambiguous_loss(run):
     counts = ["n_bags", "below_exact", "below_heap", "below_slots"]
     table = table.groupby(["task", "weights"], sort=False)[counts].sum().reset_index()
     note = (
-        "bags whose surrogate loss, exact or by Algorithm 10 (heap), is below their ambiguous loss, or the "
-        "latter below the slots' losses; summed over seeds and scales of the hyperplanes"
+        "bags whose surrogate loss, exact or by Algorithm 10 (heap), is below their ambiguous loss, or by "
+        "Algorithm 10 below the loss counted slot by slot (slots); summed over seeds and scales of "
+        "the hyperplanes"
     )
     run.save_table(table, "thesis-prop-5.3", provenance=data, seeds=run.seeds(size), note=note)
 
@@ -456,8 +458,9 @@ With the exact search the surrogate is below the ambiguous loss in {counts["belo
 def _(results):
     counts = results.table("thesis-prop-5.3").sum(numeric_only=True)
     return f"""
-The proposition says none. With Algorithm 10 the surrogate is below in {counts["below_heap"]}, but in
-{counts["below_slots"] or "none"} below the slots' losses, which is what the proof of 5.2 needs."""
+The proposition says none. With Algorithm 10 the surrogate is below it in {counts["below_heap"]} bags, but
+below the loss counted slot by slot, which is what the proof of 5.2 needs, in
+{counts["below_slots"] or "none"}."""
 
 
 #: Table -> protocol and what is measured.
@@ -539,7 +542,7 @@ def _beside_thesis(results, number, measure, methods):
         for method, label in methods.items()
         if method in table.index
     ]
-    return f"{measure} (thesis): {enumerated(shares)}."
+    return f"{measure}, in brackets in the thesis: {enumerated(shares)}."
 
 
 _RIVALS = {"MMS": "MMS", "MIMLSVM": "MIMLSVM", "CLSVM": "CL-SVM"}
@@ -553,7 +556,7 @@ def names_in_training(run):
 
 
 names_in_training.title(
-    lambda results: _beside_thesis(results, "5.1", "Emoji faces in training named right", _RIVALS)
+    lambda results: _beside_thesis(results, "5.1", "Training faces (emoji) named right", _RIVALS)
 )
 
 
@@ -564,7 +567,7 @@ def names_of_new_faces(run):
 
 
 names_of_new_faces.title(
-    lambda results: _beside_thesis(results, "5.2", "Emoji faces in the test named right", _RIVALS)
+    lambda results: _beside_thesis(results, "5.2", "Test faces (emoji) named right", _RIVALS)
 )
 
 
@@ -575,7 +578,7 @@ def indicators_in_training(run):
 
 
 indicators_in_training.title(
-    lambda results: _beside_thesis(results, "5.3", "Emoji faces in training named right", _WITHOUT_AND_WITH)
+    lambda results: _beside_thesis(results, "5.3", "Training faces (emoji) named right", _WITHOUT_AND_WITH)
 )
 
 
@@ -583,8 +586,8 @@ indicators_in_training.title(
 def _(results):
     right = results.table("thesis-tab-5.3").set_index("method")["accuracy"]
     return f"""
-Indicators change the share of MMS by {right["MMS positions"] - right["MMS"]:+.1f} points, that of RANDOM by
-{right["RANDOM positions"] - right["RANDOM"]:+.1f}."""
+Indicators change the share that MMS names right by {right["MMS positions"] - right["MMS"]:+.1f} points, that
+of RANDOM by {right["RANDOM positions"] - right["RANDOM"]:+.1f}."""
 
 
 @figure("thesis-tab-5.4")
@@ -594,7 +597,7 @@ def indicators_and_new_faces(run):
 
 
 indicators_and_new_faces.title(
-    lambda results: _beside_thesis(results, "5.4", "Emoji faces in the test named right", _WITHOUT_AND_WITH)
+    lambda results: _beside_thesis(results, "5.4", "Test faces (emoji) named right", _WITHOUT_AND_WITH)
 )
 
 
@@ -626,8 +629,8 @@ def _(results):
     mean = _objectives(results)
     word = than(mean["found"], mean["truth"], "below")
     return f"""
-The objective of MMS ({mean["found"]:.2f}) is {word} that of hyperplanes trained on the truth
-({mean["truth"]:.2f}), protocol II."""
+In protocol II the objective of MMS ({mean["found"]:.2f}) is {word} that of hyperplanes trained on the truth
+({mean["truth"]:.2f})."""
 
 
 @objective_of_the_truth.see
@@ -673,8 +676,8 @@ def _(results):
     mms = _single_and_joint(results).loc["MMS"]
     gain = mms.loc[True] - mms.loc[False]
     return f"""
-Modelled jointly, names and verbs give MMS {gain["assignment"]:+.1f} points of assignment and
-{gain["recognition"]:+.1f} of recognition."""
+Modelling names and verbs jointly changes the assignment of MMS by {gain["assignment"]:+.1f} points, its
+recognition by {gain["recognition"]:+.1f}."""
 
 
 @names_and_verbs.see
@@ -682,6 +685,6 @@ def _(results):
     joint = _single_and_joint(results).xs(True, level="joint")
     mms, dist = joint.loc["MMS"], joint.loc["DistNaming"]
     return f"""
-DIST assigns {dist["assignment"]:.0f}% of the training items right, MMS {mms["assignment"]:.0f}%. It compares
-with single drawings: of drawings never seen it recognises {dist["recognition"]:.0f}%, MMS
+DIST assigns {dist["assignment"]:.0f}% of the training items right, MMS {mms["assignment"]:.0f}%. DIST
+compares with single drawings: of drawings never seen it recognises {dist["recognition"]:.0f}%, MMS
 {mms["recognition"]:.0f}%."""
