@@ -72,7 +72,7 @@ def mktl_1(results):
     yield f"With C from a wider grid weighted MKTL minus Multi-KT is, in points (positives): {wider}."
     equal = [f"{m} {_points(runs, m, 'NoTransfer weighted')}" for m in ("MKTL weighted", "MultiKT")]
     yield (
-        "Multi-KT and weighted MKTL have class weights, No-Transfer as in the thesis has none. Minus a "
+        "Multi-KT and weighted MKTL have class weights, No-Transfer as in the thesis has none. Against a "
         f"No-Transfer with class weights, in points (positives): {'; '.join(equal)}."
     )
 
@@ -95,10 +95,10 @@ def mktl_2(results):
     least = table["C"].min()
     at_least = (table["C"] == least).groupby(table["method"]).mean()
     yield (
-        "The thesis sees it in most of the classes. Its class weights, MKTL's, are up to twice those of "
-        f"Prior-Features at the same ratio; C makes up for that, but at the grid's end, {least:g}, which "
-        f"{at_least['MKTL weighted']:.0%} of weighted MKTL's runs take, of Prior-Features' "
-        f"{at_least['PriorFeatures weighted']:.0%}."
+        "The thesis sees this in most of the classes. MKTL's class weights are up to twice those of "
+        f"Prior-Features at the same ratio; C makes up for that, except at the grid's end, {least:g}, which "
+        f"{at_least['MKTL weighted']:.0%} of weighted MKTL's runs take, and "
+        f"{at_least['PriorFeatures weighted']:.0%} of weighted Prior-Features'."
     )
 
 
@@ -133,7 +133,7 @@ def mktl_3(results):
         yield _better(
             table.loc[[most]], says, "MKTL", "NoTransfer", f"{name}, {scope}", relevant=COUNTS, of=_DATA[name]
         )
-    yield "Of a class of emoji five drawings train; samples beyond five are further views of these."
+    yield "A class of emoji has five drawings for training; samples beyond five are further views of these."
 
 
 @judges("mktl-4", "thesis-fig-6.3")

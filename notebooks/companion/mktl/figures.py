@@ -10,6 +10,7 @@ from companion.plots import mktl as draw
 from companion.protocol import grid_points, where
 from companion.run.figures import name_methods
 from companion.run.registry import figure
+from companion.run.words import enumerated
 from cuelearn.datasets import DataFileError, load_original
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL
@@ -64,7 +65,7 @@ def percent_right(table, by):
 
 @figure("thesis-fig-6.1-things")
 def new_animals_and_what_they_are_taken_for(run):
-    """Which of ten new animals is taken for which, without and with what a model of forty others says?"""
+    """Which of ten new animals is taken for which, without and with the scores of a model of forty others?"""
     animals = tasks.load_task("animals")
     compared = ("NoTransfer", "PriorFeatures", "MKTL")
     confused = compare.confusion(curves(run), "animals", 5, compared, run.size["effort"])
@@ -97,8 +98,8 @@ def _(results):
     gain = 100 * (right["MKTL"] - right["NoTransfer"])
     return f"""
 No-Transfer sees the shapes alone, Prior-Features the scores that the model of forty other animals gives from
-colours and patches, MKTL both. From No-Transfer to MKTL the {gain.idxmax()} changes by {gain.max():+.0f}
-points, the {gain.idxmin()} by {gain.min():+.0f}."""
+colours and patches, MKTL both. From No-Transfer to MKTL the accuracy on the {gain.idxmax()} changes by
+{gain.max():+.0f} points, that on the {gain.idxmin()} by {gain.min():+.0f}."""
 
 
 @figure("thesis-fig-6.1")
@@ -177,7 +178,7 @@ def _(results):
         shares.append(f"{n_half / len(size):.0%} on {name}")
     if not shares:
         return ""
-    return f"Half of what is transferred comes from these shares of the weights: {', '.join(shares)}."
+    return f"Half of all that is transferred comes from this share of the weights: {enumerated(shares)}."
 
 
 @weights_of_the_priors.see
@@ -211,8 +212,8 @@ def _(results):
     gain = mean["MKTL weighted"] - mean.drop("MKTL weighted")
     best = gain.idxmin()
     return f"""
-Up to {claims.FEW} positives, equal weights: MKTL {gain["NoTransfer weighted"]:+.1f} points against
-No-Transfer, {gain[best]:+.1f} against the best rival, {draw.EQUAL[best]}."""
+With up to {claims.FEW} positives and equal class weights MKTL is {gain["NoTransfer weighted"]:+.1f} points
+against No-Transfer, {gain[best]:+.1f} against the best rival, {draw.EQUAL[best]}."""
 
 
 @one_class_against_a_background.see
@@ -224,9 +225,9 @@ def _(results):
     most = percent.columns.max()
     many = percent.loc["MultiKT", most] - percent[most]
     return f"""
-Like with like first: at the top **every method has class weights**. There MKTL is {equal.min():+.1f} to
-{equal.max():+.1f} points against the better of the plain average and the priors alone. Below, as in the
-thesis, only Multi-KT and one MKTL have weights. With up to five positive samples among
+Like with like first: at the top **every method has class weights**. There MKTL is, by number of positives,
+{equal.min():+.1f} to {equal.max():+.1f} points against the better of the plain average and the priors alone.
+Below, as in the thesis, only Multi-KT and one MKTL have weights. With up to five positive samples against
 {settings.N_NEGATIVE} of the background Multi-KT is {gain["MultiKT"]:+.0f} points against No-Transfer
 ({mean["NoTransfer"]:.0f}% right), weighted MKTL {gain["MKTL weighted"]:+.0f}, MKTL without weights
 {gain["MKTL"]:+.0f}. With {most} Multi-KT is {many["NoTransfer"]:+.1f} points against No-Transfer,
@@ -245,7 +246,7 @@ def _(results):
     below = (gains["high"] < 0).sum()
     above = (gains["low"] > 0).sum()
     return f"""
-Equal class weights, MKTL minus Prior-Features: 95% intervals are below 0 on {below} of {len(gains)}
+With equal class weights the 95% interval of MKTL minus Prior-Features is below 0 on {below} of {len(gains)}
 targets, above 0 on {above}."""
 
 
@@ -253,14 +254,14 @@ targets, above 0 on {above}."""
 def _(results):
     right = percent_right(results.table("thesis-fig-6.2-mean"), "target")
     sentences = []
-    for weights, title in ((" weighted", "With class weights"), ("", "Without")):
+    for weights, title in ((" weighted", "with class weights"), ("", "without them")):
         above = right.loc[f"MKTL{weights}"] - right.loc[f"PriorFeatures{weights}"]
         sentences.append(
-            f"{title} MKTL is ahead of the priors' scores alone on {(above > 0).sum()} of {above.size} "
+            f"{title}, MKTL is ahead of the priors' scores alone on {(above > 0).sum()} of {above.size} "
             f"targets, from {above.min():+.0f} ({above.idxmin()}) to {above.max():+.0f} points "
-            f"({above.idxmax()})."
+            f"({above.idxmax()})"
         )
-    return f"Over all numbers of positives: {' '.join(sentences)}"
+    return f"Over all numbers of positives: {'; '.join(sentences)}."
 
 
 @figure("thesis-fig-6.3", claims=("mktl-3", "mktl-4", "mktl-5", "mktl-7"))
@@ -291,7 +292,7 @@ def _(results):
     for name, percent in _percent_by_task(results):
         enough = percent.loc[:, claims.FEW :].mean(axis=1)
         gains.append(f"{enough['MKTL'] - enough['NoTransfer']:+.1f} points on {name}")
-    return f"MKTL minus No-Transfer from {claims.FEW} samples per class on: {', '.join(gains)}."
+    return f"From {claims.FEW} samples per class on, MKTL minus No-Transfer is {enumerated(gains)}."
 
 
 @several_new_classes.see
@@ -301,18 +302,18 @@ def _(results):
         first = percent[1]
         enough = percent.loc[:, claims.FEW :].mean(axis=1)
         gains.append(
-            f"{first['MKTL'] - first['NoTransfer']:+.1f} points against No-Transfer on {name} with a single "
+            f"on {name} {first['MKTL'] - first['NoTransfer']:+.1f} points against No-Transfer with a single "
             f"sample per class, and {enough['MKTL'] - enough['AverageTL']:+.0f} against the plain average of "
             f"all kernels from {claims.FEW} samples on"
         )
     return f"""
-MKTL is {"; ".join(gains)}. The spread over draws contains that of the choice of parameters, made in each on a
-resample of the same validation draws."""
+MKTL: {"; ".join(gains)}. The spread over draws includes that of the parameters, which each draw chooses
+on a resample of the same validation draws."""
 
 
 @figure("thesis-fig-6.3-priors")
 def more_and_more_priors(run):
-    """How does the accuracy on the objects go on with more priors?"""
+    """How does the accuracy on the objects change with more priors?"""
     size = run.size["priors"]
     common = {"name": "objects", "n_per_class": size["n_per_class"], "useless": ""}
     methods = ("PriorFeatures", "AverageTL", "MKTL")
@@ -337,8 +338,8 @@ def _(results):
     percent = percent_right(results.table("thesis-fig-6.3-priors"), "n_priors")
     ahead = percent.loc["MKTL"] - percent.loc["AverageTL"]
     return f"""
-No prior knows a new thing; MKTL has samples of these, too. Against the plain average of the same kernels it
-is {ahead.min():+.1f} to {ahead.max():+.1f} points."""
+No prior was trained on a new thing. Against the plain average of the same kernels MKTL is {ahead.min():+.1f}
+to {ahead.max():+.1f} points."""
 
 
 @figure("thesis-sec-6.3")
@@ -401,8 +402,8 @@ def _(results):
     table = results.table("thesis-sec-6.2-negative-table")
     worst = table.groupby("method")["difference"].min()
     return f"""
-Useless scores change the accuracy at worst by {worst["MKTL"]:+.0f} (MKTL), {worst["MKTL auto"]:+.0f}
-(p auto), {worst["MultiKT"]:+.0f} (Multi-KT), {worst["AverageTL"]:+.0f} points (Average-TL)."""
+Against No-Transfer, useless scores change the accuracy at worst by {worst["MKTL"]:+.0f} (MKTL),
+{worst["MKTL auto"]:+.0f} (p auto), {worst["MultiKT"]:+.0f} (Multi-KT), {worst["AverageTL"]:+.0f} points (Average-TL)."""
 
 
 @useless_priors.see
@@ -461,6 +462,6 @@ def _(results):
     slowest = times.loc[times["seconds"].idxmax()]
     usual = where(times, C=1, p="auto").iloc[0]
     return f"""
-Forty priors for ten classes are 400 groups and 400 numbers: with $C$ = 1 and p auto training takes
-{usual["seconds"]:.1f} s and {usual["memory"] / 1e6:.0f} MB, the kernel matrix and its copies. The slowest
+Forty priors for ten classes are 400 groups of one number: with $C$ = 1 and p auto training takes
+{usual["seconds"]:.1f} s and {usual["memory"] / 1e6:.0f} MB, for the kernel matrix and its copies. The slowest
 setting takes {slowest["seconds"]:.1f} s: $C$ = {slowest["C"]:g}, $p$ = {slowest["p"]}."""
