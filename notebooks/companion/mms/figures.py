@@ -15,8 +15,8 @@ from cuelearn import datasets
 from cuelearn.datasets import DataFileError, Provenance
 
 ITEMS = (
-    "a face is a drawing of the thing that the person is, a body (dashed) clothing turned by what the person "
-    "does; grey: excluded by indicators; names and captions are invented"
+    "a face is a drawing of the thing that the person is, a body (dashed) is clothing turned by what the "
+    "person does; grey: excluded by indicators; names and captions are invented"
 )
 
 
@@ -239,7 +239,7 @@ The smallest share, {worst["same"]:.0%}, is that of "{worst["sets"]}", with a me
 
 @figure("thesis-alg-10-trained", claims="mms-5")
 def search_with_trained_scores(run):
-    """How often does Algorithm 10 find it with trained classifiers, and what does a miss cost?"""
+    """How often is Algorithm 10 exact once classifiers are trained, and what does a miss cost?"""
     size = run.size["search"]["trained"]
     table = experiments.searches(run.sweep, size, run.size["naming"], run.seed, run.size["effort"])
     data = [*sets_of(size["names"]), news(run)]
@@ -542,7 +542,7 @@ def _beside_thesis(results, number, measure, methods):
         for method, label in methods.items()
         if method in table.index
     ]
-    return f"{measure}, in brackets in the thesis: {enumerated(shares)}."
+    return f"{measure}, in brackets the thesis's: {enumerated(shares)}."
 
 
 _RIVALS = {"MMS": "MMS", "MIMLSVM": "MIMLSVM", "CLSVM": "CL-SVM"}
