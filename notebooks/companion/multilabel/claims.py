@@ -27,9 +27,9 @@ def ends_of_printed(table):
     n_iter = table[table["method"].isin(AS_PRINTED)]["n_combined"] - 1
     long = table[table["method"].isin(LONG)]["n_combined"].max() - 1
     return (
-        f"SA as printed ends with its iteration {MIN_ITER} in {(n_iter == MIN_ITER).sum()} of {n_iter.size} "
-        "runs, before which this project does not ask the paper's rule: that is met by the first iteration, "
-        f"and the paper states no least number. The long runs have the {long} iterations of its figure 3."
+        f"SA as printed ends at iteration {MIN_ITER} in {(n_iter == MIN_ITER).sum()} of {n_iter.size} runs. "
+        "Only from there on is the paper's stopping rule applied, as the first iteration already meets it "
+        f"and the paper states no minimum. The long runs have the {long} iterations of the paper's figure 3."
     )
 
 
@@ -48,7 +48,7 @@ def mlmkl_1(results):
         ends = (f"{gain[rival]:+.4f} ({rival})" for rival in (gain.idxmin(), gain.idxmax()))
         longer = [auc[long] - auc[short] for long, short in zip(LONG, AS_PRINTED, strict=True)]
         longer = ", ".join(f"{gains.mean():+.4f}" for gains in longer)
-        corrected.append(f"{' to '.join(ends)} on {name} (the long runs minus the short ones: {longer})")
+        corrected.append(f"{' to '.join(ends)} on {name} (SA as printed, long minus short runs: {longer})")
     yield f"SA corrected minus its rivals: {', '.join(corrected)}. {ends_of_printed(table)}"
 
 

@@ -119,8 +119,9 @@ def _(results):
     for name, auc in claims.by_set(results.table("mlmkl-tab-1.runs"), "auc"):
         rival = auc[[*claims.SUMS, *PER_CLASS, "AverageKernelSVM"]].mean().idxmax()
         gain = auc[AS_PRINTED[0]] - auc[rival]
-        parts.append(f"{certain(gain, 'below', RELEVANT)} {draw.short(rival)} on {name} ({gain.mean():+.3f})")
-    return f"AUC of {draw.short(AS_PRINTED[0])} against the best rival: {enumerated(parts)}."
+        word = certain(gain, "below", RELEVANT)
+        parts.append(f"{word} that of {draw.short(rival)} on {name} ({gain.mean():+.3f})")
+    return f"Against the best rival, the AUC of {draw.short(AS_PRINTED[0])} is {enumerated(parts)}."
 
 
 @accuracy_of_all_methods.see
@@ -133,12 +134,11 @@ def _(results):
         average = auc["AverageKernelSVM"]
         best = auc.drop([PRINTED, "MLMKLSA", *claims.LONG]).idxmax()
         parts.append(
-            f"on {name} from {auc.min():.3f} to {auc.max():.3f}, equal weights {average:.3f}, "
-            f"SA as printed {printed_forms} (steps 0.001 and 0.0001), corrected {auc['MLMKLSA']:.3f}; of the "
-            f"paper's methods {label(best)} has the best"
+            f"Mean AUC on {name}: {auc.min():.3f} to {auc.max():.3f} over all methods, {average:.3f} with "
+            f"equal weights, {printed_forms} with SA as printed (steps 0.001 and 0.0001), "
+            f"{auc['MLMKLSA']:.3f} with SA corrected; best of the paper's methods: {draw.short(best)}."
         )
-    return f"""
-The mean AUC of all methods is {"; ".join(parts)}."""
+    return " ".join(parts)
 
 
 @figure("mlmkl-tab-1-work")
@@ -165,14 +165,14 @@ def _(results):
     listed = ", ".join(f"{means['n_solved'][m]:,.0f} ({label(m)})" for m in (*SHARED, *PER_CLASS))
     combined = means["n_combined"][list(PER_CLASS)] / means["n_combined"][AS_PRINTED[0]]
     return f"""
-SVMs on emoji, by each one's stopping rule and $C$, with warm starts: {listed}. SA combines all kernels anew
-for each of its SVMs, Sum once for those of all classes; a method with a combination for each class needs
-{combined.min():.0f} to {combined.max():.0f} times the combinations of SA as printed."""
+Number of SVMs on emoji, with each method's stopping rule and $C$ and with warm starts: {listed}. SA combines
+all kernels anew for each of its SVMs, Sum once for those of all classes; a method with a combination for each
+class needs {combined.min():.0f} to {combined.max():.0f} times the combinations of SA as printed."""
 
 
 @figure("mlmkl-tab-1-seconds", claims=("mlmkl-2", "mlmkl-8"))
 def seconds_of_all_methods(run):
-    """And how long does the training take?"""
+    """How long does the training take?"""
     seconds = by_method(run, groups_of(run)[["seconds"]].mean())
     text = "CPU seconds of training, kernels in memory, all methods in turn on one draw; the paper's of 2010"
     save_table(run, "seconds", seconds, text, of_paper("seconds", "seconds"))
@@ -204,8 +204,8 @@ def _(results):
     likeness = runs[runs["method"].isin(AS_PRINTED)].groupby("name")[["like GMKL", "like VSKL"]].mean()
     like = "; ".join(f"{name} {row.iloc[0]:.2f} and {row.iloc[1]:.2f}" for name, row in likeness.iterrows())
     return f"""
-In units of what SA with step 0.001 takes, geometric means: {listed}. Rank correlation of SA's kernel weights,
-as printed, with those of GMKL and of VSKL: {like}."""
+CPU seconds in units of those of SA with step 0.001, geometric means: {listed}. Rank correlation of the kernel
+weights of SA as printed with those of GMKL and of VSKL: {like}."""
 
 
 @figure("mlmkl-tab-1-choices")
@@ -259,13 +259,13 @@ def _(results):
         weights = last.loc[method]
         parts.append(f"{label(method)}: {weights.idxmax()} ({weights.max():.2f})")
     return f"""
-Drawn are SA's averages and the weights that Sum uses, step by step. The largest weights at the end:
+The curves show SA's averages, and the weights that Sum uses in each step. The largest weights at the end:
 {"; ".join(parts)}."""
 
 
 @figure("mlmkl-fig-2", claims=("mlmkl-4", "mlmkl-7"))
 def accuracy_over_time(run):
-    """How does the AUC of the two methods that share change over the training time?"""
+    """How does the AUC of the methods with shared weights change over the training time?"""
     size = run.size
     names = sets_of(run)[:2]
     at = [*range(min(11, size["passes"])), *range(15, size["passes"] + 1, 5)]
@@ -303,8 +303,9 @@ def _(results):
         listed = (f"{falls[method, name]:.3f} and {swing[method, name]:.1f} ({name})" for name in names)
         parts.append(f"{label(method)}: {', '.join(listed)}")
     return f"""
-The largest fall of AUC from one look to the next, and the way that the weights in use travel in all:
-{"; ".join(parts)}. A look is taken after as many SVMs as there are classes, one pass of Sum."""
+The largest fall of AUC from one look to the next, and the total variation of the weights in use:
+{"; ".join(parts)}. A look is taken after as many SVMs as there are classes, one pass of Sum; after
+the tenth pass, only every fifth time."""
 
 
 # ---------------------------------------------------------------- delta and the step size
@@ -343,7 +344,7 @@ def ends_of(table, column):
 
 @figure("mlmkl-fig-3")
 def shares_of_uniform_draws(run):
-    """How much of the draws should be left to chance?"""
+    """What share of the draws should be uniform?"""
     table = step_runs(run)
     table = table[table["eta"] == 0.01]
     save_steps(run, "mlmkl-fig-3", table, "delta", r"$\delta$ = {:g}")
@@ -446,7 +447,7 @@ def _(results):
         both = f"{exponent:.2f} and {of_time[name, method]:.2f}"
         parts.append(f"{label(method)}, on {name}: {both} ({solved[name, method]:,.0f})")
     return f"""
-The exponents of $m$ in SVMs and in CPU seconds, means over draws, and in brackets the SVMs for all classes:
+The exponents of $m$ in SVMs and in CPU seconds, means over draws; in brackets the SVMs with all classes:
 {"; ".join(parts)}.
 Sampling one of $m$ classes gives, by the analysis of bandits, an error like $\\sqrt{{m \\ln m/T}}$, hence
 about $m \\ln m$ SVMs. SA combines the kernels for every SVM, Sum once a pass."""
