@@ -403,7 +403,8 @@ def _(results):
     worst = table.groupby("method")["difference"].min()
     return f"""
 Against No-Transfer, useless scores change the accuracy at worst by {worst["MKTL"]:+.0f} (MKTL),
-{worst["MKTL auto"]:+.0f} (p auto), {worst["MultiKT"]:+.0f} (Multi-KT), {worst["AverageTL"]:+.0f} points (Average-TL)."""
+{worst["MKTL auto"]:+.0f} (p auto), {worst["MultiKT"]:+.0f} (Multi-KT), {worst["AverageTL"]:+.0f} points
+(Average-TL)."""
 
 
 @useless_priors.see
