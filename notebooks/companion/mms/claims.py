@@ -5,6 +5,8 @@ thesis's own protocol (section 5.5). Corpora composed of emoji count as simulate
 is a new one of samples, bags and candidates in each of them, a corpus a new one of items and drawings.
 """
 
+import math
+
 from companion.mms.methods import DEFAULTS, FARTHEST
 from companion.run.claims import Part, judges
 from cuelearn.core.intervals import interval
@@ -272,11 +274,11 @@ def mms_9(results):
     table = results.table("thesis-prop-5.2")
     fresh = table[table["part"] == "fresh"]
     memorised = table.loc[table["part"] == "training", "ratio"].max()
+    reaches = "exceeds a bound of 0" if math.isinf(memorised) else f"reaches {memorised:.3g} times the bound"
     text = (
         "The lower end of the interval is judged, since a true loss is a mean over new bags. The loss itself "
         f"is at most {fresh['ratio'].max():.3f} of the bound, above it in {int((fresh['ratio'] > 1).sum())} "
-        f"of {len(fresh)} cases. Training bags are not covered by the proposition: there a memoriser reaches "
-        f"{memorised:.3g} times the bound."
+        f"of {len(fresh)} cases. Training bags are not covered: there a memoriser {reaches}."
     )
     measure = "true loss over the bound, lower end of its interval, largest"
     yield Part("", measure, fresh["ratio_low"], bound=1.0, text=text)

@@ -375,7 +375,7 @@ def _judge_mean(part, values, verdict):
     elif len(crossed):
         state, p = "undecided", min(ends["p_within"].max(), ends["p_outside"].min())
         more = crossed["needed"].iloc[0] - mean.n
-        needed = f"about {max(more, 1.0):.0f} more" if more < 10_000 else "more than 10,000"
+        needed = f"about {max(more, 2.0):.0f} more" if more < 10_000 else "more than 10,000"
         needed = of_units(needed, verdict.unit)
         bound = crossed["bound"].iloc[0] + 0.0
         text = f"The interval contains {bound:.4g}; {needed} would decide."

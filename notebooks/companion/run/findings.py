@@ -91,7 +91,7 @@ def candidates(results):
     text = f"""
 MMS, trained on candidate labels only, has a mean accuracy of {mean["MMS"]:.0f}% over {len(means)} data sets
 made ambiguous. An SVM trained on the true labels has {mean["MC-SVM"]:.0f}%, the best rival, {named([rival])},
-{mean[rival]:.0f}%. MMS is ahead of all its rivals on {ahead} of the {len(means)}."""
+{mean[rival]:.0f}%. MMS is ahead of all its rivals on {ahead} of {len(means)} data sets."""
     originals = Results(results.directory / "original", results.claim)
     titles = {
         "lost": "Lost (faces and names of a television series)",
@@ -124,11 +124,12 @@ def labels(results):
         listed.append(
             f"On {name} it is {mean[SHARED_AS_PRINTED]:.3f}, {equal} equal weights "
             f"({mean['AverageKernelSVM']:.3f}) and {behind} the best method with a combination for each "
-            f"label, {named([rival])} ({mean[rival]:.3f}). Training takes {times[SHARED_AS_PRINTED]:.2g} "
-            f"times the CPU seconds of the fastest of these, of ML-MKL-Sum {times['MLMKLSum']:.2g} times."
+            f"label, {named([rival])} ({mean[rival]:.3f}). It takes "
+            f"{times[SHARED_AS_PRINTED]:.2g} times the CPU seconds of the fastest of these; ML-MKL-Sum takes "
+            f"{times['MLMKLSum']:.2g} times."
         )
     return f"""
-ML-MKL-SA as printed (step 0.001) learns one combination of kernels for all labels; accuracy is the mean area
+ML-MKL-SA as printed (step 0.001) learns one combination of kernels for all labels. The measure is the mean area
 under the precision-recall curves. {" ".join(listed)}"""
 
 
