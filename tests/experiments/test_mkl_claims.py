@@ -58,12 +58,12 @@ def test_runs_that_do_not_converge_or_never_come_to_the_level(save_results):
         for e in (1, 2, 4, 8, 16 + s)
     ]
     (_, updates), (_, epochs) = judge("obs-4", save_results("thesis-fig-4.6", curves)).parts
-    assert updates.number == pytest.approx(-0.5) and "3 with 1" in updates.text
+    assert updates.number == pytest.approx(-0.5) and "3 at F = 1" in updates.text
     for row in curves:
         row["test_error"] += row["n_kernels"] in (24, 48)
     never = judge("obs-4", save_results("thesis-fig-4.6", curves)).parts[1][1]
     assert (epochs.verdict, never.verdict, never.n) == ("holds", "fails", 3)
-    assert "6 runs never come to it" in never.text
+    assert "not reached in 6 of" in never.text
 
 
 def test_a_time_beside_which_nothing_is_counted_is_judged_by_the_clock(save_results):
@@ -114,4 +114,4 @@ def test_errors_on_scenes_are_parts_of_the_tier_original(save_results):
     assert (both.verdict, both.bundled, both.original) == ("holds", "holds", "mixed")
     part = dict(both.parts)["15 scenes: the error of OBSCURE is below that of SILPMKL"]
     assert (part.verdict, part.data, part.n) == ("fails", "scene15", 5)
-    assert part.text == "SILPMKL has C=0.01 and uses 39 kernels, all classes together."
+    assert part.text == "SILPMKL has C=0.01 and uses 39 kernels over all classes."

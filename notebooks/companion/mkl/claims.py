@@ -37,7 +37,7 @@ def clearest(verdicts):
     first = verdicts[0]
     if first.verdict in HOLDING:
         first = first._replace(p=min(1.0, len(verdicts) * first.p))
-        tried = f"It holds alone, not as one of {len(verdicts)} that were tried."
+        tried = f"It holds on its own, but not as one of {len(verdicts)} that were tested."
         return first if first.p <= LEVEL else first._replace(verdict="undecided", text=tried)
     return first if first.verdict == "undecided" else verdicts[-1]
 
@@ -146,8 +146,8 @@ def om2_5(results):
     level = near.groupby("seed").first().reindex(silp.index).fillna(om2)
     until = [gmean(level[work] / silp[work]) for work in ("seconds", "rows")]
     text = (
-        f"It is first level after {level['at'].median():g} epochs, with {until[0]:.2g} times the CPU seconds "
-        f"and {until[1]:.2g} times the rows. {picked(batch, 'SILPMKL')}"
+        f"It is first level with SILP after {level['at'].median():g} epochs, with {until[0]:.2g} times the CPU "
+        f"seconds and {until[1]:.2g} times the rows. {picked(batch, 'SILPMKL')}"
     )
     says = f"these {epochs} take at most half the CPU seconds"
     measure = f"CPU seconds, OM-2 with {epochs} over 1-vs-All SILP"
@@ -235,7 +235,11 @@ def om2_8(results):
     yield Part(says, measure, exponent["2.0"], exponent["auto"], at_least=0.0, relevant=0.0, **streams)
     per_log = results.judge(Part("", "", own["mistakes"], at_least=0.0, log_y=False, **curves))
     text = f"Mistakes per unit of ln F: {per_log.number:.2f} ({per_log.low:.2f} to {per_log.high:.2f})"
-    text += ": only the upper bound is tried, and no price at all is seen." if per_log.high < 0.0 else "."
+    text += (
+        ": only the upper bound is tested, and useless kernels cost nothing here."
+        if per_log.high < 0.0
+        else "."
+    )
     yield f"{text} At p = 2 the exponent is {exponent['2.0'].mean():.2f}."
 
 

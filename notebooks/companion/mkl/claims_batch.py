@@ -74,7 +74,7 @@ def faster(says, name, ours, theirs, factor=FASTER, **about):
 def picked(table, method):
     """A text on a rival: what cross-validation chose, and with how many kernels it ends in some class."""
     own = table[table["method"] == method]
-    n_used = f"{own['n_used'].mean():.3g} kernels, all classes together"
+    n_used = f"{own['n_used'].mean():.3g} kernels over all classes"
     return f"{method} has {' or '.join(own['chosen'].unique())} and uses {n_used}."
 
 
@@ -86,7 +86,11 @@ def smaller_C(table, method):
     name = smaller["method"].iloc[0]
     errors = table.pivot(index="seed", columns="method", values="test_error")
     more = 100 * (errors[name] - errors[method]).mean()
-    return f"Below the papers' grid {picked(table, name)} That changes its error by {more:+.2f} points."
+    C = smaller["chosen"].iloc[0]
+    used = smaller["n_used"].mean()
+    return (
+        f"At {C}, below its grid, {method} uses {used:.3g} kernels; its error changes by {more:+.2f} points."
+    )
 
 
 def beside(results, parts):
@@ -98,13 +102,13 @@ def beside(results, parts):
 
 def dropped(n, what):
     """A text on runs that do not count."""
-    return f"Left out: {n} {what}." if n else ""
+    return f"Left out ({n}): {what}." if n else ""
 
 
 def finished(ours, theirs):
     """Of two tables of runs those that both have a number for, and a text on the others."""
     both = ours["seconds"].notna() & theirs["seconds"].notna()
-    text = dropped((~both).sum(), "runs that did not come to it")
+    text = dropped((~both).sum(), "runs that did not reach it")
     return ours[both], theirs[both], text
 
 
@@ -153,7 +157,7 @@ def obs_3(results):
         table = with_gap(results.table(figure))
         ends = at_the_end(table, "p", "seed", "method")[["gap", "test_error"]].unstack()
         error = ends.loc[(ends["gap"] <= GAP).all(axis=1), "test_error"]
-        lost = dropped(len(ends) - len(error), "runs of some p that did not come to a certified gap of 5%")
+        lost = dropped(len(ends) - len(error), "runs of some p that did not reach a certified gap of 5%")
         data = results.about(figure)["data"]
         place = {"units": error.index.get_level_values("seed"), "figure": figure, "text": lost}
         says = f"{data}: errors within 1 point, at a certified gap of 5%"
@@ -175,8 +179,8 @@ def obs_4(results):
     online = results.table("jmlr-fig-5")
     done = online[online["converged"]]
     lost = online.loc[~online["converged"], "n_kernels"].value_counts().sort_index()
-    listed = ", ".join(f"{count} with {n}" for n, count in lost.items())
-    what = f"runs of the online stage that did not converge, by number of kernels: {listed}"
+    listed = ", ".join(f"{count} at F = {n}" for n, count in lost.items())
+    what = f"runs of the online stage that did not converge, {listed}"
     text = dropped(lost.sum(), what)
     says = "the online stage's updates fall with F"
     measure = "exponent of the online stage's updates in F"
@@ -190,7 +194,7 @@ def obs_4(results):
     epochs = until(table, "test_error", levels, "epoch")
     never = np.isnan(epochs)
     last = table["epoch"].max()
-    text = f"{never.sum()} runs never come to it, and count with their last epoch, {last:g}."
+    text = f"It is not reached in {never.sum()} of {never.size} runs, which count with their last epoch, {last:g}."
     says = f"more kernels need fewer epochs to half a point above the final error of {medium}"
     n, seeds = np.array(levels.index.tolist()).T
     falling = {"x": n, "units": seeds, "at_most": 0.0, "text": text if never.any() else ""}
@@ -222,7 +226,7 @@ def online_stage_against_both(results, cues, name):
     table = results.table("jmlr-fig-4")
     every = table[table["task"].str.startswith(cues)]
     table = every[every["converged"]]
-    text = dropped(len(every) - len(table), "runs that did not come to a certified gap of 1%")
+    text = dropped(len(every) - len(table), "runs that did not reach a certified gap of 1%")
     place = {"figure": "jmlr-fig-4", "of": cues if cues in INFORM else "emoji", "text": text}
     small = table[table["p"] <= SMALL_P]
     says = f"{name}, p up to {SMALL_P:g}: at most 1 point above both stages"
@@ -248,7 +252,7 @@ def final_errors(results, pairs):
             compared = errors["test_error"][[method, rival]].dropna().index
             both = errors["near"].loc[compared, [method, rival]].dropna()
             lost = len(compared) - len(both)
-            text = dropped(lost, "splits where one did not come to a certified gap of 5%")
+            text = dropped(lost, "splits where one did not reach a certified gap of 5%")
             if rival.startswith("SILP"):
                 text = f"{text} {picked(table, rival)} {smaller_C(table, rival)}".strip()
             limit = f"at most {-100 * margin:.1f} points above" if margin else "below"
@@ -280,7 +284,7 @@ def obs_7(results):
     for fixed, runs in table.groupby("fixed", sort=False):
         ends = at_the_end(runs, "n_train", "seed")
         done = ends[ends["gap"] <= GAP]
-        text = dropped(len(ends) - len(done), "runs that did not come to it")
+        text = dropped(len(ends) - len(done), "runs that did not reach it")
         text += f" Visits: {ends['step'].min():,} to {ends['step'].max():,}."
         work = work_to(runs, "gap", pd.Series(GAP, done.index))
         n = done.index.get_level_values("n_train")
@@ -295,7 +299,7 @@ def obs_8(results):
     try:
         digits, runs = (results.table(f"{results.figure}{part}") for part in (".digits", ""))
     except FileNotFoundError:
-        text = "60,000 digits are learnt from in the profile full only: kernels of 3.6e9 pairs, ten times."
+        text = "Only the profile full trains on 60,000 digits: kernels of 3.6e9 pairs, in ten epochs."
         about = results.about("thesis-fig-4.8")
         yield Part("", verdict=Verdict("obs-8", "undecided", text=text, p=1.0, **about))
         return
@@ -332,7 +336,7 @@ def ufo_2(results):
     for method, alpha in (("UFOMKL", 0), ("UFOMKL sparse", 0.005)):
         ufo = ends[method]
         late = [(runs["gap"] > GAP).sum() for runs in (ufo, obscure)]
-        text = f"Count with their last epoch: {late[0]} runs of UFO-MKL, {late[1]} of OBSCURE."
+        text = f"Runs that do not reach the gap count with their last epoch: {late[0]} of UFO-MKL, {late[1]} of OBSCURE."
         text = text if any(late) else ""
         says = f"at alpha = {alpha:g} in at most a third of the time"
         name = f"UFO-MKL at alpha = {alpha:g} over OBSCURE, to a certified gap of 5%"
@@ -347,7 +351,7 @@ def ufo_3(results):
     table = results.table("thesis-fig-4.10.alpha")
     table = table[table["tol"].notna()]
     near = table[table["dual_gap"] <= GAP * table["objective"]]
-    text = dropped(len(table) - len(near), "runs that did not come to a certified gap of 5%")
+    text = dropped(len(table) - len(near), "runs that did not reach a certified gap of 5%")
     kept, error = (near.pivot(index="seed", columns="alpha", values=v) for v in ("n_used", "test_error"))
     small = kept.columns.min()
     large = kept.columns.max()
@@ -415,7 +419,11 @@ def obs_11(results):
     for form, how in forms.items():
         ours = ends[form]
         late = (ours["gap"] > GAP).sum()
-        text = f"{late} runs count with their last epoch, before a gap of 5%." if late else ""
+        text = (
+            f"Runs that do not reach the gap count with their last epoch: {late} of {len(ours)}."
+            if late
+            else ""
+        )
         for rival, name in names.items():
             says = f"{how}: in at most half the time of {name}"
             yield faster(says, f"OBSCURE {how} over {name}", ours, ends[rival], MUCH, text=text)

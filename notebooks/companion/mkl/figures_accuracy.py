@@ -85,7 +85,7 @@ The best single cue errs on {single.min():.0%} of the new drawings, the plain av
 def _(results):
     error = results.table("thesis-fig-4.3-things.errors").set_index("cue")["test_error"]
     return f"""
-What a cue takes a drawing for tells what it looks at. Backgrounds are drawn at random: colour alone errs on
+The mistakes of a cue show what it looks at. Backgrounds have random colours: colour alone errs on
 {error["HSV 2x2"]:.0%}. The best single cue is *{error.drop("average").idxmin()}*."""
 
 
@@ -125,7 +125,7 @@ def _(results):
     objects = table["objects: accuracy"]
     categories = table["categories: accuracy"]
     return f"""
-The best cue of the objects is *{objects.idxmax()}*; the worst names {objects.min():.0f}%. The best of the
+The best cue for the objects is *{objects.idxmax()}*; the worst names {objects.min():.0f}%. The best for the
 categories is *{categories.idxmax()}*; the worst names {categories.min():.0f}%."""
 
 
@@ -152,7 +152,8 @@ Cross-validation chooses C from {chosen["C"].min():g} to {chosen["C"].max():g};
 def _(results):
     table = results.table("thesis-fig-4.7-choice")
     C = table[table["chosen"]].set_index("method")["C"].dropna()
-    return f"C of the chosen points: {listed(C, 'g')}. Their other parameters are in the table."
+    C = C[~C.index.str.endswith(rivals.SMALLER)]  # their C is in their names
+    return f"Chosen values of C: {listed(C, 'g')}. The other parameters are in the table."
 
 
 def _sizes(run):
@@ -202,7 +203,7 @@ def _(results):
 
 @figure("jmlr-fig-6")
 def time_and_error_of_more_methods(run):
-    """The same with OBSCURE's online stage and p-norm MKL: who is fastest?"""
+    """How do time and error grow for more methods, such as OBSCURE's online stage alone?"""
     methods = ["OBSCURE", "OBSCURE online", "SILPMKL", "LpMKL", "LpMKL sparse", "MCMKL", "AverageKernelSVM"]
     _against_size(run, "jmlr-fig-6", methods)
     note = "39 kernels in memory; seconds of one run; relative_gap: largest, of the method's own problem"
@@ -271,7 +272,7 @@ def _(results):
 
 @figure("thesis-fig-4.9-scenes")
 def accuracy_on_scenes(run):
-    """With DATA=original: do the methods differ on fifteen scenes, three cues of unknown kinds?"""
+    """With DATA=original: do the methods differ on fifteen scenes with three cues of unknown kinds?"""
     if run.data_tier != "original":
         return
     try:
@@ -323,7 +324,7 @@ def _best(table):
 
 @figure("thesis-fig-4.9-objects")
 def accuracy_on_objects(run):
-    """How many of the objects does each method name, how many the best cue?"""
+    """How many of the objects does each method name, and how many the best cue?"""
     _save_accuracy(run, "objects", tasks_of(run).objects, at_most_objects(run), [69.4, 13.5])
 
 
@@ -365,7 +366,7 @@ def _(results):
 
 @figure("thesis-fig-4.9-right", claims=["obs-6", "obs-13", "ufo-5"])
 def errors_of_all_methods(run):
-    """With many redundant kernels, which methods err least?"""
+    """With many redundant kernels, which methods have the lowest error?"""
     place = tasks_of(run).objects
     table = at_most_objects(run).reset_index(drop=True)
     drawing = draw.accuracies(table)
@@ -385,5 +386,5 @@ def _(results):
     error = mean_error(results.table("thesis-fig-4.9-right")).sort_values()
     average = error.pop("AverageKernelSVM")
     return f"""
-The least errors: {listed(error.head(3), ".1%")}. The plain average of all kernels, which learns no weights at
-all, errs on {average:.1%}; {(error > average).sum()} of the other {error.size} methods err more often."""
+The lowest errors: {listed(error.head(3), ".1%")}. The plain average of all kernels, which learns no weights at
+all, errs on {average:.1%}; {(error > average).sum()} of the {error.size} others have a higher error."""

@@ -48,8 +48,8 @@ def _(results):
     n_draws, least = _least_on_4(table, "OM2")
     each, _ = _taken_by_silp(table)
     return f"""
-OM-2 puts {least:.1%} of the weight on kernel 4 in the worst of {n_draws} draws; each problem of SILP takes
-{each:.1f} kernels."""
+OM-2 puts {least:.1%} of the weight on kernel 4 in the worst of {n_draws} draws; a binary problem of SILP
+uses {each:.1f} kernels."""
 
 
 @weights_of_silp_and_om2.see
@@ -57,13 +57,13 @@ def _(results):
     table = results.table("thesis-fig-4.1")
     each, together = _taken_by_silp(table)
     return f"""
-Kernel 4 is the only matrix with three blocks. SILP's binary problems take {each:.1f} kernels each in the
-mean, and {together:.1f} together."""
+Kernel 4 is the only matrix with three blocks. On average SILP's binary problems use {each:.1f}
+kernels each and {together:.1f} together."""
 
 
 @figure("jmlr-fig-1", claims="om2-1")
 def weights_of_silp_and_obscure(run):
-    """Which kernels does OBSCURE take?"""
+    """Which kernels does OBSCURE take where kernel 4 alone tells all classes apart?"""
     _three_classes(run, "jmlr-fig-1", ["SILPMKL", "OBSCURE"])
 
 
@@ -121,7 +121,7 @@ def _(results):
     most = useless[useless["n_kernels"] == useless["n_kernels"].max()]
     mistakes = most.groupby(most["p"].astype(str))["mistakes"].mean()
     return f"""
-With {most["n_kernels"].max()} kernels of which one is useful OM-2 makes {mistakes["auto"]:.0f} mistakes at
+With {most["n_kernels"].max()} kernels, of which one is useful, OM-2 makes {mistakes["auto"]:.0f} mistakes at
 the corollary's $p$, {mistakes["2.0"]:.0f} at $p = 2$."""
 
 
@@ -154,7 +154,7 @@ def _(results):
     ended = table[table["without_loss"]]
     of_bound = ended["radius"] / ended["separable_radius"]
     return f"""
-The bound on updates is {work.min():.1f} to {work.max():.1f} times what is measured. The radius $R$ is
+The bound on updates is {work.min():.1f} to {work.max():.1f} times their number. The radius $R$ is
 {radius.min():.1f} to {radius.max():.1f} times the norm of the optimum. Where a run ends without loss, $R$ is
 {of_bound.min():.2f} to {of_bound.max():.2f} of its bound, $2 + \\eta L^2$ times the norm of a separator."""
 
@@ -183,9 +183,9 @@ def _over_the_bound(table):
     ways = runs.last() - runs.first()
     exponents = ways[["suboptimality", "bound"]].div(ways["step"], axis=0).median()
     return f"""
-Over the steps $T$ what is measured goes like $T^{{{exponents["suboptimality"]:.2f}}}$, the bound like
-$T^{{{exponents["bound"]:.2f}}}$ (median of the cases). The bound is
-{(table["bound"] / table["suboptimality"]).median():.0f} times what is measured, in the median."""
+With the number of steps $T$ the measured suboptimality goes like $T^{{{exponents["suboptimality"]:.2f}}}$, the
+bound like $T^{{{exponents["bound"]:.2f}}}$ (median of the cases). In the median the bound is
+{(table["bound"] / table["suboptimality"]).median():.0f} times the measured value."""
 
 
 @figure("thesis-thm-4.2", claims="obs-9")

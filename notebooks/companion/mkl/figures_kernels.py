@@ -82,7 +82,7 @@ def _last_errors(results):
 
 @figure("jmlr-fig-5", claims=["obs-4", "obs-5"])
 def updates_by_number_of_kernels(run):
-    """Does the online stage need fewer updates with more kernels, and can it do alone?"""
+    """Does the online stage need fewer updates with more kernels, and is it enough by itself?"""
     size = run.size["n_kernels"]
     more = {"p": size["params"]["p"], "method": "OBSCURE", "n_epochs": 1}
     more["most_epochs"] = FIRST_STAGE["n_epochs_online"]
@@ -118,7 +118,7 @@ def _(results):
     updates = table[done].groupby("n_kernels")["updates"].mean()
     values = ", ".join(f"{value:,.0f} with {n}" for n, value in updates.items())
     return f"""
-Updates of the online stage by the number of kernels, where all runs come to an epoch without one:
+Updates of the online stage by the number of kernels, where all runs reach an epoch without an update:
 {values}."""
 
 
@@ -154,7 +154,7 @@ At the end UFO-MKL is above the optimum by {last["UFOMKL"]:,.3g} times its value
 
 @figure("thesis-fig-4.10", claims=["ufo-2", "ufo-3", "ufo-6", "ufo-7"])
 def many_kernels_and_exact_zeros(run):
-    """With up to 1,400 kernels, is UFO-MKL faster for its exact zeros, and what does alpha do?"""
+    """With up to 1,400 kernels, do exact zeros make UFO-MKL faster, and what does alpha do?"""
     size = run.size["many"]
     place = objects_or_flowers(run)
     task = "flowers-1400" if place.task == "flowers-7" else f"{place.task}-1400"
@@ -213,7 +213,8 @@ def _(results):
     error = most["test_error"].mean()
     return f"""
 With {most["n_kernels"].iloc[0, 0]:,} kernels UFO-MKL errs on {error["UFOMKL"]:.0%} after
-{seconds["UFOMKL"]:.2g} CPU seconds, OBSCURE on {error["OBSCURE"]:.0%} after {seconds["OBSCURE"]:.2g}."""
+{seconds["UFOMKL"]:.2g} CPU seconds, OBSCURE on {error["OBSCURE"]:.0%} after {seconds["OBSCURE"]:.2g}
+seconds."""
 
 
 @many_kernels_and_exact_zeros.see
@@ -225,9 +226,9 @@ def _(results):
     reached = (most["dual_gap"] <= 0.05 * most["objective"]).sum()
     return f"""
 Errors with {table["n_kernels"].max():,} kernels: {listed(most["test_error"].mean())}. At $\\alpha = 0.005$
-UFO-MKL takes {time:.2g} times the time of OBSCURE and reads {rows:.2g} times the kernel rows, where the
-thesis has a third to a fifth of the time. Of {len(most)} runs {reached["UFOMKL sparse"]} of UFO-MKL and
-{reached["OBSCURE"]} of OBSCURE come to the gap of 5%; the others end at the limit of epochs.
+UFO-MKL takes {time:.2g} times the time of OBSCURE (in the thesis a third to a fifth) and reads {rows:.2g} times
+the kernel rows. Of {len(most)} runs of each method, {reached["UFOMKL sparse"]} of UFO-MKL and
+{reached["OBSCURE"]} of OBSCURE reach the gap of 5%; any others end at the limit of epochs.
 {_where_time_goes(table)}"""
 
 
@@ -247,8 +248,8 @@ def _where_time_goes(table):
     return f"""
 From one number of kernels to the next, time goes like $F$ to the power of {powers["OBSCURE"]} for OBSCURE and
 {powers["UFOMKL"]} for UFO-MKL. The matrices of {n} samples take {sizes[0] / 1e6:.0f} to {sizes[-1] / 1e6:.0f}
-MB, {MEMORY_MANY / 1e6:.0f} MB are set aside: for {len(kept)} of {seconds.shape[1]} numbers of kernels all are
-kept. Where they do not fit, rows are computed at each visit."""
+MB, and {MEMORY_MANY / 1e6:.0f} MB are set aside: all matrices fit for {len(kept)} of {seconds.shape[1]} numbers of
+kernels. Where they do not fit, rows are computed at each visit."""
 
 
 #: Errors that the papers print.

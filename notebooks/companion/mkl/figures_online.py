@@ -47,7 +47,7 @@ def _best_on_each_set(table):
     parts = []
     for task, part in table.groupby("task", sort=False):
         error = part.groupby("p")["test_error"].mean()
-        parts.append(f"with {name_of_cues(task)} {least(error)} (at the worst $p$ {error.max():.1%})")
+        parts.append(f"on {name_of_cues(task)}, {least(error)} ({error.max():.1%} at the worst $p$)")
     return "; ".join(parts)
 
 
@@ -84,7 +84,7 @@ def online_errors_and_work_against_p(run):
 
 @online_errors_and_work_against_p.title
 def _(results):
-    return f"OM-2 errs least at p = {_best_p(results.table('thesis-fig-4.2'))}."
+    return f"OM-2 has its lowest error at p = {_best_p(results.table('thesis-fig-4.2'))}."
 
 
 @online_errors_and_work_against_p.see
@@ -95,14 +95,14 @@ def _(results):
     more = (updates.first() / updates.last()).rename(name_of_cues)
     times = "; ".join(f"{name} {ratio:.2g}" for name, ratio in more.items())
     return f"""
-OM-2's least errors: {_best_on_each_set(table)}. The thesis found $p = {BEST_P["mfeat"]:g}$ best on its places
-and {BEST_P["pyramid"]:g} on its pyramid. The updates at the smallest $p$ at which all runs
-converge, as multiples of those at the largest: {times}."""
+OM-2's lowest errors: {_best_on_each_set(table)}. The thesis found $p = {BEST_P["mfeat"]:g}$ best on its places
+and {BEST_P["pyramid"]:g} on its pyramid. At the smallest $p$ at which all runs converge,
+the updates are these multiples of those at the largest $p$: {times}."""
 
 
 @figure("jmlr-fig-4")
 def both_stages_against_p(run):
-    """Which p is best for OBSCURE, which is run to a certified gap, and what do its two stages cost?"""
+    """Which p is best for OBSCURE, run to a certified gap, and what do its two stages cost?"""
     size = run.size["obscure_p"]
     places = places_against_p(run)
     common = {name: size[name] for name in ("n_epochs", "tol")}
@@ -133,13 +133,13 @@ def both_stages_against_p(run):
 def _(results):
     error = results.table("jmlr-fig-4")[["online_error", "test_error"]].mean()
     return f"""
-Over all p and all data OBSCURE's online stage errs on {error["online_error"]:.1%}, both stages on
-{error["test_error"]:.1%}."""
+Averaged over all p and data, OBSCURE's online stage errs on {error["online_error"]:.1%}, both stages
+together on {error["test_error"]:.1%}."""
 
 
 @both_stages_against_p.see
 def _(results):
-    return f"OBSCURE's least errors: {_best_on_each_set(results.table('jmlr-fig-4'))}."
+    return f"OBSCURE's lowest errors: {_best_on_each_set(results.table('jmlr-fig-4'))}."
 
 
 def _pass_by_pass(run, name, place, chosen, size, with_all_epochs, batch=BATCH):
@@ -193,7 +193,7 @@ def _tests(table):
 
 @figure("thesis-fig-4.3", claims=["om2-4", "om2-5"])
 def online_learning_of_objects(run):
-    """Online, does OM-2 err less than its rivals, and does it come level with batch MKL?"""
+    """Online, does OM-2 err less than its rivals, and does it reach the error of batch MKL?"""
     place = tasks_of(run).objects
     chosen, _ = chosen_for_objects(run)
     whole = run.seeds(run.size["tables"])
@@ -220,7 +220,7 @@ def _(results):
     silp = mean_error(results.table("thesis-fig-4.3.batch"))["SILPMKL"]
     return f"""
 After {tests.index[-1]:.0f} epochs OM-2 errs on {tests.iloc[-1]:.0%} of new drawings, SILP on {silp:.0%}; in
-its first pass it makes {first:.0%} mistakes."""
+the first pass it errs on {first:.0%}."""
 
 
 @online_learning_of_objects.see
@@ -231,7 +231,7 @@ def _(results):
 
 @figure("thesis-fig-4.4", claims=["om2-6", "om2-9"])
 def online_learning_where_every_cue_informs(run):
-    """Where every cue informs, is batch MKL worse than all online methods?"""
+    """Where every cue is informative, is batch MKL worse than all online methods?"""
     size = run.size["online_cues"]
     tasks = tasks_of(run)
     places = [*tasks.informs, tasks.different]
@@ -258,7 +258,7 @@ def _(results):
         tests = _tests(table).dropna()  # epochs that every learner has
         silp = mean_error(batch[batch["task"] == task])["SILPMKL"]
         parts.append(f"{tests['OM2'].iloc[-1]:.0%} and {silp:.0%} ({short_name(task)})")
-    return f"OM-2 ({tests.index[-1]:.0f} epochs) and SILP err on {enumerated(parts)}."
+    return f"OM-2 (after {tests.index[-1]:.0f} epochs) and SILP err on {enumerated(parts)}."
 
 
 @online_learning_where_every_cue_informs.see

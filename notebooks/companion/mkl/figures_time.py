@@ -70,8 +70,8 @@ def _against_pegasos(table, name):
     work = [work_to(where(table, method=method), "suboptimality", levels) for method in methods]
     ratio = mean_ratio(*work)
     return f"""
-{name} OBSCURE needs {ratio["seconds"]:.2g} times Pegasos-MKL's CPU seconds to {1.0 + levels.median():.3g}
-times the optimum, which both reach."""
+{name} OBSCURE needs {ratio["seconds"]:.2g} times Pegasos-MKL's CPU seconds to a level that both reach,
+{1.0 + levels.median():.3g} times the optimum."""
 
 
 def _chosen(tried):
@@ -98,12 +98,13 @@ def time_on_objects(run):
 def _(results):
     table = results.table("thesis-fig-4.5")
     error = at_end(table, "test_error", "method")
-    says = f"OBSCURE ends with {error['OBSCURE']:.0%} errors, SILP with {error['SILPMKL']:.0%}"
+    says = f"OBSCURE ends at {error['OBSCURE']:.0%} errors, SILP at {error['SILPMKL']:.0%}"
     ratio = _to_error_of(table, "SILPMKL")
     if ratio.isna().any():
         return f"{says}."
     return f"""
-{says}; it is level in {ratio["seconds"]:.2g} times SILP's CPU seconds, {ratio["rows"]:.2g} times the rows."""
+{says}; OBSCURE is level after {ratio["seconds"]:.2g} times SILP's CPU seconds, {ratio["rows"]:.2g} times its
+rows."""
 
 
 @time_on_objects.see
@@ -117,7 +118,7 @@ weights."""
 
 @figure("jmlr-fig-2-pendigits", claims="obs-12")
 def time_on_pendigits(run):
-    """On Pendigits, who comes soonest to the optimum of its problem, and to its final error?"""
+    """On Pendigits, which method is first to reach the optimum of its problem, and its final error?"""
     size = run.size["pendigits"]
     place = pendigits(run)
     chosen, tried = chosen_for_pendigits(run)
@@ -140,7 +141,7 @@ def _(results):
     end = at_end(results.table("jmlr-fig-2-pendigits"), ["test_error", "suboptimality"], "method")
     above = end["suboptimality"]
     return f"""
-Errors of new digits at the end: {listed(end["test_error"], ".1%")}. OBSCURE is then
+Errors on new digits at the end: {listed(end["test_error"], ".1%")}. OBSCURE is then
 {above["OBSCURE"]:.2%} above the certified bound of its optimum, Pegasos-MKL, on the same problem,
 {above["PegasosMKL"]:.2%}."""
 
@@ -168,7 +169,7 @@ after the first epoch of the batch stage."""
 
 @figure("jmlr-fig-2-pendigits-C1000")
 def hard_problem_on_pendigits(run):
-    """On Pendigits at C = 1000, is OBSCURE sooner near the optimum than Pegasos-MKL and UFO-MKL?"""
+    """On Pendigits at C = 1000, does OBSCURE get near the optimum before Pegasos-MKL and UFO-MKL?"""
     chosen, _ = chosen_for_pendigits(run)
     _hard(run, "pendigits", pendigits(run), run.size["pendigits"], chosen["OBSCURE"]["p"], chosen)
 
@@ -184,14 +185,14 @@ def _(results):
     end = at_end(table, "suboptimality", "method")
     return f"""
 {_between_the_stages(table)}
-At $\\alpha = 0$ averaging gradients *is* Pegasos' recursion written out. At the end UFO-MKL is above the
+At $\\alpha = 0$ UFO-MKL and Pegasos-MKL are the same recursion. At the end UFO-MKL is above the
 certified bound by {end["UFOMKL"]:,.3g} times its value, Pegasos-MKL by {end["PegasosMKL"]:,.3g}, OBSCURE by
 {end["OBSCURE"]:,.3g}."""
 
 
 @figure("jmlr-fig-2-objects-C1000", claims="obs-1")
 def hard_problem_on_objects(run):
-    """On objects at C = 1000, is OBSCURE sooner near the optimum than Pegasos-MKL and UFO-MKL?"""
+    """On objects at C = 1000, does OBSCURE get near the optimum before Pegasos-MKL and UFO-MKL?"""
     size = run.size["flowers"]
     place = tasks_of(run).objects._replace(n_train=size["n_train"], n_test=size["n_test"])
     chosen, _ = chosen_for_objects(run)
@@ -210,8 +211,8 @@ def _(results):
     end = at_end(table, "suboptimality", "method")
     return f"""
 {_between_the_stages(table)}
-OBSCURE's first point is {first["PegasosMKL"] / first["OBSCURE"]:,.0f} times as near to the optimum as that of
-Pegasos-MKL. At the end OBSCURE is above the certified bound by {end["OBSCURE"]:,.3g} times its value,
+At its first point Pegasos-MKL has {first["PegasosMKL"] / first["OBSCURE"]:,.0f} times the suboptimality of OBSCURE.
+At the end OBSCURE is above the certified bound by {end["OBSCURE"]:,.3g} times its value,
 Pegasos-MKL by {end["PegasosMKL"]:,.3g} times. The claim compares the time of both to a common level."""
 
 
@@ -275,7 +276,7 @@ def _(results):
             f"{radius}; {used:.0f} epochs are used."
         )
     return f"""
-At $C = 1000$ and the library's step, from {short} online epochs at most to {full}. {" ".join(parts)} A stage
+At $C = 1000$ and the library's step, the limit on online epochs goes from {short} to {full}. {" ".join(parts)} A stage
 that is cut off returns a radius far from the optimum's norm, and the first steps of the batch stage are as
 long as this radius allows."""
 
@@ -315,8 +316,8 @@ def _against_p_norm(table, name):
         work.append(work_to(runs, "test_error", levels, smooth=method == "OBSCURE")["seconds"])
     error = at_end(table, "test_error", "method", "p").groupby("method").min()
     return f"""
-On {name} OBSCURE errs on {error["OBSCURE"]:.1%} at its best p, p-norm MKL on {error["LpMKL"]:.1%}, in
-{mean_ratio(*work):.2g} times the CPU seconds."""
+On {name} OBSCURE errs on {error["OBSCURE"]:.1%} at its best p, p-norm MKL on {error["LpMKL"]:.1%};
+OBSCURE takes {mean_ratio(*work):.2g} times the CPU seconds."""
 
 
 @figure("jmlr-fig-3")
@@ -354,4 +355,4 @@ def _(results):
 def _(results):
     return f"""
 Least errors on the objects: {_least_errors(results.table("jmlr-fig-3-objects"))}. The papers' factor of 10 to
-100 is of time, against SHOGUN in 2012."""
+100 is a ratio of times, against SHOGUN in 2012."""
