@@ -146,8 +146,8 @@ def om2_5(results):
     level = near.groupby("seed").first().reindex(silp.index).fillna(om2)
     until = [gmean(level[work] / silp[work]) for work in ("seconds", "rows")]
     text = (
-        f"It is first level with SILP after {level['at'].median():g} epochs, with {until[0]:.2g} times the CPU "
-        f"seconds and {until[1]:.2g} times the rows. {picked(batch, 'SILPMKL')}"
+        f"It is first level with SILP after {level['at'].median():g} epochs, with {until[0]:.2g} times the "
+        f"CPU seconds and {until[1]:.2g} times the rows. {picked(batch, 'SILPMKL')}"
     )
     says = f"these {epochs} take at most half the CPU seconds"
     measure = f"CPU seconds, OM-2 with {epochs} over 1-vs-All SILP"

@@ -24,6 +24,7 @@ INFORM = {"mfeat": "digits", "htad": "activities"}
 SMALL_P = 1.10
 #: Of the time, for "faster", "much faster", "three times", and "orders of magnitude".
 FASTER, MUCH, THREEFOLD, TENFOLD = 1.0, 1 / 2, 1 / 3, 1 / 10
+UNREACHED = "Runs that do not reach the gap count with their last epoch:"
 
 
 def with_gap(table):
@@ -194,7 +195,7 @@ def obs_4(results):
     epochs = until(table, "test_error", levels, "epoch")
     never = np.isnan(epochs)
     last = table["epoch"].max()
-    text = f"It is not reached in {never.sum()} of {never.size} runs, which count with their last epoch, {last:g}."
+    text = f"It is not reached in {never.sum()} of {never.size} runs, counted with the last epoch, {last:g}."
     says = f"more kernels need fewer epochs to half a point above the final error of {medium}"
     n, seeds = np.array(levels.index.tolist()).T
     falling = {"x": n, "units": seeds, "at_most": 0.0, "text": text if never.any() else ""}
@@ -336,8 +337,7 @@ def ufo_2(results):
     for method, alpha in (("UFOMKL", 0), ("UFOMKL sparse", 0.005)):
         ufo = ends[method]
         late = [(runs["gap"] > GAP).sum() for runs in (ufo, obscure)]
-        text = f"Runs that do not reach the gap count with their last epoch: {late[0]} of UFO-MKL, {late[1]} of OBSCURE."
-        text = text if any(late) else ""
+        text = f"{UNREACHED} {late[0]} of UFO-MKL, {late[1]} of OBSCURE." if any(late) else ""
         says = f"at alpha = {alpha:g} in at most a third of the time"
         name = f"UFO-MKL at alpha = {alpha:g} over OBSCURE, to a certified gap of 5%"
         yield faster(says, name, ufo, obscure, THREEFOLD, text=text)
@@ -419,11 +419,7 @@ def obs_11(results):
     for form, how in forms.items():
         ours = ends[form]
         late = (ours["gap"] > GAP).sum()
-        text = (
-            f"Runs that do not reach the gap count with their last epoch: {late} of {len(ours)}."
-            if late
-            else ""
-        )
+        text = f"{UNREACHED} {late} of {len(ours)}." if late else ""
         for rival, name in names.items():
             says = f"{how}: in at most half the time of {name}"
             yield faster(says, f"OBSCURE {how} over {name}", ours, ends[rival], MUCH, text=text)

@@ -386,5 +386,5 @@ def _(results):
     error = mean_error(results.table("thesis-fig-4.9-right")).sort_values()
     average = error.pop("AverageKernelSVM")
     return f"""
-The lowest errors: {listed(error.head(3), ".1%")}. The plain average of all kernels, which learns no weights at
-all, errs on {average:.1%}; {(error > average).sum()} of the {error.size} others have a higher error."""
+The lowest errors: {listed(error.head(3), ".1%")}. The plain average of all kernels, which learns no weights,
+errs on {average:.1%}; {(error > average).sum()} of the {error.size} others have a higher error."""

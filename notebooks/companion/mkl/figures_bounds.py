@@ -48,8 +48,8 @@ def _(results):
     n_draws, least = _least_on_4(table, "OM2")
     each, _ = _taken_by_silp(table)
     return f"""
-OM-2 puts {least:.1%} of the weight on kernel 4 in the worst of {n_draws} draws; a binary problem of SILP
-uses {each:.1f} kernels."""
+OM-2 puts {least:.1%} of the weight on kernel 4 in the worst of {n_draws} draws; SILP uses {each:.1f}
+kernels for each class."""
 
 
 @weights_of_silp_and_om2.see
@@ -183,7 +183,7 @@ def _over_the_bound(table):
     ways = runs.last() - runs.first()
     exponents = ways[["suboptimality", "bound"]].div(ways["step"], axis=0).median()
     return f"""
-With the number of steps $T$ the measured suboptimality goes like $T^{{{exponents["suboptimality"]:.2f}}}$, the
+Over the steps $T$ the measured suboptimality goes like $T^{{{exponents["suboptimality"]:.2f}}}$, the
 bound like $T^{{{exponents["bound"]:.2f}}}$ (median of the cases). In the median the bound is
 {(table["bound"] / table["suboptimality"]).median():.0f} times the measured value."""
 

@@ -226,8 +226,8 @@ def _(results):
     reached = (most["dual_gap"] <= 0.05 * most["objective"]).sum()
     return f"""
 Errors with {table["n_kernels"].max():,} kernels: {listed(most["test_error"].mean())}. At $\\alpha = 0.005$
-UFO-MKL takes {time:.2g} times the time of OBSCURE (in the thesis a third to a fifth) and reads {rows:.2g} times
-the kernel rows. Of {len(most)} runs of each method, {reached["UFOMKL sparse"]} of UFO-MKL and
+UFO-MKL takes {time:.2g} times the time of OBSCURE (in the thesis a third to a fifth) and reads {rows:.2g}
+times the kernel rows. Of {len(most)} runs of each method, {reached["UFOMKL sparse"]} of UFO-MKL and
 {reached["OBSCURE"]} of OBSCURE reach the gap of 5%; any others end at the limit of epochs.
 {_where_time_goes(table)}"""
 
@@ -248,8 +248,8 @@ def _where_time_goes(table):
     return f"""
 From one number of kernels to the next, time goes like $F$ to the power of {powers["OBSCURE"]} for OBSCURE and
 {powers["UFOMKL"]} for UFO-MKL. The matrices of {n} samples take {sizes[0] / 1e6:.0f} to {sizes[-1] / 1e6:.0f}
-MB, and {MEMORY_MANY / 1e6:.0f} MB are set aside: all matrices fit for {len(kept)} of {seconds.shape[1]} numbers of
-kernels. Where they do not fit, rows are computed at each visit."""
+MB, and {MEMORY_MANY / 1e6:.0f} MB are set aside: all matrices fit for {len(kept)} of {seconds.shape[1]}
+numbers of kernels. Where they do not fit, rows are computed at each visit."""
 
 
 #: Errors that the papers print.

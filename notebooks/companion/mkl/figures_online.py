@@ -95,8 +95,8 @@ def _(results):
     more = (updates.first() / updates.last()).rename(name_of_cues)
     times = "; ".join(f"{name} {ratio:.2g}" for name, ratio in more.items())
     return f"""
-OM-2's lowest errors: {_best_on_each_set(table)}. The thesis found $p = {BEST_P["mfeat"]:g}$ best on its places
-and {BEST_P["pyramid"]:g} on its pyramid. At the smallest $p$ at which all runs converge,
+OM-2's lowest errors: {_best_on_each_set(table)}. The thesis found $p = {BEST_P["mfeat"]:g}$ best on its
+places and {BEST_P["pyramid"]:g} on its pyramid. At the smallest $p$ at which all runs converge,
 the updates are these multiples of those at the largest $p$: {times}."""
 
 
@@ -258,7 +258,7 @@ def _(results):
         tests = _tests(table).dropna()  # epochs that every learner has
         silp = mean_error(batch[batch["task"] == task])["SILPMKL"]
         parts.append(f"{tests['OM2'].iloc[-1]:.0%} and {silp:.0%} ({short_name(task)})")
-    return f"OM-2 (after {tests.index[-1]:.0f} epochs) and SILP err on {enumerated(parts)}."
+    return f"OM-2 ({tests.index[-1]:.0f} epochs) and SILP err on {enumerated(parts)}."
 
 
 @online_learning_where_every_cue_informs.see

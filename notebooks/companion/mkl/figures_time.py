@@ -70,7 +70,7 @@ def _against_pegasos(table, name):
     work = [work_to(where(table, method=method), "suboptimality", levels) for method in methods]
     ratio = mean_ratio(*work)
     return f"""
-{name} OBSCURE needs {ratio["seconds"]:.2g} times Pegasos-MKL's CPU seconds to a level that both reach,
+{name} OBSCURE needs {ratio["seconds"]:.2g} times Pegasos-MKL's CPU seconds to reach
 {1.0 + levels.median():.3g} times the optimum."""
 
 
@@ -211,8 +211,8 @@ def _(results):
     end = at_end(table, "suboptimality", "method")
     return f"""
 {_between_the_stages(table)}
-At its first point Pegasos-MKL has {first["PegasosMKL"] / first["OBSCURE"]:,.0f} times the suboptimality of OBSCURE.
-At the end OBSCURE is above the certified bound by {end["OBSCURE"]:,.3g} times its value,
+At its first point Pegasos-MKL has {first["PegasosMKL"] / first["OBSCURE"]:,.0f} times OBSCURE's
+suboptimality. At the end OBSCURE is above the certified bound by {end["OBSCURE"]:,.3g} times its value,
 Pegasos-MKL by {end["PegasosMKL"]:,.3g} times. The claim compares the time of both to a common level."""
 
 
@@ -276,9 +276,10 @@ def _(results):
             f"{radius}; {used:.0f} epochs are used."
         )
     return f"""
-At $C = 1000$ and the library's step, the limit on online epochs goes from {short} to {full}. {" ".join(parts)} A stage
-that is cut off returns a radius far from the optimum's norm, and the first steps of the batch stage are as
-long as this radius allows."""
+At $C = 1000$ and the library's step, the limit on online epochs goes from {short} to {full}.
+{" ".join(parts)}
+A stage that is cut off returns a radius far from the optimum's norm, and the first steps of the batch stage
+are as long as this radius allows."""
 
 
 def _at_every_p(run, name, place, size, chosen):
