@@ -58,7 +58,7 @@ def _two_voters(results):
     for name, figure in curves_of(results).items():
         methods = results.table(figure)["method"].drop_duplicates()
         if methods.str.startswith("cue: ").sum() == 2:
-            yield f"{name} has two cues, whose vote is tied wherever they differ: right only where both are."
+            yield f"{name} has two cues. Where they differ their vote is tied, so it counts as wrong."
 
 
 @judges("omcl-1")
@@ -69,7 +69,7 @@ def omcl_1(results):
 @judges("omcl-2")
 def omcl_2(results):
     yield from _against_rivals(results, "^(Flat|Flat maps|Vote)$")
-    yield "Flat in both readings: one long vector, as the thesis says, and the feature maps of equation 2.1."
+    yield "Flat has two forms: one long vector, as the thesis says, and the feature maps of equation 2.1."
     yield from _two_voters(results)
 
 
@@ -102,7 +102,7 @@ def omcl_4(results):
         says = f"{name}, where OMCL-PERC errs on {online:.1%} while it learns"
         close = {"ratio": True, "at_least": 0.8, "at_most": 1.2}
         parts.append(Part(says, "support of OMCL-BM over OMCL-PERC's", *pair, **close, **_data(name)))
-    text = " ".join(["Close: within a fifth.", *(f"Beside: {more}" for more in beside)])
+    text = " ".join(["Close: within a fifth.", *(f"Not judged: {more}" for more in beside)])
     if not parts:
         text = f"Nowhere does OMCL-PERC err on less than {LOW:.0%} while it learns. {text}"
         none = Verdict("omcl-4", "not testable here", text=text, p=1.0, **results.about("thesis-fig-3.2"))
@@ -139,11 +139,11 @@ def omcl_7(results):
     for name, table in bounds.dropna(subset="bound").groupby("data", sort=False):
         n = table["permutation"].nunique()
         yield Part(name, values=table["measured"], bound=table["bound"], n=n, **_data(name))
-    yield "The loss is bounded for a second layer of gradient descent, of OMCL-BM's, PA-I, the mistakes."
+    yield "For a second layer of gradient descent the loss is bounded; for OMCL-BM's, PA-I, the mistakes."
     passive = where(bounds, **{"second layer": "PA-I", "quantity": "cumulative loss"})
     below = (passive["measured"] <= passive["best cue"]).sum()
     text = "PA-I's own loss, of which no theorem speaks, is below the best cue's in"
-    yield f"{text} {below} of {len(passive)}."
+    yield f"{text} {below} of {len(passive)} runs."
 
 
 @judges("omcl-8", "thesis-sec-3.3")
@@ -190,6 +190,6 @@ def omcl_9(results):
     measure = "share of cues and classes whose lowest weight stands on the class most confused"
     yield Part("most lowest weights", measure, lowest, at_least=0.5, figure="thesis-fig-3.6")
     yield (
-        "The caption of figure 3.4 compares OMCL-PERC with OMCL-BM only. Single cues, OMCL-BM's by "
-        "Projectron++, are among its curves, but no sentence of the thesis compares them."
+        "The caption of figure 3.4 compares OMCL-PERC with OMCL-BM only. Single cues (by Projectron++, "
+        "as in OMCL-BM) are among its curves, but no sentence of the thesis compares them."
     )

@@ -185,7 +185,7 @@ def _summary(errors):
 
 @figure("thesis-fig-3.1", claims=["omcl-1", "omcl-2", "omcl-6"])
 def learning_from_sensors(run):
-    """Two sensors (with IDOL2 in place: a robot's camera and laser): does OMCL err less than every cue?"""
+    """With two sensors (with IDOL2: a robot's camera and laser), does OMCL err less than every cue?"""
     _learning_curves(run, streams(run)[1], "thesis-fig-3.1")
 
 
@@ -199,9 +199,9 @@ def _(results):
 def _(results):
     errors = _ends(results, "thesis-fig-3.1")
     return f"""
-{_summary(errors)} The last panel has all the differences. Flat is
+{_summary(errors)} The last panel shows all differences. Flat is
 {than(errors["Flat"], errors["OMCL-BM"], "below")} OMCL-BM: one learner on all sensors can use what they
-say together, learners whose scores are added cannot."""
+say jointly; learners whose scores are added cannot."""
 
 
 @figure("thesis-fig-3.4-objects")
@@ -263,7 +263,9 @@ def _told_apart(results):
 @what_each_cue_confuses.title
 def _(results):
     told, n_cues = _told_apart(results)
-    return f"For {told} of {n_cues} cues another cue separates better the two categories that it confuses."
+    return (
+        f"For {told} of {n_cues} cues, another cue better separates the two categories that the cue confuses."
+    )
 
 
 @what_each_cue_confuses.see
@@ -273,13 +275,13 @@ def _(results):
     mended = sum(pairs.loc[cue, "OMCL-BM"] < pairs.loc[cue, cue] for cue in pairs.index)
     return f"""
 The cue {pair.name} takes {pair["first"]} and {pair["second"]} for each other in {pair[pair.name]:.0%} of
-their tests, the best cue in {pair[pairs.index].min():.0%}. On {mended} of {len(pairs)} pairs all cues
+their tests, the best cue in {pair[pairs.index].min():.0%}. On {mended} of the {len(pairs)} pairs all cues
 together err less than the cue that confuses them."""
 
 
 @figure("thesis-fig-2.1-confusions")
 def all_confusions(run):
-    """Which categories are taken for which, by each cue and by all together?"""
+    """Which categories are taken for which, by each cue and by all cues together?"""
     results = results_of(run, "objects")
     classes = results.classes
     methods = [*results.cues, "OMCL-BM"]
@@ -314,7 +316,7 @@ def _(results):
     wrong = table[[one != other for one, other in table.index]]
     category, other = wrong.idxmax()
     return f"""
-The diagonals are what is right. Off the diagonal the largest share with all cues together is
+The diagonals show correct answers. Off the diagonal the largest share with all cues together is
 {wrong.max():.0%}: {category} taken for {other}."""
 
 
@@ -339,9 +341,9 @@ def _(results):
 {_summary(errors)} While learning, {fooled.removeprefix("cue: ")} alone makes {online[fooled]:.0f}%
 mistakes, since most new pictures are views of a drawing already shown; on drawings never shown it errs on
 {errors[fooled]:.0f}%. The second layer learns from the first kind of pictures which cue to trust, and is
-tested on the second. The test error stays within a tenth of its gain after {when["OMCL-PERC"]:.0%} of the
-pictures for OMCL-PERC, {when["OMCL-BM"]:.0%} for OMCL-BM, {when.filter(like="cue: ").mean():.0%} for single
-cues."""
+tested on the second. The test error has settled, within a tenth of its gain, after {when["OMCL-PERC"]:.0%}
+of the pictures for OMCL-PERC, {when["OMCL-BM"]:.0%} for OMCL-BM, {when.filter(like="cue: ").mean():.0%} for
+single cues."""
 
 
 @figure("thesis-tab-3.2")
@@ -403,9 +405,9 @@ def _trust(results, name):
     by_cue = ", ".join(f"{cue} {weight:.2f}" for cue, weight in own.items())
     n_classes = weights["combined for"].nunique()
     return f"""
-A weight is that over the largest weight of its row. The means on the diagonals are {by_cue}. For
-{runs["rows"]:.0%} of the classes the largest weight of its row stands on a diagonal. The lowest weight that a
-class gives to a cue is that of the class most confused with it in {runs["confused"]:.0%} of all cases, by
+Each weight is divided by the largest of its row. The means on the diagonals are {by_cue}. In
+{runs["rows"]:.0%} of the rows the largest weight is on a diagonal. Of the weights that a class gives to
+one cue, the lowest is for the class most confused with it in {runs["confused"]:.0%} of all cases, by
 chance in {1 / (n_classes - 1):.0%}."""
 
 
@@ -432,8 +434,8 @@ Flat on {errors["Flat"]:.0f}%."""
 def _(results):
     table = results.table("thesis-tab-3.2-things").set_index("method")
     return f"""
-With whole things held out, shape errs on {table.loc["cue: shape", "cow"]:.0f}% of the cows (a face is no
-cow's outline). {_summary(table["ALL"])}"""
+With whole things held out, shape errs on {table.loc["cue: shape", "cow"]:.0f}% of the cows (a face does not
+have the outline of a cow). {_summary(table["ALL"])}"""
 
 
 @figure("thesis-tab-3.1")
@@ -517,7 +519,7 @@ others, whatever $\\eta$ is."""
 
 @figure("thesis-fig-3.1-mfeat")
 def learning_from_numerals(run):
-    """Six cues of handwritten numerals, each of use: does OMCL err less than every cue?"""
+    """With six useful cues of handwritten numerals, does OMCL err less than every cue?"""
     _learning_curves(run, "mfeat", "thesis-fig-3.1", "mfeat")
 
 
@@ -549,8 +551,8 @@ def _(results):
     online = _ends(results, name, "online_error")
     best = errors.filter(like="cue: ").min()
     return f"""
-{_summary(errors)} OMCL-BM is {than(errors["OMCL-BM"], best, "below")} the best cue. While learning, the
-second layer makes {online["OMCL-BM"]:.0f}% mistakes, the median cue
+{_summary(errors)} OMCL-BM's error is {than(errors["OMCL-BM"], best, "below")} that of the best cue. While
+learning, the second layer errs on {online["OMCL-BM"]:.0f}%, the median cue on
 {online.filter(like="cue: ").median():.0f}%."""
 
 
@@ -577,8 +579,9 @@ Of {len(errors)} categories OMCL-BM errs least on {errors.idxmin()} ({errors.min
 def _(results):
     errors = results.table("thesis-tab-3.2-categories").set_index("method")
     return f"""
-Over all categories it errs on {errors.loc["OMCL-BM", "ALL"]:.0f}% (+- {errors.loc["OMCL-BM", "+-"]:.0f}).
-Its second layer has few pictures of each category to learn from, where the thesis' sets have five and
+Over all categories OMCL-BM errs on {errors.loc["OMCL-BM", "ALL"]:.0f}% (+-
+{errors.loc["OMCL-BM", "+-"]:.0f}).
+Its second layer has few pictures of each category to learn from, where the thesis's sets have five and
 eight classes and hundreds of pictures of each."""
 
 
@@ -596,8 +599,8 @@ def _(results):
 @support_where_errors_are_many.see
 def _(results):
     return f"""
-{_kept_sparser(results, "thesis-fig-3.5")}; in the thesis OMCL-BM and its sparser form keep
-less than three quarters and less than half."""
+{_kept_sparser(results, "thesis-fig-3.5")}; in the thesis OMCL-BM keeps
+less than three quarters and its sparser form less than half."""
 
 
 @figure("thesis-tab-2.1")
@@ -673,7 +676,7 @@ def _(results):
     below = (passive["measured"] <= passive["best cue"]).mean()
     return f"""
 The loss of PA-I stays below that of the best *single* cue in {below:.0%} of the runs, which no theorem
-promises. The bound on PA-I's mistakes is {times:.0f} times what is measured in the median run."""
+promises. The bound on PA-I's mistakes is {times:.0f} times their number in the median run."""
 
 
 @figure("thesis-sec-3.3", claims="omcl-8")
