@@ -405,7 +405,7 @@ def _trust(results, name):
     by_cue = ", ".join(f"{cue} {weight:.2f}" for cue, weight in own.items())
     n_classes = weights["combined for"].nunique()
     return f"""
-Each weight is divided by the largest of its row. The means on the diagonals are {by_cue}. In
+Each weight is divided by the largest weight of its row. The means on the diagonals are {by_cue}. In
 {runs["rows"]:.0%} of the rows the largest weight is on a diagonal. Of the weights that a class gives to
 one cue, the lowest is for the class most confused with it in {runs["confused"]:.0%} of all cases, by
 chance in {1 / (n_classes - 1):.0%}."""
@@ -577,10 +577,9 @@ Of {len(errors)} categories OMCL-BM errs least on {errors.idxmin()} ({errors.min
 
 @errors_on_categories.see
 def _(results):
-    errors = results.table("thesis-tab-3.2-categories").set_index("method")
+    error = results.table("thesis-tab-3.2-categories").set_index("method").loc["OMCL-BM"]
     return f"""
-Over all categories OMCL-BM errs on {errors.loc["OMCL-BM", "ALL"]:.0f}% (+-
-{errors.loc["OMCL-BM", "+-"]:.0f}).
+Over all categories OMCL-BM errs on {error["ALL"]:.0f}% (+- {error["+-"]:.0f}).
 Its second layer has few pictures of each category to learn from, where the thesis's sets have five and
 eight classes and hundreds of pictures of each."""
 
