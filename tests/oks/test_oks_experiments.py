@@ -270,6 +270,6 @@ def test_accuracy_and_time_of_the_selected_kernel(save_results, worse, verdict):
     assert (found.verdict, found.clock, found.count, len(found.parts)) == (verdict, "holds", "holds", 3)
     assert found.number == pytest.approx(-worse, abs=0.001) or verdict == "holds"
     assert "has 300 training samples" in found.text
-    assert f"4 pairs that share no thing with another, as those of keywords do: {-worse:.2f}" in found.text
+    assert f"4 pairs that share no thing with another (pairs of keywords do): {-worse:.2f}" in found.text
     slow = judged(seconds=2.0)
     assert (slow.verdict, slow.clock, slow.count) == ("mixed", "fails", "holds")

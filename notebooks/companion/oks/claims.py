@@ -43,7 +43,7 @@ def _against(results, rival, share):
         if n_kernels < FULL:
             ratio = gmean(oks["seconds"] / other["seconds"])
             yield (
-                f"On {data}, with {n_kernels} kernels instead of {FULL}, time is not judged: "
+                f"On {data}, with {n_kernels} kernels instead of {FULL}, time is not judged; it is "
                 f"{ratio:.2g} of {rival}'s CPU seconds."
             )
             continue
@@ -70,7 +70,7 @@ def _apart(what, differences):
     if 1 < len(alone) < len(differences):
         mean, low, high = interval(alone.to_numpy())
         yield (
-            f"{what} on the {len(alone)} pairs that share no thing with another, as those of keywords do: "
+            f"{what} on the {len(alone)} pairs that share no thing with another (pairs of keywords do): "
             f"{mean:.3f}, 95% interval {low:.3f} to {high:.3f}."
         )
 
@@ -78,7 +78,7 @@ def _apart(what, differences):
 def _sizes(results):
     """In words, how much smaller the pairs are than the paper's, on which what is saved depends."""
     n_train = results.table(TABLES[0])["n_train"].median()
-    yield f"A pair of keywords has {n_train:.0f} training samples in the median, the paper's 1,187 to 3,434."
+    yield f"Pairs of keywords have {n_train:.0f} training samples in the median, the paper's 1,187 to 3,434."
 
 
 @judges("oks-1")
@@ -144,13 +144,13 @@ def oks_3(results):
             slope = _slope_of(excess, runs, "n_samples")
             yield Part(says, "slope of excess / sqrt T on ln T", **slope, **facts)
     yield (
-        "The bound is judged on all streams, the rate where it can be seen. "
+        "The bound is judged on all streams, the rate only where it can be seen. "
         "The best kernel's predictor has norm 4 at most. At "
         f"{(table['mean'] <= table['loss']).mean():.0%} of the "
-        "points mistakes are fewer than its hinge loss, and a stream that has such points tells nothing "
-        "of the rate. An excess over sqrt T that rises, but stays below the theorem's constant, contradicts "
-        "no O(sqrt T); the part on the theorem's sum judges that. The bound is below the number of visits at "
-        f"{(table['bound'] < table['n_samples']).mean():.0%}."
+        "points mistakes are fewer than its hinge loss, and a stream with such points says nothing "
+        "about the rate. An excess over sqrt T that rises, but stays below the theorem's constant, does not "
+        "contradict O(sqrt T); the part on the theorem's sum judges that. The bound is below the number of "
+        f"visits at {(table['bound'] < table['n_samples']).mean():.0%} of the points."
     )
 
 
@@ -184,8 +184,8 @@ def oks_5(results):
             figure=figure,
         )
     yield (
-        f"Ranked and seen on the same test, as the paper's figures are, it is {', '.join(printed)}, in part "
-        "by luck; ranked on half a test it is too little rather than too much."
+        f"Ranked and measured on the same test, as in the paper's figures, it is {', '.join(printed)}, in "
+        "part by luck; ranked on half a test it is rather too small than too large."
     )
 
 
@@ -222,4 +222,4 @@ def oks_6(results):
             yield Part(says, measure, **slope, **facts)
     table = results.table("oks-cor-2")
     least = (table["bound"] * table["epsilon"]).min()
-    yield f"b, which an O hides, is {least:.1f} at least, more than the loss of f = 0."
+    yield f"The constant b, which the O hides, is at least {least:.1f}, more than the loss of f = 0."

@@ -224,7 +224,7 @@ luck. The verdict does not rest on them."""
 
 @figure("oks-fig-2")
 def best_and_worst_on_categories(run):
-    """Does it matter for pairs of categories?"""
+    """Does it matter which kernel is used for pairs of categories?"""
     _best_and_worst(run, "tab-2", "oks-fig-2")
 
 
@@ -234,7 +234,7 @@ best_and_worst_on_categories.see(lambda results: _spread(results, "oks-fig-2"))
 
 @figure("oks-fig-1-leaves", claims="oks-5")
 def best_and_worst_on_leaves(run):
-    """Does it matter for pairs of leaves?"""
+    """Does it matter which kernel is used for pairs of leaves?"""
     _best_and_worst(run, "leaves", "oks-fig-1", "leaves")
 
 
@@ -297,7 +297,7 @@ def _choice_title(results, name, data):
     times = gmean(seconds["OM2"] / seconds["OKS"])
     return (
         f"On {len(right)} pairs of {data} OKS-SVM is right on {right['OKS'].mean():.1f}%; OM-2 on "
-        f"{right['OM2'].mean():.1f}%, in {times:.2g} times its CPU seconds."
+        f"{right['OM2'].mean():.1f}%, in {times:.2g} times the CPU seconds of OKS-SVM."
     )
 
 
@@ -332,7 +332,7 @@ def lesson(directory):
     word = certain(right["OKS"] - right["OM2"], "behind", 1.0)
     text = f"""
 **The lesson in practice.** Over {len(right)} pairs OKS-SVM is right on {mean["OKS"]:.1f}% of the tests,
-{word} OM-2 ({mean["OM2"]:.1f}%; less than a point, or uncertain, is no difference). OM-2 takes
+{word} OM-2 ({mean["OM2"]:.1f}%; a difference below a point, or uncertain, counts as none). OM-2 takes
 {times.loc["OM2", "seconds"]:.2g} times the CPU seconds of OKS-SVM and
 {times.loc["OM2", "kernel_values"]:.2g} times its kernel values; MuSVM takes
 {times.loc["MuSVM", "seconds"]:.2g} times the seconds, SimpleMKL {times.loc["SimpleMKL", "seconds"]:.2g}
@@ -357,13 +357,13 @@ def _(results):
     sizes = results.table("oks-tab-1-pairs")
     visits = (2 * sizes["n_train"] / sizes["n_kernels"]).median()
     return f"""{_accuracies(results, "oks-tab-1-pairs")}
-Two passes draw each of the sixty kernels about {visits:.0f} times, the paper's 3,400 samples more than a
-hundred times."""
+In two passes each of the sixty kernels is drawn about {visits:.0f} times; with the paper's 3,400 samples it
+is more than a hundred times."""
 
 
 @figure("oks-tab-2")
 def all_methods_on_categories(run):
-    """How good is it for pairs of categories?"""
+    """How good is the kernel that each method finds for pairs of categories?"""
     _table_of_methods(run, "tab-2")
 
 
@@ -373,7 +373,7 @@ all_methods_on_categories.see(lambda results: _accuracies(results, "oks-tab-2-pa
 
 @figure("oks-tab-1-leaves", claims=["oks-1", "oks-7"])
 def all_methods_on_leaves(run):
-    """How good is it, of twelve kernels, for pairs of leaves?"""
+    """How good is the kernel, of twelve, that each method finds for pairs of leaves?"""
     table = _as_printed(run, "leaves")
     data = pairs_of(run).data["leaves"]
     run.save_table(table, "oks-tab-1", "leaves", provenance=data, note=_note_on_methods(run))
@@ -422,8 +422,8 @@ def _(results):
     mean = after_two.mean()
     word = certain(after_two["OKS"] - after_two["SOM"], "worse", 1.0)
     return f"""
-After two passes the kernels of OKS are right on {mean["OKS"]:.1f}%, {word} those of SOM on
-{mean["SOM"]:.1f}% ({len(after_two)} pairs)."""
+After two passes the kernels of OKS are right on {mean["OKS"]:.1f}%, {word} those of SOM
+({mean["SOM"]:.1f}%), over {len(after_two)} pairs."""
 
 
 @kernels_chosen_by_oks_and_som.see
@@ -436,7 +436,7 @@ def _(results):
     return f"""
 After two passes OKS is ahead on {ahead} of {len(after_two)} pairs, leaves included. After {most} passes
 its kernels reach {last["OKS"]:.1f}%, those of SOM {last["SOM"]:.1f}%. Both methods count mistakes on
-drawings of things that they have seen in other styles. A kernel that recognises seen things need not be
+drawings of things already seen in other styles. A kernel that recognises seen things need not be
 good at new ones."""
 
 
@@ -478,7 +478,7 @@ def _(results):
     largest = _largest_at_the_end(results)
     kernels = " and ".join(f"{kernel} after {n} passes" for n, (kernel, _) in largest.items())
     return f"""
-The five largest probabilities at the end have a colour and a name. The first is that of kernel {kernels}.
+The five largest probabilities at the end have a colour and a name. The largest is that of kernel {kernels}.
 The step $\\eta$ is the theorem's. The kernel with the largest weight need not be a good one: compare the
 percentages next to the names, the accuracy of an SVM on each kernel."""
 
@@ -529,9 +529,9 @@ def _(results):
     fewer = table["mean"] <= table["loss"]
     random = (table.loc[fewer, "kind"] == "random").mean()
     return f"""
-At {above:.0%} of the points the bound on mistakes is above the number of visits itself: its terms carry
-the number of kernels, $\\sqrt{{mT}}$. At {fewer.mean():.0%} of the points, {random:.0%} of them of random
-labels, Algorithm 2 makes at most as many mistakes as the best predictor of moderate norm has hinge loss,
+At {above:.0%} of the points the bound on mistakes is above the number of visits itself: its terms contain
+the number of kernels, as $\\sqrt{{mT}}$. At {fewer.mean():.0%} of the points, {random:.0%} of which have
+random labels, the mistakes of Algorithm 2 are at most the hinge loss of the best predictor of moderate norm,
 which can be more than 1 for a sample."""
 
 
@@ -573,7 +573,7 @@ def _(results):
     shares = ", ".join(f"{value:.0%} ({loss})" for loss, value in largest.items())
     return f"""
 At its worst point Algorithm 1 reaches {shares} of its bound, with the steps that
-balance the bound."""
+balance the terms of the bound."""
 
 
 @figure("oks-cor-2", claims="oks-6")
@@ -618,5 +618,5 @@ def _(results):
     return f"""
 The kernel drawn from $q_T$ is the best of the eight in {last["drawn_best"]:.0%} of the runs of Pendigits.
 In nine runs of ten the excess of the kernel with the largest weight is at most {last["largest"]:.2f}. The
-rest of the excess of the best kernel comes from the training of its predictor. The constant of the proof
+excess that remains with the best kernel comes from the training of its predictor. The constant of the proof
 is not drawn."""
