@@ -64,4 +64,4 @@ def test_the_time_of_om2_is_that_of_the_epochs_after_which_its_error_is_judged(s
     silp = {"method": "SILPMKL", "test_error": 0.2, "seconds": 1.0, "rows": 10, "n_used": 3, "chosen": "C=1"}
     verdict = judge("om2-5", save_results("thesis-fig-4.3", online, batch=seeds.assign(**silp)))
     assert (verdict.verdict, verdict.clock, verdict.count) == ("mixed", "fails", "fails")
-    assert verdict.number == pytest.approx(2.0) and "first level after 1 epochs" in verdict.text
+    assert verdict.number == pytest.approx(2.0) and "first level with SILP at epoch 1," in verdict.text

@@ -269,7 +269,7 @@ def test_accuracy_and_time_of_the_selected_kernel(save_results, worse, verdict):
     found = judged(seconds=5.0)
     assert (found.verdict, found.clock, found.count, len(found.parts)) == (verdict, "holds", "holds", 3)
     assert found.number == pytest.approx(-worse, abs=0.001) or verdict == "holds"
-    assert "has 300 training samples" in found.text
+    assert "have 300 training samples" in found.text
     assert f"4 pairs that share no thing with another (pairs of keywords do): {-worse:.2f}" in found.text
     slow = judged(seconds=2.0)
     assert (slow.verdict, slow.clock, slow.count) == ("mixed", "fails", "holds")

@@ -146,7 +146,7 @@ def om2_5(results):
     level = near.groupby("seed").first().reindex(silp.index).fillna(om2)
     until = [gmean(level[work] / silp[work]) for work in ("seconds", "rows")]
     text = (
-        f"It is first level with SILP after {level['at'].median():g} epochs, with {until[0]:.2g} times the "
+        f"It is first level with SILP at epoch {level['at'].median():g}, with {until[0]:.2g} times the "
         f"CPU seconds and {until[1]:.2g} times the rows. {picked(batch, 'SILPMKL')}"
     )
     says = f"these {epochs} take at most half the CPU seconds"
