@@ -248,7 +248,7 @@ def test_clock_and_count_that_disagree_are_mixed():
     claim = combine("obs-2", {"a": agreed, "b": found, "c": YES})
     assert (claim.verdict, claim.clock, claim.count) == ("mixed", "holds", "mixed")
     assert claim.number == found.number
-    assert claim.text.startswith(f"{both}a: holds (")
+    assert claim.text.startswith(f"{both.rstrip('. ')} (b). a: holds (")
     assert combine("obs-2", {"c": YES, "d": NO}).clock == ""
     # of both, the less certain counts for Holm
     barely = timed(TIMES / 3, TIMES[::-1], (TIMES * [1.5, 1, 1, 1.7], TIMES))

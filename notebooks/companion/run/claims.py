@@ -289,7 +289,7 @@ def _both(part, seconds, count):
     if part.at_most is None:  # theirs over ours
         seconds, count = 1 / seconds, 1 / count
     if 1 / EQUAL_TIME <= seconds <= EQUAL_TIME:
-        clock = "as fast"
+        clock = "As fast"
     elif seconds < 1.0:
         clock = f"{1 / seconds:.2g} times as fast"
     else:
@@ -472,7 +472,10 @@ def combine(claim, parts, open_parts=(), text=""):
         judged = [part[by] for part in timed if by in part]
         if judged:
             verdicts[by], *_ = _of_one_tier(judged, ())
-    both = deciding.text.partition(". ")[0] + "." if deciding.clock and deciding.verdict == "mixed" else ""
+    both = ""
+    if deciding.clock and deciding.verdict == "mixed":
+        (says,) = [says for says, part in parts.items() if part is deciding]
+        both = f"{deciding.text.partition('. ')[0]} ({says})."
     return deciding._replace(
         claim=claim,
         verdict=verdicts[deciding.tier],

@@ -129,7 +129,7 @@ def labels(results):
             f"{times['MLMKLSum']:.2g} times."
         )
     return f"""
-ML-MKL-SA as printed (step 0.001) learns one combination of kernels for all labels. The measure is the mean area
+ML-MKL-SA as printed (step 0.001) learns one combination of kernels for all labels; measured is the mean area
 under the precision-recall curves. {" ".join(listed)}"""
 
 
