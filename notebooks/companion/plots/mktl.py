@@ -267,15 +267,18 @@ def weights(table, models, n_named=2):
 def negative(table):
     """What priors that say nothing cost against No-Transfer on the same samples, a panel per kind of them."""
     kinds = distinct(table["useless"])
-    fig, (axes,) = panels(len(kinds), size=(2.2 * len(kinds) + 0.6, 3.6), sharey=True)
-    for ax, kind in zip(axes, kinds, strict=True):
+    n_rows = -(-len(kinds) // 2)
+    fig, axes = panels(2, n_rows, size=(6.4, 2.5 * n_rows + 0.6), sharex=True, sharey=True)
+    for ax, kind in zip(axes.flat, kinds, strict=False):
         runs = table[(table["useless"] == kind) | (table["method"] == "NoTransfer")]
         paired(ax, runs, "n_per_class", "accuracy", "NoTransfer", factor=100.0)
         stamp(ax, {"none": "bundled", "shuffled": "composed"}.get(kind, "simulated"))
         ax.set_title(f"scores: {kind}", pad=14)
-        ax.set_xlabel("training samples per class")
         log_axis(ax.xaxis, plain=True)
-    axes[0].set_ylabel("accuracy minus No-Transfer's [points]")
+    for ax in axes.flat[len(kinds) :]:
+        ax.remove()
+    fig.supxlabel("training samples per class", fontsize="medium")
+    fig.supylabel("accuracy minus No-Transfer's [points]", fontsize="medium")
     legend(fig, axes, 4)
     return fig
 

@@ -142,7 +142,7 @@ def _light_pictures(out):
     for png in (out / "_images").glob("*.png"):
         lossless = png.stat().st_size <= LARGE
         picture = Image.open(png).convert("RGB")
-        picture.save(png.with_suffix(".webp"), lossless=lossless, quality=80, method=6)
+        picture.save(png.with_suffix(".webp"), lossless=lossless, quality=75, method=6)
         png.unlink()
     for page in out.glob("*.html"):
         text = page.read_text(encoding="utf-8")
