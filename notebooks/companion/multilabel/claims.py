@@ -52,7 +52,7 @@ def mlmkl_1(results):
     yield f"SA corrected minus its rivals: {', '.join(corrected)}. {ends_of_printed(table)}"
 
 
-@judges("mlmkl-2", "mlmkl-tab-1")
+@judges("mlmkl-2", "mlmkl-tab-1-seconds")
 def mlmkl_2(results):
     table = results.table("mlmkl-tab-1.runs")
     yield ends_of_printed(table)
@@ -139,7 +139,7 @@ def mlmkl_7(results):
         yield f"Largest fall of AUC of SA corrected on {name}: {fall['MLMKLSA'].mean():.3f}."
 
 
-@judges("mlmkl-8", "mlmkl-tab-1")
+@judges("mlmkl-8", "mlmkl-tab-1-seconds")
 def mlmkl_8(results):
     table = results.table("mlmkl-tab-1.runs")
     yield ends_of_printed(table)

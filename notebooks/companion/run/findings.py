@@ -187,7 +187,9 @@ def verdicts(results):
     table = read_verdicts(results.directory)
     holding = table[table["verdict"].isin(HOLDING)]
     bounds = holding["source"].str.contains("theorem|corollary|proposition").sum()
-    failing = "; ".join(f"*{row.claim}* ({row.id})" for row in where(table, verdict="fails").itertuples())
+    failing = "; ".join(
+        f"*{row.claim}* ({row.id}, on {row.data})" for row in where(table, verdict="fails").itertuples()
+    )
     profiles = table["profile"].value_counts()
     made = enumerated([f"{number} from `{profile}`" for profile, number in profiles.items()])
     listed = [
