@@ -450,8 +450,9 @@ def holm(p):
 def combine(claim, parts, open_parts=(), text=""):
     """One verdict for a claim of several parts (dict of what each says -> Verdict), which its text lists.
 
-    The first tier of `TIERS` that has parts decides, and of its parts the clearest one that fails, else the
-    least clear (of those that are smaller, where there are such): the claim's number is that part's.
+    The first tier of `TIERS` that has parts decides, and of its parts the clearest mixed one, else the
+    clearest one that fails, else the least clear (of those that are smaller, where there are such): the
+    claim's number is that part's.
     """
     lines = []
     verdicts = {}
