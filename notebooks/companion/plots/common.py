@@ -2,11 +2,13 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.stats import gmean
 
 from companion.protocol import where
 from companion.run.figures import BLACK, BLUE, GREY, RED, band, method_style
+from cuelearn.core.intervals import interval
 
 #: Up to so many runs are drawn one by one, more as a band around their mean.
 FEW = 6
@@ -109,6 +111,12 @@ def end_labels(ax, curves, gap=0.065):
             arrowprops={"arrowstyle": "-", "color": color, "relpos": (0.0, 0.5), "shrinkA": 0, "shrinkB": 1},
             annotation_clip=False,
         )
+
+
+def intervals(samples):
+    """The table of a `forest`: mean and 95% interval of samples, a dict or the columns of a table."""
+    rows = {name: interval(values) for name, values in samples.items()}
+    return pd.DataFrame.from_dict(rows, "index", columns=["number", "low", "high"])
 
 
 def forest(ax, table, xlabel, *, digits=1):

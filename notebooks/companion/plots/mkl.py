@@ -4,10 +4,19 @@ from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 
 from companion.plots import common
-from companion.plots.common import distinct, each_run, end_labels, forest, log_axis, paired, panels, where
+from companion.plots.common import (
+    distinct,
+    each_run,
+    end_labels,
+    forest,
+    intervals,
+    log_axis,
+    paired,
+    panels,
+    where,
+)
 from companion.run.figures import BLACK, GREEN, RED, band, method_style, stamp
 from cuelearn.core.intervals import interval
 
@@ -312,13 +321,12 @@ def many_kernels(counts, alphas):
         name_ends(ax)
     most = counts[counts["n_kernels"] == counts["n_kernels"].max()]
     errors = 100 * most.pivot(index="seed", columns="method", values="test_error")
-    table = {
-        method_style(method)["label"]: interval(errors["UFOMKL sparse"] - errors[method])
+    differences_of = {
+        method_style(method)["label"]: errors["UFOMKL sparse"] - errors[method]
         for method in errors.mean().drop("UFOMKL sparse").sort_values().index
     }
-    table = pd.DataFrame.from_dict(table, "index", columns=["number", "low", "high"])
     name = method_style("UFOMKL sparse")["label"]
-    forest(differences, table, f"test error of {name} minus this one's [points]")
+    forest(differences, intervals(differences_of), f"test error of {name} minus this one's [points]")
     differences.set_title(f"{most['n_kernels'].iloc[0]:,} kernels")
     panel(kept, alphas, "alpha", "n_used", "C", draw=band)
     panel(sparse, alphas, "alpha", "test_error", "C", draw=band)

@@ -4,7 +4,6 @@ from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from sklearn.metrics import ConfusionMatrixDisplay
 
 from companion.mktl.claims import FEW, WORSE_IN_CLASS
@@ -14,13 +13,14 @@ from companion.plots.common import (
     each_run,
     end_labels,
     forest,
+    intervals,
     legend,
     log_axis,
     mosaic,
     panels,
     where,
 )
-from companion.run.figures import BLACK, BLUE, GREY, PALETTE, band, interval, method_style, stamp
+from companion.run.figures import BLACK, BLUE, GREY, PALETTE, band, method_style, stamp
 
 # bands, but few runs one by one
 curve = partial(common.curve, draw=each_run)
@@ -30,22 +30,17 @@ paired = partial(common.paired, draw=each_run)
 SMALL = 7.0
 #: One for each model of priors.
 MARKERS = "os^Dv"
+
+
+def labels(methods, without=""):
+    """The labels of methods, without an ending that all of them would have."""
+    return {method: method_style(method)["label"].removesuffix(without) for method in methods}
+
+
+WEIGHTED = ["MKTL weighted", "MultiKT", "AverageTL weighted", "PriorFeatures weighted", "NoTransfer weighted"]
 #: Methods of figure 6.2 with equal class weights, by name; the thesis weighs the classes in two of them.
-EQUAL = {
-    "MKTL weighted": "MKTL",
-    "MultiKT": "Multi-KT",
-    "AverageTL weighted": "Average-TL",
-    "PriorFeatures weighted": "Prior-Features",
-    "NoTransfer weighted": "No-Transfer",
-}
-AS_PRINTED = {
-    "MKTL weighted": "MKTL, weighted",
-    "MultiKT": "Multi-KT",
-    "MKTL": "MKTL",
-    "AverageTL": "Average-TL",
-    "PriorFeatures": "Prior-Features",
-    "NoTransfer": "No-Transfer",
-}
+EQUAL = labels(WEIGHTED, ", weighted")
+AS_PRINTED = labels(["MKTL weighted", "MultiKT", "MKTL", "AverageTL", "PriorFeatures", "NoTransfer"])
 
 
 def idea():
@@ -143,14 +138,16 @@ def _minus_rivals(each, names):
     """Weighted MKTL minus each other method, mean and interval over targets, with few and many samples."""
     n_positive = each.columns.get_level_values("n_positive")
     rows = {}
+    colors = []
     for rival in names:
         for few in (True, False):
             columns = n_positive[(n_positive <= FEW) == few].unique()
             if rival != "MKTL weighted" and columns.size:
-                gain = (each["MKTL weighted"] - each[rival])[columns].mean(axis=1)
                 numbers = " to ".join(map(str, distinct([columns.min(), columns.max()])))
-                rows[f"{names[rival]}, {numbers}"] = (*interval(gain), method_style(rival)["color"])
-    return pd.DataFrame.from_dict(rows, "index", columns=["number", "low", "high", "color"])
+                gain = (each["MKTL weighted"] - each[rival])[columns].mean(axis=1)
+                rows[f"{names[rival]}, {numbers}"] = gain
+                colors.append(method_style(rival)["color"])
+    return intervals(rows).assign(color=colors)
 
 
 def _named_curves(ax, each, names):
@@ -175,9 +172,8 @@ def gains_by_target(table, weights=" weighted"):
     rows = {}
     for target, runs in table.groupby("target"):
         draws = 100.0 * runs.groupby(["seed", "method"])["accuracy"].mean().unstack()
-        rows[target] = interval((draws[f"MKTL{weights}"] - draws[f"PriorFeatures{weights}"]).to_numpy())
-    gains = pd.DataFrame.from_dict(rows, "index", columns=["number", "low", "high"])
-    return gains.sort_values("number", ascending=False)
+        rows[target] = draws[f"MKTL{weights}"] - draws[f"PriorFeatures{weights}"]
+    return intervals(rows).sort_values("number", ascending=False)
 
 
 def binary_classes(table):

@@ -4,13 +4,21 @@ from itertools import combinations
 from textwrap import fill
 
 import numpy as np
-import pandas as pd
 from matplotlib.ticker import ScalarFormatter
 
 from companion.multilabel.claims import at_the_end, largest_falls
-from companion.plots.common import curve, distinct, each_run, end_labels, forest, log_axis, panels, where
+from companion.plots.common import (
+    curve,
+    distinct,
+    each_run,
+    end_labels,
+    forest,
+    intervals,
+    log_axis,
+    panels,
+    where,
+)
 from companion.run.figures import BLUE, GREY, PALETTE, RED, method_style
-from cuelearn.core.intervals import interval
 
 
 def short(method):
@@ -67,12 +75,6 @@ def weights_over_time(table, kernels, groups):
     return fig
 
 
-def _intervals(rows):
-    """The table of a `forest` from samples by name."""
-    rows = {name: interval(samples) for name, samples in rows.items()}
-    return pd.DataFrame.from_dict(rows, "index", columns=["number", "low", "high"])
-
-
 def auc_over_time(table):
     """AUC of the weights in use, gain on equal ones over time, and its largest falls: for each set."""
     names = distinct(table["name"])
@@ -97,7 +99,7 @@ def auc_over_time(table):
         falls = largest_falls(runs).unstack("method").rename(columns=short)
         bottom.axvline(0.01, color=GREY, linestyle=":")
         xlabel = "largest fall of AUC between looks (dotted: one point)"
-        forest(bottom, _intervals(falls[[*map(short, methods)]]).assign(color=colors), xlabel, digits=3)
+        forest(bottom, intervals(falls[[*map(short, methods)]]).assign(color=colors), xlabel, digits=3)
         bottom.locator_params(axis="x", nbins=5)
     return fig
 
@@ -122,7 +124,7 @@ def auc_over_iterations(table, column, label):
     end_labels(top, ends)
     auc = at_the_end(table, column)
     rows = {f"{label.format(second)} minus {first:g}": auc[second] - auc[first] for first, second in pairs}
-    forest(bottom, _intervals(rows), "difference of AUC after the last iteration", digits=4)
+    forest(bottom, intervals(rows), "difference of AUC after the last iteration", digits=4)
     bottom.locator_params(axis="x", nbins=5)
     return fig
 

@@ -5,11 +5,10 @@ import numpy as np
 import pandas as pd
 
 from companion.omcl.claims import at_end
-from companion.plots.common import end_labels, forest, legend, panels
+from companion.plots.common import end_labels, forest, intervals, legend, panels
 from companion.protocol import where
 from companion.run.claims import Verdict
 from companion.run.figures import BLACK, BLUE, GREEN, GREY, ORANGE, RED, band, method_style, name_methods
-from cuelearn.core.intervals import interval
 from cuelearn.omcl import PassiveAggressive, Projectron, ProjectronPlusPlus
 
 SEEN = "training samples seen"
@@ -80,9 +79,12 @@ def learning_curves(table):
     test.set(ylabel="test error [%]", xlabel=SEEN)
     rows = {}
     for method in ends.mean().drop("OMCL-BM").sort_values().index:
-        rows[method_style(method)["label"]] = interval(ends["OMCL-BM"] - ends[method])
-    rows = pd.DataFrame.from_dict(rows, "index", columns=["number", "low", "high"])
-    forest(differences, rows, "OMCL-BM's test error minus this one's [points]\nleft of 0: OMCL-BM errs less")
+        rows[method_style(method)["label"]] = ends["OMCL-BM"] - ends[method]
+    forest(
+        differences,
+        intervals(rows),
+        "OMCL-BM's test error minus this one's [points]\nleft of 0: OMCL-BM errs less",
+    )
     return fig
 
 

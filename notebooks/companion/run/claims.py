@@ -61,8 +61,10 @@ EQUAL_TIME = 1.25  # a smaller factor between two times, or two counts of work, 
 POWER = 0.8  # with which the units that would decide do so, if the mean stays where it is
 
 #: Names of methods that only the code has; the longest first.
-_NAMES = sorted((m for m in METHOD_STYLE if re.match(r"[A-Z]\w*[a-z]?[A-Z0-9]\w*( |$)", m)), key=len)
-IN_CODE = re.compile("|".join(rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in reversed(_NAMES)))
+_NAMES = [re.escape(method) for method in METHOD_STYLE if re.match(r"[A-Z]\w*[A-Z0-9]\w*( |$)", method)]
+IN_CODE = re.compile(rf"(?<![\w-])({'|'.join(sorted(_NAMES, key=len, reverse=True))})(?![\w-])")
+#: The committed results.
+REFERENCE = CHECKOUT / "figures" / "reference"
 
 
 class Verdict(NamedTuple):
@@ -622,7 +624,7 @@ class Results:
         return combine(self.claim, judged, [part.says for part in parts if part.is_open], text)
 
 
-def judge(claim, directory=CHECKOUT / "figures" / "reference"):
+def judge(claim, directory=REFERENCE):
     """The verdict on one claim, from the tables beside the figures in `directory`, where a run has put them.
 
     ValueError if there is no such claim, FileNotFoundError if a table that it is judged by is absent.

@@ -11,8 +11,8 @@ from scipy.stats import gmean
 
 from companion.omcl.claims import at_end, curves_of
 from companion.protocol import where
-from companion.run.claims import HOLDING, RELEVANT, Results, number_text, with_labels
-from companion.run.figures import CHECKOUT, method_style
+from companion.run.claims import HOLDING, REFERENCE, RELEVANT, Results, number_text, with_labels
+from companion.run.figures import method_style
 from companion.run.records import read_verdicts
 from companion.run.words import certain, enumerated, than
 
@@ -225,7 +225,7 @@ FINDINGS = {
 }
 
 
-def finding(name, directory=CHECKOUT / "figures" / "reference"):
+def finding(name, directory=REFERENCE):
     """The sentences of a finding of the results in `directory`, in one line.
 
     Where figures or methods are missing, it says that they were not made.
