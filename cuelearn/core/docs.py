@@ -36,6 +36,13 @@ TEXTS = {
     "n_epochs": ("int >= 1", "Passes over the data, each in a new order."),
     "tol": ("float or None", "Stop when the duality gap is at most `tol` times the objective."),
     "max_iter": ("int >= 1", "Maximal number of rounds."),
+    "query": (
+        "MarginQuery, ThresholdQuery, RandomQuery or None",
+        "Which labels are requested, by the margin of the scores; other visits change nothing. Mistakes are "
+        "then known, and counted, only where the label was requested. None requests all.",
+    ),
+    "queried_": ("ndarray of bool", "Whether each visit requested the label."),
+    "n_queries_": ("int", "Number of visits that requested the label."),
     "shuffle": ("bool", "Also permute the first pass."),
     "class_weight": (
         'None, "balanced" or dict',

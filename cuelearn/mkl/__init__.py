@@ -1,5 +1,6 @@
 """Multiple kernel learning: online, batch, sparse, and a certified reference (thesis chapter 4)."""
 
+from cuelearn.core.query import MarginQuery, RandomQuery, ThresholdQuery
 from cuelearn.mkl.base import load
 from cuelearn.mkl.compare import common_objective
 from cuelearn.mkl.displays import ConvergenceDisplay, KernelWeightsDisplay
@@ -35,13 +36,16 @@ __all__ = [
     "MKLProblem",
     "MLMKLSA",
     "MLMKLSum",
+    "MarginQuery",
     "OBSCURE",
     "OM2",
     "PegasosMKL",
+    "RandomQuery",
     "Result",
     "SILPMKL",
     "SharedProblem",
     "SimpleMKL",
+    "ThresholdQuery",
     "UFOMKL",
     "VSKL",
     "common_objective",

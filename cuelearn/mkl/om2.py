@@ -15,6 +15,7 @@ from cuelearn.core.checks import (
 )
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters, validated
+from cuelearn.core.query import Query, requested_labels, score_margin
 from cuelearn.core.samples import given_kernels, validate_samples
 from cuelearn.core.weights import loss_weights, visit_weights
 from cuelearn.kernels import FeatureScaleWarning, KernelBank
@@ -22,7 +23,7 @@ from cuelearn.kernels.bank import check_batch, indefinite_batch
 from cuelearn.kernels.specifications import as_frame, real_values
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.problem import MKLProblem
-from cuelearn.mkl.state import Rows, add_update, loop, predict, refresh_link
+from cuelearn.mkl.state import Rows, add_update, inlined, loop, predict, refresh_link
 from cuelearn.mkl.stream import Stream
 from cuelearn.mkl.training import Training
 
@@ -53,6 +54,16 @@ def om2_step_size(margin, gradient_norm_sq):
     return max(0.0, min(1.0, 1.0 - 2.0 * margin / gradient_norm_sq))
 
 
+@inlined
+def learn_om2(i, rival, margin, run):
+    """Update by sample i, if its margin is below 1."""
+    if margin < 1.0:
+        eta = om2_step_size(margin, run.samples.gradient_norm_sq[i])
+        if eta > 0.0:
+            add_update(i, rival, eta * run.samples.cost[i], run)
+            refresh_link(0.0, run)
+
+
 @loop
 def visit_om2(order, start, mistakes, run):
     """Thesis Algorithm 4; returns the position where kernel rows are missing."""
@@ -65,15 +76,33 @@ def visit_om2(order, start, mistakes, run):
             return position
         mistakes[position] = margin <= 0.0
         now.step += 1.0
-        if margin < 1.0:
-            eta = om2_step_size(margin, run.samples.gradient_norm_sq[i])
-            if eta > 0.0:
-                add_update(i, rival, eta * run.samples.cost[i], run)
-                refresh_link(0.0, run)
+        learn_om2(i, rival, margin, run)
     return order.shape[0]
 
 
-def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
+@loop
+def visit_om2_querying(order, start, mistakes, run, limits, queried):
+    """`visit_om2`, where visit number t of the run requests the label if the margin of the scores is at most
+    ``limits[t]``; also returns where a requested label is unknown, -1."""
+    q = run.setting.q
+    now = run.dual.now
+    for position in range(start, order.shape[0]):
+        i = order[position]
+        rival, margin = predict(i, now.scale / q, run)
+        if rival < 0:
+            return position
+        visit = int(now.step)
+        if run.setting.factor * now.scale / q * score_margin(run.work.scores) <= limits[visit]:
+            if run.samples.labels[i] < 0:
+                return position
+            queried[visit] = True
+            mistakes[position] = margin <= 0.0
+            learn_om2(i, rival, margin, run)
+        now.step += 1.0
+    return order.shape[0]
+
+
+def solve_om2(problem, *, n_epochs=1, until_no_loss=False, query=None, **options):
     """Run OM-2, see `OM2`, over whole epochs; a `Result`.
 
     Parameters
@@ -83,6 +112,8 @@ def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
         One pass is the online algorithm; later passes permute the samples.
     until_no_loss : bool
         Stop after an epoch without an update.
+    query : Query or None
+        As in `OM2`; ``extra["queried"]`` has the visits whose label was requested.
     **options
         As in `solve_obscure`, without finish.
 
@@ -100,9 +131,25 @@ def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
     """
     n_epochs = check_count("n_epochs", n_epochs)
     route = {"long_run": n_epochs > 1, "cost": problem.loss_weights}
+    stage = {"n_epochs": n_epochs, "until_no_loss": until_no_loss}
+    if query is None:
+        training = Training(problem, name="OM-2", **route, **options)
+        training.run_stage("online", visit_om2, **stage)
+        return training.finish()
+    if options.get("tol") is not None:
+        raise ValueError("tol must be None with a query: the duality gap needs all labels")
+    options |= {"scores": "recompute", "measure": "end", "certify": False}
     training = Training(problem, name="OM-2", **route, **options)
-    training.run_stage("online", visit_om2, n_epochs=n_epochs, until_no_loss=until_no_loss)
-    return training.finish()
+    n_visits = training.stream.visited.size
+    limits = query.limits(0, n_epochs * n_visits)
+    queried = np.zeros(limits.size, dtype=np.bool_)
+    training.run_stage("online", visit_om2_querying, limits, queried, **stage)
+    queried = queried[: training.step]
+    result = training.finish()
+    mistakes = result.online_errors.reshape(-1, n_visits).sum(axis=1)
+    result.history["online_error"] = mistakes / np.maximum(1, queried.reshape(-1, n_visits).sum(axis=1))
+    result.extra["queried"] = queried
+    return result
 
 
 @documented
@@ -129,12 +176,13 @@ class OM2(StochasticMKL):
         Factors on the updates of each class, like `sample_weight`; `partial_fit` rejects "balanced". The
         bound of theorem 4.1 then holds with mistakes and losses counted s times and :math:`q L^2 \|\bar
         u\|^2` multiplied by :math:`\max\{1, \max_t s_t\}`.
+    $query
     $tol $shuffle $normalize $memory $random_state $callback $verbose
 
     Attributes
     ----------
     $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
-    $online_errors_ $visits_
+    $online_errors_ $visits_ $queried_ $n_queries_
     support_vectors_ : ndarray, shape (n_support, n_features)
         For kernels computed from X; `partial_fit` continues from them.
 
@@ -163,20 +211,44 @@ class OM2(StochasticMKL):
     >>> model = OM2(kernels=cues, p=1.1, n_epochs=5, shuffle=True, random_state=0).fit(X, y)
     >>> bool(model.kernel_weights_[1] > model.kernel_weights_[0])
     True
+
+    A stream in which a label is looked up only on request:
+
+    >>> import numpy as np
+    >>> from cuelearn.mkl import MarginQuery
+    >>> order = np.random.default_rng(0).permutation(150)
+    >>> stream = OM2(kernels=cues, p=1.1, query=MarginQuery(0.1))
+    >>> stream = stream.partial_fit(X[order], lambda i: y[order[i]], classes=[0, 1, 2])
+    >>> bool(stream.n_queries_ < 120), bool(stream.score(X, y) > 0.9)
+    (True, True)
     """
 
+    _parameter_constraints = {"query": [Query, None]}
+
     n_epochs: int = 1
+    query: object = None
     shuffle: bool = False
 
     _doubted = False  # whether a kernel was indefinite
 
     def _solve(self, problem, options):
         warn_if_sorted(self, problem.labels)
-        return solve_om2(problem, n_epochs=self.n_epochs, shuffle=self.shuffle, **options)
+        given = {"n_epochs": self.n_epochs, "query": self.query, "shuffle": self.shuffle}
+        return solve_om2(problem, **given, **options)
+
+    def _take_run(self, result):
+        super()._take_run(result)
+        self.queried_ = result.extra.get("queried", np.ones(self.visits_.size, dtype=np.bool_))
+
+    @property
+    def n_queries_(self):
+        return int(self.queried_.sum())
 
     @validated
     def fit(self, X, y, sample_weight=None):
         """As in the other methods; `sample_weight` are factors on the updates."""
+        if self.query is not None and self.class_weight == "balanced":
+            raise ValueError('class_weight must be None or a dict with a query: "balanced" needs all of y')
         super().fit(X, y, sample_weight)
         self._doubted = bool(self.bank_.indefinite)
         if not self._is_precomputed():
@@ -198,7 +270,8 @@ class OM2(StochasticMKL):
         X : array-like, shape (n, n_features)
             The batch. Precomputed kernels: shape (n_kernels, n, n_seen + n), the batch against all samples
             seen so far, in order, and itself.
-        y : array-like, shape (n,)
+        y : array-like, shape (n,), or callable
+            With a `query` also a function of the position in the batch, called for requested labels only.
         classes : array-like, optional
             All classes; required at the first call.
         sample_weight : array-like of float >= 0, shape (n,), or None
@@ -213,6 +286,7 @@ class OM2(StochasticMKL):
             self._doubted = False
             self.online_errors_ = np.zeros(0, dtype=np.bool_)
             self.visits_ = np.zeros(0, dtype=np.uint8)
+            self.queried_ = np.zeros(0, dtype=np.bool_)
         given = self._is_precomputed()
         if given:
             batch = self._given_batch(X, first)
@@ -220,14 +294,16 @@ class OM2(StochasticMKL):
             batch, samples, computed = self._new_batch(X, first)
         n_batch = batch.n_batch
         kept = batch.n_samples - batch.n_batch
+        if callable(y):
+            requested = requested_labels(self, y, n_batch)
         labels = np.zeros(batch.n_samples, dtype=np.int64)
-        labels[kept:] = labels_within(labels_of(self, y, n_batch), self.classes_)
+        labels[kept:] = -1 if callable(y) else labels_within(labels_of(self, y, n_batch), self.classes_)
         if self.class_weight == "balanced":
             raise ValueError('class_weight must be None or a dict for partial_fit: "balanced" needs all of y')
         weights = visit_weights(sample_weight, n_batch, stream=True)
         cost = np.ones(batch.n_samples)
         cost[kept:] = loss_weights(weights, self.class_weight, self.classes_, labels[kept:])
-        visited = np.flatnonzero(cost[kept:] > 0.0)
+        visited = np.flatnonzero(weights > 0.0)
         doubted = bool(batch.indefinite)
         if self._doubted:  # warn once per stream
             batch.indefinite = {}
@@ -237,7 +313,21 @@ class OM2(StochasticMKL):
         place = np.arange(-kept, n_batch)  # negative: earlier samples
         rows = Rows(batch.rows.reshape(-1), place, batch.n_samples, n_batch * batch.n_samples)
         stream = Stream(problem, scores="recompute", start=start, rows=rows, cost=cost)
-        stream.start_stage(visit_om2)
+        queried = np.ones(visited.size, dtype=np.bool_)
+        if self.query is None:
+            stream.start_stage(visit_om2)
+        else:
+            queried[:] = False
+            limits = self.query.limits(self.visits_.size, visited.size)
+            stream.start_stage(visit_om2_querying, limits, queried)
+
+        def reveal(i):
+            label = np.asarray(requested[i - kept : i - kept + 1])
+            stream.samples.labels[i] = label[0]
+            weight = weights[i - kept : i - kept + 1]
+            stream.samples.cost[i] = loss_weights(weight, self.class_weight, self.classes_, label)[0]
+
+        stream.reveal = reveal
         mistakes = stream.visit(kept + visited)
 
         coef, self.kernel_weights_, *_ = stream.point()
@@ -250,6 +340,7 @@ class OM2(StochasticMKL):
         numbers = self.n_seen_ + visited
         self.n_seen_ += n_batch
         self.online_errors_ = np.concatenate([self.online_errors_, mistakes])
+        self.queried_ = np.concatenate([self.queried_, queried])
         self.visits_ = np.concatenate([self.visits_, numbers.astype(np.min_scalar_type(self.n_seen_))])
         self.p_ = problem.p
         self.q_ = problem.q

@@ -65,6 +65,7 @@ class Stream:
         self.updates_at_refresh = 0
         self.update_share = None
         self.averages = False
+        self.reveal = None  # a function that sets the unknown label, -1, of a sample
         self.rows = self._open_rows() if rows is None else rows
         if start is not None:
             self.dual.coef[:, : len(start[0])] = start[0].T
@@ -179,7 +180,9 @@ class Stream:
             position = self.loop(order, position, mistakes, self.run, *self.parameters)
             if position >= order.size:
                 break
-            if self.route == "maintain" and self.problem.many_kernels:
+            if self.samples.labels[order[position]] < 0:
+                self.reveal(order[position])
+            elif self.route == "maintain" and self.problem.many_kernels:
                 stop = min(order.size, position + self.window)
                 self._visit_window(order[position:stop], mistakes[position:stop])
                 position = stop
