@@ -322,10 +322,10 @@ class OM2(StochasticMKL):
             stream.start_stage(visit_om2_querying, limits, queried)
 
         def reveal(i):
-            label = np.asarray(requested[i - kept : i - kept + 1])
+            one = slice(i - kept, i - kept + 1)
+            label = np.asarray(requested[one])
             stream.samples.labels[i] = label[0]
-            weight = weights[i - kept : i - kept + 1]
-            stream.samples.cost[i] = loss_weights(weight, self.class_weight, self.classes_, label)[0]
+            stream.samples.cost[i] = loss_weights(weights[one], self.class_weight, self.classes_, label)[0]
 
         stream.reveal = reveal
         mistakes = stream.visit(kept + visited)

@@ -55,7 +55,7 @@ documented = functools.partial(
             "bool",
             "Predict with the mean of all hypotheses instead of the last; may be changed after training.",
         ),
-        "record": ("bool", "Keep mistake, loss and support size of every visit (13 bytes each)."),
+        "record": ("bool", "Keep mistake, loss and support size of every visit (14 bytes each)."),
         "callback": (
             "callable(estimator, step)",
             f"Called by `fit` after every {CHUNK} visits; a true return value ends the run.",
@@ -83,7 +83,9 @@ documented = functools.partial(
 
 
 class Record:
-    KIND = np.dtype([("mistake", np.bool_), ("loss", np.float64), ("n_support", np.int32)])
+    KIND = np.dtype(
+        [("mistake", np.bool_), ("queried", np.bool_), ("loss", np.float64), ("n_support", np.int32)]
+    )
 
     def __init__(self):
         self.n, self._held = 0, np.empty(0, self.KIND)
@@ -130,6 +132,10 @@ class OnlineClassifier(ScoreClassifier):
     def _n_support(self):
         return 0
 
+    def _n_labels(self):
+        """Number of visits with a label."""
+        return self.n_seen_
+
     @documented
     def fit(self, X, y, sample_weight=None):
         """Train from scratch; the first pass keeps the given order unless `shuffle` is set.
@@ -156,7 +162,7 @@ class OnlineClassifier(ScoreClassifier):
                 bar.update(labels[part].size)
                 history.pause()
                 counts = {"n_updates": self.n_updates_, "n_support": self._n_support()}
-                error = self.n_mistakes_ / self.n_seen_
+                error = self.n_mistakes_ / self._n_labels()
                 history.add(step=self.n_seen_, epoch=epoch, online_error=error, **counts)
                 if self.callback is not None:
                     self.history_ = history.frame()
@@ -204,6 +210,8 @@ class OnlineClassifier(ScoreClassifier):
         X : array-like, shape (n, n_features)
             For precomputed kernels (n, n_seen + n), with all samples seen so far, in order, and the batch.
         y : array-like, shape (n,)
+            `OMCL` with a `query` also takes a function of the position in the batch, called for requested
+            labels only; if it raises, the visits before remain.
         classes : array-like, optional
             All classes; needed at the first call.
         $sample_weight
@@ -301,8 +309,14 @@ class OnlineClassifier(ScoreClassifier):
         self.cumulative_loss_ += float(losses.sum())
         self.n_updates_ = self._count_updates()
         if self._record is not None:
-            self._record.add(mistake=margin <= 0.0, loss=losses, n_support=trace.sizes)
+            self._record.add(mistake=margin <= 0.0, queried=True, loss=losses, n_support=trace.sizes)
         return trace
+
+    def _skip(self, X):
+        """Count and record a visit without a label."""
+        self.n_seen_ += 1
+        if self._record is not None:
+            self._record.add(mistake=False, queried=False, loss=np.zeros(1), n_support=self._n_support())
 
     def _recorded(self, name):
         check_is_fitted(self, "classes_")

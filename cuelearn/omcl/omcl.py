@@ -17,7 +17,9 @@ from numba import njit
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
-from cuelearn.core.estimator import HasMethods, parameters
+from cuelearn.core.checks import classes_of_stream
+from cuelearn.core.estimator import HasMethods, parameters, validated
+from cuelearn.core.query import Query, requested_labels, score_margin
 from cuelearn.kernels import RBF
 from cuelearn.kernels.growing import resolve_kernel
 from cuelearn.kernels.specifications import feature_places, is_frame, resolve_columns
@@ -69,6 +71,9 @@ class Adapted:
 
     def _n_support(self):
         return 0
+
+    def _skip(self, X):
+        pass
 
     def _learn(self, X, labels, weights, log=False, sums=False):
         scores = np.empty((X.shape[0], self.n_classes))
@@ -268,6 +273,7 @@ class OMCL(MultiCueClassifier):
         Predict with the mean over all visits of the *product* of both layers' hyperplanes (section 3.3)
         instead of the last ones; may be changed after training. Needs learners of this chapter, the second
         linear.
+    $query
     $n_epochs $shuffle $record $random_state $callback $verbose
 
     Attributes
@@ -278,7 +284,7 @@ class OMCL(MultiCueClassifier):
     weights_ : ndarray, shape (n_classes, n_cues * n_classes)
         Last weights of a linear second layer: row y combines the scores for class y.
     $classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_ $online_losses_
-    $support_sizes_
+    $support_sizes_ $queried_ $n_queries_
 
     See Also
     --------
@@ -288,7 +294,8 @@ class OMCL(MultiCueClassifier):
     Notes
     -----
     Averaging costs O(M) per new support sample and O(M S) per projected update; prediction costs the kernel
-    of the samples with all support sets.
+    of the samples with all support sets. With a `query` the margin of the second layer's last hypothesis
+    decides for all learners, and visits are made one by one.
 
     References
     ----------
@@ -307,18 +314,72 @@ class OMCL(MultiCueClassifier):
     >>> bounded = OMCL(cues, shuffle=True, random_state=0).fit(data.X, data.y)
     >>> bool(bounded.score(data.X, data.y) > 0.95)
     True
+
+    With fewer labels:
+
+    >>> from cuelearn.omcl import MarginQuery
+    >>> saving = OMCL(cues, query=MarginQuery(0.1), shuffle=True, random_state=0).fit(data.X, data.y)
+    >>> bool(saving.score(data.X, data.y) > 0.95), bool(saving.n_queries_ < 0.6 * len(data.y))
+    (True, True)
     """
 
-    _parameter_constraints = {"integrator": [HasMethods("partial_fit"), None]}
+    _parameter_constraints = {"integrator": [HasMethods("partial_fit"), None], "query": [Query, None]}
     _learnt = ("_columns", "_delayed")
 
     integrator: object = field(default=None, kw_only=False)
+    query: object = None
+
+    @validated
+    def _admit_batch(self, X, y, classes, sample_weight):
+        if not callable(y):
+            return super()._admit_batch(X, y, classes, sample_weight)
+        known, _ = classes_of_stream(self, classes)
+        n = np.shape(X)[-2:][0]
+        X, _, weights = super()._admit_batch(X, np.repeat(known[:1], n), classes, sample_weight)
+        return X, requested_labels(self, y, n), weights
+
+    def _start(self, X, classes):
+        super()._start(X, classes)
+        self.n_queries_ = 0
+
+    def _learn(self, X, labels, weights):
+        """Visit a batch; with a query one by one, by the margin of the second layer."""
+        if self.query is None:
+            self.n_queries_ += labels.size
+            return super()._learn(X, labels, weights)
+        seen = self.n_seen_
+        limits = self.query.limits(seen, labels.size)
+        for t in range(labels.size):
+            one = slice(t, t + 1)
+            row = self._rows_of(X, one, seen)
+            new = row[..., :-1] if self._is_precomputed() else row
+            margin = score_margin(self._scores(new, average=False)[0])
+            if margin <= limits[t] and weights[t] > 0.0:
+                super()._learn(row, np.asarray(labels[one]), weights[one])
+                self.n_queries_ += 1
+            else:
+                self._skip(row)
+
+    def _skip(self, X):
+        for j, learner in enumerate(self.learners_):
+            learner._skip(self._part(X, j))
+        self.integrator_._skip(X)
+        super()._skip(X)
+
+    def _n_labels(self):
+        return max(1, self.n_queries_)
+
+    @property
+    def queried_(self):
+        return self._recorded("queried")
 
     def _open(self, X, n_classes):
         integrator = clone(PassiveAggressive() if self.integrator is None else self.integrator)
         check_learner(integrator, "integrator")
         if getattr(integrator, "kernel", None) == "precomputed":
             raise ValueError("integrator must compute its kernel from the scores, got kernel='precomputed'")
+        if self.query is not None and isinstance(integrator, KernelLearner):
+            raise ValueError("integrator must not have a kernel with a query")
         if isinstance(integrator, CueLearner):
             integrator.set_params(record=integrator.record and self.record)
             integrator._validate_params()
