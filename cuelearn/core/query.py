@@ -47,7 +47,7 @@ class MarginQuery(Query):
 
     Parameters
     ----------
-    b : float > 0, default 0.1
+    b : float > 0, default 1.0
         Margin at which half of the labels are requested.
     seed : int >= 0, default 0
         Of the draws, one per visit.
@@ -64,7 +64,7 @@ class MarginQuery(Query):
     (1000,)
     """
 
-    b: float = 0.1
+    b: float = 1.0
     seed: int = 0
 
     def __post_init__(self):

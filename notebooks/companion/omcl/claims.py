@@ -21,6 +21,7 @@ CURVES = {
 LOW = 0.07  # "the online training error rate is low": OMCL-PERC's on IDOL2 is below it
 SOME = 0.01  # of the tests, a share of ties that counts
 LOOK = 0.05  # of the samples, between two tests: what is said of earlier and later
+HALF = 0.5  # of the labels
 GAIN = 0.1  # of what was gained since the first test, up to which an error has settled
 
 
@@ -193,3 +194,33 @@ def omcl_9(results):
         "The caption of figure 3.4 compares OMCL-PERC with OMCL-BM only. Single cues (by Projectron++, "
         "as in OMCL-BM) are among its curves, but no sentence of the thesis compares them."
     )
+
+
+def at_half(table):
+    """Test errors at half of the labels, by interpolation between the values of a rule's parameter: rows
+    permutations, columns rules ("all": with all labels)."""
+    errors = {}
+    for (permutation, rule), rows in table.groupby(["permutation", "rule"]):
+        rows = rows.sort_values("requested")
+        errors[permutation, rule] = np.interp(HALF, rows["requested"], rows["test_error"])
+    return pd.Series(errors).unstack()
+
+
+def _by_data_and_method(results):
+    for (data, method), table in results.table("thesis-sec-7.2.1").groupby(["data", "method"], sort=False):
+        of = {"data_from": "thesis-sec-7.2.1", "of": data}
+        yield f"{data}, {method}", at_half(table), of
+
+
+@judges("ask-1", "thesis-sec-7.2.1")
+def ask_1(results):
+    for name, errors, of in _by_data_and_method(results):
+        measure = "error with half of the labels, by the margin, minus that with all (half a point allowed)"
+        yield Part(name, measure, errors["margin"], errors["all"], at_most=0.005, **of)
+
+
+@judges("ask-2", "thesis-sec-7.2.1")
+def ask_2(results):
+    for name, errors, of in _by_data_and_method(results):
+        measure = "error with half of the labels, by the margin minus at random"
+        yield Part(name, measure, errors["margin"], errors["random"], at_most=0.0, relevant=0.005, **of)
