@@ -208,7 +208,7 @@ def at_half(table):
 
 def _by_data_and_method(results):
     for (data, method), table in results.table("thesis-sec-7.2.1").groupby(["data", "method"], sort=False):
-        of = {"data_from": "thesis-sec-7.2.1", "of": data}
+        of = {"data_from": "thesis-sec-7.2.1", "of": "emoji" if data == "objects" else data}
         yield f"{data}, {method}", at_half(table), of
 
 

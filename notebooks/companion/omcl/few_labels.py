@@ -13,13 +13,12 @@ from cuelearn.mkl import OM2
 from cuelearn.omcl import OMCL, KernelPerceptron
 
 
-def shortened(split, n_visits, n_test):
+def shortened(split, n_train, n_test):
     """The first training samples of a split, and as many tests, evenly chosen."""
     tests = np.linspace(0, split.test.size - 1, min(n_test, split.test.size)).astype(int)
-    inner = split.inner[split.inner < n_visits]
-    held = split.held[split.held < n_visits]
-    train = split.train[:n_visits]
-    return split._replace(train=train, test=split.test[tests], inner=inner, held=held)
+    inner = split.inner[split.inner < n_train]
+    held = split.held[split.held < n_train]
+    return split._replace(train=split.train[:n_train], test=split.test[tests], inner=inner, held=held)
 
 
 def queries(seed):
@@ -31,9 +30,9 @@ def queries(seed):
             yield rule, value, query(**{name: value}, **draws)
 
 
-def few_labels_run(permutation, n_visits, n_test, task):
+def few_labels_run(permutation, task):
     """Share of labels requested and test error of both methods under all rules, on one permutation."""
-    run = Permutation(task, shortened(task.splits[permutation], n_visits, n_test))
+    run = Permutation(task, task.splits[permutation])
     factors, _ = run.choose_widths(run.cues)
     inside, across = run.kernels(run.cues, factors)
     cues = [(cue, KernelPerceptron("precomputed"), j) for j, cue in enumerate(run.cues)]

@@ -8,8 +8,9 @@ import pandas as pd
 
 from companion import cue_tasks
 from companion import omcl as experiments
-from companion.omcl.claims import at_end, curves_of, settled
-from companion.omcl.settings import LEVELS
+from companion.omcl.claims import at_end, at_half, curves_of, settled
+from companion.omcl.few_labels import few_labels_run, shortened
+from companion.omcl.settings import FEW_LABELS, LEVELS
 from companion.plots import omcl as draw
 from companion.plots.common import curves, legend, mosaic, panels
 from companion.protocol import printed, where
@@ -723,3 +724,56 @@ def _(results):
     return f"""
 OMCL-BM's error with the last hypothesis and with the average: {"; ".join(texts)}. The guarantee is for
 independent samples in random order."""
+
+
+@figure("thesis-sec-7.2.1", claims=["ask-1", "ask-2"])
+def few_labels(run):
+    """How many labels must be requested for the error that all labels give?"""
+    n_train, n_test, permutations = run.size["few labels"].values()
+    permutations = range(run.permutations or permutations)
+    tables = []
+    data = []
+    for name in FEW_LABELS:
+        if name == "objects":
+            task = tasks_of(run, name)[0]
+            task = task._replace(splits={k: shortened(task.splits[k], n_train, n_test) for k in permutations})
+            data.append(images_of(run, name))
+        else:
+            loaded = getattr(datasets, f"load_{name}")()
+            task = cue_tasks.table_task(loaded, n_train, n_test, permutations, run.seed)
+            data.append(loaded)
+        points = [{"permutation": k} for k in permutations]
+        frame = run.sweep(f"few-labels-{name}").frame(few_labels_run, points, **cue_tasks.handed(task))
+        tables.append(frame.assign(data=name))
+    table = pd.concat(tables, ignore_index=True)
+    table = table[["data", "permutation", "method", "rule", "value", "requested", "test_error"]]
+    note = f"One pass over {n_train} samples; every class counts alike; {len(permutations)} permutations."
+    run.save_figure(draw.few_labels(table), "thesis-sec-7.2.1", table, provenance=data, note=note)
+
+
+def _at_half(results):
+    """Errors at half of the labels in points: rows permutations, data and method as keys."""
+    groups = results.table("thesis-sec-7.2.1").groupby(["data", "method"], sort=False)
+    return {keys: 100 * at_half(table) for keys, table in groups}
+
+
+@few_labels.title
+def _(results):
+    errors = _at_half(results).values()
+    more = [(rows["margin"] - rows["all"]).mean() for rows in errors]
+    less = [(rows["random"] - rows["margin"]).mean() for rows in errors]
+    return f"""
+With half of the labels, requested by the margin, the test error changes by {min(more):+.1f} to
+{max(more):+.1f} points; with half at random it is {np.mean(less):.1f} points higher than that in the mean."""
+
+
+@few_labels.see
+def _(results):
+    texts = []
+    for (data, method), rows in _at_half(results).items():
+        margin, *others = rows.mean()[["margin", "all", "threshold", "random"]]
+        beside = "; ".join(f"{error:.1f}" for error in others)
+        texts.append(f"{data}, {method_style(method)['label']} {margin:.1f} ({beside})")
+    return f"""
+Test errors in percent with half of the labels by the margin (with all; with half below a threshold; with half
+at random): {"; ".join(texts)}. The numbers at the blue points are the values of $b$."""

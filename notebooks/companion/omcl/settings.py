@@ -29,13 +29,12 @@ QUERIES = {
     "threshold": (ThresholdQuery, "threshold", (0.03, 0.1, 0.3, 1.0, 2.0)),
     "random": (RandomQuery, "rate", (0.25, 0.5, 0.75)),
 }
-#: Data of the few labels; of each only so many first training samples, and evenly chosen tests.
+#: Data of the few labels.
 FEW_LABELS = ("objects", "leaves", "mfeat")
 
 # smoke, quick, full
 TABLE = {
-    "few labels": {"n_visits": (100, 480, 960), "n_test": (100, 500, 1000), "permutations": (2, 3, 30)},
-    "leaves": {"n_train": (200, 1000, 1000), "n_test": (200, 600, 600), "permutations": (2, 3, 30)},
+    "few labels": {"n_train": (200, 480, 960), "n_test": (100, 500, 1000), "permutations": (2, 3, 30)},
     "idol2": {"permutations": (2, 6, 12)},
     "objects": {"n_views": (3, 20, 41), "permutations": (2, 24, 64)},
     "categories": {"n_categories": (5, 30, 30), "n_learn": (6, 30, 30), "permutations": (2, 3, 6)},

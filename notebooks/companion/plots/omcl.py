@@ -1,11 +1,13 @@
 """Drawings of the OMCL chapter: its two ideas, learning curves, theorem 3.1, parts of verdicts, sliders."""
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.omcl.claims import at_end
-from companion.plots.common import end_labels, forest, intervals, legend, panels
+from companion.omcl.claims import at_end, at_half
+from companion.plots.common import end_labels, forest, intervals, legend, log_axis, panels
 from companion.protocol import where
 from companion.run.claims import Verdict
 from companion.run.figures import BLACK, BLUE, GREEN, GREY, ORANGE, RED, band, method_style, name_methods
@@ -14,6 +16,12 @@ from cuelearn.omcl import PassiveAggressive, Projectron, ProjectronPlusPlus
 SEEN = "training samples seen"
 #: Rivals whose curves are drawn; single cues besides.
 RIVALS = ("Flat", "OMCL-PERC", "Vote")
+#: Rules for requesting labels: their names and styles.
+RULES = {
+    "margin": ("margin rule, at its b", {"color": BLUE, "marker": "o"}),
+    "threshold": ("margin below a threshold", {"color": ORANGE, "marker": "s", "linestyle": "--"}),
+    "random": ("at random", {"color": GREY, "marker": "^", "linestyle": "-."}),
+}
 #: Of the drawn samples, after which a curve is shown: before it every method guesses.
 WARM = 1 / 6
 
@@ -150,6 +158,48 @@ def regret(losses, bounds):
     below.set_yticks(range(len(labels)), labels)
     below.invert_yaxis()
     below.set(xlim=(0, 104), xlabel="share of the bound reached [%], a point for each permutation")
+    return fig
+
+
+def few_labels(table):
+    """Errors against the share of labels requested, a panel for each method and data set, and below them the
+    differences at half of the labels."""
+    names = list(dict.fromkeys(table["data"]))
+    methods = list(dict.fromkeys(table["method"]))
+    fig = plt.figure(figsize=(7.4, 2.2 * len(methods) + 3.4), layout="constrained")
+    upper, lower = fig.subfigures(2, 1, height_ratios=(2.2 * len(methods) + 0.4, 3.0))
+    axes = upper.subplots(len(methods), len(names), squeeze=False)
+    rows = {}
+    for (method, name), ax in zip(itertools.product(methods, names), axes.flat, strict=True):
+        part = where(table, method=method, data=name)
+        for rule, (label, style) in RULES.items():
+            of_rule = where(part, rule=rule)
+            share = 100 * of_rule.groupby("value")["requested"].mean()
+            errors = 100 * of_rule.pivot(index="permutation", columns="value", values="test_error")
+            band(ax, share, errors, label=label, **style)
+            if rule == "margin":
+                for value in share.index:
+                    ax.annotate(f"{value:g}", (share[value], errors[value].mean()), fontsize=7, color=BLUE)
+        ax.axhline(
+            100 * where(part, rule="all")["test_error"].mean(), color=BLACK, lw=0.8, label="all labels"
+        )
+        ax.axvline(50, color=GREY, lw=0.8, ls=":")
+        ax.set(xlim=(0, 100), yscale="log")
+        log_axis(ax.yaxis, plain=True)
+        errors = 100 * at_half(part)
+        label = f"{name}, {method_style(method)['label']}"
+        rows[f"{label}: all labels"] = errors["margin"] - errors["all"]
+        rows[f"{label}: at random"] = errors["margin"] - errors["random"]
+    for ax, name in zip(axes[0], names, strict=True):
+        ax.set_title(name)
+    for ax, method in zip(axes[:, 0], methods, strict=True):
+        ax.set_ylabel(f"{method_style(method)['label']}, test error [%]")
+    for ax in axes[-1]:
+        ax.set_xlabel("labels requested [%]")
+    legend(upper, axes[0, 0], 4)
+    ax = lower.add_subplot()
+    rows = dict(sorted(rows.items(), key=lambda row: row[0].endswith("random")))
+    forest(ax, intervals(rows), "error with half of the labels by the margin, minus with ... [points]")
     return fig
 
 
