@@ -80,6 +80,8 @@ class MarginQuery(Query):
 class ThresholdQuery(Query):
     """Request a label if the margin of the scores is at most a threshold.
 
+    With a small threshold a stream may never request again: one update can lift all later margins above it.
+
     Parameters
     ----------
     threshold : float >= 0, default 0.5

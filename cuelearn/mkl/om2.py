@@ -294,8 +294,6 @@ class OM2(StochasticMKL):
             batch, samples, computed = self._new_batch(X, first)
         n_batch = batch.n_batch
         kept = batch.n_samples - batch.n_batch
-        if callable(y):
-            requested = requested_labels(self, y, n_batch)
         labels = np.zeros(batch.n_samples, dtype=np.int64)
         labels[kept:] = -1 if callable(y) else labels_within(labels_of(self, y, n_batch), self.classes_)
         if self.class_weight == "balanced":
@@ -313,21 +311,15 @@ class OM2(StochasticMKL):
         place = np.arange(-kept, n_batch)  # negative: earlier samples
         rows = Rows(batch.rows.reshape(-1), place, batch.n_samples, n_batch * batch.n_samples)
         stream = Stream(problem, scores="recompute", start=start, rows=rows, cost=cost)
-        queried = np.ones(visited.size, dtype=np.bool_)
+        if callable(y):
+            stream.reveal = self._revealing(y, stream.samples, weights)
         if self.query is None:
+            queried = np.ones(visited.size, dtype=np.bool_)
             stream.start_stage(visit_om2)
         else:
-            queried[:] = False
+            queried = np.zeros(visited.size, dtype=np.bool_)
             limits = self.query.limits(self.visits_.size, visited.size)
             stream.start_stage(visit_om2_querying, limits, queried)
-
-        def reveal(i):
-            one = slice(i - kept, i - kept + 1)
-            label = np.asarray(requested[one])
-            stream.samples.labels[i] = label[0]
-            stream.samples.cost[i] = loss_weights(weights[one], self.class_weight, self.classes_, label)[0]
-
-        stream.reveal = reveal
         mistakes = stream.visit(kept + visited)
 
         coef, self.kernel_weights_, *_ = stream.point()
@@ -352,6 +344,19 @@ class OM2(StochasticMKL):
             self.bank_support_ = np.arange(support.size)
             self.bank_ = computed.restrict(support if support.size else [0], resident=False)
         return self
+
+    def _revealing(self, y, samples, weights):
+        """A function that sets label and loss weight of a sample in a batch whose labels are those of y."""
+        requested = requested_labels(self, y, weights.size)
+        kept = samples.labels.size - weights.size
+
+        def reveal(i):
+            one = slice(i - kept, i - kept + 1)
+            label = np.asarray(requested[one])
+            samples.labels[i] = label[0]
+            samples.cost[i] = loss_weights(weights[one], self.class_weight, self.classes_, label)[0]
+
+        return reveal
 
     def _checked(self, X, reset=False, **options):
         def used():

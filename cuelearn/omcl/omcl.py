@@ -349,10 +349,11 @@ class OMCL(MultiCueClassifier):
             return super()._learn(X, labels, weights)
         seen = self.n_seen_
         limits = self.query.limits(seen, labels.size)
+        given = self._is_precomputed()
         for t in range(labels.size):
             one = slice(t, t + 1)
-            row = self._rows_of(X, one, seen)
-            new = row[..., :-1] if self._is_precomputed() else row
+            row = X[..., one, : seen + t + 1] if given else X[one]
+            new = row[..., :-1] if given else row
             margin = score_margin(self._scores(new, average=False)[0])
             if margin <= limits[t] and weights[t] > 0.0:
                 super()._learn(row, np.asarray(labels[one]), weights[one])
