@@ -12,7 +12,15 @@ from numba import njit
 from cuelearn.core.checks import check_count, check_non_negative, check_positive, labels_of, labels_within
 from cuelearn.core.losses import competitor
 
-__all__ = ["MarginQuery", "Query", "RandomQuery", "RequestedLabels", "ThresholdQuery", "score_margin"]
+__all__ = [
+    "MarginQuery",
+    "Query",
+    "RandomQuery",
+    "RequestedLabels",
+    "ThresholdQuery",
+    "requested_labels",
+    "score_margin",
+]
 
 
 @njit(cache=True)

@@ -11,7 +11,7 @@ from cuelearn.mkl import OM2, MarginQuery, MKLProblem, RandomQuery, ThresholdQue
 
 N = 80
 CUES = [("shape", RBF(scale=4.0), [0, 1]), ("colour", Linear(), [2, 3])]
-RULES = [MarginQuery(0.2), ThresholdQuery(0.4), RandomQuery(0.4)]
+RULES = [MarginQuery(0.3), ThresholdQuery(0.9), RandomQuery(0.4)]
 
 
 class TwinQuerying(TwinOM2):
@@ -40,7 +40,7 @@ def test_visits_are_those_of_the_twin(p, n_classes, query):
     twin = TwinQuerying(K, y, n_classes, p)
     limits = query.limits(0, N)
     queried, mistakes = np.transpose([twin.step_within(i, limits[i]) for i in range(N)])
-    assert 10 < model.n_queries_ == queried.sum() < N - 10
+    assert 1 <= model.n_queries_ == queried.sum() < N
     assert_array_equal(model.queried_, queried)
     assert_array_equal(model.online_errors_, mistakes)
     assert_allclose(model.dual_coef_, twin.A[model.support_], atol=1e-9)
@@ -69,11 +69,11 @@ def test_a_stream_reads_requested_labels_only(size, query):
 
 
 def test_visits_without_a_request_change_nothing():
-    X, y = make_data(N)
-    model = OM2(CUES, query=MarginQuery(0.2)).partial_fit(X[:40], y[:40], classes=[0, 1, 2])
-    before = model.decision_function(X)
-    model.set_params(query=RandomQuery(0.0)).partial_fit(X[40:], lambda i: 1 / 0)
-    assert_array_equal(model.decision_function(X), before)
+    K, y = make_stack(np.random.default_rng(0), N, 4, 3)
+    model = OM2("precomputed", query=MarginQuery(0.2)).partial_fit(K[:, :40, :40], y[:40], classes=[0, 1, 2])
+    before = model.decision_function(K[:, :, :40])
+    model.set_params(query=RandomQuery(0.0)).partial_fit(K[:, 40:], lambda i: 1 / 0)
+    assert_array_equal(model.decision_function(K), before)
     assert not model.queried_[40:].any() and model.n_seen_ == N
 
 
