@@ -1,62 +1,131 @@
-"""Rules for requesting labels: their shares, their draws, and bad parameters."""
+"""Rules for requesting labels: their shares and draws, and what streams of all learners that take one do."""
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from plain_kernels import plain_kernel
 from scipy.stats import binomtest
 
-from cuelearn.core.query import score_margin
-from cuelearn.mkl import MarginQuery, RandomQuery, ThresholdQuery
+from cuelearn.core.estimator import load
+from cuelearn.kernels import RBF
+from cuelearn.mkl import OM2, MarginQuery, RandomQuery, ThresholdQuery
+from cuelearn.omcl import OMCL, KernelPerceptron, ProjectronPlusPlus
 
 N = 20_000
-
-
-@pytest.mark.parametrize("b, margin", [(0.1, 0.1), (1.0, 0.25), (0.5, 4.5), (2.0, 0.0)])
-def test_the_margin_rule_has_its_probability(b, margin):
-    requested = int(np.sum(margin <= MarginQuery(b).limits(0, N)))
-    assert binomtest(requested, N, b / (b + margin)).pvalue > 1e-3
-
-
-@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
-def test_random_requests_ignore_the_margin(rate):
-    limits = RandomQuery(rate).limits(0, N)
-    assert np.isinf(limits).all() and binomtest(int((limits > 0).sum()), N, rate).pvalue > 1e-3
-
-
-@pytest.mark.parametrize("query", [MarginQuery(0.3, seed=7), RandomQuery(0.3, seed=7), ThresholdQuery(0.2)])
-def test_draws_belong_to_visits(query):
-    """Batches of any size have those of one; another seed has others."""
-    whole = query.limits(0, 50)
-    assert_array_equal(
-        np.concatenate([query.limits(0, 13), query.limits(13, 0), query.limits(13, 37)]), whole
-    )
-    if not isinstance(query, ThresholdQuery):
-        assert not np.array_equal(type(query)(0.3, seed=8).limits(0, 50), whole)
-
-
-def test_the_margin_of_scores():
-    for scores, margin in (
-        ([1.0, 3.0, 2.5], 0.5),
-        ([2.0, 2.0], 0.0),
-        ([-1.0, -4.0], 3.0),
-        ([5, 0, 1.0], 4.0),
-    ):
-        assert score_margin(np.array(scores)) == margin
+rng = np.random.default_rng(0)
+Y = rng.integers(0, 3, 150)
+X = rng.normal(size=(150, 4)) + np.eye(3, 4)[Y] + np.eye(3, 4, 1)[Y]
+K = np.stack([plain_kernel("sqeuclidean", X[:, i : i + 2], X[:, i : i + 2], scale=1.5) for i in (0, 2)])
+CUES = [("a", RBF(scale=1.5), [0, 1]), ("b", RBF(scale=1.5), [2, 3])]
+LEARNERS = [
+    ("a", KernelPerceptron(CUES[0][1]), [0, 1]),
+    ("b", ProjectronPlusPlus(CUES[1][1], eta=0.3), [2, 3]),
+]
+GIVEN = [("a", KernelPerceptron("precomputed"), 0), ("b", ProjectronPlusPlus("precomputed", eta=0.3), 1)]
+THREE = {"classes": [0, 1, 2]}
+QUERY = MarginQuery(0.3)
+FORMS = [
+    (OM2, CUES, X, 1e-5),
+    (OM2, "precomputed", K, 1e-9),
+    (OMCL, LEARNERS, X, 1e-9),
+    (OMCL, GIVEN, K, 1e-9),
+]
+streams = pytest.mark.parametrize("method, cues, data, tolerance", FORMS)
 
 
 @pytest.mark.parametrize(
-    "rule, value, message",
+    "query, margin, share",
     [
-        (MarginQuery, 0.0, "b must be a positive number, got 0.0"),
-        (MarginQuery, np.inf, "b must be a positive number"),
-        (ThresholdQuery, -0.1, "threshold must be a non-negative number"),
-        (RandomQuery, 1.5, "rate must be at most 1, got 1.5"),
-        (RandomQuery, "half", "rate must be a non-negative number"),
+        (MarginQuery(0.1), 0.1, 0.5),
+        (MarginQuery(), 0.25, 0.8),
+        (MarginQuery(0.5), 4.5, 0.1),
+        (RandomQuery(0.3), 1e9, 0.3),
+        (RandomQuery(0.0), 0.0, 0.0),
+        (ThresholdQuery(0.2), 0.2, 1.0),
+        (ThresholdQuery(0.2), 0.21, 0.0),
     ],
 )
-def test_bad_parameters(rule, value, message):
+def test_shares(query, margin, share):
+    requested = int(np.sum(margin <= query.limits(0, N)))
+    assert binomtest(requested, N, share).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("rule", [MarginQuery, RandomQuery])
+def test_draws_belong_to_visits(rule):
+    """Batches of any size have those of one; another seed has others."""
+    query = rule(0.3, seed=7)
+    whole = query.limits(0, 50)
+    parts = [query.limits(start, end - start) for start, end in ((0, 13), (13, 13), (13, 50))]
+    assert_array_equal(np.concatenate(parts), whole)
+    assert not np.array_equal(rule(0.3, seed=8).limits(0, 50), whole)
+
+
+@pytest.mark.parametrize(
+    "rule, values, message",
+    [
+        (MarginQuery, [0.0], "b must be a positive number, got 0.0"),
+        (MarginQuery, [np.inf], "b must be a positive number"),
+        (ThresholdQuery, [-0.1], "threshold must be a non-negative number"),
+        (RandomQuery, [1.5], "rate must be at most 1, got 1.5"),
+        (RandomQuery, [0.5, -1], "seed must be an integer >= 0, got -1"),
+    ],
+)
+def test_bad_parameters(rule, values, message):
     with pytest.raises(ValueError, match=message):
-        rule(value)
-    if rule is not ThresholdQuery:
-        with pytest.raises(ValueError, match="seed must be an integer >= 0, got -1"):
-            rule(0.5, seed=-1)
+        rule(*values)
+
+
+def batch(data, start, end):
+    return data[:, start:end, :end] if data.ndim == 3 else data[start:end]
+
+
+@streams
+@pytest.mark.parametrize("size", [1, 40, 150])
+def test_a_stream_reads_requested_labels_only(size, method, cues, data, tolerance, tmp_path):
+    """In batches of any size as in `fit`, saved on the way; labels not requested may be anything."""
+    wanted = method(cues, query=QUERY).fit(data, Y)
+    scores = wanted.decision_function(data)
+    model = method(cues, query=QUERY)
+    read = []
+    for start in range(0, 150, size):
+
+        def label(i, start=start):
+            read.append(start + i)
+            return Y[start + i]
+
+        model.partial_fit(batch(data, start, min(start + size, 150)), label, **THREE)
+        if start == 40:
+            model.save(tmp_path / "stream.npz")
+            model = load(tmp_path / "stream.npz")
+    assert_array_equal(read, np.flatnonzero(wanted.queried_))
+    assert 20 < model.n_queries_ == wanted.n_queries_ < 130 and model.n_seen_ == 150
+    assert_allclose(model.decision_function(data), scores, rtol=tolerance, atol=tolerance)
+    other = method(cues, query=QUERY).fit(data, np.where(wanted.queried_, Y, (Y + 1) % 3))
+    assert_array_equal(other.decision_function(data), scores)
+
+
+@streams
+def test_visits_without_a_request_change_nothing(method, cues, data, tolerance):
+    model = method(cues, query=QUERY).partial_fit(batch(data, 0, 100), Y[:100], **THREE)
+    before = model.decision_function(batch(data, 0, 100))
+    model.set_params(query=RandomQuery(0.0)).partial_fit(batch(data, 100, 150), lambda i: 1 / 0)
+    after = model.decision_function(data)[:100]
+    assert_allclose(after, before, atol=0.0 if data.ndim == 3 or method is OMCL else tolerance)
+    assert model.n_seen_ == 150 and model.queried_.sum() == model.n_queries_ < 100
+
+
+@streams
+def test_all_requested_is_the_learner_itself(method, cues, data, tolerance):
+    wanted = method(cues).fit(data, Y)
+    model = method(cues, query=RandomQuery(1.0)).fit(data, Y)
+    assert_array_equal(model.online_errors_, wanted.online_errors_)
+    assert_allclose(model.decision_function(data), wanted.decision_function(data), atol=tolerance)
+    assert model.n_queries_ == wanted.n_queries_ == wanted.queried_.sum() == 150
+
+
+@streams
+def test_bad_input_of_streams(method, cues, data, tolerance):
+    with pytest.raises(ValueError, match="y must be an array of labels without a query, got a function"):
+        method(cues).partial_fit(batch(data, 0, 150), lambda i: Y[i], **THREE)
+    with pytest.raises(ValueError, match=f"'query' parameter of {method.__name__} must be"):
+        method(cues, query=0.5).fit(data, Y)
