@@ -49,9 +49,9 @@ def uniform_draws(seed, start, n):
 class MarginQuery(Query):
     r"""Request a label with probability :math:`b / (b + m)`, where m is the margin of the scores.
 
-    Learners of this package update below a margin of 1, which is the unit of `b`. For the Perceptron with
-    inputs of norm at most X, the expected number of mistakes has the bound of the Perceptron that sees all
-    labels if :math:`b = X^2 / 2`. That value requests nearly all labels; smaller ones save more.
+    OM2 and OMCL update below a margin of 1, which is the unit of `b`. For a Perceptron on separable data with
+    inputs of norm at most X, :math:`b = X^2 / 2` keeps the bound on the (expected) mistakes that all labels
+    give. Smaller values request fewer labels; see the book's page on few labels for measured errors.
 
     Parameters
     ----------

@@ -63,3 +63,11 @@ def test_pages_run_as_pasted(tmp_path, monkeypatch):
     assert transfer["model"].score(transfer["X"][new], transfer["y"][new]) > 0.6
     data = photos["data"]
     assert len(data.cues) == 7 and photos["model"].score(data.X[data.test], data.y[data.test]) > 0.6
+
+
+def test_few_labels_page_runs():
+    (block,) = blocks("notebooks/book/few_labels.md")
+    names = {}
+    exec(compile(block, "page", "exec"), names)
+    model, digits, new = names["model"], names["digits"], names["new"]
+    assert model.n_queries_ < 600 and model.score(digits.X[new], digits.y[new]) > 0.93

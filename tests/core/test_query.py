@@ -115,15 +115,6 @@ def test_visits_without_a_request_change_nothing(method, cues, data, tolerance):
 
 
 @streams
-def test_all_requested_is_the_learner_itself(method, cues, data, tolerance):
-    wanted = method(cues).fit(data, Y)
-    model = method(cues, query=RandomQuery(1.0)).fit(data, Y)
-    assert_array_equal(model.online_errors_, wanted.online_errors_)
-    assert_allclose(model.decision_function(data), wanted.decision_function(data), atol=tolerance)
-    assert model.n_queries_ == wanted.n_queries_ == wanted.queried_.sum() == 150
-
-
-@streams
 def test_bad_input_of_streams(method, cues, data, tolerance):
     with pytest.raises(ValueError, match="y must be an array of labels without a query, got a function"):
         method(cues).partial_fit(batch(data, 0, 150), lambda i: Y[i], **THREE)
