@@ -70,4 +70,4 @@ def test_few_labels_page_runs():
     names = {}
     exec(compile(block, "page", "exec"), names)
     model, digits, new = names["model"], names["digits"], names["new"]
-    assert model.n_queries_ < 600 and model.score(digits.X[new], digits.y[new]) > 0.93
+    assert model.n_queries_ < 600 and model.score(digits.X[new], digits.y[new]) > 0.9

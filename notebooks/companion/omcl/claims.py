@@ -207,8 +207,9 @@ def at_half(table):
 
 
 def _by_data_and_method(results):
+    images = results.record("thesis-sec-7.2.1")["our_data"].partition(" (")[0]
     for (data, method), table in results.table("thesis-sec-7.2.1").groupby(["data", "method"], sort=False):
-        of = {"data_from": "thesis-sec-7.2.1", "of": "emoji" if data == "objects" else data}
+        of = {"data_from": "thesis-sec-7.2.1", "of": images if data == "objects" else data}
         yield f"{data}, {method}", at_half(table), of
 
 
