@@ -166,30 +166,16 @@ def few_labels(table):
     differences at half of the labels."""
     names = list(dict.fromkeys(table["data"]))
     methods = list(dict.fromkeys(table["method"]))
-    fig = plt.figure(figsize=(7.4, 2.2 * len(methods) + 3.4), layout="constrained")
-    upper, lower = fig.subfigures(2, 1, height_ratios=(2.2 * len(methods) + 0.4, 3.0))
+    fig = plt.figure(figsize=(7.4, 2.3 * len(methods) + 2.6), layout="constrained")
+    upper, lower = fig.subfigures(2, 1, height_ratios=(2.3 * len(methods) + 0.4, 2.2))
     axes = upper.subplots(len(methods), len(names), squeeze=False)
-    rows = {}
+    differences = {"all": {}, "random": {}}
     for (method, name), ax in zip(itertools.product(methods, names), axes.flat, strict=True):
         part = where(table, method=method, data=name)
-        for rule, (label, style) in RULES.items():
-            of_rule = where(part, rule=rule)
-            share = 100 * of_rule.groupby("value")["requested"].mean()
-            errors = 100 * of_rule.pivot(index="permutation", columns="value", values="test_error")
-            band(ax, share, errors, label=label, **style)
-            if rule == "margin":
-                for value in share.index:
-                    ax.annotate(f"{value:g}", (share[value], errors[value].mean()), fontsize=7, color=BLUE)
-        ax.axhline(
-            100 * where(part, rule="all")["test_error"].mean(), color=BLACK, lw=0.8, label="all labels"
-        )
-        ax.axvline(50, color=GREY, lw=0.8, ls=":")
-        ax.set(xlim=(0, 100), yscale="log")
-        log_axis(ax.yaxis, plain=True)
+        _requested(ax, part)
         errors = 100 * at_half(part)
-        label = f"{name}, {method_style(method)['label']}"
-        rows[f"{label}: all labels"] = errors["margin"] - errors["all"]
-        rows[f"{label}: at random"] = errors["margin"] - errors["random"]
+        for other, rows in differences.items():
+            rows[f"{name}, {method_style(method)['label']}"] = errors["margin"] - errors[other]
     for ax, name in zip(axes[0], names, strict=True):
         ax.set_title(name)
     for ax, method in zip(axes[:, 0], methods, strict=True):
@@ -197,10 +183,27 @@ def few_labels(table):
     for ax in axes[-1]:
         ax.set_xlabel("labels requested [%]")
     legend(upper, axes[0, 0], 4)
-    ax = lower.add_subplot()
-    rows = dict(sorted(rows.items(), key=lambda row: row[0].endswith("random")))
-    forest(ax, intervals(rows), "error with half of the labels by the margin, minus with ... [points]")
+    left, right = lower.subplots(1, 2, sharey=True)
+    forest(left, intervals(differences["all"]), "half by the margin minus all labels [points]")
+    forest(right, intervals(differences["random"]), "half by the margin minus half at random [points]")
     return fig
+
+
+def _requested(ax, table):
+    """The curves of all rules; dotted: half of the labels."""
+    for rule, (label, style) in RULES.items():
+        of_rule = where(table, rule=rule)
+        share = 100 * of_rule.groupby("value")["requested"].mean()
+        errors = 100 * of_rule.pivot(index="permutation", columns="value", values="test_error")
+        band(ax, share, errors, label=label, markersize=4, **style)
+        for value in share.index if rule == "margin" else ():
+            point = share[value], errors[value].mean()
+            ax.annotate(f"{value:g}", point, (3, 4), textcoords="offset points", fontsize=7, color=BLUE)
+    with_all = 100 * where(table, rule="all")["test_error"].mean()
+    ax.axhline(with_all, color=BLACK, lw=0.8, label="all labels")
+    ax.axvline(50, color=GREY, lw=0.8, ls=":")
+    ax.set(xlim=(0, 100), yscale="log", ylim=(0.7 * with_all, 100))
+    log_axis(ax.yaxis, plain=True)
 
 
 def verdict_parts(verdicts):
