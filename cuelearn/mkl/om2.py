@@ -205,7 +205,7 @@ class OM2(StochasticMKL):
     --------
     >>> from sklearn.datasets import load_iris
     >>> from cuelearn.kernels import RBF
-    >>> from cuelearn.mkl import OM2
+    >>> from cuelearn.mkl import OM2, MarginQuery
     >>> X, y = load_iris(return_X_y=True)
     >>> cues = [("sepal", RBF(), [0, 1]), ("petal", RBF(), [2, 3])]
     >>> model = OM2(kernels=cues, p=1.1, n_epochs=5, shuffle=True, random_state=0).fit(X, y)
@@ -215,7 +215,6 @@ class OM2(StochasticMKL):
     A stream in which a label is looked up only on request:
 
     >>> import numpy as np
-    >>> from cuelearn.mkl import MarginQuery
     >>> order = np.random.default_rng(0).permutation(150)
     >>> stream = OM2(kernels=cues, p=1.1, query=MarginQuery(0.1))
     >>> stream = stream.partial_fit(X[order], lambda i: y[order[i]], classes=[0, 1, 2])
