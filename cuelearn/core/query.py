@@ -92,7 +92,8 @@ class ThresholdQuery(Query):
 
     Parameters
     ----------
-    threshold : float >= 0, default 0.5
+    threshold : float >= 0, default 1.0
+        The default is the margin below which OM2 and OMCL update.
 
     Examples
     --------
@@ -101,7 +102,7 @@ class ThresholdQuery(Query):
     array([0.2, 0.2, 0.2])
     """
 
-    threshold: float = 0.5
+    threshold: float = 1.0
 
     def __post_init__(self):
         check_non_negative("threshold", self.threshold)
