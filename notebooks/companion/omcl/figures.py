@@ -760,11 +760,12 @@ def _at_half(results):
 @few_labels.title
 def _(results):
     errors = _at_half(results).values()
-    more = [(rows["margin"] - rows["all"]).mean() for rows in errors]
-    less = [(rows["random"] - rows["margin"]).mean() for rows in errors]
+    by_margin, at_random = (
+        [(rows[rule] - rows["all"]).mean() for rows in errors] for rule in ("margin", "random")
+    )
     return f"""
-With half of the labels, requested by the margin, the test error changes by {min(more):+.1f} to
-{max(more):+.1f} points; with half at random it is {np.mean(less):.1f} points higher than that in the mean."""
+With half of the labels, requested by the margin, the test error changes by {min(by_margin):+.1f} to
+{max(by_margin):+.1f} points; with half at random, by {min(at_random):+.1f} to {max(at_random):+.1f}."""
 
 
 @few_labels.see
@@ -775,5 +776,5 @@ def _(results):
         beside = "; ".join(f"{error:.1f}" for error in others)
         texts.append(f"{data}, {method_style(method)['label']} {margin:.1f} ({beside})")
     return f"""
-Test errors in percent with half of the labels by the margin (with all; with half below a threshold; with half
+Test errors in percent with half of the labels by the margin (with all; with half by a threshold; with half
 at random): {"; ".join(texts)}. The numbers at the blue points are the values of $b$."""
