@@ -67,6 +67,12 @@ TABLE = {
             "beside": (1, 2, 3),  # of them of bags made ambiguous, which decide nothing
         },
     },
+    "inference": {
+        "names": (("letter",), ("letter", "satimage"), ARTIFICIAL),
+        "n_bags": (15, 40, 100),
+        "n_items": (40, 100, 300),
+        "seeds": (2, 4, 8),
+    },
     "bound": {
         "n_bags": (40, 100, 300),
         "names": (("pendigits",), ARTIFICIAL, ARTIFICIAL),
