@@ -19,7 +19,7 @@ from cuelearn.mkl.problem import combine, combined_scores, quadratic_forms
 from cuelearn.mms.base import BagClassifier
 from cuelearn.mms.candidates import check_bag_weights, check_candidates
 from cuelearn.mms.frank_wolfe import FINEST
-from cuelearn.mms.inference import METHODS, refuse_unlisted
+from cuelearn.mms.inference import METHODS, MOST_NODES
 from cuelearn.mms.solver import solve_mms
 from cuelearn.mms.spaces import KernelSpace, LinearSpace, mean_weights
 from cuelearn.warn import warn_user
@@ -203,8 +203,6 @@ class MMS(BagClassifier):
             delattr(self, name)  # forget an earlier fit
         check_candidates(candidates)
         bag_weights = check_bag_weights(sample_weight, candidates)
-        if self.inference == "exact":
-            refuse_unlisted(candidates, range(candidates.n_bags))
         self.n_attributes_ = candidates.n_attributes
         space = (self._linear_space if self.kernels is None else self._kernel_space)(X, candidates)
         self.classes_ = self._one([np.asarray(c) for c in candidates.classes])
@@ -254,7 +252,11 @@ class MMS(BagClassifier):
             far = f"duality gap {gap:.3g}, objective {self.objective_:.3g}, requested {wanted:.3g}"
             yield f"the last convex problem of MMS is far from solved, {far}; {better} or raise tol"
         elif gap < -wanted:
-            yield f"Algorithm 10 missed losses, {-gap:.3g} at least; inference='exact' finds them"
+            yield f"the search missed losses, {-gap:.3g} at least; inference='exact' finds them"
+        n_unproven = int(kept["n_unproven"])
+        if self.inference == "exact" and n_unproven:
+            limit = f"more than {MOST_NODES} partial labelings"
+            yield f"the most violating labelings of {n_unproven} bags are not proven, as they take {limit}"
         if self.objective_ >= result.at_zero > 0.0:
             worse = f"{self.objective_:.3g}, is not below that of w = 0, {result.at_zero:.3g}"
             yield f"the objective of MMS, {worse}; {better}, raise n_init or standardise the features"

@@ -47,7 +47,7 @@ def assert_equal_scores(models, others, X):
             assert_array_equal(p, q)
 
 
-def objective(w, b, X, sets, C, inference="heap"):
+def objective(w, b, X, sets, C, inference="algorithm-10"):
     """(5.3) of hyperplanes with a bias, bag by bag."""
     scores, total = X @ w.T + b, 0.0
     best = best_labelings(scores, sets)[:, 0]
@@ -162,7 +162,7 @@ def test_training_bags_and_test_samples():
     assert all(n == 5 for n in bags.candidates.n_candidates)  # L ambiguous ones and the right one
 
 
-@pytest.mark.parametrize("solver, inference", [("pegasos", "heap"), ("frank-wolfe", "exact")])
+@pytest.mark.parametrize("solver, inference", [("pegasos", "algorithm-10"), ("frank-wolfe", "exact")])
 def test_accuracy_by_round_is_that_of_its_round(solver, inference):
     """The hyperplanes that give a round's accuracy give its objective (5.3), counted anew."""
     made = {**LETTERS, "n_candidates": 8, "n_test": 200}

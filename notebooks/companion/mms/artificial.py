@@ -111,7 +111,7 @@ def curves(sweep, names, seeds, size, grid, effort):
     return pd.concat([frame[~given], truth], ignore_index=True)[frame.columns]
 
 
-def by_round(seed, n_epochs, solver, C=1.0, inference="heap", n_rounds=50, **made):
+def by_round(seed, n_epochs, solver, C=1.0, inference="algorithm-10", n_rounds=50, **made):
     """`MMS.history_` and test accuracy after every round; `ended`: before `n_rounds`, other than by
     rising."""
     bags, X_test, y_test = bags_of(seed=seed, **made)
@@ -138,7 +138,7 @@ def with_each_search(seed, effort, C=1.0, **made):
 def one_draw(seed, L, p_correlated, p_ambiguous):
     """Test accuracy by method on 30 bags of Pendigits, and how often labels come along with each other."""
     bags, X, y = bags_of("pendigits", seed, 30, 500, L, p_correlated, p_ambiguous)
-    mms = MMS(tol=0.2, n_rounds=3, n_epochs=10, inference="heap", random_state=0)
+    mms = MMS(tol=0.2, n_rounds=3, n_epochs=10, inference="algorithm-10", random_state=0)
     clsvm = CLSVM(C=0.01, class_weight="balanced")
     models = {
         "MMS": fitted(mms, bags.X, bags.candidates),
