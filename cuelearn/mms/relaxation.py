@@ -256,7 +256,9 @@ def branch_and_bound(packed, matchings, i, scores, labels, most_nodes, best, bes
     if matchings is not None and matchings.n_words[i] > 0:
         apart[0, 1:] = np.inf
     root = max(best, min(root, np.min(apart[0] + rest[0])))
-    if most_nodes == 0 or not root > best + TIE:
+    if not root > best + TIE:
+        return best, best_loss, best
+    if most_nodes == 0:
         return best, best_loss, root
     total = np.zeros(n_slots + 1)
     spent = np.zeros(n_slots + 1)  # reduced scores before slot s
