@@ -143,8 +143,9 @@ def best_places(first, value, place):
 
 @register_jitable
 def relaxed(packed, matchings, i, first, label, value, option, answer, labels, best, best_loss):
-    """Bound by the prices of `PRICE_STEPS`, scores plus one less prices (their sum over the best of every slot
-    is the bound), and, with `answer`, the best labeling that answered prices, if it is better than `labels`."""
+    """Bound by the prices of at most `PRICE_STEPS`, scores plus one less prices (their sum over the best of
+    every slot is the bound), and, with `answer`, the best labeling that answered prices, if it is better than
+    `labels`."""
     price = np.zeros(value.shape[0])
     answers = np.zeros(value.shape[0])
     reduced = value + 1.0
@@ -169,6 +170,8 @@ def relaxed(packed, matchings, i, first, label, value, option, answer, labels, b
                 best = total + loss
                 best_loss = loss
                 labels[:] = trial
+        if not bound > best + TIE:
+            break
         for s in range(place.shape[0]):
             answers[place[s]] += 1.0
     return bound, reduced, best, best_loss
@@ -243,23 +246,26 @@ def branch_and_bound(packed, matchings, i, scores, labels, most_nodes, best, bes
     P = packed.n_attributes
     first, label, value = slot_lists(packed, i, scores, 0.0)
     option = option_places(packed, matchings, i, first, label)
-    root, reduced, best, best_loss = relaxed(
-        packed, matchings, i, first, label, value, option, most_nodes == 0, labels, best, best_loss
-    )
     rest = rest_bounds(packed, matchings, i, first, value, option)
-    n_slots = labels.shape[0]
-    ahead = np.zeros(n_slots + 1)  # best reduced scores of slots s and later
-    for s in range(n_slots - 1, -1, -1):
-        ahead[s] = ahead[s + 1] + np.max(reduced[first[s] : first[s + 1]])
     apart = np.full(rest.shape, np.inf)
     apart[0] = 0.0
     if matchings is not None and matchings.n_words[i] > 0:
         apart[0, 1:] = np.inf
-    root = max(best, min(root, np.min(apart[0] + rest[0])))
+    near = np.min(apart[0] + rest[0])
+    if not near > best + TIE:
+        return best, best_loss, best
+    root, reduced, best, best_loss = relaxed(
+        packed, matchings, i, first, label, value, option, most_nodes == 0, labels, best, best_loss
+    )
+    root = min(root, near)
     if not root > best + TIE:
         return best, best_loss, best
     if most_nodes == 0:
         return best, best_loss, root
+    n_slots = labels.shape[0]
+    ahead = np.zeros(n_slots + 1)  # best reduced scores of slots s and later
+    for s in range(n_slots - 1, -1, -1):
+        ahead[s] = ahead[s + 1] + np.max(reduced[first[s] : first[s + 1]])
     total = np.zeros(n_slots + 1)
     spent = np.zeros(n_slots + 1)  # reduced scores before slot s
     place = first[:-1].copy()
