@@ -8,6 +8,8 @@ is a new one of samples, bags and candidates in each of them, a corpus a new one
 import math
 
 from companion.mms.methods import DEFAULTS, FARTHEST
+from companion.mms.searching import GROUPS, by_draw
+from companion.mms.settings import ARTIFICIAL
 from companion.protocol import where
 from companion.run.claims import Part, judges
 from cuelearn.core.intervals import interval
@@ -67,6 +69,52 @@ def mms_2(results):
         "Mean over L, P_c and P_a; within 5 points counts as close. MMS runs with Algorithm 10 and a gap of "
         f"5%; at L = 20 its defaults change its accuracy, in points, by {changes}."
     )
+
+
+INFERENCE_DATA = {"bags": {"of": ARTIFICIAL}, "names": {"of": "captioned"}}
+
+
+def inference_groups(results):
+    """Groups that judge the searches: name, `by_draw`, and where the data is from."""
+    table = results.table("infer-methods")
+    for group, options in INFERENCE_DATA.items():
+        rows = table[table["group"] == group]
+        yield GROUPS[group], by_draw(rows), options
+
+
+@judges("infer-1", "infer-methods")
+def infer_1(results):
+    least = {GROUPS["bags"]: 0.25, GROUPS["names"]: 0.05}
+    notes = []
+    for group, draws, options in inference_groups(results):
+        measure = f"share of bags that Algorithm 10 misses, {group}"
+        missed = draws["missed"]
+        yield Part(f"missed, {group}", measure, missed["algorithm-10"], at_least=least[group], **options)
+        proven = draws["proven", "exact"].min()
+        yield Part(f"all proven, {group}", true=proven == 1.0, number=proven, **options)
+        notes.append(f"{missed['lp'].mean():.1%} of the {group}")
+    yield f"The linear relaxation alone misses {' and '.join(notes)}."
+
+
+@judges("infer-2", "infer-methods")
+def infer_2(results):
+    for group, draws, options in inference_groups(results):
+        pair = draws["objective", "exact"], draws["objective", "algorithm-10"]
+        measure = f"objective, exact search over Algorithm 10, {group}"
+        yield Part(f"objective, {group}", measure, *pair, ratio=True, at_most=1.0, **options)
+        pair = draws["accuracy", "exact"], draws["accuracy", "algorithm-10"]
+        measure = f"accuracy, exact search minus Algorithm 10, {group}"
+        yield Part(f"accuracy, {group}", measure, *pair, at_least=-0.005, **options)
+
+
+@judges("infer-3", "infer-methods")
+def infer_3(results):
+    for group, draws, options in inference_groups(results):
+        seconds = draws["seconds", "exact"], draws["seconds", "algorithm-10"]
+        visits = draws["visits", "exact"], draws["visits", "algorithm-10"]
+        measure = f"CPU seconds, exact search over Algorithm 10, {group}"
+        how = {"ratio": True, "at_most": 2.0, "counts": visits, "counted": "visits of bags", **options}
+        yield Part(group, measure, *seconds, **how)
 
 
 @judges("mms-11", "thesis-fig-5.3")

@@ -5,7 +5,7 @@ from itertools import cycle
 import numpy as np
 import pandas as pd
 
-from companion.plots.common import curve, distinct, end_labels, legend, panels, where
+from companion.plots.common import curve, distinct, end_labels, forest, intervals, legend, panels, where
 from companion.plots.mms_items import draw_candidates, draw_picture, examples
 from companion.run.figures import BLUE, GREEN, GREY, PURPLE, RED, band, method_style
 from cuelearn.core.intervals import interval
@@ -190,6 +190,34 @@ def joint_models(table):
             ax.cuelearn_band = "lines: 95% intervals of the mean over corpora"
     axes[0, 0].set_yticks(range(len(names)), names)
     axes[0, 0].invert_yaxis()
+    return fig
+
+
+def searches(groups):
+    """Bags missed by each search, and objective, accuracy and CPU seconds with it, less those with Algorithm
+    10; `groups`: label -> a row per draw, columns (measure, search)."""
+    fig, axes = panels(2, 2, size=(7.6, 4.6))
+    labels = {"algorithm-10": "Algorithm 10", "lp": "relaxation", "exact": "exact"}
+    missed = {}
+    changes = {"objective": {}, "accuracy": {}, "seconds": {}}
+    for group, draws in groups.items():
+        for search, label in labels.items():
+            row = f"{group}: {label}"
+            if search != "exact":
+                missed[row] = 100 * draws["missed", search]
+            if search == "algorithm-10":
+                continue
+            for measure, rows in changes.items():
+                pair = draws[measure, search], draws[measure, "algorithm-10"]
+                rows[row] = 100 * (pair[0] - pair[1]) if measure == "accuracy" else np.log(pair[0] / pair[1])
+    forest(axes[0, 0], intervals(missed), "bags whose exact value is missed [%]")
+    forest(axes[1, 0], intervals(changes["accuracy"]), "test accuracy, change [points]")
+    for ax, measure in ((axes[0, 1], "objective"), (axes[1, 1], "seconds")):
+        percent = 100 * np.expm1(intervals(changes[measure]))
+        name = "CPU seconds of training" if measure == "seconds" else measure
+        forest(ax, percent, f"{name}, change [%]")
+    for ax in axes[:, 1]:
+        ax.set_yticklabels(label.split(": ")[1] for label in changes["objective"])
     return fig
 
 
