@@ -256,7 +256,7 @@ def violator(packed, matchings, i, scores, labels):
 
 @njit(cache=True)
 def find(packed, i, scores, labels, most_nodes):
-    """Write the most violating labeling by a search of `METHODS`; returns its U, its loss and a bound on U."""
+    """Write the most violating labeling by a search of `METHODS`; returns its U, its loss, a bound on U."""
     value, loss = violator(packed, packed.matchings, i, scores, labels)
     if value == -np.inf or labels.shape[0] == 1:  # nothing to find; the sum of losses is the joint loss
         return value, loss, value
@@ -352,7 +352,7 @@ def most_violating(scores, candidates, bag=0, method="algorithm-10", *, return_b
     bag : int, default 0
     method : {"algorithm-10", "lp", "exact"}
         Algorithm 10 ranks labelings by the sum of their slots' losses. "lp" continues with the labelings that
-        answer the prices of a linear relaxation (`cuelearn.mms.relaxation`), "exact" with branch and bound.
+        answer the prices of a linear relaxation (thesis 7.2.2), "exact" with branch and bound on it.
     return_bound : bool, default False
 
     Returns
@@ -371,9 +371,10 @@ def most_violating(scores, candidates, bag=0, method="algorithm-10", *, return_b
     Notes
     -----
     Thesis Algorithm 10, corrected so that the sums include the losses and no index vector is pushed twice,
-    takes at most O(L M log(L M)); for a `Matching` O(M (K + W)), and O(M W 2^W) for its joint loss. A step of
-    the relaxation, and a partial labeling, take O(L M) and O(L), for a `Matching` O(M W 2^W) and O(W 2^W). The
-    exact search is exponential in M at worst, and ends without proof after a million partial labelings.
+    takes at most O(L M log(L M)); for a `Matching` O(M (K + W)), and O(M W 2^W) for its joint loss. Each of
+    at most ten steps of the relaxation takes O(L M), a partial labeling of the exact search O(L); for a
+    `Matching` O(M W 2^W) and O(W 2^W). The exact search is exponential in M at worst, and ends without proof
+    after a million partial labelings.
 
     Examples
     --------

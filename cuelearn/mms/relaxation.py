@@ -3,15 +3,17 @@ r"""The most violating labeling by linear programming (thesis 7.2.2), proven by 
 With :math:`x_{sk} = 1` where slot s has label k of score :math:`S_{sk}`, the largest U outside the candidates
 :math:`\mathcal Z` is
 
-.. math:: \max_{x, \theta} \sum_{s,k} S_{sk} x_{sk} + \theta, \quad \sum_k x_{sk} = 1, \quad x_{sk} \in \{0, 1\},
-    \quad 1 \le \theta \le \sum_s (1 - x_{s z_s}) \ \forall z \in \mathcal Z.
+.. math:: \max_{x, \theta} \sum_{s,k} S_{sk} x_{sk} + \theta, \quad \sum_k x_{sk} = 1, \quad
+    x_{sk} \in \{0, 1\}, \quad 1 \le \theta \le \sum_s (1 - x_{s z_s}) \ \forall z \in \mathcal Z.
 
 Prices :math:`\pi` in the convex hull of the candidates (of a `Matching`: the matching polytope) bound it by
 
 .. math:: U(x) \le \sum_s \max_k (S_{sk} + 1 - \pi_{sk}),
 
-and the least such bound is the value of the relaxation to :math:`x \ge 0, \theta \ge 0`. Fictitious play finds
-prices near it: labels answer the prices, and the candidate nearest to the mean answer enters their mean.
+and the least such bound is the value of the relaxation to :math:`x \ge 0, \theta \ge 0`. Fictitious play
+finds prices near it: labels answer the prices, and the candidate nearest to the mean answer enters their
+mean. As prices, a single candidate bounds what is left after some slots; with its distance there, so does
+each of them.
 
 References
 ----------
@@ -22,7 +24,7 @@ Thesis section 7.2.2. Wang and Mori, ECCV 2010 (linear programs for tags). Robin
 import numpy as np
 from numba.extending import register_jitable
 
-from cuelearn.mms.candidates import ambiguous_loss, contains
+from cuelearn.mms.candidates import ambiguous_loss
 from cuelearn.mms.matching import matching_best, recursion, subset_after, word_column, words_allowed
 
 #: Closer scores tie; the first label or labeling wins, so that rounding does not decide the steps.
@@ -238,11 +240,11 @@ def extend(packed, matchings, i, option, place, s, apart, rest):
 
 @register_jitable
 def branch_and_bound(packed, matchings, i, scores, labels, most_nodes, best, best_loss):
-    """Improve `labels` of value `best` to the labeling with the largest U: depth-first over slots, best labels
-    first, bounded by the relaxation's prices and by the distance from every candidate.
+    """Improve `labels` of value `best` to the labeling with the largest U: depth-first over slots, best
+    labels first, bounded by the relaxation's prices and by the distances from all candidates.
 
-    Returns U, loss, and a bound on U: U itself, or that of the root beyond `most_nodes` partial labelings; with
-    none, only labelings that answered prices are tried."""
+    Returns U, loss, and a bound on U: U itself, or that of the root beyond `most_nodes` partial labelings;
+    with none, only labelings that answered prices are tried."""
     P = packed.n_attributes
     first, label, value = slot_lists(packed, i, scores, 0.0)
     option = option_places(packed, matchings, i, first, label)

@@ -25,8 +25,8 @@ def answers(scores, candidates, search):
 
 
 def each_inference(X, candidates, new, C, seed, effort):
-    """`MMS` trained with every search. At the scores after Algorithm 10, shares of bags: missed, where a search
-    stays below the exact value, and proven, where its bound is its value."""
+    """`MMS` trained with every search. Shares of bags at the scores after Algorithm 10: missed, where a
+    search stays below the exact value, and proven, where its bound is its value."""
     few = candidates.take(np.arange(2))
     models = {}
     seconds = {}
