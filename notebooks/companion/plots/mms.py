@@ -202,7 +202,7 @@ def searches(groups):
     changes = {"objective": {}, "accuracy": {}, "seconds": {}}
     for group, draws in groups.items():
         for search, label in labels.items():
-            row = f"{group}: {label}"
+            row = f"{group}{' (simulated)' * ('captioned' in group)}: {label}"
             if search != "exact":
                 missed[row] = 100 * draws["missed", search]
             if search == "algorithm-10":
@@ -214,10 +214,10 @@ def searches(groups):
     forest(axes[1, 0], intervals(changes["accuracy"]), "test accuracy, change [points]")
     for ax, measure in ((axes[0, 1], "objective"), (axes[1, 1], "seconds")):
         percent = 100 * np.expm1(intervals(changes[measure]))
-        name = "CPU seconds of training" if measure == "seconds" else measure
+        name = "CPU seconds" if measure == "seconds" else measure
         forest(ax, percent, f"{name}, change [%]")
     for ax in axes[:, 1]:
-        ax.set_yticklabels(label.split(": ")[1] for label in changes["objective"])
+        ax.set_yticklabels([label.split(": ")[1] for label in changes["objective"]])
     return fig
 
 
