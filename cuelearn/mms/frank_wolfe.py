@@ -153,7 +153,7 @@ def least_violating(violation, share, count):
 @njit(cache=True)
 def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_bags, most_nodes):
     """Visit a block with `known_labels` (room, n_slots of the block); returns the sum of the bags' gaps, each
-    at its visit, and the steps."""
+    at its visit (NaN: overflow), and the steps."""
     bags, first, base, products, targets, delta, weights = block
     P = packed.n_attributes
     of = attributes_of(packed)
@@ -173,6 +173,8 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
         known = known_labels[:, low * P : high * P]
         labels = np.empty((high - low) * P, np.int32)
         value, found_loss, _ = find(packed, i, scores, labels, most_nodes)
+        if np.isnan(value):
+            return value, n_updates
         excess = value - reached(target, scores)
         to = remember(known, share, loss, count, i, labels, found_loss) if excess > TIE else -1
         n_known = count[i]

@@ -22,7 +22,7 @@ class State(NamedTuple):
     step: float  # number of the next step
     scale: float  # factor on the hyperplanes of the scores
     squared_norm: float
-    loss: float  # of the labelings moved away from
+    loss: float  # of the labelings moved away from; NaN: overflow
     n_updates: int
     n_projections: int
 
@@ -76,6 +76,8 @@ def pegasos_block(packed, block, state, lam, radius, most_nodes):
         aim = target[first[b] : first[b + 1]]
         own = labels[: scores.shape[0] * packed.n_attributes]
         value, loss, _ = find(packed, bags[b], scores, own, most_nodes)
+        if np.isnan(value):
+            return State(step, scale, norm, np.nan, n_updates, n_projections)
         n = 0
         if weights[b] > 0.0 and value - reached(aim, scores) > 0.0:
             n_updates += 1
