@@ -66,6 +66,7 @@ def test_as_many_runs_as_the_claims_were_planned_with():
         parts += [sizes["rounds"], sizes["search"]["trained"]]
         parts += [sizes["naming"], {"seeds": sizes["naming"]["placed"]}, sizes["poses"]]
         parts += [sizes["bound"], sizes["bound"], artificial]
+        parts += [sizes["inference"]] * 3
         assert claims("mms")[profile].astype(int).tolist() == [part["seeds"] for part in parts]
 
 
