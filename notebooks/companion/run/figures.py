@@ -277,13 +277,14 @@ def stacked(fig):
         ax.tick_params(labelbottom=column[-1].xaxis.get_tick_params().get("labelbottom", True))
     for ax, place in zip(panels, fig.add_gridspec(len(panels), 1), strict=True):
         ax.set_subplotspec(place)
-    if fig.get_suptitle():
-        fig.suptitle(textwrap.fill(fig.get_suptitle(), 40))
+    title = textwrap.fill(fig.get_suptitle(), 40)
+    if title:
+        fig.suptitle("" if fig.legends else title)
     for legend in list(fig.legends):
         names = [text.get_text() for text in legend.get_texts()]
         n_columns = 2 if max(map(len, names)) <= LONG_NAME else 1
-        side = "lower" if fig.get_suptitle() else "upper"
-        fig.legend(legend.legend_handles, names, loc=f"outside {side} center", ncols=n_columns)
+        place = {"loc": "outside upper center", "ncols": n_columns, "title": title}
+        fig.legend(legend.legend_handles, names, **place)
         legend.remove()
     fig.set_size_inches(NARROW, panel_height * len(panels))
     return True
