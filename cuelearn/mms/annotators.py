@@ -231,6 +231,12 @@ def coded(table, classes):
     return votes, classes
 
 
+def check_threshold(threshold):
+    if check_non_negative("threshold", threshold) > 1.0:
+        raise ValueError(f"threshold must be at most 1, got {threshold}")
+    return float(threshold)
+
+
 def candidates_from_annotators(
     votes, *, classes=None, method="dawid-skene", threshold=0.1, smoothing=1.0, tol=1e-8, max_iter=1000
 ):
@@ -281,8 +287,7 @@ def candidates_from_annotators(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {METHODS}, got {method!r}")
-    if check_non_negative("threshold", threshold) > 1.0:
-        raise ValueError(f"threshold must be at most 1, got {threshold}")
+    threshold = check_threshold(threshold)
     table = as_table(votes)
     numbers, classes = coded(table, classes)
     K = len(classes)
@@ -361,7 +366,9 @@ def linked_product(i, lists, priors, same, different, most):
     return labelings, np.exp(log_prior - log_prior.max())
 
 
-def candidates_from_links(candidates, must_link=(), cannot_link=(), *, bag_sizes=None, most=MOST_LISTED):
+def candidates_from_links(
+    candidates, must_link=(), cannot_link=(), *, bag_sizes=None, threshold=0.0, most=MOST_LISTED
+):
     r"""Candidate labelings that obey links between instances (thesis 5.8; Shental et al. 2003).
 
     Neighbouring bags are merged, and the candidates of a merged bag are the combinations of theirs in which
@@ -376,8 +383,10 @@ def candidates_from_links(candidates, must_link=(), cannot_link=(), *, bag_sizes
         Pairs of rows of X, both in one (merged) bag.
     bag_sizes : sequence of int, optional
         Numbers of consecutive instances of the merged bags; by default the bags stay as they are.
+    threshold : float in [0, 1], default 0.0
+        Labelings with a prior below `threshold` times the bag's largest are dropped.
     most : int >= 1, default 10,000
-        Most labelings of a bag, also of its first instances.
+        Most labelings of a bag, and of its first instances, before `threshold` drops some.
 
     Returns
     -------
@@ -392,7 +401,9 @@ def candidates_from_links(candidates, must_link=(), cannot_link=(), *, bag_sizes
     Notes
     -----
     Labelings are built bag by bag, and a link is applied as soon as both ends are labelled. A list is exact
-    and may grow exponentially with the bag: choose small bags, few candidates or many links.
+    and may grow exponentially with the bag: choose small bags, few candidates or many links. Links may
+    contradict the most probable labels of single items. So start from the items' candidates with threshold 0,
+    and let `threshold` drop improbable labelings here.
 
     References
     ----------
@@ -409,6 +420,7 @@ def candidates_from_links(candidates, must_link=(), cannot_link=(), *, bag_sizes
     ([6], True)
     """
     check_candidates(candidates)
+    threshold = check_threshold(threshold)
     most = check_count("most", most)
     sizes = candidates.bag_sizes if bag_sizes is None else bag_sizes
     starts = starts_of_bags(sizes, candidates.n_instances)
@@ -427,6 +439,7 @@ def candidates_from_links(candidates, must_link=(), cannot_link=(), *, bag_sizes
         given = [candidates.priors(b) for b in merged]
         known = [np.ones(len(bag)) if p is None else p for bag, p in zip(lists, given, strict=True)]
         bag, prior = linked_product(i, lists, known, own_same, own_different, most)
-        bags.append(bag)
-        priors.append(None if all(p is None for p in given) else prior)
+        kept = prior >= threshold
+        bags.append(bag[kept])
+        priors.append(None if all(p is None for p in given) else prior[kept])
     return CandidateSet(bags, classes=candidates.classes, null=candidates.null, priors=priors)

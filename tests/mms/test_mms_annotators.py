@@ -205,6 +205,8 @@ def test_links_equal_brute_force(seed, n_attributes):
         assert given.keys() == allowed.keys()
         top = max(allowed.values())
         assert all(given[z] == pytest.approx(allowed[z] / top) for z in given)
+        fewer = candidates_from_links(sets, same, different, bag_sizes=[4, 6], threshold=0.3)
+        assert {tuple(z.ravel()) for z in fewer.bag(i)} == {z for z, p in given.items() if p >= 0.3}
 
 
 def test_limits_of_links():

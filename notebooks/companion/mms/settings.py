@@ -69,6 +69,13 @@ TABLE = {
             "beside": (1, 2, 3),  # of them of bags made ambiguous, which decide nothing
         },
     },
+    "annotators": {  # votes and links
+        "names": (("mfeat",), ("mfeat", "emoji"), ("mfeat", "emoji")),
+        "n_items": (60, 120, 320),
+        "n_test": (200, 500, 500),
+        "n_annotators": ((3, 5), (3, 7), (3, 5, 7)),
+        "seeds": (2, 4, 20),
+    },
     "bound": {
         "n_bags": (40, 100, 300),
         "names": (("pendigits",), ARTIFICIAL, ARTIFICIAL),
