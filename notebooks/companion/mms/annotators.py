@@ -32,8 +32,8 @@ MIDDLE = 5
 LINKED = 3
 BAG_SIZE = 4
 SHARES = (0.0, 0.5, 1.0)  # of a bag's pairs whose links are known
-VOTES = ("MMS priors", "MMS", "majority", "DS", "DS weighted", "MC-SVM")
-LINKS = ("MMS priors", "MMS", "majority", "DS", "MC-SVM")
+VOTES = ("MMS priors", "MMS", "majority vote", "Dawid-Skene", "Dawid-Skene weighted", "MC-SVM")
+LINKS = ("MMS priors", "MMS", "majority vote", "Dawid-Skene", "MC-SVM")
 
 
 class Problem(NamedTuple):
@@ -101,6 +101,7 @@ def votes_of(rng, confusion, labels):
     return votes
 
 
+@lru_cache(maxsize=2)
 def problem(name, seed, n_items, n_test, n_annotators, share=None):
     """A draw: items that annotators vote on, alone or (`share` of the links known) in bags of `BAG_SIZE`."""
     X, y, _ = samples(name)
@@ -158,12 +159,14 @@ def trained(method, C, seed, effort, given, bags):
         sets = sets if method == "MMS priors" else sets.without_priors()
         return fitted(make_mms(C, seed, **effort), X, sets)
     classes = sets.classes
-    if method == "DS weighted":  # an item once with each probable label
+    if method == "Dawid-Skene weighted":  # an item once with each probable label
         item, label = np.nonzero(sets.mask())
         weights = given.posterior[rows][item, label]
         labels = CandidateSet.from_labels(label, classes=classes)
         return fitted(SupervisedSVM(C=C, random_state=seed), X[item], labels, weights)
-    labels = {"majority": given.majority, "DS": given.probable, "MC-SVM": given.labels}[method][rows]
+    labels = {"majority vote": given.majority, "Dawid-Skene": given.probable, "MC-SVM": given.labels}[method][
+        rows
+    ]
     return fitted(SupervisedSVM(C=C, random_state=seed), X, CandidateSet.from_labels(labels, classes=classes))
 
 
@@ -192,7 +195,7 @@ def errors(seed, chosen, effort, **made):
     sets = given.sets
     truth = np.split(given.labels, sets.bag_starts[1:-1])
     missing = np.mean([not sets.contains(i, z[:, None]) for i, z in enumerate(truth)])
-    wrong = {"majority": given.majority, "DS": given.probable}
+    wrong = {"majority vote": given.majority, "Dawid-Skene": given.probable}
     rows = []
     for method, own in chosen.items():
         model = trained(method, own["C"], seed, effort, given, np.arange(sets.n_bags))

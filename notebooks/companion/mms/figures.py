@@ -5,7 +5,10 @@ from functools import cache
 import pandas as pd
 
 from companion import mms as experiments
-from companion.mms import claims
+from companion.mms import (
+    claims,
+    figures_annotators,  # noqa: F401  registers its figures
+)
 from companion.plots import mms as draw
 from companion.plots import mms_items as items
 from companion.protocol import edges, grid_points

@@ -71,7 +71,7 @@ TABLE = {
     },
     "annotators": {  # votes and links
         "names": (("mfeat",), ("mfeat", "emoji"), ("mfeat", "emoji")),
-        "n_items": (60, 120, 320),
+        "n_items": (60, 100, 320),
         "n_test": (200, 500, 500),
         "n_annotators": ((3, 5), (3, 7), (3, 5, 7)),
         "seeds": (2, 4, 20),
