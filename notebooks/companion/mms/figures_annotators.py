@@ -2,7 +2,9 @@
 
 from companion.mms import annotators, claims
 from companion.plots import mms as draw
+from companion.plots.common import intervals
 from companion.protocol import edges, where
+from companion.run.figures import method_style
 from companion.run.registry import figure
 from companion.run.words import enumerated
 from cuelearn.core.intervals import interval
@@ -14,7 +16,8 @@ SIMULATED = (
 )
 
 
-def _save(run, row, drawing, table, places):
+def _save(run, row, drawing, table, compared, places):
+    """Save the curves, and a forest of MMS minus the SVMs on labels, means of draws over rows `compared`."""
     size = run.size["annotators"]
     data = sum((annotators.provenance(name) for name in size["names"]), [])
     at_ends = (
@@ -24,18 +27,28 @@ def _save(run, row, drawing, table, places):
         f"{SIMULATED}; {size['n_items']} training items, {size['n_test']} test items at most; {places}; "
         f"C chosen in each draw by the posteriors of held-back items; {at_ends}"
     )
-    run.save_figure(drawing, row, table, provenance=data, seeds=run.seeds(size), note=note)
-
-
-def _points(errors, method, rival):
-    """A paired difference in points with its interval, in words."""
-    mean, low, high = interval(100 * (errors[method] - errors[rival]))
-    return f"{mean:+.1f} ({low:.1f} to {high:.1f})"
+    about = {"provenance": data, "seeds": run.seeds(size)}
+    run.save_figure(drawing, row, table, note=note, **about)
+    paired = {}
+    for name in size["names"]:
+        errors = claims.by_draw(compared, name)
+        for method in ("MMS", "MMS priors"):
+            for rival in claims.LABELLED:
+                sides = f"{method_style(method)['label']} − {rival}"
+                paired[f"{name}: {sides}"] = 100 * (errors[method] - errors[rival])
+    forest = intervals(paired)
+    shown = forest.rename_axis("difference").reset_index()
+    run.save_figure(draw.differences(forest), row, shown, "differences", note=note, **about)
 
 
 def _differences(table, method, rival):
-    names = table["name"].unique()
-    return enumerated([f"{_points(claims.by_draw(table, n), method, rival)} on {n}" for n in names])
+    """Paired differences in points with their intervals, by data set, in words."""
+    listed = []
+    for name in table["name"].unique():
+        errors = claims.by_draw(table, name)
+        mean, low, high = interval(100 * (errors[method] - errors[rival]))
+        listed.append(f"{mean:+.1f} ({low:.1f} to {high:.1f}) on {name}")
+    return enumerated(listed)
 
 
 @figure("annot-labels", claims=["annot-1", "annot-3"])
@@ -45,7 +58,8 @@ def labels_of_annotators(run):
     sweep = (run.sweep, size, run.seeds(size), run.size["grid"], run.size["effort"])
     table = annotators.errors_of_votes(*sweep)
     places = f"candidates: labels with at least {annotators.THRESHOLD:.0%} of the largest posterior"
-    _save(run, "annot-labels", draw.errors_of_votes(table), table, places)
+    drawing = draw.errors_by(table, "n_annotators", "number of annotators")
+    _save(run, "annot-labels", drawing, table, table, places)
 
 
 @labels_of_annotators.title
@@ -81,11 +95,9 @@ def links_within_bags(run):
         f"labelings with at least {annotators.THRESHOLD:.0%} of the largest posterior; Dawid-Skene labels: "
         "the most probable labeling that obeys the links"
     )
-    _save(run, "annot-links", draw.errors_of_links(table), table, places)
-
-
-def _with_links(results, share=1.0):
-    return where(results.table("annot-links"), share=share)
+    shares = table.assign(known=100 * table["share"])
+    drawing = draw.errors_by(shares, "known", "pairs of a bag whose link is known (%)")
+    _save(run, "annot-links", drawing, table, where(table, share=1.0), places)
 
 
 @links_within_bags.title
@@ -100,7 +112,7 @@ def _(results):
 
 @links_within_bags.see
 def _(results):
-    linked = _with_links(results)
+    linked = where(results.table("annot-links"), share=1.0)
     sets = (
         where(results.table("annot-links"), method="MMS").groupby("share")[["n_candidates", "missing"]].mean()
     )

@@ -5,7 +5,7 @@ from itertools import cycle
 import numpy as np
 import pandas as pd
 
-from companion.plots.common import curve, distinct, end_labels, forest, intervals, legend, panels, where
+from companion.plots.common import curve, distinct, end_labels, forest, legend, panels, where
 from companion.plots.mms_items import draw_candidates, draw_picture, examples
 from companion.run.figures import BLUE, GREEN, GREY, PURPLE, RED, band, method_style
 from cuelearn.core.intervals import interval
@@ -232,45 +232,33 @@ def item(axes, data, faces, names):
     draw_candidates(axes[1], shown, 60, most=8)
 
 
-def errors_of_votes(table):
-    """Test error by number of annotators, a panel per data set, and MMS minus the SVMs on labels of votes."""
-    return _errors_and_differences(table, "n_annotators", "number of annotators", table)
-
-
-def errors_of_links(table):
-    """Test error by share of known links, a panel per data set, and MMS minus the SVMs with all links."""
-    percent = table.assign(known=100 * table["share"])
-    linked = where(table, share=table["share"].max())
-    return _errors_and_differences(percent, "known", "pairs of a bag whose link is known (%)", linked)
-
-
-def _errors_and_differences(table, x, xlabel, compared):
-    """Curves of all methods, and a forest of differences in the rows `compared`, means over `x`."""
+def errors_by(table, x, xlabel):
+    """Mean test error of all methods by a column, a panel per data set."""
     names = distinct(table["name"])
-    heights = [1.0] * len(names) + [0.9]
-    fig, axes = panels(
-        1, len(names) + 1, size=(5.0, 2.3 * len(names) + 2.2), gridspec_kw={"height_ratios": heights}
-    )
-    for ax, name in zip(axes[:-1, 0], names, strict=True):
+    fig, axes = panels(1, len(names), size=(5.0, 2.6 * len(names)), sharex=True)
+    for ax, name in zip(axes[:, 0], names, strict=True):
         rows = where(table, name=name)
         ends = []
         for method in distinct(table["method"]):
             style = method_style(method)
-            grid = curve(ax, where(rows, method=method), x, "error", method, factor=100.0)
+            grid = curve(ax, where(rows, method=method), x, "error", method, factor=100.0, draw=_mean)
             ends.append((grid.columns[-1], grid.iloc[:, -1].mean(), style["label"], style["color"]))
-        end_labels(ax, ends, 0.1)
         ax.set_xticks(sorted(distinct(table[x])))
+        ax.autoscale_view()  # labels are placed within the limits
+        end_labels(ax, ends, 0.1)
         ax.set_ylabel("test error (%)")
         ax.set_title(f"{name}, votes simulated", fontsize=9)
-    axes[-2, 0].set_xlabel(xlabel)
-    differences = {}
-    for name in names:
-        errors = 100.0 * where(compared, name=name).pivot_table(
-            index="seed", columns="method", values="error"
-        )
-        for method in ("MMS", "MMS priors"):
-            for rival in ("Dawid-Skene", "majority vote"):
-                sides = f"{method_style(method)['label']} − {rival}"
-                differences[f"{name}: {sides}"] = errors[method] - errors[rival]
-    forest(axes[-1, 0], intervals(differences), "difference of test errors (points)")
+    axes[-1, 0].set_xlabel(xlabel)
+    return fig
+
+
+def _mean(ax, x, samples, method):
+    ax.plot(x, samples.mean(axis=0), **method_style(method))
+    ax.cuelearn_band = f"means of {len(samples)} draws"
+
+
+def differences(table):
+    """Paired differences of test errors with their intervals, a row each, `table` as of `intervals`."""
+    fig, axes = panels(1, 1, size=(5.0, 0.26 * len(table) + 0.9))
+    forest(axes[0, 0], table, "difference of test errors (points)")
     return fig
