@@ -87,13 +87,12 @@ def test_em_finds_the_spammer_that_a_majority_follows():
     assert np.all(np.diagonal(result.confusion[:2], axis1=1, axis2=2) > 0.8)
 
 
-def test_one_annotator_and_agreement_are_hard_labels():
+def test_annotators_who_agree_leave_hard_labels():
     y = np.array([2, 0, 1, 1, 0, 2])
     for votes in (y[:, None], np.column_stack([y] * 3)):
-        result = candidates_from_annotators(votes, method="majority")
-        assert result.candidates.n_candidates == [1] * 6
-        assert_array_equal(result.labels(), y)
-    assert_array_equal(candidates_from_annotators(np.column_stack([y] * 3)).labels(), y)
+        for method in ("majority", "dawid-skene"):
+            assert_array_equal(candidates_from_annotators(votes, method=method).labels(), y)
+    assert candidates_from_annotators(votes, method="majority").candidates.n_candidates == [1] * 6
 
 
 def test_candidates_are_the_probable_labels_with_posteriors_as_priors():
@@ -160,22 +159,18 @@ def test_em_checks_codes_and_warns():
 
 
 def plain_links(sets, same, different, starts):
-    """All labelings of merged bags that obey the links, with products of priors, by brute force."""
+    """Labelings of merged bags that obey the links, with products of priors, by brute force."""
     result = []
     for a, b in itertools.pairwise(starts):
         merged = [i for i in range(sets.n_bags) if a <= sets.bag_starts[i] < b]
         allowed = {}
         for choice in itertools.product(*(range(len(sets.bag(i))) for i in merged)):
-            z = np.concatenate([sets.bag(i)[c] for i, c in zip(merged, choice, strict=True)])
-            prior = 1.0
-            for i, c in zip(merged, choice, strict=True):
-                prior *= 1.0 if sets.priors(i) is None else sets.priors(i)[c]
-            equal = {
-                (u, v): np.array_equal(z[u - a], z[v - a]) for u, v in itertools.permutations(range(a, b), 2)
-            }
-            if all(equal[tuple(e)] for e in same if a <= e[0] < b):
-                if not any(equal[tuple(e)] for e in different if a <= e[0] < b):
-                    allowed[tuple(z.ravel())] = prior
+            chosen = list(zip(merged, choice, strict=True))
+            z = np.concatenate([sets.bag(i)[c] for i, c in chosen])
+            good = all(np.array_equal(z[u - a], z[v - a]) for u, v in same if a <= u < b)
+            if good and not any(np.array_equal(z[u - a], z[v - a]) for u, v in different if a <= u < b):
+                given = [(sets.priors(i), c) for i, c in chosen]
+                allowed[tuple(z.ravel())] = np.prod([p[c] for p, c in given if p is not None])
         result.append(allowed)
     return result
 

@@ -16,26 +16,29 @@ SIMULATED = (
 )
 
 
-def _save(run, row, drawing, table, compared, places):
-    """Save the curves, and a forest of MMS minus the SVMs on labels, means of draws over rows `compared`."""
+def _against_labels(table):
+    """In points, by data set: test errors of MMS, in both forms, minus those of the SVMs on labels."""
+    paired = {}
+    for name in table["name"].unique():
+        errors = claims.by_draw(table, name)
+        for method in ("MMS", "MMS priors"):
+            for rival in claims.LABELLED:
+                sides = f"{method_style(method)['label']} − {rival}"
+                paired[f"{name}: {sides}"] = 100 * (errors[method] - errors[rival])
+    return paired
+
+
+def _save(run, row, drawing, table, paired, places):
+    """Save the curves, and a forest of paired differences."""
     size = run.size["annotators"]
     data = sum((annotators.provenance(name) for name in size["names"]), [])
-    at_ends = (
-        edges(table, {"C": run.size["grid"]}, by=["method", "name"]) or "no C lies at an end of its grid"
-    )
+    at_ends = edges(table, {"C": size["C"]}, by=["method", "name"]) or "no C lies at an end of its grid"
     note = (
         f"{SIMULATED}; {size['n_items']} training items, {size['n_test']} test items at most; {places}; "
         f"C chosen in each draw by the posteriors of held-back items; {at_ends}"
     )
     about = {"provenance": data, "seeds": run.seeds(size)}
     run.save_figure(drawing, row, table, note=note, **about)
-    paired = {}
-    for name in size["names"]:
-        errors = claims.by_draw(compared, name)
-        for method in ("MMS", "MMS priors"):
-            for rival in claims.LABELLED:
-                sides = f"{method_style(method)['label']} − {rival}"
-                paired[f"{name}: {sides}"] = 100 * (errors[method] - errors[rival])
     forest = intervals(paired)
     shown = forest.rename_axis("difference").reset_index()
     run.save_figure(draw.differences(forest), row, shown, "differences", note=note, **about)
@@ -55,11 +58,11 @@ def _differences(table, method, rival):
 def labels_of_annotators(run):
     """Do candidate sets of several annotators train better than one label for each item?"""
     size = run.size["annotators"]
-    sweep = (run.sweep, size, run.seeds(size), run.size["grid"], run.size["effort"])
+    sweep = (run.sweep, size, run.seeds(size), size["C"], run.size["effort"])
     table = annotators.errors_of_votes(*sweep)
     places = f"candidates: labels with at least {annotators.THRESHOLD:.0%} of the largest posterior"
     drawing = draw.errors_by(table, "n_annotators", "number of annotators")
-    _save(run, "annot-labels", drawing, table, table, places)
+    _save(run, "annot-labels", drawing, table, _against_labels(table), places)
 
 
 @labels_of_annotators.title
@@ -88,7 +91,7 @@ difference of MMS to the SVM on Dawid and Skene's labels is {with_priors}."""
 def links_within_bags(run):
     """What do must-links and cannot-links within bags add to the votes?"""
     size = run.size["annotators"]
-    sweep = (run.sweep, size, run.seeds(size), run.size["grid"], run.size["effort"])
+    sweep = (run.sweep, size, run.seeds(size), size["C"], run.size["effort"])
     table = annotators.errors_of_links(*sweep)
     places = (
         f"bags of {annotators.BAG_SIZE} items of two classes, {annotators.LINKED} annotators; candidates: "
@@ -97,7 +100,12 @@ def links_within_bags(run):
     )
     shares = table.assign(known=100 * table["share"])
     drawing = draw.errors_by(shares, "known", "pairs of a bag whose link is known (%)")
-    _save(run, "annot-links", drawing, table, where(table, share=1.0), places)
+    linked, free = (where(table, share=share) for share in (1.0, 0.0))
+    paired = _against_labels(linked)
+    for name in size["names"]:
+        gain = claims.by_draw(linked, name)["MMS"] - claims.by_draw(free, name)["MMS"]
+        paired[f"{name}: MMS, all links − none"] = 100 * gain
+    _save(run, "annot-links", drawing, table, paired, places)
 
 
 @links_within_bags.title

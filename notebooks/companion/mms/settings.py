@@ -71,10 +71,11 @@ TABLE = {
     },
     "annotators": {  # votes and links
         "names": (("mfeat",), ("mfeat", "emoji"), ("mfeat", "emoji")),
-        "n_items": (60, 100, 320),
+        "n_items": (60, 100, 240),
         "n_test": (200, 500, 500),
         "n_annotators": ((3, 5), (3, 7), (3, 5, 7)),
-        "seeds": (2, 4, 20),
+        "C": ((1.0, 100.0), C_RANGE[1:-1], C_RANGE[1:-1]),
+        "seeds": (2, 4, 16),
     },
     "bound": {
         "n_bags": (40, 100, 300),
