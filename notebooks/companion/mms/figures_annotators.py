@@ -69,7 +69,7 @@ def labels_of_annotators(run):
 def _(results):
     table = results.table("annot-labels")
     return f"""
-MMS on the probable labels, against an SVM on Dawid and Skene's labels: test error, in points,
+Test error of MMS on the probable labels minus that of an SVM on Dawid and Skene's labels, in points:
 {_differences(table, "MMS", "Dawid-Skene")}."""
 
 
@@ -127,5 +127,5 @@ def _(results):
     return f"""
 Links cut the candidates of a bag from {sets["n_candidates"][0.0]:.1f} to {sets["n_candidates"][1.0]:.1f}, and
 the share of bags without the true labeling among them from {sets["missing"][0.0]:.0%} to
-{sets["missing"][1.0]:.0%}. With all links, MMS minus the SVM on the most probable labelings:
-{_differences(linked, "MMS", "Dawid-Skene")} points."""
+{sets["missing"][1.0]:.0%}. With all links, MMS minus the SVM on the most probable labelings, in points:
+{_differences(linked, "MMS", "Dawid-Skene")}."""
