@@ -164,10 +164,9 @@ def trained(method, C, seed, effort, given, bags):
         weights = given.posterior[rows][item, label]
         labels = CandidateSet.from_labels(label, classes=classes)
         return fitted(SupervisedSVM(C=C, random_state=seed), X[item], labels, weights)
-    labels = {"majority vote": given.majority, "Dawid-Skene": given.probable, "MC-SVM": given.labels}[method][
-        rows
-    ]
-    return fitted(SupervisedSVM(C=C, random_state=seed), X, CandidateSet.from_labels(labels, classes=classes))
+    known = {"majority vote": given.majority, "Dawid-Skene": given.probable, "MC-SVM": given.labels}
+    labels = CandidateSet.from_labels(known[method][rows], classes=classes)
+    return fitted(SupervisedSVM(C=C, random_state=seed), X, labels)
 
 
 def validated(method, seed, grid, effort, **made):
