@@ -63,3 +63,10 @@ def test_pages_run_as_pasted(tmp_path, monkeypatch):
     assert transfer["model"].score(transfer["X"][new], transfer["y"][new]) > 0.6
     data = photos["data"]
     assert len(data.cues) == 7 and photos["model"].score(data.X[data.test], data.y[data.test]) > 0.6
+
+
+def test_page_of_annotators_runs_as_pasted():
+    (block,) = blocks("notebooks/book/annotators.md")
+    names = {}
+    exec(compile(block, "page", "exec"), names)
+    assert names["model"].score(names["X"], names["truth"]) > 0.9

@@ -102,3 +102,25 @@ def test_sets_with_real_ambiguity_stand_beside_the_corpora(save_results, tmp_pat
     assert len(both.parts) == 21 and both.unit == "fold"  # without MC-SVM on half
     of_lost = dict(both.parts)["lost, recognition: MMS above CLSVM"]
     assert (of_lost.verdict, of_lost.tier, of_lost.n, of_lost.data) == ("fails", "original", 5, "lost")
+
+
+def test_annotators_are_judged_by_draws_on_simulated_data(save_results, tmp_path):
+    errors = {"MMS": 0.20, "MMS priors": 0.40, "Dawid-Skene": 0.30, "majority vote": 0.30, "MC-SVM": 0.1}
+    errors["Dawid-Skene weighted"] = 0.25
+    cells = itertools.product(("mfeat", "emoji"), range(8), (3, 7), errors)
+    table = pd.DataFrame(cells, columns=["name", "seed", "n_annotators", "method"])
+    table["error"] = table["method"].map(errors) + noise(len(table))
+    data = {"mfeat": "bundled", "mfeat with simulated annotators": "generated"}
+    data |= {"emoji": "bundled", "emoji with simulated annotators": "generated"}
+    save_results("annot-labels", table, data)
+    first, third = judge("annot-1", tmp_path), judge("annot-3", tmp_path)
+    assert (first.verdict, first.simulated, first.bundled, first.n) == ("fails", "fails", "", 8)
+    assert (third.verdict, len(third.parts)) == ("holds", 4) and "weighted by its posterior: -" in third.text
+    table["share"] = (table["n_annotators"] == 7).astype(float)
+    gain = table["name"].map({"mfeat": -0.05, "emoji": 0.2}) * table["share"] * (table["method"] == "MMS")
+    save_results("annot-links", table.assign(error=table["error"] + gain), data)
+    parts = {says: part.verdict for says, part in judge("annot-2", tmp_path).parts}
+    expected = {"mfeat": "holds", "emoji": "fails"}
+    for says, verdict in parts.items():
+        assert verdict == expected[says.split(":")[0]], says
+    assert len(parts) == 4 and judge("annot-4", tmp_path).verdict == "mixed"

@@ -77,23 +77,23 @@ def accuracies(seed, chosen, effort, **made):
 
 
 def curves(sweep, names, seeds, size, grid, effort):
-    """All points of figure 5.3; `BESIDE` in the first draws and at the middle L alone."""
+    """All points of figure 5.3; `BESIDE` in the first draws of the first sets, at the middle L alone."""
     methods = [*METHODS, FARTHEST]
     common = {"n_bags": size["n_bags"], "effort": effort}
-    first = seeds[: size["beside"]]
     draws = grid_points(name=names, seed=seeds)
+    first = grid_points(name=names[: size["beside_sets"]], seed=seeds[: size["beside"]])
     choices = [
         {**draw, "method": m, "grid": list(grid), **common}
         for draw in draws
         for m in methods
-        if m != DEFAULTS and (m != FARTHEST or draw["seed"] in first)
+        if m != DEFAULTS and (m != FARTHEST or draw in first)
     ]
     places = [dict(zip(HARD, (L, *hard), strict=True)) for L in size["L"] for hard in size["hardness"]]
     points = []
     for draw, place in itertools.product(draws, places):
         # what is given the truth depends on the samples only, so it is trained once
         left_out = () if place is places[0] else SUPERVISED
-        if draw["seed"] not in first or place["n_candidates"] != MIDDLE["n_candidates"]:
+        if draw not in first or place["n_candidates"] != MIDDLE["n_candidates"]:
             left_out = (*left_out, *BESIDE)
         here = [m for m in methods if m not in left_out]
         points.append(

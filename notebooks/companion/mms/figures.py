@@ -5,7 +5,10 @@ from functools import cache
 import pandas as pd
 
 from companion import mms as experiments
-from companion.mms import claims
+from companion.mms import (
+    claims,
+    figures_annotators,  # noqa: F401  registers its figures
+)
 from companion.mms.searching import GROUPS, by_draw
 from companion.plots import mms as draw
 from companion.plots import mms_items as items
@@ -337,8 +340,8 @@ def accuracy_as_ambiguity_grows(run):
         f"real samples, made ambiguous; MNIST averaged to 14 x 14 pixels; {size['n_bags']} bags of five; "
         f"{size['n_test']} test samples at most; {experiments.VALIDATED}, at L = 20, partners and "
         f"look-alikes 25%; {at_ends or 'no C lies at an end of its grid'}; in the table alone, at L = 20 in "
-        f"{size['beside']} of the draws: MMS with its defaults and the same C, MIMLSVM by the farthest "
-        "instance of each medoid"
+        f"{size['beside']} of the draws of {', '.join(names_of(run)[: size['beside_sets']])}: MMS with its "
+        "defaults and the same C, MIMLSVM by the farthest instance of each medoid"
     )
     drawing = draw.accuracy_curves(table)
     run.save_figure(drawing, "thesis-fig-5.3", every, provenance=data, seeds=seeds, note=note)

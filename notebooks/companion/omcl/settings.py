@@ -25,7 +25,7 @@ STANDARD_ERRORS = {"OMCL-BM": 1.0, "OMCL-BM sparser": 2.0}
 # smoke, quick, full
 TABLE = {
     "idol2": {"permutations": (2, 6, 12)},
-    "objects": {"n_views": (3, 20, 41), "permutations": (2, 24, 64)},
+    "objects": {"n_views": (3, 20, 41), "permutations": (2, 12, 64)},
     "categories": {"n_categories": (5, 30, 30), "n_learn": (6, 30, 30), "permutations": (2, 3, 6)},
     "things": {"permutations": (2, 6, 10)},
     "integration": (2, 4, 10),  # permutations of the numerals

@@ -258,3 +258,35 @@ def item(axes, data, faces, names):
         return
     draw_picture(axes[0], data, number, 60)
     draw_candidates(axes[1], shown, 60, most=8)
+
+
+def errors_by(table, x, xlabel):
+    """Mean test error of all methods by a column, a panel per data set."""
+    names = distinct(table["name"])
+    fig, axes = panels(1, len(names), size=(5.0, 2.6 * len(names)), sharex=True)
+    for ax, name in zip(axes[:, 0], names, strict=True):
+        rows = where(table, name=name)
+        ends = []
+        for method in distinct(table["method"]):
+            style = method_style(method)
+            grid = curve(ax, where(rows, method=method), x, "error", method, factor=100.0, draw=_mean)
+            ends.append((grid.columns[-1], grid.iloc[:, -1].mean(), style["label"], style["color"]))
+        ax.set_xticks(sorted(distinct(table[x])))
+        ax.autoscale_view()  # labels are placed within the limits
+        end_labels(ax, ends, 0.1)
+        ax.set_ylabel("test error (%)")
+        ax.set_title(f"{name}, votes simulated", fontsize=9)
+    axes[-1, 0].set_xlabel(xlabel)
+    return fig
+
+
+def _mean(ax, x, samples, method):
+    ax.plot(x, samples.mean(axis=0), **method_style(method))
+    ax.cuelearn_band = f"means of {len(samples)} draws"
+
+
+def differences(table):
+    """Paired differences of test errors with their intervals, a row each, `table` as of `intervals`."""
+    fig, axes = panels(1, 1, size=(5.0, 0.26 * len(table) + 0.9))
+    forest(axes[0, 0], table, "difference of test errors (points)")
+    return fig
