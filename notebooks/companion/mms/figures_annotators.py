@@ -20,7 +20,7 @@ def _against_labels(table):
     """In points, by data set: test errors of MMS, in both forms, minus those of the SVMs on labels."""
     paired = {}
     for name in table["name"].unique():
-        errors = claims.by_draw(table, name)
+        errors = claims.errors_by_draw(table, name)
         for method in ("MMS", "MMS priors"):
             for rival in claims.LABELLED:
                 sides = f"{method_style(method)['label']} − {rival}"
@@ -48,7 +48,7 @@ def _differences(table, method, rival):
     """Paired differences in points with their intervals, by data set, in words."""
     listed = []
     for name in table["name"].unique():
-        errors = claims.by_draw(table, name)
+        errors = claims.errors_by_draw(table, name)
         mean, low, high = interval(100 * (errors[method] - errors[rival]))
         listed.append(f"{mean:+.1f} ({low:.1f} to {high:.1f}) on {name}")
     return enumerated(listed)
@@ -103,7 +103,7 @@ def links_within_bags(run):
     linked, free = (where(table, share=share) for share in (1.0, 0.0))
     paired = _against_labels(linked)
     for name in size["names"]:
-        gain = claims.by_draw(linked, name)["MMS"] - claims.by_draw(free, name)["MMS"]
+        gain = claims.errors_by_draw(linked, name)["MMS"] - claims.errors_by_draw(free, name)["MMS"]
         paired[f"{name}: MMS, all links − none"] = 100 * gain
     _save(run, "annot-links", drawing, table, paired, places)
 
