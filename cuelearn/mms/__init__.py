@@ -1,6 +1,13 @@
 """Learning from candidate labeling sets: only the possible labelings of bags are known (thesis chapter 5)."""
 
 from cuelearn.core.estimator import load
+from cuelearn.mms.annotators import (
+    AnnotatedItems,
+    DawidSkene,
+    candidates_from_annotators,
+    candidates_from_links,
+    dawid_skene,
+)
 from cuelearn.mms.candidates import CandidateSet, Matching
 from cuelearn.mms.caption_sets import ItemCandidates, Region, candidate_set, candidates_from_caption
 from cuelearn.mms.captions import Mention, Vocabulary, mentions
@@ -16,8 +23,10 @@ from cuelearn.mms.spaces import LinearSpace
 from cuelearn.mms.supervised import SupervisedSVM
 
 __all__ = [
+    "AnnotatedItems",
     "CLSVM",
     "CandidateSet",
+    "DawidSkene",
     "DistNaming",
     "GMMNaming",
     "ItemCandidates",
@@ -32,8 +41,11 @@ __all__ = [
     "Vocabulary",
     "best_labelings",
     "candidate_set",
+    "candidates_from_annotators",
     "candidates_from_caption",
+    "candidates_from_links",
     "common_objective",
+    "dawid_skene",
     "load",
     "mentions",
     "most_violating",

@@ -527,6 +527,13 @@ class CandidateSet:
         made._hold([(self._bags[i], self._priors[i]) for i in self._as_bags(bags)])
         return made
 
+    def without_priors(self):
+        """The same bags and candidates, all equally probable."""
+        made = copy.copy(self)
+        vars(made).pop("packed", None)
+        made._hold([(bag, None) for bag in self._bags])
+        return made
+
     def attribute(self, attribute):
         """The `CandidateSet` of one attribute, with repeated vectors merged; an error if two words of a
         `Matching` share a label, or one has the label of null."""

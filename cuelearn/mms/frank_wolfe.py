@@ -17,8 +17,9 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from cuelearn.mms.inference import TIE, find, reached
+from cuelearn.mms.inference import find, reached
 from cuelearn.mms.pegasos import attributes_of
+from cuelearn.mms.relaxation import TIE
 
 __all__ = ["FINEST", "Dual", "frank_wolfe"]
 
@@ -152,7 +153,7 @@ def least_violating(violation, share, count):
 @njit(cache=True)
 def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_bags, most_nodes):
     """Visit a block with `known_labels` (room, n_slots of the block); returns the sum of the bags' gaps, each
-    at its visit (NaN: search abandoned), and the steps."""
+    at its visit (NaN: overflow), and the steps."""
     bags, first, base, products, targets, delta, weights = block
     P = packed.n_attributes
     of = attributes_of(packed)
@@ -171,7 +172,7 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
         target = targets[low:high]
         known = known_labels[:, low * P : high * P]
         labels = np.empty((high - low) * P, np.int32)
-        value, found_loss = find(packed, i, scores, labels, most_nodes)
+        value, found_loss, _ = find(packed, i, scores, labels, most_nodes)
         if np.isnan(value):
             return value, n_updates
         excess = value - reached(target, scores)

@@ -19,14 +19,14 @@ from cuelearn.mms.matching import (
     word_values,
     words_allowed,
 )
+from cuelearn.mms.relaxation import TIE, branch_and_bound, slot_lists
 
 __all__ = ["best_labelings", "most_violating"]
 
-METHODS = ("heap", "exact")
-#: Closer scores tie; the first label or labeling wins, so that rounding does not decide the steps.
-TIE = 1e-9
-#: The exact search is abandoned after this many partial labelings.
-MOST_NODES = 50_000_000
+#: The exact search of a bag ends without proof after this many partial labelings.
+MOST_NODES = 1_000_000
+#: Searches, by the most partial labelings of branch and bound: negative without the relaxation.
+METHODS = {"algorithm-10": -1, "lp": 0, "exact": MOST_NODES}
 
 
 @register_jitable
@@ -101,53 +101,6 @@ def mean_candidate(packed, matchings, i, scores, soft, target, slack):
             target[s // P, packed.labels[at]] += part
             at += 1
     return best + np.log(number) if soft else best
-
-
-@register_jitable
-def slot_lists(packed, i, scores, outside_loss):
-    """Labels of each slot that an answer can hold, best first: Z(m), and the best outside it plus
-    `outside_loss`; returns starts of slots, labels and values."""
-    P = packed.n_attributes
-    n_slots = scores.shape[0] * P
-    row = packed.row[i] * P
-    first = np.zeros(n_slots + 1, np.int64)
-    size = packed.slot[row + n_slots] - packed.slot[row] + n_slots
-    label = np.empty(size, np.int32)
-    value = np.empty(size)
-    n = 0
-    for s in range(n_slots):
-        m = s // P
-        p = s % P
-        at = packed.slot[row + s]
-        high = packed.slot[row + s + 1]
-        begin = n
-        outside = -1
-        top = -np.inf
-        for k in range(packed.column[p], packed.column[p + 1]):
-            if at < high and packed.slot_labels[at] == k:
-                insert(label, value, begin, n, k, scores[m, k])
-                at += 1
-                n += 1
-            elif scores[m, k] > top + TIE:
-                outside = k
-                top = scores[m, k]
-        if outside >= 0:
-            insert(label, value, begin, n, outside, top + outside_loss)
-            n += 1
-        first[s + 1] = n
-    return first, label, value
-
-
-@register_jitable
-def insert(label, value, begin, n, k, v):
-    """Insert label k with value v in the descending list from `begin` to n - 1."""
-    j = n
-    while j > begin and value[j - 1] < v - TIE:
-        value[j] = value[j - 1]
-        label[j] = label[j - 1]
-        j -= 1
-    value[j] = v
-    label[j] = k
 
 
 @register_jitable
@@ -301,61 +254,15 @@ def violator(packed, matchings, i, scores, labels):
     return total + loss, loss
 
 
-@register_jitable
-def exact_violator(packed, i, scores, labels, most_nodes, best, best_loss):
-    """Write the labeling with the largest U: depth-first branch and bound over slots, from Algorithm 10's
-    answer; returns U (NaN beyond `most_nodes` partial labelings) and loss."""
-    first, label, value = slot_lists(packed, i, scores, 0.0)
-    n_slots = first.shape[0] - 1
-    P = packed.n_attributes
-    L = packed.count[i]
-    ahead = np.zeros(n_slots + 1)  # best scores of slots s and later
-    for s in range(n_slots - 1, -1, -1):
-        ahead[s] = ahead[s + 1] + value[first[s]]
-    apart = np.zeros((n_slots + 1, L), np.int32)  # differences from each candidate before slot s
-    total = np.zeros(n_slots + 1)
-    place = np.zeros(n_slots, np.int64)
-    chosen = np.empty(n_slots, np.int32)
-    s = 0
-    nodes = 0
-    while True:
-        if first[s] + place[s] == first[s + 1]:  # back
-            if s == 0:
-                return best, best_loss
-            place[s] = 0
-            s -= 1
-            place[s] += 1
-            continue
-        nodes += 1
-        if nodes > most_nodes:
-            return np.nan, 0
-        k = label[first[s] + place[s]]
-        chosen[s] = k
-        total[s + 1] = total[s] + scores[s // P, k]
-        least = n_slots
-        for c in range(L):
-            apart[s + 1, c] = apart[s, c] + (packed.labels[packed.start[i] + c * n_slots + s] != k)
-            least = min(least, apart[s + 1, c])
-        if total[s + 1] + ahead[s + 1] + least + (n_slots - 1 - s) <= best + TIE:
-            place[s] += 1
-        elif s + 1 < n_slots:
-            s += 1
-        else:
-            if least > 0:  # no candidate
-                best = total[n_slots] + least
-                best_loss = least
-                for r in range(n_slots):
-                    labels[r] = chosen[r]
-            place[s] += 1
-
-
 @njit(cache=True)
 def find(packed, i, scores, labels, most_nodes):
-    """The most violating labeling: exact, or by Algorithm 10 for `most_nodes` 0."""
+    """Write the most violating labeling by a search of `METHODS`; returns its U, its loss, a bound on U."""
     value, loss = violator(packed, packed.matchings, i, scores, labels)
-    if most_nodes == 0 or value == -np.inf:
-        return value, loss
-    return exact_violator(packed, i, scores, labels, most_nodes, value, loss)
+    if value == -np.inf or labels.shape[0] == 1:  # nothing to find; the sum of losses is the joint loss
+        return value, loss, value
+    if most_nodes < 0:
+        return value, loss, np.inf
+    return branch_and_bound(packed, packed.matchings, i, scores, labels, most_nodes, value, loss)
 
 
 @njit(cache=True, nogil=True)
@@ -398,21 +305,23 @@ def reached(target, scores):
 
 @njit(cache=True)
 def losses_of_bags(packed, first, last, scores, target, most_nodes):
-    """Relaxed losses (5.5), by the score of `target`, and ambiguous surrogate losses (5.2) of bags `first` to
-    ``last - 1``; NaN: search abandoned."""
-    losses = np.empty((2, last - first))
+    """Relaxed losses (5.5), by the score of `target`, ambiguous surrogate losses (5.2), and whether these are
+    unproven, of bags `first` to ``last - 1``."""
+    losses = np.empty((3, last - first))
     for i in range(first, last):
         low = packed.row[i] - packed.row[first]
         high = packed.row[i + 1] - packed.row[first]
         part = scores[low:high]
         labels = np.empty((high - low) * packed.n_attributes, np.int32)
-        value, _ = find(packed, i, part, labels, most_nodes)
+        value, _, bound = find(packed, i, part, labels, most_nodes)
         best = best_candidate(packed, packed.matchings, i, part, False, labels)
-        losses[0, i - first] = value - reached(target[low:high], part)
+        aim = reached(target[low:high], part)
+        losses[0, i - first] = value - aim
         losses[1, i - first] = value - best
         for row in range(2):
             if losses[row, i - first] < 0.0:
                 losses[row, i - first] = 0.0
+        losses[2, i - first] = bound > max(value, min(aim, best)) + TIE * (1.0 + abs(value))
     return losses
 
 
@@ -430,14 +339,7 @@ def side_by_side(scores, candidates, n_rows):
     return whole
 
 
-def refuse_unlisted(candidates, bags):
-    for i in bags:
-        if not candidates.is_listed(i):
-            other = f"bag {i} is a Matching, give its list or take 'heap'"
-            raise ValueError(f"method 'exact' needs listed candidates; {other}")
-
-
-def most_violating(scores, candidates, bag=0, method="heap"):
+def most_violating(scores, candidates, bag=0, method="algorithm-10", *, return_bound=False):
     r"""The labeling outside a bag's candidates that violates the margin most.
 
     .. math:: \hat Z = \arg\max_{\bar Z \notin \mathcal Z} \Delta_A(\bar Z, \mathcal Z)
@@ -448,25 +350,31 @@ def most_violating(scores, candidates, bag=0, method="heap"):
     scores : array-like, shape (n_instances of the bag, n_labels), or a list of one such matrix per attribute
     candidates : CandidateSet
     bag : int, default 0
-    method : {"heap", "exact"}
-        Algorithm 10, which ranks labelings by the sum of their slots' losses, or branch and bound.
+    method : {"algorithm-10", "lp", "exact"}
+        Algorithm 10 ranks labelings by the sum of their slots' losses. "lp" continues with the labelings that
+        answer the prices of a linear relaxation (thesis 7.2.2), "exact" with branch and bound on it.
+    return_bound : bool, default False
 
     Returns
     -------
     labeling : ndarray of int, shape (n_instances, n_attributes)
     value : float
+    bound : float, if `return_bound`
+        No labeling outside has a larger value; `value` where it is proven the largest. Infinite for Algorithm
+        10 with bags of several labels.
 
     Raises
     ------
     ValueError
-        If every labeling is a candidate, or "exact" gets a `Matching` or needs more than 50 million partial
-        labelings.
+        If every labeling is a candidate.
 
     Notes
     -----
     Thesis Algorithm 10, corrected so that the sums include the losses and no index vector is pushed twice,
-    takes at most O(L M log(L M)); for a `Matching` O(M (K + W)), and O(M W 2^W) for its joint loss. The exact
-    search is exponential in M at worst.
+    takes at most O(L M log(L M)); for a `Matching` O(M (K + W)), and O(M W 2^W) for its joint loss. Each of
+    at most ten steps of the relaxation takes O(L M), a partial labeling of the exact search O(L); for a
+    `Matching` O(M W 2^W) and O(W 2^W). The exact search is exponential in M at worst, and ends without proof
+    after a million partial labelings.
 
     Examples
     --------
@@ -475,27 +383,25 @@ def most_violating(scores, candidates, bag=0, method="heap"):
     >>> from cuelearn.mms import CandidateSet, most_violating
     >>> pair = CandidateSet([[[0, 1], [1, 0]]], n_labels=3)
     >>> scores = [[3, 2, 1], [1, 1, 0.99]]
-    >>> for method in ("heap", "exact"):
-    ...     print(most_violating(scores, pair, method=method)[0].ravel() + 1)
-    [1 3]
-    [1 1]
+    >>> for method in ("algorithm-10", "lp", "exact"):
+    ...     labeling, value, bound = most_violating(scores, pair, method=method, return_bound=True)
+    ...     print(labeling.ravel() + 1, value, round(bound, 3))
+    [1 3] 4.99 inf
+    [1 1] 5.0 5.0
+    [1 1] 5.0 5.0
     """
     check_candidates(candidates)
     if method not in METHODS:
-        raise ValueError(f"method must be one of {METHODS}, got {method!r}")
+        raise ValueError(f"method must be one of {tuple(METHODS)}, got {method!r}")
     i = candidates.check_bag(bag)
     packed = candidates.packed
     scores = side_by_side(scores, candidates, int(candidates.bag_sizes[i]))
     labels = np.empty(scores.shape[0] * candidates.n_attributes, np.int32)
-    if method == "exact":
-        refuse_unlisted(candidates, [i])
-    value, _ = find(packed, i, scores, labels, MOST_NODES if method == "exact" else 0)
-    if np.isnan(value):
-        many = f"more than {MOST_NODES} partial labelings for bag {i}"
-        raise ValueError(f"method 'exact' needs {many}; 'heap' does not")
+    value, _, bound = find(packed, i, scores, labels, METHODS[method])
     if value == -np.inf:
         raise ValueError(f"every labeling of bag {i} is a candidate; none outside can be found")
-    return labels.reshape(-1, candidates.n_attributes).astype(np.int64) - packed.column[:-1], float(value)
+    labeling = labels.reshape(-1, candidates.n_attributes).astype(np.int64) - packed.column[:-1]
+    return (labeling, float(value), float(bound)) if return_bound else (labeling, float(value))
 
 
 def best_labelings(scores, candidates):

@@ -19,7 +19,7 @@ from cuelearn.mkl.problem import combine, combined_scores, quadratic_forms
 from cuelearn.mms.base import BagClassifier
 from cuelearn.mms.candidates import check_bag_weights, check_candidates
 from cuelearn.mms.frank_wolfe import FINEST
-from cuelearn.mms.inference import METHODS, refuse_unlisted
+from cuelearn.mms.inference import METHODS, MOST_NODES
 from cuelearn.mms.solver import solve_mms
 from cuelearn.mms.spaces import KernelSpace, LinearSpace, mean_weights
 from cuelearn.warn import warn_user
@@ -70,10 +70,10 @@ class MMS(BagClassifier):
         A round of "frank-wolfe" ends at this relative duality gap, or once its bound shows that it cannot
         lower the objective by more. Rounds of either solver end when the objective falls by at most a tenth
         of `tol` (relative).
-    inference : {"auto", "exact", "heap"}
-        Search for the most violating labeling: exact (at worst exponential in the bag size), or Algorithm 10,
-        which misses some. "auto" is Algorithm 10 for "pegasos", a `Matching`, and bags of more than six
-        labels, else exact.
+    inference : {"auto", "exact", "lp", "algorithm-10"}
+        Search for the most violating labeling: exact (at worst exponential in the bag size), by a linear
+        relaxation, which misses few, or Algorithm 10, which misses more. "auto" is Algorithm 10 for
+        "pegasos", else "exact", with bags of more than twelve labels "lp".
     memory : float, default 2e9
         Bytes for one attribute's kernel matrix; beyond, rows are computed when needed.
     $random_state
@@ -90,12 +90,11 @@ class MMS(BagClassifier):
     kernel_weights_ : ndarray, shape (n_kernels,), or list; kernel form
     objective_, dual_gap_ : float
         Of the kept round; the gap bounds its convex problem's distance from the optimum. NaN without
-        certificate: for indefinite kernels, and where Algorithm 10, which may miss losses, searches bags of
-        several instances.
+        certificate: for indefinite kernels, and where a search that may miss losses proved none the largest.
     history_ : DataFrame
         A row per round: start, round, n_epochs, seconds, objective, relaxed (value of the convex problem 5.5,
         by the search used), dual_bound (below its optimum, or NaN), dual_gap, n_changed (bags whose best
-        candidates changed), n_updates, n_projections.
+        candidates changed), n_updates, n_projections, n_unproven (bags that may have a larger loss).
     visits_ : ndarray of int, shape (n_passes, n_bags); of "pegasos"
         Bags in the order of the visits, over all rounds.
     n_iter_ : int
@@ -108,7 +107,8 @@ class MMS(BagClassifier):
     -----
     ConvergenceWarning
         If the objective did not settle, rose in a round or is not below that of w = 0, or if the dual bound
-        is missing, more than `tol` from the relaxed value, or above it (Algorithm 10 has missed losses).
+        is missing, more than `tol` from the relaxed value, or above it (the search has missed losses), or if
+        exact searches ended without proof.
     IndefiniteKernelWarning
         If a kernel is not positive semidefinite.
 
@@ -119,7 +119,7 @@ class MMS(BagClassifier):
 
     See Also
     --------
-    most_violating : Algorithm 10, the search of a step.
+    most_violating : The search of a step.
     common_objective : The objective of any linear model.
 
     Notes
@@ -137,15 +137,15 @@ class MMS(BagClassifier):
     11% of the predictions (4 to 11% with ``tol=1e-3``, in 6 times the time), with equal accuracy, as many
     hyperplanes are within a gap of 1%.
 
-    With exact inference a certified round never raises the objective. With Algorithm 10 the objective is a
-    lower estimate, which may rise a little and end some percent from an exact search on the same candidates.
+    With exact inference a certified round never raises the objective. Without, the objective is a lower
+    estimate, which may rise a little and end some percent from an exact search on the same candidates.
     The round with the least objective is kept; two rounds in a row above it end the training without
     convergence.
 
     References
     ----------
-    Thesis section 5.4, Algorithms 8 (`solver`), 9 (`pegasos`) and 10 (`inference`). Dual steps
-    (`frank_wolfe`): Lacoste-Julien, Jaggi, Schmidt and Pletscher, ICML 2013.
+    Thesis section 5.4, Algorithms 8 (`solver`), 9 (`pegasos`) and 10 (`inference`); section 7.2.2
+    (`relaxation`). Dual steps (`frank_wolfe`): Lacoste-Julien, Jaggi, Schmidt and Pletscher, ICML 2013.
 
     Examples
     --------
@@ -203,8 +203,6 @@ class MMS(BagClassifier):
             delattr(self, name)  # forget an earlier fit
         check_candidates(candidates)
         bag_weights = check_bag_weights(sample_weight, candidates)
-        if self.inference == "exact":
-            refuse_unlisted(candidates, range(candidates.n_bags))
         self.n_attributes_ = candidates.n_attributes
         space = (self._linear_space if self.kernels is None else self._kernel_space)(X, candidates)
         self.classes_ = self._one([np.asarray(c) for c in candidates.classes])
@@ -253,8 +251,11 @@ class MMS(BagClassifier):
         elif gap > wanted:
             far = f"duality gap {gap:.3g}, objective {self.objective_:.3g}, requested {wanted:.3g}"
             yield f"the last convex problem of MMS is far from solved, {far}; {better} or raise tol"
-        elif gap < -wanted:
-            yield f"Algorithm 10 missed losses, {-gap:.3g} at least; inference='exact' finds them"
+        elif gap < -wanted and not result.unfinished:
+            yield f"the search missed losses, {-gap:.3g} at least; inference='exact' finds them"
+        if result.unfinished:
+            many = f"{MOST_NODES} partial labelings do not prove those of {result.unfinished} bags"
+            yield f"most violating labelings may be missed: {many}; inference='lp' is faster"
         if self.objective_ >= result.at_zero > 0.0:
             worse = f"{self.objective_:.3g}, is not below that of w = 0, {result.at_zero:.3g}"
             yield f"the objective of MMS, {worse}; {better}, raise n_init or standardise the features"

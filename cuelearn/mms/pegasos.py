@@ -22,7 +22,7 @@ class State(NamedTuple):
     step: float  # number of the next step
     scale: float  # factor on the hyperplanes of the scores
     squared_norm: float
-    loss: float  # of the labelings moved away from; NaN: search abandoned
+    loss: float  # of the labelings moved away from; NaN: overflow
     n_updates: int
     n_projections: int
 
@@ -75,7 +75,7 @@ def pegasos_block(packed, block, state, lam, radius, most_nodes):
         scores = base[first[b] : first[b + 1]] * scale
         aim = target[first[b] : first[b + 1]]
         own = labels[: scores.shape[0] * packed.n_attributes]
-        value, loss = find(packed, bags[b], scores, own, most_nodes)
+        value, loss, _ = find(packed, bags[b], scores, own, most_nodes)
         if np.isnan(value):
             return State(step, scale, norm, np.nan, n_updates, n_projections)
         n = 0

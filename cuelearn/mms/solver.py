@@ -11,7 +11,7 @@ from cuelearn.core.checks import check_positive
 from cuelearn.core.progress import progress
 from cuelearn.mms.candidates import batches, check_bag_weights, check_candidates
 from cuelearn.mms.frank_wolfe import frank_wolfe
-from cuelearn.mms.inference import MOST_NODES, losses_of_bags, mean_candidates
+from cuelearn.mms.inference import METHODS, losses_of_bags, mean_candidates
 from cuelearn.mms.pegasos import pegasos
 from cuelearn.mms.spaces import ROWS, Block, LinearSpace
 
@@ -23,8 +23,8 @@ MOST_ROWS = 192
 CHEAP = 50_000
 #: Successive rounds allowed above the best, as stochastic rounds scatter by their gaps.
 PATIENCE = 2
-#: Most slots of a bag (instances times attributes) for "auto" to search exactly: some 26^6 labelings.
-EXACT_SLOTS = 6
+#: Most slots of a bag (instances times attributes) for "auto" to search exactly: 0.1 ms with 50 candidates.
+EXACT_SLOTS = 12
 #: A round must lower the objective by more than tol / SETTLED.
 SETTLED = 10.0
 N_ROUNDS = {"pegasos": 10, "frank-wolfe": 50}
@@ -33,7 +33,7 @@ PEGASOS_EPOCHS = 20
 DUAL_EPOCHS = 300
 DUAL_VISITS = 100_000
 HISTORY = "start round n_epochs seconds objective relaxed dual_bound dual_gap n_changed n_updates"
-HISTORY = [*HISTORY.split(), "n_projections"]
+HISTORY = [*HISTORY.split(), "n_projections", "n_unproven"]
 
 
 class MMSResult(NamedTuple):
@@ -46,12 +46,13 @@ class MMSResult(NamedTuple):
     ended: bool
     at_zero: float
     visits: np.ndarray
+    unfinished: int
 
 
 class ConvexProblem:
     """The convex problem (5.5) of a round, the candidates' part fixed to `target`; `weights` have mean 1."""
 
-    def __init__(self, space, candidates, lam, exact=False, rng=None, weights=None):
+    def __init__(self, space, candidates, lam, inference="algorithm-10", rng=None, weights=None):
         self.space = space
         self.candidates = candidates
         self.lam = lam
@@ -59,7 +60,8 @@ class ConvexProblem:
         self.weights = weights * (candidates.n_bags / weights.sum())
         self.rng = rng
         self.visits = []
-        self.most_nodes = MOST_NODES if exact else 0
+        self.most_nodes = METHODS[inference]
+        self.n_unproven = 0
         self.target = np.zeros((candidates.n_instances, space.n_columns))
         self.rows_of_block = min(MOST_ROWS, max(space.n_columns, CHEAP // space.width))
 
@@ -87,27 +89,25 @@ class ConvexProblem:
         return int(np.count_nonzero(in_bags & (self.weights > 0.0)))
 
     def value(self):
-        """Relaxed value (5.5) and objective (5.3)."""
+        """Relaxed value (5.5) and objective (5.3); counts bags in `n_unproven` whose loss may be larger."""
         packed = self.candidates.packed
         starts = self.candidates.bag_starts
-        losses = np.empty((2, self.candidates.n_bags))
+        losses = np.empty((3, self.candidates.n_bags))
         for first, last in batches(starts, ROWS):
             rows = slice(int(starts[first]), int(starts[last]))
             scores = self.space.scores(rows)
             target = self.target[rows]
             losses[:, first:last] = losses_of_bags(packed, first, last, scores, target, self.most_nodes)
-        relaxed, losses = self.weights * losses
+        relaxed, losses, unproven = self.weights * losses
+        self.n_unproven = np.count_nonzero(unproven)
         ridge = 0.5 * self.lam * self.space.squared_norm()
         self.refuse_unfinished(ridge + relaxed.sum())
         return ridge + relaxed.mean(), ridge + losses.mean()
 
     def refuse_unfinished(self, value):
-        if np.isfinite(value):
-            return
-        if self.most_nodes and np.isfinite(self.space.weights).all():
-            many = f"more than {MOST_NODES} partial labelings for one bag"
-            raise ValueError(f"inference='exact' needs {many}; 'heap' does not")
-        raise ValueError("the hyperplanes overflow: standardise the features, lower C, or take 'frank-wolfe'")
+        if not np.isfinite(value):
+            cures = "standardise the features, lower C, or take 'frank-wolfe'"
+            raise ValueError(f"the hyperplanes overflow: {cures}")
 
     def blocks(self):
         """An epoch's blocks of bags in a new order: rows of X and `Block`."""
@@ -171,8 +171,9 @@ def concave_convex(problem, solve, start, history, n_rounds, tol, sound, callbac
         bound, relaxed, objective, epochs, *counts = solve(best)
         if sound and objective > best and bound >= (1.0 - tol) * best:
             return kept, True, False  # this round cannot beat the kept hyperplanes
-        row = start, number, epochs, time.perf_counter() - began, objective, relaxed, bound, relaxed - bound
-        history.append((*row, changed, *counts))
+        gap = np.nan if problem.n_unproven else relaxed - bound  # without proof `relaxed` is no upper bound
+        row = start, number, epochs, time.perf_counter() - began, objective, relaxed, bound, gap
+        history.append((*row, changed, *counts, problem.n_unproven))
         near = min(max(0.0, relaxed - bound), tol * abs(objective)) if sound else 0.0
         settled = kept is not None and 0.0 <= best - objective <= tol / SETTLED * abs(best)
         if objective <= best:
@@ -225,12 +226,13 @@ def solve_mms(
     MMSResult
         Fields objective, history (that of `MMS`), kept (row of the kept round, with the least objective),
         converged (a next round would not lower the objective), ended (by the callback), at_zero (objective of
-        w = 0), visits (bags in the order of the visits, shape (n_passes, n_bags); only of "pegasos").
+        w = 0), visits (bags in the order of the visits, shape (n_passes, n_bags); only of "pegasos"),
+        unfinished (bags of the kept round whose exact search ended without proof).
 
     Raises
     ------
     ValueError
-        If Pegasos steps overflow, or an exact search needs more than 50 million partial labelings for a bag.
+        If Pegasos steps overflow.
 
     Examples
     --------
@@ -249,10 +251,10 @@ def solve_mms(
         most = max(DUAL_EPOCHS, DUAL_VISITS // candidates.n_bags)
         n_epochs = PEGASOS_EPOCHS if few == "pegasos" else most
     if inference == "auto":
-        small = solver != "pegasos" and candidates.bag_sizes.max() * candidates.n_attributes <= EXACT_SLOTS
-        inference = "exact" if small and all(map(candidates.is_listed, range(candidates.n_bags))) else "heap"
+        small = candidates.bag_sizes.max() * candidates.n_attributes <= EXACT_SLOTS
+        inference = "algorithm-10" if solver == "pegasos" else "exact" if small else "lp"
     rng = np.random.default_rng(rng)
-    problem = ConvexProblem(space, candidates, lam, inference == "exact", rng, sample_weight)
+    problem = ConvexProblem(space, candidates, lam, inference, rng, sample_weight)
     space.weights[:] = 0.0
     at_zero = problem.value()[1]
     history = []
@@ -269,17 +271,16 @@ def solve_mms(
                 break
     (objective, space.weights, row), converged = least
     history = pd.DataFrame(history, columns=HISTORY)
-    if not problem.most_nodes and candidates.bag_sizes.max() * candidates.n_attributes > 1:
-        history["dual_gap"] = np.nan  # `relaxed` is no upper bound: Algorithm 10 may miss losses
     if space.indefinite:
         history[["dual_bound", "dual_gap"]] = np.nan
         converged = False
     visits = np.concatenate([np.zeros(0, dtype=np.uint8), *problem.visits]).reshape(-1, candidates.n_bags)
-    return MMSResult(objective, history, row, converged, ended, at_zero, visits)
+    unfinished = int(history["n_unproven"][row]) if inference == "exact" else 0
+    return MMSResult(objective, history, row, converged, ended, at_zero, visits, unfinished)
 
 
-def objective_of(space, candidates, lam, inference="heap", weights=None):
-    return ConvexProblem(space, candidates, lam, inference == "exact", weights=weights).value()[1]
+def objective_of(space, candidates, lam, inference="algorithm-10", weights=None):
+    return ConvexProblem(space, candidates, lam, inference, weights=weights).value()[1]
 
 
 def common_objective(model, X, candidates, *, sample_weight=None, C=1.0, inference="exact"):
@@ -294,7 +295,7 @@ def common_objective(model, X, candidates, *, sample_weight=None, C=1.0, inferen
     sample_weight : array-like, shape (n_bags,) or (n_instances,), optional
     C : float > 0, default 1.0
         :math:`\lambda = 1/(C W)`, W the sum of the bags' weights.
-    inference : {"exact", "heap"}
+    inference : {"exact", "lp", "algorithm-10"}
         Search for the most violating labelings; `MMS.objective_` uses that of `MMS`.
 
     Returns

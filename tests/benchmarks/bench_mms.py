@@ -23,7 +23,7 @@ def small(n_bags):
     three = {"n_rounds": 3, "n_epochs": 20, "tol": 0.0, "random_state": 0}
     models = {
         "MMS, Pegasos": MMS(solver="pegasos", **three),
-        "MMS, dual steps": MMS(inference="heap", **three),
+        "MMS, dual steps": MMS(inference="algorithm-10", **three),
         "CL-SVM": CLSVM(),
         "MIMLSVM": MIMLSVM(random_state=0),
         "M3MIML": M3MIML(),

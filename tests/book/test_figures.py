@@ -63,6 +63,22 @@ def test_figure_files_and_sidecar(store, fig):
     assert [item["name"] for item in saved_items(store.directory)] == ["jmlr-fig-3-p-1.1"]
 
 
+def test_panels_are_stacked_for_a_narrow_screen(store):
+    fig, axes = plt.subplots(2, 2, figsize=(8, 6), sharey="row", sharex="col", layout="constrained")
+    axes[0, 0].plot([0, 1], label="OM-2")
+    axes[0, 1].set_title("right")
+    axes[1, 0].set(xlabel="epoch", ylabel="error")
+    fig.legend()
+    store.save_figure(fig, "jmlr-fig-3", TABLE, provenance=[PENDIGITS])
+    assert saved_items(store.directory)[0]["files"][1:] == ["jmlr-fig-3.narrow.png", "jmlr-fig-3.png"]
+    wide, narrow = (Image.open(store.directory / f"jmlr-fig-3{end}.png") for end in ("", ".narrow"))
+    assert narrow.width < 0.6 * wide.width and narrow.height > narrow.width
+    last = axes[1, 1]
+    assert (last.get_title(), last.get_ylabel()) == ("right", "error")
+    tops = [ax.get_position().y0 for ax in axes.flat]
+    assert tops == sorted(tops, reverse=True) and len(set(tops)) == 4
+
+
 def test_items_of_a_block_are_finished_together(store):
     with pytest.raises(KeyboardInterrupt), store.all_or_none():
         store.save_table(TABLE, "jmlr-fig-3", provenance=[PENDIGITS])

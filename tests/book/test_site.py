@@ -1,12 +1,10 @@
 """The book: built from a small executed notebook and all pages; read in a browser without a network."""
 
 import base64
-import io
 import re
 import shutil
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import nbformat
 import pytest
 
@@ -22,11 +20,7 @@ WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 def executed_notebook():
     """A chapter of one figure, one formula, one bar of progress and one exercise."""
-    fig, ax = plt.subplots()
-    ax.plot([0, 1])
-    buffer = io.BytesIO()
-    fig.savefig(buffer, format="png")
-    plt.close(fig)
+    content = (ROOT / "figures" / "reference" / "thesis-fig-4.1.png").read_bytes()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUELEARN_RUN", "1")
         slider = explore(lambda ax, p: ax.plot([0, p]), {"p": Control("norm p", tuple(range(1, 14)), 2)})
@@ -34,7 +28,7 @@ def executed_notebook():
     moved = v4.new_code_cell("explore()")
     moved.outputs = [v4.new_output("execute_result", {"text/html": slider.data})]
     code = v4.new_code_cell("plot()", metadata={"tags": ["call"]})
-    picture = {"image/png": base64.b64encode(buffer.getvalue()).decode()}
+    picture = {"image/png": base64.b64encode(content).decode()}
     code.outputs = [
         v4.new_output("stream", name="stderr", text="100%|#####|"),
         v4.new_output("display_data", picture, metadata={"cuelearn": "thesis-fig-4.1"}),
@@ -78,6 +72,8 @@ def test_pages_are_whole_small_and_local(book):
             assert (book / target).exists(), f"{name} links to {target}"
     chapter = pages["mkl.html"]
     assert chapter.count("<figcaption") == chapter.count("<td>0.5</td>") == 1  # the table is no figure
+    (stacked,) = re.findall(r'<picture><source media="[^"]*" srcset="([^"]*)"><img', chapter)
+    assert (book / stacked).exists()  # a phone shows the panels below each other
     assert "100%|" not in chapter and "Fig. " in chapter and '<span class="n">plot' in chapter
     assert chapter.count('class="cell tag_hide-input') == 2  # the last two; the call is shown
     shown = "".join(text for name, text in pages.items() if name != "search.html")  # which speaks of scripts

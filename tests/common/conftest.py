@@ -2,19 +2,15 @@
 
 import copy
 import functools
-import warnings
 
 import estimators
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
 
 @functools.cache
 def _fitted(name):
     X, y = estimators.data(name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return estimators.make(name).fit(X, y), X, y
+    return estimators.make(name).fit(X, y), X, y
 
 
 @pytest.fixture

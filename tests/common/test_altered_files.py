@@ -5,12 +5,9 @@ import json
 import numpy as np
 import pytest
 from estimators import ESTIMATORS, attached, outputs
-from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core import storage
 from cuelearn.core.estimator import load
-
-pytestmark = pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
 
 
 def altered(array):

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from estimators import CUES, LEARNERS, OF_SAMPLES, data, make
 from sklearn.compose import make_column_selector
-from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.oks import OKS
 
@@ -21,7 +20,6 @@ OTHERS = [
     "ProjectronPlusPlus",
 ]
 OF_CUES = [name for name in OF_SAMPLES if name not in (*OTHERS, "PriorFeatures")]
-pytestmark = pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
 
 
 class Frame:
@@ -94,13 +92,3 @@ def test_columns_by_callables_and_frames_of_other_libraries(name):
         np.testing.assert_allclose(model.decision_function(given), wanted, rtol=1e-9, atol=1e-9)
         backwards = of_cues(name, [["a", "b"], slice("c", "d"), [4, 5]]).fit(given, y)
         np.testing.assert_allclose(backwards.decision_function(given), wanted, rtol=1e-9, atol=1e-9)
-
-
-def test_frames_of_polars():
-    polars = pytest.importorskip("polars")
-    X, y = data("OBSCURE")
-    frame = polars.DataFrame(dict(zip(NAMES, X.T, strict=True)) | {"word": ["red"] * len(X)})
-    for name in ("OBSCURE", "OKS", "OMCL", "MKTL"):
-        wanted = of_cues(name, [[0, 1], [2, 3], [4, 5]]).fit(X, y).decision_function(X)
-        model = of_cues(name, [["a", "b"], ["c", "d"], make_column_selector("[ef]")]).fit(frame, y)
-        np.testing.assert_allclose(model.decision_function(frame), wanted, rtol=1e-9, atol=1e-9)

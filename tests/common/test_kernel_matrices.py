@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from estimators import CUES, ESTIMATORS, data, make
 from scipy.spatial.distance import cdist
-from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.kernels import IndefiniteKernelWarning, KernelBank, KernelStack, nearest_psd
 from cuelearn.oks import OKS
 from cuelearn.omcl import KernelPerceptron
 
-pytestmark = pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
 THREE = [(name, KernelPerceptron("precomputed"), j) for j, name in enumerate("abc")]
 #: How to tell an estimator that its kernels are given.
 GIVEN = {

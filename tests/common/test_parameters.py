@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from estimators import ESTIMATORS, OF_SAMPLES, data, make, outputs
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 ALL = sorted(ESTIMATORS)
@@ -71,7 +71,6 @@ def test_values_out_of_range_are_refused_by_name(name):
                     make(name, **{key: value}).fit(X, given)
 
 
-@pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
 @pytest.mark.parametrize("name", CALLED_BACK)
 def test_a_callback_sees_a_model_changes_nothing_and_can_stop_the_run(name, fitted):
     plain, X, given = fitted(name)
@@ -91,7 +90,6 @@ def test_a_callback_sees_a_model_changes_nothing_and_can_stop_the_run(name, fitt
     assert 1 <= len(steps) < max(2, n_steps)
 
 
-@pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
 @pytest.mark.parametrize("name", OF_SAMPLES)
 def test_a_refused_fit_is_no_fit(name, fitted):
     model, X, y = fitted(name)
@@ -106,7 +104,6 @@ def test_a_refused_fit_is_no_fit(name, fitted):
     np.testing.assert_array_equal(model.decision_function(X), wanted)
 
 
-@pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
 @pytest.mark.parametrize("name", OF_SAMPLES)
 def test_extremes(name):
     """Constant features, features of very different sizes, few samples, labels in disorder: finite scores."""
@@ -120,7 +117,6 @@ def test_extremes(name):
     assert make(name).fit(X, y == 1).decision_function(X).shape == (30,)
 
 
-@pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
 @pytest.mark.parametrize("name", OF_SAMPLES)
 def test_a_column_of_labels_is_a_vector(name):
     """With scikit-learn's warning; unless it is asked for several labels, of which it may be one."""

@@ -9,11 +9,9 @@ import pytest
 import scipy.sparse
 from estimators import ESTIMATORS, OF_SAMPLES, attached, data, make, outputs
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.estimator import Estimator, load
 
-pytestmark = pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
 #: Attributes that a saved model holds cut down, or not at all.
 CUT = ("bank_", "bank_support_", "selector_", "learners_", "integrator_", "learner_", "machines_")
 

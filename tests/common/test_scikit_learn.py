@@ -1,10 +1,7 @@
 """scikit-learn's own checks, over all estimators that take samples and labels."""
 
-import warnings
-
 import pytest
 from estimators import ESTIMATORS, OF_SAMPLES, OPTIONS, VARIANTS, public
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 #: The checks' data have other columns than our cues.
@@ -29,9 +26,7 @@ def expected_failures(estimator):
 
 @parametrize_with_checks([*DEFAULTS, *VARIANTS], expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        check(estimator)
+    check(estimator)
 
 
 def test_none_is_left_out():

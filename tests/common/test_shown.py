@@ -6,11 +6,9 @@ import matplotlib.pyplot as plt
 import pytest
 import tqdm.auto
 from estimators import ESTIMATORS, OF_BAGS, data, make
-from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.mkl import ConvergenceDisplay, KernelWeightsDisplay
 
-pytestmark = pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
 PARAMETERS = {name: inspect.signature(cls).parameters for name, cls in ESTIMATORS.items()}
 WITH_KERNELS = [name for name in ESTIMATORS if "kernels" in PARAMETERS[name] or name == "SelectedSVM"]
 VERBOSE = [name for name in ESTIMATORS if "verbose" in PARAMETERS[name]]

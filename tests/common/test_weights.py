@@ -1,7 +1,5 @@
 """Weights of samples and classes: weight 2 is the sample twice, weight 0 the sample left out."""
 
-import warnings
-
 import numpy as np
 import pytest
 from estimators import ESTIMATORS
@@ -9,7 +7,6 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.ensemble import AdaBoostClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, cross_validate
 from sklearn.svm import SVC
 
@@ -77,13 +74,6 @@ def given(name, y, rows=slice(None)):
     return {"scores": (np.eye(3)[y] + np.random.default_rng(1).normal(size=(N, 3)))[rows]}
 
 
-def fit(model, *args, **kwargs):
-    """Fitted, without warnings of accuracies that only some methods reach."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(*args, **kwargs)
-
-
 def both(name, y, weights, **options):
     """Models of the weighted samples and of the repeated ones, and their scores of all samples."""
     K, rows = problem()[0], np.repeat(np.arange(N), weights.astype(int))
@@ -93,10 +83,9 @@ def both(name, y, weights, **options):
         for r in (np.arange(N), rows)
     ]
     scores = given(name, y)
-    weighted = fit(make(name, folds[0], **options), K, y, sample_weight=weights, **scores)
-    repeated = fit(
-        make(name, folds[1], **options), K[:, rows[:, None], rows], y[rows], **given(name, y, rows)
-    )
+    weighted = make(name, folds[0], **options).fit(K, y, sample_weight=weights, **scores)
+    repeated = make(name, folds[1], **options)
+    repeated.fit(K[:, rows[:, None], rows], y[rows], **given(name, y, rows))
     wanted = repeated.decision_function(K[:, :, rows], **scores)
     return weighted, repeated, weighted.decision_function(K, **scores), wanted
 
@@ -141,7 +130,7 @@ def test_labels_of_an_indicator_matrix(name):
     K, y, weights = problem()
     Y = (y[:, None] == [0, 1, 2]).astype(int)
     for class_weight in ({1: 3.0}, "balanced"):
-        model = fit(make(name, class_weight=class_weight), K, Y, sample_weight=weights)
+        model = make(name, class_weight=class_weight).fit(K, Y, sample_weight=weights)
         for c in range(3):
             of_column = weights.copy()
             if class_weight == "balanced":
@@ -149,11 +138,11 @@ def test_labels_of_an_indicator_matrix(name):
                 of_column *= weights.sum() / (2.0 * np.where(y == c, positive, weights.sum() - positive))
             else:
                 of_column[y == c] *= class_weight.get(c, 1.0)
-            wanted = fit(make(name), K, Y[:, c], sample_weight=of_column).decision_function(K)
+            wanted = make(name).fit(K, Y[:, c], sample_weight=of_column).decision_function(K)
             found = model.decision_function(K)[:, c]
             np.testing.assert_allclose(found, wanted, atol=5e-3 * np.abs(wanted).max())
     with pytest.warns(UserWarning, match=r"not trained: \[1\]"):
-        model = fit(make(name), K, Y, sample_weight=np.where(y == 1, 0.0, 1.0))
+        model = make(name).fit(K, Y, sample_weight=np.where(y == 1, 0.0, 1.0))
     assert model.skipped_classes_.tolist() == [1] and (model.decision_function(K)[:, 1] == -1.0).all()
 
 

@@ -28,7 +28,6 @@ def bank():
     return KernelBank(CUES, X, dtype=np.float64)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_cross_validation_is_that_of_folds_by_hand(model, bank):
     model = clone(model).set_params(kernels="precomputed")

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from companion.mms import claims
+from companion.mms.searching import SEARCHES
 from companion.run.claims import judge
 
 RNG = np.random.default_rng(0)
@@ -54,6 +55,28 @@ def test_each_data_set_is_a_part_and_a_fall_is_a_mean_over_them(save_results, tm
     assert third["MIMLSVM more than 5 points in P_c, P_a"].verdict == "fails"
 
 
+def test_searches_by_draw(save_results, tmp_path):
+    """Bags made ambiguous decide, by draws and not by data sets; captions stand beside."""
+    sets = [("bags", "letter"), ("bags", "satimage"), ("singles", "letter"), ("names", "captions")]
+    cells = [(*pair, *rest) for pair in sets for rest in itertools.product(range(5), SEARCHES)]
+    table = pd.DataFrame(cells, columns=["group", "name", "seed", "inference"])
+    exact = table["inference"] == "exact"
+    table["objective"] = np.where(exact, 0.9, 1.0) + noise(len(table))
+    table["accuracy"] = np.where(exact & (table["group"] == "names"), 0.6, 0.7) + noise(len(table))
+    table["seconds"] = np.where(exact, 3.0, 1.0) + noise(len(table))
+    table["visits"] = 1000 + 10 * table["seed"]
+    table["missed"] = np.where(table["inference"] == "algorithm-10", 0.5, 0.0) + noise(len(table))
+    table["proven"] = 1.0 * exact
+    save_results("infer-methods", table, BUNDLED | COMPOSED)
+    first, second, third = (judge(f"infer-{number}", tmp_path) for number in (1, 2, 3))
+    assert (first.verdict, first.simulated, first.n, first.tier) == ("holds", "holds", 5, "bundled")
+    assert (second.verdict, second.simulated) == ("holds", "mixed")
+    assert (third.verdict, third.clock, third.count) == ("mixed", "fails", "holds")
+    table.loc[exact & (table["seed"] == 3), "proven"] = 0.99
+    save_results("infer-methods", table, BUNDLED | COMPOSED)
+    assert judge("infer-1", tmp_path).verdict == "mixed"
+
+
 @pytest.mark.parametrize(
     "objective, round",
     [([5, 2, 1], 3), ([5, 1.005, 1], 2), ([1], 1), ([5, 1, 1.2, 1], 4), ([5, 1.2, 1, 1.009], 3), ([1, 1], 1)],
@@ -79,3 +102,25 @@ def test_sets_with_real_ambiguity_stand_beside_the_corpora(save_results, tmp_pat
     assert len(both.parts) == 21 and both.unit == "fold"  # without MC-SVM on half
     of_lost = dict(both.parts)["lost, recognition: MMS above CLSVM"]
     assert (of_lost.verdict, of_lost.tier, of_lost.n, of_lost.data) == ("fails", "original", 5, "lost")
+
+
+def test_annotators_are_judged_by_draws_on_simulated_data(save_results, tmp_path):
+    errors = {"MMS": 0.20, "MMS priors": 0.40, "Dawid-Skene": 0.30, "majority vote": 0.30, "MC-SVM": 0.1}
+    errors["Dawid-Skene weighted"] = 0.25
+    cells = itertools.product(("mfeat", "emoji"), range(8), (3, 7), errors)
+    table = pd.DataFrame(cells, columns=["name", "seed", "n_annotators", "method"])
+    table["error"] = table["method"].map(errors) + noise(len(table))
+    data = {"mfeat": "bundled", "mfeat with simulated annotators": "generated"}
+    data |= {"emoji": "bundled", "emoji with simulated annotators": "generated"}
+    save_results("annot-labels", table, data)
+    first, third = judge("annot-1", tmp_path), judge("annot-3", tmp_path)
+    assert (first.verdict, first.simulated, first.bundled, first.n) == ("fails", "fails", "", 8)
+    assert (third.verdict, len(third.parts)) == ("holds", 4) and "weighted by its posterior: -" in third.text
+    table["share"] = (table["n_annotators"] == 7).astype(float)
+    gain = table["name"].map({"mfeat": -0.05, "emoji": 0.2}) * table["share"] * (table["method"] == "MMS")
+    save_results("annot-links", table.assign(error=table["error"] + gain), data)
+    parts = {says: part.verdict for says, part in judge("annot-2", tmp_path).parts}
+    expected = {"mfeat": "holds", "emoji": "fails"}
+    for says, verdict in parts.items():
+        assert verdict == expected[says.split(":")[0]], says
+    assert len(parts) == 4 and judge("annot-4", tmp_path).verdict == "mixed"

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.svm import LinearSVC
 
-from companion.mms import artificial, methods, naming, poses
+from companion.mms import annotators, artificial, methods, naming, poses
 from companion.mms.settings import settings
 from companion.run.claims import claims
 from cuelearn.datasets.captioned import POSE_CUES
@@ -47,7 +47,7 @@ def assert_equal_scores(models, others, X):
             assert_array_equal(p, q)
 
 
-def objective(w, b, X, sets, C, inference="heap"):
+def objective(w, b, X, sets, C, inference="algorithm-10"):
     """(5.3) of hyperplanes with a bias, bag by bag."""
     scores, total = X @ w.T + b, 0.0
     best = best_labelings(scores, sets)[:, 0]
@@ -66,6 +66,7 @@ def test_as_many_runs_as_the_claims_were_planned_with():
         parts += [sizes["rounds"], sizes["search"]["trained"]]
         parts += [sizes["naming"], {"seeds": sizes["naming"]["placed"]}, sizes["poses"]]
         parts += [sizes["bound"], sizes["bound"], artificial]
+        parts += [sizes["annotators"]] * 4 + [sizes["inference"]] * 3
         assert claims("mms")[profile].astype(int).tolist() == [part["seeds"] for part in parts]
 
 
@@ -162,7 +163,7 @@ def test_training_bags_and_test_samples():
     assert all(n == 5 for n in bags.candidates.n_candidates)  # L ambiguous ones and the right one
 
 
-@pytest.mark.parametrize("solver, inference", [("pegasos", "heap"), ("frank-wolfe", "exact")])
+@pytest.mark.parametrize("solver, inference", [("pegasos", "algorithm-10"), ("frank-wolfe", "exact")])
 def test_accuracy_by_round_is_that_of_its_round(solver, inference):
     """The hyperplanes that give a round's accuracy give its objective (5.3), counted anew."""
     made = {**LETTERS, "n_candidates": 8, "n_test": 200}
@@ -334,3 +335,40 @@ def test_shares_of_right_names_and_verbs(monkeypatch):
             alone.extend(np.stack([s.argmax(axis=1) for s in scores], axis=1) == truth)
     for column, right in (("assignment", own), ("recognition", alone), ("with_caption", captioned)):
         assert_allclose(told[column], np.mean(right, axis=0), atol=1e-12)
+
+
+def test_annotators_vote_by_their_confusions_and_links_are_true():
+    rng = np.random.default_rng(0)
+    confusion = annotators.annotators(rng, 3, 4)
+    assert np.ptp(confusion[0], axis=0).max() == 0.0  # a spammer
+    diagonal = np.diagonal(confusion[1:], axis1=1, axis2=2)
+    assert diagonal.min() > 0.39 and np.all(
+        confusion[1:].max(axis=2)[diagonal > 0.5] == diagonal[diagonal > 0.5]
+    )
+    votes = annotators.votes_of(rng, confusion, np.repeat([2], 40_000))
+    assert_allclose(np.mean(votes >= 0, axis=0), annotators.VOTES_ON, atol=0.02)
+    shares = [np.bincount(column[column >= 0], minlength=4) / np.sum(column >= 0) for column in votes.T]
+    assert_allclose(shares, confusion[:, 2], atol=0.02)
+    labels = rng.integers(2, size=12)
+    some, every = (annotators.links_of(labels, share, np.random.default_rng(1)) for share in (0.5, 1.0))
+    assert [sum(map(len, links)) for links in (some, every)] == [9, 18]
+    for part, whole, equal in zip(some, every, (True, False), strict=True):
+        assert set(map(tuple, part)) <= set(map(tuple, whole))
+        assert np.all((labels[whole[:, 0]] == labels[whole[:, 1]]) == equal)
+
+
+@pytest.mark.parametrize("share", [None, 1.0])
+def test_of_annotated_items_the_truth_reaches_one_svm_alone(share):
+    given = annotators.problem("mfeat", 0, 40, 50, 3, share)
+    other = given._replace(labels=given.labels[::-1].copy(), new=None)
+    for method in annotators.VOTES if share is None else annotators.LINKS:
+        models = [
+            annotators.trained(method, 1.0, 0, EFFORT, g, np.arange(g.sets.n_bags)) for g in (given, other)
+        ]
+        same = np.array_equal(*(model.decision_function(given.X) for model in models))
+        assert same == (method != "MC-SVM")
+    if share:  # all links: the true pattern of equal labels
+        for i in range(given.sets.n_bags):
+            true = given.labels[4 * i : 4 * i + 4]
+            for z in given.sets.bag(i)[:, :, 0]:
+                assert_array_equal(z[:, None] == z, true[:, None] == true)

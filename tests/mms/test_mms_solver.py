@@ -123,7 +123,7 @@ def test_priors_decide_and_equal_priors_do_not(digits):
     assert_array_equal(plain.coef_, equal.coef_)
     # the first round's aim: candidates' indicators, each times its prior over the largest
     weighted = CandidateSet([[[0, 1], [1, 0], [1, 1]]], priors=[[0.6, 0.3, 0.0]])  # the last cannot be
-    work = ConvexProblem(LinearSpace(np.ones((2, 1)), (2,)), weighted, 1.0, False, rng)
+    work = ConvexProblem(LinearSpace(np.ones((2, 1)), (2,)), weighted, 1.0, rng=rng)
     work.fresh_target()
     assert_allclose(work.target, np.array([[1.0, 0.5], [0.5, 1.0]]) / 2.0)
     assert weighted.n_candidates == [2]
@@ -175,14 +175,14 @@ def test_what_is_not_certified_warns(digits):
     y = rng.integers(4, size=(10, 4))
     X = np.eye(4)[y.ravel()] + 0.6 * rng.standard_normal((40, 4))
     sets = CandidateSet([[t, *(rng.permutation(t) for _ in range(5))] for t in y], n_labels=4)
-    model, found = told(MMS(C=10.0, inference="heap", random_state=0), X, sets)
+    model, found = told(MMS(C=10.0, inference="algorithm-10", random_state=0), X, sets)
     assert re.search("missed losses, [0-9.]+ at least; inference='exact'", found) and not model.converged_
     assert np.isnan(model.dual_gap_) and np.isnan(model.history_["dual_gap"]).all()  # no bound
 
 
 def test_the_last_bit_of_the_data_chooses_no_step(digits):
     X, _, sets = ambiguous(*digits, np.random.default_rng(5))
-    for inference in ("heap", "exact"):
+    for inference in ("algorithm-10", "exact"):
         model = MMS(n_epochs=20, n_rounds=1, inference=inference, random_state=0)
         plain, moved = (told(clone(model), X * (1.0 + bit), sets)[0] for bit in (0.0, 2.3e-16))
         assert_allclose(moved.coef_, plain.coef_, rtol=1e-6, atol=1e-9)
@@ -235,7 +235,7 @@ def test_further_starts_find_lower_objectives():
 def test_candidates_within_the_gap_are_averaged():
     space = LinearSpace(np.eye(2), (3,))
     sets = CandidateSet([[[0, 1], [1, 0], [2, 2]]], n_labels=3)
-    work = ConvexProblem(space, sets, 1.0, True, np.random.default_rng(0))
+    work = ConvexProblem(space, sets, 1.0, "exact", np.random.default_rng(0))
     space.weights[:] = [[1.0, 0.0], [0.0, 1.0 - 1e-3], [0.0, 0.0]]
     work.fresh_target()
     assert_allclose(work.target, np.eye(2, 3))

@@ -234,16 +234,6 @@ def test_several_classes(name):
     assert [cues[j][0] for j in model.best_index_] == list(model.best_kernel_)
 
 
-def test_the_same_bits_for_any_number_of_jobs():
-    X, y = make_data(120, seed=3)
-    y = np.where(np.arange(120) % 3 == 0, 2, y)
-    wanted, found = (
-        MuSVM(CUES, C=GRID, one_vs_rest=True, random_state=0, n_jobs=n).fit(X, y) for n in (1, 2)
-    )
-    assert_array_equal(found.decision_function(X), wanted.decision_function(X))
-    assert_array_equal(found.validation_accuracy_, wanted.validation_accuracy_)
-
-
 @every_model
 def test_bad_parameters_and_data(name):
     X, y = make_data(60, seed=3)

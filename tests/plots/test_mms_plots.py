@@ -70,6 +70,19 @@ def test_every_figure_is_drawn(make, table, n_axes):
     assert fig.axes[-1].get_xlabel() or fig.get_supxlabel()
 
 
+def test_searches_are_compared_with_algorithm_10():
+    measures = ("objective", "accuracy", "seconds", "missed")
+    columns = pd.MultiIndex.from_product([measures, ("algorithm-10", "lp", "exact")])
+    draws = pd.DataFrame(np.random.default_rng(0).uniform(0.2, 0.9, (4, 12)), columns=columns)
+    draws["seconds", "exact"] = 2.0 * draws["seconds", "algorithm-10"]
+    fig = drawn(draw.searches({"bags": draws, "captioned items": draws}), everything=False)
+    missed, _, accuracy, seconds = fig.axes
+    assert [label.get_text() for label in seconds.get_yticklabels()] == ["relaxation", "exact"] * 2
+    assert "captioned items (simulated): exact" in [label.get_text() for label in accuracy.get_yticklabels()]
+    assert_allclose(missed.lines[1].get_xdata(), 100.0 * draws["missed", "algorithm-10"].mean())
+    assert_allclose(seconds.lines[3].get_xdata(), 100.0)
+
+
 def test_the_idea_is_drawn():
     _, grid, bars = drawn(draw.idea(), everything=False).axes
     assert grid.images and bars.patches and bars.get_xlabel()

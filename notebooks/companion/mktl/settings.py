@@ -51,7 +51,7 @@ TABLE = {
         "awa": _AWA,
         "seeds": (2, 16, 50),
         "more_seeds": (3, 80, 250),  # of MKTL alone, where two numbers of priors are compared
-        "draws": (1, 6, 6),  # that parameters are chosen on
+        "draws": (1, 3, 6),  # that parameters are chosen on
     },
     "priors": {
         "n_priors": ((14, 23), (10, 23, 100), (10, 14, 23, 35, 50, 75, 100)),

@@ -15,6 +15,7 @@ from companion.mms.naming import (
     searches,
 )
 from companion.mms.poses import COMPONENTS, DIST_WIDTHS, MODELS, all_models, posed
+from companion.mms.searching import inferences
 from companion.mms.settings import ARTIFICIAL, RANDOM_BAGS, VALIDATED, settings
 from companion.mms.theorems import counts, proposition_5_2, proposition_5_3, search_shares
 from companion.protocol import load_set

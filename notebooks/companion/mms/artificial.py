@@ -77,23 +77,23 @@ def accuracies(seed, chosen, effort, **made):
 
 
 def curves(sweep, names, seeds, size, grid, effort):
-    """All points of figure 5.3; `BESIDE` in the first draws and at the middle L alone."""
+    """All points of figure 5.3; `BESIDE` in the first draws of the first sets, at the middle L alone."""
     methods = [*METHODS, FARTHEST]
     common = {"n_bags": size["n_bags"], "effort": effort}
-    first = seeds[: size["beside"]]
     draws = grid_points(name=names, seed=seeds)
+    first = grid_points(name=names[: size["beside_sets"]], seed=seeds[: size["beside"]])
     choices = [
         {**draw, "method": m, "grid": list(grid), **common}
         for draw in draws
         for m in methods
-        if m != DEFAULTS and (m != FARTHEST or draw["seed"] in first)
+        if m != DEFAULTS and (m != FARTHEST or draw in first)
     ]
     places = [dict(zip(HARD, (L, *hard), strict=True)) for L in size["L"] for hard in size["hardness"]]
     points = []
     for draw, place in itertools.product(draws, places):
         # what is given the truth depends on the samples only, so it is trained once
         left_out = () if place is places[0] else SUPERVISED
-        if draw["seed"] not in first or place["n_candidates"] != MIDDLE["n_candidates"]:
+        if draw not in first or place["n_candidates"] != MIDDLE["n_candidates"]:
             left_out = (*left_out, *BESIDE)
         here = [m for m in methods if m not in left_out]
         points.append(
@@ -111,7 +111,7 @@ def curves(sweep, names, seeds, size, grid, effort):
     return pd.concat([frame[~given], truth], ignore_index=True)[frame.columns]
 
 
-def by_round(seed, n_epochs, solver, C=1.0, inference="heap", n_rounds=50, **made):
+def by_round(seed, n_epochs, solver, C=1.0, inference="algorithm-10", n_rounds=50, **made):
     """`MMS.history_` and test accuracy after every round; `ended`: before `n_rounds`, other than by
     rising."""
     bags, X_test, y_test = bags_of(seed=seed, **made)
@@ -138,7 +138,7 @@ def with_each_search(seed, effort, C=1.0, **made):
 def one_draw(seed, L, p_correlated, p_ambiguous):
     """Test accuracy by method on 30 bags of Pendigits, and how often labels come along with each other."""
     bags, X, y = bags_of("pendigits", seed, 30, 500, L, p_correlated, p_ambiguous)
-    mms = MMS(tol=0.2, n_rounds=3, n_epochs=10, inference="heap", random_state=0)
+    mms = MMS(tol=0.2, n_rounds=3, n_epochs=10, inference="algorithm-10", random_state=0)
     clsvm = CLSVM(C=0.01, class_weight="balanced")
     models = {
         "MMS": fitted(mms, bags.X, bags.candidates),

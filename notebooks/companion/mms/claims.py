@@ -7,12 +7,17 @@ is a new one of samples, bags and candidates in each of them, a corpus a new one
 
 import math
 
+import pandas as pd
+
 from companion.mms.methods import DEFAULTS, FARTHEST
+from companion.mms.searching import GROUPS, by_draw
+from companion.mms.settings import ARTIFICIAL
 from companion.protocol import where
 from companion.run.claims import Part, judges
 from cuelearn.core.intervals import interval
 
 RIVALS = ("CLSVM", "MIMLSVM", "M3MIML")
+LABELLED = ("Dawid-Skene", "majority vote")  # SVMs on one label for each item, made of votes
 BESIDE = {"MMS": DEFAULTS, "MIMLSVM": FARTHEST}  # of figure 5.3
 POINTS = 0.05  # what "close", "little" and "gains 5 points" mean
 SETTLED = 0.01  # MMS's tolerance: a round whose objective is so near the last one's ends the procedure
@@ -67,6 +72,52 @@ def mms_2(results):
         "Mean over L, P_c and P_a; within 5 points counts as close. MMS runs with Algorithm 10 and a gap of "
         f"5%; at L = 20 its defaults change its accuracy, in points, by {changes}."
     )
+
+
+INFERENCE_DATA = {"bags": {"of": ARTIFICIAL}, "names": {"of": "captioned"}}
+
+
+def inference_groups(results):
+    """Groups that judge the searches: name, `by_draw`, and where the data is from."""
+    table = results.table("infer-methods")
+    for group, options in INFERENCE_DATA.items():
+        rows = table[table["group"] == group]
+        yield GROUPS[group], by_draw(rows), options
+
+
+@judges("infer-1", "infer-methods")
+def infer_1(results):
+    least = {GROUPS["bags"]: 0.25, GROUPS["names"]: 0.05}
+    notes = []
+    for group, draws, options in inference_groups(results):
+        measure = f"share of bags that Algorithm 10 misses, {group}"
+        missed = draws["missed"]
+        yield Part(f"missed, {group}", measure, missed["algorithm-10"], at_least=least[group], **options)
+        proven = draws["proven", "exact"].min()
+        yield Part(f"all proven, {group}", true=proven == 1.0, number=proven, **options)
+        notes.append(f"{missed['lp'].mean():.1%} of the {group}")
+    yield f"The linear relaxation alone misses {' and '.join(notes)}."
+
+
+@judges("infer-2", "infer-methods")
+def infer_2(results):
+    for group, draws, options in inference_groups(results):
+        pair = draws["objective", "exact"], draws["objective", "algorithm-10"]
+        measure = f"objective, exact search over Algorithm 10, {group}"
+        yield Part(f"objective, {group}", measure, *pair, ratio=True, at_most=1.0, **options)
+        pair = draws["accuracy", "exact"], draws["accuracy", "algorithm-10"]
+        measure = f"accuracy, exact search minus Algorithm 10, {group}"
+        yield Part(f"accuracy, {group}", measure, *pair, at_least=-0.005, **options)
+
+
+@judges("infer-3", "infer-methods")
+def infer_3(results):
+    for group, draws, options in inference_groups(results):
+        seconds = draws["seconds", "exact"], draws["seconds", "algorithm-10"]
+        visits = draws["visits", "exact"], draws["visits", "algorithm-10"]
+        measure = f"CPU seconds, exact search over Algorithm 10, {group}"
+        how = {"ratio": True, "at_most": 2.0, "counts": visits, "counted": "visits of bags", **options}
+        yield Part(group, measure, *seconds, **how)
 
 
 @judges("mms-11", "thesis-fig-5.3")
@@ -287,3 +338,63 @@ def mms_10(results):
     )
     number = below["below_exact"]
     yield Part("", "bags below, exact search", true=number == 0, number=number, text=text)
+
+
+def errors_by_draw(table, name):
+    """Mean test error of a data set's draws (rows) by method."""
+    rows = where(table, name=name)
+    return rows.pivot_table(index="seed", columns="method", values="error")
+
+
+def against_labels(results, method):
+    """Parts on the errors of a method minus those of SVMs on labels made of votes."""
+    table = results.table("annot-labels")
+    for name in table["name"].unique():
+        errors = errors_by_draw(table, name)
+        for rival in LABELLED:
+            measure = f"test error of {method} minus that of the SVM on {rival} labels"
+            says = f"{name}: below {rival}"
+            yield Part(says, measure, errors[method], errors[rival], at_most=0.0, of=name)
+
+
+@judges("annot-1", "annot-labels")
+def annot_1(results):
+    yield from against_labels(results, "MMS priors")
+    yield "Mean over the numbers of annotators."
+
+
+@judges("annot-3", "annot-labels")
+def annot_3(results):
+    yield from against_labels(results, "MMS")
+    table = results.table("annot-labels")
+    weighted = [errors_by_draw(table, name) for name in table["name"].unique()]
+    gains = pd.concat([errors["MMS"] - errors["Dawid-Skene weighted"] for errors in weighted], axis=1).mean(
+        axis=1
+    )
+    mean, low, high = interval(100 * gains)
+    yield (
+        "Mean over the numbers of annotators. Against an SVM that has an item with each probable label, "
+        f"weighted by its posterior: {mean:+.1f} points ({low:.1f} to {high:.1f}), mean over the data sets."
+    )
+
+
+@judges("annot-2", "annot-links")
+def annot_2(results):
+    table = results.table("annot-links")
+    for name in table["name"].unique():
+        linked = errors_by_draw(where(table, share=1.0), name)
+        free = errors_by_draw(where(table, share=0.0), name)
+        measure = "test error of MMS with all links minus without"
+        yield Part(f"{name}: below no links", measure, linked["MMS"], free["MMS"], at_most=0.0, of=name)
+        measure = "test error of MMS with all links minus that of the SVM on majority votes"
+        rival = linked["majority vote"]
+        yield Part(f"{name}: below majority vote", measure, linked["MMS"], rival, at_most=0.0, of=name)
+
+
+@judges("annot-4", "annot-links")
+def annot_4(results):
+    table = where(results.table("annot-links"), share=1.0)
+    for name in table["name"].unique():
+        errors = errors_by_draw(table, name)
+        measure = "test error of MMS minus that of the SVM on the most probable labelings, all links"
+        yield Part(name, measure, errors["MMS"], errors["Dawid-Skene"], at_most=0.0, of=name)

@@ -154,7 +154,7 @@ def objective_at_truth(seed, C=10.0, n_epochs=50, **made):
     out = {}
     for kind, given, n_rounds in (("found", part, 10), ("truth", truth_set(labels, part), 1)):
         model = fitted(make_mms(C, seed, n_epochs, n_rounds), X, given)
-        out[kind] = common_objective(model, X, part, C=C, inference="heap")
+        out[kind] = common_objective(model, X, part, C=C, inference="algorithm-10")
         out[f"assignment_{kind}"] = float(np.mean(assigned(model, X, part) == labels))
     return out
 

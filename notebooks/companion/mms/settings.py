@@ -27,8 +27,10 @@ TABLE = {
     "effort": {"n_epochs": (5, 50, 100), "n_rounds": (3, 6, 6)},  # enough for a small gap at most C
     "artificial": {
         "names": (("letter", "pendigits"), ARTIFICIAL, ARTIFICIAL),
-        "seeds": (2, 6, 12),
-        "beside": (1, 1, 2),  # of them with MMS as it comes and MIMLSVM's other rule, at L = 20
+        "seeds": (2, 4, 12),
+        # draws and sets, the first ones, with MMS as it comes and MIMLSVM's other rule, at L = 20
+        "beside": (1, 1, 2),
+        "beside_sets": (2, 1, 4),
         "n_bags": (40, 80, 120),
         "n_test": (300, 2000, 10_000),
         "L": ((5, 20), (5, 20, 100), (5, 20, 100)),
@@ -66,6 +68,20 @@ TABLE = {
             "seeds": (2, 4, 12),
             "beside": (1, 2, 3),  # of them of bags made ambiguous, which decide nothing
         },
+    },
+    "inference": {
+        "names": (("letter",), ("letter", "satimage"), ARTIFICIAL),
+        "n_bags": (15, 40, 100),
+        "n_items": (40, 100, 300),
+        "seeds": (2, 4, 8),
+    },
+    "annotators": {  # votes and links
+        "names": (("mfeat",), ("mfeat", "emoji"), ("mfeat", "emoji")),
+        "n_items": (60, 100, 240),
+        "n_test": (200, 500, 500),
+        "n_annotators": ((3, 5), (3, 7), (3, 5, 7)),
+        "C": ((1.0, 100.0), C_RANGE[1:-1], C_RANGE[1:-1]),
+        "seeds": (2, 4, 16),
     },
     "bound": {
         "n_bags": (40, 100, 300),

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 from companion.mms.artificial import samples
-from companion.mms.methods import ambiguous_losses
+from companion.mms.methods import SEARCHES, ambiguous_losses
 from companion.protocol import fitted
 from cuelearn.core.intervals import CONFIDENCE
 from cuelearn.datasets.ambiguous import make_ambiguous
@@ -152,11 +152,11 @@ def surrogates(scores, candidates):
         part = slice(*candidates.bag_starts[i : i + 2])
         row = {"joint": joint, "slots": int(outside[part].sum())}
         n_labelings = candidates.n_labels[0] ** int(candidates.bag_sizes[i])
-        for method in ("exact", "heap"):
-            row[method] = 0.0
+        for label, method in SEARCHES.items():
+            row[label] = 0.0
             if candidates.n_candidates[i] < n_labelings:
                 _, value = most_violating(scores[part], candidates, i, method=method)
-                row[method] = max(0.0, value - own[part].sum())
+                row[label] = max(0.0, value - own[part].sum())
         rows.append(row | {"near": NEAR * (1.0 + float(np.abs(scores[part]).max()))})
     return pd.DataFrame(rows)
 
@@ -216,7 +216,7 @@ def search_shares(
         scores = rng.normal(size=(n_instances, n_labels))
         scores[instances, vectors[0]] += lead
         if len(vectors) < n_labels**n_instances:
-            _, heap = most_violating(scores, sets, method="heap")
+            _, heap = most_violating(scores, sets, method="algorithm-10")
             _, exact = most_violating(scores, sets, method="exact")
             best = scores[instances, best_labelings(scores, sets)[:, 0]].sum()
             rows.append((exact, heap, best, NEAR * (1.0 + np.abs(scores).sum())))

@@ -14,7 +14,7 @@ ORIGINAL_TASKS = ("corel5k sky/people", "corel5k water/tree", "corel5k sky/grass
 
 # smoke, quick, full
 TABLE = {
-    "n_pairs": (2, 10, 99),  # of keywords (there are 9, and 22 in full), and as many of categories (10, 16)
+    "n_pairs": (2, 6, 99),  # of keywords (there are 22 in full), and as many of categories (16)
     "least": ((100, 10), (100, 10), (60, 8)),  # drawings and families of a label
     "n_leaves": (2, 12, 12),  # pairs of species of leaves: all without a common one
     "more_leaves": (3, 48, 48),  # on which every kernel is alone, species drawn four times

@@ -36,7 +36,7 @@ FEW_LABELS = ("objects", "leaves", "mfeat")
 TABLE = {
     "few labels": {"n_train": (100, 480, 960), "n_test": (100, 500, 1000), "permutations": (2, 3, 30)},
     "idol2": {"permutations": (2, 6, 12)},
-    "objects": {"n_views": (3, 20, 41), "permutations": (2, 24, 64)},
+    "objects": {"n_views": (3, 20, 41), "permutations": (2, 12, 64)},
     "categories": {"n_categories": (5, 30, 30), "n_learn": (6, 30, 30), "permutations": (2, 3, 6)},
     "things": {"permutations": (2, 6, 10)},
     "integration": (2, 4, 10),  # permutations of the numerals

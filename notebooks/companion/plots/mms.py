@@ -5,7 +5,7 @@ from itertools import cycle
 import numpy as np
 import pandas as pd
 
-from companion.plots.common import curve, distinct, end_labels, legend, panels, where
+from companion.plots.common import curve, distinct, end_labels, forest, intervals, legend, panels, where
 from companion.plots.mms_items import draw_candidates, draw_picture, examples
 from companion.run.figures import BLUE, GREEN, GREY, PURPLE, RED, band, method_style
 from cuelearn.core.intervals import interval
@@ -193,6 +193,34 @@ def joint_models(table):
     return fig
 
 
+def searches(groups):
+    """Bags missed by each search, and objective, accuracy and CPU seconds with it, less those with Algorithm
+    10; `groups`: label -> a row per draw, columns (measure, search)."""
+    fig, axes = panels(2, 2, size=(7.6, 4.6))
+    labels = {"algorithm-10": "Algorithm 10", "lp": "relaxation", "exact": "exact"}
+    missed = {}
+    changes = {"objective": {}, "accuracy": {}, "seconds": {}}
+    for group, draws in groups.items():
+        for search, label in labels.items():
+            row = f"{group}{' (simulated)' * ('captioned' in group)}: {label}"
+            if search != "exact":
+                missed[row] = 100 * draws["missed", search]
+            if search == "algorithm-10":
+                continue
+            for measure, rows in changes.items():
+                pair = draws[measure, search], draws[measure, "algorithm-10"]
+                rows[row] = 100 * (pair[0] - pair[1]) if measure == "accuracy" else np.log(pair[0] / pair[1])
+    forest(axes[0, 0], intervals(missed), "bags whose exact value is missed [%]")
+    forest(axes[1, 0], intervals(changes["accuracy"]), "test accuracy, change [points]")
+    for ax, measure in ((axes[0, 1], "objective"), (axes[1, 1], "seconds")):
+        percent = 100 * np.expm1(intervals(changes[measure]))
+        name = "CPU seconds" if measure == "seconds" else measure
+        forest(ax, percent, f"{name}, change [%]")
+    for ax in axes[:, 1]:
+        ax.set_yticklabels([label.split(": ")[1] for label in changes["objective"]])
+    return fig
+
+
 def place(axes, shares, together):
     """Accuracies of methods, a row of `shares` for each draw, and which labels came `together` with which."""
     left, right = axes
@@ -230,3 +258,35 @@ def item(axes, data, faces, names):
         return
     draw_picture(axes[0], data, number, 60)
     draw_candidates(axes[1], shown, 60, most=8)
+
+
+def errors_by(table, x, xlabel):
+    """Mean test error of all methods by a column, a panel per data set."""
+    names = distinct(table["name"])
+    fig, axes = panels(1, len(names), size=(5.0, 2.6 * len(names)), sharex=True)
+    for ax, name in zip(axes[:, 0], names, strict=True):
+        rows = where(table, name=name)
+        ends = []
+        for method in distinct(table["method"]):
+            style = method_style(method)
+            grid = curve(ax, where(rows, method=method), x, "error", method, factor=100.0, draw=_mean)
+            ends.append((grid.columns[-1], grid.iloc[:, -1].mean(), style["label"], style["color"]))
+        ax.set_xticks(sorted(distinct(table[x])))
+        ax.autoscale_view()  # labels are placed within the limits
+        end_labels(ax, ends, 0.1)
+        ax.set_ylabel("test error (%)")
+        ax.set_title(f"{name}, votes simulated", fontsize=9)
+    axes[-1, 0].set_xlabel(xlabel)
+    return fig
+
+
+def _mean(ax, x, samples, method):
+    ax.plot(x, samples.mean(axis=0), **method_style(method))
+    ax.cuelearn_band = f"means of {len(samples)} draws"
+
+
+def differences(table):
+    """Paired differences of test errors with their intervals, a row each, `table` as of `intervals`."""
+    fig, axes = panels(1, 1, size=(5.0, 0.26 * len(table) + 0.9))
+    forest(axes[0, 0], table, "difference of test errors (points)")
+    return fig

@@ -175,6 +175,8 @@ TIERS = ("bundled", "generated", "original")
 MADE = ("simulated", "composed")
 #: A picture with more colours is a photograph.
 PHOTOGRAPH = 30_000
+#: Width in inches of a figure for a narrow screen, most panels of one, and letters of a legend's long name.
+NARROW, MOST_STACKED, LONG_NAME = 3.6, 9, 26
 #: Of saved pictures, and what a browser takes for an inch.
 DPI, CSS_DPI = 150, 96
 
@@ -250,6 +252,44 @@ def compressed(png):
     return min(buffer.getvalue(), png, key=len)
 
 
+def stacked(fig):
+    """Put the panels of a figure below each other, for a narrow screen; returns whether that was done.
+
+    It is for four to `MOST_STACKED` panels, or three side by side.
+    """
+    panels = [ax for ax in fig.axes if ax.get_subplotspec() is not None]
+    grids = {ax.get_gridspec() for ax in panels}
+    if len(grids) != 1 or len(panels) > MOST_STACKED:
+        return False
+    n_rows, n_columns = grids.pop().get_geometry()
+    if n_columns == 1 or (len(panels) <= 3 and n_columns < 3):
+        return False
+    width, height = fig.get_size_inches()
+    panel_height = min(0.8 * NARROW, height / n_rows * NARROW / (width / n_columns))
+    places = [ax.get_subplotspec() for ax in panels]
+    for ax, place in zip(panels, places, strict=True):
+        row = [a for a, other in zip(panels, places, strict=True) if other.rowspan == place.rowspan]
+        column = [a for a, other in zip(panels, places, strict=True) if other.colspan == place.colspan]
+        ax.set_title(ax.get_title() or column[0].get_title())
+        ax.set_ylabel(ax.get_ylabel() or row[0].get_ylabel())
+        ax.set_xlabel(ax.get_xlabel() or column[-1].get_xlabel())
+        ax.tick_params(labelleft=row[0].yaxis.get_tick_params().get("labelleft", True))
+        ax.tick_params(labelbottom=column[-1].xaxis.get_tick_params().get("labelbottom", True))
+    for ax, place in zip(panels, fig.add_gridspec(len(panels), 1), strict=True):
+        ax.set_subplotspec(place)
+    title = textwrap.fill(fig.get_suptitle(), 40)
+    if title:
+        fig.suptitle("" if fig.legends else title)
+    for legend in list(fig.legends):
+        names = [text.get_text() for text in legend.get_texts()]
+        n_columns = 2 if max(map(len, names)) <= LONG_NAME else 1
+        place = {"loc": "outside upper center", "ncols": n_columns, "title": title}
+        fig.legend(legend.legend_handles, names, **place)
+        legend.remove()
+    fig.set_size_inches(NARROW, panel_height * len(panels))
+    return True
+
+
 def css_width(png):
     """Width of a saved picture in a browser, in CSS pixels."""
     return Image.open(io.BytesIO(png)).width * CSS_DPI // DPI
@@ -277,10 +317,11 @@ def _with_paper(table, paper):
 class FigureStore:
     """Writes the figures and tables of one chapter, at one profile, and keeps numbers and provenance.
 
-    For a row of ``catalogue.csv``, ``name = id`` or ``id-suffix``: ``name.png`` (the figure), ``name.csv``
-    (the plotted numbers, ``name.<key>.csv`` for each of several tables; panels of one id that show the same
-    numbers share one file), ``name.md`` (a table as Markdown) and, last, ``name.json`` (what made it): a
-    figure without it is unfinished.
+    For a row of ``catalogue.csv``, ``name = id`` or ``id-suffix``: ``name.png`` (the figure),
+    ``name.narrow.png`` (its panels below each other, where they are many), ``name.csv`` (the plotted numbers,
+    ``name.<key>.csv`` for each of several tables; panels of one id that show the same numbers share one
+    file), ``name.md`` (a table as Markdown) and, last, ``name.json`` (what made it): a figure without it is
+    unfinished.
 
     They go to `directory`, by default ``figures/<profile>`` beside the notebooks' folder, or a folder of its
     own in there if `parameters` are not the published ones. `made_from` is a fingerprint that the records
@@ -328,6 +369,8 @@ class FigureStore:
         if not isinstance(tables, dict) or not all(isinstance(t, pd.DataFrame) for t in tables.values()):
             raise TypeError(f"data must hold the plotted numbers, DataFrame or dict, got {type(data)}")
         contents = self._draw(fig, name, records)
+        if stacked(fig):
+            contents |= self._draw(fig, f"{name}.narrow", records)
         for key, table in tables.items():
             text = table.to_csv(index=False, lineterminator="\n")
             file = f"{name}.{_checked(key, 'key of data')}.csv" if key else f"{name}.csv"

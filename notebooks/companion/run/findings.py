@@ -28,7 +28,7 @@ ANEW = {
     "AverageTL weighted": "NoTransfer weighted",
     "MKTL weighted": "NoTransfer weighted",
 }
-PLURAL = {"holds": "hold", "mixed": "are mixed", "undecided": "are undecided"}
+PLURAL = {"holds": "hold", "fails": "fail", "mixed": "are mixed", "undecided": "are undecided"}
 STREAMS = {"objects": "objects", "HTAD": "activities by two sensors", "IDOL2": "places", "mfeat": "numerals"}
 SHARED_AS_PRINTED = "MLMKLSA 0.001"
 PER_LABEL = ("GMKL", "SimpleMKL", "VSKL")
@@ -185,21 +185,28 @@ values."""
 def verdicts(results):
     """How many claims hold, and which fail?"""
     table = read_verdicts(results.directory)
-    holding = table[table["verdict"].isin(HOLDING)]
+    ours = table["source"].str.startswith("beyond")
+    papers = table[~ours]
+    holding = papers[papers["verdict"].isin(HOLDING)]
     bounds = holding["source"].str.contains("theorem|corollary|proposition").sum()
     failing = "; ".join(
-        f"*{row.claim}* ({row.id}, on {row.data})" for row in where(table, verdict="fails").itertuples()
+        f"*{row.claim}* ({row.id}, on {row.data})" for row in where(papers, verdict="fails").itertuples()
     )
-    profiles = table["profile"].value_counts()
+    profiles = papers["profile"].value_counts()
     made = enumerated([f"{number} from `{profile}`" for profile, number in profiles.items()])
-    listed = [
-        f"{len(rows)} {PLURAL.get(verdict, verdict)} ({', '.join(rows)})"
-        for verdict, rows in table.groupby("verdict", sort=False)["id"]
-        if verdict != "fails"
-    ]
+    beyond = f" Beyond the papers: {listed_by_verdict(table[ours])}." if ours.any() else ""
+    others = listed_by_verdict(papers[papers["verdict"] != "fails"])
     return f"""
-Verdicts on {len(table)} claims ({made}): {"; ".join(listed)}. Of those that hold, {bounds} are theorems.
-These fail: {failing or "none"}."""
+Verdicts on {len(papers)} claims ({made}): {others}. Of those that hold,
+{bounds} are theorems. These fail: {failing or "none"}.{beyond}"""
+
+
+def listed_by_verdict(table):
+    """How many claims have each verdict, with their ids."""
+    groups = table.groupby("verdict", sort=False)["id"]
+    return "; ".join(
+        f"{len(ids)} {PLURAL.get(verdict, verdict)} ({', '.join(ids)})" for verdict, ids in groups
+    )
 
 
 def failed(table):

@@ -5,6 +5,7 @@ executed notebooks and what follows from the tables (verdicts, public names) are
 """
 
 import inspect
+import io
 import os
 import re
 import shutil
@@ -109,7 +110,7 @@ def build(root, directory):
         _sphinx(source, out)
         for file in (file for pattern in UNUSED for file in (out / "_static").rglob(pattern)):
             file.unlink()
-        _light_pictures(out)
+        _light_pictures(out, directory)
         for unused in (out / "_sources", out / "_static" / "locales"):
             shutil.rmtree(unused, ignore_errors=True)
         book = directory / "book"
@@ -137,23 +138,45 @@ def _sphinx(source, out):
         raise RuntimeError(f"the book was not built:\n{run.stderr.replace(str(source), 'notebooks/book')}")
 
 
-def _light_pictures(out):
-    """Pictures as WebP, each a link to itself: a phone shows it as wide as the page, a tap in full."""
-    for png in (out / "_images").glob("*.png"):
-        lossless = png.stat().st_size <= LARGE
-        picture = Image.open(png).convert("RGB")
-        picture.save(png.with_suffix(".webp"), lossless=lossless, quality=75, method=6)
+def _light_pictures(out, directory):
+    """Pictures as WebP, each a link to itself: a phone shows it as wide as the page, a tap in full.
+
+    A phone shows panels side by side below each other, where `directory` has such a picture.
+    """
+    narrow = {_wide(file).read_bytes(): file for file in directory.glob("*.narrow.png")}
+    stacked = set()
+    for png in list((out / "_images").glob("*.png")):
+        content = png.read_bytes()
+        _as_webp(content, png.with_suffix(".webp"))
+        if content in narrow:
+            _as_webp(narrow[content].read_bytes(), png.with_suffix(".narrow.webp"))
+            stacked.add(f"_images/{png.stem}")
         png.unlink()
+
+    def linked(image):
+        """A picture of a page with its link."""
+        shown = image[0].replace(".png", ".webp")
+        if image[1] in stacked:
+            source = f'<source media="(max-width: 600px)" srcset="{image[1]}.narrow.webp">'
+            shown = f"<picture>{source}{shown}</picture>"
+        return f'<a class="picture" href="{image[1]}.webp">{shown}</a>'
+
     for page in out.glob("*.html"):
         text = page.read_text(encoding="utf-8")
         # Sphinx links the PNG where a width is given
         plain = re.sub(r'<a [^>]*image-reference"[^>]*>(<img [^>]*>)\s*</a>', r"\1", text)
-        linked = re.sub(r'<img [^>]*src="(_images/[^"]+)\.png"[^>]*>', _linked, plain)
-        page.write_text(linked, encoding="utf-8")
+        text = re.sub(r'<img [^>]*src="(_images/[^"]+)\.png"[^>]*>', linked, plain)
+        page.write_text(text, encoding="utf-8")
 
 
-def _linked(image):
-    return f'<a class="picture" href="{image[1]}.webp">{image[0].replace(".png", ".webp")}</a>'
+def _wide(file):
+    """The picture of which a narrow one is the second layout."""
+    return file.with_name(file.name.replace(".narrow.png", ".png"))
+
+
+def _as_webp(content, file):
+    picture = Image.open(io.BytesIO(content)).convert("RGB")
+    picture.save(file, lossless=len(content) <= LARGE, quality=75, method=6)
 
 
 # --- chapters -----------------------------------------------------------------------------------------------

@@ -1,0 +1,445 @@
+r"""Candidate sets from annotators who disagree, and from links between instances (thesis 5.8).
+
+Annotator a gives label l to an item of class k with probability :math:`\pi^{(a)}_{kl}`, and class k has the
+share :math:`\rho_k`. `dawid_skene` estimates both by EM, with posteriors :math:`T_{ik}` of the item's class:
+
+.. math:: T_{ik} \propto \rho_k \prod_a \pi^{(a)}_{k, v_{ia}}, \qquad
+    \pi^{(a)}_{kl} \propto \sigma + \sum_{i : v_{ia} = l} T_{ik}, \qquad
+    \rho_k \propto \sigma + \sum_i T_{ik} .
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning
+
+from cuelearn.core.checks import check_count, check_non_negative, check_positive
+from cuelearn.mms.candidates import MOST_LISTED, CandidateSet, check_candidates, starts_of_bags
+from cuelearn.warn import warn_user
+
+__all__ = [
+    "AnnotatedItems",
+    "DawidSkene",
+    "candidates_from_annotators",
+    "candidates_from_links",
+    "dawid_skene",
+]
+
+#: Columns of votes that are given as rows.
+ROWS = ("item", "annotator", "label")
+METHODS = ("dawid-skene", "majority")
+
+
+class DawidSkene(NamedTuple):
+    """Result of `dawid_skene`.
+
+    Attributes
+    ----------
+    posterior : ndarray, shape (n_items, n_labels)
+    confusion : ndarray, shape (n_annotators, n_labels, n_labels)
+        Probability of a vote (last axis) given the class.
+    class_prior : ndarray, shape (n_labels,)
+    history : ndarray
+        The objective at the start of each iteration; it never falls.
+    converged : bool
+
+    Examples
+    --------
+    >>> from cuelearn.mms import DawidSkene, dawid_skene
+    >>> result = dawid_skene([[0, 0], [1, 1], [1, -1]], 2)
+    >>> isinstance(result, DawidSkene), result.confusion.shape
+    (True, (2, 2, 2))
+    """
+
+    posterior: np.ndarray
+    confusion: np.ndarray
+    class_prior: np.ndarray
+    history: np.ndarray
+    converged: bool
+
+
+class AnnotatedItems(NamedTuple):
+    """Result of `candidates_from_annotators`.
+
+    Attributes
+    ----------
+    candidates : CandidateSet
+        One bag per item; its candidates are the probable labels, its priors their posteriors.
+    posterior : ndarray, shape (n_items, n_labels)
+    confusion : ndarray, shape (n_annotators, n_labels, n_labels)
+        Probability of a vote (last axis) given the class.
+    annotators : ndarray
+        Names or numbers of the annotators, in the order of `confusion`.
+
+    Examples
+    --------
+    >>> from cuelearn.mms import AnnotatedItems, candidates_from_annotators
+    >>> isinstance(candidates_from_annotators([["a", "b"], ["a", "a"]]), AnnotatedItems)
+    True
+    """
+
+    candidates: CandidateSet
+    posterior: np.ndarray
+    confusion: np.ndarray
+    annotators: np.ndarray
+
+    def labels(self):
+        """The most probable label of each item, of equal ones the first, shape (n_items,)."""
+        return self.candidates.classes[0][self.posterior.argmax(axis=1)]
+
+
+def indicators(votes, n_labels):
+    """Votes as a sparse 0/1 matrix; column ``a * n_labels + l`` is label l by annotator a."""
+    item, annotator = np.nonzero(votes >= 0)
+    column = annotator * n_labels + votes[item, annotator]
+    return csr_array((np.ones(item.size), (item, column)), shape=(len(votes), votes.shape[1] * n_labels))
+
+
+def vote_shares(votes, n_labels):
+    """Share of each label among an item's votes; equal shares without a vote."""
+    counts = np.zeros((len(votes), n_labels))
+    item, annotator = np.nonzero(votes >= 0)
+    np.add.at(counts, (item, votes[item, annotator]), 1.0)
+    counts[counts.sum(axis=1) == 0.0] = 1.0
+    return counts / counts.sum(axis=1, keepdims=True)
+
+
+def confusions(given, posterior, smoothing):
+    """M step: confusion matrices (n_annotators, n_labels, n_labels), and shares of the classes."""
+    n_labels = posterior.shape[1]
+    counts = (given.T @ posterior).reshape(-1, n_labels, n_labels).transpose(0, 2, 1) + smoothing
+    shares = posterior.sum(axis=0) + smoothing
+    return counts / counts.sum(axis=2, keepdims=True), shares / shares.sum()
+
+
+def posteriors(given, confusion, class_prior):
+    """E step: posterior of the classes, and log-likelihood of all votes."""
+    n_labels = class_prior.size
+    of_votes = np.log(confusion).transpose(0, 2, 1).reshape(-1, n_labels)
+    logs = given @ of_votes + np.log(class_prior)
+    top = logs.max(axis=1, keepdims=True)
+    likelihood = np.exp(logs - top)
+    total = likelihood.sum(axis=1, keepdims=True)
+    return likelihood / total, float(np.sum(top + np.log(total)))
+
+
+def dawid_skene(votes, n_labels, *, smoothing=1.0, tol=1e-8, max_iter=1000):
+    r"""Classes of items and confusions of annotators from their votes, by EM.
+
+    .. math:: \max_{\rho, \pi} \sum_i \log \sum_k \rho_k \prod_a \pi^{(a)}_{k, v_{ia}}
+        + \sigma \Big(\sum_k \log \rho_k + \sum_{a, k, l} \log \pi^{(a)}_{kl}\Big)
+
+    Parameters
+    ----------
+    votes : array-like of int, shape (n_items, n_annotators)
+        Labels from 0 to ``n_labels - 1``, or -1 where an annotator gave none.
+    n_labels : int
+    smoothing : float > 0, default 1.0
+        Votes added to each row of a confusion matrix, and to the classes, spread evenly over the labels:
+        :math:`\sigma` = smoothing / n_labels.
+    tol : float >= 0, default 1e-8
+        Stops when the objective rises by at most this share.
+    max_iter : int >= 1, default 1000
+
+    Returns
+    -------
+    DawidSkene
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` ends the iterations.
+
+    Notes
+    -----
+    The first posteriors are the shares of the votes. An iteration takes O(V K) for V votes and K labels.
+
+    References
+    ----------
+    Dawid and Skene: Maximum likelihood estimation of observer error-rates using the EM algorithm, Applied
+    Statistics 28 (1979).
+
+    Examples
+    --------
+    The third annotator guesses; two who agree elsewhere decide.
+
+    >>> from cuelearn.mms import dawid_skene
+    >>> result = dawid_skene([[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0], [0, -1, 1]], 2)
+    >>> result.posterior.argmax(axis=1)
+    array([0, 1, 0, 1, 0])
+    """
+    K = check_count("n_labels", n_labels)
+    votes = np.asarray(votes)
+    good = votes.ndim == 2 and votes.size > 0 and votes.dtype.kind in "iu"
+    if not good or votes.min() < -1 or votes.max() >= K or votes.max() < 0:
+        wanted = (
+            f"integers from -1 (none) to {K - 1}, shape (n_items, n_annotators), at least one of them a label"
+        )
+        raise ValueError(f"votes must be {wanted}, got shape {votes.shape}")
+    sigma = check_positive("smoothing", smoothing) / K
+    tol = check_non_negative("tol", tol)
+    most = check_count("max_iter", max_iter)
+    given = indicators(votes, K)
+    posterior = vote_shares(votes, K)
+    history = []
+    converged = False
+    while not converged and len(history) < most:
+        confusion, class_prior = confusions(given, posterior, sigma)
+        posterior, objective = posteriors(given, confusion, class_prior)
+        objective += sigma * float(np.log(class_prior).sum() + np.log(confusion).sum())
+        converged = bool(history) and objective - history[-1] <= tol * abs(objective)
+        history.append(objective)
+    if not converged:
+        message = f"dawid_skene did not converge in {most} iterations; raise max_iter or tol"
+        warn_user(message, ConvergenceWarning)
+    return DawidSkene(posterior, confusion, class_prior, np.array(history), converged)
+
+
+def as_table(votes):
+    """Votes as a DataFrame of objects, a row per item and a column per annotator, NaN where there is none."""
+    if hasattr(votes, "columns") and set(ROWS) <= set(votes.columns):
+        item = votes["item"].to_numpy()
+        if item.size == 0 or item.dtype.kind not in "iu" or item.min() < 0:
+            raise ValueError("votes must hold at least one row, and as item the row of X, an integer >= 0")
+        if votes.duplicated(["item", "annotator"]).any():
+            raise ValueError("votes must hold at most one label of an annotator for an item")
+        table = votes.pivot(index="item", columns="annotator", values="label")
+        return table.reindex(range(item.max() + 1)).astype(object)
+    table = pd.DataFrame(votes)
+    if np.ndim(votes) != 2 or table.size == 0:
+        wanted = f"of shape (n_items, n_annotators) or a DataFrame with columns {', '.join(ROWS)}"
+        raise ValueError(f"votes must be {wanted}, got shape {np.shape(votes)}")
+    return table.astype(object)
+
+
+def coded(table, classes):
+    """Positions of the votes among the classes, -1 for none, and the classes."""
+    values = table.to_numpy()
+    none = pd.isna(values) | (values == -1)
+    if none.all():
+        raise ValueError("votes must hold at least one label")
+    if classes is None:
+        classes = np.unique(values[~none].tolist())
+    classes = np.asarray(classes)
+    votes = np.full(values.shape, -1)
+    votes[~none] = pd.Index(classes).get_indexer(values[~none].tolist())
+    unknown = ~none & (votes < 0)
+    if unknown.any():
+        raise ValueError(f"votes must be among classes, got {values[unknown][0]!r}")
+    return votes, classes
+
+
+def check_threshold(threshold):
+    if check_non_negative("threshold", threshold) > 1.0:
+        raise ValueError(f"threshold must be at most 1, got {threshold}")
+    return float(threshold)
+
+
+def candidates_from_annotators(
+    votes, *, classes=None, method="dawid-skene", threshold=0.1, smoothing=1.0, tol=1e-8, max_iter=1000
+):
+    r"""Candidate labels of items, with priors, from the votes of several annotators (thesis 5.8).
+
+    The candidates of an item are the labels with a posterior of at least `threshold` times the item's
+    largest; their priors are these posteriors.
+
+    Parameters
+    ----------
+    votes : array-like or DataFrame, shape (n_items, n_annotators), or DataFrame of rows
+        Labels, numbers or text; None, NaN or -1 where an annotator gave none. Rows have the columns item (row
+        of X, from 0), annotator and label.
+    classes : sequence, optional
+        All labels in their order; by default those of the votes, sorted.
+    method : {"dawid-skene", "majority"}
+        Posteriors by `dawid_skene`, or the shares of an item's votes.
+    threshold : float in [0, 1], default 0.1
+        0 makes all labels candidates, 1 the most probable one alone.
+    smoothing, tol, max_iter
+        As in `dawid_skene`; "majority" uses `smoothing` alone, for the confusions.
+
+    Returns
+    -------
+    AnnotatedItems
+
+    Raises
+    ------
+    ValueError
+        If there is no vote, a vote is outside `classes`, or an annotator votes twice for an item.
+
+    Notes
+    -----
+    `MMS` multiplies scores by priors (remark 5.1), which favours improbable candidates where scores are
+    negative. ``result.candidates.without_priors()`` has the same candidates, all equally probable.
+
+    References
+    ----------
+    Thesis section 5.8 and remark 5.1; Dawid and Skene (1979).
+
+    Examples
+    --------
+    >>> from cuelearn.mms import candidates_from_annotators
+    >>> votes = [["cat", "cat", "dog"], ["dog", "dog", None], ["cat", "cat", "cat"], ["dog", "dog", "cat"]]
+    >>> result = candidates_from_annotators(votes, method="majority")
+    >>> result.labels().tolist(), result.candidates.n_candidates
+    (['cat', 'dog', 'cat', 'dog'], [2, 1, 1, 2])
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {METHODS}, got {method!r}")
+    threshold = check_threshold(threshold)
+    table = as_table(votes)
+    numbers, classes = coded(table, classes)
+    K = len(classes)
+    if method == "majority":
+        posterior = vote_shares(numbers, K)
+        confusion, _ = confusions(
+            indicators(numbers, K), posterior, check_positive("smoothing", smoothing) / K
+        )
+    else:
+        result = dawid_skene(numbers, K, smoothing=smoothing, tol=tol, max_iter=max_iter)
+        posterior = result.posterior
+        confusion = result.confusion
+    kept = (posterior >= threshold * posterior.max(axis=1, keepdims=True)) & (posterior > 0.0)
+    labels = [np.flatnonzero(row)[:, None] for row in kept]
+    priors = [shares[row] for shares, row in zip(posterior, kept, strict=True)]
+    candidates = CandidateSet(labels, classes=[classes], priors=priors)
+    return AnnotatedItems(candidates, posterior, confusion, np.asarray(table.columns))
+
+
+def checked_links(name, links, bag_of):
+    """Pairs of rows of one bag, the later row last, as an int array (n_links, 2)."""
+    links = np.asarray(links)
+    links = links.reshape(0, 2).astype(int) if links.size == 0 else links
+    if links.ndim != 2 or links.shape[1] != 2 or links.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold pairs of rows of X, got shape {links.shape}, {links.dtype}")
+    outside = (links < 0) | (links >= bag_of.size)
+    if outside.any():
+        raise ValueError(f"{name} must hold rows from 0 to {bag_of.size - 1}, got {links[outside][0]}")
+    links = np.sort(links, axis=1)
+    first, last = links.T
+    wrong = (bag_of[first] != bag_of[last]) | (first == last)
+    if wrong.any():
+        raise ValueError(f"{name} must link two instances of one bag, got rows {links[wrong][0].tolist()}")
+    return links
+
+
+def by_bag(links, bag_of, starts):
+    """The links of each bag, as numbers of its instances."""
+    bags = bag_of[links[:, 0]]
+    order = np.argsort(bags, kind="stable")
+    ends = np.cumsum(np.bincount(bags, minlength=starts.size - 1))
+    parts = np.split(links[order], ends[:-1])
+    return [part - start for part, start in zip(parts, starts[:-1], strict=True)]
+
+
+def linked_product(i, lists, priors, same, different, most):
+    """Labelings of merged bag i that obey its links, shape (n, n_instances, n_attributes), and their priors;
+    `lists` and `priors` are those of the bags that it merges."""
+    labelings = np.zeros((1, 0, lists[0].shape[2]), dtype=lists[0].dtype)
+    log_prior = np.zeros(1)
+    for candidates, prior in zip(lists, priors, strict=True):
+        start = labelings.shape[1]
+        end = start + candidates.shape[1]
+        due_same = same[(same[:, 1] >= start) & (same[:, 1] < end)]
+        due_different = different[(different[:, 1] >= start) & (different[:, 1] < end)]
+        kept = []
+        kept_prior = []
+        n_kept = 0
+        for candidate, share in zip(candidates, np.log(prior), strict=True):
+            added = np.broadcast_to(candidate, (len(labelings), *candidate.shape))
+            longer = np.concatenate([labelings, added], axis=1)
+            good = np.ones(len(longer), dtype=bool)
+            for first, last in due_same:
+                good &= np.all(longer[:, first] == longer[:, last], axis=1)
+            for first, last in due_different:
+                good &= np.any(longer[:, first] != longer[:, last], axis=1)
+            kept.append(longer[good])
+            kept_prior.append(log_prior[good] + share)
+            n_kept += int(good.sum())
+            if n_kept > most:
+                raise ValueError(f"bag {i} has more than {most} labelings of its first {end} instances")
+        if n_kept == 0:
+            raise ValueError(f"the links of bag {i} leave its first {end} instances no labeling")
+        labelings = np.concatenate(kept)
+        log_prior = np.concatenate(kept_prior)
+    return labelings, np.exp(log_prior - log_prior.max())
+
+
+def candidates_from_links(
+    candidates, must_link=(), cannot_link=(), *, bag_sizes=None, threshold=0.0, most=MOST_LISTED
+):
+    r"""Candidate labelings that obey links between instances (thesis 5.8; Shental et al. 2003).
+
+    Neighbouring bags are merged, and the candidates of a merged bag are the combinations of theirs in which
+    linked instances have the same label (must-link) or different labels (cannot-link). Its priors are the
+    products of theirs. With several attributes labels are the same if all attributes agree.
+
+    Parameters
+    ----------
+    candidates : CandidateSet
+        For instance of `candidates_from_annotators`, a bag per item. A `Matching` is listed.
+    must_link, cannot_link : array-like of int, shape (n_links, 2)
+        Pairs of rows of X, both in one (merged) bag.
+    bag_sizes : sequence of int, optional
+        Numbers of consecutive instances of the merged bags; by default the bags stay as they are.
+    threshold : float in [0, 1], default 0.0
+        Labelings with a prior below `threshold` times the bag's largest are dropped.
+    most : int >= 1, default 10,000
+        Most labelings of a bag, and of its first instances, before `threshold` drops some.
+
+    Returns
+    -------
+    CandidateSet
+
+    Raises
+    ------
+    ValueError
+        If the links leave a bag no labeling or more than `most`, a link leaves its bag, or `bag_sizes` cut a
+        bag in two.
+
+    Notes
+    -----
+    Labelings are built bag by bag, and a link is applied as soon as both ends are labelled. A list is exact
+    and may grow exponentially with the bag: choose small bags, few candidates or many links. Links may
+    contradict the most probable labels of single items. So start from the items' candidates with threshold 0,
+    and let `threshold` drop improbable labelings here.
+
+    References
+    ----------
+    Thesis section 5.8; Shental, Bar-Hillel, Hertz and Weinshall, NIPS 2003.
+
+    Examples
+    --------
+    Of 27 labelings six have three different labels.
+
+    >>> from cuelearn.mms import CandidateSet, candidates_from_links
+    >>> items = CandidateSet([[[0], [1], [2]]] * 3)
+    >>> apart = candidates_from_links(items, cannot_link=[[0, 1], [1, 2], [0, 2]], bag_sizes=[3])
+    >>> apart.n_candidates, apart.contains(0, [2, 0, 1])
+    ([6], True)
+    """
+    check_candidates(candidates)
+    threshold = check_threshold(threshold)
+    most = check_count("most", most)
+    sizes = candidates.bag_sizes if bag_sizes is None else bag_sizes
+    starts = starts_of_bags(sizes, candidates.n_instances)
+    ends = np.searchsorted(candidates.bag_starts, starts)
+    if not np.array_equal(candidates.bag_starts[ends], starts):
+        raise ValueError("bag_sizes must merge whole bags of candidates")
+    bag_of = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    same = checked_links("must_link", must_link, bag_of)
+    different = checked_links("cannot_link", cannot_link, bag_of)
+    links = zip(by_bag(same, bag_of, starts), by_bag(different, bag_of, starts), strict=True)
+    bags = []
+    priors = []
+    for i, (own_same, own_different) in enumerate(links):
+        merged = range(ends[i], ends[i + 1])
+        lists = [candidates.bag(b) for b in merged]
+        given = [candidates.priors(b) for b in merged]
+        known = [np.ones(len(bag)) if p is None else p for bag, p in zip(lists, given, strict=True)]
+        bag, prior = linked_product(i, lists, known, own_same, own_different, most)
+        kept = prior >= threshold
+        bags.append(bag[kept])
+        priors.append(None if all(p is None for p in given) else prior[kept])
+    return CandidateSet(bags, classes=candidates.classes, null=candidates.null, priors=priors)

@@ -1,0 +1,234 @@
+"""Votes of annotators and links: EM and products against plain twins, limits, bad input."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+from cuelearn.mms import MMS, CandidateSet, candidates_from_annotators, candidates_from_links, dawid_skene
+
+
+def crowd(seed, n=40, n_labels=3, n_annotators=4, voting=0.8):
+    """Votes of annotators of random confusion, -1 for none, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(n_labels, size=n)
+    confusion = rng.dirichlet(np.ones(n_labels), size=(n_annotators, n_labels)) * 0.5
+    confusion += 0.5 * np.eye(n_labels)
+    votes = np.array([[rng.choice(n_labels, p=pi[k]) for pi in confusion] for k in truth])
+    votes[rng.random(votes.shape) > voting] = -1
+    return votes, truth
+
+
+def plain_dawid_skene(votes, K, sigma, n_iter):
+    """EM in loops: posteriors, confusions, shares of classes, and objectives."""
+    n, A = votes.shape
+    T = np.empty((n, K))
+    for i in range(n):
+        own = [v for v in votes[i] if v >= 0]
+        T[i] = [own.count(k) / len(own) for k in range(K)] if own else np.full(K, 1 / K)
+    objectives = []
+    for _ in range(n_iter):
+        share = T.sum(axis=0) + sigma
+        share /= share.sum()
+        pi = np.full((A, K, K), sigma)
+        for i, a in np.ndindex(n, A):
+            if votes[i, a] >= 0:
+                pi[a, :, votes[i, a]] += T[i]
+        pi /= pi.sum(axis=2, keepdims=True)
+        objective = sigma * (np.log(share).sum() + np.log(pi).sum())
+        for i in range(n):
+            joint = share.copy()
+            for a in range(A):
+                if votes[i, a] >= 0:
+                    joint *= pi[a, :, votes[i, a]]
+            objective += np.log(joint.sum())
+            T[i] = joint / joint.sum()
+        objectives.append(objective)
+    return T, pi, share, np.array(objectives)
+
+
+@pytest.mark.parametrize("smoothing", [0.01, 1.0, 6.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_em_equals_its_twin_and_never_falls(seed, smoothing):
+    votes, _ = crowd(seed)
+    votes[0] = -1  # an item without votes
+    result = dawid_skene(votes, 3, smoothing=smoothing, tol=1e-10, max_iter=5000)
+    plain = plain_dawid_skene(votes, 3, smoothing / 3, len(result.history))
+    for value, expected in zip(result, plain, strict=False):
+        assert_allclose(value, expected, rtol=1e-9, atol=1e-12)
+    assert result.converged
+    assert np.diff(result.history).min() >= -1e-9
+    assert_allclose(result.posterior[0], result.class_prior)
+    assert_allclose(result.confusion.sum(axis=2), 1.0)
+
+
+def test_em_finds_spammers_whom_a_majority_follows():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=300)
+    good = np.where(rng.random((2, 300)) < 0.1, rng.integers(3, size=(2, 300)), truth)
+    votes = np.column_stack([*good, np.zeros((300, 2), dtype=int)])
+    result = candidates_from_annotators(votes)
+    majority = candidates_from_annotators(votes, method="majority")
+    assert np.mean(result.labels() == truth) > 0.93 > np.mean(majority.labels() == truth)
+    assert_allclose(result.confusion[2:, :, 0], 1.0, atol=0.02)
+    assert np.all(np.diagonal(result.confusion[:2], axis1=1, axis2=2) > 0.8)
+
+
+def test_annotators_who_agree_leave_hard_labels():
+    y = np.array([2, 0, 1, 1, 0, 2])
+    for votes in (y[:, None], np.column_stack([y] * 3)):
+        for method in ("majority", "dawid-skene"):
+            assert_array_equal(candidates_from_annotators(votes, method=method).labels(), y)
+    assert candidates_from_annotators(votes, method="majority").candidates.n_candidates == [1] * 6
+
+
+def test_candidates_are_the_probable_labels_with_posteriors_as_priors():
+    votes, _ = crowd(1)
+    result = candidates_from_annotators(votes, threshold=0.3)
+    for i, shares in enumerate(result.posterior):
+        kept = np.flatnonzero(shares >= 0.3 * shares.max())
+        assert_array_equal(result.candidates.bag(i)[:, 0, 0], kept)
+        assert_allclose(result.candidates.priors(i), shares[kept] / shares.max())
+    assert set(candidates_from_annotators(votes, threshold=1.0).candidates.n_candidates) == {1}
+    assert set(candidates_from_annotators(votes, threshold=0.0).candidates.n_candidates) == {3}
+    equal = result.candidates.without_priors()
+    assert equal.n_candidates == result.candidates.n_candidates
+    assert all(equal.priors(i) is None for i in range(len(equal)))
+    assert np.all(equal.packed.weight == 1.0) and not np.all(result.candidates.packed.weight == 1.0)
+
+
+def test_forms_of_votes_agree():
+    votes, _ = crowd(2)
+    names = np.array(["a", "b", "c"])
+    text = np.where(votes >= 0, names[votes], None)
+    item, annotator = np.nonzero(votes >= 0)
+    order = np.random.default_rng(0).permutation(item.size)
+    rows = {"item": item[order], "annotator": annotator[order], "label": text[item, annotator][order]}
+    expected = candidates_from_annotators(votes)
+    for given in (text, pd.DataFrame(text), pd.DataFrame(rows), np.where(votes >= 0, votes, np.nan)):
+        result = candidates_from_annotators(given)
+        assert_allclose(result.posterior, expected.posterior, rtol=1e-12)
+        assert_array_equal(result.annotators, range(4))
+    more = candidates_from_annotators(text, classes=["c", "b", "a", "d"])
+    assert more.candidates.n_labels == (4,)
+    assert list(more.candidates.classes[0]) == ["c", "b", "a", "d"]
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"votes": [0, 1]}, r"votes must be of shape"),
+        ({"votes": [[None, None]]}, "votes must hold at least one label"),
+        ({"classes": [0, 1]}, "votes must be among classes, got 2"),
+        ({"method": "mean"}, "method must be one of"),
+        ({"threshold": 1.5}, "threshold must be at most 1"),
+        ({"threshold": -0.1}, "threshold must be a non-negative"),
+        ({"smoothing": 0.0}, "smoothing must be a positive"),
+        (
+            {"votes": pd.DataFrame({"item": [0, 0], "annotator": [1, 1], "label": [0, 1]})},
+            "at most one label",
+        ),
+        ({"votes": pd.DataFrame({"item": ["x"], "annotator": [1], "label": [0]})}, "item the row of X"),
+    ],
+)
+def test_bad_votes(change, message):
+    given = {"votes": [[0, 1], [2, -1]]} | change
+    with pytest.raises(ValueError, match=message):
+        candidates_from_annotators(given.pop("votes"), **given)
+
+
+def test_em_checks_codes_and_warns():
+    for votes in ([[0, 3]], [[-2, 0]], [[-1, -1]], [[0.5]], [0]):
+        with pytest.raises(ValueError, match="votes must be integers from -1"):
+            dawid_skene(votes, 3)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        assert not dawid_skene(crowd(0)[0], 3, max_iter=2).converged
+
+
+def plain_links(sets, same, different, starts):
+    """Labelings of merged bags that obey the links, with products of priors, by brute force."""
+    result = []
+    for a, b in itertools.pairwise(starts):
+        merged = [i for i in range(sets.n_bags) if a <= sets.bag_starts[i] < b]
+        allowed = {}
+        for choice in itertools.product(*(range(len(sets.bag(i))) for i in merged)):
+            chosen = list(zip(merged, choice, strict=True))
+            z = np.concatenate([sets.bag(i)[c] for i, c in chosen])
+            good = all(np.array_equal(z[u - a], z[v - a]) for u, v in same if a <= u < b)
+            if good and not any(np.array_equal(z[u - a], z[v - a]) for u, v in different if a <= u < b):
+                given = [(sets.priors(i), c) for i, c in chosen]
+                allowed[tuple(z.ravel())] = np.prod([p[c] for p, c in given if p is not None])
+        result.append(allowed)
+    return result
+
+
+@pytest.mark.parametrize("n_attributes", [1, 2])
+@pytest.mark.parametrize("seed", range(6))
+def test_links_equal_brute_force(seed, n_attributes):
+    rng = np.random.default_rng(seed)
+    sizes = [1, 2, 1, 1, 2, 3]
+    starts = np.array([0, 4, 10])
+    truth = rng.integers(3, size=(10, n_attributes))
+    bags, priors, at = [], [], 0
+    for size in sizes:
+        wrong = rng.integers(3, size=(4, size, n_attributes))
+        bags.append(np.unique(np.concatenate([truth[None, at : at + size], wrong]), axis=0))
+        priors.append(rng.random(len(bags[-1])) + 0.1)
+        at += size
+    priors[1] = None
+    sets = CandidateSet(bags, priors=priors, n_labels=[3] * n_attributes)
+    pairs = [p for a, b in itertools.pairwise(starts) for p in itertools.permutations(range(a, b), 2)]
+    pairs = [pairs[k] for k in rng.choice(len(pairs), 8, replace=False)]
+    same = [p for p in pairs if np.array_equal(*truth[list(p)])]
+    different = [p for p in pairs if not np.array_equal(*truth[list(p)])]
+    linked = candidates_from_links(sets, same, different, bag_sizes=[4, 6])
+    for i, allowed in enumerate(plain_links(sets, same, different, starts)):
+        given = {tuple(z.ravel()): p for z, p in zip(linked.bag(i), linked.priors(i), strict=True)}
+        assert given.keys() == allowed.keys()
+        top = max(allowed.values())
+        assert all(given[z] == pytest.approx(allowed[z] / top) for z in given)
+        fewer = candidates_from_links(sets, same, different, bag_sizes=[4, 6], threshold=0.3)
+        assert {tuple(z.ravel()) for z in fewer.bag(i)} == {z for z, p in given.items() if p >= 0.3}
+
+
+def test_limits_of_links():
+    items = CandidateSet([[[0], [1], [2]]] * 4)
+    free = candidates_from_links(items, bag_sizes=[4])
+    assert free.n_candidates == [81] and free.priors(0) is None
+    assert candidates_from_links(items).n_candidates == items.n_candidates  # bags stay
+    chain = candidates_from_links(items, [[0, 1], [3, 2], [1, 2]], bag_sizes=[4])
+    assert_array_equal(chain.bag(0)[:, :, 0], np.repeat([[0], [1], [2]], 4, axis=1))
+    known = CandidateSet([[[0]], [[1]], [[0], [1]], [[1], [2]]], n_labels=3)
+    exact = candidates_from_links(known, [[1, 2]], [[2, 3]], bag_sizes=[4])
+    y = [0, 1, 1, 2]
+    assert_array_equal(exact.bag(0)[:, :, 0], [y])
+    assert_array_equal(MMS(random_state=0).fit(np.eye(3)[y], exact).predict(np.eye(3)[y]), y)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"must_link": [[0, 1]], "cannot_link": [[1, 0]]}, "links of bag 0 leave its first 2 instances no"),
+        ({"cannot_link": [[2, 3], [3, 4], [2, 4]]}, "links of bag 1 leave its first 3 instances no labeling"),
+        ({"bag_sizes": [5], "most": 31}, "bag 0 has more than 31 labelings of its first 5 instances"),
+        ({"must_link": [[1, 2]]}, r"must_link must link two instances of one bag, got rows \[1, 2\]"),
+        ({"cannot_link": [[1, 1]]}, r"cannot_link must link two instances of one bag, got rows \[1, 1\]"),
+        ({"must_link": [[0, 5]]}, "must_link must hold rows from 0 to 4, got 5"),
+        ({"must_link": [0, 1]}, "must_link must hold pairs of rows"),
+        ({"bag_sizes": [2, 2]}, "bag_sizes must be integers"),
+        ({"most": 0}, "most must be an integer >= 1"),
+    ],
+)
+def test_bad_links(change, message):
+    items = CandidateSet([[[0], [1]]] * 5)
+    with pytest.raises(ValueError, match=message):
+        candidates_from_links(items, **({"bag_sizes": [2, 3]} | change))
+
+
+def test_bags_are_merged_whole():
+    pairs = CandidateSet([[[0, 1], [1, 0]], [[0, 0, 1]]])
+    with pytest.raises(ValueError, match="bag_sizes must merge whole bags"):
+        candidates_from_links(pairs, bag_sizes=[1, 4])
