@@ -206,14 +206,25 @@ def face_step(machine, coef, scores, theta):
     limits = machine.limits[chosen]
     n_free = free.sum(axis=1, keepdims=True)
     priors = machine.priors[chosen]
-    whole = chosen.size == len(coef)  # no copy
-    kernel = machine.kernel if whole else machine.kernel[np.ix_(chosen, chosen)]
+    kernel = machine.kernel if chosen.size == len(coef) else machine.kernel[chosen]
     gradient = scores.T[chosen] + priors @ (machine.of_priors * theta).T + 1.0
     gradient[np.arange(chosen.size), labels] -= 1.0
+    # the kernel among the free samples of each class, or of all if that is smaller
+    members = [np.flatnonzero(column) for column in free.T]
+    within_classes = sum(rows.size**2 for rows in members) <= chosen.size**2
+    blocks = [kernel[np.ix_(rows, chosen[rows])] for rows in members] if within_classes else None
+
+    def of_priors(direction):
+        return priors @ (machine.of_priors * (direction.T @ priors)).T
 
     def curved(direction):
-        of_priors = priors @ (machine.of_priors * (direction.T @ priors)).T
-        return (kernel @ direction + of_priors) / n
+        """Curvature times a direction, where coefficients are free."""
+        out = of_priors(direction)
+        if blocks is None:
+            return (out + kernel[:, chosen] @ direction) / n
+        for c, rows in enumerate(members):
+            out[rows, c] += blocks[c] @ direction[rows, c]
+        return out / n
 
     def within(direction):
         direction = np.where(free, direction, 0.0)
@@ -241,9 +252,10 @@ def face_step(machine, coef, scores, theta):
         moved = coef[chosen] + step
         project(moved, labels, limits, work, order)
         change = moved - coef[chosen]
-        if np.sum(change * (gradient + 0.5 * curved(change))) < 0.0:
+        of_scores = change.T @ kernel / n
+        if np.sum(change * (gradient + 0.5 * (of_scores.T[chosen] + of_priors(change) / n))) < 0.0:
             coef[chosen] = moved
-            scores += change.T @ (kernel if whole else machine.kernel[chosen]) / n
+            scores += of_scores
             theta += change.T @ priors / n
             return
         step *= 0.5
