@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from cuelearn.core.losses import margins
+from cuelearn.kernels.tiles import gather_square
 from cuelearn.mkl.state import full_dot, loop
 
 __all__ = ["Machine", "ascend", "best_response", "optimal_scaling", "plain_machine"]
@@ -206,13 +207,14 @@ def face_step(machine, coef, scores, theta):
     limits = machine.limits[chosen]
     n_free = free.sum(axis=1, keepdims=True)
     priors = machine.priors[chosen]
-    kernel = machine.kernel if chosen.size == len(coef) else machine.kernel[chosen]
     gradient = scores.T[chosen] + priors @ (machine.of_priors * theta).T + 1.0
     gradient[np.arange(chosen.size), labels] -= 1.0
-    # the kernel among the free samples of each class, or of all if that is smaller
     members = [np.flatnonzero(column) for column in free.T]
-    within_classes = sum(rows.size**2 for rows in members) <= chosen.size**2
-    blocks = [kernel[np.ix_(rows, chosen[rows])] for rows in members] if within_classes else None
+    separate = sum(rows.size**2 for rows in members) <= chosen.size**2
+    groups = [chosen[rows] for rows in members] if separate else [chosen]
+    blocks = [np.empty((rows.size, rows.size), dtype=np.float32) for rows in groups]
+    for rows, block in zip(groups, blocks, strict=True):
+        gather_square(machine.kernel, rows, block)
 
     def of_priors(direction):
         return priors @ (machine.of_priors * (direction.T @ priors)).T
@@ -220,8 +222,9 @@ def face_step(machine, coef, scores, theta):
     def curved(direction):
         """Curvature times a direction, where coefficients are free."""
         out = of_priors(direction)
-        if blocks is None:
-            return (out + kernel[:, chosen] @ direction) / n
+        direction = direction.astype(np.float32)
+        if not separate:
+            return (out + blocks[0] @ direction) / n
         for c, rows in enumerate(members):
             out[rows, c] += blocks[c] @ direction[rows, c]
         return out / n
@@ -248,11 +251,13 @@ def face_step(machine, coef, scores, theta):
 
     work = np.zeros((3, coef.shape[1]))
     order = np.empty(coef.shape[1], dtype=np.int64)
+    whole = np.zeros_like(coef)
     for _ in range(FACE_HALVINGS):
         moved = coef[chosen] + step
         project(moved, labels, limits, work, order)
         change = moved - coef[chosen]
-        of_scores = change.T @ kernel / n
+        whole[chosen] = change
+        of_scores = whole.T @ machine.kernel / n
         if np.sum(change * (gradient + 0.5 * (of_scores.T[chosen] + of_priors(change) / n))) < 0.0:
             coef[chosen] = moved
             scores += of_scores
