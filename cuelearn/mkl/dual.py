@@ -9,8 +9,8 @@ is concave in the squares :math:`m_g^2` (p <= 2), so :math:`h(m) \le \frac12 \su
 equality at the next weights :math:`d_g = m_g / (\lambda \|m\|_p^{2-p} m_g^{p-1} + \alpha)`, for :math:`\alpha
 = 0` the closed form of p-norm MKL.
 
-The alternation runs on a working set, the samples with a coefficient or inside the margin. Once it is solved,
-all samples are checked for the certificate and for new members.
+The alternation runs on a working set: the samples with a coefficient, and the worst inside the margin. Once
+its gap is a share of the whole one, all samples are checked for the certificate and for new members.
 """
 
 import math
@@ -102,7 +102,7 @@ class Ascent:
         self.dual_point = np.zeros_like(dual_point)
         self.n_updates = 0
         self.objective = np.inf
-        self.value = None
+        self.value = None  # primal value at the present weights
         self.best = None
         self.relative = 1.0
         self.near_relative = 1.0
@@ -156,7 +156,6 @@ class Ascent:
 
     def take_from(self, margin):
         """Take samples with a coefficient or inside the margin, as many as fit; whether the former fit."""
-        bank = self.problem.bank
         support = self.B.any(axis=1)
         chosen = np.flatnonzero(support | (margin < 1.0))
         n_support = np.count_nonzero(support)
@@ -192,18 +191,22 @@ class Ascent:
         scores = np.ascontiguousarray((kernel @ B).T / n)
         theta = np.ascontiguousarray(B.T @ priors / n)
         machine = Machine(kernel, self.labels[W], self.limits[W], n, priors, np.array(of_scores, order="C"))
+
+        def primal():
+            values = np.ascontiguousarray(scores.T + priors @ (of_scores * theta).T)
+            margin = margins(values, machine.labels)
+            return margin, self._primal(weights, margin, machine.limits * W.size / n)[1]
+
         if self.value is None:
-            margin = margins(np.ascontiguousarray(scores.T + priors @ (of_scores * theta).T), machine.labels)
-            self.value = self._primal(weights, margin, machine.limits * W.size / n)[1]
+            self.value = primal()[1]
         tolerance = OWN_SHARE * max(self.near_relative, target) * self.value
         most = W.size * (UPDATES if self.near_relative < SETTLED else FIRST_UPDATES)
-        _, solved, updates = ascend(machine, B, scores, theta, 1e-3*tolerance, SWEEPS, most, tolerance)
+        _, solved, updates = ascend(machine, B, scores, theta, tolerance, SWEEPS, most, tolerance)
         self.n_updates += updates
         self.B[W] = B
         of_kernels = problem.factor * kernel_norms_sq(near, B)
         self.norms = np.sqrt(problem.join(of_kernels, (B.T @ priors) ** 2)) / n
-        margin = margins(np.ascontiguousarray(scores.T + priors @ (of_scores * theta).T), machine.labels)
-        _, self.value = self._primal(weights, margin, machine.limits * W.size / n)
+        margin, self.value = primal()
         return (self.value - self._bound()) / self.value, solved, margin
 
     def _primal(self, weights, margin, limits):
@@ -274,9 +277,7 @@ class Ascent:
         self.log_weights = np.where(usable, np.maximum(target, target.max() - LONGEST_WAY), -np.inf)
 
 
-def finish_dual(
-    problem, dual_point, *, tol, norms_sq=None, max_rounds=ROUNDS, time_limit=None, record=None
-):
+def finish_dual(problem, dual_point, *, tol, norms_sq=None, max_rounds=ROUNDS, time_limit=None, record=None):
     """Solve an MKL or transfer problem to a relative gap `tol`, from a dual point B (n_samples, n_classes).
 
     Rows of B sum to 0, only the label's entry is positive. `record(round, objective, gap)` is called after

@@ -168,7 +168,7 @@ class OBSCURE(BatchMKL):
     -----
     Cost per visit as for OM2; visits without loss only rescale, lazily. The rate is :math:`O(q \log T /
     (\lambda T))` or :math:`O(R\sqrt{q \log T / T})`, whichever is smaller: at large C many epochs end far
-    above the optimum, which the dual ascent then reaches.
+    above the optimum. By default dual ascent replaces them, see `finish`.
 
     References
     ----------

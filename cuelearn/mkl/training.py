@@ -112,9 +112,9 @@ class Training:
     epochs 1, 2, 3, 4, 6, 9, ... and the last of a stage; at the "end"; "auto" is "geometric" if `tol` is set,
     else "end". Without `shuffle` the first epoch keeps the given order; `sampling="iid"` draws visits
     independently, as the theorems assume. `callback(training, step)` is called after every epoch. Without
-    `certify` the end point is not measured. With `finish`, `finish_dual` takes over before the first certified
-    epoch that has a start, if the samples with a coefficient fit its memory, else after the last; what comes
-    before it is not measured unless `measure` is set. `route` goes to `Stream`.
+    `certify` the end point is not measured. With `finish`, `finish_dual` takes over from the first epoch that
+    `certify` follows and a point precedes, if the samples with a coefficient fit its memory, else after the
+    last epoch; with `measure` "auto" its certificate is the first. `route` goes to `Stream`.
     """
 
     def __init__(
