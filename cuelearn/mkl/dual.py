@@ -57,6 +57,8 @@ FEW = 0.3
 GROWTH = 1.5
 # gap of a working set over that of all samples, before these are checked
 INNER_SHARE = 0.1
+# share of its room that the support may take if samples wait outside
+CROWDED = 0.95
 # working set allowed for any memory: its combined kernel has 32 MB
 LEAST_ROOM = 2000
 # relative gap below which samples may leave the working set
@@ -78,7 +80,7 @@ class DualSolution(NamedTuple):
     gap: float
     n_rounds: int
     n_updates: int
-    fits: bool  # whether the samples with a coefficient fit the memory
+    fits: bool  # whether the memory suffices for the working set
 
 
 def kernel_scores(bank, coef, weights):
@@ -155,17 +157,18 @@ class Ascent:
         self.near = bank if everything else bank.restrict(samples, resident=resident)
 
     def take_from(self, margin):
-        """Take samples with a coefficient or inside the margin, as many as fit; whether the former fit."""
+        """Take samples with a coefficient or inside the margin, as many as fit; whether these are enough."""
         support = self.B.any(axis=1)
         chosen = np.flatnonzero(support | (margin < 1.0))
         n_support = np.count_nonzero(support)
         most = self.room
         if n_support:
             most = min(most, max(WHOLE, int(GROWTH * n_support)))
+        enough = chosen.size <= self.room or n_support <= CROWDED * self.room
         if chosen.size > most:
             chosen = np.sort(chosen[np.lexsort((margin[chosen], ~support[chosen]))][:most])
         self.take(chosen)
-        return n_support <= self.room
+        return enough
 
     def shrink(self, margin):
         """Drop samples without coefficient beyond the margin, once they are many."""

@@ -220,8 +220,8 @@ class Training:
         """Measure the end point and ascend if required; the `Result`."""
         self.history.pause()
         last = self.history.rows[-1] if self.history.rows else {}
-        ascent = self.ascent if self.ascent is not None and self.ascent.fits else None
-        if ascent is not None:
+        ascents = [] if self.ascent is None else [self.ascent]
+        if ascents and self.ascent.fits:
             value = np.inf
             gap = np.inf
         elif last and self._measured_at == self.step:
@@ -239,8 +239,10 @@ class Training:
         norms_sq = np.maximum(0.0, stream.dual.norms_sq * stream.scale**2)
         effort = f"{self.epoch} epochs"
         if self.ascends and not self.converged and not self.stopped:
-            ascent = self._ascend() if ascent is None else ascent
-            bound = max(self._bound, ascent.objective - ascent.gap)
+            if not ascents or not self.ascent.fits:
+                ascents.append(self._ascend())
+            ascent = min(ascents, key=lambda end: end.objective)
+            bound = max(self._bound, *(end.objective - end.gap for end in ascents))
             if ascent.objective < value:  # not if the samples with a coefficient exceeded the memory
                 value = ascent.objective
                 norms_sq = ascent.norms_sq
