@@ -40,6 +40,8 @@ OWN_SHARE = 0.3
 NEAR_SHARE = 0.5
 # maximum distance of log weights from the largest
 LONGEST_WAY = 80.0
+# the same at the start: from far below a kernel would take many rounds to return
+FIRST_WAY = 3.0
 # step factors: while the gap falls, else, and of the longest step after a failure
 GROW = 1.5
 SHRINK = 0.25
@@ -133,7 +135,7 @@ class Ascent:
         start = problem.primal_weights(self.norms)
         if start.any():
             with np.errstate(divide="ignore"):
-                log_weights = np.maximum(np.log(start), math.log(start.max()) - LONGEST_WAY)
+                log_weights = np.maximum(np.log(start), math.log(start.max()) - FIRST_WAY)
         else:  # equal weights, from a guess of the norm
             guess = -math.log(problem.regularization) - (2.0 / problem.p - 1.0) * math.log(problem.n_groups)
             log_weights = np.full(problem.n_groups, guess)
