@@ -427,7 +427,7 @@ def beside_svc(table, most):
     rows = [f"{names.get(method, 'SVC')}, C = {C:g}" for C, method in mean.index]
     parts.set_yticks(np.arange(len(mean)), rows, fontsize=7)
     parts.invert_yaxis()
-    parts.set(xlabel="CPU seconds", title=f"n = {last['n_train'].iloc[0]:,}")
+    parts.set(xlabel="CPU seconds", xlim=(0.0, 1.5 * left.max()), title=f"n = {last['n_train'].iloc[0]:,}")
     parts.legend(fontsize=7)
     legend(fig, counted, 4)
     return fig
