@@ -257,8 +257,9 @@ TEXTS = {
     ),
     "finish": (
         "bool",
-        "Whether dual ascent follows if the gap after the epochs is above `tol`. False is the published "
-        "algorithm; with ``tol=None`` all of its epochs run.",
+        "Whether dual ascent reaches `tol`: after OBSCURE's online stage, or the first epoch, if the samples "
+        "with a coefficient fit in `memory`, else after all epochs. False is the published algorithm; with "
+        "``tol=None`` all of its epochs run.",
     ),
 }
 #: Of `BatchMKL`.

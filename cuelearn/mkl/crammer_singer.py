@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from cuelearn.core.losses import margins
+from cuelearn.kernels.tiles import gather_square
 from cuelearn.mkl.state import full_dot, loop
 
 __all__ = ["Machine", "ascend", "best_response", "optimal_scaling", "plain_machine"]
@@ -206,14 +207,27 @@ def face_step(machine, coef, scores, theta):
     limits = machine.limits[chosen]
     n_free = free.sum(axis=1, keepdims=True)
     priors = machine.priors[chosen]
-    whole = chosen.size == len(coef)  # no copy
-    kernel = machine.kernel if whole else machine.kernel[np.ix_(chosen, chosen)]
     gradient = scores.T[chosen] + priors @ (machine.of_priors * theta).T + 1.0
     gradient[np.arange(chosen.size), labels] -= 1.0
+    members = [np.flatnonzero(column) for column in free.T]
+    separate = sum(rows.size**2 for rows in members) <= chosen.size**2
+    groups = [chosen[rows] for rows in members] if separate else [chosen]
+    blocks = [np.empty((rows.size, rows.size), dtype=np.float32) for rows in groups]
+    for rows, block in zip(groups, blocks, strict=True):
+        gather_square(machine.kernel, rows, block)
+
+    def of_priors(direction):
+        return priors @ (machine.of_priors * (direction.T @ priors)).T
 
     def curved(direction):
-        of_priors = priors @ (machine.of_priors * (direction.T @ priors)).T
-        return (kernel @ direction + of_priors) / n
+        """Curvature times a direction, where coefficients are free."""
+        out = of_priors(direction)
+        direction = direction.astype(np.float32)
+        if not separate:
+            return (out + blocks[0] @ direction) / n
+        for c, rows in enumerate(members):
+            out[rows, c] += blocks[c] @ direction[rows, c]
+        return out / n
 
     def within(direction):
         direction = np.where(free, direction, 0.0)
@@ -237,13 +251,16 @@ def face_step(machine, coef, scores, theta):
 
     work = np.zeros((3, coef.shape[1]))
     order = np.empty(coef.shape[1], dtype=np.int64)
+    whole = np.zeros_like(coef)
     for _ in range(FACE_HALVINGS):
         moved = coef[chosen] + step
         project(moved, labels, limits, work, order)
         change = moved - coef[chosen]
-        if np.sum(change * (gradient + 0.5 * curved(change))) < 0.0:
+        whole[chosen] = change
+        of_scores = whole.T @ machine.kernel / n
+        if np.sum(change * (gradient + 0.5 * (of_scores.T[chosen] + of_priors(change) / n))) < 0.0:
             coef[chosen] = moved
-            scores += change.T @ (kernel if whole else machine.kernel[chosen]) / n
+            scores += of_scores
             theta += change.T @ priors / n
             return
         step *= 0.5

@@ -9,8 +9,8 @@ is concave in the squares :math:`m_g^2` (p <= 2), so :math:`h(m) \le \frac12 \su
 equality at the next weights :math:`d_g = m_g / (\lambda \|m\|_p^{2-p} m_g^{p-1} + \alpha)`, for :math:`\alpha
 = 0` the closed form of p-norm MKL.
 
-The alternation runs on a working set, the samples with a coefficient or inside the margin. Once it is solved,
-all samples are checked for the certificate and for new members.
+The alternation runs on a working set: the samples with a coefficient, and the worst inside the margin. Once
+its gap is a share of the whole one, all samples are checked for the certificate and for new members.
 """
 
 import math
@@ -40,6 +40,8 @@ OWN_SHARE = 0.3
 NEAR_SHARE = 0.5
 # maximum distance of log weights from the largest
 LONGEST_WAY = 80.0
+# the same at the start: from far below a kernel would take many rounds to return
+FIRST_WAY = 3.0
 # step factors: while the gap falls, else, and of the longest step after a failure
 GROW = 1.5
 SHRINK = 0.25
@@ -47,6 +49,18 @@ LESS = 0.7
 # longest step, over log weights within LIVE of the largest
 LONGEST_STEP = 1.0
 LIVE = 10.0
+# rows per block of a look, which stay in cache
+LOOK_ROWS = 32
+# so many samples, or more than half, are all in the working set
+WHOLE = 500
+# a support of at most this share of the samples is the first working set
+FEW = 0.3
+# largest working set over its support
+GROWTH = 1.5
+# gap of a working set over that of all samples, before these are checked
+INNER_SHARE = 0.1
+# share of its room that the support may take if samples wait outside
+CROWDED = 0.95
 # working set allowed for any memory: its combined kernel has 32 MB
 LEAST_ROOM = 2000
 # relative gap below which samples may leave the working set
@@ -68,6 +82,7 @@ class DualSolution(NamedTuple):
     gap: float
     n_rounds: int
     n_updates: int
+    fits: bool  # whether the memory suffices for the working set
 
 
 def kernel_scores(bank, coef, weights):
@@ -75,14 +90,14 @@ def kernel_scores(bank, coef, weights):
     scores = np.zeros((bank.n_samples, coef.shape[1]))
     active = np.flatnonzero(weights)
     combined = np.empty((BLOCK_ROWS, bank.n_samples))
-    for rows, *places in support_rows(bank, coef):
+    for rows, *places in support_rows(bank, coef, LOOK_ROWS):
         combine_block(*places, weights, active, combined[: rows.size])
         scores += combined[: rows.size].T @ coef[rows]
     return scores
 
 
 class Ascent:
-    def __init__(self, problem, dual_point):
+    def __init__(self, problem, dual_point, norms_sq=None):
         self.problem = problem
         n = problem.bank.n_samples
         self.labels = problem.labels
@@ -91,10 +106,11 @@ class Ascent:
         self.dual_point = np.zeros_like(dual_point)
         self.n_updates = 0
         self.objective = np.inf
+        self.value = None  # primal value at the present weights
         self.best = None
         self.relative = 1.0
         self.near_relative = 1.0
-        norms_sq = problem.block_norms_sq(dual_point)
+        norms_sq = problem.block_norms_sq(dual_point) if norms_sq is None else norms_sq
         self.bound, scale, B = problem.dual_bound(dual_point, norms_sq)
         self.B = np.ascontiguousarray(scale * B)
         self.norms = scale * np.sqrt(norms_sq) / n
@@ -104,49 +120,67 @@ class Ascent:
         self.stride = 1.0
         self.longest = 1.0 / (problem.p - 1.0)
         self._start_weights()
-        margin = self.measure()
-        if n > LEAST_ROOM:
-            self.B[margin > 1.0 + SLACK] = 0.0
-        self.fits = self.take_from(margin)
+        support = np.flatnonzero(self.B.any(axis=1))
+        if 0 < support.size <= min(FEW * n, self.room):  # solve it before all samples are checked
+            self.fits = True
+            self.take(support)
+        else:
+            margin = self.measure()
+            if n > WHOLE:
+                self.B[margin > 1.0 + SLACK] = 0.0
+            self.fits = self.take_from(margin)
 
     def _start_weights(self):
         problem = self.problem
         start = problem.primal_weights(self.norms)
         if start.any():
             with np.errstate(divide="ignore"):
-                log_weights = np.maximum(np.log(start), math.log(start.max()) - LONGEST_WAY)
+                log_weights = np.maximum(np.log(start), math.log(start.max()) - FIRST_WAY)
         else:  # equal weights, from a guess of the norm
             guess = -math.log(problem.regularization) - (2.0 / problem.p - 1.0) * math.log(problem.n_groups)
             log_weights = np.full(problem.n_groups, guess)
         log_weights[~self.usable] = -np.inf
         self.log_weights = log_weights
 
+    @property
+    def room(self):
+        """Largest working set: of kernels on demand, what fits in memory."""
+        bank = self.problem.bank
+        return bank.n_samples if bank.resident else max(LEAST_ROOM, int(math.sqrt(bank.memory / 16.0)))
+
     def take(self, samples):
         """Set the working set: the whole bank if most samples are in it, else a copy if that fits."""
         bank = self.problem.bank
         n = self.problem.bank.n_samples
-        everything = bank.resident and (samples.size > n // 2 or n <= LEAST_ROOM)
+        everything = bank.resident and (samples.size > n // 2 or n <= WHOLE)
         self.samples = np.arange(n) if everything else samples
         copied = bank.n_kernels * samples.size**2 * np.dtype(bank.dtype).itemsize
         resident = bank.resident or copied <= 0.5 * bank.memory
         self.near = bank if everything else bank.restrict(samples, resident=resident)
 
     def take_from(self, margin):
-        """Take samples with a coefficient or inside the margin, as many as fit; whether the former fit."""
-        bank = self.problem.bank
+        """Take samples with a coefficient or inside the margin, as many as fit; whether these are enough."""
         support = self.B.any(axis=1)
         chosen = np.flatnonzero(support | (margin < 1.0))
-        if not bank.resident:
-            most = max(LEAST_ROOM, int(math.sqrt(bank.memory / 16.0)))
+        n_support = np.count_nonzero(support)
+        most = self.room
+        if n_support:
+            most = min(most, max(WHOLE, int(GROWTH * n_support)))
+        enough = chosen.size <= self.room or n_support <= CROWDED * self.room
+        if chosen.size > most:
             chosen = np.sort(chosen[np.lexsort((margin[chosen], ~support[chosen]))][:most])
         self.take(chosen)
-        return np.count_nonzero(support) <= chosen.size
+        return enough
 
     def shrink(self, margin):
         """Drop samples without coefficient beyond the margin, once they are many."""
-        kept = self.samples[self.B[self.samples].any(axis=1) | (margin < 1.0)]
+        kept = np.flatnonzero(self.B[self.samples].any(axis=1) | (margin < 1.0))
         if kept.size < 0.8 * self.samples.size and kept.size <= 0.5 * self.problem.bank.n_samples:
-            self.take(kept)
+            if self.near.resident:
+                self.near = self.near.restrict(kept)
+                self.samples = self.samples[kept]
+            else:
+                self.take(self.samples[kept])
 
     def round(self, target):
         """Solve the SVM of the working set: relative gap, whether weights may move, margins."""
@@ -162,15 +196,22 @@ class Ascent:
         scores = np.ascontiguousarray((kernel @ B).T / n)
         theta = np.ascontiguousarray(B.T @ priors / n)
         machine = Machine(kernel, self.labels[W], self.limits[W], n, priors, np.array(of_scores, order="C"))
+
+        def primal():
+            values = np.ascontiguousarray(scores.T + priors @ (of_scores * theta).T)
+            margin = margins(values, machine.labels)
+            return margin, self._primal(weights, margin, machine.limits * W.size / n)[1]
+
+        if self.value is None:
+            self.value = primal()[1]
         tolerance = OWN_SHARE * max(self.near_relative, target) * self.value
         most = W.size * (UPDATES if self.near_relative < SETTLED else FIRST_UPDATES)
-        _, solved, updates = ascend(machine, B, scores, theta, tolerance, SWEEPS, most)
+        _, solved, updates = ascend(machine, B, scores, theta, tolerance, SWEEPS, most, tolerance)
         self.n_updates += updates
         self.B[W] = B
         of_kernels = problem.factor * kernel_norms_sq(near, B)
         self.norms = np.sqrt(problem.join(of_kernels, (B.T @ priors) ** 2)) / n
-        margin = margins(np.ascontiguousarray(scores.T + priors @ (of_scores * theta).T), machine.labels)
-        _, self.value = self._primal(weights, margin, machine.limits * W.size / n)
+        margin, self.value = primal()
         return (self.value - self._bound()) / self.value, solved, margin
 
     def _primal(self, weights, margin, limits):
@@ -241,24 +282,25 @@ class Ascent:
         self.log_weights = np.where(usable, np.maximum(target, target.max() - LONGEST_WAY), -np.inf)
 
 
-def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None, record=None):
+def finish_dual(problem, dual_point, *, tol, norms_sq=None, max_rounds=ROUNDS, time_limit=None, record=None):
     """Solve an MKL or transfer problem to a relative gap `tol`, from a dual point B (n_samples, n_classes).
 
     Rows of B sum to 0, only the label's entry is positive. `record(round, objective, gap)` is called after
     each pass over all samples; `time_limit` is in seconds.
     """
     began = time.perf_counter()
-    ascent = Ascent(problem, np.array(dual_point, dtype=np.float64))
+    ascent = Ascent(problem, np.array(dual_point, dtype=np.float64), norms_sq)
     target = NEAR_SHARE * tol
     rounds = 0
     last = np.inf
     waited = 0
     while ascent.relative > tol and ascent.fits:
         rounds += 1
-        relative, solved, margin = ascent.round(target)
+        goal = max(target, INNER_SHARE * ascent.relative)
+        relative, solved, margin = ascent.round(goal)
         late = time_limit is not None and time.perf_counter() - began > time_limit
         over = rounds >= max_rounds or late or not ascent.norms.any()
-        if relative <= target or over:
+        if relative <= goal or over:
             margin = ascent.measure()
             if record is not None:
                 record(rounds, ascent.objective, ascent.gap)
@@ -266,7 +308,7 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None,
                 break
             outside = np.ones(margin.size, dtype=bool)
             outside[ascent.samples] = False
-            if not np.any(outside & (margin < 1.0)):
+            if goal == target and not np.any(outside & (margin < 1.0)):
                 target *= 0.5
             ascent.fits = ascent.take_from(margin)
         else:
@@ -279,7 +321,7 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None,
             last = relative
             waited = 0
     coef, weights, norms_sq = ascent.best
-    reached = ascent.objective, ascent.gap, rounds, ascent.n_updates
+    reached = ascent.objective, ascent.gap, rounds, ascent.n_updates, ascent.fits
     return DualSolution(coef, weights, ascent.dual_point, norms_sq, *reached)
 
 

@@ -143,8 +143,8 @@ class OBSCURE(BatchMKL):
     $kernels $p $C $class_weight
     n_epochs_online : int >= 0, default 5
         Maximum epochs of the online stage, which stops after one without loss. The authors' experiments run
-        until then: ``n_epochs_online=100, eta="auto"``, measured at 0.7 to 1.9 times the time of a default
-        fit (median 1.2). At large C a truncated stage gives a far too large R, and the batch stage loses the
+        until then: ``n_epochs_online=100, eta="auto"``, measured at 0.8 to 1.7 times the time of a default
+        fit (median 1.1). At large C a truncated stage gives a far too large R, and the batch stage loses the
         start.
     n_epochs : int >= 0, default 50
         Epochs of the batch stage.
@@ -168,7 +168,7 @@ class OBSCURE(BatchMKL):
     -----
     Cost per visit as for OM2; visits without loss only rescale, lazily. The rate is :math:`O(q \log T /
     (\lambda T))` or :math:`O(R\sqrt{q \log T / T})`, whichever is smaller: at large C many epochs end far
-    above the optimum, which the dual ascent then reaches.
+    above the optimum. By default dual ascent replaces them, see `finish`.
 
     References
     ----------

@@ -389,8 +389,8 @@ def add_products(flat, starts, kernel_stride, factors, out):
             out[j] += full_dot(flat[base : base + length], factors[b])
 
 
-def support_rows(bank, coef):
-    step = BLOCK_ROWS if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows() // 2))
+def support_rows(bank, coef, resident_rows=BLOCK_ROWS):
+    step = resident_rows if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows() // 2))
     return row_blocks(bank, np.flatnonzero(coef.any(axis=1)), step)
 
 

@@ -112,8 +112,9 @@ class Training:
     epochs 1, 2, 3, 4, 6, 9, ... and the last of a stage; at the "end"; "auto" is "geometric" if `tol` is set,
     else "end". Without `shuffle` the first epoch keeps the given order; `sampling="iid"` draws visits
     independently, as the theorems assume. `callback(training, step)` is called after every epoch. Without
-    `certify` the end point is not measured; with `finish`, `finish_dual` continues from it. `route` goes to
-    `Stream`.
+    `certify` the end point is not measured. With `finish`, `finish_dual` takes over from the first epoch that
+    `certify` follows and a point precedes, if the samples with a coefficient fit its memory, else after the
+    last epoch; with `measure` "auto" its certificate is the first. `route` goes to `Stream`.
     """
 
     def __init__(
@@ -137,7 +138,10 @@ class Training:
         self.problem = problem
         self.name = name
         self.certify = certify
-        self.ascends = finish and tol is not None
+        self.certifiable = not problem.bank.indefinite
+        self.ascends = finish and tol is not None and self.certifiable
+        self.ascent = None
+        self.waits = self.ascends and measure == "auto"  # for the ascent's certificate
         self.tol = None if tol is None else check_non_negative("tol", tol)
         self.measure = ("end" if tol is None else "geometric") if measure == "auto" else measure
         self.rng = np.random.default_rng() if rng is None else rng
@@ -152,7 +156,6 @@ class Training:
         self.visits = []
         self.errors = []
         self.extra = {}
-        self.certifiable = not problem.bank.indefinite
         self.converged = tol is None and self.certifiable
         self.stopped = False  # by the callback
         self._bound = 0.0
@@ -172,6 +175,11 @@ class Training:
         visited = stream.visited
         with progress(name=name, total=n_epochs, unit="epoch", verbose=self.verbose) as bar:
             for epoch in range(1, n_epochs + 1):
+                if certify and self.step > 0 and self.ascends and self.ascent is None:
+                    self.waits = False
+                    self.ascent = self._ascend()
+                    if self.ascent.fits:
+                        break
                 before = stream.n_updates
                 shuffle = self.shuffle or self.epoch > 0
                 order = visited[draw_order(visited.size, self.rng, shuffle=shuffle, sampling=self.sampling)]
@@ -184,7 +192,7 @@ class Training:
                 ends = epoch == n_epochs or (until_no_loss and stream.n_updates == before)
                 scheduled = self.measure == "every"
                 if self.measure == "geometric" and (epoch >= next_measure or ends):
-                    scheduled = True
+                    scheduled = not self.waits
                     next_measure = max(next_measure + 1, int(1.5 * epoch))
                 value, gap = self.measure_now(certify) if scheduled else (np.nan, np.nan)
                 row = {"stage": stage, "step": self.step, "epoch": self.epoch}
@@ -212,7 +220,11 @@ class Training:
         """Measure the end point and ascend if required; the `Result`."""
         self.history.pause()
         last = self.history.rows[-1] if self.history.rows else {}
-        if last and self._measured_at == self.step:
+        ascents = [] if self.ascent is None else [self.ascent]
+        if ascents and self.ascent.fits:
+            value = np.inf
+            gap = np.inf
+        elif last and self._measured_at == self.step:
             value = last["objective"]
             gap = last["dual_gap"]
         elif not self.certify:
@@ -226,9 +238,11 @@ class Training:
         coef, weights, *_ = stream.point()
         norms_sq = np.maximum(0.0, stream.dual.norms_sq * stream.scale**2)
         effort = f"{self.epoch} epochs"
-        if self.ascends and self.certifiable and not self.converged and not self.stopped:
-            ascent = self._ascend()
-            bound = max(value - gap, ascent.objective - ascent.gap)
+        if self.ascends and not self.converged and not self.stopped:
+            if not ascents or not self.ascent.fits:
+                ascents.append(self._ascend())
+            ascent = min(ascents, key=lambda end: end.objective)
+            bound = max(self._bound, *(end.objective - end.gap for end in ascents))
             if ascent.objective < value:  # not if the samples with a coefficient exceeded the memory
                 value = ascent.objective
                 norms_sq = ascent.norms_sq
@@ -274,5 +288,6 @@ class Training:
             history.go()
 
         with bar:
-            solution = finish_dual(self.problem, self.stream.dual_point()[0], tol=self.tol, record=record)
+            B, norms_sq = self.stream.dual_point()
+            solution = finish_dual(self.problem, B, tol=self.tol, norms_sq=norms_sq, record=record)
         return solution

@@ -11,12 +11,15 @@ from runner import Group, main, peak_bytes, promised
 # isort: split
 import numpy as np
 from numba import njit
+from sklearn.svm import SVC
 
 from companion.mkl import tasks
 from companion.mkl.rivals import compare
+from companion.protocol import timed
 from cuelearn import datasets
 from cuelearn.kernels import RBF, ExpDistance, KernelBank
 from cuelearn.mkl import OBSCURE, OM2, UFOMKL, MKLProblem, solve_obscure, solve_om2, solve_ufo
+from cuelearn.mkl.problem import combined_kernel
 
 
 @njit(fastmath=True)
@@ -115,6 +118,22 @@ def digits(n):
     yield Group(f"{n} MNIST digits, 12 kernels, C = 10, p = 1.05", calls, notes)
 
 
+def beside_svc(n, C):
+    """Default fits on Pendigits' four kernels in memory, beside SVC on their average; CPU seconds."""
+    task = tasks.load_task("pendigits-4", n, 1, 0)
+    bank = task.bank
+    uniform = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
+    average = combined_kernel(bank, uniform, 1.0)
+    fits = {
+        "SVC, average given": lambda: SVC(C=C, kernel="precomputed").fit(average, task.labels),
+        "averaging": lambda: combined_kernel(bank, uniform, 1.0),
+    }
+    for cls in (OBSCURE, UFOMKL):
+        fits[cls.__name__] = lambda cls=cls: cls("precomputed", C=C, random_state=0).fit(bank, task.labels)
+    calls = {name: lambda fit=fit: timed(fit)[1] for name, fit in fits.items()}
+    yield Group(f"Pendigits, n = {n}, C = {C}, CPU seconds", calls)
+
+
 def many_widths(data):
     """1,400 kernels: 200 widths on each of six cues, and of the city-block distance on pixels."""
     kinds = [(cue, RBF, {}) for cue in data.cues] + [("pix", ExpDistance, {"metric": "cityblock"})]
@@ -202,6 +221,11 @@ CASES = {
         [{"n": 120, "n_kernels": 3, "n_classes": 4}],
     ),
     "digits": (digits, [{"n": 1000}], [{"n": 60}]),
+    "svc": (
+        beside_svc,
+        [{"n": n, "C": C} for n in (500, 1000, 2000, 4000, 7494) for C in (0.1, 1.0, 10.0, 100.0)],
+        [{"n": 100, "C": 1.0}],
+    ),
     "budgets": (
         demand,
         [{**MNIST, "n": 10_000, "memory": memory} for memory in (5e7, 2e8, 1e9)],

@@ -278,7 +278,7 @@ def test_finishing():
 
     result = solve(tol=1e-3)
     assert result.converged and result.dual_gap <= 1e-3 * result.objective
-    assert list(dict.fromkeys(result.history.stage)) == ["online", "batch", "dual"]
+    assert list(dict.fromkeys(result.history.stage)) == ["online", "dual"]
     last = result.history.iloc[-1]
     assert (last.objective, last.dual_gap) == (result.objective, result.dual_gap)
     unfinished = solve(tol=None)

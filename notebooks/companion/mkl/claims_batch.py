@@ -434,6 +434,61 @@ def obs_11(results):
             yield faster(says, f"OBSCURE {how} over {name}", ours, ends[rival], MUCH, text=text)
 
 
+#: Of the time of SVC, from so many samples on; of UFO-MKL's.
+OF_SVC, FROM, AS_FAST = 4.0, 2000, 1.25
+
+
+def by_size_and_C(results, least=0):
+    """Runs of "speed-svc" at each number of samples and C: a text, and tables of the methods by seed."""
+    table = results.table("speed-svc")
+    for (n, C), runs in table[table["n_train"] >= least].groupby(["n_train", "C"]):
+        yield f"n = {n:,}, C = {C:g}", {method: r.set_index("seed") for method, r in runs.groupby("method")}
+
+
+def times_of_svc(results, averaged):
+    counted = "averaging counted" if averaged else "the average given"
+    for where_, methods in by_size_and_C(results, FROM):
+        svc = methods["AverageKernelSVM"]
+        svc = svc["seconds"] + (svc["averaging"] if averaged else 0.0)
+        for method in ("OBSCURE", "UFOMKL"):
+            says = f"{method}, {where_}"
+            measure = f"CPU seconds, {method} over SVC ({counted}), {where_}"
+            yield Part(says, measure, methods[method]["seconds"], svc, ratio=True, at_most=OF_SVC)
+
+
+@judges("speed-1", "speed-svc")
+def speed_1(results):
+    return times_of_svc(results, averaged=True)
+
+
+@judges("speed-2", "speed-svc")
+def speed_2(results):
+    return times_of_svc(results, averaged=False)
+
+
+@judges("speed-3", "speed-svc")
+def speed_3(results):
+    for where_, methods in by_size_and_C(results):
+        measure = f"CPU seconds, OBSCURE over UFO-MKL, {where_}"
+        times = methods["OBSCURE"]["seconds"], methods["UFOMKL"]["seconds"]
+        yield Part(where_, measure, *times, ratio=True, at_most=AS_FAST)
+
+
+@judges("speed-4", "speed-svc-60000")
+def speed_4(results):
+    try:
+        end = results.table("speed-svc-60000").iloc[-1]
+    except FileNotFoundError:
+        text = "Only the profile full trains on 60,000 digits."
+        about = results.about("speed-svc")
+        yield Part("", verdict=Verdict("speed-4", "undecided", text=text, p=1.0, **about))
+        return
+    says = "a certified gap of 5% within 15 minutes"
+    seconds = end["seconds"] if end["gap"] <= GAP else np.inf
+    text = f"The gap is {end['gap']:.2%}, with {end['n_support']:,.0f} samples with a coefficient."
+    yield Part(says, "CPU seconds of one thread", true=bool(seconds <= 900.0), number=seconds, text=text)
+
+
 @judges("obs-12", "jmlr-fig-2-pendigits")
 def obs_12(results):
     table = with_gap(results.table("jmlr-fig-2-pendigits"))

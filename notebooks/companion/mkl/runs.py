@@ -1,15 +1,18 @@
 """Runs of the stochastic solvers; every function takes the arguments of `get_task` as ``**where``."""
 
+import time
 from functools import cache
 
 import numpy as np
 import pandas as pd
+from sklearn.svm import SVC
 
-from companion.mkl.tasks import get_task, predicted, test_error
-from companion.protocol import FIRST_STAGE, in_turn, looks, quiet
+from companion.mkl.tasks import get_task, kernel_set, predicted, test_error
+from companion.protocol import FIRST_STAGE, in_turn, looks, quiet, timed
 from cuelearn import datasets, mkl
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl import MKLProblem
+from cuelearn.mkl.problem import combined_kernel
 
 SOLVERS = {
     "OM2": mkl.solve_om2,
@@ -240,6 +243,57 @@ def all_of_mnist(n_train, n_test, C, p, n_epochs, seed):
     note(result.history.iloc[-1], result.dual_coef, result.kernel_weights)
     frame = pd.DataFrame(rows).drop(columns=["objective", "dual_gap"])
     return frame.assign(stage=frame["stage"].astype(str))
+
+
+def times_beside_svm(n_train, C, repeats, seed):
+    """CPU seconds of default fits on kernels in memory, and of SVC on their average, for each C: medians.
+
+    `averaging` is SVC's own, `ascent` the share of the dual ascent, without the time of its certificates.
+    """
+    task = get_task("pendigits-4", n_train, 1, seed)
+    runs = []
+    for n in (min(100, n_train), n_train):  # the first compiles
+        bank = task.bank if n == n_train else task.bank.restrict(np.arange(n))
+        runs = [
+            {"C": value, "method": method, **time_of_fit(method, bank, task.labels[:n], value, seed)}
+            for value in C
+            for _ in range(repeats)
+            for method in in_turn(["OBSCURE", "UFOMKL", "AverageKernelSVM"], seed)
+        ]
+    return pd.DataFrame(runs).groupby(["C", "method"], sort=False).median().reset_index()
+
+
+def time_of_fit(method, bank, labels, C, seed):
+    if method == "AverageKernelSVM":
+        average, averaging = timed(combined_kernel, bank, np.full(bank.n_kernels, 1.0 / bank.n_kernels), 1.0)
+        _, seconds = timed(SVC(C=C, kernel="precomputed").fit, average, labels)
+        return {"seconds": seconds, "averaging": averaging}
+    model = getattr(mkl, method)("precomputed", C=C, random_state=seed)
+    _, seconds = timed(model.fit, bank, labels)
+    history = model.history_
+    epochs = history.loc[history["stage"] != "dual", "seconds"].iloc[-1]
+    parts = {"epochs": epochs, "ascent": history["seconds"].iloc[-1] - epochs}
+    return {"seconds": seconds, **parts, "gap": model.dual_gap_ / model.objective_}
+
+
+def gap_on_all_digits(n_train, tol, seed):
+    """Certified gap of a default fit on MNIST over CPU seconds, 12 kernels computed on demand in 2 GB."""
+    warm_up()
+    data = datasets.load_mnist(n_train=n_train, n_test=1)
+    rows = []
+    start = time.process_time()
+
+    def watch(model, step):
+        rows.append({"stage": "epoch", "seconds": time.process_time() - start, "gap": np.nan})
+
+    options = {"C": 1.0, "tol": tol, "random_state": seed, "callback": watch}
+    model = mkl.OBSCURE(kernel_set("mnist-12", data), **options)
+    with quiet():
+        model.fit(data.X[:n_train], data.y[:n_train])
+    rows.append(
+        {"stage": "end", "seconds": time.process_time() - start, "gap": model.dual_gap_ / model.objective_}
+    )
+    return pd.DataFrame(rows).assign(n_support=model.support_.size)
 
 
 def suboptimality(curve, lower):

@@ -382,3 +382,52 @@ def suboptimality_bounds(table):
     ax.set_ylabel("objective - optimum")
     legend(fig, ax, 4)
     return fig
+
+
+#: Parts of the time of a fit, from dark to light.
+PARTS = {
+    "epochs": "epochs",
+    "ascent": "dual ascent",
+    "rest": "checks, rest",
+    "averaging": "averaging",
+    "fit": "SVC.fit",
+}
+
+
+def beside_svc(table, most):
+    """Times over those of SVC on the average kernel, averaged or given, and their parts at the largest n."""
+    fig, axes = panels(3, size=(10.0, 4.0), width_ratios=(1, 1, 1.25))
+    counted, given, parts = axes[0]
+    svc = where(table, method="AverageKernelSVM").set_index(["C", "n_train", "seed"])
+    whole = svc["seconds"] + svc["averaging"]
+    values = distinct(table["C"])
+    for ax, base, title in ((counted, whole, "averaging counted"), (given, svc["seconds"], "average given")):
+        for method in ("OBSCURE", "UFOMKL"):
+            for C, alpha in zip(values, np.linspace(0.35, 1.0, len(values)), strict=True):
+                runs = where(table, method=method, C=C).set_index(["C", "n_train", "seed"])
+                ratio = (runs["seconds"] / base).rename("ratio").reset_index().dropna()
+                ratio = ratio.groupby("n_train")["ratio"].agg(lambda r: np.exp(np.log(r).mean()))
+                label = f"{method_style(method)['label']}, C = {C:g}"
+                ax.plot(ratio.index, ratio, **method_style(method, alpha=alpha, label=label, markersize=4))
+        ax.axhline(most, color=BLACK, lw=0.8, ls="--")
+        log_axis(ax.xaxis, ax.yaxis, plain=True)
+        ax.set(xlabel=AXES["n_train"][0], title=f"over SVC, {title}")
+    counted.set_ylabel("ratio of CPU seconds")
+    last = table[table["n_train"] == table["n_train"].max()].assign(fit=np.nan)
+    svm = last["method"] == "AverageKernelSVM"
+    last = last.assign(fit=last["seconds"].where(svm), rest=last["seconds"] - last["epochs"] - last["ascent"])
+    mean = last.groupby(["C", "method"])[list(PARTS)].mean()
+    shades = plt.get_cmap("viridis")(np.linspace(0.1, 0.95, len(PARTS)))
+    left = np.zeros(len(mean))
+    for (part, label), color in zip(PARTS.items(), shades, strict=True):
+        width = mean[part].fillna(0.0).to_numpy()
+        parts.barh(np.arange(len(mean)), width, left=left, color=color, label=label)
+        left += width
+    names = {method: method_style(method)["label"] for method in ("OBSCURE", "UFOMKL")}
+    rows = [f"{names.get(method, 'SVC')}, C = {C:g}" for C, method in mean.index]
+    parts.set_yticks(np.arange(len(mean)), rows, fontsize=7)
+    parts.invert_yaxis()
+    parts.set(xlabel="CPU seconds", xlim=(0.0, 1.5 * left.max()), title=f"n = {last['n_train'].iloc[0]:,}")
+    parts.legend(fontsize=7)
+    legend(fig, counted, 4)
+    return fig
