@@ -2,8 +2,10 @@
 
 from cuelearn.mkl.base import load
 from cuelearn.mkl.compare import common_objective
+from cuelearn.mkl.convex import LossProblem
 from cuelearn.mkl.displays import ConvergenceDisplay, KernelWeightsDisplay
 from cuelearn.mkl.gmkl import GMKL
+from cuelearn.mkl.losses import EpsilonInsensitive, Huber, Logistic, Squared, SquaredHinge
 from cuelearn.mkl.lpbeta import LPBeta, solve_lp_beta
 from cuelearn.mkl.lpnorm import LpMKL
 from cuelearn.mkl.mcmkl import MCMKL
@@ -27,9 +29,13 @@ __all__ = [
     "AverageKernelSVM",
     "BestKernelSVM",
     "Certificate",
+    "EpsilonInsensitive",
     "GMKL",
+    "Huber",
     "KernelPA",
     "LPBeta",
+    "Logistic",
+    "LossProblem",
     "LpMKL",
     "MCMKL",
     "MKLProblem",
@@ -42,6 +48,8 @@ __all__ = [
     "SILPMKL",
     "SharedProblem",
     "SimpleMKL",
+    "Squared",
+    "SquaredHinge",
     "UFOMKL",
     "VSKL",
     "common_objective",

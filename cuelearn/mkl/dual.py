@@ -159,6 +159,18 @@ class Ascent:
         priors = problem.scores[W]
         B = self.B[W]
         kernel = combined_kernel(near, of_kernels, 1.0, out=np.empty((near.n_samples, near.n_samples)))
+        scores, solved = self._solve(kernel, B, priors, of_scores, target)
+        self.B[W] = B
+        of_kernels = problem.factor * kernel_norms_sq(near, B)
+        self.norms = np.sqrt(problem.join(of_kernels, (B.T @ priors) ** 2)) / n
+        limits = self.limits[W] * W.size / n
+        _, self.value, margin = self._primal(weights, scores, self.labels[W], limits)
+        return (self.value - self._bound()) / self.value, solved, margin
+
+    def _solve(self, kernel, B, priors, of_scores, target):
+        """Ascend on the working set's kernel, changing B; its class scores, and whether it is solved."""
+        W = self.samples
+        n = self.problem.bank.n_samples
         scores = np.ascontiguousarray((kernel @ B).T / n)
         theta = np.ascontiguousarray(B.T @ priors / n)
         machine = Machine(kernel, self.labels[W], self.limits[W], n, priors, np.array(of_scores, order="C"))
@@ -166,17 +178,15 @@ class Ascent:
         most = W.size * (UPDATES if self.near_relative < SETTLED else FIRST_UPDATES)
         _, solved, updates = ascend(machine, B, scores, theta, tolerance, SWEEPS, most)
         self.n_updates += updates
-        self.B[W] = B
-        of_kernels = problem.factor * kernel_norms_sq(near, B)
-        self.norms = np.sqrt(problem.join(of_kernels, (B.T @ priors) ** 2)) / n
-        margin = margins(np.ascontiguousarray(scores.T + priors @ (of_scores * theta).T), machine.labels)
-        _, self.value = self._primal(weights, margin, machine.limits * W.size / n)
-        return (self.value - self._bound()) / self.value, solved, margin
+        return scores.T + priors @ (of_scores * theta).T, solved
 
-    def _primal(self, weights, margin, limits):
+    def _primal(self, weights, scores, labels, limits):
+        """Best multiple of a primal point, its objective, and the margins."""
         norms = weights * self.norms
         linear = self.problem.alpha * float(norms.sum())
-        return optimal_scaling(margin, limits, self.problem.regularizer(norms) - linear, linear)
+        margin = margins(np.ascontiguousarray(scores), labels)
+        quadratic = self.problem.regularizer(norms) - linear
+        return *optimal_scaling(margin, limits, quadratic, linear), margin
 
     def _bound(self):
         n = self.problem.bank.n_samples
@@ -198,8 +208,7 @@ class Ascent:
         scores = kernel_scores(problem.bank, self.B, of_kernels) / n
         if problem.scores.shape[1]:
             scores += problem.scores @ (of_scores * (self.B.T @ problem.scores / n)).T
-        margin = margins(scores, self.labels)
-        stretch, self.value = self._primal(weights, margin, self.limits)
+        stretch, self.value, margin = self._primal(weights, scores, self.labels, self.limits)
         if self.value < self.objective:
             self.objective, self.best = self.value, (self.B / n, stretch * weights, self.norms**2)
         self.relative = self.near_relative = self.gap / max(self.objective, np.finfo(float).tiny)
@@ -248,7 +257,7 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None,
     each pass over all samples; `time_limit` is in seconds.
     """
     began = time.perf_counter()
-    ascent = Ascent(problem, np.array(dual_point, dtype=np.float64))
+    ascent = (problem.ascent or Ascent)(problem, np.array(dual_point, dtype=np.float64))
     target = NEAR_SHARE * tol
     rounds = 0
     last = np.inf
