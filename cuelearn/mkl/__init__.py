@@ -16,6 +16,7 @@ from cuelearn.mkl.om2 import OM2, solve_om2
 from cuelearn.mkl.pegasos import PegasosMKL, solve_pegasos_mkl
 from cuelearn.mkl.problem import Certificate, MKLProblem, duality_gap, objective
 from cuelearn.mkl.reference import solve_reference
+from cuelearn.mkl.regression import OBSCURERegressor, UFOMKLRegressor
 from cuelearn.mkl.silp import SILPMKL
 from cuelearn.mkl.simple import SimpleMKL
 from cuelearn.mkl.single import AverageKernelSVM, BestKernelSVM, KernelPA
@@ -42,6 +43,7 @@ __all__ = [
     "MLMKLSA",
     "MLMKLSum",
     "OBSCURE",
+    "OBSCURERegressor",
     "OM2",
     "PegasosMKL",
     "Result",
@@ -51,6 +53,7 @@ __all__ = [
     "Squared",
     "SquaredHinge",
     "UFOMKL",
+    "UFOMKLRegressor",
     "VSKL",
     "common_objective",
     "duality_gap",

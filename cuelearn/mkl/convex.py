@@ -21,7 +21,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize_scalar
 
 from cuelearn.core.losses import competitor
@@ -34,10 +34,15 @@ __all__ = ["LossProblem", "add_response", "ascend_loss", "output_scores", "respo
 
 # sweeps between two extrapolations
 DEPTH = 5
-# Newton step: relative width of differences, regularisation as share of the diagonal, maximum halvings
+# Newton steps: relative width of differences, their number, maximum halvings, change of a solution
 DIFFERENCE = 1e-6
-RIDGE = 1e-12
+NEWTON_STEPS = 12
 HALVINGS = 12
+SETTLED_CHANGE = 1e-9
+# damping at first, as share of the mean curvature, and its factors after success and failure
+DAMPING = 1e-6
+LESS_DAMPING = 0.1
+MORE_DAMPING = 30.0
 # samples with this share of the tolerated gap are skipped
 SMALL_SHARE = 0.1
 
@@ -173,7 +178,7 @@ def clip_rows(loss, coef, targets, limits):
 
 
 @loop
-def responses(loss, machine, coef, scores, ends, out, slope):
+def responses(loss, machine, coef, scores, damping, ends, out, slope):
     """For one output: the rows that one update each would give, and minus their derivative by the gradient,
     from central differences; scratch `ends` (3, 1)."""
     for i in range(coef.shape[0]):
@@ -181,7 +186,7 @@ def responses(loss, machine, coef, scores, ends, out, slope):
         out[i] = slope[i] = 0.0
         if limit == 0.0:
             continue
-        curvature = machine.kernel[i, i] / machine.n
+        curvature = machine.kernel[i, i] / machine.n + damping
         gradient = scores[0, i] - curvature * coef[i, 0]
         width = DIFFERENCE * max(1.0, abs(gradient))
         for k in range(3):
@@ -200,6 +205,7 @@ def ascend_loss(loss, machine, coef, scores, tolerance, max_sweeps):
     threshold = SMALL_SHARE * tolerance
     updates = 0
     path = []
+    damping = DAMPING * float(np.mean(np.diag(machine.kernel))) / machine.n
     for _ in range(max_sweeps):
         gap, changed = sweep(loss, machine, coef, scores, work, threshold)
         updates += changed
@@ -208,7 +214,7 @@ def ascend_loss(loss, machine, coef, scores, tolerance, max_sweeps):
         path.append((coef.copy(), scores.copy()))
         if len(path) > DEPTH:
             if coef.shape[1] == 1:
-                newton_step(loss, machine, coef, scores)
+                damping = newton_steps(loss, machine, coef, scores, damping)
             else:
                 extrapolate(loss, machine, coef, scores, path)
             path = []
@@ -238,35 +244,49 @@ def extrapolate(loss, machine, coef, scores, path):
         coef[:], scores[:] = path[-1]
 
 
-def newton_step(loss, machine, coef, scores):
-    """Semismooth Newton step for one output on ``row = response(row)``, clipped, and halved until it
-    improves."""
-    m = len(coef)
+def newton_steps(loss, machine, coef, scores, damping):
+    r"""Semismooth Newton steps for one output on ``row = response(row)``, for the dual less
+    :math:`\frac\rho2 \|b - b_0\|^2`, clipped, and halved until they improve; returns the next damping rho.
+    """
     kernel = machine.kernel
-    target = np.empty(m)
-    slope = np.empty(m)
-    compiled_for(loss, responses)(loss, machine, coef, scores, np.zeros((3, 1)), target, slope)
-    change = target - coef[:, 0]
-    free = np.flatnonzero(slope > 0.0)
-    if free.size:
-        diagonal = kernel[free, free] / machine.n
-        system = kernel[np.ix_(free, free)] / machine.n
-        system[np.diag_indices(free.size)] += np.maximum(0.0, 1.0 / slope[free] - diagonal)
-        system[np.diag_indices(free.size)] += RIDGE * diagonal.mean()
-        bound = change.copy()
-        bound[free] = 0.0
-        right = change[free] / slope[free] - (kernel @ bound)[free] / machine.n
-        change[free] = cho_solve(cho_factor(system, overwrite_a=True), right)
-    before = dual_value(loss, machine, coef, scores)
-    for _ in range(HALVINGS):
-        moved = coef + change[:, None]
-        compiled_for(loss, clip_rows)(loss, moved, machine.targets, machine.limits)
-        images = scores + (moved - coef).T @ kernel / machine.n
-        if dual_value(loss, machine, moved, images) > before:
-            coef[:] = moved
-            scores[:] = images
-            return
-        change *= 0.5
+    n = machine.n
+    response = np.empty(len(coef))
+    slope = np.empty(len(coef))
+    centre = coef[:, 0].copy()
+    best = dual_value(loss, machine, coef, scores)
+    for _ in range(NEWTON_STEPS):
+        pull = scores + damping * (coef[:, 0] - centre)
+        ends = np.zeros((3, 1))
+        compiled_for(loss, responses)(loss, machine, coef, pull, damping, ends, response, slope)
+        change = response - coef[:, 0]
+        if np.abs(change).max() <= SETTLED_CHANGE * np.abs(coef).max():
+            return LESS_DAMPING * damping
+        free = np.flatnonzero(slope > 0.0)
+        if free.size:
+            system = kernel[np.ix_(free, free)] / n
+            system[np.diag_indices(free.size)] = np.maximum(1.0 / slope[free], np.diag(system) + damping)
+            bound = change.copy()
+            bound[free] = 0.0
+            right = change[free] / slope[free] - (kernel @ bound)[free] / n
+            try:
+                change[free] = cho_solve(cho_factor(system, overwrite_a=True, check_finite=False), right)
+            except LinAlgError:  # kernels definite up to rounding
+                break
+        for _ in range(HALVINGS + 1):
+            moved = coef + change[:, None]
+            compiled_for(loss, clip_rows)(loss, moved, machine.targets, machine.limits)
+            images = scores + (moved - coef).T @ kernel / n
+            found = dual_value(loss, machine, moved, images)
+            found -= 0.5 * damping * float(np.sum((moved[:, 0] - centre) ** 2))
+            if found > best:
+                break
+            change *= 0.5
+        if not found > best:
+            break
+        best = found
+        coef[:] = moved
+        scores[:] = images
+    return MORE_DAMPING * damping
 
 
 class LossAscent(Ascent):

@@ -172,7 +172,7 @@ class OBSCURE(BatchMKL):
 
     Parameters
     ----------
-    $kernels $p $C $class_weight
+    $kernels $p $C $loss $class_weight
     n_epochs_online : int >= 0, default 5
         Maximum epochs of the online stage, which stops after one without loss. The authors' experiments run
         until then: ``n_epochs_online=100, eta="auto"``, measured at 0.7 to 1.9 times the time of a default

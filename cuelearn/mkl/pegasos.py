@@ -40,7 +40,7 @@ class PegasosMKL(BatchMKL):
 
     Parameters
     ----------
-    $kernels $p $C $class_weight $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose
+    $kernels $p $C $loss $class_weight $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose
 
     Attributes
     ----------

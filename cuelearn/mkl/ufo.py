@@ -87,7 +87,7 @@ class UFOMKL(BatchMKL):
 
     Parameters
     ----------
-    $kernels $p $C $class_weight
+    $kernels $p $C $loss $class_weight
     alpha : float >= 0, default 0.0
         Sparsity; 0 is the p-norm problem of OBSCURE.
     $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose
