@@ -227,7 +227,7 @@ def dual_value(loss, machine, coef, scores):
 
 
 def extrapolate(loss, machine, coef, scores, path):
-    """Move to the affine combination of the path's points whose combined step is shortest, if it is better."""
+    """Move to the affine combination of the points with the shortest combined step, if it is better."""
     before = dual_value(loss, machine, coef, scores)
     pairs = zip(path, path[1:], strict=False)
     steps = np.array([(after[0] - earlier[0]).ravel() for earlier, after in pairs])

@@ -40,7 +40,8 @@ class PegasosMKL(BatchMKL):
 
     Parameters
     ----------
-    $kernels $p $C $loss $class_weight $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose
+    $kernels $p $C $loss $class_weight $n_epochs $tol $finish $normalize $memory $random_state $callback
+    $verbose
 
     Attributes
     ----------
