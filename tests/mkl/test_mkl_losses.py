@@ -1,4 +1,4 @@
-"""Losses beyond the hinge: steps against plain ones, visits against twins, exact optima, limits, estimators."""
+"""Losses beyond the hinge: plain steps, twins of visits, exact optima, limits, estimators."""
 
 import re
 import warnings
