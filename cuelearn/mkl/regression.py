@@ -94,15 +94,17 @@ class OBSCURERegressor(MKLRegressor):
     Parameters
     ----------
     $kernels $p $C $loss
-    n_epochs_online, eta
-        As in `OBSCURE`.
+    n_epochs_online : int >= 0, default 5
+        Maximum epochs of the online stage.
+    eta : float > 0 or "auto", default 0.5
+        Its step size, see `OBSCURE`.
     $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose
 
     Attributes
     ----------
     $intercept_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
-    radius_, radius_online_
-        As in `OBSCURE`.
+    radius_ : float
+        R as used; `radius_online_` before the cap.
 
     See Also
     --------
@@ -180,8 +182,8 @@ class UFOMKLRegressor(MKLRegressor):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> cues = [(str(k), RBF(), [k]) for k in range(10)]
     >>> model = UFOMKLRegressor(kernels=cues, loss=Huber(50.0), alpha=5.0, random_state=0).fit(X, y)
-    >>> [str(name) for name, weight in zip(model.summary()["name"], model.kernel_weights_) if weight > 0.0]
-    []
+    >>> model.kernel_weights_.nonzero()[0]  # body mass index, blood pressure, log of triglycerides
+    array([2, 3, 8])
     """
 
     alpha: float = 0.0
