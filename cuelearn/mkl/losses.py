@@ -43,7 +43,7 @@ class Squared(NamedTuple):
     --------
     >>> import numpy as np
     >>> from cuelearn.mkl import Squared
-    >>> Squared().value(np.array([3.0]), 1.0)
+    >>> float(Squared().value(np.array([3.0]), 1.0))
     2.0
     """
 
@@ -69,7 +69,7 @@ class Huber(NamedTuple):
     --------
     >>> import numpy as np
     >>> from cuelearn.mkl import Huber
-    >>> Huber(delta=1.0).value(np.array([3.0]), 1.0)
+    >>> float(Huber(delta=1.0).value(np.array([3.0]), 1.0))
     1.5
     """
 
@@ -100,7 +100,7 @@ class EpsilonInsensitive(NamedTuple):
     --------
     >>> import numpy as np
     >>> from cuelearn.mkl import EpsilonInsensitive
-    >>> EpsilonInsensitive(epsilon=0.5).value(np.array([3.0]), 1.0)
+    >>> float(EpsilonInsensitive(epsilon=0.5).value(np.array([3.0]), 1.0))
     1.5
     """
 
@@ -155,7 +155,7 @@ class Logistic(NamedTuple):
     --------
     >>> import numpy as np
     >>> from cuelearn.mkl import Logistic
-    >>> round(Logistic().value(np.zeros(3), 0), 3)
+    >>> round(float(Logistic().value(np.zeros(3), 0)), 3)
     1.099
     """
 
@@ -225,7 +225,7 @@ class SquaredHinge(NamedTuple):
     --------
     >>> import numpy as np
     >>> from cuelearn.mkl import SquaredHinge
-    >>> SquaredHinge().value(np.array([0.0, 0.5, 0.0]), 0)
+    >>> float(SquaredHinge().value(np.array([0.0, 0.5, 0.0]), 0))
     2.25
     """
 

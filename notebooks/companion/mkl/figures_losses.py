@@ -105,8 +105,8 @@ def _(results):
     method, *rivals = PROBABILISTIC
     lower = [(mean["log_loss"][method] < mean["log_loss"][rival]).sum() for rival in rivals]
     return f"""
-The logistic loss has a lower log loss than Platt's method on {lower[0]} and than the softmax on {lower[1]} of
-{len(mean)} data sets."""
+The logistic loss has a lower log loss than Platt's method on {lower[0]}, than the softmax on {lower[1]} and
+with a temperature on {lower[2]} of {len(mean)} data sets."""
 
 
 @reliability.see

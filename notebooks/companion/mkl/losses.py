@@ -13,6 +13,7 @@ from sklearn import datasets as toy
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, SVR
 
 from companion.cue_tasks import standardised
@@ -185,6 +186,7 @@ PROBABILISTIC = {
     "OBSCURE, logistic": ("C", "p"),
     "SVM with Platt's method": ("C",),
     "SVM with softmax": ("C",),
+    "SVM with temperature": ("C",),
 }
 PROBABILITY_TASKS = {"mfeat": "mfeat-6", "htad": "htad-2", "pendigits": "pendigits-4"}
 
@@ -192,9 +194,11 @@ PROBABILITY_TASKS = {"mfeat": "mfeat-6", "htad": "htad-2", "pendigits": "pendigi
 def probabilistic(method, params, seed):
     if method == "OBSCURE, logistic":
         return mkl.OBSCURE("precomputed", loss="logistic", random_state=seed, **params, **ENDS)
-    svm = SVC(kernel="precomputed", decision_function_shape="ovr", **params)
-    platt = method == "SVM with Platt's method"
-    return AverageKernel(CalibratedClassifierCV(svm, cv=2, ensemble=False) if platt else svm)
+    svm = OneVsRestClassifier(SVC(kernel="precomputed", **params))
+    scaling = {"SVM with Platt's method": "sigmoid", "SVM with temperature": "temperature"}.get(method)
+    if scaling is not None:
+        svm = CalibratedClassifierCV(svm, method=scaling, cv=2, ensemble=False)
+    return AverageKernel(svm)
 
 
 def probabilities(model, K):

@@ -1,7 +1,7 @@
 """Drawings of losses beyond the hinge: differences of errors, and reliability."""
 
 from companion.plots.common import forest, intervals, panels
-from companion.run.figures import BLACK, BLUE, GREEN, RED
+from companion.run.figures import BLACK, BLUE, GREEN, ORANGE, RED
 
 LABELS = {
     "diabetes": "diabetes",
@@ -40,10 +40,10 @@ def reliability(table):
     """Share of right predictions against the probability, and differences of the log loss."""
     fig, axes = panels(3, 2, size=(8.6, 5.2), height_ratios=(3.0, 1.2))
     methods = list(table["method"].unique())
-    colors = dict(zip(methods, (BLUE, GREEN, RED), strict=True))
+    colors = dict(zip(methods, (BLUE, GREEN, RED, ORANGE), strict=True))
     for (above, below), (task, runs) in zip(axes.T, table.groupby("task", sort=False), strict=True):
         above.plot([0, 1], [0, 1], color=BLACK, lw=0.8)
-        for method, marker in zip(methods, "os^", strict=True):
+        for method, marker in zip(methods, "os^v", strict=True):
             bins = runs[runs["method"] == method].groupby("bin")[["count", "confidence", "right"]].sum()
             bins = bins[bins["count"] >= LEAST]
             x = bins["confidence"] / bins["count"]
@@ -56,7 +56,7 @@ def reliability(table):
         forest(below, intervals(samples), "log loss, logistic minus rival", digits=2)
     for ax in axes[1, 1:]:
         ax.set_yticklabels([])
-    axes[1, 0].set_yticklabels(["minus Platt's", "minus softmax"])
+    axes[1, 0].set_yticklabels(["minus Platt's", "minus softmax", "minus temperature"])
     axes[0, 0].set_ylabel("share that is right")
     axes[0, 0].legend(fontsize=7, loc="lower right")
     return fig
