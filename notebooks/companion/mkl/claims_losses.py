@@ -18,7 +18,7 @@ def errors_by_task(results):
 def no_worse(task, errors, method, rival):
     says = f"{task}: {method} errs no more than {rival}"
     measure = "difference of root mean square errors over the deviation of y"
-    return Part(says, measure, errors[method], errors[rival], at_most=NO_WORSE)
+    return Part(says, measure, errors[method], errors[rival], at_most=NO_WORSE, of=task)
 
 
 @judges("loss-1", "loss-regression")
@@ -43,5 +43,5 @@ def loss_3(results):
             values = runs.pivot(index="seed", columns="method", values=column)
             for rival in rivals:
                 says = f"{task}: a lower {measure} than the {rival}"
-                more = {"at_most": 0.0, "relevant": COUNTS}
-                yield Part(says, f"difference of {measure}s", values[method], values[rival], **more)
+                more = {"at_most": 0.0, "relevant": COUNTS, "of": task}
+                yield Part(says, f"difference of the {measure}", values[method], values[rival], **more)

@@ -2,7 +2,6 @@
 
 from companion.mkl import (  # noqa: F401  each registers its figures, the first the verdicts
     claims,
-    claims_losses,
     figures_accuracy,
     figures_bounds,
     figures_kernels,
