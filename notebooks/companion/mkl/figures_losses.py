@@ -58,11 +58,10 @@ def _differences(results):
 @errors_of_regressors.title
 def _(results):
     _, mean = _differences(results)
-    gains = 1.0 - mean["OBSCURE, squared"] / mean["kernel ridge, average"]
-    word = "lower" if gains.min() > 0.0 else "higher"
+    share = mean["OBSCURE, squared"] / mean["kernel ridge, average"]
     return f"""
-OBSCURE's error is {gains.max():.0%} lower than that of ridge regression on the average kernel on
-{gains.idxmax()}, and {abs(gains.min()):.0%} {word} on {gains.idxmin()}."""
+The error of OBSCURE is {share.min():.1%} (on {share.idxmin()}) to {share.max():.1%} (on {share.idxmax()}) of
+that of ridge regression on the average kernel."""
 
 
 @errors_of_regressors.see
@@ -102,11 +101,8 @@ def _means(results):
 @reliability.title
 def _(results):
     mean = _means(results)
-    method, *rivals = PROBABILISTIC
-    lower = [(mean["log_loss"][method] < mean["log_loss"][rival]).sum() for rival in rivals]
-    return f"""
-The logistic loss has a lower log loss than Platt's method on {lower[0]}, than the softmax on {lower[1]} and
-with a temperature on {lower[2]} of {len(mean)} data sets."""
+    listed = "; ".join(f"{name} {mean['log_loss'][name].mean():.2f}" for name in PROBABILISTIC)
+    return f"Mean log loss on {len(mean)} data sets: {listed}."
 
 
 @reliability.see
@@ -116,4 +112,4 @@ def _(results):
         f"{task}: " + ", ".join(f"{value:.1%} ({method})" for method, value in row.items())
         for task, row in calibration.iterrows()
     )
-    return f"Mean calibration errors: {listed}. Points above the diagonal: more often right than predicted."
+    return f"Mean calibration errors: {listed}."
