@@ -3,8 +3,10 @@
 from cuelearn.core.query import MarginQuery, RandomQuery, ThresholdQuery
 from cuelearn.mkl.base import load
 from cuelearn.mkl.compare import common_objective
+from cuelearn.mkl.convex import LossProblem
 from cuelearn.mkl.displays import ConvergenceDisplay, KernelWeightsDisplay
 from cuelearn.mkl.gmkl import GMKL
+from cuelearn.mkl.losses import EpsilonInsensitive, Huber, Logistic, Squared, SquaredHinge
 from cuelearn.mkl.lpbeta import LPBeta, solve_lp_beta
 from cuelearn.mkl.lpnorm import LpMKL
 from cuelearn.mkl.mcmkl import MCMKL
@@ -15,6 +17,7 @@ from cuelearn.mkl.om2 import OM2, solve_om2
 from cuelearn.mkl.pegasos import PegasosMKL, solve_pegasos_mkl
 from cuelearn.mkl.problem import Certificate, MKLProblem, duality_gap, objective
 from cuelearn.mkl.reference import solve_reference
+from cuelearn.mkl.regression import OBSCURERegressor, UFOMKLRegressor
 from cuelearn.mkl.silp import SILPMKL
 from cuelearn.mkl.simple import SimpleMKL
 from cuelearn.mkl.single import AverageKernelSVM, BestKernelSVM, KernelPA
@@ -28,9 +31,13 @@ __all__ = [
     "AverageKernelSVM",
     "BestKernelSVM",
     "Certificate",
+    "EpsilonInsensitive",
     "GMKL",
+    "Huber",
     "KernelPA",
     "LPBeta",
+    "Logistic",
+    "LossProblem",
     "LpMKL",
     "MCMKL",
     "MKLProblem",
@@ -38,6 +45,7 @@ __all__ = [
     "MLMKLSum",
     "MarginQuery",
     "OBSCURE",
+    "OBSCURERegressor",
     "OM2",
     "PegasosMKL",
     "RandomQuery",
@@ -45,8 +53,11 @@ __all__ = [
     "SILPMKL",
     "SharedProblem",
     "SimpleMKL",
+    "Squared",
+    "SquaredHinge",
     "ThresholdQuery",
     "UFOMKL",
+    "UFOMKLRegressor",
     "VSKL",
     "common_objective",
     "duality_gap",

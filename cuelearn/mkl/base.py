@@ -4,20 +4,37 @@ import functools
 from dataclasses import field
 
 import numpy as np
+from scipy.special import log_softmax, softmax
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, classes_and_labels, labels_of
-from cuelearn.core.estimator import NON_NEGATIVE, ScoreClassifier, load, parameters, validated
+from cuelearn.core.estimator import (
+    NON_NEGATIVE,
+    Estimator,
+    HasMethods,
+    ScoreClassifier,
+    StrOptions,
+    load,
+    parameters,
+    validated,
+)
 from cuelearn.core.samples import given_kernels, new_samples, training_samples
 from cuelearn.core.weights import check_sample_weight, check_weights_by_class
 from cuelearn.kernels import CrossBank, KernelBank, KernelStack
 from cuelearn.kernels.definite import one_warning
 from cuelearn.kernels.stack import checked_cross, new_kernels, training_bank
+from cuelearn.mkl.convex import LossProblem
 from cuelearn.mkl.displays import kernel_summary
+from cuelearn.mkl.losses import Logistic
 from cuelearn.mkl.problem import MKLProblem, block_scores, quadratic_forms, weights_of
 
-__all__ = ["BatchMKL", "KernelClassifier", "StochasticMKL", "documented", "load"]
+__all__ = ["BatchMKL", "KernelClassifier", "KernelModel", "Stochastic", "StochasticMKL", "documented", "load"]
+
+
+#: Constraint of a loss given as an object.
+LOSS = [HasMethods(["value", "dual", "clip", "step"])]
 
 
 def two_columns(values, axis=-1):
@@ -25,27 +42,29 @@ def two_columns(values, axis=-1):
     return np.concatenate([-0.5 * values, 0.5 * values], axis=axis)
 
 
-class KernelClassifier(ScoreClassifier):
-    """Base of classifiers on many kernels.
+class KernelModel(Estimator):
+    """Base of classifiers and regressors on many kernels.
 
     Subclasses set `dual_coef_`, `support_` and `kernel_weights_`: scores are ``sum_j kernel_weights_[j] *
     K_j[:, support_] @ dual_coef_``; weights (n_classes, n_kernels) have a row per class.
     """
 
     _multi_output = False  # whether y may be an indicator matrix
+    _answer = "decision_function"  # the method that a loaded model is tried with
+    _validation = {"ensure_min_samples": 2}
 
     def _is_precomputed(self):
         return isinstance(self.kernels, str)
 
     def _start(self, X, y, sample_weight=None):
-        """Set `classes_` and `bank_`; return class indices and weights, checked."""
+        """Set `bank_`; return class indices or numbers, see `_labels`, and weights, checked."""
         if self._is_precomputed():
             bank = training_bank(X, self.memory)
             self.n_features_in_ = bank.n_samples
             weights = check_sample_weight(sample_weight, bank.n_samples)
             labels = self._labels(y, bank.n_samples, weights)
         else:
-            options = {"ensure_min_samples": 2, "multi_output": self._multi_output}
+            options = {**self._validation, "multi_output": self._multi_output}
             samples, y = training_samples(self, X, y, used=lambda: given_kernels(self.kernels), **options)
             weights = check_sample_weight(sample_weight, len(samples))
             labels = self._labels(y, len(samples), weights)
@@ -53,11 +72,6 @@ class KernelClassifier(ScoreClassifier):
         vars(bank).pop("_announced", None)  # see `announce_matrix`
         self.bank_ = bank
         return labels, weights
-
-    def _labels(self, y, n_samples, sample_weight):
-        self.classes_, labels = classes_and_labels(labels_of(self, y, n_samples))
-        check_weights_by_class(sample_weight, labels)
-        return labels
 
     @docs.documented
     @validated
@@ -179,7 +193,11 @@ class KernelClassifier(ScoreClassifier):
             forms = quadratic_forms(bank, self.dual_coef_, self.bank_support_)
             norms_sq = forms.T if n_rows > 1 else forms.sum(axis=1)[None]
         return kernel_summary(
-            names, weights, np.abs(weights) * np.sqrt(norms_sq), self.support_.size, self.classes_
+            names,
+            weights,
+            np.abs(weights) * np.sqrt(norms_sq),
+            self.support_.size,
+            getattr(self, "classes_", None),
         )
 
     def __sklearn_tags__(self):
@@ -194,7 +212,7 @@ class KernelClassifier(ScoreClassifier):
         if not self._is_precomputed() and n_kernels != self.bank_.n_kernels:
             raise ValueError(f"{n_kernels} weights for {self.bank_.n_kernels} kernels")
         shape = (n_kernels, *shape) if self._is_precomputed() else shape
-        return self.decision_function(np.ones(shape), *self._given_ones())
+        return getattr(self, self._answer)(np.ones(shape), *self._given_ones())
 
     def _given_ones(self):
         return ()
@@ -217,14 +235,22 @@ class KernelClassifier(ScoreClassifier):
         return state
 
 
+class KernelClassifier(ScoreClassifier, KernelModel):
+    """Base of classifiers on many kernels."""
+
+    def _labels(self, y, n_samples, sample_weight):
+        self.classes_, labels = classes_and_labels(labels_of(self, y, n_samples))
+        check_weights_by_class(sample_weight, labels)
+        return labels
+
+
 @parameters
-class StochasticMKL(KernelClassifier):
-    """Base of OM2 and `BatchMKL`; `_solve` calls the solver."""
+class Stochastic(KernelModel):
+    """Base of stochastic methods; `_solve` calls the solver."""
 
     kernels: object = field(default=None, kw_only=False)
     p: object = "auto"
     C: float = 1.0
-    class_weight: object = None
     tol: object = None
     normalize: bool = True
     memory: float = 2e9
@@ -236,10 +262,7 @@ class StochasticMKL(KernelClassifier):
 
     _parameter_constraints = {"tol": [*NON_NEGATIVE, None]}
 
-    def _train(self, labels, sample_weight):
-        weights = weights_of(self.class_weight, self.classes_, labels, sample_weight)
-        given = {"p": self.p, "C": self.C, "alpha": getattr(self, "alpha", 0.0)}
-        problem = MKLProblem(self.bank_, labels, self.classes_.size, **given, **weights)
+    def _run(self, problem):
         options = {"tol": self.tol, "finish": self.finish, "rng": as_generator(self.random_state)}
         result = self._solve(problem, {**options, "callback": self._watch(), "verbose": self.verbose})
         self._show(problem, result.dual_coef, result.kernel_weights)
@@ -249,11 +272,31 @@ class StochasticMKL(KernelClassifier):
         self._take_run(result)
 
 
+@parameters
+class StochasticMKL(KernelClassifier, Stochastic):
+    """Base of OM2 and `BatchMKL`."""
+
+    class_weight: object = None
+
+    def _train(self, labels, sample_weight):
+        weights = weights_of(self.class_weight, self.classes_, labels, sample_weight)
+        given = {"p": self.p, "C": self.C, "alpha": getattr(self, "alpha", 0.0)}
+        self._run(self._problem(labels, {**given, **weights}))
+
+    def _problem(self, labels, options):
+        return MKLProblem(self.bank_, labels, self.classes_.size, **options)
+
+
 TEXTS = {
     "tol": (
         "float or None",
         "Relative duality gap to reach, (objective - certified bound) / objective. A larger final gap warns. "
         "None: no requirement.",
+    ),
+    "loss": (
+        '"multiclass", "logistic", "squared_hinge" or a loss',
+        "Of the class scores: the multiclass hinge, or a loss of `cuelearn.mkl.losses`, which needs a kernel "
+        "matrix of all samples to finish.",
     ),
     "finish": (
         "bool",
@@ -266,12 +309,38 @@ TEXTS = {
 documented = functools.partial(docs.documented, texts=TEXTS)
 
 
+def has_probabilities(model):
+    """Whether the loss is the logistic one; an AttributeError if not."""
+    if model.loss != "logistic" and not isinstance(model.loss, Logistic):
+        raise AttributeError(f"probabilities need loss='logistic', got loss={model.loss!r}")
+    return True
+
+
 @parameters
 class BatchMKL(StochasticMKL):
     """Base of OBSCURE, PegasosMKL and UFOMKL: stochastic epochs, then ascent in the dual."""
 
+    loss: object = "multiclass"
     n_epochs: int = 50
     tol: object = 0.01
     finish: bool = True
 
-    _parameter_constraints = {"finish": ["boolean"]}
+    _parameter_constraints = {
+        "loss": [StrOptions({"multiclass", "logistic", "squared_hinge"}), *LOSS],
+        "finish": ["boolean"],
+    }
+
+    def _problem(self, labels, options):
+        if isinstance(self.loss, str) and self.loss == "multiclass":
+            return super()._problem(labels, options)
+        return LossProblem(self.bank_, labels, self.loss, self.classes_.size, **options)
+
+    @available_if(has_probabilities)
+    def predict_proba(self, X):
+        """Probabilities of the classes under the logistic loss, shape (n, n_classes); X as in `fit`."""
+        return softmax(self._class_scores(X), axis=1)
+
+    @available_if(has_probabilities)
+    def predict_log_proba(self, X):
+        """Logarithms of `predict_proba`."""
+        return log_softmax(self._class_scores(X), axis=1)

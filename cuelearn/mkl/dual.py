@@ -97,6 +97,8 @@ def kernel_scores(bank, coef, weights):
 
 
 class Ascent:
+    few = FEW
+
     def __init__(self, problem, dual_point, norms_sq=None):
         self.problem = problem
         n = problem.bank.n_samples
@@ -121,7 +123,7 @@ class Ascent:
         self.longest = 1.0 / (problem.p - 1.0)
         self._start_weights()
         support = np.flatnonzero(self.B.any(axis=1))
-        if 0 < support.size <= min(FEW * n, self.room):  # solve it before all samples are checked
+        if 0 < support.size <= min(self.few * n, self.room):  # solve it before all samples are checked
             self.fits = True
             self.take(support)
         else:
@@ -195,29 +197,39 @@ class Ascent:
         kernel = combined_kernel(near, of_kernels, 1.0, out=np.empty((near.n_samples, near.n_samples)))
         scores = np.ascontiguousarray((kernel @ B).T / n)
         theta = np.ascontiguousarray(B.T @ priors / n)
-        machine = Machine(kernel, self.labels[W], self.limits[W], n, priors, np.array(of_scores, order="C"))
+        limits = self.limits[W] * W.size / n
 
         def primal():
-            values = np.ascontiguousarray(scores.T + priors @ (of_scores * theta).T)
-            margin = margins(values, machine.labels)
-            return margin, self._primal(weights, margin, machine.limits * W.size / n)[1]
+            values = scores.T + priors @ (of_scores * theta).T
+            return self._primal(weights, values, self.labels[W], limits)
 
         if self.value is None:
             self.value = primal()[1]
         tolerance = OWN_SHARE * max(self.near_relative, target) * self.value
-        most = W.size * (UPDATES if self.near_relative < SETTLED else FIRST_UPDATES)
-        _, solved, updates = ascend(machine, B, scores, theta, tolerance, SWEEPS, most, tolerance)
+        solved, updates = self._solve(kernel, B, scores, theta, priors, of_scores, tolerance)
         self.n_updates += updates
         self.B[W] = B
         of_kernels = problem.factor * kernel_norms_sq(near, B)
         self.norms = np.sqrt(problem.join(of_kernels, (B.T @ priors) ** 2)) / n
-        margin, self.value = primal()
+        _, self.value, margin = primal()
         return (self.value - self._bound()) / self.value, solved, margin
 
-    def _primal(self, weights, margin, limits):
+    def _solve(self, kernel, B, scores, theta, priors, of_scores, tolerance):
+        """Ascend on the kernel, changing B, scores and theta; whether it is solved, and the updates."""
+        W = self.samples
+        n = self.problem.bank.n_samples
+        machine = Machine(kernel, self.labels[W], self.limits[W], n, priors, np.array(of_scores, order="C"))
+        most = W.size * (UPDATES if self.near_relative < SETTLED else FIRST_UPDATES)
+        _, solved, updates = ascend(machine, B, scores, theta, tolerance, SWEEPS, most, tolerance)
+        return solved, updates
+
+    def _primal(self, weights, scores, labels, limits):
+        """Best multiple of a primal point, its objective, and the margins."""
         norms = weights * self.norms
         linear = self.problem.alpha * float(norms.sum())
-        return optimal_scaling(margin, limits, self.problem.regularizer(norms) - linear, linear)
+        margin = margins(np.ascontiguousarray(scores), labels)
+        quadratic = self.problem.regularizer(norms) - linear
+        return *optimal_scaling(margin, limits, quadratic, linear), margin
 
     def _bound(self):
         n = self.problem.bank.n_samples
@@ -239,8 +251,7 @@ class Ascent:
         scores = kernel_scores(problem.bank, self.B, of_kernels) / n
         if problem.scores.shape[1]:
             scores += problem.scores @ (of_scores * (self.B.T @ problem.scores / n)).T
-        margin = margins(scores, self.labels)
-        stretch, self.value = self._primal(weights, margin, self.limits)
+        stretch, self.value, margin = self._primal(weights, scores, self.labels, self.limits)
         if self.value < self.objective:
             self.objective, self.best = self.value, (self.B / n, stretch * weights, self.norms**2)
         self.relative = self.near_relative = self.gap / max(self.objective, np.finfo(float).tiny)
@@ -289,7 +300,7 @@ def finish_dual(problem, dual_point, *, tol, norms_sq=None, max_rounds=ROUNDS, t
     each pass over all samples; `time_limit` is in seconds.
     """
     began = time.perf_counter()
-    ascent = Ascent(problem, np.array(dual_point, dtype=np.float64), norms_sq)
+    ascent = (problem.ascent or Ascent)(problem, np.array(dual_point, dtype=np.float64), norms_sq)
     target = NEAR_SHARE * tol
     rounds = 0
     last = np.inf

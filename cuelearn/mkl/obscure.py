@@ -9,10 +9,11 @@ from cuelearn.core.checks import check_count, check_positive
 from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters
 from cuelearn.core.groupnorm import group_norm
 from cuelearn.mkl.base import BatchMKL, documented
+from cuelearn.mkl.convex import add_response, output_scores, respond
 from cuelearn.mkl.state import add_update, loop, predict, project, refresh_link, shrink
 from cuelearn.mkl.training import Training
 
-__all__ = ["OBSCURE", "proximal_strength", "solve_obscure", "visit_obscure"]
+__all__ = ["OBSCURE", "proximal_strength", "solve_obscure", "visit_obscure", "visit_obscure_loss"]
 
 
 @njit(cache=True)
@@ -52,6 +53,36 @@ def visit_obscure(order, start, mistakes, run, online, parameter):
             add_update(i, rival, step_size * run.samples.cost[i], run)
             refresh_link(0.0, run)
         if not online:  # line 10, also without loss: the start may lie outside a capped R
+            project(q * parameter, run.dual)
+    return order.shape[0]
+
+
+@loop
+def visit_obscure_loss(order, start, mistakes, run, loss, response, online, parameter):
+    """A stage of thesis Algorithm 5 for any loss, with implicit steps, see `cuelearn.mkl.convex`."""
+    q = run.setting.q
+    regularization = run.setting.regularization
+    now = run.dual.now
+    for position in range(start, order.shape[0]):
+        i = order[position]
+        if run.rows.place[i] < 0:
+            return position
+        mistakes[position] = output_scores(i, now.scale / q, run)
+        now.step += 1.0
+        step_size = parameter
+        if not online:
+            gradient_norm = respond(i, 0.0, loss, response, run)
+            dual_norm = now.scale * now.norm
+            now.strength = proximal_strength(
+                now.strength, now.step, regularization, q, dual_norm, gradient_norm, parameter
+            )
+            d = regularization * now.step + now.strength
+            shrink(max(0.0, 1.0 - regularization / d), run)
+            step_size = q / d
+        if respond(i, step_size * (q - 1.0) / q, loss, response, run) > 0.0:
+            add_response(i, step_size / now.scale * run.samples.cost[i], response, run)
+            refresh_link(0.0, run)
+        if not online:
             project(q * parameter, run.dual)
     return order.shape[0]
 
@@ -105,9 +136,10 @@ def solve_obscure(
             raise ValueError(f"eta must be 'auto' or a positive number, got {eta!r}")
         eta = problem.bank.n_kernels ** (-2.0 / problem.q)
     eta = check_positive("eta", eta)
+    visit = problem.visits(visit_obscure, visit_obscure_loss)
     if n_epochs_online:
         stage = {"n_epochs": n_epochs_online, "until_no_loss": True, "certify": False}
-        training.run_stage("online", visit_obscure, True, eta, **stage)
+        training.run_stage("online", *visit, True, eta, **stage)
     point = training.stream.point(scores=True)
     loss = problem.mean_loss(point.scores)
     norm = group_norm(point.norms, problem.p)
@@ -122,7 +154,7 @@ def solve_obscure(
         used = math.inf if radius == math.inf else check_positive("radius", radius)
     training.extra.update(radius=used, radius_online=online, eta=eta)
     if n_epochs and used > 0.0 and not training.stopped:
-        training.run_stage("batch", visit_obscure, False, used, n_epochs=n_epochs)
+        training.run_stage("batch", *visit, False, used, n_epochs=n_epochs)
     return training.finish(certify=n_epochs > 0)
 
 
@@ -140,7 +172,7 @@ class OBSCURE(BatchMKL):
 
     Parameters
     ----------
-    $kernels $p $C $class_weight
+    $kernels $p $C $loss $class_weight
     n_epochs_online : int >= 0, default 5
         Maximum epochs of the online stage, which stops after one without loss. The authors' experiments run
         until then: ``n_epochs_online=100, eta="auto"``, measured at 0.8 to 1.7 times the time of a default

@@ -5,7 +5,7 @@ import math
 from cuelearn.core.checks import check_count
 from cuelearn.core.estimator import parameters
 from cuelearn.mkl.base import BatchMKL, documented
-from cuelearn.mkl.obscure import visit_obscure
+from cuelearn.mkl.obscure import visit_obscure, visit_obscure_loss
 from cuelearn.mkl.training import Training
 
 __all__ = ["PegasosMKL", "solve_pegasos_mkl"]
@@ -28,7 +28,8 @@ def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
     if problem.alpha != 0.0:
         raise ValueError(f"alpha must be 0 for Pegasos-MKL, got {problem.alpha!r}")
     training = Training(problem, name="Pegasos-MKL", **options)
-    training.run_stage("batch", visit_obscure, False, math.inf, n_epochs=check_count("n_epochs", n_epochs))
+    visit = problem.visits(visit_obscure, visit_obscure_loss)
+    training.run_stage("batch", *visit, False, math.inf, n_epochs=check_count("n_epochs", n_epochs))
     return training.finish()
 
 
@@ -39,7 +40,8 @@ class PegasosMKL(BatchMKL):
 
     Parameters
     ----------
-    $kernels $p $C $class_weight $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose
+    $kernels $p $C $loss $class_weight $n_epochs $tol $finish $normalize $memory $random_state $callback
+    $verbose
 
     Attributes
     ----------

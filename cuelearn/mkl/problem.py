@@ -109,6 +109,10 @@ class MKLProblem:
 
     # kernels may be skipped, and samples visited without all their rows
     many_kernels = True
+    # stochastic loops may maintain class scores
+    keeps_scores = True
+    # class of the dual ascent, if not that of the multiclass hinge loss
+    ascent = None
 
     def __init__(
         self,
@@ -150,6 +154,10 @@ class MKLProblem:
 
     def _resolve_p(self, p):
         return resolve_p(p, self.n_groups)
+
+    def visits(self, hinge, general):
+        """The loop to run, of one for the hinge losses and one for any loss, with its first parameters."""
+        return (hinge,)
 
     def score_blocks(self, coef):
         return coef.T @ self.scores

@@ -31,8 +31,8 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
     Returns
     -------
     Result
-        The best primal point; `extra["dual_point"]` holds a, shape (n_samples, n_classes), of dual value
-        ``objective - dual_gap``.
+        The best primal point; `extra["dual_point"]` holds a (for a `LossProblem` B), shape (n_samples,
+        n_classes), of dual value ``objective - dual_gap``.
 
     Warns
     -----
@@ -55,7 +55,6 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
     (True, True)
     """
     n = problem.bank.n_samples
-    labels = problem.labels
     began = time.perf_counter()
     rows = []
     certifiable = not problem.bank.indefinite
@@ -77,8 +76,10 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
             f"after {solution.n_rounds} rounds",
             ConvergenceWarning,
         )
-    a = np.maximum(0.0, -solution.dual_point)
-    a[np.arange(n), labels] = 0.0
+    a = solution.dual_point
+    if problem.ascent is None:
+        a = np.maximum(0.0, -a)
+        a[np.arange(n), problem.labels] = 0.0
     return Result(
         dual_coef=solution.dual_coef,
         kernel_weights=solution.group_weights,

@@ -39,6 +39,7 @@ class Stream:
             raise ValueError(f"scores must be 'auto', 'recompute' or 'maintain', got {scores!r}")
         self.problem = problem
         self.bank = problem.bank
+        scores = scores if problem.keeps_scores else "recompute"
         self.route_rule = scores
         bank = self.bank
         n = self.bank.n_samples

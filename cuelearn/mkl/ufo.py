@@ -3,10 +3,11 @@
 from cuelearn.core.checks import check_count
 from cuelearn.core.estimator import parameters
 from cuelearn.mkl.base import BatchMKL, documented
+from cuelearn.mkl.convex import add_response, output_scores, respond
 from cuelearn.mkl.state import add_update, loop, predict, refresh_link
 from cuelearn.mkl.training import Training
 
-__all__ = ["UFOMKL", "solve_ufo", "visit_ufo"]
+__all__ = ["UFOMKL", "solve_ufo", "visit_ufo", "visit_ufo_loss"]
 
 
 @loop
@@ -30,6 +31,26 @@ def visit_ufo(order, start, mistakes, run):
     return order.shape[0]
 
 
+@loop
+def visit_ufo_loss(order, start, mistakes, run, loss, response):
+    r"""Thesis Algorithm 7 for any loss, with implicit steps, see `cuelearn.mkl.convex`."""
+    alpha = run.setting.alpha
+    now = run.dual.now
+    for position in range(start, order.shape[0]):
+        i = order[position]
+        if run.rows.place[i] < 0:
+            return position
+        if alpha > 0.0:
+            refresh_link(alpha * now.step, run)
+        mistakes[position] = output_scores(i, 1.0 / (max(1.0, now.step) * run.setting.regularization), run)
+        now.step += 1.0
+        smoothness = (run.setting.q - 1.0) / (now.step * run.setting.regularization)
+        if respond(i, smoothness, loss, response, run) > 0.0:
+            add_response(i, run.samples.cost[i], response, run)
+            refresh_link(alpha * now.step, run)
+    return order.shape[0]
+
+
 def solve_ufo(problem, *, n_epochs=50, **options):
     """Run UFO-MKL, see `UFOMKL`, for `n_epochs` >= 1 epochs on an `MKLProblem`; a `Result`.
 
@@ -46,7 +67,8 @@ def solve_ufo(problem, *, n_epochs=50, **options):
     True
     """
     training = Training(problem, name="UFO-MKL", **options)
-    training.run_stage("batch", visit_ufo, n_epochs=check_count("n_epochs", n_epochs), averages=True)
+    visit = problem.visits(visit_ufo, visit_ufo_loss)
+    training.run_stage("batch", *visit, n_epochs=check_count("n_epochs", n_epochs), averages=True)
     return training.finish()
 
 
@@ -65,7 +87,7 @@ class UFOMKL(BatchMKL):
 
     Parameters
     ----------
-    $kernels $p $C $class_weight
+    $kernels $p $C $loss $class_weight
     alpha : float >= 0, default 0.0
         Sparsity; 0 is the p-norm problem of OBSCURE.
     $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose

@@ -4,10 +4,11 @@ import importlib
 import inspect
 
 import numpy as np
+from sklearn.base import RegressorMixin
 
 from cuelearn.datasets import make_ambiguous
 from cuelearn.kernels import RBF, Linear
-from cuelearn.mkl import OM2, VSKL, LPBeta
+from cuelearn.mkl import OM2, UFOMKL, VSKL, LPBeta, OBSCURERegressor
 from cuelearn.mktl import MKTL, PriorFeatures
 from cuelearn.mms import CandidateSet
 from cuelearn.oks import OKS, MuSVM, SelectedSVM
@@ -43,6 +44,8 @@ VARIANTS = [
     OMCL([("a", ProjectronPlusPlus(), slice(None)), ("b", PassiveAggressive(), [0])], n_epochs=2),
     Flat(PassiveAggressive()),
     OM2(n_epochs=3, shuffle=True, random_state=0),
+    UFOMKL(loss="logistic", random_state=0),
+    OBSCURERegressor(loss="epsilon_insensitive", random_state=0),
     LPBeta(per_class=True, nu=0.3),
     VSKL(s=2),
     MKTL(class_weight="balanced", p=1.2, tol=None),
@@ -63,7 +66,9 @@ def public(chapter):
 ESTIMATORS = {name: cls for chapter in CHAPTERS for name, cls in public(chapter).items()}
 #: Those that learn from bags and candidates.
 OF_BAGS = set(public("mms"))
-OF_SAMPLES = sorted(set(ESTIMATORS) - OF_BAGS)
+#: Those that predict numbers.
+OF_NUMBERS = {name for name, cls in ESTIMATORS.items() if issubclass(cls, RegressorMixin)}
+OF_SAMPLES = sorted(set(ESTIMATORS) - OF_BAGS - OF_NUMBERS)
 
 
 def make(name, **options):

@@ -55,7 +55,7 @@ NUMBERS = {
     "callback": (3, "print"),
 }
 #: 0 epochs leave the batch stage out.
-NO_BATCH_STAGE = {("OBSCURE", "n_epochs"), ("MKTL", "n_epochs")}
+NO_BATCH_STAGE = {(name, "n_epochs") for name in ("OBSCURE", "OBSCURERegressor", "MKTL")}
 #: Of which these mean something else, or more than a number.
 OTHERWISE = {("PassiveAggressive", "C"), ("MKTL", "p"), ("LPBeta", "C"), *NO_BATCH_STAGE}
 

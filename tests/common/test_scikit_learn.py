@@ -1,13 +1,13 @@
 """scikit-learn's own checks, over all estimators that take samples and labels."""
 
 import pytest
-from estimators import ESTIMATORS, OF_SAMPLES, OPTIONS, VARIANTS, public
+from estimators import ESTIMATORS, OF_NUMBERS, OF_SAMPLES, OPTIONS, VARIANTS, public
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 #: The checks' data have other columns than our cues.
 DEFAULTS = [
     ESTIMATORS[name](**{key: OPTIONS[name][key] for key in ("C", "n_iter") if key in OPTIONS.get(name, {})})
-    for name in OF_SAMPLES
+    for name in (*OF_SAMPLES, *sorted(OF_NUMBERS))
     if name not in ("SelectedSVM", "PriorFeatures")  # which need a selector, and priors: see VARIANTS
 ]
 #: Estimators whose updates depend on the predictions of the visits before.
@@ -31,7 +31,7 @@ def test_scikit_learn_checks(estimator, check):
 
 def test_none_is_left_out():
     checked = {type(estimator).__name__ for estimator in [*DEFAULTS, *VARIANTS]}
-    assert checked == set(OF_SAMPLES)
+    assert checked == set(OF_SAMPLES) | OF_NUMBERS
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:sklearn.*")

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.stats import gmean
 
+from companion.mkl import claims_losses  # noqa: F401  its claims register
 from companion.mkl.claims_batch import INFORM, beside, dropped, picked, smaller_C  # its claims register
 from companion.protocol import where as rows
 from companion.run.claims import HOLDING, LEVEL, Part, Verdict, judges

@@ -5,6 +5,7 @@ from companion.mkl import (  # noqa: F401  each registers its figures, the first
     figures_accuracy,
     figures_bounds,
     figures_kernels,
+    figures_losses,
     figures_online,
     figures_time,
 )

@@ -1,0 +1,386 @@
+"""Losses beyond the hinge: plain steps, twins of visits, exact optima, limits, estimators."""
+
+import re
+import warnings
+from pathlib import Path
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from mkl_twins import PlainDual, block_norms, class_scores, make_stack, plain_link
+from numpy.testing import assert_allclose
+from plain_mkl import features_of, plain_norm
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_ridge import KernelRidge
+
+from cuelearn.kernels import KernelBank
+from cuelearn.mkl import (
+    OBSCURE,
+    OM2,
+    UFOMKL,
+    EpsilonInsensitive,
+    Huber,
+    Logistic,
+    LossProblem,
+    OBSCURERegressor,
+    Squared,
+    SquaredHinge,
+    UFOMKLRegressor,
+    load,
+    solve_obscure,
+    solve_reference,
+    solve_ufo,
+)
+from cuelearn.mkl.obscure import visit_obscure, visit_obscure_loss
+from cuelearn.mkl.pegasos import solve_pegasos_mkl
+from cuelearn.mkl.stream import Stream
+from cuelearn.mkl.ufo import visit_ufo, visit_ufo_loss
+
+OF_NUMBERS = [Squared(), Huber(0.7), EpsilonInsensitive(0.2)]
+OF_CLASSES = [Logistic(), SquaredHinge()]
+EVERY = [*OF_NUMBERS, *OF_CLASSES]
+names = [type(loss).__name__ for loss in EVERY]
+every_loss = pytest.mark.parametrize("loss", EVERY, ids=names)
+
+
+def targets_of(loss, rng, n):
+    return (
+        rng.normal(size=n) if loss.target == "number" else np.append([0, 1, 2], rng.integers(3, size=n - 3))
+    )
+
+
+def make_problem(loss, n=24, n_kernels=3, seed=0, weight=None, **options):
+    rng = np.random.default_rng(seed)
+    K, _ = make_stack(rng, n, n_kernels, 3)
+    y = targets_of(loss, rng, n)
+    n_outputs = 1 if loss.target == "number" else 3
+    bank = KernelBank.from_stack(K)
+    return K, y, LossProblem(bank, y, loss, n_outputs, sample_weight=weight, **options)
+
+
+# --- the losses ---------------------------------------------------------------------------------------------
+
+
+@every_loss
+def test_steps_are_the_maxima_and_duals_the_conjugates(loss):
+    """Fenchel: the value is the supremum of the duals, attained by the step."""
+    rng = np.random.default_rng(0)
+    n_outputs = 1 if loss.target == "number" else 4
+    for _ in range(300):
+        y = rng.normal() if n_outputs == 1 else int(rng.integers(4))
+        gradient = rng.normal(size=n_outputs) * rng.choice([0.1, 1.0, 30.0])
+        curvature, limit = float(rng.choice([0.0, 1e-3, 1.0, 50.0])), float(rng.choice([0.3, 1.0, 3.0]))
+        row = np.zeros(n_outputs)
+        loss.step(gradient, curvature, y, limit, row)
+        scores = gradient + curvature * row
+        size = max(1.0, limit * loss.value(scores, y))
+        assert abs(limit * loss.value(scores, y) - loss.dual(row, y, limit) + row @ scores) < 1e-9 * size
+        kept = row.copy()
+        loss.clip(kept, y, limit)
+        assert_allclose(kept, row, atol=1e-12)
+        other = row + rng.normal(size=n_outputs)
+        loss.clip(other, y, limit)
+        if n_outputs > 1:
+            assert abs(other.sum()) < 1e-12
+        scores = 3.0 * rng.normal(size=n_outputs)
+        assert limit * loss.value(scores, y) - loss.dual(other, y, limit) + other @ scores > -1e-9
+        assert loss.value(scores, y) >= 0.0
+
+
+# --- visits -------------------------------------------------------------------------------------------------
+
+
+class TwinLoss(PlainDual):
+    """Thesis Algorithms 7 and 5 for any loss, with implicit steps; infinite `radius`: Pegasos."""
+
+    def __init__(self, K, y, n_outputs, p, loss, C, alpha=0.0, radius=None):
+        super().__init__(K, y, n_outputs, p)
+        self.loss, self.lam, self.alpha, self.radius = loss, 1.0 / (C * y.size), alpha, radius
+        self.t = self.s = 0
+
+    def point(self):
+        if self.radius is None:
+            t = max(1, self.t)
+            return self.A.copy(), plain_link(self.norms(), self.q, self.alpha * t) / (t * self.lam)
+        return self.A.copy(), plain_link(self.norms(), self.q) / self.q
+
+    def response(self, i, curvature, scores):
+        row = np.zeros(scores.size)
+        self.loss.step(scores, curvature * self.length(i) ** 2, self.y[i], 1.0, row)
+        return row
+
+    def length(self, i):
+        return plain_norm(np.sqrt(self.K[:, i, i]), self.q)
+
+    def step(self, i):
+        scores = class_scores(self.K[:, [i]], *self.point())[0]
+        self.t += 1
+        if self.radius is None:
+            self.A[i] += self.response(i, (self.q - 1.0) / (self.t * self.lam), scores)
+            return
+        q, lam = self.q, self.lam
+        if np.isfinite(self.radius):
+            gradient_norm = np.linalg.norm(self.response(i, 0.0, scores)) * self.length(i)
+            d = lam * self.t + self.s
+            bound = lam / q * plain_norm(self.norms(), q) + gradient_norm
+            self.s += 0.5 * (np.sqrt(d**2 + q * bound**2 / self.radius**2) - d)
+        d = lam * self.t + self.s
+        self.A *= 1.0 - lam / d
+        self.A[i] += q / d * self.response(i, (q - 1.0) / d, scores)
+        size = plain_norm(self.norms(), q)
+        if size > q * self.radius:
+            self.A *= q * self.radius / size
+
+
+@every_loss
+@pytest.mark.parametrize("p", [1.2, 2.0])
+@pytest.mark.parametrize("radius, alpha", [(None, 0.0), (None, 0.02), (1.5, 0.0), (np.inf, 0.0)])
+def test_visits(loss, p, radius, alpha):
+    K, y, problem = make_problem(loss, p=p, C=2.0, alpha=alpha)
+    twin = TwinLoss(K, y, problem.n_classes, problem.p, loss, 2.0, alpha, radius)
+    stream = Stream(problem)
+    if radius is None:
+        stream.start_stage(*problem.visits(visit_ufo, visit_ufo_loss), averages=True)
+    else:
+        stream.start_stage(*problem.visits(visit_obscure, visit_obscure_loss), False, radius)
+    seen = np.random.default_rng(1).integers(y.size, size=40)
+    for i in seen:
+        stream.visit(np.array([i]))
+        twin.step(i)
+        coef, weights, *_ = stream.point()
+        wanted, wanted_weights = twin.point()
+        assert_allclose(coef, wanted, atol=1e-8 * max(np.abs(wanted).max(), 1.0))
+        assert_allclose(weights, wanted_weights, atol=1e-8 * max(1.0, wanted_weights.max()))
+    if radius is None:  # a mean of feasible points, up to the number of visits
+        B = stream.dual_point()[0] * min(1.0, 40 / (y.size * np.bincount(seen).max()))
+        assert_allclose(problem.dual_bound(B)[2], B, atol=1e-9)
+
+
+# --- exact optima -------------------------------------------------------------------------------------------
+
+
+def conic_losses(loss, scores, y):
+    if isinstance(loss, Squared):
+        return 0.5 * cp.square(scores[:, 0] - y)
+    if isinstance(loss, Huber):
+        return 0.5 * cp.huber(scores[:, 0] - y, loss.delta)
+    if isinstance(loss, EpsilonInsensitive):
+        return cp.pos(cp.abs(scores[:, 0] - y) - loss.epsilon)
+    own = cp.sum(cp.multiply(scores, np.eye(3)[y]), axis=1)
+    if isinstance(loss, Logistic):
+        return cp.log_sum_exp(scores, axis=1) - own
+    wrong = 1.0 - np.eye(3)[y]
+    return cp.square(cp.pos(cp.max(scores + wrong, axis=1) - own))
+
+
+def optimum(K, y, problem, loss, C, alpha, weight):
+    maps = [features_of(kernel) for kernel in K]
+    blocks = [cp.Variable((features.shape[1], problem.n_classes)) for features in maps]
+    scores = sum(features @ block for features, block in zip(maps, blocks, strict=True))
+    norms = cp.hstack([cp.norm(block, "fro") for block in blocks])
+    length = cp.norm(norms, 2) if problem.p == 2.0 else cp.pnorm(norms, problem.p, max_denom=1 << 12)
+    objective = 0.5 * cp.square(length) / (C * weight.sum()) + alpha * cp.sum(norms)
+    objective += weight @ conic_losses(loss, scores, y) / weight.sum()
+    task = cp.Problem(cp.Minimize(objective))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return task.solve(solver=cp.CLARABEL)
+
+
+@every_loss
+@pytest.mark.parametrize("p, C, alpha", [(2.0, 10.0, 0.0), (1.25, 1.0, 0.0), ("auto", 20.0, 0.02)])
+def test_the_gap_holds_the_optimum(loss, p, C, alpha):
+    """Of the epochs alone, and after the ascent; with weights, zeros among them."""
+    weight = np.random.default_rng(5).integers(0, 4, size=24).astype(float)
+    K, y, problem = make_problem(loss, p=p, C=C, alpha=alpha, weight=weight)
+    best = optimum(K, y, problem, loss, C, alpha, weight)
+    solvers = [solve_ufo] if alpha else [solve_ufo, solve_obscure, solve_pegasos_mkl]
+    for solve in solvers:
+        for ends in ({"n_epochs": 8}, {"n_epochs": 3, "tol": 1e-5, "finish": True}):
+            result = solve(problem, rng=np.random.default_rng(0), **ends)
+            assert result.objective >= best * (1.0 - 1e-6)
+            assert result.objective - result.dual_gap <= best * (1.0 + 1e-6)
+            by_hand = problem.regularizer(result.kernel_weights * block_norms(K, result.dual_coef))
+            scores = class_scores(K, result.dual_coef, result.kernel_weights)
+            losses = [loss.value(row, target) for row, target in zip(scores, y, strict=True)]
+            by_hand += weight @ losses / weight.sum()
+            assert result.objective == pytest.approx(by_hand, rel=1e-9)
+        assert result.converged and result.dual_gap <= 1e-5 * result.objective
+
+
+def test_bounds_of_random_dual_points():
+    rng = np.random.default_rng(2)
+    for loss in EVERY:
+        K, y, problem = make_problem(loss, p=1.3, C=5.0)
+        best = optimum(K, y, problem, loss, 5.0, 0.0, np.ones(y.size))
+        for size in (0.01, 0.3, 3.0):
+            bound, scale, B = problem.dual_bound(size * rng.normal(size=(y.size, problem.n_classes)))
+            assert 0.0 <= bound <= best * (1.0 + 1e-6) and 0.0 <= scale <= 1.0
+            duals = sum(loss.dual(row, target, 1.0) for row, target in zip(scale * B, y, strict=True))
+            length = plain_norm(block_norms(K, scale * B / y.size), problem.q)
+            value = duals / y.size - 0.5 * 5.0 * y.size * length**2
+            assert bound == pytest.approx(max(0.0, value), abs=1e-9)
+
+
+# --- limits -------------------------------------------------------------------------------------------------
+
+EXACT = {"tol": 1e-12, "random_state": 0, "n_epochs": 5}
+
+
+def kernel_and_numbers(n=40, seed=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    kernel = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(-1))
+    return kernel, np.sin(2.0 * X[:, 0]) + 0.1 * rng.normal(size=n) + 3.0
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("cls", [OBSCURERegressor, UFOMKLRegressor])
+@pytest.mark.parametrize("C", [0.1, 1000.0])
+def test_one_kernel_is_kernel_ridge(cls, C):
+    kernel, y = kernel_and_numbers()
+    weight = np.arange(y.size) % 4 + 0.5
+    model = cls("precomputed", C=C, **EXACT).fit(kernel[None], y, sample_weight=weight)
+    centre = np.average(y, weights=weight)
+    ridge = KernelRidge(alpha=1.0 / C, kernel="precomputed").fit(kernel, y - centre, sample_weight=weight)
+    assert_allclose(model.predict(kernel[None]), ridge.predict(kernel) + centre, atol=1e-6)
+    assert model.intercept_ == pytest.approx(centre) and model.dual_gap_ >= 0.0
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_one_kernel_is_an_svr_without_bias(C):
+    kernel, y = kernel_and_numbers()
+    model = UFOMKLRegressor("precomputed", C=C, loss=EpsilonInsensitive(0.1), **EXACT).fit(kernel[None], y)
+    row = cp.Variable(y.size)
+    quadratic = cp.sum_squares(features_of(kernel).T @ row)
+    dual = row @ (y - y.mean()) - 0.1 * cp.norm(row, 1) - 0.5 * quadratic
+    exact = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
+    cp.Problem(cp.Maximize(dual), [cp.abs(row) <= C]).solve(solver=cp.CLARABEL, **exact)
+    assert_allclose(model.predict(kernel[None]), kernel @ row.value + y.mean(), atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_one_kernel_is_kernel_logistic_regression():
+    kernel, numbers = kernel_and_numbers()
+    y = np.digitize(numbers, [2.6, 3.4])
+    model = OBSCURE("precomputed", C=5.0, loss="logistic", **EXACT).fit(kernel[None], y)
+    maps = features_of(kernel)
+
+    def objective(flat):
+        w = flat.reshape(maps.shape[1], 3)
+        scores = maps @ w
+        value = 0.5 * np.sum(w**2) + 5.0 * np.sum(logsumexp(scores, axis=1) - scores[np.arange(y.size), y])
+        return value, (w + 5.0 * maps.T @ (softmax(scores, axis=1) - np.eye(3)[y])).ravel()
+
+    options = {"maxiter": 10_000, "maxfun": 100_000, "ftol": 1e-16, "gtol": 1e-10}
+    best = minimize(objective, np.zeros(3 * maps.shape[1]), jac=True, method="L-BFGS-B", options=options)
+    wanted = softmax(maps @ best.x.reshape(-1, 3), axis=1)
+    assert_allclose(model.predict_proba(kernel[None]), wanted, atol=1e-6)
+    assert_allclose(np.exp(model.predict_log_proba(kernel[None])), wanted, atol=1e-6)
+
+
+@every_loss
+def test_two_is_the_sum_and_copies_share(loss):
+    """With p = 2 kernels are summed; copies of a kernel have equal weights at any p."""
+    K, y, problem = make_problem(loss, p=2.0, C=3.0)
+    summed = LossProblem(KernelBank.from_stack(K.sum(axis=0)[None]), y, loss, problem.n_classes, C=3.0)
+    values = [solve_reference(each, tol=1e-7).objective for each in (problem, summed)]
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
+    twice = KernelBank.from_stack(np.concatenate([K, K]))
+    doubled = LossProblem(twice, y, loss, problem.n_classes, C=3.0, p=1.5)
+    weights = solve_reference(doubled, tol=1e-8).kernel_weights
+    assert_allclose(weights[:3], weights[3:], rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("loss", OF_NUMBERS, ids=names[:3])
+def test_a_weight_of_two_is_the_sample_twice(loss):
+    kernel, y = kernel_and_numbers()
+    twice = np.append(np.arange(40), np.arange(10))
+    left_out = np.arange(40) < 35
+    weight = np.where(np.arange(40) < 10, 2.0, 1.0) * left_out
+    rows = twice[left_out[twice]]
+    options = {"C": 2.0, "loss": loss, **EXACT}
+    weighted = UFOMKLRegressor("precomputed", **options).fit(kernel[None], y, sample_weight=weight)
+    copied = UFOMKLRegressor("precomputed", **options).fit(kernel[None][:, rows[:, None], rows], y[rows])
+    predicted = copied.predict(kernel[None][:, :, rows])
+    assert_allclose(weighted.predict(kernel[None]), predicted, atol=1e-6)
+
+
+# --- estimators ---------------------------------------------------------------------------------------------
+
+
+def test_learned_weights_ignore_noise():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4))
+    y = np.sin(2.0 * X[:, 0]) + 0.1 * rng.normal(size=150)
+    cues = [(str(k), "rbf", [k]) for k in range(4)]
+    for cls, more in ((OBSCURERegressor, {"p": 1.1}), (UFOMKLRegressor, {"alpha": 0.1})):
+        model = cls(cues, C=10.0, random_state=0, **more).fit(X[:100], y[:100])
+        assert model.kernel_weights_.argmax() == 0 and model.score(X[100:], y[100:]) > 0.7
+        assert model.dual_gap_ <= 0.01 * model.objective_ and model.converged_
+        assert "online_error" not in model.history_ and not hasattr(model, "online_errors_")
+        assert model.summary()["share"].iloc[0] > 0.5
+    assert not model.kernel_weights_[1:].any()
+
+
+def test_saved_models_predict_the_same(tmp_path):
+    kernel, y = kernel_and_numbers()
+    model = UFOMKLRegressor(loss=Huber(0.5), random_state=0).fit(kernel, y)
+    model.save(tmp_path / "model.npz")
+    loaded = load(tmp_path / "model.npz")
+    assert loaded.loss == Huber(0.5)
+    assert_allclose(loaded.predict(kernel), model.predict(kernel), rtol=1e-12)
+    broken = UFOMKLRegressor(random_state=0).fit(kernel, y)
+    broken.intercept_ = np.nan
+    broken.save(tmp_path / "broken.npz")
+    with pytest.raises(ValueError, match="finite prediction"):
+        load(tmp_path / "broken.npz")
+
+
+def test_bad_input():
+    kernel, y = kernel_and_numbers(20)
+    labels = y > 3.0
+    for model, target, message in (
+        (OBSCURE("precomputed", loss="squared"), labels, "'loss' parameter of OBSCURE must be"),
+        (OBSCURE("precomputed", loss=Squared()), labels, "loss must be one of .'logistic', 'squared_hinge'"),
+        (OBSCURERegressor("precomputed", loss=Logistic()), y, "loss must be one of .'epsilon_insensitive'"),
+        (OBSCURERegressor("precomputed", loss=Huber(-1.0)), y, "delta must be a non-negative number"),
+        (UFOMKLRegressor("precomputed"), y[:5], "y must hold 20 finite numbers"),
+        (UFOMKLRegressor("precomputed"), np.full(20, np.inf), "y must hold 20 finite numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(kernel[None], target)
+    with pytest.raises(ValueError, match="loss must be one of"):
+        LossProblem(KernelBank.from_stack(kernel[None]), y, "absolute")
+    with pytest.raises(TypeError, match="loss"):
+        OM2(loss="logistic")
+    assert not hasattr(OBSCURE(), "predict_proba") and hasattr(UFOMKL(loss=Logistic()), "predict_proba")
+    with pytest.raises(AttributeError, match="predict_proba"):
+        OBSCURE(loss="squared_hinge").predict_proba(kernel)
+    with pytest.warns(ConvergenceWarning, match="relative duality gap"):
+        UFOMKLRegressor("precomputed", C=100.0, n_epochs=1, finish=False).fit(kernel[None], y)
+
+
+def test_kernels_on_demand():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] ** 2
+    cues = [(str(k), "rbf", [k]) for k in range(3)]
+    options = {"random_state": 0, "n_epochs": 5, "tol": None}
+    models = [OBSCURERegressor(cues, memory=m, **options).fit(X, y) for m in (1e9, 1e4)]
+    assert_allclose(models[0].predict(X), models[1].predict(X), rtol=1e-5, atol=1e-7)
+
+
+def test_the_added_loss_of_the_book():
+    """Quantiles; its duals are the conjugates, the gap is certified."""
+    page = Path(__file__).resolve().parents[2] / "notebooks" / "book" / "extend.md"
+    section = page.read_text(encoding="utf-8").split("## A loss")[1].split("\n## ")[0]
+    added = {}
+    exec(compile(re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0], "extend.md", "exec"), added)
+    assert 0.85 < added["below"] < 0.95
+    assert 0.0 <= added["model"].dual_gap_ <= 0.01 * added["model"].objective_
+    test_steps_are_the_maxima_and_duals_the_conjugates(added["Quantile"](0.3))
