@@ -20,6 +20,7 @@ from cuelearn.core.estimator import (
     parameters,
     validated,
 )
+from cuelearn.core.losses import KERNEL_FACTOR
 from cuelearn.core.samples import given_kernels, new_samples, training_samples
 from cuelearn.core.weights import check_sample_weight, check_weights_by_class
 from cuelearn.kernels import CrossBank, KernelBank, KernelStack
@@ -294,8 +295,9 @@ TEXTS = {
         "None: no requirement.",
     ),
     "loss": (
-        '"multiclass", "logistic", "squared_hinge" or a loss',
-        "Of the class scores: the multiclass hinge, or a loss of `cuelearn.mkl.losses`, which needs a kernel "
+        '"multiclass", "hinge", "logistic", "squared_hinge" or a loss',
+        "Of the class scores: the multiclass hinge, of two classes also the binary one, or a loss of "
+        "`cuelearn.mkl.losses`, which needs a kernel "
         "matrix of all samples to finish.",
     ),
     "finish": (
@@ -326,13 +328,13 @@ class BatchMKL(StochasticMKL):
     finish: bool = True
 
     _parameter_constraints = {
-        "loss": [StrOptions({"multiclass", "logistic", "squared_hinge"}), *LOSS],
+        "loss": [StrOptions({*KERNEL_FACTOR, "logistic", "squared_hinge"}), *LOSS],
         "finish": ["boolean"],
     }
 
     def _problem(self, labels, options):
-        if isinstance(self.loss, str) and self.loss == "multiclass":
-            return super()._problem(labels, options)
+        if isinstance(self.loss, str) and self.loss in KERNEL_FACTOR:
+            return super()._problem(labels, {**options, "loss": self.loss})
         return LossProblem(self.bank_, labels, self.loss, self.classes_.size, **options)
 
     @available_if(has_probabilities)
