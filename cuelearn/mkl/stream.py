@@ -181,7 +181,7 @@ class Stream:
             position = self.loop(order, position, mistakes, self.run, *self.parameters)
             if position >= order.size:
                 break
-            if self.samples.labels[order[position]] < 0:
+            if self.reveal is not None and self.samples.labels[order[position]] < 0:
                 self.reveal(order[position])
             elif self.route == "maintain" and self.problem.many_kernels:
                 stop = min(order.size, position + self.window)
