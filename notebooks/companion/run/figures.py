@@ -175,8 +175,8 @@ TIERS = ("bundled", "generated", "original")
 MADE = ("simulated", "composed")
 #: A picture with more colours is a photograph.
 PHOTOGRAPH = 30_000
-#: Width in inches of a figure for a narrow screen, most panels of one, and letters of a legend's long name.
-NARROW, MOST_STACKED, LONG_NAME = 3.6, 9, 26
+#: Width in inches of a figure for a narrow screen, most panels of one, letters of long names (legend, axis).
+NARROW, MOST_STACKED, LONG_NAME, LONG_TICK = 3.6, 9, 26, 18
 #: Of saved pictures, and what a browser takes for an inch.
 DPI, CSS_DPI = 150, 96
 
@@ -273,6 +273,7 @@ def stacked(fig):
         ax.set_title(ax.get_title() or column[0].get_title())
         ax.set_ylabel(ax.get_ylabel() or row[0].get_ylabel())
         ax.set_xlabel(ax.get_xlabel() or column[-1].get_xlabel())
+        _name_ticks(ax, row[0])
         ax.tick_params(labelleft=row[0].yaxis.get_tick_params().get("labelleft", True))
         ax.tick_params(labelbottom=column[-1].xaxis.get_tick_params().get("labelbottom", True))
     for ax, place in zip(panels, fig.add_gridspec(len(panels), 1), strict=True):
@@ -288,6 +289,15 @@ def stacked(fig):
         legend.remove()
     fig.set_size_inches(NARROW, panel_height * len(panels))
     return True
+
+
+def _name_ticks(ax, first):
+    """Give a panel the names on the first one's y axis if it has none of its own; long ones smaller."""
+    own, names = ([label.get_text() for label in panel.get_yticklabels()] for panel in (ax, first))
+    if not any(own) and isinstance(ax.yaxis.get_major_locator(), mpl.ticker.FixedLocator):
+        ax.set_yticks(first.get_yticks(), names)
+    if max(map(len, own + names), default=0) > LONG_TICK:
+        ax.tick_params(axis="y", labelsize=7)
 
 
 def css_width(png):
