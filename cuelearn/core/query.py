@@ -67,7 +67,7 @@ class MarginQuery(Query):
 
     Examples
     --------
-    >>> from cuelearn.mkl import MarginQuery
+    >>> from cuelearn.omcl import MarginQuery
     >>> MarginQuery(b=0.5).limits(0, 1000).shape  # the largest margins at which a label is requested
     (1000,)
     """
@@ -97,7 +97,7 @@ class ThresholdQuery(Query):
 
     Examples
     --------
-    >>> from cuelearn.mkl import ThresholdQuery
+    >>> from cuelearn.omcl import ThresholdQuery
     >>> ThresholdQuery(0.2).limits(0, 3)
     array([0.2, 0.2, 0.2])
     """
@@ -123,7 +123,7 @@ class RandomQuery(Query):
 
     Examples
     --------
-    >>> from cuelearn.mkl import RandomQuery
+    >>> from cuelearn.omcl import RandomQuery
     >>> float((RandomQuery(0.3).limits(0, 1000) > 0.0).mean().round(1))
     0.3
     """

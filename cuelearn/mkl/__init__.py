@@ -1,6 +1,5 @@
 """Multiple kernel learning: online, batch, sparse, and a certified reference (thesis chapter 4)."""
 
-from cuelearn.core.query import MarginQuery, RandomQuery, ThresholdQuery
 from cuelearn.mkl.base import load
 from cuelearn.mkl.compare import common_objective
 from cuelearn.mkl.convex import LossProblem
@@ -43,19 +42,16 @@ __all__ = [
     "MKLProblem",
     "MLMKLSA",
     "MLMKLSum",
-    "MarginQuery",
     "OBSCURE",
     "OBSCURERegressor",
     "OM2",
     "PegasosMKL",
-    "RandomQuery",
     "Result",
     "SILPMKL",
     "SharedProblem",
     "SimpleMKL",
     "Squared",
     "SquaredHinge",
-    "ThresholdQuery",
     "UFOMKL",
     "UFOMKLRegressor",
     "VSKL",

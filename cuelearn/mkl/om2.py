@@ -205,7 +205,8 @@ class OM2(StochasticMKL):
     --------
     >>> from sklearn.datasets import load_iris
     >>> from cuelearn.kernels import RBF
-    >>> from cuelearn.mkl import OM2, MarginQuery
+    >>> from cuelearn.mkl import OM2
+    >>> from cuelearn.omcl import MarginQuery
     >>> X, y = load_iris(return_X_y=True)
     >>> cues = [("sepal", RBF(), [0, 1]), ("petal", RBF(), [2, 3])]
     >>> model = OM2(kernels=cues, p=1.1, n_epochs=5, shuffle=True, random_state=0).fit(X, y)

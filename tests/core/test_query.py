@@ -8,8 +8,8 @@ from scipy.stats import binomtest
 
 from cuelearn.core.estimator import load
 from cuelearn.kernels import RBF
-from cuelearn.mkl import OM2, MarginQuery, RandomQuery, ThresholdQuery
-from cuelearn.omcl import OMCL, KernelPerceptron, ProjectronPlusPlus
+from cuelearn.mkl import OM2
+from cuelearn.omcl import OMCL, KernelPerceptron, MarginQuery, ProjectronPlusPlus, RandomQuery, ThresholdQuery
 
 N = 20_000
 rng = np.random.default_rng(0)

@@ -7,7 +7,8 @@ from mkl_twins import TwinOM2, class_scores, make_stack
 from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.kernels import RBF, Linear
-from cuelearn.mkl import OM2, MarginQuery, RandomQuery, ThresholdQuery
+from cuelearn.mkl import OM2
+from cuelearn.omcl import MarginQuery, RandomQuery, ThresholdQuery
 
 N = 80
 CUES = [("shape", RBF(scale=4.0), [0, 1]), ("colour", Linear(), [2, 3])]

@@ -74,7 +74,11 @@ COPY = (
 #: Bytes above which a picture has photographs in it, which need not be kept to the bit.
 LARGE = 100_000
 #: Of the theme and its fonts, what no page loads.
-UNUSED = ("*.map", "*.ttf", "fa-brands-*", "fa-regular-*", "webpack-macros.html")
+UNUSED = ("*.map", "*.ttf", "fa-brands-*", "fa-regular-*", "fontawesome.js", "webpack-macros.html")
+#: Of these: the theme's style sheet and its font have the icons too.
+ICONS = re.compile(r"<script [^>]*fontawesome\.js[^>]*></script>")
+#: Colours of a drawing in the book.
+COLOURS = 128
 
 
 def build(root, directory):
@@ -162,7 +166,7 @@ def _light_pictures(out, directory):
         return f'<a class="picture" href="{image[1]}.webp">{shown}</a>'
 
     for page in out.glob("*.html"):
-        text = page.read_text(encoding="utf-8")
+        text = ICONS.sub("", page.read_text(encoding="utf-8"))
         # Sphinx links the PNG where a width is given
         plain = re.sub(r'<a [^>]*image-reference"[^>]*>(<img [^>]*>)\s*</a>', r"\1", text)
         text = re.sub(r'<img [^>]*src="(_images/[^"]+)\.png"[^>]*>', linked, plain)
@@ -176,7 +180,10 @@ def _wide(file):
 
 def _as_webp(content, file):
     picture = Image.open(io.BytesIO(content)).convert("RGB")
-    picture.save(file, lossless=len(content) <= LARGE, quality=75, method=6)
+    drawing = len(content) <= LARGE
+    if drawing:
+        picture = picture.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, kmeans=1).convert("RGB")
+    picture.save(file, lossless=drawing, quality=75, method=6)
 
 
 # --- chapters -----------------------------------------------------------------------------------------------
