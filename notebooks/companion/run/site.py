@@ -64,7 +64,8 @@ PARTS = ("results", "appendix")
 #: Under the title of a chapter.
 DOWNLOAD = """To run and change it: `make lab CHAPTER={0}` in a clone of the repository *cuelearn*, or
 {{download}}`this notebook <_{0}.ipynb>`."""
-FIRST_PICTURE = "thesis-fig-4.3-things.png"
+#: A picture of a page: one of the committed figures, by its name.
+PICTURE = re.compile(r"^```\{figure\} _(\S+\.png)$", re.MULTILINE)
 #: What a notebook needs that is taken from a page.
 COPY = (
     "*This copy is yours; its figures go to `figures/` next to it. It needs the package with its extra, "
@@ -94,7 +95,9 @@ def build(root, directory):
     with tempfile.TemporaryDirectory(dir=directory, prefix=".book-") as scratch:
         source, out = Path(scratch, "source"), Path(scratch, "out")
         shutil.copytree(root / "notebooks" / "book", source, ignore=shutil.ignore_patterns(".*", "__*"))
-        shutil.copy(root / "figures" / "reference" / FIRST_PICTURE, source / "_things.png")
+        for page in source.glob("*.md"):
+            for picture in PICTURE.findall(page.read_text(encoding="utf-8")):
+                shutil.copy(root / "figures" / "reference" / picture, source / f"_{picture}")
         records = {item["name"]: item for item in read_items(directory)}
         named = set()
         for chapter in executed:
