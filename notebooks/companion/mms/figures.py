@@ -437,7 +437,7 @@ def bound_tasks(run):
 def bound_points(run, **more):
     """A point for each data set and seed; `more` are further parameters."""
     size = run.size["bound"]
-    options = {"solver": "frank-wolfe", "tol": 0.05, "inference": "heap", **run.size["effort"]}
+    options = {"solver": "frank-wolfe", "tol": 0.05, "inference": "algorithm-10", **run.size["effort"]}
     common = {"n_train": 5 * size["n_bags"], "mms": options, **more}
     return [point | common for point in grid_points(task=bound_tasks(run), seed=run.seeds(size))]
 
