@@ -79,7 +79,7 @@ UNUSED = ("*.map", "*.ttf", "fa-brands-*", "fa-regular-*", "fontawesome.js", "we
 #: Of these: the theme's style sheet and its font have the icons too.
 ICONS = re.compile(r"<script [^>]*fontawesome\.js[^>]*></script>")
 #: Colours of a drawing in the book.
-COLOURS = 128
+COLOURS = 96
 
 
 def build(root, directory):
