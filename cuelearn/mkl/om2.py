@@ -217,8 +217,7 @@ class OM2(StochasticMKL):
 
     >>> import numpy as np
     >>> order = np.random.default_rng(0).permutation(150)
-    >>> stream = OM2(kernels=cues, p=1.1, query=MarginQuery(0.1))
-    >>> stream = stream.partial_fit(X[order], lambda i: y[order[i]], classes=[0, 1, 2])
+    >>> stream = OM2(cues, query=MarginQuery(0.1)).partial_fit(X[order], lambda i: y[order[i]], range(3))
     >>> bool(stream.n_queries_ < 120), bool(stream.score(X, y) > 0.9)
     (True, True)
     """
