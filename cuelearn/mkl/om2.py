@@ -216,8 +216,8 @@ class OM2(StochasticMKL):
     A stream in which a label is looked up only on request:
 
     >>> import numpy as np
-    >>> order = np.random.default_rng(0).permutation(150)
-    >>> stream = OM2(cues, query=MarginQuery(0.1)).partial_fit(X[order], lambda i: y[order[i]], range(3))
+    >>> new = np.random.default_rng(0).permutation(150)
+    >>> stream = OM2(cues, p=1.1, query=MarginQuery(0.1)).partial_fit(X[new], lambda i: y[new[i]], range(3))
     >>> bool(stream.n_queries_ < 120), bool(stream.score(X, y) > 0.9)
     (True, True)
     """
