@@ -4,6 +4,7 @@ Before the label, a visit shows only its margin: the best class score minus the 
 limit for each visit in advance; the label is requested if the margin is at most the limit.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,11 +34,12 @@ def score_margin(scores):
     return competitor(scores, best)[1]
 
 
-class Query:
+class Query(ABC):
     """Base of the rules; ``limits(start, n)`` are those of visits start, ..., start + n - 1 of a stream."""
 
+    @abstractmethod
     def limits(self, start, n):
-        raise NotImplementedError
+        """The largest margins at which visits request the label, shape (n,)."""
 
 
 def uniform_draws(seed, start, n):

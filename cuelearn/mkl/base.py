@@ -297,8 +297,7 @@ TEXTS = {
     "loss": (
         '"multiclass", "hinge", "logistic", "squared_hinge" or a loss',
         "Of the class scores: the multiclass hinge, of two classes also the binary one, or a loss of "
-        "`cuelearn.mkl.losses`, which needs a kernel "
-        "matrix of all samples to finish.",
+        "`cuelearn.mkl.losses`, which needs a kernel matrix of all samples to finish.",
     ),
     "finish": (
         "bool",

@@ -16,6 +16,14 @@ from cuelearn.mkl.training import Training
 __all__ = ["OBSCURE", "proximal_strength", "solve_obscure", "visit_obscure", "visit_obscure_loss"]
 
 
+#: Of the parameters of both stages.
+CONSTRAINTS = {
+    "n_epochs_online": [Number(Integral, 0, 2**31 - 1, closed="both")],
+    "n_epochs": [Number(Integral, 0, 2**31 - 1, closed="both")],
+    "eta": [*POSITIVE, StrOptions({"auto"})],
+}
+
+
 @njit(cache=True)
 def proximal_strength(strength, t, regularization, q, dual_norm, gradient_norm, radius):
     """Next :math:`s_t`, thesis Algorithm 5 lines 6 and 7; 0 for infinite `radius` R, as in Pegasos-MKL."""
@@ -219,11 +227,7 @@ class OBSCURE(BatchMKL):
     True
     """
 
-    _parameter_constraints = {
-        "n_epochs_online": [Number(Integral, 0, 2**31 - 1, closed="both")],
-        "n_epochs": [Number(Integral, 0, 2**31 - 1, closed="both")],
-        "eta": [*POSITIVE, StrOptions({"auto"})],
-    }
+    _parameter_constraints = CONSTRAINTS
 
     n_epochs_online: int = 5
     eta: float | str = 0.5

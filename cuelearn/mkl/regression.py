@@ -1,18 +1,17 @@
 """Regression on many kernels (JMLR 13, section 6, thesis 4.6: "and even to regression losses")."""
 
 import functools
-from numbers import Integral
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from cuelearn.core import docs
-from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters
+from cuelearn.core.estimator import StrOptions, parameters
 from cuelearn.mkl import base
 from cuelearn.mkl.base import LOSS, Stochastic
 from cuelearn.mkl.convex import LossProblem
-from cuelearn.mkl.obscure import OBSCURE
+from cuelearn.mkl.obscure import CONSTRAINTS, OBSCURE
 from cuelearn.mkl.ufo import UFOMKL
 
 __all__ = ["OBSCURERegressor", "UFOMKLRegressor"]
@@ -133,11 +132,7 @@ class OBSCURERegressor(MKLRegressor):
     (True, True)
     """
 
-    _parameter_constraints = {
-        "n_epochs_online": [Number(Integral, 0, 2**31 - 1, closed="both")],
-        "n_epochs": [Number(Integral, 0, 2**31 - 1, closed="both")],
-        "eta": [*POSITIVE, StrOptions({"auto"})],
-    }
+    _parameter_constraints = CONSTRAINTS
 
     n_epochs_online: int = 5
     eta: float | str = 0.5

@@ -368,10 +368,8 @@ def annot_3(results):
     yield from against_labels(results, "MMS")
     table = results.table("annot-labels")
     weighted = [errors_by_draw(table, name) for name in table["name"].unique()]
-    gains = pd.concat([errors["MMS"] - errors["Dawid-Skene weighted"] for errors in weighted], axis=1).mean(
-        axis=1
-    )
-    mean, low, high = interval(100 * gains)
+    gains = [errors["MMS"] - errors["Dawid-Skene weighted"] for errors in weighted]
+    mean, low, high = interval(100 * pd.concat(gains, axis=1).mean(axis=1))
     yield (
         "Mean over the numbers of annotators. Against an SVM that has an item with each probable label, "
         f"weighted by its posterior: {mean:+.1f} points ({low:.1f} to {high:.1f}), mean over the data sets."
