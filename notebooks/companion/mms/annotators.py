@@ -31,6 +31,8 @@ THRESHOLD = 0.1  # the default of `candidates_from_annotators`
 MIDDLE = 5
 LINKED = 3
 BAG_SIZE = 4
+#: Draws 0 to 15 were seen before the number of draws was set; those that count come after them.
+FIRST_DRAW = 100
 SHARES = (0.0, 0.5, 1.0)  # of a bag's pairs whose links are known
 VOTES = ("MMS priors", "MMS", "majority vote", "Dawid-Skene", "Dawid-Skene weighted", "MC-SVM")
 LINKS = ("MMS priors", "MMS", "majority vote", "Dawid-Skene", "MC-SVM")
@@ -208,7 +210,7 @@ def errors(seed, chosen, effort, **made):
 def _errors(sweep, label, methods, size, seeds, grid, effort, middle, places):
     """Errors at `places`, parameters chosen at `middle` of every draw."""
     common = {"n_items": size["n_items"], "n_test": size["n_test"], "effort": effort}
-    draws = grid_points(name=size["names"], seed=seeds)
+    draws = grid_points(name=size["names"], seed=[FIRST_DRAW + seed for seed in seeds])
     choices = [{**d, **common, **middle, "method": m, "grid": list(grid)} for d in draws for m in methods]
     points = [({**d, **common, **place}, methods) for d in draws for place in places]
     data = sum((provenance(name) for name in size["names"]), [])
