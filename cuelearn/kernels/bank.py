@@ -61,6 +61,8 @@ ZERO_NORM = 1e-15
 
 BATCH_TOLERANCE = 1e-3  # of the symmetry of a batch in a stream
 DEFAULT_BLOCK_BYTES = 2**27
+# rows per task of a copy
+GATHER_ROWS = 128
 
 # Quantities whose kernels may be indefinite; all others are positive semidefinite by construction.
 DOUBTFUL = ("kernel matrix", "distance matrix", "function")
@@ -641,11 +643,13 @@ class KernelBank:
         if resident is None or resident:
             if self.resident:
                 new.stack = stack = _empty_stack(self.n_kernels, len(index), self.dtype)
+                places = index.astype(np.uint64)
 
-                def gather(f):
-                    tiles.gather_square(self.stack[f], index, stack[f])
+                def gather(first):
+                    rows = slice(first, first + GATHER_ROWS)
+                    tiles.gather(self.stack, places[rows], places, stack[:, rows])
 
-                tiles.run(gather, range(self.n_kernels), stack.size)
+                tiles.run(gather, range(0, len(index), GATHER_ROWS), stack.size)
             elif resident and not self._given:
                 new._build_stack()
             else:

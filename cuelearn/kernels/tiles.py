@@ -227,13 +227,17 @@ def sums_both_ways(flat, start, width, factors, scale, by_rows, by_columns):
 
 
 @njit(nogil=True, cache=True)
-def gather_square(matrix, index, out):
-    """out[i, j] = matrix[index[i], index[j]]."""
-    for i in range(index.shape[0]):
-        row = matrix[index[i]]
-        target = out[i]
-        for j in range(index.shape[0]):
-            target[j] = row[index[j]]
+def gather(stack, rows, columns, out):
+    """out[f, i, j] = stack[f, rows[i], columns[j]]; `rows`, `columns`: uint64, which saves a test of the sign.
+
+    All kernels of a row in turn: in a stack these lie beside each other.
+    """
+    for i in range(rows.shape[0]):
+        for f in range(stack.shape[0]):
+            row = stack[f, rows[i]]
+            target = out[f, i]
+            for j in range(columns.shape[0]):
+                target[j] = row[columns[j]]
 
 
 # ---- threads

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from cuelearn.core.losses import margins
-from cuelearn.kernels.tiles import gather_square
+from cuelearn.kernels.tiles import gather
 from cuelearn.mkl.state import full_dot, loop
 
 __all__ = ["Machine", "ascend", "best_response", "optimal_scaling", "plain_machine"]
@@ -20,7 +20,7 @@ ROUNDING = 1e-14
 FACE_SWEEPS = 30
 FACE_UPDATES = 3
 # face step: maximum iterations, residual as share of the gradient, maximum halvings
-FACE_ITERATIONS = 30
+FACE_ITERATIONS = 20
 FACE_SHARE = 0.1
 FACE_HALVINGS = 12
 
@@ -205,49 +205,63 @@ def face_step(machine, coef, scores, theta):
     free = free[chosen]
     labels = machine.labels[chosen]
     limits = machine.limits[chosen]
-    n_free = free.sum(axis=1, keepdims=True)
+    n_free = free.sum(axis=1)
     priors = machine.priors[chosen]
     gradient = scores.T[chosen] + priors @ (machine.of_priors * theta).T + 1.0
     gradient[np.arange(chosen.size), labels] -= 1.0
-    members = [np.flatnonzero(column) for column in free.T]
-    separate = sum(rows.size**2 for rows in members) <= chosen.size**2
-    groups = [chosen[rows] for rows in members] if separate else [chosen]
-    blocks = [np.empty((rows.size, rows.size), dtype=np.float32) for rows in groups]
-    for rows, block in zip(groups, blocks, strict=True):
-        gather_square(machine.kernel, rows, block)
 
-    def of_priors(direction):
-        return priors @ (machine.of_priors * (direction.T @ priors)).T
+    # directions hold the free coefficients alone, class by class
+    places = np.nonzero(free.T)[::-1]
+    members = [np.flatnonzero(column) for column in free.T]
+    ends = np.cumsum([rows.size for rows in members])
+    separate = sum(rows.size**2 for rows in members) <= chosen.size**2
+    blocks = []
+    for rows in members if separate else [slice(None)]:
+        rows = chosen[rows].astype(np.uint64)
+        blocks.append(np.empty((rows.size, rows.size), dtype=np.float32))
+        gather(machine.kernel[None], rows, rows, blocks[-1][None])
+
+    def matrix(direction):
+        out = np.zeros(free.shape)
+        out[places] = direction
+        return out
+
+    def of_priors(change):
+        return priors @ (machine.of_priors * (change.T @ priors)).T
 
     def curved(direction):
-        """Curvature times a direction, where coefficients are free."""
-        out = of_priors(direction)
-        direction = direction.astype(np.float32)
-        if not separate:
-            return (out + blocks[0] @ direction) / n
-        for c, rows in enumerate(members):
-            out[rows, c] += blocks[c] @ direction[rows, c]
+        """Curvature times a direction."""
+        if separate:
+            parts = np.split(direction.astype(np.float32), ends[:-1])
+            products = [block @ part for block, part in zip(blocks, parts, strict=True)]
+            out = np.concatenate(products, dtype=np.float64)
+        else:
+            out = (blocks[0] @ matrix(direction).astype(np.float32))[places].astype(np.float64)
+        if priors.shape[1]:
+            out += of_priors(matrix(direction))[places]
         return out / n
 
     def within(direction):
-        direction = np.where(free, direction, 0.0)
-        return np.where(free, direction - direction.sum(axis=1, keepdims=True) / n_free, 0.0)
+        """Its part whose rows sum to 0."""
+        sums = np.bincount(places[0], direction, chosen.size)
+        return direction - (sums / n_free)[places[0]]
 
-    residual = within(-gradient)
+    residual = within(-gradient[places])
     direction = residual
     step = np.zeros_like(residual)
-    size = np.sum(residual**2)
+    size = residual @ residual
     enough = FACE_SHARE**2 * size
     for _ in range(FACE_ITERATIONS):
         change = within(curved(direction))
-        curvature = np.sum(direction * change)
+        curvature = direction @ change
         if size <= enough or curvature <= 0.0:
             break
         step += size / curvature * direction
         residual = residual - size / curvature * change
         before = size
-        size = np.sum(residual**2)
+        size = residual @ residual
         direction = residual + size / before * direction
+    step = matrix(step)
 
     work = np.zeros((3, coef.shape[1]))
     order = np.empty(coef.shape[1], dtype=np.int64)

@@ -36,7 +36,7 @@ FIRST_UPDATES = 5
 # maximum rounds that weights wait for an unsolved SVM, which could make them cycle
 PATIENCE = 1
 # SVM tolerance as share of the remaining gap, working set's as share of the wanted gap
-OWN_SHARE = 0.3
+OWN_SHARE = 0.2
 NEAR_SHARE = 0.5
 # maximum distance of log weights from the largest
 LONGEST_WAY = 80.0
@@ -56,7 +56,7 @@ WHOLE = 500
 # a support of at most this share of the samples is the first working set
 FEW = 0.3
 # largest working set over its support
-GROWTH = 1.5
+GROWTH = 2.0
 # gap of a working set over that of all samples, before these are checked
 INNER_SHARE = 0.1
 # share of its room that the support may take if samples wait outside
@@ -195,7 +195,7 @@ class Ascent:
         priors = problem.scores[W]
         B = self.B[W]
         kernel = combined_kernel(near, of_kernels, 1.0, out=np.empty((near.n_samples, near.n_samples)))
-        scores = np.ascontiguousarray((kernel @ B).T / n)
+        scores = B.T @ kernel / n
         theta = np.ascontiguousarray(B.T @ priors / n)
         limits = self.limits[W] * W.size / n
 
