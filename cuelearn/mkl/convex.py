@@ -338,7 +338,6 @@ class LossProblem(MKLProblem):
     """
 
     keeps_scores = False
-    ascent = LossAscent
 
     def __init__(self, bank, targets, loss, n_outputs=1, **options):
         of_numbers = n_outputs == 1
@@ -349,6 +348,12 @@ class LossProblem(MKLProblem):
 
     def visits(self, hinge, general):
         return compiled_for(self.loss, general), self.loss, np.zeros(self.n_classes)
+
+    def dual_variables(self, dual_coef):
+        return dual_coef
+
+    def ascent(self, dual_coef, norms_sq=None):
+        return LossAscent(self, dual_coef, norms_sq)
 
     def weighted_loss(self, scores, targets, limits):
         return compiled_for(self.loss, sum_values)(self.loss, scores, targets, limits) / targets.size

@@ -300,7 +300,7 @@ def finish_dual(problem, dual_point, *, tol, norms_sq=None, max_rounds=ROUNDS, t
     each pass over all samples; `time_limit` is in seconds.
     """
     began = time.perf_counter()
-    ascent = (problem.ascent or Ascent)(problem, np.array(dual_point, dtype=np.float64), norms_sq)
+    ascent = problem.ascent(np.array(dual_point, dtype=np.float64), norms_sq)
     target = NEAR_SHARE * tol
     rounds = 0
     last = np.inf

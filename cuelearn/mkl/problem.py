@@ -111,8 +111,6 @@ class MKLProblem:
     many_kernels = True
     # stochastic loops may maintain class scores
     keeps_scores = True
-    # class of the dual ascent, if not that of the multiclass hinge loss
-    ascent = None
 
     def __init__(
         self,
@@ -269,6 +267,18 @@ class MKLProblem:
             minimum = minimize_scalar(lambda s: -self.dual_value(s * total, s * norms), **options)
             scale = max((float(minimum.x), limit), key=lambda s: self.dual_value(s * total, s * norms))
         return max(0.0, self.dual_value(scale * total, scale * norms)), scale, dual_coef
+
+    def dual_variables(self, dual_coef):
+        """a of a dual point B: 0 for the label, minus B for the other classes."""
+        a = np.maximum(0.0, -dual_coef)
+        a[np.arange(len(a)), self.labels] = 0.0
+        return a
+
+    def ascent(self, dual_coef, norms_sq=None):
+        """A dual ascent that starts from B."""
+        from cuelearn.mkl.dual import Ascent  # which reads kernels with functions of this module
+
+        return Ascent(self, dual_coef, norms_sq)
 
     def primal_weights(self, norms):
         """Primal group weights for dual block norms (gradient of the conjugate)."""

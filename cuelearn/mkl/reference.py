@@ -76,10 +76,6 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
             f"after {solution.n_rounds} rounds",
             ConvergenceWarning,
         )
-    a = solution.dual_point
-    if problem.ascent is None:
-        a = np.maximum(0.0, -a)
-        a[np.arange(n), problem.labels] = 0.0
     return Result(
         dual_coef=solution.dual_coef,
         kernel_weights=solution.group_weights,
@@ -90,5 +86,5 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
         n_updates=solution.n_updates,
         converged=relative <= tol,
         block_norms_sq=solution.norms_sq,
-        extra={"dual_point": a},
+        extra={"dual_point": problem.dual_variables(solution.dual_point)},
     )
