@@ -131,7 +131,7 @@ def forest(ax, table, xlabel, *, digits=1):
     for y, color, certain, row in zip(rows, colors, sided, table.itertuples(), strict=True):
         ax.plot([row.low, row.high], [y, y], color=color)
         ax.plot(row.number, y, "o", color=color, markerfacecolor=color if certain else "white")
-        number = f"{row.number:+.{digits}f}"
+        number = f"{row.number:+z.{digits}f}"
         ax.text(1.02, y, number, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
     ax.axvline(0.0, color=BLACK, lw=0.8)
     ax.set_yticks(rows, table.index)
