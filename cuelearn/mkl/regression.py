@@ -154,7 +154,8 @@ class UFOMKLRegressor(MKLRegressor):
     ----------
     $kernels $p $C $loss
     alpha : float >= 0, default 0.0
-        Sparsity, in units of the loss's slope: larger for larger y.
+        Sparsity, in units of the loss's slope: larger for larger y. Select kernels with ``tol=1e-3``, see
+        `UFOMKL`.
     $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose
 
     Attributes

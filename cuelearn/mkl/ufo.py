@@ -89,7 +89,9 @@ class UFOMKL(BatchMKL):
     ----------
     $kernels $p $C $loss $class_weight
     alpha : float >= 0, default 0.0
-        Sparsity; 0 is the p-norm problem of OBSCURE.
+        Sparsity; 0 is the p-norm problem of OBSCURE. Which kernels are exactly 0 is certain only at the
+        optimum: at the default `tol` one with a small part in the objective may be missing, so select
+        kernels with ``tol=1e-3``.
     $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose
 
     Attributes
