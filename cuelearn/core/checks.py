@@ -85,6 +85,8 @@ def labels_of(estimator, y, n_samples):
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
+    if callable(y):
+        raise ValueError("y must be an array of labels; a function is for partial_fit with a query")
     with warnings.catch_warnings():  # a batch of a stream may hold few samples of many classes
         warnings.filterwarnings("ignore", "The number of unique classes")
         check_classification_targets(y)

@@ -270,7 +270,8 @@ class OM2(StochasticMKL):
             The batch. Precomputed kernels: shape (n_kernels, n, n_seen + n), the batch against all samples
             seen so far, in order, and itself.
         y : array-like, shape (n,), or callable
-            With a `query` also a function of the position in the batch, called for requested labels only.
+            With a `query` also a function of the position in the batch, called for requested labels only. If
+            it raises, nothing of the batch is kept.
         classes : array-like, optional
             All classes; required at the first call.
         sample_weight : array-like of float >= 0, shape (n,), or None

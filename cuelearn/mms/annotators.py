@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.checks import check_count, check_non_negative, check_positive
@@ -30,6 +31,8 @@ __all__ = [
 #: Columns of votes that are given as rows.
 ROWS = ("item", "annotator", "label")
 METHODS = ("dawid-skene", "majority")
+#: Least share of the items in rows of votes that have a vote.
+VOTED = 0.01
 
 
 class DawidSkene(NamedTuple):
@@ -177,7 +180,7 @@ def dawid_skene(votes, n_labels, *, smoothing=1.0, tol=1e-8, max_iter=1000):
         wanted = (
             f"integers from -1 (none) to {K - 1}, shape (n_items, n_annotators), at least one of them a label"
         )
-        raise ValueError(f"votes must be {wanted}, got shape {votes.shape}")
+        raise ValueError(f"votes must be {wanted}, got {votes.dtype} of shape {votes.shape}")
     sigma = check_positive("smoothing", smoothing) / K
     tol = check_non_negative("tol", tol)
     most = check_count("max_iter", max_iter)
@@ -199,12 +202,18 @@ def dawid_skene(votes, n_labels, *, smoothing=1.0, tol=1e-8, max_iter=1000):
 
 def as_table(votes):
     """Votes as a DataFrame of objects, a row per item and a column per annotator, NaN where there is none."""
-    if hasattr(votes, "columns") and set(ROWS) <= set(votes.columns):
+    named = set(ROWS) & set(getattr(votes, "columns", ()))
+    if named:
+        if len(named) < len(ROWS):
+            raise ValueError(f"votes must hold all columns {', '.join(ROWS)} or none, got {', '.join(named)}")
         item = votes["item"].to_numpy()
         if item.size == 0 or item.dtype.kind not in "iu" or item.min() < 0:
             raise ValueError("votes must hold at least one row, and as item the row of X, an integer >= 0")
         if votes.duplicated(["item", "annotator"]).any():
             raise ValueError("votes must hold at most one label of an annotator for an item")
+        n_voted = np.unique(item).size
+        if n_voted < VOTED * (item.max() + 1):
+            raise ValueError(f"votes must number items by the rows of X, got {n_voted} up to {item.max()}")
         table = votes.pivot(index="item", columns="annotator", values="label")
         return table.reindex(range(item.max() + 1)).astype(object)
     table = pd.DataFrame(votes)
@@ -217,12 +226,20 @@ def as_table(votes):
 def coded(table, classes):
     """Positions of the votes among the classes, -1 for none, and the classes."""
     values = table.to_numpy()
-    none = pd.isna(values) | (values == -1)
+    none = pd.isna(values)
+    minus = np.zeros(none.shape, dtype=bool)
+    minus[~none] = values[~none] == -1
+    none |= minus
     if none.all():
         raise ValueError("votes must hold at least one label")
-    if classes is None:
-        classes = np.unique(values[~none].tolist())
-    classes = np.asarray(classes)
+    given = classes is not None
+    if not given and len({isinstance(value, str) for value in values[~none]}) > 1:
+        raise ValueError("votes must be numbers or text, got both")
+    classes = np.asarray(classes if given else np.unique(values[~none].tolist()))
+    if np.any(classes == -1) or (minus.any() and classes.size == 1 and not given):
+        raise ValueError("classes must not include -1, which stands for no vote: number them from 0")
+    if np.unique(classes).size < classes.size:
+        raise ValueError(f"classes must be distinct, got {classes.tolist()}")
     votes = np.full(values.shape, -1)
     votes[~none] = pd.Index(classes).get_indexer(values[~none].tolist())
     unknown = ~none & (votes < 0)
@@ -324,6 +341,16 @@ def checked_links(name, links, bag_of):
     return links
 
 
+def to_first(links, n):
+    """Must-links of n rows as links of each row to the first of all that must agree with it."""
+    graph = csr_array((np.ones(len(links)), links.T), shape=(n, n))
+    _, group = connected_components(graph, directed=False)
+    _, first = np.unique(group, return_index=True)
+    leader = first[group]
+    rows = np.flatnonzero(leader != np.arange(n))
+    return np.column_stack([leader[rows], rows])
+
+
 def by_bag(links, bag_of, starts):
     """The links of each bag, as numbers of its instances."""
     bags = bag_of[links[:, 0]]
@@ -403,7 +430,8 @@ def candidates_from_links(
     Labelings are built bag by bag, and a link is applied as soon as both ends are labelled. A list is exact
     and may grow exponentially with the bag: choose small bags, few candidates or many links. Links may
     contradict the most probable labels of single items. So start from the items' candidates with threshold 0,
-    and let `threshold` drop improbable labelings here.
+    and let `threshold` drop improbable labelings here: without threshold and priors, nothing but the links
+    tells the labels of a bag apart.
 
     References
     ----------
@@ -428,7 +456,7 @@ def candidates_from_links(
     if not np.array_equal(candidates.bag_starts[ends], starts):
         raise ValueError("bag_sizes must merge whole bags of candidates")
     bag_of = np.repeat(np.arange(starts.size - 1), np.diff(starts))
-    same = checked_links("must_link", must_link, bag_of)
+    same = to_first(checked_links("must_link", must_link, bag_of), bag_of.size)
     different = checked_links("cannot_link", cannot_link, bag_of)
     links = zip(by_bag(same, bag_of, starts), by_bag(different, bag_of, starts), strict=True)
     bags = []

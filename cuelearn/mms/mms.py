@@ -73,7 +73,8 @@ class MMS(BagClassifier):
     inference : {"auto", "exact", "lp", "algorithm-10"}
         Search for the most violating labeling: exact (at worst exponential in the bag size), by a linear
         relaxation, which misses few, or Algorithm 10, which misses more. "auto" is Algorithm 10 for
-        "pegasos", else "exact", with bags of more than twelve labels "lp".
+        "pegasos", else "exact", and "lp" if a bag has more than twelve labels, or more than 1,000 in all its
+        listed candidates.
     memory : float, default 2e9
         Bytes for one attribute's kernel matrix; beyond, rows are computed when needed.
     $random_state
@@ -106,7 +107,8 @@ class MMS(BagClassifier):
     Warns
     -----
     ConvergenceWarning
-        If the objective did not settle, rose in a round or is not below that of w = 0, or if the dual bound
+        If the objective did not settle, rose in a round or is not below that of w = 0 (as when every
+        labeling is a candidate), or if the dual bound
         is missing, more than `tol` from the relaxed value, or above it (the search has missed losses), or if
         exact searches ended without proof.
     IndefiniteKernelWarning
@@ -256,7 +258,9 @@ class MMS(BagClassifier):
         if result.unfinished:
             many = f"{MOST_NODES} partial labelings do not prove those of {result.unfinished} bags"
             yield f"most violating labelings may be missed: {many}; inference='lp' is faster"
-        if self.objective_ >= result.at_zero > 0.0:
+        if result.at_zero == 0.0:
+            yield "MMS has learned nothing: every labeling is a candidate of its bag"
+        elif self.objective_ >= result.at_zero:
             worse = f"{self.objective_:.3g}, is not below that of w = 0, {result.at_zero:.3g}"
             yield f"the objective of MMS, {worse}; {better}, raise n_init or standardise the features"
         if rise > self.tol * FINEST:  # NaN after one round

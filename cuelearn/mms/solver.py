@@ -23,8 +23,10 @@ MOST_ROWS = 192
 CHEAP = 50_000
 #: Successive rounds allowed above the best, as stochastic rounds scatter by their gaps.
 PATIENCE = 2
-#: Most slots of a bag (instances times attributes) for "auto" to search exactly: 0.1 ms with 50 candidates.
+#: "auto" searches exactly with at most so many slots (instances times attributes) in a bag, and slots times
+#: listed candidates: mostly below 0.1 ms, at scores near 0 some milliseconds.
 EXACT_SLOTS = 12
+EXACT_SIZE = 1000
 #: A round must lower the objective by more than tol / SETTLED.
 SETTLED = 10.0
 N_ROUNDS = {"pegasos": 10, "frank-wolfe": 50}
@@ -251,7 +253,8 @@ def solve_mms(
         most = max(DUAL_EPOCHS, DUAL_VISITS // candidates.n_bags)
         n_epochs = PEGASOS_EPOCHS if few == "pegasos" else most
     if inference == "auto":
-        small = candidates.bag_sizes.max() * candidates.n_attributes <= EXACT_SLOTS
+        slots = candidates.bag_sizes * candidates.n_attributes
+        small = slots.max() <= EXACT_SLOTS and np.max(slots * candidates.packed.count) <= EXACT_SIZE
         inference = "algorithm-10" if solver == "pegasos" else "exact" if small else "lp"
     rng = np.random.default_rng(rng)
     problem = ConvexProblem(space, candidates, lam, inference, rng, sample_weight)

@@ -108,7 +108,9 @@ def test_forms_of_votes_agree():
     order = np.random.default_rng(0).permutation(item.size)
     rows = {"item": item[order], "annotator": annotator[order], "label": text[item, annotator][order]}
     expected = candidates_from_annotators(votes)
-    for given in (text, pd.DataFrame(text), pd.DataFrame(rows), np.where(votes >= 0, votes, np.nan)):
+    missing = np.where(votes >= 0, votes, np.nan)
+    nullable = pd.DataFrame(missing).astype("Int64")
+    for given in (text, pd.DataFrame(text), pd.DataFrame(rows), missing, nullable):
         result = candidates_from_annotators(given)
         assert_allclose(result.posterior, expected.posterior, rtol=1e-12)
         assert_array_equal(result.annotators, range(4))
@@ -132,12 +134,25 @@ def test_forms_of_votes_agree():
             "at most one label",
         ),
         ({"votes": pd.DataFrame({"item": ["x"], "annotator": [1], "label": [0]})}, "item the row of X"),
+        ({"votes": pd.DataFrame({"item": [0, 9], "a": [1, 1]})}, "columns item, annotator, label or none"),
+        ({"votes": pd.DataFrame({"item": [0, 999], "annotator": 1, "label": 0})}, "got 2 up to 999"),
+        ({"votes": [[-1, 1], [1, 1]]}, "classes must not include -1"),
+        ({"classes": [-1, 0, 1, 2]}, "classes must not include -1"),
+        ({"classes": [0, 1, 2, 0]}, "classes must be distinct"),
+        ({"votes": [[1, "a"], ["a", 1]]}, "votes must be numbers or text"),
     ],
 )
 def test_bad_votes(change, message):
     given = {"votes": [[0, 1], [2, -1]]} | change
     with pytest.raises(ValueError, match=message):
         candidates_from_annotators(given.pop("votes"), **given)
+
+
+def test_all_labels_as_candidates_are_doubted():
+    items = candidates_from_annotators(crowd(0)[0], threshold=0.0)
+    X = np.random.default_rng(0).normal(size=(items.candidates.n_bags, 3))
+    with pytest.warns(ConvergenceWarning, match="MMS has learned nothing"):
+        MMS(random_state=0).fit(X, items.candidates)
 
 
 def test_em_checks_codes_and_warns():
@@ -201,6 +216,8 @@ def test_limits_of_links():
     assert candidates_from_links(items).n_candidates == items.n_candidates  # bags stay
     chain = candidates_from_links(items, [[0, 1], [3, 2], [1, 2]], bag_sizes=[4])
     assert_array_equal(chain.bag(0)[:, :, 0], np.repeat([[0], [1], [2]], 4, axis=1))
+    star = candidates_from_links(items, [[0, 3], [1, 3], [2, 3]], bag_sizes=[4], most=9)
+    assert_array_equal(star.bag(0), chain.bag(0))
     known = CandidateSet([[[0]], [[1]], [[0], [1]], [[1], [2]]], n_labels=3)
     exact = candidates_from_links(known, [[1, 2]], [[2, 3]], bag_sizes=[4])
     y = [0, 1, 1, 2]

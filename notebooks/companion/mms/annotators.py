@@ -1,7 +1,7 @@
 """Annotators who disagree, and links within bags (thesis 5.8): real samples, simulated votes.
 
-A draw splits the samples, draws annotators with their confusions, and their votes. Of every three annotators
-one is a *spammer*, whose votes do not depend on the sample.
+A draw splits the samples, draws annotators with their confusions, and their votes. Of n annotators n // 3
+are *spammers*, whose votes do not depend on the sample.
 """
 
 import itertools

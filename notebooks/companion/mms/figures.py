@@ -3,6 +3,7 @@
 from functools import cache
 
 import pandas as pd
+from scipy.stats import gmean
 
 from companion import mms as experiments
 from companion.mms import (
@@ -318,7 +319,7 @@ def _(results):
     lines = []
     for label, draws in groups.items():
         change = 100 * (draws["accuracy", "exact"] - draws["accuracy", "algorithm-10"]).mean()
-        times = (draws["seconds", "exact"] / draws["seconds", "algorithm-10"]).mean()
+        times = gmean(draws["seconds", "exact"] / draws["seconds", "algorithm-10"])
         lines.append(f"{label}: accuracy {change:+.1f} points, CPU seconds times {times:.1f}")
     proven = min(draws["proven", "exact"].min() for draws in groups.values())
     return f"""

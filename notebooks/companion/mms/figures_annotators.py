@@ -10,7 +10,8 @@ from companion.run.words import enumerated
 from cuelearn.core.intervals import interval
 
 SIMULATED = (
-    "real samples, simulated votes: one of three annotators guesses, the others have accuracies of "
+    "real samples, simulated votes: a third of the annotators, rounded down, guesses, the others have "
+    "accuracies of "
     f"{annotators.ACCURACY[0]:.0%} to {annotators.ACCURACY[1]:.0%}; each votes on "
     f"{annotators.VOTES_ON:.0%} of the items"
 )
@@ -127,5 +128,5 @@ def _(results):
     return f"""
 Links change the candidates of a bag from {sets["n_candidates"][0.0]:.1f} to {sets["n_candidates"][1.0]:.1f},
 and the share of bags without the true labeling among them from {sets["missing"][0.0]:.0%} to
-{sets["missing"][1.0]:.0%}. With all links, MMS minus the SVM on Dawid and Skene's labels, in points:
+{sets["missing"][1.0]:.0%}. With all links, MMS minus the SVM on the most probable labelings, in points:
 {_differences(linked, "MMS", "Dawid-Skene")}."""
