@@ -199,7 +199,8 @@ def responses(loss, machine, coef, scores, damping, ends, out, slope):
 
 def ascend_loss(loss, machine, coef, scores, tolerance, max_sweeps):
     """Dual ascent to a gap of about `tolerance`; changes `coef` (m, M) and `scores`, ``coef.T @ kernel / n``.
-    Returns whether it was reached, and the number of updates."""
+    Returns whether it was reached, and the number of updates. The gap of a sweep, in which each row is seen
+    before its own update, may be far below that of its end point."""
     sweep = compiled_for(loss, sweep_rows)
     work = np.zeros((2, coef.shape[1]))
     threshold = SMALL_SHARE * tolerance
@@ -209,7 +210,7 @@ def ascend_loss(loss, machine, coef, scores, tolerance, max_sweeps):
     for _ in range(max_sweeps):
         gap, changed = sweep(loss, machine, coef, scores, work, threshold)
         updates += changed
-        if gap <= tolerance:
+        if gap <= tolerance and own_gap(loss, machine, coef, scores) <= tolerance:
             return True, updates
         path.append((coef.copy(), scores.copy()))
         if len(path) > DEPTH:
@@ -224,6 +225,13 @@ def ascend_loss(loss, machine, coef, scores, tolerance, max_sweeps):
 def dual_value(loss, machine, coef, scores):
     duals = compiled_for(loss, sum_duals)(loss, coef, machine.targets, machine.limits)
     return duals - 0.5 * float(np.sum(coef.T * scores))
+
+
+def own_gap(loss, machine, coef, scores):
+    values = np.ascontiguousarray(scores.T)
+    losses = compiled_for(loss, sum_values)(loss, values, machine.targets, machine.limits)
+    primal = losses + 0.5 * float(np.sum(coef * values))
+    return (primal - dual_value(loss, machine, coef, scores)) / machine.n
 
 
 def extrapolate(loss, machine, coef, scores, path):
