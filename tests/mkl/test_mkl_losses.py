@@ -33,6 +33,7 @@ from cuelearn.mkl import (
     solve_reference,
     solve_ufo,
 )
+from cuelearn.mkl.convex import LossMachine, ascend_loss
 from cuelearn.mkl.obscure import visit_obscure, visit_obscure_loss
 from cuelearn.mkl.pegasos import solve_pegasos_mkl
 from cuelearn.mkl.stream import Stream
@@ -293,6 +294,24 @@ def test_two_is_the_sum_and_copies_share(loss):
     doubled = LossProblem(twice, y, loss, problem.n_classes, C=3.0, p=1.5)
     weights = solve_reference(doubled, tol=1e-8).kernel_weights
     assert_allclose(weights[:3], weights[3:], rtol=1e-6)
+
+
+def test_the_ascent_ends_by_the_gap_of_its_end_point():
+    """With a nearly constant kernel an update moves all scores: the gap during a sweep is far below it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    y = (X[:, 0] + 0.3 * rng.normal(size=200) > 0.0).astype(np.int64)
+    kernel = 3e4 * np.exp(-0.05 * np.square(X[:, None] - X).sum(axis=2))
+    machine = LossMachine(kernel, y, np.ones(200), 200)
+    B = np.zeros((200, 2))
+    scores = np.zeros((2, 200))
+    for tolerance in (0.05, 0.02, 0.01):
+        solved, _ = ascend_loss(Logistic(), machine, B, scores, tolerance, 5000)
+        of_samples = kernel @ B / 200
+        losses = logsumexp(of_samples, axis=1) - of_samples[np.arange(200), y]
+        shares = np.eye(2)[y] - B
+        entropy = -np.sum(shares * np.log(np.maximum(shares, 1e-300)), axis=1)
+        assert solved and np.mean(losses - entropy + np.sum(B * of_samples, axis=1)) <= 1.001 * tolerance
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
