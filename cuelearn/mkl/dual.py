@@ -296,8 +296,8 @@ class Ascent:
 def finish_dual(problem, dual_point, *, tol, norms_sq=None, max_rounds=ROUNDS, time_limit=None, record=None):
     """Solve an MKL or transfer problem to a relative gap `tol`, from a dual point B (n_samples, n_classes).
 
-    Rows of B sum to 0, only the label's entry is positive. `record(round, objective, gap)` is called after
-    each pass over all samples; `time_limit` is in seconds.
+    With the hinge loss rows of B sum to 0, and only the label's entry is positive. `record(round, objective,
+    gap)` is called after each pass over all samples; `time_limit` is in seconds.
     """
     began = time.perf_counter()
     ascent = problem.ascent(np.array(dual_point, dtype=np.float64), norms_sq)
@@ -305,7 +305,7 @@ def finish_dual(problem, dual_point, *, tol, norms_sq=None, max_rounds=ROUNDS, t
     rounds = 0
     last = np.inf
     waited = 0
-    while ascent.relative > tol and ascent.fits:
+    while (ascent.best is None or ascent.relative > tol) and ascent.fits:
         rounds += 1
         goal = max(target, INNER_SHARE * ascent.relative)
         relative, solved, margin = ascent.round(goal)

@@ -310,22 +310,23 @@ def step(self, gradient, curvature, target, limit, out):
     return self.step(gradient, curvature, target, limit, out)
 
 
-@overload(value)
+# not strict: a loss may name its parameters as it likes
+@overload(value, strict=False)
 def _(self, scores, target):
     return self.instance_class.value
 
 
-@overload(dual)
+@overload(dual, strict=False)
 def _(self, row, target, limit):
     return self.instance_class.dual
 
 
-@overload(clip)
+@overload(clip, strict=False)
 def _(self, row, target, limit):
     return self.instance_class.clip
 
 
-@overload(step)
+@overload(step, strict=False)
 def _(self, gradient, curvature, target, limit, out):
     return self.instance_class.step
 

@@ -107,8 +107,8 @@ def solve_obscure(
         As in `OBSCURE`; the online stage stops after an epoch without loss.
     radius : {"capped", "online"} or float
         Bound R on the optimum's norm. "online" is :math:`\sqrt{\|\bar w_O\|_{2,p}^2 + \frac{2}{\lambda
-        n}\sum_i \ell_i(\bar w_O)}`; "capped" is at most :math:`\sqrt{2/\lambda}`, also a bound, as the
-        objective at 0 is 1.
+        n}\sum_i \ell_i(\bar w_O)}`; "capped" is at most :math:`\sqrt{2 P(0)/\lambda}`, also a bound; the
+        objective at 0, P(0), is 1 for the hinge loss.
     name : str
         In progress bars and warnings.
     **options

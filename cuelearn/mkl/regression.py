@@ -25,7 +25,11 @@ TEXTS = {
         "``EpsilonInsensitive(epsilon=0.05)``, in units of y.",
     ),
     "dual_coef_": ("ndarray, shape (n_support, 1)", ""),
-    "intercept_": ("float", "The (weighted) mean of y: the kernel part is trained on y minus this."),
+    "intercept_": (
+        "float",
+        "The (weighted) mean of y, whatever the loss: the kernel part is trained on y minus this. It is not "
+        "robust: outliers shift it.",
+    ),
 }
 documented = functools.partial(docs.documented, texts={**base.TEXTS, **TEXTS})
 

@@ -373,8 +373,15 @@ def test_bad_input():
     ):
         with pytest.raises(ValueError, match=message):
             model.fit(kernel[None], target)
-    with pytest.raises(ValueError, match="loss must be one of"):
-        LossProblem(KernelBank.from_stack(kernel[None]), y, "absolute")
+    bank = KernelBank.from_stack(kernel[None])
+    for targets, loss, n_outputs, message in (
+        (y, "absolute", 1, "loss must be one of"),
+        (np.full(20, np.nan), "squared", 1, "targets must be finite"),
+        (np.arange(20), "logistic", 3, "targets must be class indices from 0 to 2"),
+        (np.arange(20) % 3 - 1, "logistic", 3, "targets must be class indices"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            LossProblem(bank, targets, loss, n_outputs)
     with pytest.raises(TypeError, match="loss"):
         OM2(loss="logistic")
     assert not hasattr(OBSCURE(), "predict_proba") and hasattr(UFOMKL(loss=Logistic()), "predict_proba")
