@@ -427,7 +427,8 @@ def beside_svc(table, most):
     rows = [f"{names.get(method, 'SVC')}, C = {C:g}" for C, method in mean.index]
     parts.set_yticks(np.arange(len(mean)), rows, fontsize=7)
     parts.invert_yaxis()
-    parts.set(xlabel="CPU seconds", xlim=(0.0, 1.5 * left.max()), title=f"n = {last['n_train'].iloc[0]:,}")
-    parts.legend(fontsize=7)
+    parts.set(xlabel="CPU seconds", ylabel="method", xlim=(0.0, 1.9 * left.max()))
+    parts.set_title(f"n = {last['n_train'].iloc[0]:,}")
+    parts.legend(fontsize=7, loc="upper right")
     legend(fig, counted, 4)
     return fig
