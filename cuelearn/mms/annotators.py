@@ -205,7 +205,8 @@ def as_table(votes):
     named = set(ROWS) & set(getattr(votes, "columns", ()))
     if named:
         if len(named) < len(ROWS):
-            raise ValueError(f"votes must hold all columns {', '.join(ROWS)} or none, got {', '.join(sorted(named))}")
+            found = ", ".join(sorted(named))
+            raise ValueError(f"votes must hold all columns {', '.join(ROWS)} or none, got {found}")
         item = votes["item"].to_numpy()
         if item.size == 0 or item.dtype.kind not in "iu" or item.min() < 0:
             raise ValueError("votes must hold at least one row, and as item the row of X, an integer >= 0")
