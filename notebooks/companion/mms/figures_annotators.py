@@ -128,5 +128,6 @@ def _(results):
     return f"""
 Links change the candidates of a bag from {sets["n_candidates"][0.0]:.1f} to {sets["n_candidates"][1.0]:.1f},
 and the share of bags without the true labeling among them from {sets["missing"][0.0]:.0%} to
-{sets["missing"][1.0]:.0%}. With all links, MMS minus the SVM on the most probable labelings, in points:
+{sets["missing"][1.0]:.0%}. With all links, MMS minus the SVM on Dawid and Skene's labelings that
+obey the links, in points:
 {_differences(linked, "MMS", "Dawid-Skene")}."""
