@@ -645,11 +645,11 @@ class KernelBank:
                 new.stack = stack = _empty_stack(self.n_kernels, len(index), self.dtype)
                 places = index.astype(np.uint64)
 
-                def gather(first):
+                def copy(first):
                     rows = slice(first, first + GATHER_ROWS)
-                    tiles.gather(self.stack, places[rows], places, stack[:, rows])
+                    tiles.gather_rows(self.stack, places[rows], places, stack[:, rows])
 
-                tiles.run(gather, range(0, len(index), GATHER_ROWS), stack.size)
+                tiles.run(copy, range(0, len(index), GATHER_ROWS), stack.size)
             elif resident and not self._given:
                 new._build_stack()
             else:

@@ -227,7 +227,7 @@ def sums_both_ways(flat, start, width, factors, scale, by_rows, by_columns):
 
 
 @njit(nogil=True, cache=True)
-def gather(stack, rows, columns, out):
+def gather_rows(stack, rows, columns, out):
     """out[f, i, j] = stack[f, rows[i], columns[j]]; indices are uint64, whose sign needs no test.
 
     All kernels of a row in turn: in a stack these lie beside each other.

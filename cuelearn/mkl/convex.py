@@ -349,12 +349,11 @@ class LossProblem(MKLProblem):
 
     def __init__(self, bank, targets, loss, n_outputs=1, **options):
         of_numbers = n_outputs == 1
-        targets = np.asarray(targets)
-        if of_numbers and not np.all(np.isfinite(targets.astype(np.float64))):
-            raise ValueError("targets must be finite")
         if not of_numbers and not np.all(np.isin(targets, np.arange(n_outputs))):
             raise ValueError(f"targets must be class indices from 0 to {n_outputs - 1}")
         targets = np.ascontiguousarray(targets, dtype=np.float64 if of_numbers else np.int64)
+        if not np.all(np.isfinite(targets)):
+            raise ValueError("targets must be finite")
         super().__init__(bank, np.zeros(targets.shape) if of_numbers else targets, n_outputs, **options)
         self.loss = resolve_loss(loss, "number" if of_numbers else "class")
         self.labels = targets

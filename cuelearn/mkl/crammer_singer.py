@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from cuelearn.core.losses import margins
-from cuelearn.kernels.tiles import gather
+from cuelearn.kernels.tiles import gather_rows
 from cuelearn.mkl.state import full_dot, loop
 
 __all__ = ["Machine", "ascend", "best_response", "optimal_scaling", "plain_machine"]
@@ -212,14 +212,14 @@ def face_step(machine, coef, scores, theta):
 
     # directions hold the free coefficients alone, class by class
     places = np.nonzero(free.T)[::-1]
-    members = [np.flatnonzero(column) for column in free.T]
-    ends = np.cumsum([rows.size for rows in members])
-    separate = sum(rows.size**2 for rows in members) <= chosen.size**2
-    blocks = []
-    for rows in members if separate else [slice(None)]:
-        rows = chosen[rows].astype(np.uint64)
-        blocks.append(np.empty((rows.size, rows.size), dtype=np.float32))
-        gather(machine.kernel[None], rows, rows, blocks[-1][None])
+    sizes = free.sum(axis=0)
+    ends = np.cumsum(sizes)[:-1]
+    separate = np.sum(sizes**2) <= chosen.size**2
+    members = chosen.astype(np.uint64)
+    groups = np.split(members[places[0]], ends) if separate else [members]
+    blocks = [np.empty((rows.size, rows.size), dtype=np.float32) for rows in groups]
+    for rows, block in zip(groups, blocks, strict=True):
+        gather_rows(machine.kernel[None], rows, rows, block[None])
 
     def matrix(direction):
         out = np.zeros(free.shape)
@@ -232,7 +232,7 @@ def face_step(machine, coef, scores, theta):
     def curved(direction):
         """Curvature times a direction."""
         if separate:
-            parts = np.split(direction.astype(np.float32), ends[:-1])
+            parts = np.split(direction.astype(np.float32), ends)
             products = [block @ part for block, part in zip(blocks, parts, strict=True)]
             out = np.concatenate(products, dtype=np.float64)
         else:
