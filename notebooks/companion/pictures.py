@@ -8,11 +8,12 @@ import os
 from functools import cache
 from pathlib import Path
 
+import joblib
 import numpy as np
-from joblib import Memory
 
 import cuelearn
 from companion import CHECKOUT
+from companion.run.sweep import file_lock
 from cuelearn.datasets import image_cues, load_emoji
 from cuelearn.datasets.base import CueData, data_directory
 from cuelearn.datasets.cues import CUES, VALUES, describe
@@ -105,9 +106,10 @@ def kept(function, *args, **named):
     """What a function returns, kept on disk until its arguments (but `n_jobs`), the emoji, or sources that
     describe pictures change. Arrays are mapped, so that processes share them."""
     place = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "cues" / _sources()
-    memory = Memory(place, mmap_mode="c", verbose=0)
+    memory = joblib.Memory(place, mmap_mode="c", verbose=0)
     ignored = [name for name in named if name == "n_jobs"]
-    result = memory.cache(function, ignore=ignored)(*args, **named)
+    with file_lock(place / f"{function.__name__}-{joblib.hash(args)}.lock"):  # described by one process
+        result = memory.cache(function, ignore=ignored)(*args, **named)
     if hasattr(result, "_fields"):
         mapped = {k: v for k, v in result._asdict().items() if isinstance(v, np.memmap)}
         result = result._replace(**{k: v.view(np.ndarray) for k, v in mapped.items()})

@@ -8,7 +8,6 @@ import platform
 import re
 import subprocess
 import textwrap
-import time
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from companion.run.records import (
     PROFILES,
     catalogue,
     changed_parameters,
+    cpu_seconds,
     near,
     results_directory,
     several,
@@ -352,12 +352,13 @@ class FigureStore:
         self.made_from = made_from
         self._tables = {}  # (id, text) -> the file that holds these numbers
         self._held = None  # records to be written together: file -> text
-        self._clock = time.perf_counter()
+        self._clock = cpu_seconds()
 
     @contextlib.contextmanager
     def all_or_none(self):
         """What is saved in this block counts as finished at its end: its records are written then."""
         self._held = {}
+        self._clock = cpu_seconds()
         try:
             yield
             for sidecar, text in self._held.items():
@@ -473,7 +474,7 @@ class FigureStore:
             "made_from": self.made_from or os.environ.get("CUELEARN_MADE_FROM"),
             "seeds": self.parameters.get("seed") if seeds is None else seeds,
             **_surroundings(),
-            "seconds": round(time.perf_counter() - self._clock, 2),  # since the previous figure
+            "seconds": round(cpu_seconds() - self._clock, 2),  # of the processor, since the previous figure
             "note": note,
             "paper": paper,
             "files": sorted(contents),
@@ -486,4 +487,4 @@ class FigureStore:
             atomic_write(sidecar, text)
         else:
             self._held[sidecar] = text
-        self._clock = time.perf_counter()
+        self._clock = cpu_seconds()

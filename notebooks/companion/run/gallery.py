@@ -4,11 +4,12 @@ import gzip
 import json
 import os
 import re
+import textwrap
 
 import pandas as pd
 
 from companion.plots.explore import default_picture
-from companion.run.claims import files_of
+from companion.run.claims import files_of, number_text
 from companion.run.figures import compressed
 from companion.run.findings import in_readme
 from companion.run.records import (
@@ -28,26 +29,37 @@ from cuelearn.core.storage import atomic_write
 #: Tags of cells that are shown unfolded: the algorithm in a few lines, and calls that a reader copies.
 SHOWN = {"algorithm", "call"}
 SLIDERS = "*With sliders in the book, and in JupyterLab (`make lab`):*"
+#: Width of what is printed, and of the columns of its table, which fit in.
+PAGE = 118
+WIDTHS = {"number": 30, "of": 34, "data": 28}
 #: Largest file that is copied to figures/reference, of bundled and of original data.
 MOST_BYTES = {"bundled": 4_000_000, "original": 300_000}
 
 
 def print_summary(directory, status, root):
-    """What was made, on which data, in what time; the verdicts; the status of each chapter."""
-    items = [item for item in saved_items(directory) if item["chapter"] in status]
-    made = [{"figure": item["name"], "data": item["our_data"], "seconds": item["seconds"]} for item in items]
+    """The verdicts, what is not made, the status of each chapter, and where to look."""
+    made = {item["id"] for item in saved_items(directory)}
     rows = catalogue()[catalogue()["chapter"].isin(status)]
-    absent = rows.index.difference([item["id"] for item in items], sort=False)
     verdicts = read_verdicts(directory)
     verdicts = verdicts[verdicts["chapter"].isin(status)]
-    judged = verdicts["verdict"] != "open"
-    columns = ["id", "verdict", "number", "low", "high", "measure", "data"]
-    for table in (pd.DataFrame(made), verdicts.loc[judged, columns]):
-        if len(table):
-            print(table.to_string(index=False, justify="left", na_rep="", float_format="{:.4g}".format))
-    for note, names in (("not made yet", absent), ("claims open", verdicts[~judged]["id"])):
+    judged = verdicts[verdicts["verdict"] != "open"]
+    if len(judged):
+        numbers = [number_text(row, " ({} to {})") for row in judged.itertuples()]
+        table = judged[["id", "verdict"]].assign(number=numbers, of=judged["measure"], data=judged["data"])
+        for column, width in WIDTHS.items():
+            table[column] = [textwrap.shorten(text, width, placeholder=" ...") for text in table[column]]
+        print(table.to_string(index=False, justify="left"))
+        undecided = (judged["verdict"] == "undecided").sum()
+        if directory.name == "quick":
+            print(
+                f"{undecided} of {len(judged)} claims are undecided: quick repeats little. "
+                "The verdicts of full, which decide, are in figures/reference/claims.md."
+            )
+    absent = rows.index.difference(made, sort=False)
+    not_judged = verdicts.loc[verdicts["verdict"] == "open", "id"]
+    for note, names in (("not made yet", absent), ("claims open", not_judged)):
         if len(names):
-            print(f"{note}: {', '.join(names)}")
+            print(textwrap.fill(f"{note}: {', '.join(names)}", PAGE, subsequent_indent="    "))
     for chapter, state in status.items():
         print(f"{chapter}: {state}")
     print(f"figures and README.md are in {os.path.relpath(directory, root)}")
@@ -103,6 +115,20 @@ def times(root):
     if kept.is_file():
         table = pd.concat([table, pd.read_csv(kept)]).drop_duplicates(["chapter", "profile"])
     return table.sort_values(["profile", "chapter"], ignore_index=True)
+
+
+def figure_seconds(root):
+    """CPU seconds of each figure and table of `quick` here, and of the rest of each chapter's notebook; empty
+    unless all chapters are finished."""
+    quick = root / "figures" / "quick"
+    rows = [(item["name"], item["seconds"]) for item in saved_items(quick)]
+    for chapter in DEFAULTS:
+        stamp = quick / "notebooks" / f"{chapter}.json"
+        if not stamp.is_file():
+            rows = []
+            break
+        rows.append((chapter, json.loads(stamp.read_text(encoding="utf-8"))["notebook_seconds"]))
+    return pd.DataFrame(rows, columns=["name", "seconds"])
 
 
 def _packed(contents, data):
@@ -165,6 +191,9 @@ def write_reference_gallery(root):
     if not directory.is_dir():
         raise FileNotFoundError(f"there are no reference results in {directory}: make reference copies them")
     written = atomic_write(root / "figures" / "README.md", gallery(directory, root / "figures"))
+    seconds = figure_seconds(root)
+    if len(seconds):
+        atomic_write(directory / "seconds.csv", seconds.to_csv(index=False, lineterminator="\n"))
     readme = root / "README.md"
     if readme.is_file():
         atomic_write(readme, in_readme(readme.read_text(encoding="utf-8"), directory))

@@ -4,6 +4,7 @@ import contextlib
 import difflib
 import hashlib
 import json
+import os
 import platform
 import re
 from importlib.metadata import version
@@ -88,6 +89,30 @@ def versions():
     """Of what results depend on."""
     packages = "numpy scipy pandas matplotlib numba scikit-learn scikit-image joblib".split()
     return {"python": platform.python_version(), **{package: version(package) for package in packages}}
+
+
+def expected_seconds(root, profile, names):
+    """CPU seconds that figures and tables took before, by those of `names` that they belong to; those of
+    notebooks by the chapter.
+
+    Known are those of the committed results, for `full`, and those of `quick`, which smaller profiles share
+    in proportion.
+    """
+    reference = Path(root) / "figures" / "reference"
+    if profile == "full":
+        took = [(item["name"], item["seconds"]) for item in read_items(reference)]
+    else:
+        took = _read(reference, "seconds.csv", ["name", "seconds"]).itertuples(index=False)
+    total = {}
+    for name, seconds in took:
+        entry = name if name in DEFAULTS else longest_start(name, names)
+        total[entry] = total.get(entry, 0.0) + float(seconds)
+    return total
+
+
+def cpu_seconds():
+    """User and system time of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
 
 
 def read_verdicts(directory):

@@ -150,7 +150,7 @@ class Chapter:
 
     def sweep(self, name, n_jobs=None):
         """A `Sweep` of this chapter, in `n_jobs` processes; by default as many as the run has."""
-        return Sweep(self.store.cache_dir, f"{self.name}-{name}", n_jobs or self.n_jobs)
+        return Sweep(self.store.cache_dir, f"{self.name}-{name}", n_jobs or self.n_jobs, alone=n_jobs == 1)
 
     def seeds(self, sizes):
         """The seeds of an experiment of these sizes: the parameter `seed` and those that follow."""
@@ -173,6 +173,11 @@ class Chapter:
         items = saved_items(self.store.directory)
         own = [item for item in items if longest_start(item["name"], self.entries) == name]
         return sorted(own, key=lambda item: item["name"])
+
+    def file(self, name):
+        """The saved picture or table of an entry; of several the first."""
+        first = self._items(name)[0]
+        return self.store.directory / f"{first['name']}{'.png' if first['kind'] == 'figure' else '.md'}"
 
     def is_current(self, name):
         """Whether an entry was made with these parameters, this code and this data."""

@@ -14,14 +14,11 @@ import json
 import logging
 import os
 import re
-import signal
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 import traceback
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,26 +30,27 @@ from companion.run.records import (
     NOT_PARAMETERS,
     PROFILES,
     catalogue,
+    cpu_seconds,
+    expected_seconds,
     files_of_items,
+    longest_start,
     near,
     read_items,
     read_verdicts,
     results_directory,
     row_of,
+    saved_items,
 )
+from companion.run.schedule import WORKER, Task, run, serve
 from companion.run.sweep import clean_temporaries, connect, file_lock
 from cuelearn.core.optional import require
 from cuelearn.core.storage import atomic_write
 
 CHAPTERS = ("omcl", "mkl", "multilabel", "mms", "mktl", "oks")
-#: They begin, where several are made at a time.
-LONGEST = ("mkl", "oks")
 #: A chapter of the thesis with a second notebook.
 WITH = {"mkl": ("multilabel",)}
 #: Parameters that the runner sets itself, and the option for each.
 OWN = {"profile": "--profile", "data_tier": "--data", "figures_dir": "--root", "n_jobs": "--jobs"}
-#: Environment variable of a process that makes one of several chapters: chapter, place of its bar, jobs.
-PART = "CUELEARN_PART"
 #: Characters of what a failed kernel wrote to stderr that its log keeps.
 MOST_PRINTED = 10_000
 
@@ -219,39 +217,13 @@ def _surroundings(options):
         os.environ["CUELEARN_SVG"] = "1"
     if options.scheduler:
         os.environ["CUELEARN_SCHEDULER"] = options.scheduler
-    if PART not in os.environ:  # else as the run of all chapters has set them
+    if WORKER not in os.environ:  # else as the run has set them
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
             os.environ[name] = str(max(1, cores // options.jobs))
     package = str(Path(cuelearn.__file__).resolve().parents[1])
     paths = [package, str(FOLDER.parent), os.environ.get("PYTHONPATH")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-
-
-@contextlib.contextmanager
-def _relayed(relay, chapter):
-    """Says every 30 seconds what the notebook's sweep is at."""
-    relay.unlink(missing_ok=True)  # of a killed run
-    done = threading.Event()
-
-    def watch():
-        from tqdm import tqdm
-
-        shown = ""
-        while not done.wait(30):
-            with contextlib.suppress(OSError):  # there is none yet, or it was removed just now
-                progress = relay.read_text(encoding="utf-8")
-                if progress != shown:
-                    tqdm.write(f"{chapter}: {progress}")
-                shown = progress
-
-    threading.Thread(target=watch, daemon=True).start()
-    os.environ["CUELEARN_PROGRESS"] = str(relay)
-    try:
-        yield
-    finally:
-        done.set()
-        relay.unlink(missing_ok=True)
 
 
 def _kernels(stderr):
@@ -273,11 +245,9 @@ def _run_notebook(job, partial):
     import papermill
 
     os.environ["CUELEARN_MADE_FROM"] = job.identity()  # for the notebook's kernel
-    part = _part()
-    place = part[1] if part else 0
     options = {
         "kernel_name": "python3",
-        "progress_bar": {"desc": job.chapter, "leave": False, "mininterval": 1, "position": place},
+        "progress_bar": False,
         "start_timeout": 120,
         "cwd": str(job.source.parent),
         "extra_arguments": ["--IPKernelApp.log_level=40"],
@@ -285,8 +255,7 @@ def _run_notebook(job, partial):
     }
     # A cell that Ctrl-C left waiting would say, after the runner's last line, that its kernel died.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-    relay = job.file(".running.progress", ".")
-    with _relayed(relay, job.chapter), tempfile.TemporaryFile("w+", errors="replace") as stderr:
+    with tempfile.TemporaryFile("w+", errors="replace") as stderr:
         options["kernel_manager_class"] = _kernels(stderr)
         try:
             papermill.execute_notebook(str(job.source), str(partial), job.parameters, **options)
@@ -308,11 +277,10 @@ def _execute(job):
         clean_temporaries(directory)
     for file in (partial, job.file(".json")):
         file.unlink(missing_ok=True)  # of a killed run: the lock is ours
-    began = time.time()
+    began, start = time.time(), cpu_seconds()
     trouble = _run_notebook(job, partial)
-    seconds = time.time() - began
     if trouble:
-        message = f"{job.chapter} failed after {seconds:.0f} s\n{json.dumps(job.parameters)}\n\n{trouble}\n"
+        message = f"{job.chapter} failed\n{json.dumps(job.parameters)}\n\n{trouble}\n"
         atomic_write(job.file(".log"), message)
         if partial.exists():
             os.replace(partial, job.file(".failed.ipynb"))
@@ -325,13 +293,14 @@ def _execute(job):
     os.replace(partial, job.file(".ipynb"))
     for end in (".failed.ipynb", ".log"):
         job.file(end).unlink(missing_ok=True)
-    stamp["seconds"] = round(seconds, 1)
+    stamp["notebook_seconds"] = round(cpu_seconds() - start, 2)
+    stamp["seconds"] = round(stamp["notebook_seconds"] + sum(item["seconds"] for item in job.items()), 2)
     atomic_write(job.file(".json"), json.dumps(stamp, indent=1) + "\n")
     return ""
 
 
 def _remove_orphans(job, began):
-    """Remove figures of this chapter that the notebook, now finished, did not make again."""
+    """Remove figures of this chapter that the notebook, now finished, did not show."""
     kept, gone = set(), set()
     for item in read_items(job.directory):
         sidecar = job.directory / f"{item['name']}.json"
@@ -346,68 +315,94 @@ def _remove_orphans(job, began):
 # --- all of them --------------------------------------------------------------------------------------------
 
 
-def _make_one(job, options):
-    """Make one chapter if it is stale; what became of it."""
-    why = job.stale()
-    if not why and not options.force:
-        return "up to date"
-    print(f"{job.chapter}: making it, profile {options.profile} ({why or 'forced'})", flush=True)
-    start = time.monotonic()
-    trouble = _execute(job)
-    if trouble:
-        end = "\n".join(f"    {line}" for line in trouble.rstrip().split("\n")[-25:])
-        log = os.path.relpath(job.file(".log"), options.root)
-        print(f"\n{job.chapter} failed; the end of {log}:\n\n{end}\n", file=sys.stderr)
-    return f"{'FAILED after' if trouble else 'made in'} {time.monotonic() - start:.0f} s"
+def shown_figures(job):
+    """Names of the figures and tables that a notebook shows, in its order."""
+    cells = json.loads(job.source.read_text(encoding="utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    return list(dict.fromkeys(re.findall(r'\bshow\("([^"]+)"\)', code)))
 
 
-def _make_here(plan, options):
-    """Make what is stale, one chapter after the other; what became of each."""
+def not_current(job, names):
+    """Those of some figures and tables that this job has not made yet."""
+    made_from = {}
+    for item in saved_items(job.directory):
+        made_from.setdefault(longest_start(item["name"], names), set()).add(item.get("made_from"))
+    return [name for name in names if made_from.get(name) != {job.identity()}]
+
+
+def _tasks(job, names, options, notebook=False):
+    """What is to be made of a chapter: figures and tables that are not current, and its notebook."""
+    took = expected_seconds(options.root, options.profile, names)
+    tasks = [Task(job.chapter, name, took.get(name)) for name in not_current(job, names)]
+    return tasks + notebook * [Task(job.chapter, "", took.get(job.chapter))]
+
+
+def _chapter(job, options):
+    from companion.run.registry import Chapter
+
+    parameters = {name: value for name, value in job.parameters.items() if name in DEFAULTS[job.chapter]}
+    return Chapter(job.chapter, options.profile, job.directory, options.jobs, **parameters)
+
+
+def _serve(plan, options):
+    """Make figures and notebooks as another process asks for them."""
+    import matplotlib
+
+    matplotlib.use("Agg")  # of this process; a notebook's kernel draws into the notebook
+    jobs = {job.chapter: job for job in plan}
+    chapters = {}
+
+    def make(chapter, figure):
+        job = jobs[chapter]
+        if not figure:
+            return {"file": _shown_path(job.file(".ipynb"), options), "trouble": _execute(job)}
+        if chapter not in chapters:
+            chapters[chapter] = _chapter(job, options)
+        try:
+            chapters[chapter].make(figure)
+        except Exception:
+            return {"trouble": traceback.format_exc()}
+        file = _shown_path(chapters[chapter].file(figure), options)
+        return {"file": file, "title": chapters[chapter].title(figure), "trouble": ""}
+
+    serve(make)
+
+
+def _shown_path(path, options):
+    return os.path.relpath(path, options.root)
+
+
+def _make_tasks(tasks, plan, options):
+    """Make tasks in processes of their own. Returns what became of each chapter whose notebook was executed,
+    and whether a task failed."""
+    jobs = {job.chapter: job for job in plan}
+    seconds = dict.fromkeys(jobs, 0.0)
     status = {}
-    for job in plan:
-        waiting = f"{job.chapter}: another run is making it; waiting"
-        with file_lock(job.file(".lock", "."), lambda waiting=waiting: print(waiting, flush=True)):
-            status[job.chapter] = _make_one(job, options)
-    return status
+    failed = []
 
+    def finished(task, answer):
+        """The line that says so."""
+        seconds[task.chapter] += answer["seconds"]
+        trouble = answer["trouble"].rstrip().split("\n")
+        spent = f"({answer['seconds']:.0f} CPU s)"
+        if answer["trouble"]:
+            failed.append(task)
+            end = "\n".join(f"    {line}" for line in trouble[-25:])
+            log = jobs[task.chapter].file(".log")
+            where = task.figure or f"the end of {_shown_path(log, options)}"
+            print(f"\n{task} failed; {where}:\n\n{end}\n", file=sys.stderr)
+        if task.figure and answer["trouble"]:
+            return f"{task.figure} FAILED: {trouble[-1]} {spent}"
+        if task.figure:
+            return " ".join([f"{answer['file']}:", answer["title"], spent])
+        word = "FAILED after" if answer["trouble"] else "made in"
+        status[task.chapter] = f"{word} {seconds[task.chapter]:.0f} CPU s"
+        return f"chapter {task.chapter} {status[task.chapter]}"
 
-def _part():
-    """Of a process that makes one of several chapters: chapter, place of its progress bar, jobs; or None."""
-    if PART not in os.environ:
-        return None
-    chapter, place, n_jobs = os.environ[PART].split()
-    return chapter, int(place), int(n_jobs)
-
-
-def _make_side_by_side(plan, stale, options):
-    """Make the stale chapters, as many at a time as there are jobs, each in a process of its own.
-
-    A chapter uses one core between its sweeps, so that this is faster than one after the other in all
-    processes.
-    """
-    stale = sorted(stale, key=lambda chapter: chapter not in LONGEST)
-    n_places = min(options.jobs, len(stale))
-    n_jobs = max(1, options.jobs // n_places)
+    n_workers = max(1, min(options.jobs, len(tasks)))
     command = [sys.executable, "-m", "companion.run.runner", *options.argv]
-    processes = []
-
-    def make(chapter):
-        start = time.monotonic()
-        part = f"{chapter} {stale.index(chapter)} {n_jobs}"
-        process = subprocess.Popen(command, env=os.environ | {PART: part})
-        processes.append(process)
-        failed = process.wait()
-        return f"{'FAILED after' if failed else 'made in'} {time.monotonic() - start:.0f} s"
-
-    pool = ThreadPoolExecutor(n_places)
-    try:
-        status = dict(zip(stale, pool.map(make, stale), strict=True))
-    finally:  # after Ctrl-C
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in processes:
-            process.send_signal(signal.SIGINT)
-        pool.shutdown()
-    return {job.chapter: status.get(job.chapter, "up to date") for job in plan}
+    run(tasks, command, n_workers, max(1, options.jobs // n_workers), finished)
+    return status, bool(failed)
 
 
 def _overviews_are_written(plan):
@@ -420,63 +415,83 @@ def _overviews_are_written(plan):
     return True
 
 
+@contextlib.contextmanager
+def _locked(plan):
+    """Hold the chapters of a plan: no other run makes them."""
+    with contextlib.ExitStack() as stack:
+        for job in plan:
+            waiting = partial(print, f"{job.chapter}: another run is making it; waiting", flush=True)
+            stack.enter_context(file_lock(job.file(".lock", "."), waiting))
+        yield
+
+
+def _connect(options):
+    """Try the scheduler before anything starts."""
+    scheduler = options.scheduler or os.environ.get("CUELEARN_SCHEDULER")
+    if scheduler:
+        connect(scheduler).close()
+
+
 def _make(plan, options):
     """Make what is stale. Returns whether a chapter failed."""
-    stale = [job.chapter for job in plan if options.force or job.stale()]
+    stale = options.force or any(job.stale() for job in plan)
     if not stale and _overviews_are_written(plan):
         places = ", ".join(dict.fromkeys(os.path.relpath(job.directory, options.root) for job in plan))
         print(f"up to date: {', '.join(job.chapter for job in plan)} in {places}")
         return False
-    scheduler = options.scheduler or os.environ.get("CUELEARN_SCHEDULER")
-    if scheduler:
-        connect(scheduler).close()  # tried before a chapter starts
+    _connect(options)
     _surroundings(options)
+    with _locked(plan):
+        tasks = []
+        for job in plan:
+            why = job.stale() or ("forced" if options.force else "")
+            if why:
+                names = [] if job.shows_reference() else shown_figures(job)
+                tasks += _tasks(job, names, options, notebook=True)
+                print(f"{job.chapter}: making it, profile {options.profile} ({why})", flush=True)
+        status, failed = _make_tasks(tasks, plan, options)
+    if plan[0].shows_reference():
+        return failed
     from companion.run.gallery import gallery, print_summary  # matplotlib: now it has a place
 
-    if stale and options.jobs > 1 and len(plan) > 1:
-        status = _make_side_by_side(plan, stale, options)
-    else:
-        status = _make_here(plan, options)
-    failed = any("FAILED" in state for state in status.values())
-    if _part():
-        return failed
-    if plan[0].shows_reference():
-        for chapter, state in status.items():
-            print(f"{chapter}: {state}")
-        return failed
     for directory in dict.fromkeys(job.directory for job in plan):
-        states = {job.chapter: status[job.chapter] for job in plan if job.directory == directory}
+        chapters = [job.chapter for job in plan if job.directory == directory]
+        states = {chapter: status.get(chapter, "up to date") for chapter in chapters}
         with file_lock(directory / ".overview.lock"):
             atomic_write(directory / "README.md", gallery(directory, directory))
         print_summary(directory, states, options.root)
     return failed
 
 
-def _make_figures(options):
-    """Make single figures or tables, by their names, in this process."""
+def _chapters_of_figures(options):
+    """The chapters of single figures or tables that are requested by their names."""
     rows = {name: row_of(name) for name in options.figure}
     unknown = [name for name, row in rows.items() if row is None]
     if unknown:
         raise RunError(f"there is no figure {unknown[0]!r}{near(unknown[0], catalogue().index)}")
     if options.profile == "reference":
         raise RunError("figures of the reference are committed; make them with another PROFILE")
-    _surroundings(options)
-    os.environ["MPLBACKEND"] = "Agg"
-    from companion.run.registry import Chapter
+    return list(dict.fromkeys(catalogue().loc[list(rows.values()), "chapter"]))
 
-    chapters = dict.fromkeys(catalogue().loc[list(rows.values()), "chapter"])
-    for job in _plan(options, chapters):
-        parameters = {name: value for name, value in job.parameters.items() if name in DEFAULTS[job.chapter]}
-        with file_lock(job.file(".lock", ".")):
-            run = Chapter(job.chapter, options.profile, job.directory, options.jobs, **parameters)
-            requested = [name for name in run.entries if name in rows or row_of(name) in rows]
-            for name in requested:
-                start = time.monotonic()
-                made = not run.is_current(name)
-                run.make(name)
-                state = f"made in {time.monotonic() - start:.0f} s" if made else "up to date"
-                print(f"{name}: {state}, in {os.path.relpath(job.directory, options.root)}", flush=True)
-            run.judge_what_is_current()
+
+def _make_figures(chapters, options):
+    """Make the figures or tables that are requested by their names. Returns whether one failed."""
+    _connect(options)
+    _surroundings(options)
+    from companion.run.registry import entries
+
+    plan = _plan(options, chapters)
+    with _locked(plan):
+        tasks = []
+        for job in plan:
+            names = [name for name in entries(job.chapter) if {name, row_of(name)} & set(options.figure)]
+            tasks += _tasks(job, names, options)
+            for name in set(names) - {task.figure for task in tasks}:
+                print(f"{name}: up to date, in {_shown_path(job.directory, options)}", flush=True)
+        _, failed = _make_tasks(tasks, plan, options)
+        for job in plan:
+            _chapter(job, options).judge_what_is_current()
+    return failed
 
 
 # --- command line -------------------------------------------------------------------------------------------
@@ -514,9 +529,7 @@ def _arguments(argv):
     options.root = options.root.resolve()
     if options.jobs < 1:
         raise RunError(f"--jobs must be at least 1, got {options.jobs}")
-    if _part():
-        chapter, _, options.jobs = _part()
-        options.chapter = [chapter]
+    options.jobs = int(os.environ.get(WORKER, options.jobs))
     return options
 
 
@@ -528,7 +541,7 @@ def main(argv=None):
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        if not _part():
+        if WORKER not in os.environ:
             print("\ninterrupted: started again, it goes on with what is not finished", file=sys.stderr)
         return 130
 
@@ -545,7 +558,7 @@ def _chapters(options):
     requested = set(options.chapter or existing)
     given = {item.partition("=")[0].strip() for item in options.parameter}
     for second in (second for chapter in options.chapter for second in WITH.get(chapter, ())):
-        if second in existing and not _part() and given <= set(notebook_parameters(notebooks[second])):
+        if second in existing and given <= set(notebook_parameters(notebooks[second])):
             requested.add(second)
     return [chapter for chapter in existing if chapter in requested]
 
@@ -561,7 +574,12 @@ def _main(options):
         return write_chapters(root)
     chapters = _chapters(options)
     if options.figure:
-        return _make_figures(options)
+        chapters = _chapters_of_figures(options)
+    if WORKER in os.environ:
+        _surroundings(options)
+        return _serve(_plan(options, chapters), options)
+    if options.figure:
+        return _make_figures(chapters, options)
     plan = _plan(options, chapters)
     if not options.book:
         return _make(plan, options)

@@ -12,6 +12,7 @@ import json
 import os
 import pickle
 import textwrap
+import time
 import warnings
 import zlib
 from collections.abc import Mapping
@@ -29,10 +30,17 @@ from cuelearn.core.optional import require
 from cuelearn.core.progress import progress
 from cuelearn.core.storage import atomic_write
 
+try:
+    import fcntl
+except ImportError:  # Windows: runs there are not guarded against each other
+    fcntl = None
+
 #: Modules whose text has no influence on what a sweep computes.
 PRESENTATION = ("__init__.py", "run/*", "plots/*", "*/claims*.py", "*/figures*.py")
 #: Bytes that a worker may keep from one point to the next.
 KEPT = 2_000_000_000
+#: Seconds of work from which a second process pays for its start.
+WORTH_A_PROCESS = 10.0
 
 
 def clean_temporaries(directory):
@@ -50,9 +58,7 @@ def clean_temporaries(directory):
 def file_lock(path, waiting=lambda: None):
     """Hold the file `path` locked; freed with the process. `waiting` is called if another one holds it."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    try:
-        import fcntl
-    except ImportError:  # Windows: runs there are not guarded against each other
+    if fcntl is None:
         yield
         return
     with open(path, "a") as file:
@@ -62,6 +68,54 @@ def file_lock(path, waiting=lambda: None):
             waiting()
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+@contextlib.contextmanager
+def spare_cores():
+    """Hold the cores that no worker of the run uses; their number.
+
+    Each core is a file in ``$CUELEARN_CORES``, which a worker holds locked while it makes something.
+    """
+    place = os.environ.get("CUELEARN_CORES")
+    with contextlib.ExitStack() as stack:
+        n_cores = 0
+        for path in sorted(Path(place).iterdir()) if place and fcntl else ():
+            file = open(path, "a")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                file.close()
+            else:
+                stack.enter_context(file)
+                n_cores += 1
+        yield n_cores
+
+
+class Claims:
+    """The points of a sweep that this process computes: what another one is at is left to it."""
+
+    def __init__(self, directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        self.file = open(directory / ".lock", "w")
+
+    def take(self, key, wait=False):
+        """Whether the point is this process's now; with `wait` as soon as no other has it."""
+        if fcntl is None:
+            return True
+        try:
+            fcntl.lockf(self.file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, self._place(key))
+        except OSError:
+            return False
+        return True
+
+    def give_back(self, key):
+        if fcntl is not None:
+            fcntl.lockf(self.file, fcntl.LOCK_UN, 1, self._place(key))
+
+    @staticmethod
+    def _place(key):
+        """The byte of the lock file that stands for a point."""
+        return int(hashlib.sha256(key.encode()).hexdigest()[:12], 16)
 
 
 # --- what identifies a point --------------------------------------------------------------------------------
@@ -160,18 +214,20 @@ class Sweep:
     the checksums of the data given, and the versions of NumPy, SciPy, scikit-learn and numba. If any of them
     changes, it is computed anew; so is a damaged file. A result is read back from storage even when it was
     just computed. BLAS and numba use one thread within a point: the same bits for any `n_jobs`, the number of
-    processes, -1 for one on each core. If ``$CUELEARN_SCHEDULER`` is the address of a Dask scheduler, all
-    points are sent there instead.
+    processes, -1 for one on each core. A single process starts others on cores that are free, unless it is to
+    be `alone`. Two processes that run the same sweep share its points. If ``$CUELEARN_SCHEDULER`` is the
+    address of a Dask scheduler, all points are sent there instead.
 
     `n_computed_` and `n_cached_` are the points computed by, and found before, the last `run`.
     """
 
-    def __init__(self, cache_dir, name, n_jobs=1):
+    def __init__(self, cache_dir, name, n_jobs=1, alone=False):
         if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0 or n_jobs < -1:
             raise ValueError(f"n_jobs must be -1 or a positive integer, got {n_jobs!r}")
         self.directory = Path(cache_dir) / name
         self.name = name
         self.n_jobs = n_jobs
+        self.alone = alone
 
     def run(self, function, points, *, common=None, data=()):
         """Evaluate `function` at all `points`: what it returned, in their order.
@@ -196,16 +252,15 @@ class Sweep:
         clean_temporaries(self.directory)
         results = {key: load(file, key) for key, file in files.items()}
         todo = {key: point for key, point in zip(keys, points, strict=True) if results[key] is None}
-        self.n_computed_ = len(todo)
-        self.n_cached_ = sum(results[key] is not None for key in keys)
+        self.n_computed_ = 0
         relay = os.environ.get("CUELEARN_PROGRESS")  # the runner tells how far it is
         with progress(name=self.name, total=len(todo), verbose=not relay) as bar:
-            for done, (key, result) in enumerate(self._compute(function, todo, common), start=1):
-                atomic_write(files[key], zlib.compress(pickle.dumps((key, result))))
+            for done, (key, result) in enumerate(self._results(function, todo, common, files), start=1):
                 results[key] = result
                 bar.update(1)
                 if relay:
                     atomic_write(relay, f"{self.name} {done}/{len(todo)}")
+        self.n_cached_ = len(points) - self.n_computed_
         # each of equal points, which are computed once, gets a result of its own
         return [pickle.loads(results[key]) for key in keys]
 
@@ -224,24 +279,71 @@ class Sweep:
             parts.append(pd.concat([pd.DataFrame(parameters, index=rows.index), rows], axis=1))
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
-    def _compute(self, function, todo, common):
-        """Yield (key, pickled result) of key -> point as they finish, in any order."""
-        from joblib import Parallel, delayed, effective_n_jobs, parallel_config
-
+    def _results(self, function, todo, common, files):
+        """Yield (key, pickled result) of key -> point in any order; each is computed by one process only."""
         if not todo:
             return
-        more = common() if callable(common) else common or {}
-        jobs = (delayed(_evaluate)(key, function, point, **more) for key, point in todo.items())
+        claims = Claims(self.directory)
+        arguments = lru_cache(common) if callable(common) else lambda: common or {}
+        elsewhere = {}  # points that another process computes
+        ready = {}
+
+        def tasks():
+            for key, point in todo.items():
+                if not claims.take(key):
+                    elsewhere[key] = point
+                elif (result := load(files[key], key)) is not None:  # finished by another one just now
+                    ready[key] = result
+                    claims.give_back(key)
+                else:
+                    yield key, function, point, arguments()
+
+        def stored(results):
+            for key, result in results:
+                atomic_write(files[key], zlib.compress(pickle.dumps((key, result))))
+                claims.give_back(key)
+                self.n_computed_ += 1
+                yield key, result
+
+        with claims.file:
+            yield from stored(self._compute(tasks(), len(todo)))
+            yield from ready.items()
+            for key, point in elsewhere.items():
+                claims.take(key, wait=True)
+                result = load(files[key], key)
+                if result is None:  # the other one did not get there
+                    yield from stored([_evaluate(key, function, point, **arguments())])
+                else:
+                    yield key, result
+
+    def _compute(self, tasks, n_tasks):
+        """Yield (key, pickled result) of each task (key, function, point, common), in any order."""
+        from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+
+        calls = (delayed(_evaluate)(*task, **common) for *task, common in tasks)
         scheduler = os.environ.get("CUELEARN_SCHEDULER")
         if scheduler:
             with connect(scheduler) as client, client.as_current(), parallel_config(backend="dask"):
-                yield from Parallel(return_as="generator_unordered")(jobs)
+                yield from Parallel(return_as="generator_unordered")(calls)
             return
         # mmap_mode "c": workers share large arrays without copying them, and may still write to their own
         # view, so that compiled code sees the same array type as in this process.
-        workers = min(effective_n_jobs(self.n_jobs), len(todo))
         options = {"return_as": "generator_unordered", "mmap_mode": "c", "pre_dispatch": "2*n_jobs"}
-        with warnings.catch_warnings(), parallel_config(backend="loky", inner_max_num_threads=1):
+        n_jobs = min(effective_n_jobs(self.n_jobs), n_tasks)  # 1 where processes cannot share memory
+        start = time.monotonic()
+        with contextlib.ExitStack() as stack:
+            if n_jobs == 1:
+                for done, (call, arguments, common) in enumerate(calls, start=1):
+                    yield call(*arguments, **common)
+                    seconds_left = (time.monotonic() - start) / done * (n_tasks - done)
+                    if seconds_left > WORTH_A_PROCESS and not self.alone:
+                        n_jobs = effective_n_jobs(1 + stack.enter_context(spare_cores()))
+                    if n_jobs > 1:
+                        break
+                else:
+                    return
+            stack.enter_context(warnings.catch_warnings())
             # a worker that holds more than `KEPT` is replaced between points; nothing is lost
             warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
-            yield from Parallel(workers, **options)(jobs)
+            stack.enter_context(parallel_config(backend="loky", inner_max_num_threads=1))
+            yield from Parallel(n_jobs, **options)(calls)
