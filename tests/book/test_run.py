@@ -164,8 +164,10 @@ def test_a_whole_run(tmp_path, capsys):
     done = execute(tmp_path, "--jobs", "2", HOME="/dev/null/home")  # cannot be made, not even by root
     assert done.returncode == 1, done.stderr
     assert re.search("mkl: made in .* s\noks: FAILED after .* s\n", done.stdout)
-    shown = "jmlr-fig-1", "three classes (simulated)", "obs-1 holds   1.5", "not made yet: thesis-fig-4.1"
-    assert all(line in done.stdout for line in (*shown, "claims open: om2-1"))
+    shown = "obs-1     holds           1.5", "not made yet: thesis-fig-4.1", "claims open: om2-1"
+    assert all(line in done.stdout for line in shown)
+    assert "0 of 1 claims are undecided" in done.stdout
+    assert max(map(len, done.stdout.split("\n"))) <= 120 and not re.search("[\r\x1b]", done.stdout)
     assert "ZeroDivisionError" in done.stderr and "1 / 0" in done.stderr
     out = tmp_path / "figures" / "quick"
     executed = out / "notebooks"
@@ -290,7 +292,8 @@ def test_killed_runs_leave_nothing_half_done_and_go_on(tmp_path, monkeypatch):
     assert seen(out / "notebooks") == ["mkl.ipynb", "mkl.json"] and seen(quick) == ["params"]
     (job,) = plan(tmp_path, "-p", "p=2")
     assert job.stale() == ""
-    monkeypatch.setattr(runner, "_execute", lambda job: "no luck")
-    forced, unforced = (types.SimpleNamespace(force=f, profile="quick", root=tmp_path) for f in (True, False))
-    assert runner._make_one(job, unforced) == "up to date"
-    assert runner._make_one(job, forced).startswith("FAILED")
+    made = []
+    monkeypatch.setattr(runner, "_make_tasks", lambda tasks, *_: made.extend(tasks) or ({}, True))
+    again = ["--root", str(tmp_path), "-p", "p=2"]
+    assert runner.main(again) == 0 and not made
+    assert runner.main([*again, "--force"]) == 1 and [str(task) for task in made] == ["notebook mkl"]

@@ -29,9 +29,9 @@ from cuelearn.core.storage import atomic_write
 #: Tags of cells that are shown unfolded: the algorithm in a few lines, and calls that a reader copies.
 SHOWN = {"algorithm", "call"}
 SLIDERS = "*With sliders in the book, and in JupyterLab (`make lab`):*"
-#: Width of what is printed, and of the columns of its table, which fit in.
+#: Characters of a printed line, and of the columns of the table of verdicts, which fit in.
 PAGE = 118
-WIDTHS = {"number": 30, "of": 34, "data": 28}
+WIDTHS = (8, 14, 28, 34, 24)
 #: Largest file that is copied to figures/reference, of bundled and of original data.
 MOST_BYTES = {"bundled": 4_000_000, "original": 300_000}
 
@@ -44,17 +44,18 @@ def print_summary(directory, status, root):
     verdicts = verdicts[verdicts["chapter"].isin(status)]
     judged = verdicts[verdicts["verdict"] != "open"]
     if len(judged):
-        numbers = [number_text(row, " ({} to {})") for row in judged.itertuples()]
-        table = judged[["id", "verdict"]].assign(number=numbers, of=judged["measure"], data=judged["data"])
-        for column, width in WIDTHS.items():
-            table[column] = [textwrap.shorten(text, width, placeholder=" ...") for text in table[column]]
-        print(table.to_string(index=False, justify="left"))
+        print()
+        for row in judged.itertuples():
+            cells = [row.id, row.verdict, number_text(row, " ({} to {})"), row.measure, row.data]
+            line = ""
+            for cell, width in zip(cells, WIDTHS, strict=True):
+                line += textwrap.shorten(cell, width, placeholder=" ...").ljust(width + 2)
+            print(line.rstrip())
         undecided = (judged["verdict"] == "undecided").sum()
         if directory.name == "quick":
-            print(
-                f"{undecided} of {len(judged)} claims are undecided: quick repeats little. "
-                "The verdicts of full, which decide, are in figures/reference/claims.md."
-            )
+            counted = f"{undecided} of {len(judged)} claims are undecided: quick repeats little."
+            where = "The verdicts of full, which decide, are in figures/reference/claims.md."
+            print(f"\n{counted} {where}")
     absent = rows.index.difference(made, sort=False)
     not_judged = verdicts.loc[verdicts["verdict"] == "open", "id"]
     for note, names in (("not made yet", absent), ("claims open", not_judged)):

@@ -136,34 +136,34 @@ class Progress:
     """What is printed while a run makes its tasks: one line when a figure or a chapter is finished."""
 
     def __init__(self, tasks):
-        known = [task.seconds for task in tasks if task.seconds is not None]
-        self.usual = sorted(known)[len(known) // 2] if known else 1.0
-        self.known = len(known) > len(tasks) / 2
+        known = sorted(task.seconds for task in tasks if task.seconds is not None)
+        self.usual = known[len(known) // 2] if len(known) > len(tasks) / 2 else None
         self.n_tasks = len(tasks)
-        self.total = sum(map(self.expected, tasks))
         self.n_done = 0
+        self.total = sum(map(self.expected, tasks))
         self.done = 0.0
         self.began = time.monotonic()
 
     def expected(self, task):
-        return self.usual if task.seconds is None else task.seconds
+        return task.seconds or self.usual or 0.0
 
     def finish(self, task):
         self.n_done += 1
         self.done += self.expected(task)
 
     def line(self, message, workers):
-        """A message after how many tasks are done, their share of the work, and the minutes."""
-        elapsed = time.monotonic() - self.began
-        begun = [w for w in workers if w.task is not None]
-        now = time.monotonic()
-        done = self.done + sum(min(now - w.began, 0.9 * self.expected(w.task)) for w in begun)
-        share = done / self.total
-        left = ""
-        if self.known and ENOUGH < share < 1.0:
-            left = f", {_minutes(elapsed / share - elapsed)} left"
-        width = len(str(self.n_tasks))
-        print(f"[{self.n_done:{width}}/{self.n_tasks}, {share:.0%}{left}] {message}", flush=True)
+        """A message after how many tasks are done and, where it is known how long they take, their share of
+        the work and the time that is left."""
+        count = f"{self.n_done:{len(str(self.n_tasks))}}/{self.n_tasks}"
+        if self.usual:
+            now = time.monotonic()
+            begun = [worker for worker in workers if worker.task is not None]
+            done = self.done + sum(min(now - w.began, 0.9 * self.expected(w.task)) for w in begun)
+            share = done / self.total
+            count += f", {share:.0%}"
+            if ENOUGH < share < 1.0:
+                count += f", {_minutes((now - self.began) * (1.0 / share - 1.0))} left"
+        print(f"[{count}] {message}", flush=True)
 
 
 def _minutes(seconds):
