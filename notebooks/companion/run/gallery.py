@@ -55,7 +55,7 @@ def print_summary(directory, status, root):
         if directory.name == "quick":
             counted = f"{undecided} of {len(judged)} claims are undecided: quick repeats little."
             where = "The verdicts of full, which decide, are in figures/reference/claims.md."
-            print(f"\n{counted} {where}")
+            print(f"\n{counted}\n{where}")
     absent = rows.index.difference(made, sort=False)
     not_judged = verdicts.loc[verdicts["verdict"] == "open", "id"]
     for note, names in (("not made yet", absent), ("claims open", not_judged)):
