@@ -22,9 +22,8 @@ from companion.mkl.figures_shared import (
 )
 from companion.mkl.runs import against_alpha, all_of_mnist, online_run, training_curve
 from companion.plots import mkl as draw
-from companion.protocol import FIRST_STAGE, MEMORY_MANY
+from companion.protocol import FIRST_STAGE, MEMORY_MANY, load_set
 from companion.run.registry import figure
-from cuelearn import datasets
 
 
 def _subsets(run):
@@ -261,7 +260,7 @@ PRINTED = {"60,000 samples, 10 epochs": 0.0195, "20,000 samples, 500 epochs": 0.
 
 def _mnist(run):
     size = run.size["mnist"]
-    return Place("mnist-12", max(size["n_train"]), datasets.load_mnist(), "MNIST", size["n_test"])
+    return Place("mnist-12", max(size["n_train"]), load_set("mnist"), "MNIST", size["n_test"])
 
 
 @cache

@@ -10,7 +10,7 @@ from cuelearn.mkl import UFOMKL
 
 EXPONENTS = {1.0: RED, 1.25: GREEN, 2.0: BLUE}
 #: Values of the sliders of UFO-MKL.
-ALPHAS = (0.001, 0.01, 0.02, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2)
+ALPHAS = (0.001, 0.01, 0.05, 0.1, 0.12, 0.2)
 LOSS_WEIGHTS = (1.0, 10.0, 100.0)
 
 
