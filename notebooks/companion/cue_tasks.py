@@ -309,10 +309,10 @@ class Permutation:
         held = self.labels[self.split.held]
         return mean_error(model.predict(across) != held, held, self.n_classes)
 
-    def choose_widths(self, names):
-        """For every kernel the width, of `FACTORS`, where the Perceptron errs least on the validation part
+    def choose_widths(self, names, widths=FACTORS):
+        """For every kernel the width, of `widths`, where the Perceptron errs least on the validation part
         (ties: the one nearest to 1); and that error."""
-        nearest_first = sorted(FACTORS, key=lambda f: abs(np.log(f)))
+        nearest_first = sorted(widths, key=lambda f: abs(np.log(f)))
         factors = {}
         least = {}
         for name in names:

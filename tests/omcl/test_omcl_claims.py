@@ -128,7 +128,7 @@ def test_weights_losses_and_averages(verdict, save_results, tmp_path):
 
 
 def test_choices_at_the_edge_are_counted():
-    chosen = pd.DataFrame({"C": [0.1, max(exp.C_GRID)], "eta a": [0.1, 0.1], "eta b": [exp.ETAS[-1], 0.5]})
+    chosen = pd.DataFrame({"C": [0.1, 1000.0], "eta a": [0.1, 0.1], "eta b": [exp.GRIDS["eta"][-1], 0.5]})
     text = exp.edges(chosen)
     assert text == "C = 1000 is the largest tried (1 of 2); eta = 0.1 is the smallest tried (2 of 4)"
     assert exp.edges(pd.DataFrame({"p": [2.0, 1.25]}), exp.LEVELS["OM-2"]) == ""

@@ -193,7 +193,7 @@ def pictures_of(name, pair, quality):
 def selections(name, method, n_epochs, seeds, beta, pairs, oks=None):
     """Kernels that "OKS" or "SOM" finds with many seeds, and what they cost."""
     pair = pairs[name]
-    source = Columns(with_widths(pair.kernels, pair.X_train), normalize=True)
+    source = Columns(pair.kernels, normalize=True)
     samples = source.pack(pair.X_train)
     signs = 2.0 * pair.y_train - 1.0
     rule = {"rule": oks_pass, **(oks or {})}

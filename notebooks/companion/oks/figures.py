@@ -250,8 +250,8 @@ def _(results):
 
 def _note_on_methods(run):
     return (
-        f"{run.size['selectors']} splits by thing for {', '.join(run.size['repeated'])}; others on the "
-        "first, as what is chosen. kernel_values, svms, CPU seconds: tuning and training, from the features "
+        f"splits by thing: {run.size['selectors']} for {', '.join(run.size['repeated'])}; 1 for the others "
+        "and for what is chosen. kernel_values, svms, CPU seconds: tuning and training, from the features "
         "on, on the first split, all methods in turn in one process on one thread"
     )
 

@@ -15,8 +15,8 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.svm import SVC, LinearSVC
 
 from companion import protocol
-from companion.cue_tasks import FACTORS, Distances, Permutation, class_errors, handed, mean_error
-from companion.omcl.settings import C_GRID, ETAS, LEVELS, NATURAL, STANDARD_ERRORS
+from companion.cue_tasks import Distances, Permutation, class_errors, handed, mean_error
+from companion.omcl.settings import GRIDS, LEVELS, NATURAL, STANDARD_ERRORS
 from companion.protocol import FIRST_STAGE, choose, grid_points
 from cuelearn.core.choice import ROUNDING, first_best
 from cuelearn.mkl import OBSCURE, OM2
@@ -61,23 +61,23 @@ def two_layers(C, n_cues=None, etas=None):
     return WatchedOMCL(named, PassiveAggressive(C=C))
 
 
-def choose_parameters(run):
+def choose_parameters(run, grids=GRIDS):
     """Parameters of all methods, by validation: `factors` and `eta` (one for each cue), `C`, and `flat`, the
     distances of Flat's long vectors."""
 
     def sparsest(wrap, inside, across):
-        errors = {eta: run.validation_error(wrap(bounded(eta)), inside, across) for eta in ETAS}
+        errors = {eta: run.validation_error(wrap(bounded(eta)), inside, across) for eta in grids["eta"]}
         best = min(errors.values())
         n_held = run.split.held.size
         standard_error = np.sqrt(max(best, 1 / n_held) * (1 - best) / n_held)
         limits = [best + n * standard_error for n in STANDARD_ERRORS.values()]
         return [max(eta for eta, error in errors.items() if error <= limit + ROUNDING) for limit in limits]
 
-    factors, least = run.choose_widths([*run.cues, "vectors", "vectors scaled"])
+    factors, least = run.choose_widths([*run.cues, "vectors", "vectors scaled"], grids["width"])
     flat = ("vectors", "vectors scaled")[first_best([-least["vectors"], -least["vectors scaled"]])]
     stacks = run.kernels(run.cues, factors, validating=True)
-    errors = [run.validation_error(two_layers(C, len(run.cues)), *stacks) for C in C_GRID]
-    C = C_GRID[first_best(np.negative(errors))]
+    errors = [run.validation_error(two_layers(C, len(run.cues)), *stacks) for C in grids["C"]]
+    C = grids["C"][first_best(np.negative(errors))]
     by_cue = [sparsest(lambda learner: learner, *kernels) for kernels in zip(*stacks, strict=True)]
     etas = {method: [pair[i] for pair in by_cue] for i, method in enumerate(STANDARD_ERRORS)}
     etas["Flat"] = sparsest(Flat, *run.kernels([flat], factors, validating=True))[0]
@@ -85,14 +85,14 @@ def choose_parameters(run):
     return {"factors": factors, "C": C, "eta": etas, "flat": flat}
 
 
-def permutation_run(permutation, step, task):
+def permutation_run(permutation, step, task, grids=GRIDS):
     """All methods on one permutation; `step` is that of gradient descent in theorem 3.1."""
     run = Permutation(task, task.splits[permutation])
     labels = run.labels
     truth = run.truth
     n_classes = run.n_classes
     cues = run.cues
-    chosen = choose_parameters(run)
+    chosen = choose_parameters(run, grids)
     C = chosen["C"]
     etas = chosen["eta"]
     stacks = run.kernels(cues, chosen["factors"])
@@ -301,11 +301,11 @@ def one_of_each(images):
     return np.sort(np.unique(objects, axis=1, return_index=True)[1])
 
 
-def run_all(sweep, tasks, step):
+def run_all(sweep, tasks, step, grids=GRIDS):
     """`permutation_run` at all permutations of some tasks: joined tables, lists of the rest."""
     runs = {}
     for task in tasks:
-        points = [{"permutation": k, "step": step} for k in task.splits]
+        points = [{"permutation": k, "step": step, "grids": grids} for k in task.splits]
         runs |= zip(task.splits, sweep.run(permutation_run, points, **handed(task)), strict=True)
     results = {name: [run[name] for run in runs.values()] for name in next(iter(runs.values()))}
     for name in ("curves", "finals", "hypotheses", "theorem"):
@@ -315,6 +315,6 @@ def run_all(sweep, tasks, step):
     return results | {"chosen": chosen.set_axis(pd.Index(list(runs), name="permutation")).reset_index()}
 
 
-def edges(chosen, grids=None, by=()):
+def edges(chosen, grids=GRIDS, by=()):
     """Which choices lie at the edge of their grid, and how often, as a text."""
-    return protocol.edges(chosen, grids or {"C": C_GRID, "eta": ETAS, "width": FACTORS}, NATURAL, by)
+    return protocol.edges(chosen, grids, NATURAL, by)

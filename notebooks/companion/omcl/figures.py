@@ -68,7 +68,8 @@ def results_of(run, name):
     tasks = tasks_of(run, name)
     task = tasks[0]
     data = images_of(run, name) if name in ("objects", "IDOL2") else task.data
-    results = experiments.run_all(run.sweep(name.lower()), tasks, run.step)
+    grids = run.size["grids"]
+    results = experiments.run_all(run.sweep(name.lower()), tasks, run.step, grids)
     chosen = results["chosen"]
     split = next(iter(task.splits.values()))
     cues = [f"cue: {cue}" for cue in task.data.cues]
@@ -76,7 +77,7 @@ def results_of(run, name):
     note = (
         f"{SPLITS.get(name, '')} {split.train.size} training and {split.test.size} test samples; "
         f"{len(chosen)} permutations; C {chosen['C'].median():g} (median of choices). "
-        f"Of choices, {experiments.edges(chosen) or 'none at an edge'}."
+        f"Of choices, {experiments.edges(chosen, grids) or 'none at an edge'}."
     )
     saved = {"provenance": [data], "seeds": chosen["permutation"].tolist(), "note": note.strip()}
     classes = task.data.target_names

@@ -3,6 +3,7 @@
 import math
 from functools import partial
 
+from companion.cue_tasks import FACTORS
 from companion.protocol import settings_of
 from cuelearn.omcl import MarginQuery, RandomQuery, ThresholdQuery
 
@@ -34,16 +35,24 @@ FEW_LABELS = ("objects", "leaves", "mfeat")
 
 # smoke, quick, full
 TABLE = {
+    # of what is chosen by validation
+    "grids": {
+        "C": (C_GRID, C_GRID[:6], C_GRID),
+        "eta": (ETAS, ETAS[::2], ETAS),
+        "width": (FACTORS, FACTORS[1::2], FACTORS),
+    },
     "few labels": {"n_train": (100, 480, 960), "n_test": (100, 500, 1000), "permutations": (2, 3, 30)},
     "idol2": {"permutations": (2, 6, 12)},
-    "objects": {"n_views": (3, 20, 41), "permutations": (2, 12, 64)},
-    "categories": {"n_categories": (5, 30, 30), "n_learn": (6, 30, 30), "permutations": (2, 3, 6)},
-    "things": {"permutations": (2, 6, 10)},
-    "integration": (2, 4, 10),  # permutations of the numerals
-    "htad": {"n_train": (200, 900, 900), "n_test": (300, 486, 486), "permutations": (2, 10, 60)},
-    "mfeat": {"n_train": (200, 1000, 1000), "n_test": (300, 700, 1000), "permutations": (2, 8, 30)},
+    "objects": {"n_views": (3, 10, 41), "permutations": (2, 6, 64)},
+    "categories": {"n_categories": (5, 12, 30), "n_learn": (6, 20, 30), "permutations": (2, 3, 6)},
+    "things": {"permutations": (2, 3, 10)},
+    "integration": (2, 3, 10),  # permutations of the numerals
+    "htad": {"n_train": (200, 900, 900), "n_test": (300, 486, 486), "permutations": (2, 4, 60)},
+    "mfeat": {"n_train": (200, 800, 1000), "n_test": (300, 700, 1000), "permutations": (2, 4, 30)},
     # in full as many as its training set has: mistakes are rare only after thousands
-    "pendigits": {"n_train": (300, 3000, 7494), "n_test": (300, 1000, 2000), "permutations": (2, 2, 8)},
+    "pendigits": {"n_train": (300, 1500, 7494), "n_test": (300, 500, 2000), "permutations": (2, 3, 8)},
 }
 #: Sizes for a profile, "smoke", "quick" or "full".
 settings = partial(settings_of, TABLE)
+#: The whole grids.
+GRIDS = settings("full")["grids"]
