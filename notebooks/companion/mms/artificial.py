@@ -42,8 +42,8 @@ def features(name, data, rows):
 
 @lru_cache
 def samples(name):
-    """A data set with its `features`; the set itself is let go: a worker of that size would be replaced."""
-    data = load_set.__wrapped__(name)
+    """A data set with its `features`."""
+    data = load_set(name)
     parts = np.array_split(np.arange(len(data.y)), 20)
     return data._replace(X=np.concatenate([features(name, data, part) for part in parts]))
 
