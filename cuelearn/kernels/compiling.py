@@ -17,9 +17,9 @@ class CompilationNotice(Listener):
     """Names the function of this package that is being compiled, not loaded from the cache, every `PATIENCE`
     seconds of compilation.
 
-    It looks at the clock when a function begins or ends, also one that is called by the named one. It prints to
-    stderr, in a notebook to stdout, since Jupyter shows stderr in red. The listener stays registered, because
-    numba iterates over its listeners while it notifies them.
+    It looks at the clock when a function begins or ends, also one that is called by the named one. It prints
+    to stderr, in a notebook to stdout, since Jupyter shows stderr in red. The listener stays registered,
+    because numba iterates over its listeners while it notifies them.
     """
 
     def __init__(self):
