@@ -13,13 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from cuelearn.core.compiled import loop
 from cuelearn.core.groupnorm import link_weights
 from cuelearn.core.losses import competitor
 
 # the lazy scale is applied below this, long before float32 overflows
 SMALLEST_SCALE = 1e-6
-# without reference counting a loop takes a third of the time, with inlined steps two thirds
-loop = njit(cache=True, _nrt=False)
 inlined = njit(cache=True, inline="always")
 
 

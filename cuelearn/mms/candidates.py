@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numba.extending import register_jitable
 from scipy.sparse import csr_array, issparse
 
 from cuelearn.core.checks import as_generator, check_count
+from cuelearn.core.compiled import inner
 from cuelearn.core.weights import check_sample_weight
 from cuelearn.mms.matching import (
     Matching,
@@ -48,6 +48,7 @@ class PackedCandidates(NamedTuple):
 
     n_attributes: int
     column: np.ndarray  # first column of each attribute, and the end
+    attribute: np.ndarray  # of each column
     row: np.ndarray  # first instance of each bag, and the end
     count: np.ndarray  # listed candidates of each bag; 0 for a Matching
     start: np.ndarray  # start of each bag's list, or of its words for a Matching, in `labels`
@@ -60,7 +61,7 @@ class PackedCandidates(NamedTuple):
     matchings: PackedMatchings | None  # None if all sets are listed
 
 
-@register_jitable
+@inner
 def is_listed(packed, i, labels):
     """Whether bag i lists a labeling: binary search in lexical order."""
     n = labels.shape[0]
@@ -81,14 +82,14 @@ def is_listed(packed, i, labels):
     return False
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def contains(packed, matchings, i, labels):
     if matchings is not None and matchings.n_words[i] > 0:
         return spells_words(packed, i, labels)
     return is_listed(packed, i, labels)
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def ambiguous_loss(packed, matchings, i, labels):
     """Least number of slots in which a labeling differs from a candidate of bag i."""
     if matchings is not None and matchings.n_words[i] > 0:
@@ -592,6 +593,7 @@ class CandidateSet:
         packed = PackedCandidates(
             n_attributes=P,
             column=column,
+            attribute=np.repeat(np.arange(P), self.n_labels),
             row=self.bag_starts,
             count=count,
             start=starts_of([part.size for part in flat]),

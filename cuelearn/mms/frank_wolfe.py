@@ -14,11 +14,9 @@ Lacoste-Julien, Jaggi, Schmidt and Pletscher, ICML 2013.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
-from numba.extending import register_jitable
 
+from cuelearn.core.compiled import inner, loop
 from cuelearn.mms.inference import find, reached
-from cuelearn.mms.pegasos import attributes_of
 from cuelearn.mms.relaxation import TIE
 
 __all__ = ["FINEST", "Dual", "frank_wolfe"]
@@ -70,7 +68,7 @@ class Dual(NamedTuple):
         return coef
 
 
-@register_jitable
+@inner
 def remember(known, share, loss, count, i, labels, new_loss):
     """Number of a labeling of bag i, added if new; -1 without room."""
     for v in range(count[i]):
@@ -83,7 +81,10 @@ def remember(known, share, loss, count, i, labels, new_loss):
     if place < known.shape[0]:
         count[i] += 1
     else:
-        place = np.argmin(share[i])
+        place = 0
+        for v in range(1, share.shape[1]):
+            if share[i, v] < share[i, place]:
+                place = v
         if share[i, place] != 0.0:
             return -1
     for s in range(labels.shape[0]):
@@ -93,7 +94,7 @@ def remember(known, share, loss, count, i, labels, new_loss):
     return place
 
 
-@register_jitable
+@inner
 def violations(target, scores, P, known, loss, count, out):
     """Loss plus score minus the target's score of known labelings."""
     aim_score = reached(target, scores)
@@ -104,7 +105,7 @@ def violations(target, scores, P, known, loss, count, out):
         out[v] = loss[v] + total - aim_score
 
 
-@register_jitable
+@inner
 def direction(target, P, to, away, known, unit, row_of, column_of, size_of):
     """Entries of the change of w when mass moves between labelings (-1: none); returns their number."""
     n = 0
@@ -133,7 +134,7 @@ def direction(target, P, to, away, known, unit, row_of, column_of, size_of):
     return n
 
 
-@register_jitable
+@inner
 def least_violating(violation, share, count):
     """The least violating labeling with mass (-1: none), its violation and mass."""
     away = -1
@@ -150,14 +151,33 @@ def least_violating(violation, share, count):
     return away, least, mass
 
 
-@njit(cache=True)
-def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_bags, most_nodes):
+class Work(NamedTuple):
+    """Scratch arrays of a block."""
+
+    labels: np.ndarray  # the labeling found, of all bags
+    violation: np.ndarray  # of known labelings
+    row: np.ndarray  # entries of a step's direction
+    column: np.ndarray
+    size: np.ndarray
+
+    @classmethod
+    def empty(cls, room, n_slots, n_scores):
+        n_entries = n_scores + 2 * n_slots
+        row, column = np.empty((2, n_entries), np.int64)
+        return cls(np.empty(n_slots, np.int32), np.empty(room), row, column, np.empty(n_entries))
+
+
+@loop
+def frank_wolfe_block(packed, block, work, known_labels, share, loss, count, lam, n_bags, most_nodes):
     """Visit a block with `known_labels` (room, n_slots of the block); returns the sum of the bags' gaps, each
     at its visit (NaN: overflow), and the steps."""
     bags, first, base, products, targets, delta, weights = block
     P = packed.n_attributes
-    of = attributes_of(packed)
-    violation = np.empty(known_labels.shape[0])
+    of = packed.attribute
+    violation = work.violation
+    row = work.row
+    column = work.column
+    size = work.size
     gaps = 0.0
     n_updates = 0
     for b in range(bags.shape[0]):
@@ -171,8 +191,9 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
         scores = base[low:high]
         target = targets[low:high]
         known = known_labels[:, low * P : high * P]
-        labels = np.empty((high - low) * P, np.int32)
-        value, found_loss, _ = find(packed, i, scores, labels, most_nodes)
+        change = delta[low:high]
+        labels = work.labels[low * P : high * P]
+        value, found_loss, _ = find(packed, packed.matchings, i, scores, labels, most_nodes)
         if np.isnan(value):
             return value, n_updates
         excess = value - reached(target, scores)
@@ -183,11 +204,6 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
         for v in range(n_known):
             held += share[i, v] * violation[v]
         gaps += weight * max(0.0, max(0.0, excess) - held) / n_bags
-        room = scores.size + 2 * labels.size
-        row = np.empty(room, np.int64)
-        column = np.empty(room, np.int64)
-        size = np.empty(room)
-        change = np.zeros(scores.shape)
         for step in range(INNER + 1):
             if step > 0:
                 violations(target, scores, P, known, loss[i], n_known, violation)
@@ -224,7 +240,6 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
             for k in range(change.shape[1]):
                 if change[m, k] == 0.0:
                     continue
-                delta[low + m, k] += change[m, k]
                 line = products[of[k], low + m]
                 for r in range(high, base.shape[0]):
                     base[r, k] += change[m, k] * line[r]
@@ -252,7 +267,8 @@ def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
             slots = rows if P == 1 else (rows[:, None] * P + np.arange(P)).ravel()
             known = dual.labels[:, slots]
             setting = lam, N, problem.most_nodes
-            gap, updates = frank_wolfe_block(candidates.packed, block, known, *dual[1:], *setting)
+            work = Work.empty(*known.shape, block.scores.size)
+            gap, updates = frank_wolfe_block(candidates.packed, block, work, known, *dual[1:], *setting)
             problem.refuse_unfinished(gap)
             gaps = gaps + gap
             n_updates = n_updates + updates

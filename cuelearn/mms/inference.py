@@ -8,8 +8,8 @@ answer.
 
 import numpy as np
 from numba import njit
-from numba.extending import register_jitable
 
+from cuelearn.core.compiled import allocating, inner, loop
 from cuelearn.mms.candidates import ambiguous_loss, check_candidates, contains
 from cuelearn.mms.matching import (
     matching_best,
@@ -29,7 +29,7 @@ MOST_NODES = 1_000_000
 METHODS = {"algorithm-10": -1, "lp": 0, "exact": MOST_NODES}
 
 
-@register_jitable
+@allocating
 def listed_values(packed, i, scores, as_log):
     """Scores of listed candidates times priors over the largest (remark 5.1); `as_log`: log-likelihoods plus
     log-priors."""
@@ -46,7 +46,7 @@ def listed_values(packed, i, scores, as_log):
     return values
 
 
-@register_jitable
+@inner
 def largest(values):
     first = 0
     for c in range(1, values.shape[0]):
@@ -55,7 +55,7 @@ def largest(values):
     return first
 
 
-@register_jitable
+@allocating
 def best_candidate(packed, matchings, i, scores, as_log, labels):
     """Write the first best candidate of bag i; returns its score, prior included."""
     if matchings is not None and matchings.n_words[i] > 0:
@@ -71,7 +71,7 @@ def best_candidate(packed, matchings, i, scores, as_log, labels):
     return values[first]
 
 
-@register_jitable
+@allocating
 def mean_candidate(packed, matchings, i, scores, soft, target, slack):
     """Write the mean label indicators of all best candidates (section 5.4.4), each times its prior, into
     `target`; returns the best score. `soft`: weight candidates by their posteriors of log-likelihoods;
@@ -103,12 +103,12 @@ def mean_candidate(packed, matchings, i, scores, soft, target, slack):
     return best + np.log(number) if soft else best
 
 
-@register_jitable
+@inner
 def comes_before(cost, a, b):
     return cost[a] < cost[b] - TIE or (cost[a] <= cost[b] + TIE and a < b)
 
 
-@register_jitable
+@inner
 def push(heap, n, cost, node):
     at = n
     while at > 0 and comes_before(cost, node, heap[(at - 1) // 2]):
@@ -117,7 +117,7 @@ def push(heap, n, cost, node):
     heap[at] = node
 
 
-@register_jitable
+@inner
 def pop(heap, n, cost):
     first = heap[0]
     last = heap[n - 1]
@@ -135,7 +135,7 @@ def pop(heap, n, cost):
     return first
 
 
-@register_jitable
+@allocating
 def heap_search(packed, i, first, label, value, labels):
     """Algorithm 10: labelings in descending sum of `value` until one is no candidate; returns whether there
     is one. Each has one parent, whose last raised place is one lower."""
@@ -175,7 +175,7 @@ def heap_search(packed, i, first, label, value, labels):
     return False
 
 
-@register_jitable
+@allocating
 def matching_search(packed, i, scores, first, label, value, labels):
     """Algorithm 10's answer for a matching: the best labeling that is all null, has a region without allowed
     word, or repeats a word."""
@@ -238,34 +238,28 @@ def matching_search(packed, i, scores, first, label, value, labels):
                 labels[m1 * P + p] = labels[m2 * P + p] = word_column(packed, i, w, p)
 
 
-@register_jitable
-def violator(packed, matchings, i, scores, labels):
-    """Write Algorithm 10's answer for bag i; returns its U by the joint loss (-inf if every labeling is a
-    candidate), and that loss."""
+@njit(cache=True, _nrt=True, no_cfunc_wrapper=True)
+def find(packed, matchings, i, scores, labels, most_nodes):
+    """Write the most violating labeling by a search of `METHODS`; returns its U by the joint loss (-inf if
+    every labeling is a candidate), that loss, and a bound on U."""
     first, label, value = slot_lists(packed, i, scores, 1.0)
     if matchings is not None and matchings.n_words[i] > 0:
         matching_search(packed, i, scores, first, label, value, labels)
     elif not heap_search(packed, i, first, label, value, labels):
-        return -np.inf, 0
+        return -np.inf, 0, -np.inf
     total = 0.0
     for s in range(labels.shape[0]):
         total += scores[s // packed.n_attributes, labels[s]]
-    loss = ambiguous_loss(packed, packed.matchings, i, labels)
-    return total + loss, loss
-
-
-@njit(cache=True)
-def find(packed, i, scores, labels, most_nodes):
-    """Write the most violating labeling by a search of `METHODS`; returns its U, its loss, a bound on U."""
-    value, loss = violator(packed, packed.matchings, i, scores, labels)
-    if value == -np.inf or labels.shape[0] == 1:  # nothing to find; the sum of losses is the joint loss
-        return value, loss, value
+    loss = ambiguous_loss(packed, matchings, i, labels)
+    total += loss
+    if total == -np.inf or labels.shape[0] == 1:  # the sum of losses is the joint loss
+        return total, loss, total
     if most_nodes < 0:
-        return value, loss, np.inf
-    return branch_and_bound(packed, packed.matchings, i, scores, labels, most_nodes, value, loss)
+        return total, loss, np.inf
+    return branch_and_bound(packed, matchings, i, scores, labels, most_nodes, total, loss)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True)
 def best_candidates(packed, scores, as_log, labels):
     """`best_candidate` of every bag; returns their scores, shape (n_bags,)."""
     P = packed.n_attributes
@@ -279,7 +273,7 @@ def best_candidates(packed, scores, as_log, labels):
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True)
 def mean_candidates(packed, first, last, scores, soft, target, slack=0.0):
     """`mean_candidate` of bags `first` to ``last - 1``, with the rows of `scores`."""
     best = np.empty(last - first)
@@ -292,7 +286,7 @@ def mean_candidates(packed, first, last, scores, soft, target, slack=0.0):
     return best
 
 
-@register_jitable
+@inner
 def reached(target, scores):
     """Score of the mean best candidate."""
     total = 0.0
@@ -303,18 +297,17 @@ def reached(target, scores):
     return total
 
 
-@njit(cache=True)
-def losses_of_bags(packed, first, last, scores, target, most_nodes):
-    """Relaxed losses (5.5), by the score of `target`, ambiguous surrogate losses (5.2), and whether these are
-    unproven, of bags `first` to ``last - 1``."""
-    losses = np.empty((3, last - first))
+@loop
+def losses_of_bags(packed, first, last, scores, target, most_nodes, labels, losses):
+    """Write rows of `losses`: relaxed losses (5.5), by the score of `target`, ambiguous surrogate losses
+    (5.2), and whether these are unproven, of bags `first` to ``last - 1``; `labels` has room for a bag's."""
     for i in range(first, last):
         low = packed.row[i] - packed.row[first]
         high = packed.row[i + 1] - packed.row[first]
         part = scores[low:high]
-        labels = np.empty((high - low) * packed.n_attributes, np.int32)
-        value, _, bound = find(packed, i, part, labels, most_nodes)
-        best = best_candidate(packed, packed.matchings, i, part, False, labels)
+        own = labels[: (high - low) * packed.n_attributes]
+        value, _, bound = find(packed, packed.matchings, i, part, own, most_nodes)
+        best = best_candidate(packed, packed.matchings, i, part, False, own)
         aim = reached(target[low:high], part)
         losses[0, i - first] = value - aim
         losses[1, i - first] = value - best
@@ -322,7 +315,6 @@ def losses_of_bags(packed, first, last, scores, target, most_nodes):
             if losses[row, i - first] < 0.0:
                 losses[row, i - first] = 0.0
         losses[2, i - first] = bound > max(value, min(aim, best)) + TIE * (1.0 + abs(value))
-    return losses
 
 
 def side_by_side(scores, candidates, n_rows):
@@ -397,7 +389,7 @@ def most_violating(scores, candidates, bag=0, method="algorithm-10", *, return_b
     packed = candidates.packed
     scores = side_by_side(scores, candidates, int(candidates.bag_sizes[i]))
     labels = np.empty(scores.shape[0] * candidates.n_attributes, np.int32)
-    value, _, bound = find(packed, i, scores, labels, METHODS[method])
+    value, _, bound = find(packed, packed.matchings, i, scores, labels, METHODS[method])
     if value == -np.inf:
         raise ValueError(f"every labeling of bag {i} is a candidate; none outside can be found")
     labeling = labels.reshape(-1, candidates.n_attributes).astype(np.int64) - packed.column[:-1]

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numba.extending import register_jitable
+
+from cuelearn.core.compiled import allocating
 
 __all__ = ["Matching"]
 
@@ -95,7 +96,7 @@ def draw_matching(bag, rng):
     return chosen
 
 
-@register_jitable
+@allocating
 def word_column(packed, i, w, p):
     """Column of word w (from 1; 0 is null) in attribute p."""
     return (
@@ -105,7 +106,7 @@ def word_column(packed, i, w, p):
     )
 
 
-@register_jitable
+@allocating
 def word_values(packed, i, scores):
     """Score of each region without a word (column 0) and with each."""
     values = np.zeros((scores.shape[0], packed.matchings.n_words[i] + 1))
@@ -116,14 +117,14 @@ def word_values(packed, i, scores):
     return values
 
 
-@register_jitable
+@allocating
 def words_allowed(packed, i):
     shape = packed.row[i + 1] - packed.row[i], packed.matchings.n_words[i] + 1
     at = packed.matchings.allowed_start[i]
     return packed.matchings.allowed[at : at + shape[0] * shape[1]].reshape(shape)
 
 
-@register_jitable
+@allocating
 def word_of(packed, i, m, labels):
     """Word of region m's labels: 0 for null, w + 1 for word w, -1 if not allowed."""
     P = packed.n_attributes
@@ -136,7 +137,7 @@ def word_of(packed, i, m, labels):
     return -1
 
 
-@register_jitable
+@allocating
 def spells_words(packed, i, labels):
     """Whether a labeling is a candidate of a bag with a `Matching`."""
     used = 0
@@ -148,14 +149,14 @@ def spells_words(packed, i, labels):
     return used != 0
 
 
-@register_jitable
+@allocating
 def subset_after(allowed, m, subset, w):
     """Used words after region m takes word w (0: none), -1 if not allowed."""
     bit = 1 << w >> 1
     return -1 if not allowed[m, w] or subset & bit else subset | bit
 
 
-@register_jitable
+@allocating
 def joined(total, number, best, known, soft):
     """Join two groups: the better total and how many reach it, up to rounding; `soft`: log-sum-exp."""
     if soft:
@@ -168,7 +169,7 @@ def joined(total, number, best, known, soft):
     return best, known + number if total >= best - near else known
 
 
-@register_jitable
+@allocating
 def recursion(packed, i, values, forward, soft):
     """`joined` over regions before m that use exactly a subset of the words or, backward, over regions from m
     on after it: totals and numbers, (n_regions + 1, 2 ** n_words)."""
@@ -198,7 +199,7 @@ def recursion(packed, i, values, forward, soft):
     return total, number
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def matching_shares(packed, i, values, soft):
     """Best total, and the share of best candidates that give region m word w; `soft`: log-sum-exp of all, and
     probabilities."""
@@ -226,7 +227,7 @@ def matching_shares(packed, i, values, soft):
     return best, share
 
 
-@register_jitable
+@allocating
 def matching_best(packed, i, values):
     """The largest total, and the words (0: none) of the first candidate with it."""
     allowed = words_allowed(packed, i)
@@ -247,7 +248,7 @@ def matching_best(packed, i, values):
     return after[0, 0], words
 
 
-@register_jitable
+@allocating
 def matching_loss(packed, i, labels):
     P = packed.n_attributes
     n_slots = labels.shape[0]

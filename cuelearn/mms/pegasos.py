@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numba.extending import register_jitable
 
+from cuelearn.core.compiled import inner
 from cuelearn.mms.inference import find, reached
 
 __all__ = ["pegasos"]
@@ -36,16 +36,7 @@ class Entries(NamedTuple):
     score: np.ndarray
 
 
-@register_jitable
-def attributes_of(packed):
-    of = np.empty(packed.column[-1], np.int64)
-    for p in range(packed.n_attributes):
-        for k in range(packed.column[p], packed.column[p + 1]):
-            of[k] = p
-    return of
-
-
-@register_jitable
+@inner
 def fill_entries(packed, scores, target, labels, first_row, weight, entries):
     """A bag's direction, weight times (target - most violating labeling); returns the number of entries."""
     P = packed.n_attributes
@@ -63,11 +54,10 @@ def fill_entries(packed, scores, target, labels, first_row, weight, entries):
     return n
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def pegasos_block(packed, block, state, lam, radius, most_nodes):
     bags, first, base, products, target, delta, weights = block
     step, scale, norm, total_loss, n_updates, n_projections = state
-    of = attributes_of(packed)
     room = base.size
     entries = Entries(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room), np.empty(room))
     labels = np.empty(base.shape[0] * packed.n_attributes, np.int32)
@@ -75,7 +65,7 @@ def pegasos_block(packed, block, state, lam, radius, most_nodes):
         scores = base[first[b] : first[b + 1]] * scale
         aim = target[first[b] : first[b + 1]]
         own = labels[: scores.shape[0] * packed.n_attributes]
-        value, loss, _ = find(packed, bags[b], scores, own, most_nodes)
+        value, loss, _ = find(packed, packed.matchings, bags[b], scores, own, most_nodes)
         if np.isnan(value):
             return State(step, scale, norm, np.nan, n_updates, n_projections)
         n = 0
@@ -93,12 +83,13 @@ def pegasos_block(packed, block, state, lam, radius, most_nodes):
             norm += 2.0 * shrink * eta * size[e] * score[e]
             for f in range(n):
                 if column[f] == column[e]:
-                    norm += eta * eta * size[e] * size[f] * products[of[column[e]], row[e], row[f]]
+                    p = packed.attribute[column[e]]
+                    norm += eta * eta * size[e] * size[f] * products[p, row[e], row[f]]
         for e in range(n):
             move = eta * size[e] / scale
             k = column[e]
             delta[row[e], k] += move
-            line = products[of[k], row[e]]
+            line = products[packed.attribute[k], row[e]]
             for r in range(first[b + 1], base.shape[0]):  # only rows still to be visited
                 base[r, k] += move * line[r]
         norm = max(norm, 0.0)

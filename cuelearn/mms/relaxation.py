@@ -22,8 +22,8 @@ Thesis section 7.2.2. Wang and Mori, ECCV 2010 (linear programs for tags). Robin
 """
 
 import numpy as np
-from numba.extending import register_jitable
 
+from cuelearn.core.compiled import allocating, inner
 from cuelearn.mms.candidates import ambiguous_loss
 from cuelearn.mms.matching import matching_best, recursion, subset_after, word_column, words_allowed
 
@@ -33,7 +33,7 @@ TIE = 1e-9
 PRICE_STEPS = 10
 
 
-@register_jitable
+@allocating
 def slot_lists(packed, i, scores, outside_loss):
     """Labels of each slot that an answer can hold, best first: Z(m), and the best outside it plus
     `outside_loss`; returns starts of slots, labels and values."""
@@ -68,7 +68,7 @@ def slot_lists(packed, i, scores, outside_loss):
     return first, label[:n], value[:n]
 
 
-@register_jitable
+@inner
 def insert(label, value, begin, n, k, v):
     """Insert label k with value v in the descending list from `begin` to n - 1."""
     j = n
@@ -80,7 +80,7 @@ def insert(label, value, begin, n, k, v):
     label[j] = k
 
 
-@register_jitable
+@allocating
 def option_places(packed, matchings, i, first, label):
     """Place in `label` of what each option gives each slot (-1: none); options are the listed candidates, or
     null and the words of a `Matching`."""
@@ -89,9 +89,10 @@ def option_places(packed, matchings, i, first, label):
     n_options = packed.count[i]
     if matchings is not None and matchings.n_words[i] > 0:
         n_options = matchings.n_words[i] + 1
-    place = np.full((n_slots, n_options), -1)
+    place = np.empty((n_slots, n_options), np.int64)
     for s in range(n_slots):
         for o in range(n_options):
+            place[s, o] = -1
             if matchings is not None and matchings.n_words[i] > 0:
                 k = word_column(packed, i, o, s % P)
             else:
@@ -102,11 +103,12 @@ def option_places(packed, matchings, i, first, label):
     return place
 
 
-@register_jitable
+@allocating
 def add_nearest(packed, matchings, i, option, answers, price, step):
     """Move prices by `step` to the candidate with the largest sum of `answers`."""
     n_slots, n_options = option.shape
-    price *= 1.0 - step
+    for j in range(price.shape[0]):
+        price[j] *= 1.0 - step
     if matchings is not None and matchings.n_words[i] > 0:
         near = np.zeros((n_slots // packed.n_attributes, n_options))
         for s in range(n_slots):
@@ -130,7 +132,7 @@ def add_nearest(packed, matchings, i, option, answers, price, step):
         price[option[s, nearest]] += step
 
 
-@register_jitable
+@inner
 def best_places(first, value, place):
     """Write the place of the first best value of each slot; returns their sum."""
     total = 0.0
@@ -143,25 +145,27 @@ def best_places(first, value, place):
     return total
 
 
-@register_jitable
+@allocating
 def relaxed(packed, matchings, i, first, label, value, option, answer, labels, best, best_loss):
     """Bound by the prices of at most `PRICE_STEPS`, scores plus one less prices (their sum over the best of
     every slot is the bound), and, with `answer`, the best labeling that answered prices, if it is better than
     `labels`."""
     price = np.zeros(value.shape[0])
     answers = np.zeros(value.shape[0])
-    reduced = value + 1.0
+    reduced = np.empty(value.shape[0])
+    priced = np.empty(value.shape[0])
     place = np.empty(labels.shape[0], np.int64)
-    trial = labels.copy()
+    trial = np.empty(labels.shape[0], np.int32)
     bound = np.inf
     for step in range(PRICE_STEPS + 1):
         if step > 0:
             add_nearest(packed, matchings, i, option, answers, price, 1.0 / step)
-        priced = value + 1.0 - price
+        for j in range(value.shape[0]):
+            priced[j] = value[j] + 1.0 - price[j]
         total = best_places(first, priced, place)
-        if total < bound:
+        if total < bound or step == 0:
             bound = total
-            reduced = priced
+            reduced, priced = priced, reduced
         if answer:
             total = 0.0
             for s in range(place.shape[0]):
@@ -171,7 +175,8 @@ def relaxed(packed, matchings, i, first, label, value, option, answer, labels, b
             if loss > 0 and total + loss > best + TIE:
                 best = total + loss
                 best_loss = loss
-                labels[:] = trial
+                for s in range(place.shape[0]):
+                    labels[s] = trial[s]
         if not bound > best + TIE:
             break
         for s in range(place.shape[0]):
@@ -179,7 +184,7 @@ def relaxed(packed, matchings, i, first, label, value, option, answer, labels, b
     return bound, reduced, best, best_loss
 
 
-@register_jitable
+@allocating
 def rest_bounds(packed, matchings, i, first, value, option):
     """Most that slots s and later gain in score and distance from each listed candidate, (n_slots + 1, L), or
     regions m and later from those of a `Matching` that use each subset of words before m."""
@@ -197,16 +202,21 @@ def rest_bounds(packed, matchings, i, first, value, option):
     if matchings is not None and matchings.n_words[i] > 0:
         of_words = np.zeros((n_slots // P, n_options))
         for s in range(n_slots):
-            of_words[s // P] -= gain[s]
+            for w in range(n_options):
+                of_words[s // P, w] -= gain[s, w]
         total, _ = recursion(packed, i, of_words, False, False)
-        return -total
+        for m in range(total.shape[0]):
+            for subset in range(total.shape[1]):
+                total[m, subset] = -total[m, subset]
+        return total
     rest = np.zeros((n_slots + 1, n_options))
     for s in range(n_slots - 1, -1, -1):
-        rest[s] = rest[s + 1] + gain[s]
+        for c in range(n_options):
+            rest[s, c] = rest[s + 1, c] + gain[s, c]
     return rest
 
 
-@register_jitable
+@allocating
 def extend(packed, matchings, i, option, place, s, apart, rest):
     """Write distances of the labels up to slot s, given by `place`, from the candidates: rows of `apart` are
     those of `rest`; returns the least, and the least with the rest's bound (infinite within a region)."""
@@ -218,7 +228,8 @@ def extend(packed, matchings, i, option, place, s, apart, rest):
             return least, bound
         row = s // P + 1
         allowed = words_allowed(packed, i)
-        apart[row] = np.inf
+        for subset in range(apart.shape[1]):
+            apart[row, subset] = np.inf
         for w in range(option.shape[1]):
             away = 0.0
             for slot in range(s + 1 - P, s + 1):
@@ -238,7 +249,7 @@ def extend(packed, matchings, i, option, place, s, apart, rest):
     return least, bound
 
 
-@register_jitable
+@allocating
 def branch_and_bound(packed, matchings, i, scores, labels, most_nodes, best, best_loss):
     """Improve `labels` of value `best` to the labeling with the largest U: depth-first over slots, best
     labels first, bounded by the relaxation's prices and by the distances from all candidates.
@@ -249,11 +260,12 @@ def branch_and_bound(packed, matchings, i, scores, labels, most_nodes, best, bes
     first, label, value = slot_lists(packed, i, scores, 0.0)
     option = option_places(packed, matchings, i, first, label)
     rest = rest_bounds(packed, matchings, i, first, value, option)
-    apart = np.full(rest.shape, np.inf)
-    apart[0] = 0.0
-    if matchings is not None and matchings.n_words[i] > 0:
-        apart[0, 1:] = np.inf
-    near = np.min(apart[0] + rest[0])
+    apart = np.empty(rest.shape)
+    near = np.inf
+    for c in range(rest.shape[1]):
+        used = matchings is not None and matchings.n_words[i] > 0 and c > 0
+        apart[0, c] = np.inf if used else 0.0
+        near = min(near, apart[0, c] + rest[0, c])
     if not near > best + TIE:
         return best, best_loss, best
     root, reduced, best, best_loss = relaxed(
@@ -267,10 +279,15 @@ def branch_and_bound(packed, matchings, i, scores, labels, most_nodes, best, bes
     n_slots = labels.shape[0]
     ahead = np.zeros(n_slots + 1)  # best reduced scores of slots s and later
     for s in range(n_slots - 1, -1, -1):
-        ahead[s] = ahead[s + 1] + np.max(reduced[first[s] : first[s + 1]])
+        most = reduced[first[s]]
+        for j in range(first[s] + 1, first[s + 1]):
+            most = max(most, reduced[j])
+        ahead[s] = ahead[s + 1] + most
     total = np.zeros(n_slots + 1)
     spent = np.zeros(n_slots + 1)  # reduced scores before slot s
-    place = first[:-1].copy()
+    place = np.empty(n_slots, np.int64)
+    for s in range(n_slots):
+        place[s] = first[s]
     s = 0
     nodes = 0
     while True:

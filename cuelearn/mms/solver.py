@@ -95,11 +95,13 @@ class ConvexProblem:
         packed = self.candidates.packed
         starts = self.candidates.bag_starts
         losses = np.empty((3, self.candidates.n_bags))
+        labels = np.empty(self.candidates.bag_sizes.max() * packed.n_attributes, np.int32)
         for first, last in batches(starts, ROWS):
             rows = slice(int(starts[first]), int(starts[last]))
             scores = self.space.scores(rows)
             target = self.target[rows]
-            losses[:, first:last] = losses_of_bags(packed, first, last, scores, target, self.most_nodes)
+            options = self.most_nodes, labels, losses[:, first:last]
+            losses_of_bags(packed, first, last, scores, target, *options)
         relaxed, losses, unproven = self.weights * losses
         self.n_unproven = np.count_nonzero(unproven)
         ridge = 0.5 * self.lam * self.space.squared_norm()

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from cuelearn.core.compiled import inner
 from cuelearn.core.estimator import KernelLike, parameters
 from cuelearn.kernels import RBF
 from cuelearn.kernels.growing import PrecomputedSupport, SupportSet
@@ -53,7 +54,7 @@ class Expansion(NamedTuple):
     root: np.ndarray  # (capacity, capacity): lower triangular R, K^-1 = R'R
 
 
-@njit(cache=True)
+@inner
 def look(visits, expansion, t, k):
     """Write kernel values into k, and scores; returns best wrong class and margin."""
     size = expansion.counts[SIZE]
@@ -64,7 +65,7 @@ def look(visits, expansion, t, k):
     return predict(expansion.coef, k, size, visits.labels[t], visits.scores[t])
 
 
-@njit(cache=True)
+@inner
 def join(visits, expansion, log, t, rival):
     """Add the sample to the support set: s <- s + weight U."""
     counts = expansion.counts

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from scipy.linalg.lapack import dpotrf, dtrtri
 
+from cuelearn.core.compiled import inner
 from cuelearn.core.estimator import NON_NEGATIVE, parameters
 from cuelearn.omcl.base import documented
 from cuelearn.omcl.perceptron import KernelLearner, join, look
@@ -33,9 +34,10 @@ class Work(NamedTuple):
     solution: np.ndarray
     half: np.ndarray
     rest: np.ndarray
+    change: np.ndarray
 
 
-@njit(cache=True)
+@inner
 def solve(root, k, size, half, out):
     """``half = R k`` and ``out = K^-1 k = R^T half``."""
     for i in range(size):
@@ -48,7 +50,7 @@ def solve(root, k, size, half, out):
             out[j] += factor * row[j]
 
 
-@njit(cache=True)
+@inner
 def project(expansion, work, size, k_xx, dependent, limit):
     """Write the projection of k(x, .) into `work.solution`; returns the squared residual and, if Delta
     exceeds `limit` (the sample will join), the error corrected by a step of iterative refinement."""
@@ -67,7 +69,7 @@ def project(expansion, work, size, k_xx, dependent, limit):
         rest[i] = k[i] - dot(expansion.gram[i], solution, size)
         error = max(error, abs(rest[i]))
         largest = max(largest, abs(k[i]))
-    change = np.empty(size)
+    change = work.change
     solve(expansion.root, rest, size, work.half, change)
     for i in range(size):
         solution[i] += change[i]
@@ -75,7 +77,7 @@ def project(expansion, work, size, k_xx, dependent, limit):
     return 0.0 if residual_sq <= dependent * k_xx else residual_sq, error / largest if largest > 0.0 else 0.0
 
 
-@njit(cache=True)
+@inner
 def extend(expansion, work, size, k_xx, residual_sq):
     r"""Add a sample to K and R, whose new row is :math:`[-K^{-1} k,\; 1] / \delta`, :math:`\delta^2` the
     squared residual."""
@@ -90,7 +92,7 @@ def extend(expansion, work, size, k_xx, residual_sq):
     root[size, size] = scale
 
 
-@njit(cache=True)
+@inner
 def step_length(loss, delta, eta, length_sq, most):
     """Thesis Algorithm 2, line 16, with `most` in place of 1; 0 if the loss is at most Delta / eta."""
     price = 0.0
@@ -108,7 +110,8 @@ def projectron_pass(visits, expansion, log, eta, plus, start):
     must be recomputed."""
     capacity = expansion.coef.shape[1]
     counts = expansion.counts
-    work = Work(np.empty(capacity), np.empty(capacity), np.empty(capacity), np.empty(capacity))
+    scratch = np.empty((5, capacity))
+    work = Work(scratch[0], scratch[1], scratch[2], scratch[3], scratch[4])
     dependent = DEPENDENT if visits.rows.itemsize == 8 else DEPENDENT_SINGLE
     for t in range(start, visits.rows.shape[0]):
         rival, margin = look(visits, expansion, t, work.k)

@@ -11,8 +11,8 @@ so a second array, `delayed`, changes only where the coefficients do.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from cuelearn.core.compiled import inner
 from cuelearn.core.losses import competitor
 
 __all__ = ["Hypothesis", "Log", "Trace", "dot", "move", "open_log", "predict", "write_log"]
@@ -47,7 +47,7 @@ def open_log(counts, n_visits, width, wanted):
     return Log(np.empty((n, 6), dtype=np.int64), np.empty(n * width))
 
 
-@njit(cache=True)
+@inner
 def write_log(log, counts, t, label, rival, step, values, length, slot):
     """Log an update by ``step * values[:length]``."""
     if log.entries.shape[0] == 0:
@@ -66,7 +66,7 @@ def write_log(log, counts, t, label, rival, step, values, length, slot):
     counts[N_LOG_VALUES] += length
 
 
-@njit(cache=True, fastmath={"reassoc", "contract"})
+@inner(fastmath={"reassoc", "contract"})
 def dot(a, b, n):
     total = 0.0
     for i in range(n):
@@ -74,7 +74,7 @@ def dot(a, b, n):
     return total
 
 
-@njit(cache=True)
+@inner
 def predict(coef, x, n, label, out):
     """Write class scores into `out`; returns the best wrong class and the margin."""
     for c in range(out.shape[0]):
@@ -82,7 +82,7 @@ def predict(coef, x, n, label, out):
     return competitor(out, label)
 
 
-@njit(cache=True)
+@inner
 def move(hypothesis, log, t, label, rival, step, x, n, earlier):
     """Add ``step * x[:n]`` to the coefficients of `label`, subtract it from `rival`; `earlier` is the weight
     of earlier visits."""

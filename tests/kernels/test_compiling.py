@@ -1,10 +1,11 @@
-"""The first compilation of a process is told of, once."""
+"""Compilation is told of again and again, by name."""
 
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
-from cuelearn.kernels.compiling import TEXT
+from cuelearn.kernels import compiling
 
 PROGRAM = """
 import sys
@@ -15,7 +16,9 @@ from joblib import Parallel, delayed
 def work(module):
     import numba
 
-    import cuelearn.kernels
+    from cuelearn.kernels import compiling
+
+    compiling.PATIENCE = 0.0
 
     def function(x):
         return x + 1
@@ -32,12 +35,46 @@ if __name__ == "__main__":
 """
 
 
-def test_the_first_is_told_and_no_other(tmp_path):
-    """Of this package's functions, and not by workers."""
+def test_functions_of_this_package_are_told_of_but_not_by_workers(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     plain = {name: value for name, value in os.environ.items() if name != "CUELEARN_RUN"}
     done = subprocess.run(
         [sys.executable, "program.py"], cwd=tmp_path, env=plain, capture_output=True, text=True
     )
-    message = f"elsewhere\n{TEXT}\ncuelearn.one\ncuelearn.other\n"
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", message)
+    assert (done.returncode, done.stdout) == (0, "")
+    lines = dict.fromkeys(line.split(", kept")[0] for line in done.stderr.splitlines())
+    notices = [f"cuelearn: compiling cuelearn.{name}.function" for name in ("one", "other")]
+    assert list(lines) == ["elsewhere", notices[0], "cuelearn.one", notices[1], "cuelearn.other"]
+
+
+def test_a_notice_every_three_seconds_of_compilation(monkeypatch, capsys):
+    now = 0.0
+    monkeypatch.setattr(compiling, "perf_counter", lambda: now)
+    notice = compiling.CompilationNotice()
+
+    def event(name):
+        module, name = name.rsplit(".", 1)
+        return SimpleNamespace(data={"dispatcher": SimpleNamespace(__module__=module, __name__=name)})
+
+    def expect(*expected):
+        texts = [f"cuelearn: compiling {name}, kept on disk for the next start" for name in expected]
+        assert [line.split(";")[0] for line in capsys.readouterr().err.splitlines()] == texts
+
+    notice.on_start(event("cuelearn.mms.find"))
+    now = 2.0
+    notice.on_start(event("numba.empty"))
+    expect()
+    now = 4.0
+    notice.on_end(event("numba.empty"))  # 4 s, told
+    expect("cuelearn.mms.find")
+    now = 6.0
+    notice.on_end(event("cuelearn.mms.find"))
+    now = 100.0  # the time between compilations does not count
+    notice.on_start(event("elsewhere.function"))
+    now = 200.0
+    notice.on_end(event("elsewhere.function"))
+    notice.on_start(event("cuelearn.oks.ask"))
+    expect()
+    now = 202.0  # 8 s
+    notice.on_end(event("cuelearn.oks.ask"))
+    expect("cuelearn.oks.ask")
