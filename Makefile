@@ -44,6 +44,7 @@ export JUPYTER_RUNTIME_DIR := $(CURDIR)/$(CACHE)/jupyter/runtime
 export JUPYTER_PLATFORM_DIRS := 1
 export PYTHONNOUSERSITE := 1
 export PYTHONUNBUFFERED := 1
+unexport PYTHONDONTWRITEBYTECODE  # where it is set, every process would compile all of its libraries again
 export PYTHON
 export PYTHONPATH := $(CURDIR)/notebooks
 

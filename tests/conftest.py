@@ -2,10 +2,20 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-os.environ.setdefault("MPLBACKEND", "Agg")
+#: Variables of git, of make and of the project, which would lead tests and their processes to other places.
+FOREIGN = (
+    r"GIT_.*|(GNU)?MAKE.*|MFLAGS|CUELEARN_(?!THREADS$).*|PARAMS|PROFILE|CHAPTER|FIGURE|DATA|SCHEDULER|SVG|"
+    "PYTHONDONTWRITEBYTECODE"
+)
+#: The user's directory of the papers' own data keeps another name, which the workers of pytest-xdist inherit.
+ORIGINALS = os.environ.setdefault("ORIGINALS_OF_THE_USER", os.environ.get("CUELEARN_DATA") or "/nowhere")
+for name in [name for name in os.environ if re.fullmatch(FOREIGN, name)]:
+    del os.environ[name]
+os.environ["MPLBACKEND"] = "Agg"
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "notebooks")])  # of the processes of tests
 
 import numba
@@ -25,6 +35,10 @@ settings.load_profile("cuelearn")
 SLOW = ("test_notebooks.py", "test_install.py", "test_run.py", "test_site.py", "test_readme.py")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--made", help="a directory of results that a long test compares with the reference")
+
+
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.name not in SLOW)
 
@@ -33,6 +47,30 @@ def pytest_collection_modifyitems(items):
 def _few_threads():
     """Workers of pytest-xdist times numba's threads stay within the cores; a test may set more itself."""
     numba.set_num_threads(min(int(os.environ.get("CUELEARN_THREADS", "1")), numba.config.NUMBA_NUM_THREADS))
+
+
+@pytest.fixture(autouse=True)
+def _same_environment():
+    """What a call of the runner sets ends with the test."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory):
+    """What is kept on disk, such as descriptions of pictures, is shared by the workers of this run alone."""
+    place = tmp_path_factory.getbasetemp()
+    place = place.parent if "PYTEST_XDIST_WORKER" in os.environ else place
+    os.environ["CUELEARN_CACHE"] = str(place / "cache")
+
+
+@pytest.fixture
+def users_originals():
+    """The user's directory of the papers' own data; for long tests only."""
+    return Path(ORIGINALS)
 
 
 @pytest.fixture

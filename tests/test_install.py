@@ -74,8 +74,10 @@ def run(python, code, place, **env):
 def wheel(tmp_path_factory):
     """Built from a copy of what is built from."""
     place = tmp_path_factory.mktemp("wheel")
-    for name in ("cuelearn", "data"):
+    for name in ("cuelearn", "data/simulators"):
         shutil.copytree(ROOT / name, place / "source" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in (ROOT / "data").glob("[!.]*.*"):  # and no folder that a user has put there
+        shutil.copy(file, place / "source" / "data")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, place / "source")
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]

@@ -21,6 +21,8 @@ each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path
 
 
 FENCED = re.DOTALL | re.MULTILINE
+#: A slider: each position costs a picture. tests/plots/test_explore.py has them; here the default will do.
+CONTROL = re.compile(r'(Control\(\s*"[^"]*",\s*)\([^()]*\),\s*([^\s,)]+)')
 
 
 def source(cell):
@@ -73,13 +75,20 @@ def test_notebook_has_the_parameters_that_the_runner_sets(path):
     ],
 )
 def test_notebook_runs_in_smoke(chapter, tmp_path):
-    """In a directory of its own, so that it finds no earlier result but descriptions of pictures, which know
-    what they were made from. `make figures` runs all notebooks; `make test` one of them."""
-    cues = Path(".cache", "cues")
-    (ROOT / cues).mkdir(parents=True, exist_ok=True)
-    (tmp_path / cues.parent).mkdir()
-    for name in ("notebooks", "data", cues):
+    """In a directory of its own, so that it finds no earlier result but the tests' descriptions of pictures.
+    `make figures` runs all notebooks; `make test` one of them."""
+    (tmp_path / "notebooks").mkdir()
+    for name in ("notebooks/companion", "data"):
         (tmp_path / name).symlink_to(ROOT / name)
+    for name in (chapter, *WITH.get(chapter, ())):
+        notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
+        for cell in notebook.cells:
+            cell.source = CONTROL.sub(r"\1(\2,), \2", cell.source)
+        nbformat.write(notebook, tmp_path / "notebooks" / f"{name}.ipynb")
+    cues = Path(os.environ["CUELEARN_CACHE"], "cues")
+    cues.mkdir(parents=True, exist_ok=True)
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "cues").symlink_to(cues)
     command = [sys.executable, "-m", "companion.run.runner", "--root", str(tmp_path), "--profile", "smoke"]
     kept = {k: v for k, v in os.environ.items() if k not in ("CUELEARN_CACHE", "CUELEARN_SCHEDULER")}
     quiet = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}

@@ -154,7 +154,7 @@ def seen(directory):
     return sorted(file.name for file in directory.iterdir() if not file.name.startswith("."))
 
 
-def test_a_whole_run(tmp_path, capsys):
+def test_a_whole_run(tmp_path, capsys, monkeypatch):
     """Two chapters side by side, one of which fails; then what is stale; then the reference."""
     mkl = MEET.format(own="a", other="b") + "\nassert n_jobs == 1"
     notebook(tmp_path, mkl, DRAW)
@@ -216,9 +216,11 @@ def test_a_whole_run(tmp_path, capsys):
     for file in out.glob("jmlr-fig-2*"):
         os.utime(file, (1, 1))
     (tmp_path / "home").mkdir()
-    done = execute(tmp_path, "--jobs", "2", HOME=str(tmp_path / "home"))
-    assert done.returncode == 1 and "changed: data, notebook" in done.stdout
-    assert "oks: FAILED" in done.stdout and "Kernel died" in done.stderr
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert runner.main(["--root", str(tmp_path)]) == 1  # one after the other, in this process
+    printed = capsys.readouterr()
+    assert "changed: data, notebook" in printed.out
+    assert "oks: FAILED" in printed.out and "Kernel died" in printed.err
     assert "until here" in (executed / "oks.failed.ipynb").read_text()
     assert (out / "jmlr-fig-1.png").is_file() and not list(out.glob("jmlr-fig-2*"))
     assert not seen(tmp_path / "home")
@@ -285,8 +287,9 @@ def test_killed_runs_leave_nothing_half_done_and_go_on(tmp_path, monkeypatch):
         assert not [file for file in quick.rglob("*") if file.is_file() and not file.name.startswith(".")]
     out = quick / "params" / "p=2.0"
     (out / "notebooks" / "mkl.log").touch()  # of a failed run
-    done = execute(tmp_path, "-p", "p=2", "-p", "seed=0", "--jobs", "2")  # seed=0 is the default
-    assert done.returncode == 0, done.stderr
+    monkeypatch.setenv("CUELEARN_CACHE", str(tmp_path / ".cache"))
+    again = ["--root", str(tmp_path), "-p", "p=2", "-p", "seed=0", "--jobs", "2"]  # seed=0 is the default
+    assert runner.main(again) == 0
     result, cached = (out / "result.txt").read_text().rsplit(" ", 1)
     assert result == "quick 0 2.0 x 2 [0, 1, 2, 3, 4, 5]" and int(cached) >= 3
     assert seen(out / "notebooks") == ["mkl.ipynb", "mkl.json"] and seen(quick) == ["params"]

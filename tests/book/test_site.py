@@ -44,8 +44,12 @@ def executed_notebook():
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory):
-    """Directory of a book of which one chapter is executed and judged: pages refer to all of them."""
-    directory = tmp_path_factory.mktemp("figures")
+    """Directory of a book of which one chapter is executed and judged: pages refer to all of them. Its
+    checkout has no results of its own, whose times it would list."""
+    directory, root = tmp_path_factory.mktemp("made"), tmp_path_factory.mktemp("root")
+    (root / "figures").mkdir()
+    for name in ("notebooks", "figures/reference"):
+        (root / name).symlink_to(ROOT / name)
     for file in (ROOT / "figures" / "reference").glob("thesis-fig-4.1*"):
         shutil.copy(file, directory / file.name)
     verdicts = read_verdicts(ROOT / "figures" / "reference")
@@ -53,7 +57,7 @@ def book(tmp_path_factory):
     (directory / "notebooks").mkdir()
     nbformat.write(executed_notebook(), directory / "notebooks" / "mkl.ipynb")
     (directory / "notebooks" / "mkl.json").write_text('{"seconds": 12.3}')
-    return site.build(ROOT, directory).parent
+    return site.build(root, directory).parent
 
 
 def test_pages_are_whole_small_and_local(book):

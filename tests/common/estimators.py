@@ -34,6 +34,7 @@ OPTIONS = {
     "MuTron": {"one_vs_rest": True},
     "MuSVM": {"one_vs_rest": True, "C": (0.1, 1.0)},
     "AlignmentSVM": {"one_vs_rest": True, "C": (0.1, 1.0)},
+    "LPBeta": {"nu": 0.3},  # not chosen by 50 further linear programs
     "SelectedSVM": {"selector": OKS(CUES, one_vs_rest=True, random_state=0), "C": 1.0},
     "MLMKLSA": {"n_iter": 60},
     "MLMKLSum": {"n_iter": 40},

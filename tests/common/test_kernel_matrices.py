@@ -18,6 +18,7 @@ THREE = [(name, KernelPerceptron("precomputed"), j) for j, name in enumerate("ab
 GIVEN = {
     **{name: {"cues": THREE} for name in ("OMCL", "Vote")},
     "Flat": {"learner": KernelPerceptron("precomputed")},
+    "MMS": {"kernels": "precomputed", "n_epochs": 30},  # enough; huge kernels want very many
     "SelectedSVM": {"selector": OKS("precomputed", one_vs_rest=True, random_state=0)},
 }
 SCORES = np.random.default_rng(0).normal(size=(36, 3))

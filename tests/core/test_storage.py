@@ -73,7 +73,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
     assert path.read_bytes() == b"new"
 
 
-# ------------------------------------------------------------------ what can go wrong with a model's file
+# --- what can go wrong with a model's file
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,7 @@ def pictures():
     return load_emoji(["noto", "twemoji"]).on_backgrounds(rows=np.arange(0, 1200, 100))
 
 
-# ------------------------------------------------------------------ the thesis's cues
+# --- the thesis's cues
 
 
 @pytest.mark.parametrize("mask", [None, blob()])
@@ -148,7 +148,7 @@ def test_silhouette_equals_its_plain_twin_and_forgets_place_and_size():
     assert np.abs(silhouette(blob(160, 200, 80, 100, 60, 30)) - vector).mean() < 0.01
 
 
-# ------------------------------------------------------------------ words
+# --- words
 
 
 @pytest.mark.parametrize("shape, step", [((64, 64), 4), ((70, 53), 8)])
@@ -205,7 +205,7 @@ def test_self_similarity_equals_its_plain_twin():
     assert_allclose(patch, np.exp(-apart / apart[0].mean()).ravel(), rtol=1e-4)
 
 
-# ------------------------------------------------------------------ cells
+# --- cells
 
 
 @pytest.mark.parametrize("name", ["RGB", "HSV", "LAB", "LBP", "derivatives", "directions"])
@@ -249,7 +249,7 @@ def test_a_picture_of_one_colour_is_described():
     assert data.X[0, data.cues["DirC"]][-1] == 1
 
 
-# ------------------------------------------------------------------ image_cues
+# --- image_cues
 
 
 def test_rows_are_those_of_the_single_cues():

@@ -5,9 +5,7 @@ import contextlib
 import gzip
 import hashlib
 import io
-import os
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,13 +16,23 @@ from cuelearn.datasets import AWA_TEST_CLASSES, DataFileError, load_original, lo
 
 #: Small files of the layout have the originals' names, not their sums.
 pytestmark = pytest.mark.filterwarnings("ignore:.* is damaged or another edition:UserWarning")
-REAL = Path(os.environ.get("CUELEARN_DATA", "/nowhere"))
 
 
-def real(name, *files):
-    """Skip where the original is not there; it may lie in a directory of its own."""
-    there = any(all((REAL / place / file).is_file() for file in files) for place in ("", name))
-    return pytest.mark.skipif(not there, reason=f"{name} is not there")
+@pytest.fixture
+def real(users_originals):
+    """Loads a set of the papers' own data whose files lie, as published, in the user's ``CUELEARN_DATA``."""
+
+    def published(file):
+        content = file.read_bytes() if file.is_file() else b""
+        return hashlib.sha256(content).hexdigest() == originals.known_sum(file.name).removeprefix("sha256:")
+
+    def load(name, *files):
+        for directory in (users_originals, users_originals / name):
+            if all(published(directory / file) for file in files):
+                return load_original(name, directory)
+        pytest.skip(f"{name} is not there as it was published")
+
+    return load
 
 
 def mat(**arrays):
@@ -249,38 +257,38 @@ def test_what_is_wrong_with_a_file_is_named(tmp_path, name, files, message):
     assert "\n" not in str(caught.value)
 
 
-@real("usps", "usps.h5")
-def test_the_real_usps():
-    data = load_original("usps")
+@pytest.mark.long
+def test_the_real_usps(real):
+    data = real("usps", "usps.h5")
     assert data.X.shape == (9298, 256) and data.X.min() == -1.0 and data.X.max() == 1.0
     # the published class sizes
     assert np.bincount(data.y[data.train]).tolist() == [1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644]
     assert np.bincount(data.y[data.test]).tolist() == [359, 264, 198, 166, 200, 160, 170, 147, 166, 177]
 
 
-@real("lost", "lost.mat", "MSRCv2.mat")
-def test_the_real_partial_labels():
-    for name, shape, n_classes, mean in (("lost", (1122, 108), 16, 2.23), ("msrcv2", (1758, 48), 23, 3.16)):
-        data = load_original(name)
+@pytest.mark.long
+def test_the_real_partial_labels(real):
+    lost, msrcv2 = real("lost", "lost.mat"), real("msrcv2", "MSRCv2.mat")
+    for data, shape, n_classes, mean in ((lost, (1122, 108), 16, 2.23), (msrcv2, (1758, 48), 23, 3.16)):
         assert data.X.shape == shape and len(data.target_names) == n_classes == data.candidates.n_labels[0]
         assert round(np.mean(data.candidates.n_candidates), 2) == mean
         assert data.candidates.mask()[np.arange(len(data.y)), data.y].all()
         assert len(data.folds) == 5
         assert sorted(np.concatenate([test for _, test in data.folds])) == list(range(len(data.y)))
-    assert len(np.unique(load_original("lost").y)) == 14  # two names are only ever wrong
+    assert len(np.unique(lost.y)) == 14  # two names are only ever wrong
 
 
-@real("corel5k", "corel5k.mat")
-def test_the_real_corel5k():
-    data = load_original("corel5k")
+@pytest.mark.long
+def test_the_real_corel5k(real):
+    data = real("corel5k", "corel5k.mat")
     assert data.X.shape == (5000, 499) and data.y.shape == (5000, 374)
     assert set(np.unique(data.X)) == {0.0, 1.0}
     assert {"sky", "people", "water", "tree", "grass"} <= set(data.target_names)
 
 
-@real("scene", "scene-train.arff", "scene-test.arff")
-def test_the_real_scene_and_the_order_of_its_columns():
-    data = load_original("scene")
+@pytest.mark.long
+def test_the_real_scene_and_the_order_of_its_columns(real):
+    data = real("scene", "scene-train.arff", "scene-test.arff")
     assert data.X.shape == (2407, 294) and data.y.sum(axis=0).tolist() == [427, 364, 397, 433, 533, 431]
     assert len(data.train) == 1211 and len(data.test) == 1196
     assert data.y[data.train].sum(axis=0).tolist() == [227, 165, 197, 196, 277, 224]
@@ -300,9 +308,9 @@ def test_the_real_scene_and_the_order_of_its_columns():
     assert v[:, 0].mean() < v[:, -1].mean() - 0.2
 
 
-@real("awa", "awa_subset.npz")
-def test_the_real_awa():
-    data = load_original("awa")
+@pytest.mark.long
+def test_the_real_awa(real):
+    data = real("awa", "awa_subset.npz")
     assert data.X.shape == (3000, 6252)
     widths = {"phog": 252, "surf": 2000, "rgsift": 2000, "lss": 2000}
     assert {cue: c.stop - c.start for cue, c in data.cues.items()} == widths
@@ -311,9 +319,9 @@ def test_the_real_awa():
         assert np.allclose(data.X[:, columns].sum(axis=1, dtype=np.float64), 1.0, atol=1e-3)
 
 
-@real("scene15", "scene15_mtv.mat")
-def test_the_real_scene15():
-    data = load_original("scene15")
+@pytest.mark.long
+def test_the_real_scene15(real):
+    data = real("scene15", "scene15_mtv.mat")
     # the sizes of the published directories, by which the names of the classes go
     sizes = [241, 360, 328, 260, 308, 374, 410, 292, 356, 215, 216, 311, 210, 289, 315]
     assert np.bincount(data.y).tolist() == sizes and len(data.target_names) == 15

@@ -190,7 +190,7 @@ def test_extremes_of_distances_give_no_nan(X):
     assert KernelBank(None, [[1.0, 2.0]]).stack.tolist() == [[[1.0]]]
 
 
-# ------------------------------------------------------------------ one bank, several forms
+# --- one bank, several forms
 
 
 def banks_of(kernels, X):
@@ -382,7 +382,7 @@ def test_subsets_keep_scales_and_share(X, X_new):
     assert all(any(d is e for e in kept._stored.values()) for d in kept.select([4, 7])._stored.values())
 
 
-# ------------------------------------------------------------------ precomputed
+# --- precomputed
 
 
 def test_from_stack(bank):

@@ -15,6 +15,7 @@ from cuelearn.mkl import (
     AverageKernelSVM,
     BestKernelSVM,
     KernelPA,
+    LPBeta,
     LpMKL,
     MKLProblem,
     PegasosMKL,
@@ -52,6 +53,8 @@ def make(cls, kernels=None, **options):
     """An instance with a fixed random state where it has one."""
     if "random_state" in inspect.signature(cls).parameters:
         options.setdefault("random_state", 0)
+    if cls is LPBeta:
+        options.setdefault("nu", 0.3)  # not chosen by 50 further linear programs
     return cls(kernels, **options)
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from companion.mkl import rivals, runs, settings, tasks
 from companion.mkl.online import OMCLOnKernels
 from cuelearn import datasets
+from cuelearn.mkl import lpbeta
 from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive
 
 GRIDS = {"C": (1.0, 100.0), "p": (1.25, 2.0), "alpha": (0.005,)}
@@ -86,7 +87,8 @@ def test_two_stages_end_where_they_say():
     assert found["seconds"] > found["online_seconds"] > 0 and found["updates"] >= found["online_updates"] > 0
 
 
-def test_a_method_that_chooses_itself_takes_the_rest_from_another(sweep):
+def test_a_method_that_chooses_itself_takes_the_rest_from_another(sweep, monkeypatch):
+    monkeypatch.setattr(lpbeta, "NU_GRID", lpbeta.NU_GRID[::4])  # each costs a linear program in every fold
     methods = ["LPBeta per class", "LPBeta"]
     chosen, _ = rivals.choose(sweep(), "mfeat-6", 60, methods, 0, n_folds=2, grids=GRIDS, data=MFEAT)
     assert chosen["LPBeta per class"]["C"] == chosen["LPBeta"]["C"] in settings.C_GRID

@@ -17,7 +17,8 @@ SLACK = 1e-6
 def random_problem(seed):
     """Problem number `seed`: the grid of p, C and alpha, with kernels, classes and loss at random."""
     rng = np.random.default_rng([seed, 11])
-    n, n_kernels = int(rng.integers(30, 91)), int(rng.integers(1, 7))
+    smallest, largest = (24, 49) if seed < 20 else (30, 91)
+    n, n_kernels = int(rng.integers(smallest, largest)), int(rng.integers(1, 7))
     n_classes = 2 if seed % 4 == 1 else int(rng.integers(2, 6))
     loss = "hinge" if seed % 4 == 1 else "multiclass"
     K, y = make_stack(rng, n, n_kernels, n_classes)

@@ -61,7 +61,7 @@ def make_problem(loss, n=24, n_kernels=3, seed=0, weight=None, **options):
     return K, y, LossProblem(bank, y, loss, n_outputs, sample_weight=weight, **options)
 
 
-# --- the losses ---------------------------------------------------------------------------------------------
+# --- the losses
 
 
 @every_loss
@@ -90,7 +90,7 @@ def test_steps_are_the_maxima_and_duals_the_conjugates(loss):
         assert loss.value(scores, y) >= 0.0
 
 
-# --- visits -------------------------------------------------------------------------------------------------
+# --- visits
 
 
 class TwinLoss(PlainDual):
@@ -159,7 +159,7 @@ def test_visits(loss, p, radius, alpha):
         assert_allclose(problem.dual_bound(B)[2], B, atol=1e-9)
 
 
-# --- exact optima -------------------------------------------------------------------------------------------
+# --- exact optima
 
 
 def conic_losses(loss, scores, y):
@@ -225,7 +225,7 @@ def test_bounds_of_random_dual_points():
             assert bound == pytest.approx(max(0.0, value), abs=1e-9)
 
 
-# --- limits -------------------------------------------------------------------------------------------------
+# --- limits
 
 EXACT = {"tol": 1e-12, "random_state": 0, "n_epochs": 5}
 
@@ -329,7 +329,7 @@ def test_a_weight_of_two_is_the_sample_twice(loss):
     assert_allclose(weighted.predict(kernel[None]), predicted, atol=1e-6)
 
 
-# --- estimators ---------------------------------------------------------------------------------------------
+# --- estimators
 
 
 def test_learned_weights_ignore_noise():

@@ -23,7 +23,7 @@ def make_outputs(seed, n=60, n_kernels=6, n_classes=4):
     return outputs, labels
 
 
-# ------------------------------------------------------------------ the program
+# --- the program
 
 
 def conic_lp(outputs, labels, nu, per_class):
@@ -128,7 +128,7 @@ def test_bad_arguments_of_the_solver(change, message):
     assert "\n" not in str(caught.value)
 
 
-# ------------------------------------------------------------------ the two stages
+# --- the two stages
 
 
 def plain_outputs(kernel, y, folds, C):
@@ -183,7 +183,7 @@ def test_one_kernel_is_the_plain_svm(n_classes, options):
     assert_allclose(model.decision_function(K[:, test][:, :, train]), wanted, atol=1e-9)
 
 
-# ------------------------------------------------------------------ the estimator
+# --- the estimator
 
 
 def test_fewer_folds_where_a_class_is_small():

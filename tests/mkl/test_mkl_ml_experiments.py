@@ -33,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-# ------------------------------------------------------------------ small sets
+# --- small sets
 
 
 def loaded(name):
@@ -93,7 +93,7 @@ def mean_precision(scores, Y, usable):
     return np.mean([average_precision_score(Y[:, k], scores[:, k]) for k in judged]), len(judged)
 
 
-# ------------------------------------------------------------------ sets
+# --- sets
 
 
 @pytest.mark.parametrize("name", NO_EMOJI)
@@ -140,7 +140,7 @@ def test_whole_families_are_on_one_side():
         assert len(set(families[train])) == len(set(families)) // 2 and n // 4 - 3 < held.size <= n // 4
 
 
-# ------------------------------------------------------------------ choice of C
+# --- choice of C
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_C_is_the_best_of_the_grid_on_training_samples_that_were_held_back(name,
     assert choice["C"] == grid[int(np.argmax(values))] and isinstance(choice["C"], float)
 
 
-# ------------------------------------------------------------------ table 1
+# --- table 1
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +216,7 @@ def test_the_table_holds_what_a_plain_fit_gives(method, toys, table):
         assert row["like VSKL"] == pytest.approx(spearmanr(weights, rival).statistic, abs=1e-9)
 
 
-# ------------------------------------------------------------------ cost until the gap
+# --- cost until the gap
 
 GENES = {"name": "yeast", "seed": 0, "n_train": 40, "n_classes": 4, "C": 10.0}
 
@@ -274,7 +274,7 @@ def test_gaps_along_a_run_are_those_of_separate_runs(method):
         assert row["gap"] == pytest.approx(gap, abs=4e-4)
 
 
-# ------------------------------------------------------------------ exponents and drawings
+# --- exponents and drawings
 
 
 def test_exponents_are_means_over_the_draws_with_three_runs():
@@ -322,7 +322,7 @@ def test_everything_can_be_drawn(toys):
     plt.close(fig)
 
 
-# ------------------------------------------------------------------ claims
+# --- claims
 
 
 @pytest.fixture

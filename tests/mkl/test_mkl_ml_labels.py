@@ -47,7 +47,7 @@ def constants(Y):
     return Y
 
 
-# ------------------------------------------------------------------ columns
+# --- columns
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_predict_answers_in_the_coding_of_y(cls, coding):
     assert set(model.predict(X)) == {"yes", "no"}
 
 
-# ------------------------------------------------------------------ classes left out
+# --- classes left out
 
 
 @pytest.mark.parametrize("cls", [*SIX, SILPMKL, LpMKL])
@@ -150,7 +150,7 @@ def test_classes_left_out_are_constants_and_named_at_the_caller_s_line(cls, tmp_
         make(cls, cues).fit(X, np.ones_like(Y))
 
 
-# ------------------------------------------------------------------ means of AUC
+# --- means of AUC
 
 
 def test_mean_auc_leaves_out_what_was_not_trained():
@@ -190,7 +190,7 @@ def test_mean_auc_refuses_the_rest(scores, targets, message):
         mean_auc(scores, targets)
 
 
-# ------------------------------------------------------------------ errors and warnings
+# --- errors and warnings
 
 FORMS = r"^y must be class labels, shape \(n,\), or an indicator matrix"
 VALUES = r"^y must hold 0 and 1 \(or -1 and 1\)"

@@ -12,7 +12,7 @@ from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import MLMKLSA, VSKL, AverageKernelSVM
 from cuelearn.mkl.problem import BLOCK_ROWS, combined_kernel, quadratic_forms
 
-N, S, M = 600, 20, 3
+N, S, M = 400, 12, 3
 # one float64 combination is 2 float32 kernel matrices; libsvm's users take the columns of the support
 # samples out of it, 2 more
 LIMIT = 5.0

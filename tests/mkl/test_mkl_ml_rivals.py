@@ -66,7 +66,7 @@ def objective_of(stack, signs, C, weights, coef):
     return 0.5 * coef @ kernel @ coef, C * np.maximum(0.0, 1.0 - signs * (kernel @ coef)).sum(), norms
 
 
-# ------------------------------------------------------------------ optima
+# --- optima
 
 
 @pytest.mark.parametrize("C", [0.1, 7.0, 200.0])

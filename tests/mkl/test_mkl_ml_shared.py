@@ -29,7 +29,7 @@ def shared(seed, C=1.0, tol=1e-8, **sizes):
     return stack, signs, SharedProblem(KernelBank.from_stack(stack, dtype=np.float64), signs, C, tol)
 
 
-# ------------------------------------------------------------------ the SVM without bias
+# --- the SVM without bias
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
@@ -46,7 +46,7 @@ def test_box_svm_is_the_conic_optimum_and_certified(seed, C):
     assert_allclose(found.value, best, rtol=1e-5)
 
 
-# ------------------------------------------------------------------ gradients
+# --- gradients
 
 
 def test_gradients_are_those_of_finite_differences():
@@ -90,7 +90,7 @@ def test_gradients_are_unbiased_at_the_smoothed_weights():
     assert (np.abs(at_gamma.mean(axis=0) - truth) <= 5 * at_gamma.std(axis=0) / 100).all()
 
 
-# ------------------------------------------------------------------ the saddle point
+# --- the saddle point
 
 
 @pytest.mark.parametrize("seed", range(2))

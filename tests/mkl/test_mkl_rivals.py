@@ -62,7 +62,7 @@ def coefficients(model, n):
     return coef
 
 
-# ------------------------------------------------------------------ optima
+# --- optima
 
 KINDS = {
     "plain": lambda K: K,
@@ -133,7 +133,7 @@ def test_more_classes_are_problems_of_their_own(cls):
     assert_allclose(plain_objectives(K, y, model, p, 3.0), model.objectives_, rtol=1e-7)
 
 
-# ------------------------------------------------------------------ MC-MKL
+# --- MC-MKL
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
@@ -160,7 +160,7 @@ def test_mc_mkl_reaches_the_multiclass_optimum(n_classes, kind, C):
     assert model.objective_ == pytest.approx(solve_reference(problem, tol=1e-3).objective, rel=1e-2)
 
 
-# ------------------------------------------------------------------ limits
+# --- limits
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
@@ -187,7 +187,7 @@ def test_nothing_to_learn_from(cls):
         assert_allclose(model.objectives_, [1.0, 0.5, 0.5], rtol=1e-6)
 
 
-# ------------------------------------------------------------------ cutting planes
+# --- cutting planes
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -212,7 +212,7 @@ def test_cutting_planes_against_a_conic_solver(seed):
     assert reached == pytest.approx(wanted, abs=1e-6 * scale)
 
 
-# ------------------------------------------------------------------ rounds: history, callback, warnings
+# --- rounds: history, callback, warnings
 
 
 @pytest.mark.parametrize("cls", [*ROUNDS, GMKL, VSKL])
@@ -266,7 +266,7 @@ def test_callback_stops_the_run_and_too_few_rounds_warn(cls):
     assert not same.converged_ and same.dual_gap_ > 1e-8 * same.objective_
 
 
-# ------------------------------------------------------------------ banks, precisions
+# --- banks, precisions
 
 
 @pytest.mark.parametrize("cls", [*ROUNDS, GMKL, VSKL])
@@ -283,7 +283,7 @@ def test_kernels_on_demand(cls):
     assert computed.score(new, labels) > 0.85
 
 
-# ------------------------------------------------------------------ the problem of figure 4.1
+# --- the problem of figure 4.1
 
 
 @pytest.mark.parametrize("C", with_long([10.0], 1000.0))

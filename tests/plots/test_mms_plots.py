@@ -132,17 +132,17 @@ def test_drawings_under_sliders(news):
     assert not axes[0].images and axes[0].texts
 
 
-# --------------------------------------------------------------------------- captioned items
+# --- captioned items
 
 
 @pytest.fixture(scope="module")
 def news():
-    return make_captioned(240, n_names=30, random_state=0)
+    return make_captioned(90, n_names=30, random_state=0)
 
 
 @pytest.fixture(scope="module")
 def poses():
-    return make_captioned(240, kind="poses", random_state=0)
+    return make_captioned(90, kind="poses", random_state=0)
 
 
 def rows_of(item, most=34):
