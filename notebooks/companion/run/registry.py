@@ -206,10 +206,12 @@ class Chapter:
         """Judge the claims that rest on current figures alone; the others stay open."""
         items = saved_items(self.store.directory)
         current = files_of_items(item for item in items if item["made_from"] == self.identity)
+        verdicts = []
         for claim in (claim for entry in self.entries.values() for claim in entry.claims):
             with contextlib.suppress(FileNotFoundError):
                 if files_of(claim, self.store.directory) <= current:
-                    self.book.judge(claim)
+                    verdicts.append(judge(claim, self.store.directory))
+        self.book.record(*verdicts)
 
     def summary(self):
         """The chapter's claims with their verdicts (DataFrame), judged by what this run has made."""

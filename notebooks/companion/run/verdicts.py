@@ -48,17 +48,20 @@ class ClaimBook:
 
     def judge(self, *names):
         """Judge these claims by the tables saved so far, and record what was found."""
-        return [self.record(judge(name, self.store.directory)) for name in names]
+        return self.record(*(judge(name, self.store.directory) for name in names))
 
-    def record(self, verdict):
-        """Enter a verdict and write the files; ValueError if the claim is unknown or of another chapter."""
-        if verdict.claim not in self.verdicts:
-            message = f"claim {verdict.claim!r} is not among the claims of the chapter {self.store.chapter}"
-            raise ValueError(f"{message}{near(verdict.claim, self.verdicts)}")
-        verdict = verdict._replace(profile=self.store.profile)
-        self.verdicts[verdict.claim] = verdict
-        self._write()
-        return verdict
+    def record(self, *verdicts):
+        """Enter verdicts and write the files; ValueError if a claim is unknown or of another chapter."""
+        verdicts = [verdict._replace(profile=self.store.profile) for verdict in verdicts]
+        for verdict in verdicts:
+            if verdict.claim not in self.verdicts:
+                message = f"claim {verdict.claim!r} is not among the claims of the chapter {self.store.chapter}"
+                raise ValueError(f"{message}{near(verdict.claim, self.verdicts)}")
+        before = dict(self.verdicts)
+        self.verdicts |= {verdict.claim: verdict for verdict in verdicts}
+        if self.verdicts != before:
+            self._write()
+        return verdicts
 
     def _write(self):
         rows = []
