@@ -32,7 +32,8 @@ settings.load_profile("cuelearn")
 
 
 #: Files of single tests that take long: first, so that the last minutes are not those of one worker alone.
-SLOW = ("test_notebooks.py", "test_install.py", "test_run.py", "test_site.py", "test_readme.py")
+#: Not test_readme.py, which compiles what the other worker compiles at that time.
+SLOW = ("test_any_state.py", "test_notebooks.py", "test_install.py", "test_run.py", "test_site.py")
 
 
 def pytest_addoption(parser):
