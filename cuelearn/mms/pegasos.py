@@ -57,6 +57,7 @@ def fill_entries(packed, scores, target, labels, first_row, weight, entries):
 @njit(cache=True, no_cfunc_wrapper=True)
 def pegasos_block(packed, block, state, lam, radius, most_nodes):
     bags, first, base, products, target, delta, weights = block
+    of = packed.attribute
     step, scale, norm, total_loss, n_updates, n_projections = state
     room = base.size
     entries = Entries(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room), np.empty(room))
@@ -83,13 +84,12 @@ def pegasos_block(packed, block, state, lam, radius, most_nodes):
             norm += 2.0 * shrink * eta * size[e] * score[e]
             for f in range(n):
                 if column[f] == column[e]:
-                    p = packed.attribute[column[e]]
-                    norm += eta * eta * size[e] * size[f] * products[p, row[e], row[f]]
+                    norm += eta * eta * size[e] * size[f] * products[of[column[e]], row[e], row[f]]
         for e in range(n):
             move = eta * size[e] / scale
             k = column[e]
             delta[row[e], k] += move
-            line = products[packed.attribute[k], row[e]]
+            line = products[of[k], row[e]]
             for r in range(first[b + 1], base.shape[0]):  # only rows still to be visited
                 base[r, k] += move * line[r]
         norm = max(norm, 0.0)

@@ -100,8 +100,9 @@ class ConvexProblem:
             rows = slice(int(starts[first]), int(starts[last]))
             scores = self.space.scores(rows)
             target = self.target[rows]
-            options = self.most_nodes, labels, losses[:, first:last]
-            losses_of_bags(packed, first, last, scores, target, *options)
+            part = np.empty((3, last - first))  # one type for numba
+            losses_of_bags(packed, first, last, scores, target, self.most_nodes, labels, part)
+            losses[:, first:last] = part
         relaxed, losses, unproven = self.weights * losses
         self.n_unproven = np.count_nonzero(unproven)
         ridge = 0.5 * self.lam * self.space.squared_norm()
