@@ -83,11 +83,7 @@ TABLE = {
         "C": ((1.0, 100.0), C_RANGE[1:-2], C_RANGE[1:-1]),
         "seeds": (2, 3, 48),
     },
-    "bound": {
-        "n_bags": (40, 60, 300),
-        "names": (("pendigits",), ARTIFICIAL, ARTIFICIAL),
-        "seeds": (1, 2, 3),
-    },
+    "bound": {"n_bags": (40, 60, 300), "names": (("pendigits",), ARTIFICIAL, ARTIFICIAL), "seeds": (1, 2, 3)},
 }
 #: Sizes for a profile, "smoke", "quick" or "full".
 settings = partial(settings_of, TABLE)

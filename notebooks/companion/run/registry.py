@@ -175,9 +175,11 @@ class Chapter:
         return sorted(own, key=lambda item: item["name"])
 
     def file(self, name):
-        """The saved picture or table of an entry; of several the first."""
-        first = self._items(name)[0]
-        return self.store.directory / f"{first['name']}{'.png' if first['kind'] == 'figure' else '.md'}"
+        """The saved picture or table of an entry, of several the first; None where it has none on this data."""
+        for item in self._items(name):
+            end = ".png" if item["kind"] == "figure" else ".md"
+            return self.store.directory / f"{item['name']}{end}"
+        return None
 
     def is_current(self, name):
         """Whether an entry was made with these parameters, this code and this data."""

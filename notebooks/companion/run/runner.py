@@ -360,10 +360,11 @@ def _serve(plan, options):
             chapters[chapter] = _chapter(job, options)
         try:
             chapters[chapter].make(figure)
+            file = chapters[chapter].file(figure)
+            place = _shown_path(file, options) if file else f"{figure} is of other data than {options.data}"
+            return {"file": place, "title": chapters[chapter].title(figure), "trouble": ""}
         except Exception:
             return {"trouble": traceback.format_exc()}
-        file = _shown_path(chapters[chapter].file(figure), options)
-        return {"file": file, "title": chapters[chapter].title(figure), "trouble": ""}
 
     serve(make)
 

@@ -55,7 +55,9 @@ class ClaimBook:
         verdicts = [verdict._replace(profile=self.store.profile) for verdict in verdicts]
         for verdict in verdicts:
             if verdict.claim not in self.verdicts:
-                message = f"claim {verdict.claim!r} is not among the claims of the chapter {self.store.chapter}"
+                message = (
+                    f"claim {verdict.claim!r} is not among the claims of the chapter {self.store.chapter}"
+                )
                 raise ValueError(f"{message}{near(verdict.claim, self.verdicts)}")
         before = dict(self.verdicts)
         self.verdicts |= {verdict.claim: verdict for verdict in verdicts}
