@@ -175,7 +175,7 @@ class Chapter:
         return sorted(own, key=lambda item: item["name"])
 
     def file(self, name):
-        """The saved picture or table of an entry, of several the first; None where it has none on this data."""
+        """The saved picture or table of an entry, of several the first; None if this data has none."""
         for item in self._items(name):
             end = ".png" if item["kind"] == "figure" else ".md"
             return self.store.directory / f"{item['name']}{end}"
