@@ -17,7 +17,7 @@ def make(chapter, figure):
         print("last words", flush=True)
         os._exit(3)
     time.sleep(0.2)
-    return {"trouble": "", "by": os.environ["CUELEARN_CORE"]}
+    return {"trouble": ""}
 serve(make)"""
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from companion.run.records import cpu_seconds
-from companion.run.sweep import file_lock
+from companion.run.sweep import try_lock
 
 #: Environment variable of a worker: the processes of a sweep.
 WORKER = "CUELEARN_WORKER"
@@ -64,8 +64,7 @@ def serve(make):
     while (request := requests.get()) is not None:
         busy.set()
         start = cpu_seconds()
-        with file_lock(os.environ["CUELEARN_CORE"]):  # a sweep may have it
-            answer = make(*request)
+        answer = make(*request)
         answer["seconds"] = round(cpu_seconds() - start, 2)
         busy.clear()
         print(json.dumps(answer), file=answers, flush=True)
@@ -78,15 +77,28 @@ class Worker:
         self.task = None
         self.command = command
         self.answers = answers
+        self.core = place / "cores" / str(number)
+        self.core.touch()
+        self.held = None
         self.progress = place / f"progress-{number}"
         self.printed = place / f"printed-{number}"
         self.environment = os.environ | {
             WORKER: str(n_jobs),
             "CUELEARN_PROGRESS": str(self.progress),
-            "CUELEARN_CORE": str(place / "cores" / str(number)),
             "CUELEARN_CORES": str(place / "cores"),
         }
         self.process = None
+
+    def has_core(self):
+        """Whether its core is its own: while it has nothing to make, a sweep may take it."""
+        if self.held is None:
+            self.held = try_lock(self.core)
+        return self.held is not None
+
+    def give_core(self):
+        if self.held is not None:
+            self.held.close()
+        self.held = None
 
     def start(self, task):
         """Send a task."""
@@ -188,10 +200,7 @@ def run(tasks, command, n_workers, n_jobs, finished):
     waiting = in_order(tasks)
     progress = Progress(tasks)
     with tempfile.TemporaryDirectory() as place:
-        cores = Path(place, "cores")
-        cores.mkdir()
-        for number in range(n_workers):
-            (cores / str(number)).touch()
+        Path(place, "cores").mkdir()
         workers = [Worker(command, number, Path(place), n_jobs, answers) for number in range(n_workers)]
         try:
             while waiting or any(worker.task for worker in workers):
@@ -199,9 +208,11 @@ def run(tasks, command, n_workers, n_jobs, finished):
                     unfinished = {task.chapter for task in waiting if task.figure}
                     unfinished |= {w.task.chapter for w in workers if w.task is not None}
                     ready = [task for task in waiting if task.figure or task.chapter not in unfinished]
-                    if worker.task is None and ready:
+                    if worker.task is None and ready and worker.has_core():
                         waiting.remove(ready[0])
                         worker.start(ready[0])
+                    elif worker.task is None:
+                        worker.give_core()
                 try:
                     worker, answer = answers.get(timeout=SILENCE)
                 except queue.Empty:

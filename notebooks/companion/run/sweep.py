@@ -70,22 +70,30 @@ def file_lock(path, waiting=lambda: None):
         yield
 
 
+def try_lock(path):
+    """An open file that holds `path` locked until it is closed; None if another one holds it."""
+    file = open(path, "a")
+    if fcntl is not None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            return None
+    return file
+
+
 @contextlib.contextmanager
 def spare_cores():
     """Hold the cores that no worker of the run uses; their number.
 
-    Each core is a file in ``$CUELEARN_CORES``, which a worker holds locked while it makes something.
+    Each core is a file in ``$CUELEARN_CORES``, locked while a worker makes something.
     """
     place = os.environ.get("CUELEARN_CORES")
     with contextlib.ExitStack() as stack:
         n_cores = 0
         for path in sorted(Path(place).iterdir()) if place and fcntl else ():
-            file = open(path, "a")
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                file.close()
-            else:
+            file = try_lock(path)
+            if file is not None:
                 stack.enter_context(file)
                 n_cores += 1
         yield n_cores
