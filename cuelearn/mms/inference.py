@@ -175,6 +175,12 @@ def heap_search(packed, i, first, label, value, labels):
     return False
 
 
+@inner
+def copy_into(labels, others):
+    for s in range(labels.shape[0]):
+        labels[s] = others[s]
+
+
 @allocating
 def matching_search(packed, i, scores, first, label, value, labels):
     """Algorithm 10's answer for a matching: the best labeling that is all null, has a region without allowed
@@ -185,8 +191,10 @@ def matching_search(packed, i, scores, first, label, value, labels):
         labels[s] = label[first[s]]
     if not contains(packed, packed.matchings, i, labels):
         return
-    top = labels.copy()
-    trial = labels.copy()
+    top = np.empty(labels.shape[0], np.int32)
+    trial = np.empty(labels.shape[0], np.int32)
+    copy_into(top, labels)
+    copy_into(trial, labels)
     start, own = 0.0, np.zeros(n_regions)  # each region's best value
     for s in range(n_regions * P):
         start += value[first[s]]
@@ -213,8 +221,9 @@ def matching_search(packed, i, scores, first, label, value, labels):
                 total += value[at]
             if total > best + TIE and word_of(packed, i, m, trial) < 0:
                 best = total
-                labels[:] = trial
-        trial[m * P : (m + 1) * P] = top[m * P : (m + 1) * P]
+                copy_into(labels, trial)
+        for s in range(m * P, (m + 1) * P):
+            trial[s] = top[s]
     words = word_values(packed, i, scores)
     allowed = words_allowed(packed, i)
     for w in range(1, words.shape[1]):  # the two regions that lose least by sharing a word
@@ -233,7 +242,7 @@ def matching_search(packed, i, scores, first, label, value, labels):
                 m2 = m
         if m2 >= 0 and start - low1 - low2 > best + TIE:
             best = start - low1 - low2
-            labels[:] = top
+            copy_into(labels, top)
             for p in range(P):
                 labels[m1 * P + p] = labels[m2 * P + p] = word_column(packed, i, w, p)
 

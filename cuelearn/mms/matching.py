@@ -223,7 +223,11 @@ def matching_shares(packed, i, values, soft):
                 elif total >= near:
                     share[m, w] += ways
         if not soft:
-            share[m] /= share[m].sum()
+            number = 0.0
+            for w in range(width):
+                number += share[m, w]
+            for w in range(width):
+                share[m, w] /= number
     return best, share
 
 
