@@ -164,7 +164,7 @@ def test_a_whole_run(tmp_path, capsys, monkeypatch):
     done = execute(tmp_path, "--jobs", "2", HOME="/dev/null/home")  # cannot be made, not even by root
     assert done.returncode == 1, done.stderr
     assert re.search("mkl: made in .* s\noks: FAILED after .* s\n", done.stdout)
-    shown = "obs-1     holds           1.5", "not made yet: thesis-fig-4.1", "claims open: om2-1"
+    shown = "obs-1     holds               1.5", "not made yet: thesis-fig-4.1", "claims open: om2-1"
     assert all(line in done.stdout for line in shown)
     assert "0 of 1 claims are undecided" in done.stdout
     assert max(map(len, done.stdout.split("\n"))) <= 120 and not re.search("[\r\x1b]", done.stdout)

@@ -31,7 +31,7 @@ SHOWN = {"algorithm", "call"}
 SLIDERS = "*With sliders in the book, and in JupyterLab (`make lab`):*"
 #: Characters of a printed line, and of the columns of the table of verdicts, which fit in.
 PAGE = 118
-WIDTHS = (8, 14, 28, 34, 24)
+WIDTHS = (8, 18, 32, 28, 22)
 #: Largest file that is copied to figures/reference, of bundled and of original data.
 MOST_BYTES = {"bundled": 4_000_000, "original": 300_000}
 
