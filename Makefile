@@ -71,7 +71,7 @@ $(READY)%: requirements.lock environment.yml pyproject.toml .ci/env
 figures: $(READY)notebooks ## make all figures, tables and verdicts that are out of date, under figures/$(PROFILE)
 	@$(LIMITS) $(RUN)
 
-test: $(READY)test ## run the tests (4 minutes)
+test: $(READY)test ## run the tests (5 minutes)
 	$(LIMITS) $(PY) -m pytest -n $(JOBS) --dist worksteal -m "not long" $(TESTS)
 
 test-long: $(READY)test ## run all tests, the long ones too

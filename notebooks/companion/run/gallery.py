@@ -1,5 +1,6 @@
 """Overviews of what was made: the gallery, and the reference results that are committed."""
 
+import contextlib
 import gzip
 import json
 import os
@@ -110,8 +111,9 @@ def times(root):
     results. Of a run that went on where another was killed, those of the rest."""
     kept, rows = root / "figures" / "reference" / "times.csv", []
     for stamp in sorted((root / "figures").glob("*/notebooks/*.json")):
-        seconds = round(json.loads(stamp.read_text(encoding="utf-8"))["seconds"])
-        rows.append((stamp.stem, stamp.parents[1].name, seconds, os.cpu_count()))
+        with contextlib.suppress(ValueError, KeyError):  # a damaged one says nothing
+            seconds = round(json.loads(stamp.read_text(encoding="utf-8"))["seconds"])
+            rows.append((stamp.stem, stamp.parents[1].name, seconds, os.cpu_count()))
     table = pd.DataFrame(rows, columns=["chapter", "profile", "seconds", "cores"])
     if kept.is_file():
         table = pd.concat([table, pd.read_csv(kept)]).drop_duplicates(["chapter", "profile"])
