@@ -72,10 +72,10 @@ figures: $(READY)notebooks ## make all figures, tables and verdicts that are out
 	@$(LIMITS) $(RUN)
 
 test: $(READY)test ## run the tests (5 minutes)
-	$(LIMITS) $(PY) -m pytest -n $(JOBS) --dist worksteal -m "not long" $(TESTS)
+	$(LIMITS) $(PY) -m pytest -n $(JOBS) --dist loadfile -m "not long" $(TESTS)
 
 test-long: $(READY)test ## run all tests, the long ones too
-	$(LIMITS) $(PY) -m pytest -n $(JOBS) --dist worksteal $(TESTS)
+	$(LIMITS) $(PY) -m pytest -n $(JOBS) --dist loadfile $(TESTS)
 
 bench: $(READY)test ## time the solvers (one thread, warmed up, medians)
 	@set -- tests/benchmarks/bench_*.py; if [ ! -e "$$1" ]; then echo "no benchmark yet"; exit 0; fi; \
