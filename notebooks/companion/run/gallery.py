@@ -124,13 +124,11 @@ def figure_seconds(root):
     """CPU seconds of each figure and table of `quick` here, and of the rest of each chapter's notebook; empty
     unless all chapters are finished."""
     quick = root / "figures" / "quick"
-    rows = [(item["name"], item["seconds"]) for item in saved_items(quick)]
-    for chapter in DEFAULTS:
-        stamp = quick / "notebooks" / f"{chapter}.json"
-        if not stamp.is_file():
-            rows = []
-            break
-        rows.append((chapter, json.loads(stamp.read_text(encoding="utf-8"))["notebook_seconds"]))
+    stamps = [quick / "notebooks" / f"{chapter}.json" for chapter in DEFAULTS]
+    rows = []
+    if all(stamp.is_file() for stamp in stamps):
+        rows += [(item["name"], item["seconds"]) for item in saved_items(quick)]
+        rows += [(stamp.stem, json.loads(stamp.read_text())["notebook_seconds"]) for stamp in stamps]
     return pd.DataFrame(rows, columns=["name", "seconds"])
 
 

@@ -117,11 +117,11 @@ class Worker:
 
     def _listen(self, process):
         for line in process.stdout:
-            self.answers.put((self, json.loads(line)))
+            self.answers.put((self, process, json.loads(line)))
         status = process.wait()
         printed = self.printed.read_text(errors="replace")[-MOST_PRINTED:]
         trouble = f"{printed}\nits process ended with status {status}"
-        self.answers.put((self, {"trouble": trouble, "seconds": 0.0}))
+        self.answers.put((self, process, {"trouble": trouble, "seconds": 0.0}))
 
     def end(self):
         """Let the process end, also in the middle of a task."""
@@ -214,12 +214,12 @@ def run(tasks, command, n_workers, n_jobs, finished):
                     elif worker.task is None:
                         worker.give_core()
                 try:
-                    worker, answer = answers.get(timeout=SILENCE)
+                    worker, process, answer = answers.get(timeout=SILENCE)
                 except queue.Empty:
                     progress.line("at work: " + ", ".join(w.state() for w in workers if w.task), workers)
                     continue
                 task = worker.task
-                if task is None:  # an idle process that ended
+                if task is None or process is not worker.process:  # it ended when it had nothing to make
                     continue
                 worker.task = None
                 progress.finish(task)

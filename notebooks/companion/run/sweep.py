@@ -54,22 +54,6 @@ def clean_temporaries(directory):
             pass
 
 
-@contextlib.contextmanager
-def file_lock(path, waiting=lambda: None):
-    """Hold the file `path` locked; freed with the process. `waiting` is called if another one holds it."""
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    if fcntl is None:
-        yield
-        return
-    with open(path, "a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            waiting()
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def try_lock(path):
     """An open file that holds `path` locked until it is closed; None if another one holds it."""
     file = open(path, "a")
@@ -80,6 +64,19 @@ def try_lock(path):
             file.close()
             return None
     return file
+
+
+@contextlib.contextmanager
+def file_lock(path, waiting=lambda: None):
+    """Hold the file `path` locked; freed with the process. `waiting` is called if another one holds it."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    file = try_lock(path)
+    if file is None:
+        waiting()
+        file = open(path, "a")
+        fcntl.flock(file, fcntl.LOCK_EX)
+    with file:
+        yield
 
 
 @contextlib.contextmanager
