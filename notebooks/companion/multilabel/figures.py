@@ -447,7 +447,7 @@ def _(results):
         both = f"{exponent:.2f} and {of_time[name, method]:.2f}"
         parts.append(f"{label(method)}, on {name}: {both} ({solved[name, method]:,.0f})")
     return f"""
-The exponents of $m$ in SVMs and in CPU seconds, means over draws; in brackets the SVMs at the right end:
+The exponents of $m$ in SVMs and in CPU seconds, means over draws; in brackets the SVMs at the curve's end:
 {"; ".join(parts)}.
 Sampling one of $m$ classes gives, by the analysis of bandits, an error like $\\sqrt{{m \\ln m/T}}$, hence
 about $m \\ln m$ SVMs. SA combines the kernels for every SVM, Sum once a pass."""

@@ -334,7 +334,9 @@ def _tasks(job, names, options, notebook=False):
     """What is to be made of a chapter: figures and tables that are not current, and its notebook."""
     took = expected_seconds(options.root, options.profile, names)
     tasks = [Task(job.chapter, name, took.get(name)) for name in not_current(job, names)]
-    return tasks + notebook * [Task(job.chapter, "", took.get(job.chapter))]
+    if notebook:
+        tasks.append(Task(job.chapter, "", took.get(job.chapter)))
+    return tasks
 
 
 def _chapter(job, options):
