@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from cuelearn.core.checkpoint import Changing, Checkpoint
 from cuelearn.core.storage import read_model, write_model
 from cuelearn.kernels.specifications import KERNELS, Kernel, as_kernel
 
@@ -81,31 +82,34 @@ def parameters(cls):
     return dataclass(eq=False, repr=False, kw_only=True)(cls)
 
 
-# methods that change fitted arrays
-GOES_ON = ("partial_fit", "_admit_batch")
-
-
 def validated(method):
-    """Decorator of `fit`, `partial_fit`: checks the parameters; a call that raises restores all attributes,
-    but not in-place changes."""
+    """Decorator of `fit` and `partial_fit`: checks the parameters.
+
+    After a call that raises or is interrupted the estimator is as before it, or as at the last
+    ``self._checkpoint.take()`` of a method that keeps whole visits.
+    """
 
     @functools.wraps(method)
     def checked(self, *args, **kwargs):
         self._validate_params()
-        before = dict(vars(self))
-        try:
-            if vars(self).pop("_unpickled", False) and method.__name__ in GOES_ON:
-                self._own_arrays()
+        if "_checkpoint" in vars(self):  # called by a method of the same estimator
             return method(self, *args, **kwargs)
+        checkpoint = Checkpoint(self)
+        try:
+            self._checkpoint = checkpoint
+            if vars(self).pop("_unpickled", False) and method.__name__ == "partial_fit":
+                self._own_arrays()
+            result = method(self, *args, **kwargs)
+            del self._checkpoint
+            return result
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            checkpoint.restore()
             raise
 
     return checked
 
 
-class Estimator(BaseEstimator):
+class Estimator(Changing, BaseEstimator):
     """Base of the package's estimators: parameters are checked against `_parameter_constraints`; a saved
     model consists of its constructor's arguments and `_fitted_state()`."""
 
@@ -196,6 +200,10 @@ class Estimator(BaseEstimator):
             validate_parameter_constraints(self._parameter_constraints, changed, type(self).__name__)
             self._valid_parameters = given
 
+    def __getstate__(self):
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_checkpoint"}
+
     def __setstate__(self, state):
         super().__setstate__(state)
         if any(name.endswith("_") for name in vars(self)):  # fitted
@@ -203,18 +211,19 @@ class Estimator(BaseEstimator):
 
     def _own_arrays(self):
         """Copy the arrays of an unpickled model, which may be read-only memory maps."""
-        given = {*self._get_param_names(), "_valid_parameters"}
+        given = {*self._get_param_names(), "_valid_parameters", "_checkpoint"}
         held = {name: value for name, value in vars(self).items() if name not in given}
         vars(self).update(copy.deepcopy(held))
 
     def save(self, path):
         """Save the fitted model to one .npz file without pickle, atomically; `load` reads it.
 
-        A callback and a `random_state` that is not a seed are omitted; TypeError if anything else needs
-        pickle.
+        The new file is read and tried as by `load` before it replaces an earlier one; ValueError if that
+        fails. A callback and a `random_state` that is not a seed are omitted; TypeError if anything else
+        needs pickle.
         """
         check_is_fitted(self)
-        write_model(path, self)
+        write_model(path, self, lambda model: model._try_out())
 
     @classmethod
     def load(cls, path, *, memory=4e9):

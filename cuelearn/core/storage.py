@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import importlib
 import json
+import math
 import os
 import secrets
 import zipfile
@@ -19,8 +20,11 @@ FORMAT = 4
 KIND = "__kind__"
 
 
-def atomic_write(path, content):
-    """Write text, bytes, or the output of a function of a file, atomically; returns the path."""
+def atomic_write(path, content, check=lambda temporary: None):
+    """Write text, bytes, or the output of a function of a file, atomically; returns the path.
+
+    If ``check(temporary)`` raises, a file at `path` stays as it was.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}-{secrets.token_hex(4)}")
@@ -32,6 +36,7 @@ def atomic_write(path, content):
                 file.write(content.encode("utf-8") if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
+        check(temporary)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -176,9 +181,17 @@ def _read_npz(path, memory):
     return unpack(header["value"], arrays)
 
 
-def write_model(path, model):
-    """Write a model to one .npz file without pickle, atomically."""
-    atomic_write(path, lambda file: _write_npz(file, model, "the model"))
+def write_model(path, model, try_out=lambda model: None):
+    """Write a model to one .npz file without pickle, atomically; ValueError, and no change of the file, if it
+    cannot be read again or ``try_out`` raises."""
+
+    def check(temporary):
+        try:
+            try_out(_read_npz(temporary, math.inf))
+        except Exception as error:
+            raise ValueError(f"the {type(model).__name__} was not saved, it is damaged: {error}") from error
+
+    atomic_write(path, lambda file: _write_npz(file, model, "the model"), check)
 
 
 def read_model(path, memory=4e9, try_out=lambda model: None):

@@ -10,6 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numba import njit
 
+from cuelearn.core.checkpoint import Changing
 from cuelearn.kernels.bank import KernelBank
 from cuelearn.kernels.definite import indefinite_matrix, indefinite_rows, sample_of
 from cuelearn.kernels.specifications import (
@@ -130,10 +131,11 @@ def inverse_root(values):
     return np.where(values > 0.0, 1.0 / np.sqrt(np.maximum(values, np.finfo(float).tiny)), 0.0)
 
 
-class SupportSet:
+class SupportSet(Changing):
     """Support samples of one cue; the first batch, (n, d), sets the scale "mean" and the dtype. `normalize`
     divides by the square roots of k(x, x)."""
 
+    APPENDED = ("_held", "_scale")
     precomputed = False
 
     def __init__(self, kernel, normalize, first):
@@ -224,7 +226,7 @@ class SupportSet:
         return self
 
 
-class PrecomputedSupport:
+class PrecomputedSupport(Changing):
     """The same for precomputed kernels: rows against all `seen` samples and the batch; `places` are the
     members among them."""
 

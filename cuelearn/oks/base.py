@@ -12,6 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core import docs
+from cuelearn.core.checkpoint import Changing
 from cuelearn.core.checks import (
     as_generator,
     classes_and_labels,
@@ -36,6 +37,7 @@ from cuelearn.oks.sources import Columns, Given, bank_of, has_functions
 __all__ = ["Learner", "OnlineKernels", "StreamingKernels"]
 
 CHUNK = 16  # least visits between two callbacks
+MOST_PARTS = 64  # arrays of a stream's record before they are joined
 COLUMNS = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error", "n_evaluations"]
 #: Recorded at every visit, with types.
 RECORDED = {
@@ -110,7 +112,7 @@ TEXTS = {
 documented = functools.partial(docs.documented, texts=TEXTS)
 
 
-class Learner:
+class Learner(Changing):
     """State of one binary problem: a predictor and a weight per kernel.
 
     Subclasses implement ``visit(samples, order, targets, sample_weights, uniforms)``, targets and weights by
@@ -131,6 +133,14 @@ class Learner:
         self.predictors = Predictors(support, np.zeros((m, 16)), np.zeros(m, dtype=np.int64))
         self.n_seen = self.n_updates = self.n_evaluations = self.n_mistakes = 0
         self._records = {}
+
+    def _own(self):
+        super()._own()
+        self.predictors = Predictors(*(array.copy() for array in self.predictors))
+        records = {}
+        for name, values in self._records.items():
+            records[name] = [np.concatenate(values)] if len(values) > MOST_PARTS else list(values)
+        self._records = records
 
     def note(self, n_visits, n_updates, n_evaluations, n_mistakes, **arrays):
         """Count, and record arrays of some visits."""
@@ -587,6 +597,7 @@ class StreamingKernels(OnlineKernels):
         sample_weights = np.concatenate([np.zeros(held), sample_weights])
         for learner, targets in zip(self._learners, signs_of(labels, known.size), strict=True):
             targets = np.concatenate([np.zeros(held), targets])
+            learner._own()
             learner.reserve(n)
             order = np.arange(held, held + n)
             uniforms = learner.rng.random(n)

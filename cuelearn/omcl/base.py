@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core import docs
+from cuelearn.core.checkpoint import Changing
 from cuelearn.core.checks import (
     FLOATS,
     as_generator,
@@ -82,7 +83,10 @@ documented = functools.partial(
 )
 
 
-class Record:
+class Record(Changing):
+    """Values of all visits; `add` appends some."""
+
+    APPENDED = ("_held",)
     KIND = np.dtype(
         [("mistake", np.bool_), ("queried", np.bool_), ("loss", np.float64), ("n_support", np.int32)]
     )
@@ -137,6 +141,7 @@ class OnlineClassifier(ScoreClassifier):
         return self.n_seen_
 
     @documented
+    @validated
     def fit(self, X, y, sample_weight=None):
         """Train from scratch; the first pass keeps the given order unless `shuffle` is set.
 
@@ -172,7 +177,6 @@ class OnlineClassifier(ScoreClassifier):
         self.history_ = history.frame()
         return self
 
-    @validated
     def _admit_all(self, X, y, sample_weight):
         X, y = self._check_samples(X, y, first=True)
         classes, labels = classes_and_labels(y)
@@ -202,6 +206,7 @@ class OnlineClassifier(ScoreClassifier):
         return X[..., part, : seen + part.stop] if self._is_precomputed() else X[part]
 
     @documented
+    @validated
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Continue training on a batch of any size; a rejected batch changes nothing.
 
@@ -227,7 +232,6 @@ class OnlineClassifier(ScoreClassifier):
             self._learn(self._rows_of(X, part, seen), labels[part], weights[part])
         return self
 
-    @validated
     def _admit_batch(self, X, y, classes, sample_weight):
         known, first = classes_of_stream(self, classes)
         X, y = self._check_samples(X, y, first)

@@ -9,6 +9,7 @@ visit s,
 so these sums too change only where the coefficients do.
 """
 
+import copy
 import inspect
 from dataclasses import field
 
@@ -17,8 +18,9 @@ from numba import njit
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
+from cuelearn.core.checkpoint import Changing
 from cuelearn.core.checks import classes_of_stream
-from cuelearn.core.estimator import HasMethods, parameters, validated
+from cuelearn.core.estimator import HasMethods, parameters
 from cuelearn.core.query import Query, requested_labels, score_margin
 from cuelearn.kernels import RBF
 from cuelearn.kernels.growing import resolve_kernel
@@ -56,7 +58,7 @@ def add_products(log, n_log, weights, sums_before, first, out):
                 out[c, i] += weight * log.values[start + i]
 
 
-class Adapted:
+class Adapted(Changing):
     """Another library's classifier as a `CueLearner`."""
 
     n_updates_ = 0
@@ -77,6 +79,7 @@ class Adapted:
 
     def _learn(self, X, labels, weights, log=False, sums=False):
         scores = np.empty((X.shape[0], self.n_classes))
+        self.learner = copy.deepcopy(self.learner)  # the one before is kept by a checkpoint
         for t in range(X.shape[0]):
             scores[t] = self._scores(X[t : t + 1])[0]
             if weights[t] == 0.0:
@@ -329,7 +332,6 @@ class OMCL(MultiCueClassifier):
     integrator: object = field(default=None, kw_only=False)
     query: object = None
 
-    @validated
     def _admit_batch(self, X, y, classes, sample_weight):
         if not callable(y):
             return super()._admit_batch(X, y, classes, sample_weight)
@@ -360,6 +362,8 @@ class OMCL(MultiCueClassifier):
                 self.n_queries_ += 1
             else:
                 self._skip(row)
+            if not isinstance(labels, np.ndarray):  # a label given on request is not asked for again
+                self._checkpoint.take()
 
     def _skip(self, X):
         for j, learner in enumerate(self.learners_):
@@ -418,14 +422,19 @@ class OMCL(MultiCueClassifier):
 
     def _add_products(self, traces, weights, before):
         n_classes = before.shape[1]
+        products = []
         for j, (learner, trace) in enumerate(zip(self.learners_, traces, strict=True)):
             hypothesis = learner._hypothesis
             held = self._delayed[j]
-            if held.shape[1] < hypothesis.width:
-                self._delayed[j] = np.zeros((n_classes, max(hypothesis.width, 2 * held.shape[1])))
-                self._delayed[j][:, : held.shape[1]] = held
+            capacity = held.shape[1]
+            if capacity < hypothesis.width:
+                capacity = max(hypothesis.width, 2 * capacity)
+            delayed = np.zeros((n_classes, capacity))
+            delayed[:, : held.shape[1]] = held
             n_log = int(hypothesis.counts[N_LOG])
-            add_products(trace.log, n_log, weights, before, j * n_classes, self._delayed[j])
+            add_products(trace.log, n_log, weights, before, j * n_classes, delayed)
+            products.append(delayed)
+        self._delayed = products
 
     def _count_updates(self):
         return self.integrator_.n_updates_

@@ -62,6 +62,7 @@ class LinearLearner(CueLearner):
         X = np.ascontiguousarray(X, dtype=np.float64)
         n = labels.size
         hypothesis = self._hypothesis
+        hypothesis._own()
         n_classes, d = hypothesis.coef.shape
         scores = np.empty((n, n_classes))
         before = np.empty((n if sums else 0, n_classes, d))

@@ -98,6 +98,8 @@ def perceptron_pass(visits, expansion, log):
 class KernelHypothesis(Hypothesis):
     """A growing expansion, `with_gram` also K and R."""
 
+    APPENDED = ("gram", "root")
+
     def __init__(self, n_classes, with_gram):
         super().__init__(n_classes, 0)
         self.gram = self.root = np.zeros((0, 0)) if with_gram else None
@@ -175,6 +177,7 @@ class KernelLearner(CueLearner):
         hypothesis = self._hypothesis
         n = rows.shape[0]
         size = self._hypothesis.size
+        hypothesis._own()
         hypothesis.reserve(size + n)
         expansion = hypothesis.expansion(columns)
         before = int(hypothesis.counts[SEEN])
@@ -192,6 +195,7 @@ class KernelLearner(CueLearner):
 
     def _skip(self, X):
         super()._skip(X)
+        self._hypothesis._own()
         self._hypothesis.counts[SEEN] += 1
         self._support.add(X, np.empty(0, dtype=np.int64))
 

@@ -147,11 +147,12 @@ def projectron_pass(visits, expansion, log, eta, plus, start):
 
 
 def refactor(hypothesis):
-    """Recompute R from K."""
+    """Recompute R from K, in a new array."""
     size = hypothesis.size
     counts = hypothesis.counts
     factor, failed = dpotrf(hypothesis.gram[:size, :size], lower=1)
     if not failed:  # else the samples are numerically dependent: keep R
+        hypothesis.root = np.zeros_like(hypothesis.root)
         hypothesis.root[:size, :size] = np.tril(dtrtri(factor, lower=1)[0])
     counts[INEXACT] = 0
     # else an ill-conditioned matrix is refactored at every sample
@@ -214,6 +215,7 @@ class Projectron(KernelLearner):
             position = projectron_pass(visits, expansion, log, eta, self._plus, position)
             if expansion.counts[INEXACT]:
                 refactor(self._hypothesis)
+                expansion = expansion._replace(root=self._hypothesis.root)
 
     @property
     def inverse_error_(self):

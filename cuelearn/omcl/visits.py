@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cuelearn.core.checkpoint import Changing
 from cuelearn.core.compiled import inner
 from cuelearn.core.losses import competitor
 
@@ -99,7 +100,7 @@ def move(hypothesis, log, t, label, rival, step, x, n, earlier):
     write_log(log, counts, t, label, rival, step, x, n, -1)
 
 
-class Hypothesis:
+class Hypothesis(Changing):
     """Coefficients, what their mean needs, and counters."""
 
     def __init__(self, n_classes, n_columns):

@@ -117,3 +117,15 @@ def test_learning_goes_on_from_a_file_that_is_mapped_read_only(name, tmp_path):
         each.partial_fit(X[40:], y[40:])
     np.testing.assert_array_equal(mapped.decision_function(X), model.decision_function(X))
     assert (tmp_path / "model").read_bytes() == before
+
+
+def test_a_broken_model_does_not_replace_a_good_file(tmp_path):
+    X, y = data("KernelPerceptron")
+    model = make("KernelPerceptron").fit(X, y)
+    model.save(tmp_path / "model")
+    before = (tmp_path / "model").read_bytes()
+    model._support.size -= 1
+    with pytest.raises(ValueError, match="the KernelPerceptron was not saved, it is damaged: "):
+        model.save(tmp_path / "model")
+    assert (tmp_path / "model").read_bytes() == before
+    assert os.listdir(tmp_path) == ["model"]
