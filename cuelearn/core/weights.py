@@ -17,7 +17,14 @@ from sklearn.utils.validation import check_array
 
 from cuelearn.core.checks import check_positive
 
-__all__ = ["check_sample_weight", "check_weights_by_class", "class_weights", "loss_weights", "visit_weights"]
+__all__ = [
+    "check_sample_weight",
+    "class_weights",
+    "loss_weights",
+    "repeated_rows",
+    "visit_weights",
+    "with_weight",
+]
 
 # Range of positive weights, for sums and quotients in float64.
 SMALLEST_WEIGHT = 1e-50
@@ -45,24 +52,37 @@ def _checked(sample_weight, n_samples):
     return weights
 
 
-def check_sample_weight(sample_weight, n_samples, labels=None):
-    """Sample weights as float64, or None; ValueError if all are zero, also within a class of `labels`,
-    (n_samples,) or rows of -1 and 1."""
+def check_sample_weight(sample_weight, n_samples):
+    """Sample weights as float64, or None; ValueError if all are zero."""
     if sample_weight is None:
         return None
     weights = _checked(sample_weight, n_samples)
     if not weights.any():
         raise ValueError("sample_weight must hold at least one positive weight, got zeros only")
-    if labels is not None:
-        check_weights_by_class(weights, labels)
     return weights
 
 
-def check_weights_by_class(weights, labels):
-    """ValueError if all weights within a class, or outside of it, are zero."""
-    rows = [labels > 0, labels < 0] if labels.ndim == 2 else [labels == np.unique(labels)[:, None]]
-    if weights is not None and not (np.concatenate(rows) @ weights).all():
-        raise ValueError("sample_weight must be positive for some samples inside and outside of each class")
+def with_weight(labels, n_classes, sample_weight):
+    """Which classes have a sample of positive weight; ValueError if fewer than two."""
+    if sample_weight is None:
+        return np.ones(n_classes, dtype=bool)
+    present = np.bincount(labels, weights=sample_weight, minlength=n_classes) > 0.0
+    if np.count_nonzero(present) < 2:
+        raise ValueError("sample_weight must be positive for samples of at least two classes")
+    return present
+
+
+def repeated_rows(sample_weight, most):
+    """Numbers of samples, each as often as its weight says, at most `most` of these evenly spaced.
+
+    Weights that are not whole numbers are divided by their mean and rounded.
+    """
+    counts = sample_weight
+    if np.any(counts != np.round(counts)):
+        counts = np.round(counts / counts[counts > 0.0].mean())
+    ends = np.cumsum(counts)
+    places = np.linspace(0.0, ends[-1] - 1.0, int(min(ends[-1], most))).round()
+    return np.searchsorted(ends, places, side="right")
 
 
 def visit_weights(sample_weight, n_samples, stream=False):
@@ -83,7 +103,7 @@ def class_weights(class_weight, classes, labels, sample_weight=None):
         return dict.fromkeys(keys, 1.0)
     if isinstance(class_weight, dict):
         unknown = set(class_weight) - set(keys)
-        if unknown:
+        if unknown and not set(keys) <= set(class_weight):  # else the classes are those of all folds
             raise ValueError(f"class_weight names classes that y does not have: {sorted(map(str, unknown))}")
         return {c: check_positive(f"class_weight[{c!r}]", class_weight.get(c, 1.0)) for c in keys}
     counts = np.bincount(labels, weights=sample_weight, minlength=classes.size).astype(np.float64)

@@ -1,6 +1,7 @@
 """Base of the kernel estimators: input, prediction, saving."""
 
 import functools
+import warnings
 from dataclasses import field
 
 import numpy as np
@@ -22,8 +23,8 @@ from cuelearn.core.estimator import (
 )
 from cuelearn.core.losses import KERNEL_FACTOR
 from cuelearn.core.samples import given_kernels, new_samples, training_samples
-from cuelearn.core.weights import check_sample_weight, check_weights_by_class
-from cuelearn.kernels import CrossBank, KernelBank, KernelStack
+from cuelearn.core.weights import check_sample_weight, repeated_rows, with_weight
+from cuelearn.kernels import CrossBank, FeatureScaleWarning, KernelBank, KernelStack
 from cuelearn.kernels.definite import one_warning
 from cuelearn.kernels.stack import checked_cross, new_kernels, training_bank
 from cuelearn.mkl.convex import LossProblem
@@ -34,6 +35,8 @@ from cuelearn.mkl.problem import MKLProblem, block_scores, quadratic_forms, weig
 __all__ = ["BatchMKL", "KernelClassifier", "KernelModel", "Stochastic", "StochasticMKL", "documented", "load"]
 
 
+#: Most samples of a mean distance, where samples have unequal weights.
+MOST_REPEATED = 5_000
 #: Constraint of a loss given as an object.
 LOSS = [HasMethods(["value", "dual", "clip", "step"])]
 
@@ -69,10 +72,24 @@ class KernelModel(Estimator):
             samples, y = training_samples(self, X, y, used=lambda: given_kernels(self.kernels), **options)
             weights = check_sample_weight(sample_weight, len(samples))
             labels = self._labels(y, len(samples), weights)
-            bank = KernelBank(self.kernels, samples, normalize=self.normalize, memory=self.memory)
+            kernels = self._scaled_kernels(samples, weights)
+            bank = KernelBank(kernels, samples, normalize=self.normalize, memory=self.memory)
         vars(bank).pop("_announced", None)  # see `announce_matrix`
         self.bank_ = bank
         return labels, weights
+
+    def _scaled_kernels(self, samples, sample_weight):
+        """The kernels, with unequal weights of samples a ``scale="mean"`` of the repeated samples."""
+        if sample_weight is None or np.ptp(sample_weight) == 0.0:
+            return self.kernels
+        triples = given_kernels(self.kernels)
+        if triples is not None and not any(kernel.unresolved for _, kernel, _ in triples):
+            return self.kernels
+        rows = repeated_rows(sample_weight, MOST_REPEATED)
+        chosen = samples.iloc[rows] if hasattr(samples, "iloc") else samples[rows]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FeatureScaleWarning)  # issued for all samples
+            return KernelBank(triples, chosen, normalize=self.normalize, memory=0.0).triples
 
     @docs.documented
     @validated
@@ -103,7 +120,11 @@ class KernelModel(Estimator):
         labels, weights = self._start(X, y, sample_weight)
         with one_warning(self.bank_.indefinite):
             self._train(labels, weights)
+        self._finish()
         return self
+
+    def _finish(self):
+        """Hook after training."""
 
     def _keep(self, dual_coef, kernel_weights):
         self.support_ = np.flatnonzero(np.any(dual_coef != 0.0, axis=1))
@@ -237,12 +258,40 @@ class KernelModel(Estimator):
 
 
 class KernelClassifier(ScoreClassifier, KernelModel):
-    """Base of classifiers on many kernels."""
+    """Base of classifiers on many kernels.
+
+    Training sees only classes with weight, as `classes_`; the others' samples, of weight 0, count to the
+    first. `_finish` restores all classes.
+    """
 
     def _labels(self, y, n_samples, sample_weight):
-        self.classes_, labels = classes_and_labels(labels_of(self, y, n_samples))
-        check_weights_by_class(sample_weight, labels)
-        return labels
+        classes, labels = classes_and_labels(labels_of(self, y, n_samples))
+        present = with_weight(labels, classes.size, sample_weight)
+        self.classes_ = classes[present]
+        vars(self).pop("untrained_classes_", None)
+        self._all_classes = classes
+        return np.where(present, np.cumsum(present) - 1, 0)[labels]
+
+    def _finish(self):
+        absent = np.flatnonzero(~np.isin(self._all_classes, self.classes_))
+        if absent.size:
+            self.classes_ = self._all_classes
+            self.untrained_classes_ = absent
+        del self._all_classes
+
+    def _of_all_classes(self, scores, value=None):
+        """Columns of all classes from those of the trained ones; by default scores that never win."""
+        absent = getattr(self, "untrained_classes_", ())
+        if len(absent) == 0:
+            return scores
+        value = scores.min(axis=1, keepdims=True) - 1.0 if value is None else value
+        return np.insert(scores, absent - np.arange(absent.size), value, axis=1)
+
+    def _decision_of(self, scores):
+        return super()._decision_of(self._of_all_classes(scores))
+
+    def _classes_of(self, scores):
+        return super()._classes_of(self._of_all_classes(scores))
 
 
 @parameters
@@ -339,9 +388,9 @@ class BatchMKL(StochasticMKL):
     @available_if(has_probabilities)
     def predict_proba(self, X):
         """Probabilities of the classes under the logistic loss, shape (n, n_classes); X as in `fit`."""
-        return softmax(self._class_scores(X), axis=1)
+        return self._of_all_classes(softmax(self._class_scores(X), axis=1), 0.0)
 
     @available_if(has_probabilities)
     def predict_log_proba(self, X):
         """Logarithms of `predict_proba`."""
-        return log_softmax(self._class_scores(X), axis=1)
+        return self._of_all_classes(log_softmax(self._class_scores(X), axis=1), -np.inf)

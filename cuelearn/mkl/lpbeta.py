@@ -346,7 +346,9 @@ class LPBeta(KernelClassifier):
         weights = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
         n_machines = 1 if self.classes_.size == 2 else self.classes_.size
         outputs = self._fold_outputs(labels, folds, weights)
-        counts = np.ones(labels.size) if sample_weight is None else sample_weight
+        counts = np.zeros(labels.size)
+        tested = np.concatenate([test for _, test in folds])
+        counts[tested] = 1.0 if sample_weight is None else sample_weight[tested]
         self.kernel_accuracy_ = np.array([weight_right(f, labels, counts) / counts.sum() for f in outputs])
         solution = self._weigh(outputs, labels, folds, counts)
         self.kernel_weights_ = solution.weights
@@ -372,7 +374,7 @@ class LPBeta(KernelClassifier):
         return outputs
 
     def _weigh(self, outputs, labels, folds, counts):
-        """Choose nu, then the weights; samples of weight 0 have no margins."""
+        """Choose nu, then the weights; samples of count 0 have no margins."""
         costs = loss_weights(counts, self.class_weight, self.classes_, labels)
 
         def program(rows):

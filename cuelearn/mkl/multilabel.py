@@ -183,6 +183,7 @@ class MultiLabelMKL(KernelClassifier):
         self.skipped_classes_ = np.flatnonzero(~usable)
         self.coding_ = np.array([int(as_array("y", y).min()), 1])  # some class has both values
         self.classes_ = self.coding_.copy() if self.n_outputs_ == 1 else np.arange(self.n_outputs_)
+        self._all_classes = self.classes_
         if not usable.all():
             message = "classes without positive or without negative samples are not trained"
             warn_user(f"{message}: {self.skipped_classes_.tolist()}")

@@ -24,29 +24,35 @@ FOLDS = 5
 
 
 def stratified_folds(labels, n_folds, random_state, given=None, sample_weight=None):
-    """Shuffled stratified (train, test) pairs of the samples with weight; or the list `given`."""
+    """Shuffled stratified (train, test) pairs of the samples with weight, or the list `given`.
+
+    A class of one sample is in all training sets and no test.
+    """
     if given is not None:
         counted = np.ones(labels.size) if sample_weight is None else sample_weight
-        classes = np.unique(labels).size
         for train, test in given:
             if not counted[test].any():
                 raise ValueError("each of folds must have a test sample with sample_weight > 0")
-            if np.unique(labels[train][counted[train] > 0.0]).size < classes:
+            if np.unique(labels[train][counted[train] > 0.0]).size < 2:
                 raise ValueError(
-                    "each of folds must have training samples with sample_weight > 0 of every class"
+                    "each of folds must have training samples with sample_weight > 0 of at least two classes"
                 )
         return list(given)
     rows = np.arange(labels.size) if sample_weight is None else np.flatnonzero(sample_weight)
-    labels = labels[rows]
     from sklearn.model_selection import StratifiedKFold  # slow to import
 
-    smallest = np.bincount(labels).min()
-    if smallest < 2:
-        raise ValueError("y must hold at least 2 samples of every class for cross-validation")
+    counts = np.bincount(labels[rows])
+    alone = rows[counts[labels[rows]] == 1]
+    rows = rows[counts[labels[rows]] > 1]
+    if rows.size == 0:
+        raise ValueError("y must hold at least 2 samples of a class for cross-validation")
+    labels = labels[rows]
+    smallest = counts[counts > 1].min()
     if random_state is None or isinstance(random_state, np.random.Generator):
         random_state = int(np.random.default_rng(random_state).integers(2**31 - 1))
     folds = StratifiedKFold(min(n_folds, smallest), shuffle=True, random_state=random_state)
-    return [(rows[train], rows[test]) for train, test in folds.split(labels, labels)]
+    parts = folds.split(labels, labels)
+    return [(np.sort(np.concatenate([rows[train], alone])), rows[test]) for train, test in parts]
 
 
 def kernel_alone(bank, j):

@@ -143,6 +143,9 @@ def svms_of(kernel, targets, C, n_jobs=None, weights=None):
     bias = np.empty(len(targets))
 
     def fit(target, of_target):
+        sides = np.unique(target if of_target is None else target[of_target > 0.0])
+        if sides.size == 1:  # a class that no sample, or every one, belongs to
+            return BinarySVM(np.zeros(0, np.int64), np.zeros(0), 2.0 * sides[0] - 1.0, 0, converged=True)
         return fit_svc(kernel, target, C, weights=of_target)
 
     problems = list(zip(targets, [None] * len(targets) if weights is None else weights, strict=True))

@@ -70,6 +70,7 @@ class TransferClassifier(KernelClassifier):
         begun = self._begin(X, y, scores, sample_weight)
         with one_warning(self.bank_.indefinite if self._uses_kernels else {}):
             self._train(*begun)
+        self._finish()
         return self
 
     def _begin(self, X, y, scores, sample_weight):

@@ -296,8 +296,8 @@ def signs_of(labels, n_classes):
 
 
 def held_back(labels, share, rng, sample_weight=None):
-    """Sorted indices of training and held-out samples of positive weight, every class in both; `share` may be
-    the latter."""
+    """Sorted indices of training and held-out samples of positive weight, every class in both, of one sample
+    in the former; `share` may be the latter."""
     every = np.arange(len(labels))
     weighted = every if sample_weight is None else np.flatnonzero(sample_weight)
     if np.ndim(share) == 1:
@@ -311,14 +311,17 @@ def held_back(labels, share, rng, sample_weight=None):
         if not np.isin(test, weighted).any():
             raise ValueError("validation must have a sample with sample_weight > 0")
         return train, test
-    classes, counts = np.unique(labels[weighted], return_counts=True)
-    if counts.min() < 2:
-        raise ValueError("y must hold at least 2 samples of every class, to hold one back")
+    _, places, counts = np.unique(labels[weighted], return_inverse=True, return_counts=True)
+    alone = weighted[counts[places] == 1]
+    weighted = weighted[counts[places] > 1]
+    classes = np.unique(labels[weighted])
+    if classes.size == 0:
+        raise ValueError("y must hold at least 2 samples of a class, to hold one back")
     n = weighted.size
     size = min(max(round(share * n), classes.size), n - classes.size)
     options = {"stratify": labels[weighted], "random_state": int(rng.integers(2**31 - 1))}
     train, test = train_test_split(weighted, test_size=size, **options)
-    return np.sort(train), np.sort(test)
+    return np.sort(np.concatenate([train, alone])), np.sort(test)
 
 
 def of_learners(get, several=np.asarray):

@@ -225,7 +225,9 @@ class OneKernelSVM(KernelClassifier):
         labels, weights = self._start(X, y, sample_weight)
         refuse_many_classes(self, self.classes_)
         with one_warning(self.bank_.indefinite):
-            return self._train(labels, weights)
+            self._train(labels, weights)
+        self._finish()
+        return self
 
     def _train(self, labels, sample_weight):
         rng = as_generator(self.random_state)
@@ -279,7 +281,6 @@ class OneKernelSVM(KernelClassifier):
                 "or divide the kernels by their mean diagonal",
                 ConvergenceWarning,
             )
-        return self
 
     def _C_values(self):
         values = np.atleast_1d(np.asarray(self.C, dtype=object)).ravel()
@@ -530,6 +531,7 @@ class SelectedSVM(OneKernelSVM):
                 self._train(labels, weights)
         finally:
             self._samples = self._made = None
+        self._finish()
         self.n_evaluations_ += int(np.sum(selector.n_evaluations_))
         return self
 

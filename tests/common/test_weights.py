@@ -6,11 +6,12 @@ from estimators import ESTIMATORS
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.ensemble import AdaBoostClassifier
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.model_selection import StratifiedKFold, cross_validate
 from sklearn.svm import SVC
 
-from cuelearn.mkl import AverageKernelSVM, KernelPA
+from cuelearn.kernels import RBF, ExpDistance
+from cuelearn.mkl import OBSCURE, AverageKernelSVM, KernelPA
 from cuelearn.oks import OKS, SelectedSVM
 from cuelearn.omcl import OMCL, KernelPerceptron
 
@@ -109,7 +110,7 @@ def test_weights_repeat_and_leave_out(name, class_weight):
 def test_weights_are_refused_by_name(name):
     K, y, weights = problem()
     bad = {
-        "inside and outside of each class": np.where(y == 1, 0.0, 1.0),
+        "positive for samples of at least two classes": np.where(y == 1, 1.0, 0.0),
         "non-negative|[Nn]egative": -weights,
         "sample_weight contains NaN": np.where(y == 1, np.nan, 1.0),
         "sample_weight must hold 30 weights": weights[1:],
@@ -121,6 +122,71 @@ def test_weights_are_refused_by_name(name):
             make(name, None).fit(K, y, sample_weight=wrong)
     with pytest.raises(ValueError, match="class_weight names classes that y does not have: .*9"):
         make(name, None, class_weight={9: 1.0}).fit(K, y, **given(name, y))
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_a_class_without_weight_is_not_trained(name):
+    """As a fit without its samples, and it is never predicted; weights for classes of other folds are
+    accepted."""
+    K, y, _ = problem()
+    kept = np.flatnonzero(y != 1)
+    scores = given(name, y)
+    class_weight = {0: 1.0, 1: 5.0, 2: 2.0}
+    folds = [(np.arange(0, N, 2), np.arange(1, N, 2))]
+    model = make(name, folds, class_weight=class_weight).fit(K, y, **scores, sample_weight=1.0 * (y != 1))
+    within = [(np.flatnonzero(np.isin(kept, train)), np.flatnonzero(np.isin(kept, test))) for train, test in folds]
+    part = {key: value[kept] for key, value in scores.items()}
+    alone = make(name, within, class_weight=class_weight).fit(K[:, kept][:, :, kept], y[kept], **part)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.untrained_classes_.tolist() == [1]
+    decision = model.decision_function(K, **scores)
+    expected = alone.decision_function(K[:, :, kept], **scores)
+    assert decision.shape == (N, 3)
+    largest = np.abs(expected).max()
+    np.testing.assert_allclose(decision[:, 2] - decision[:, 0], expected, atol=LOOSE.get(name, 5e-3) * largest)
+    np.testing.assert_allclose(decision[:, 1], decision[:, [0, 2]].min(axis=1) - 1.0)
+    assert set(model.predict(K, **scores)) <= {0, 2}
+
+
+def test_probabilities_of_a_class_without_weight():
+    K, y, _ = problem()
+    model = OBSCURE("precomputed", loss="logistic", random_state=0).fit(K, y, sample_weight=1.0 * (y != 0))
+    probabilities = model.predict_proba(K)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert not probabilities[:, 0].any()
+    assert np.isneginf(model.predict_log_proba(K)[:, 0]).all()
+
+
+@pytest.mark.parametrize("kernel", [RBF(), RBF(factor=0.3), ExpDistance("cityblock")])
+def test_the_mean_scale_counts_weights(kernel):
+    """Weight 2 is the sample twice; weights that differ little from 1 change little."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 3))
+    y = np.arange(N) % 2
+    counts = rng.integers(0, 4, size=N)
+
+    def scale(X, y, weights):
+        model = AverageKernelSVM([("all", kernel, slice(None))]).fit(X, y, sample_weight=weights)
+        return model.bank_.kernels_[0].scale
+
+    twice = scale(np.repeat(X, counts, axis=0), np.repeat(y, counts), None)
+    assert scale(X, y, counts) == pytest.approx(twice, rel=1e-6)
+    plain = scale(X, y, None)
+    assert scale(X, y, np.full(N, 0.3)) == plain
+    assert scale(X, y, 1.0 + 0.01 * rng.random(N)) == plain
+    assert scale(X, y, counts) != plain
+
+
+@pytest.mark.parametrize("name", ["OBSCURE", "OM2", "LPBeta", "BestKernelSVM", "MuSVM", "MLMKLSum"])
+def test_ensembles_of_a_rare_class(name):
+    """Bootstrap counts leave out a class of three samples in some of the ten fits."""
+    X, y = load_iris(return_X_y=True)
+    X, y = X[:103], y[:103]
+    options = {"one_vs_rest": True} if name == "MuSVM" else {}
+    model = ESTIMATORS[name](**options)
+    bagged = BaggingClassifier(model, 10, random_state=0).fit(X, y)
+    assert any(hasattr(member, "untrained_classes_") for member in bagged.estimators_)
+    assert bagged.score(X, y) > 0.95
 
 
 @pytest.mark.parametrize("name", ["AverageKernelSVM", "SILPMKL", "GMKL"])
@@ -175,12 +241,12 @@ def test_weights_of_a_stream():
         clone(model).set_params(class_weight="balanced").partial_fit(K, y, classes=[0, 1, 2])
 
 
-def test_folds_without_a_class_are_named():
+def test_folds_of_one_class_are_named():
     y, rows = np.arange(30) % 3, np.arange(30)
     X = np.random.default_rng(0).normal(size=(30, 4))
     halves = [(rows[:15], rows[15:]), (rows[15:], rows[:15])]
-    weights = np.where((y == 2) & (rows < 15), 0.0, 1.0)
-    with pytest.raises(ValueError, match="must have training samples with sample_weight > 0"):
+    weights = np.where((y > 0) & (rows < 15), 0.0, 1.0)
+    with pytest.raises(ValueError, match="sample_weight > 0 of at least two classes"):
         ESTIMATORS["LPBeta"](folds=halves).fit(X, y, sample_weight=weights)
     with pytest.raises(ValueError, match="folds must have a test sample with sample_weight > 0"):
         ESTIMATORS["LPBeta"](folds=halves).fit(X, y, sample_weight=np.where(rows < 15, 1.0, 0.0))

@@ -91,8 +91,8 @@ def test_extremes_of_the_estimators(case, cls):
     K, y, settings = case
     known = cls().get_params()
     model = cls("precomputed", **{name: value for name, value in settings.items() if name in known})
-    if cls is BestKernelSVM and np.bincount(y).min() < 2:
-        with pytest.raises(ValueError, match="y must hold at least 2 samples of every class"):
+    if cls is BestKernelSVM and np.bincount(y).max() < 2:
+        with pytest.raises(ValueError, match="y must hold at least 2 samples of a class"):
             model.fit(K, y)
         return
     model.fit(K, y)
