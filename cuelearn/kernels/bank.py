@@ -911,16 +911,17 @@ def look_at(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
     """
     diagonal = np.diagonal(matrix)
     n = len(matrix)
+    if not np.isfinite(diagonal).all():
+        return f"{what} holds NaN or infinite values.", 0
     lowest = float(diagonal.min())
-    problem = scale_problem(what, diagonal, least) if np.isfinite(diagonal).all() else None
+    problem = scale_problem(what, diagonal, least)
     if problem:
         return problem, 0
     factors = np.random.default_rng(0).uniform(0.5, 1.0, n)
     by_rows = np.empty(n)
     by_columns = np.empty(n)
     planes = tiles.planes_of(matrix)
-    with np.errstate(invalid="ignore"):
-        scale = inverse_lengths(diagonal, matrix.dtype)
+    scale = inverse_lengths(diagonal, matrix.dtype)
     n_above = tiles.sums_both_ways(planes.flat, 0, planes.width, factors, scale, by_rows, by_columns)
     with np.errstate(invalid="ignore"):
         differ = np.abs(by_rows - by_columns).max()

@@ -14,7 +14,7 @@ from scipy.linalg import eigh, eigvalsh
 from scipy.linalg.lapack import dpotrf, spotrf
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.kernels.specifications import real_values
+from cuelearn.kernels.specifications import SYMMETRY_TOLERANCE, real_values
 from cuelearn.kernels.tiles import LARGEST_RATIO, count_excess, planes_of
 from cuelearn.warn import warn_user
 
@@ -209,8 +209,8 @@ def nearest_psd(K, method="clip", *, new=None):
     Parameters
     ----------
     K : array-like, shape (n, n) or (n_kernels, n, n), or KernelStack
-        Real, finite, symmetric; small asymmetries are averaged. Repair a `KernelStack` before it is split,
-        without `new`.
+        Real, finite, symmetric; differences up to 1e-5 of the largest entry, as by rounding, are averaged.
+        Repair a `KernelStack` before it is split, without `new`.
     method : {"clip", "shift"}
     new : array-like, shape (m, n) or (n_kernels, m, n), optional
         Values of new samples with those of `K`, for prediction; "clip" projects them on the kept directions,
@@ -224,7 +224,8 @@ def nearest_psd(K, method="clip", *, new=None):
     Raises
     ------
     ValueError
-        For a wrong shape, values that are not real and finite, or an unknown `method`.
+        For a wrong shape, values that are not real and finite, a matrix that is not symmetric, or an unknown
+        `method`.
 
     References
     ----------
@@ -267,6 +268,10 @@ def nearest_psd(K, method="clip", *, new=None):
     repaired = np.empty(stack.shape, dtype)
     projected = None if rows is None else rows.reshape(-1, *rows.shape[-2:]).astype(dtype)
     for j, matrix in enumerate(stack):
+        asymmetry = np.abs(matrix - matrix.T).max()
+        if asymmetry > SYMMETRY_TOLERANCE * np.abs(matrix).max():
+            what = "K" if K.ndim == 2 else f"kernel {j} of K"
+            raise ValueError(f"{what} must be symmetric, got entries that differ by {asymmetry:.3g}")
         matrix = 0.5 * (matrix.astype(np.float64) + matrix.T)
         values, vectors = eigh(matrix)
         if method == "shift":

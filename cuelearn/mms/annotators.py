@@ -31,6 +31,10 @@ __all__ = [
 #: Columns of votes that are given as rows.
 ROWS = ("item", "annotator", "label")
 METHODS = ("dawid-skene", "majority")
+#: Confusions are estimated if this share of the items with a vote has three, or ...
+TRIPLES = 0.5
+#: ... if so many items with two or more votes come to each probability of a confusion.
+PAIRS = 5
 #: Least share of the items in rows of votes that have a vote.
 VOTED = 0.01
 
@@ -200,6 +204,15 @@ def dawid_skene(votes, n_labels, *, smoothing=1.0, tol=1e-8, max_iter=1000):
     return DawidSkene(posterior, confusion, class_prior, np.array(history), converged)
 
 
+def identified(votes, n_labels):
+    """Whether the votes determine the annotators' confusions: three votes for most items do (three views of a
+    latent class), single votes do not."""
+    n_votes = (votes >= 0).sum(axis=1)
+    n_probabilities = np.count_nonzero((votes >= 0).any(axis=0)) * n_labels * (n_labels - 1)
+    triples = np.count_nonzero(n_votes >= 3) >= TRIPLES * np.count_nonzero(n_votes)
+    return bool(triples or np.count_nonzero(n_votes >= 2) >= PAIRS * n_probabilities)
+
+
 def as_table(votes):
     """Votes as a DataFrame of objects, a row per item and a column per annotator, NaN where there is none."""
     named = set(ROWS) & set(getattr(votes, "columns", ()))
@@ -208,6 +221,9 @@ def as_table(votes):
             found = ", ".join(sorted(named))
             raise ValueError(f"votes must hold all columns {', '.join(ROWS)} or none, got {found}")
         item = votes["item"].to_numpy()
+        if item.dtype.kind == "f" and np.array_equal(item, np.round(item)):
+            item = item.astype(np.int64)  # pandas makes floats of integers where it joins tables
+            votes = votes.assign(item=item)
         if item.size == 0 or item.dtype.kind not in "iu" or item.min() < 0:
             raise ValueError("votes must hold at least one row, and as item the row of X, an integer >= 0")
         if votes.duplicated(["item", "annotator"]).any():
@@ -228,6 +244,7 @@ def coded(table, classes):
     """Positions of the votes among the classes, -1 for none, and the classes."""
     values = table.to_numpy()
     none = pd.isna(values)
+    none[~none] = values[~none] == ""
     minus = np.zeros(none.shape, dtype=bool)
     minus[~none] = values[~none] == -1
     none |= minus
@@ -266,12 +283,15 @@ def candidates_from_annotators(
     Parameters
     ----------
     votes : array-like or DataFrame, shape (n_items, n_annotators), or DataFrame of rows
-        Labels, numbers or text; None, NaN or -1 where an annotator gave none. Rows have the columns item (row
-        of X, from 0), annotator and label.
+        Labels, numbers or text; None, NaN, "" or -1 where an annotator gave none. Rows have the columns item
+        (row of X, from 0), annotator and label.
     classes : sequence, optional
         All labels in their order; by default those of the votes, sorted.
     method : {"dawid-skene", "majority"}
-        Posteriors by `dawid_skene`, or the shares of an item's votes.
+        Posteriors by `dawid_skene`, or the shares of an item's votes, which are also used, with a warning,
+        where the votes do not determine the annotators' confusions: where fewer than half of the items with
+        a vote have three, and those with two or more are fewer than five for each of the A K (K - 1)
+        probabilities of A annotators and K labels.
     threshold : float in [0, 1], default 0.1
         0 makes all labels candidates, 1 the most probable one alone.
     smoothing, tol, max_iter
@@ -285,6 +305,11 @@ def candidates_from_annotators(
     ------
     ValueError
         If there is no vote, a vote is outside `classes`, or an annotator votes twice for an item.
+
+    Warns
+    -----
+    UserWarning
+        If the shares of the votes are used in place of `dawid_skene`.
 
     Notes
     -----
@@ -309,6 +334,12 @@ def candidates_from_annotators(
     table = as_table(votes)
     numbers, classes = coded(table, classes)
     K = len(classes)
+    if method == "dawid-skene" and not identified(numbers, K):
+        warn_user(
+            "votes: too few items have several votes to estimate how annotators err; the shares of the votes "
+            "are used, as with method='majority'"
+        )
+        method = "majority"
     if method == "majority":
         posterior = vote_shares(numbers, K)
         confusion, _ = confusions(

@@ -68,6 +68,11 @@ def test_scales(name):
                 model.predict(scale * K, **more)
 
 
+ALL = slice(None)
+#: One of a pair, both, on the diagonal, at its ends, all of it, a row, everything.
+PLACES = [(30, 9), ([30, 9], [9, 30]), (5, 5), (0, 0), (-1, -1), (range(31), range(31)), (3, ALL), (ALL, ALL)]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_no_kernel(name):
     model, more, axes = given_kernels(name)
@@ -82,11 +87,12 @@ def test_what_is_no_kernel(name):
     for match, wrong in words.items():
         with pytest.raises(ValueError, match=match):
             model.fit(wrong, y, **more)
-    for value in (np.inf, -np.inf, 1e300):  # neither the mirror entry nor a normal diagonal hides it
-        large = K.copy()
-        large[(1, 30, 9) if axes == 3 else (30, 9)] = value
-        with pytest.raises(ValueError, match="'k1'|kernel 1 of X" if axes == 3 else "^X|^kernel"):
-            model.fit(large, y, **more)
+    for value in (np.inf, -np.inf, np.nan, 1e300):  # neither the mirror entry nor a normal diagonal hides it
+        for rows, columns in PLACES:
+            large = K.copy()
+            large[(1, rows, columns) if axes == 3 else (rows, columns)] = value
+            with pytest.raises(ValueError, match="'k1'|kernel 1 of X" if axes == 3 else "^X|^kernel"):
+                model.fit(large, y, **more)
     model.fit(K, y, **more)
     for wrong in (broken, K + 1j):
         if name != "PriorFeatures":

@@ -134,7 +134,9 @@ def test_a_class_without_weight_is_not_trained(name):
     class_weight = {0: 1.0, 1: 5.0, 2: 2.0}
     folds = [(np.arange(0, N, 2), np.arange(1, N, 2))]
     model = make(name, folds, class_weight=class_weight).fit(K, y, **scores, sample_weight=1.0 * (y != 1))
-    within = [(np.flatnonzero(np.isin(kept, train)), np.flatnonzero(np.isin(kept, test))) for train, test in folds]
+    within = [
+        (np.flatnonzero(np.isin(kept, train)), np.flatnonzero(np.isin(kept, test))) for train, test in folds
+    ]
     part = {key: value[kept] for key, value in scores.items()}
     alone = make(name, within, class_weight=class_weight).fit(K[:, kept][:, :, kept], y[kept], **part)
     assert model.classes_.tolist() == [0, 1, 2]
@@ -143,7 +145,9 @@ def test_a_class_without_weight_is_not_trained(name):
     expected = alone.decision_function(K[:, :, kept], **scores)
     assert decision.shape == (N, 3)
     largest = np.abs(expected).max()
-    np.testing.assert_allclose(decision[:, 2] - decision[:, 0], expected, atol=LOOSE.get(name, 5e-3) * largest)
+    np.testing.assert_allclose(
+        decision[:, 2] - decision[:, 0], expected, atol=LOOSE.get(name, 5e-3) * largest
+    )
     np.testing.assert_allclose(decision[:, 1], decision[:, [0, 2]].min(axis=1) - 1.0)
     assert set(model.predict(K, **scores)) <= {0, 2}
 

@@ -1,6 +1,7 @@
 """Votes of annotators and links: EM and products against plain twins, limits, bad input."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -79,7 +80,7 @@ def test_em_finds_spammers_whom_a_majority_follows():
 
 def test_annotators_who_agree_leave_hard_labels():
     y = np.array([2, 0, 1, 1, 0, 2])
-    for votes in (y[:, None], np.column_stack([y] * 3)):
+    for votes in (np.column_stack([y] * 3), np.column_stack([y] * 5)):
         for method in ("majority", "dawid-skene"):
             assert_array_equal(candidates_from_annotators(votes, method=method).labels(), y)
     assert candidates_from_annotators(votes, method="majority").candidates.n_candidates == [1] * 6
@@ -110,13 +111,43 @@ def test_forms_of_votes_agree():
     expected = candidates_from_annotators(votes)
     missing = np.where(votes >= 0, votes, np.nan)
     nullable = pd.DataFrame(missing).astype("Int64")
-    for given in (text, pd.DataFrame(text), pd.DataFrame(rows), missing, nullable):
+    empty = np.where(votes >= 0, names[votes], "")
+    floats = pd.DataFrame(rows).astype({"item": float})
+    for given in (text, pd.DataFrame(text), pd.DataFrame(rows), missing, nullable, empty, floats):
         result = candidates_from_annotators(given)
         assert_allclose(result.posterior, expected.posterior, rtol=1e-12)
         assert_array_equal(result.annotators, range(4))
     more = candidates_from_annotators(text, classes=["c", "b", "a", "d"])
     assert more.candidates.n_labels == (4,)
     assert list(more.candidates.classes[0]) == ["c", "b", "a", "d"]
+
+
+@pytest.mark.parametrize(
+    "n, n_annotators, n_labels, accuracy", [(60, 3, 2, 0.92), (300, 5, 3, 0.8), (60, 5, 3, 0.8)]
+)
+def test_votes_that_do_not_determine_confusions(n, n_annotators, n_labels, accuracy):
+    """Where 0 to 100% of the items have a second vote, labels are about as good as the votes themselves."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(n_labels, size=n)
+    warned = []
+    for overlap in (0.0, 0.05, 0.2, 0.5, 0.8, 1.0):
+        difference = []
+        for _ in range(5):
+            votes = np.full((n, n_annotators), -1)
+            for i in range(n):
+                for a in rng.choice(n_annotators, 1 + (rng.random() < overlap), replace=False):
+                    wrong = (truth[i] + rng.integers(1, n_labels)) % n_labels
+                    votes[i, a] = truth[i] if rng.random() < accuracy else wrong
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                result = candidates_from_annotators(votes, classes=range(n_labels))
+            majority = candidates_from_annotators(votes, classes=range(n_labels), method="majority")
+            difference.append(np.mean(result.labels() == truth) - np.mean(majority.labels() == truth))
+        warned.append(len(caught))
+        assert np.mean(difference) > -0.02
+    assert warned[0] == 1 and sorted(warned, reverse=True) == warned
+    n_pairs = 5 * n_annotators * n_labels * (n_labels - 1)
+    assert (warned[-1] == 0) == (n >= n_pairs)
 
 
 @pytest.mark.parametrize(
@@ -134,6 +165,8 @@ def test_forms_of_votes_agree():
             "at most one label",
         ),
         ({"votes": pd.DataFrame({"item": ["x"], "annotator": [1], "label": [0]})}, "item the row of X"),
+        ({"votes": pd.DataFrame({"item": [0.5], "annotator": [1], "label": [0]})}, "item the row of X"),
+        ({"votes": pd.DataFrame({"item": [0, np.nan], "annotator": 1, "label": 0})}, "item the row of X"),
         ({"votes": pd.DataFrame({"item": [0, 9], "a": [1, 1]})}, "columns item, annotator, label or none"),
         ({"votes": pd.DataFrame({"item": [0, 999], "annotator": 1, "label": 0})}, "got 2 up to 999"),
         ({"votes": [[-1, 1], [1, 1]]}, "classes must not include -1"),
