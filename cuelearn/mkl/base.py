@@ -246,6 +246,17 @@ class KernelModel(Estimator):
             parameters["kernels"] = self.bank_.triples
         return parameters
 
+    def __getstate__(self):
+        """For pickle: with the kernels of a saved file, not with those of all training samples."""
+        state = super().__getstate__()
+        if "bank_" in state:
+            kept = self._fitted_state()
+            for name in ("bank_", "bank_support_"):
+                state.pop(name, None)
+                if name in kept:
+                    state[name] = kept[name]
+        return state
+
     def _fitted_state(self):
         """The bank is cut to the support; precomputed kernels need none."""
         state = super()._fitted_state()

@@ -131,6 +131,10 @@ class Hypothesis(Changing):
     def _state(self):
         return dict(vars(self))
 
+    def __getstate__(self):
+        """For pickle: without spare room."""
+        return self._state()
+
     @classmethod
     def _from_state(cls, state):
         new = cls.__new__(cls)

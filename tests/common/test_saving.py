@@ -1,6 +1,7 @@
 """Saved models: the same bits after loading, no pickle, and a clear word about a damaged file."""
 
 import os
+import pickle
 
 import joblib
 import numpy as np
@@ -129,3 +130,14 @@ def test_a_broken_model_does_not_replace_a_good_file(tmp_path):
         model.save(tmp_path / "model")
     assert (tmp_path / "model").read_bytes() == before
     assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize(
+    "name", ["OBSCURE", "OM2", "AverageKernelSVM", "LPBeta", "MuSVM", "ProjectronPlusPlus"]
+)
+def test_a_pickle_holds_what_predicting_needs(name):
+    X, y = data(name, n=600)
+    model = make(name).fit(X, y)
+    content = pickle.dumps(model)
+    assert len(content) < 0.25 * 3 * 4 * len(X) ** 2  # of three kernel matrices
+    np.testing.assert_array_equal(pickle.loads(content).decision_function(X), model.decision_function(X))
