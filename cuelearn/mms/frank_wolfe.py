@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cuelearn.core.compiled import inner, loop
+from cuelearn.mms.candidates import bag_of, words_of
 from cuelearn.mms.inference import find, reached
 from cuelearn.mms.relaxation import TIE
 
@@ -168,7 +169,7 @@ class Work(NamedTuple):
 
 
 @loop
-def frank_wolfe_block(packed, block, work, known_labels, share, loss, count, lam, n_bags, most_nodes):
+def frank_wolfe_block(packed, block, work, known_labels, share, loss, count, lam, n_bags, most_nodes, scratch):
     """Visit a block with `known_labels` (room, n_slots of the block); returns the sum of the bags' gaps, each
     at its visit (NaN: overflow), and the steps."""
     bags, first, base, products, targets, delta, weights = block
@@ -193,7 +194,8 @@ def frank_wolfe_block(packed, block, work, known_labels, share, loss, count, lam
         known = known_labels[:, low * P : high * P]
         change = delta[low:high]
         labels = work.labels[low * P : high * P]
-        value, found_loss, _ = find(packed, packed.matchings, i, scores, labels, most_nodes)
+        words = words_of(packed.matchings, i)
+        value, found_loss, _ = find(bag_of(packed, i), words, scores, labels, most_nodes, scratch)
         if np.isnan(value):
             return value, n_updates
         excess = value - reached(target, scores)
@@ -266,7 +268,7 @@ def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
         for rows, block in problem.blocks():
             slots = rows if P == 1 else (rows[:, None] * P + np.arange(P)).ravel()
             known = dual.labels[:, slots]
-            setting = lam, N, problem.most_nodes
+            setting = lam, N, problem.most_nodes, problem.scratch
             work = Work.empty(*known.shape, block.scores.size)
             gap, updates = frank_wolfe_block(candidates.packed, block, work, known, *dual[1:], *setting)
             problem.refuse_unfinished(gap)

@@ -12,6 +12,7 @@ from cuelearn.core.progress import progress
 from cuelearn.mms.candidates import batches, check_bag_weights, check_candidates
 from cuelearn.mms.frank_wolfe import frank_wolfe
 from cuelearn.mms.inference import METHODS, losses_of_bags, mean_candidates
+from cuelearn.mms.matching import Scratch
 from cuelearn.mms.pegasos import pegasos
 from cuelearn.mms.spaces import ROWS, Block, LinearSpace
 
@@ -65,6 +66,7 @@ class ConvexProblem:
         self.most_nodes = METHODS[inference]
         self.n_unproven = 0
         self.target = np.zeros((candidates.n_instances, space.n_columns))
+        self.scratch = Scratch.of(candidates.packed)
         self.rows_of_block = min(MOST_ROWS, max(space.n_columns, CHEAP // space.width))
 
     def fresh_target(self, slack=0.0):
@@ -76,7 +78,9 @@ class ConvexProblem:
             rows = slice(int(starts[first]), int(starts[last]))
             scores = self.space.scores(rows)
             target = self.target[rows]
-            mean_candidates(self.candidates.packed, first, last, scores, False, target, slack)
+            best = np.empty(last - first)
+            packed = self.candidates.packed
+            mean_candidates(packed, first, last, scores, False, target, slack, best, self.scratch)
         return self._changed(old)
 
     def draw_target(self):
@@ -101,7 +105,7 @@ class ConvexProblem:
             scores = self.space.scores(rows)
             target = self.target[rows]
             part = np.empty((3, last - first))  # one type for numba
-            losses_of_bags(packed, first, last, scores, target, self.most_nodes, labels, part)
+            losses_of_bags(packed, first, last, scores, target, self.most_nodes, labels, part, self.scratch)
             losses[:, first:last] = part
         relaxed, losses, unproven = self.weights * losses
         self.n_unproven = np.count_nonzero(unproven)
