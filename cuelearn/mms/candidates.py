@@ -117,14 +117,14 @@ def is_listed(bag, labels):
     return False
 
 
-@loop
+@inner
 def contains(bag, words, labels):
     if words is not None and words.width > 1:
         return spells_words(bag, words, labels)
     return is_listed(bag, labels)
 
 
-@loop
+@inner
 def ambiguous_loss(bag, words, labels, scratch):
     """Least number of slots in which a labeling differs from a candidate."""
     if words is not None and words.width > 1:

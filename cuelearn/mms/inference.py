@@ -258,7 +258,7 @@ def matching_search(bag, words, scores, labels, scratch):
                 labels[m1 * P + p] = labels[m2 * P + p] = word_column(bag, words, w, p)
 
 
-@loop
+@inner
 def find(bag, words, scores, labels, most_nodes, scratch):
     """Write the most violating labeling by a search of `METHODS`; returns its U by the joint loss (-inf if
     every labeling is a candidate), that loss, and a bound on U."""
@@ -313,28 +313,6 @@ def reached(target, scores):
             if target[m, k] != 0.0:
                 total += target[m, k] * scores[m, k]
     return total
-
-
-@loop
-def losses_of_bags(packed, first, last, scores, target, most_nodes, labels, losses, scratch):
-    """Write rows of `losses`: relaxed losses (5.5), by the score of `target`, ambiguous surrogate losses
-    (5.2), and whether these are unproven, of bags `first` to ``last - 1``; `labels` has room for a bag's."""
-    for i in range(first, last):
-        low = packed.row[i] - packed.row[first]
-        high = packed.row[i + 1] - packed.row[first]
-        part = scores[low:high]
-        own = labels[: (high - low) * packed.n_attributes]
-        bag = bag_of(packed, i)
-        words = words_of(packed.matchings, i)
-        value, _, bound = find(bag, words, part, own, most_nodes, scratch)
-        best = best_candidate(bag, words, part, False, own, scratch)
-        aim = reached(target[low:high], part)
-        losses[0, i - first] = value - aim
-        losses[1, i - first] = value - best
-        for row in range(2):
-            if losses[row, i - first] < 0.0:
-                losses[row, i - first] = 0.0
-        losses[2, i - first] = bound > max(value, min(aim, best)) + TIE * (1.0 + abs(value))
 
 
 def side_by_side(scores, candidates, n_rows):
