@@ -10,6 +10,8 @@ from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 from scipy.sparse import csr_array, issparse
 
 from cuelearn.core.checks import as_generator, check_count
@@ -90,10 +92,18 @@ def bag_of(packed, i):
 
 
 @inner
-def words_of(matchings, i):
-    if matchings is None:
-        return None
+def words_in(matchings, i):
     return Words(matchings.n_words[i] + 1, matchings.allowed[matchings.allowed_start[i] :], matchings.null)
+
+
+def words_of(matchings, i):
+    """A bag's words; None, a type of its own, if all sets are listed."""
+    return None if matchings is None else words_in(matchings, i)
+
+
+@overload(words_of, jit_options={"_nrt": False})
+def compiled_words_of(matchings, i):
+    return (lambda matchings, i: None) if matchings is types.none else words_in
 
 
 @inner

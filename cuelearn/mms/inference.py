@@ -8,7 +8,7 @@ answer.
 
 import numpy as np
 
-from cuelearn.core.compiled import inner, loop
+from cuelearn.core.compiled import inlined, inner, loop
 from cuelearn.mms.candidates import ambiguous_loss, bag_of, check_candidates, contains, words_of
 from cuelearn.mms.matching import (
     CHOSEN,
@@ -31,7 +31,7 @@ from cuelearn.mms.matching import (
     word_of,
     word_values,
 )
-from cuelearn.mms.relaxation import TIE, branch_and_bound, slot_lists
+from cuelearn.mms.relaxation import TIE, branch, option_places, relaxed, rest_bounds, slot_lists
 
 __all__ = ["best_labelings", "most_violating"]
 
@@ -259,24 +259,46 @@ def matching_search(bag, words, scores, labels, scratch):
 
 
 @inner
-def find(bag, words, scores, labels, most_nodes, scratch):
-    """Write the most violating labeling by a search of `METHODS`; returns its U by the joint loss (-inf if
-    every labeling is a candidate), that loss, and a bound on U."""
-    slot_lists(bag, scores, 1.0, scratch)
+def first_answer(bag, words, scores, labels, scratch):
+    """Write Algorithm 10's answer; returns its U by the joint loss (-inf if every labeling is a candidate),
+    and that loss."""
     if words is not None and words.width > 1:
         matching_search(bag, words, scores, labels, scratch)
     elif not heap_search(bag, words, labels, scratch):
-        return -np.inf, 0, -np.inf
+        return -np.inf, 0
     total = 0.0
     for s in range(labels.shape[0]):
         total += scores[s // bag.n_attributes, labels[s]]
     loss = ambiguous_loss(bag, words, labels, scratch)
-    total += loss
-    if total == -np.inf or labels.shape[0] == 1:  # the sum of losses is the joint loss
-        return total, loss, total
-    if most_nodes < 0:
-        return total, loss, np.inf
-    return branch_and_bound(bag, words, scores, labels, most_nodes, total, loss, scratch)
+    return total + loss, loss
+
+
+@inlined
+def find(bag, words, scores, labels, most_nodes, scratch):
+    """Write the most violating labeling by a search of `METHODS`; returns its U by the joint loss (-inf if
+    every labeling is a candidate), that loss, and a bound on U: U itself, that of the relaxation, or infinity
+    without it."""
+    slot_lists(bag, scores, 1.0, scratch)
+    value, loss = first_answer(bag, words, scores, labels, scratch)
+    bound = value
+    if value != -np.inf and labels.shape[0] > 1:  # else the sum of losses is the joint loss
+        bound = np.inf
+        if most_nodes >= 0:
+            slot_lists(bag, scores, 0.0, scratch)
+            n_options = option_places(bag, words, labels.shape[0], scratch)
+            bound = rest_bounds(bag, words, labels.shape[0], n_options, scratch)
+            answer = most_nodes == 0
+            value, loss, bound = relaxed(bag, words, n_options, answer, labels, value, loss, bound, scratch)
+            if most_nodes > 0 and bound > value:
+                value, loss, bound = branch(
+                    bag, words, n_options, scores, labels, most_nodes, value, loss, bound, scratch
+                )
+    return value, loss, bound
+
+
+@loop
+def find_one(bag, words, scores, labels, most_nodes, scratch):
+    return find(bag, words, scores, labels, most_nodes, scratch)
 
 
 @loop
@@ -388,7 +410,7 @@ def most_violating(scores, candidates, bag=0, method="algorithm-10", *, return_b
     scores = side_by_side(scores, candidates, int(candidates.bag_sizes[i]))
     labels = np.empty(scores.shape[0] * candidates.n_attributes, np.int32)
     bag, words = bag_of(packed, i), words_of(packed.matchings, i)
-    value, _, bound = find(bag, words, scores, labels, METHODS[method], Scratch.of(packed))
+    value, _, bound = find_one(bag, words, scores, labels, METHODS[method], Scratch.of(packed))
     if value == -np.inf:
         raise ValueError(f"every labeling of bag {i} is a candidate; none outside can be found")
     labeling = labels.reshape(-1, candidates.n_attributes).astype(np.int64) - packed.column[:-1]

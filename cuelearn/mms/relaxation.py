@@ -100,13 +100,16 @@ def insert(label, value, begin, n, k, v):
 
 
 @inner
-def option_places(bag, words, n_slots, n_options, scratch):
-    """Write the place in `label` of what each option gives each slot (-1: none); options are the listed
-    candidates, or null and the words of a `Matching`."""
+def option_places(bag, words, n_slots, scratch):
+    """Write the place in `label` of what each option gives each slot (-1: none), at s * n_options + option;
+    options are the listed candidates, or null and the words of a `Matching`. Returns their number."""
     P = bag.n_attributes
     first = scratch.integers[FIRST]
     label = scratch.integers[LABEL]
     option = scratch.integers[OPTION]
+    n_options = bag.weight.shape[0]
+    if words is not None and words.width > 1:
+        n_options = words.width
     for s in range(n_slots):
         for o in range(n_options):
             if words is not None and words.width > 1:
@@ -118,6 +121,7 @@ def option_places(bag, words, n_slots, n_options, scratch):
                 if label[j] == k:
                     place = j
             option[s * n_options + o] = place
+    return n_options
 
 
 @inner
@@ -171,10 +175,10 @@ def best_places(first, value, place):
 
 
 @inner
-def relaxed(bag, words, n_options, answer, labels, best, best_loss, scratch):
-    """Bound by the prices of at most `PRICE_STEPS`, scores plus one less prices (their sum over the best of
-    every slot is the bound), and, with `answer`, the best labeling that answered prices, if it is better than
-    `labels`."""
+def relaxed(bag, words, n_options, answer, labels, best, best_loss, near, scratch):
+    """Write, by the prices of at most `PRICE_STEPS`, scores plus one less prices (their sum over the best of
+    every slot is a bound), and, with `answer`, the best labeling that answered prices, if it is better than
+    `labels` of value `best`. Returns its value and loss, and a bound, at most `near`."""
     n_slots = labels.shape[0]
     first = scratch.integers[FIRST]
     label = scratch.integers[LABEL]
@@ -189,7 +193,7 @@ def relaxed(bag, words, n_options, answer, labels, best, best_loss, scratch):
     for j in range(size):
         price[j] = answers[j] = 0.0
     bound = np.inf
-    for step in range(PRICE_STEPS + 1):
+    for step in range(PRICE_STEPS + 1 if near > best + TIE else 0):
         if step > 0:
             add_nearest(bag, words, n_slots, n_options, 1.0 / step, scratch)
         for j in range(size):
@@ -197,7 +201,8 @@ def relaxed(bag, words, n_options, answer, labels, best, best_loss, scratch):
         total = best_places(first, priced, place)
         if total < bound or step == 0:
             bound = total
-            reduced, priced = priced, reduced
+            for j in range(size):
+                reduced[j] = priced[j]
         if answer:
             total = 0.0
             for s in range(n_slots):
@@ -213,20 +218,23 @@ def relaxed(bag, words, n_options, answer, labels, best, best_loss, scratch):
             break
         for s in range(n_slots):
             answers[place[s]] += 1.0
-    return bound, reduced, best, best_loss
+    bound = min(bound, near)
+    return best, best_loss, bound if bound > best + TIE else best
 
 
 @inner
 def rest_bounds(bag, words, n_slots, n_options, scratch):
     """Write the most that slots s and later gain in score and distance from each listed candidate, at s *
     n_options + candidate, or regions m and later from those of a `Matching` that use each subset of words
-    before m, at m * 2 ** n_words + subset."""
+    before m, at m * 2 ** n_words + subset; and distances before all slots. Returns the bound of both."""
     P = bag.n_attributes
     first = scratch.integers[FIRST]
     option = scratch.integers[OPTION]
     value = scratch.numbers[VALUE]
     rest = scratch.numbers[REST]
     lost = scratch.numbers[OF_WORDS]
+    apart = scratch.numbers[APART]
+    n_columns = n_options
     by_word = words is not None and words.width > 1
     for at in range(n_options):
         rest[n_slots * n_options + at] = 0.0
@@ -248,8 +256,14 @@ def rest_bounds(bag, words, n_slots, n_options, scratch):
     if words is not None and words.width > 1:
         n_regions = n_slots // P
         recursion(words, n_regions, lost, False, False, rest, scratch.numbers[WAYS_AFTER])
-        for at in range((n_regions + 1) << (words.width - 1)):
+        n_columns = 1 << (words.width - 1)
+        for at in range((n_regions + 1) * n_columns):
             rest[at] = -rest[at]
+    bound = np.inf
+    for c in range(n_columns):
+        apart[c] = np.inf if by_word and c > 0 else 0.0
+        bound = min(bound, apart[c] + rest[c])
+    return bound
 
 
 @inner
@@ -290,42 +304,21 @@ def extend(bag, words, n_options, n_columns, s, scratch):
 
 
 @inner
-def branch_and_bound(bag, words, scores, labels, most_nodes, best, best_loss, scratch):
+def branch(bag, words, n_options, scores, labels, most_nodes, best, best_loss, root, scratch):
     """Improve `labels` of value `best` to the labeling with the largest U: depth-first over slots, best
     labels first, bounded by the relaxation's prices and by the distances from all candidates.
 
-    Returns U, loss, and a bound on U: U itself, or that of the root beyond `most_nodes` partial labelings;
-    with none, only labelings that answered prices are tried."""
+    Returns U, loss, and a bound on U: U itself, or `root` beyond `most_nodes` partial labelings."""
     P = bag.n_attributes
     n_slots = labels.shape[0]
-    n_options = n_columns = bag.weight.shape[0]
+    n_columns = n_options
     if words is not None and words.width > 1:
-        n_options = words.width
         n_columns = 1 << (n_options - 1)
-    slot_lists(bag, scores, 0.0, scratch)
-    option_places(bag, words, n_slots, n_options, scratch)
-    rest_bounds(bag, words, n_slots, n_options, scratch)
-    rest = scratch.numbers[REST]
-    apart = scratch.numbers[APART]
-    near = np.inf
-    for c in range(n_columns):
-        used = words is not None and words.width > 1 and c > 0
-        apart[c] = np.inf if used else 0.0
-        near = min(near, apart[c] + rest[c])
-    if not near > best + TIE:
-        return best, best_loss, best
-    root, reduced, best, best_loss = relaxed(
-        bag, words, n_options, most_nodes == 0, labels, best, best_loss, scratch
-    )
-    root = min(root, near)
-    if not root > best + TIE:
-        return best, best_loss, best
-    if most_nodes == 0:
-        return best, best_loss, root
     first = scratch.integers[FIRST]
     label = scratch.integers[LABEL]
     place = scratch.integers[PLACE]
     ahead = scratch.numbers[AHEAD]  # best reduced scores of slots s and later
+    reduced = scratch.numbers[REDUCED]
     total = scratch.numbers[TOTAL]
     spent = scratch.numbers[SPENT]  # reduced scores before slot s
     ahead[n_slots] = total[0] = spent[0] = 0.0
