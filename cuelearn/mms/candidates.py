@@ -151,6 +151,11 @@ def ambiguous_loss(bag, words, labels, scratch):
     return best
 
 
+#: For calls from Python.
+compiled_contains = loop(contains)
+compiled_loss = loop(ambiguous_loss)
+
+
 def is_index(value, end, least=0):
     return isinstance(value, Integral) and not isinstance(value, bool) and least <= value < end
 
@@ -524,14 +529,14 @@ class CandidateSet:
         """Whether a labeling, shape (n_instances, n_attributes), is a candidate of bag i."""
         i = self.check_bag(i)
         bag, words = bag_of(self.packed, i), words_of(self.packed.matchings, i)
-        return bool(contains(bag, words, self._slots(i, labeling)))
+        return bool(compiled_contains(bag, words, self._slots(i, labeling)))
 
     def loss(self, i, labeling):
         r"""Ambiguous loss :math:`\Delta_A(Z, \mathcal Z_i)`: least number of slots in which a labeling
         differs from a candidate (thesis 5.4.2)."""
         i = self.check_bag(i)
         bag, words = bag_of(self.packed, i), words_of(self.packed.matchings, i)
-        return int(ambiguous_loss(bag, words, self._slots(i, labeling), Scratch.of(self.packed)))
+        return int(compiled_loss(bag, words, self._slots(i, labeling), Scratch.of(self.packed)))
 
     def mask(self, attribute=0):
         """Labels Z(m) that the candidates give each instance, shape (n_instances, n_labels[attribute])."""

@@ -31,7 +31,7 @@ from cuelearn.mms.matching import (
     word_of,
     word_values,
 )
-from cuelearn.mms.relaxation import TIE, branch, option_places, relaxed, rest_bounds, slot_lists
+from cuelearn.mms.relaxation import TIE, branch_and_bound, option_places, relaxed, rest_bounds, slot_lists
 
 __all__ = ["best_labelings", "most_violating"]
 
@@ -290,7 +290,7 @@ def find(bag, words, scores, labels, most_nodes, scratch):
             answer = most_nodes == 0
             value, loss, bound = relaxed(bag, words, n_options, answer, labels, value, loss, bound, scratch)
             if most_nodes > 0 and bound > value:
-                value, loss, bound = branch(
+                value, loss, bound = branch_and_bound(
                     bag, words, n_options, scores, labels, most_nodes, value, loss, bound, scratch
                 )
     return value, loss, bound

@@ -304,7 +304,7 @@ def extend(bag, words, n_options, n_columns, s, scratch):
 
 
 @inner
-def branch(bag, words, n_options, scores, labels, most_nodes, best, best_loss, root, scratch):
+def branch_and_bound(bag, words, n_options, scores, labels, most_nodes, best, best_loss, root, scratch):
     """Improve `labels` of value `best` to the labeling with the largest U: depth-first over slots, best
     labels first, bounded by the relaxation's prices and by the distances from all candidates.
 
