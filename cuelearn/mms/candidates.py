@@ -10,14 +10,17 @@ from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import types
+from numba.extending import overload
 from scipy.sparse import csr_array, issparse
 
 from cuelearn.core.checks import as_generator, check_count
-from cuelearn.core.compiled import inner
+from cuelearn.core.compiled import inner, loop
 from cuelearn.core.weights import check_sample_weight
 from cuelearn.mms.matching import (
     Matching,
+    Scratch,
+    Words,
     count_matching,
     draw_matching,
     generate,
@@ -61,49 +64,96 @@ class PackedCandidates(NamedTuple):
     matchings: PackedMatchings | None  # None if all sets are listed
 
 
+class Bag(NamedTuple):
+    """One bag's part of `PackedCandidates`."""
+
+    n_attributes: int
+    column: np.ndarray
+    labels: np.ndarray  # columns, by candidate and slot, or by word and attribute
+    weight: np.ndarray
+    order: np.ndarray
+    slot: np.ndarray
+    slot_labels: np.ndarray
+
+
 @inner
-def is_listed(packed, i, labels):
-    """Whether bag i lists a labeling: binary search in lexical order."""
+def bag_of(packed, i):
+    n = packed.count[i]
+    at = packed.listed_start[i]
+    return Bag(
+        packed.n_attributes,
+        packed.column,
+        packed.labels[packed.start[i] :],
+        packed.weight[at : at + n],
+        packed.order[at : at + n],
+        packed.slot[packed.row[i] * packed.n_attributes :],
+        packed.slot_labels,
+    )
+
+
+@inner
+def words_in(matchings, i):
+    return Words(matchings.n_words[i] + 1, matchings.allowed[matchings.allowed_start[i] :], matchings.null)
+
+
+def words_of(matchings, i):
+    """A bag's words; None, a type of its own, if all sets are listed."""
+    return None if matchings is None else words_in(matchings, i)
+
+
+@overload(words_of, jit_options={"_nrt": False})
+def compiled_words_of(matchings, i):
+    return (lambda matchings, i: None) if matchings is types.none else words_in
+
+
+@inner
+def is_listed(bag, labels):
+    """Whether a bag lists a labeling: binary search in lexical order."""
     n = labels.shape[0]
-    low = packed.listed_start[i]
-    high = packed.listed_start[i] + packed.count[i]
+    low = 0
+    high = bag.order.shape[0]
     while low < high:
         middle = (low + high) // 2
-        at = packed.start[i] + packed.order[middle] * n
+        at = bag.order[middle] * n
         k = 0
-        while k < n and packed.labels[at + k] == labels[k]:
+        while k < n and bag.labels[at + k] == labels[k]:
             k += 1
         if k == n:
             return True
-        if packed.labels[at + k] < labels[k]:
+        if bag.labels[at + k] < labels[k]:
             low = middle + 1
         else:
             high = middle
     return False
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
-def contains(packed, matchings, i, labels):
-    if matchings is not None and matchings.n_words[i] > 0:
-        return spells_words(packed, i, labels)
-    return is_listed(packed, i, labels)
+@inner
+def contains(bag, words, labels):
+    if words is not None and words.width > 1:
+        return spells_words(bag, words, labels)
+    return is_listed(bag, labels)
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
-def ambiguous_loss(packed, matchings, i, labels):
-    """Least number of slots in which a labeling differs from a candidate of bag i."""
-    if matchings is not None and matchings.n_words[i] > 0:
-        return matching_loss(packed, i, labels)
+@inner
+def ambiguous_loss(bag, words, labels, scratch):
+    """Least number of slots in which a labeling differs from a candidate."""
+    if words is not None and words.width > 1:
+        return matching_loss(bag, words, labels, scratch)
     n_slots = labels.shape[0]
     best = n_slots
-    at = packed.start[i]
-    for _ in range(packed.count[i]):
+    at = 0
+    for _ in range(bag.weight.shape[0]):
         apart = 0
         for k in range(n_slots):
-            apart += packed.labels[at + k] != labels[k]
+            apart += bag.labels[at + k] != labels[k]
         best = min(best, apart)
         at += n_slots
     return best
+
+
+#: For calls from Python.
+compiled_contains = loop(contains)
+compiled_loss = loop(ambiguous_loss)
 
 
 def is_index(value, end, least=0):
@@ -478,13 +528,15 @@ class CandidateSet:
     def contains(self, i, labeling):
         """Whether a labeling, shape (n_instances, n_attributes), is a candidate of bag i."""
         i = self.check_bag(i)
-        return bool(contains(self.packed, self.packed.matchings, i, self._slots(i, labeling)))
+        bag, words = bag_of(self.packed, i), words_of(self.packed.matchings, i)
+        return bool(compiled_contains(bag, words, self._slots(i, labeling)))
 
     def loss(self, i, labeling):
         r"""Ambiguous loss :math:`\Delta_A(Z, \mathcal Z_i)`: least number of slots in which a labeling
         differs from a candidate (thesis 5.4.2)."""
         i = self.check_bag(i)
-        return int(ambiguous_loss(self.packed, self.packed.matchings, i, self._slots(i, labeling)))
+        bag, words = bag_of(self.packed, i), words_of(self.packed.matchings, i)
+        return int(compiled_loss(bag, words, self._slots(i, labeling), Scratch.of(self.packed)))
 
     def mask(self, attribute=0):
         """Labels Z(m) that the candidates give each instance, shape (n_instances, n_labels[attribute])."""
@@ -606,12 +658,15 @@ class CandidateSet:
             matchings=matchings,
         )
         width, keys = int(column[-1]), []
+        scratch = Scratch.of(packed)
         for i, part in enumerate(flat):
             slots = np.arange(packed.row[i] * P, packed.row[i + 1] * P)
             if listed[i]:
                 keys.append(np.unique(slots * width + part.reshape(count[i], -1)))
                 continue
-            shares = matching_shares(packed, i, np.zeros(masks[i].shape), False)[1]
+            shares = np.zeros(masks[i].shape)
+            words = words_of(matchings, i)
+            matching_shares(words, len(shares), np.zeros(shares.size), False, shares.ravel(), scratch.numbers)
             here = slice(matchings.allowed_start[i], matchings.allowed_start[i] + shares.size)
             matchings.allowed[here] = shares.ravel() > 0.0
             m, w = np.nonzero(shares > 0.0)

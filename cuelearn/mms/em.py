@@ -21,6 +21,7 @@ from cuelearn.core.estimator import NON_NEGATIVE, Estimator, StrOptions, paramet
 from cuelearn.mms.base import BagClassifier
 from cuelearn.mms.candidates import check_bag_weights, check_candidates
 from cuelearn.mms.inference import best_candidates, mean_candidates
+from cuelearn.mms.matching import Scratch
 
 __all__ = ["EMNaming", "documented_naming", "evenly_spaced", "once_or_each"]
 
@@ -125,13 +126,16 @@ class EMNaming(BagClassifier):
         listed = np.flatnonzero(packed.count)
         log_size[listed] = np.log(np.add.reduceat(packed.weight, packed.listed_start[listed]))
 
+        scratch = Scratch.of(packed)
+        totals = np.empty(candidates.n_bags)
+
         def e_step(scores, hard):
             posterior = np.zeros((n, first[-1]))
             if hard:
-                totals = best_candidates(packed, scores, True, columns.reshape(-1))
+                best_candidates(packed, scores, True, columns.reshape(-1), totals, scratch)
                 posterior[np.arange(n)[:, None], columns] = 1.0
             else:
-                totals = mean_candidates(packed, 0, candidates.n_bags, scores, True, posterior)
+                mean_candidates(packed, 0, len(totals), scores, True, posterior, 0.0, totals, scratch)
             return np.split(posterior, first[1:-1], axis=1), float(np.sum(weights * (totals - log_size)))
 
         models = self._models(parts, candidates, weights[candidates.bag_of])
@@ -148,7 +152,7 @@ class EMNaming(BagClassifier):
             if iteration > 0 and objective - history[-2][2] <= self.tol * max(1.0, abs(objective)):
                 self.converged_ = True
                 break
-        best_candidates(packed, scores, True, columns.reshape(-1))
+        best_candidates(packed, scores, True, columns.reshape(-1), totals, scratch)
         self.classes_ = self._one(list(candidates.classes))
         self.null_ = candidates.null
         self.n_features_ = tuple(part.shape[1] for part in parts)
@@ -201,7 +205,9 @@ class EMNaming(BagClassifier):
     def _within(self, X, candidates):
         scores = np.hstack(self._appearance(self._parts(X, candidates)))
         columns = np.empty((candidates.n_instances, candidates.n_attributes), dtype=np.int32)
-        best_candidates(candidates.packed, scores, True, columns.reshape(-1))
+        best = np.empty(candidates.n_bags)
+        scratch = Scratch.of(candidates.packed)
+        best_candidates(candidates.packed, scores, True, columns.reshape(-1), best, scratch)
         return columns - candidates.packed.column[:-1]
 
 

@@ -16,8 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cuelearn.core.compiled import inner, loop
-from cuelearn.mms.inference import find, reached
+from cuelearn.mms.candidates import bag_of, words_of
+from cuelearn.mms.inference import best_candidate, find, reached
 from cuelearn.mms.relaxation import TIE
+from cuelearn.mms.spaces import Block
 
 __all__ = ["FINEST", "Dual", "frank_wolfe"]
 
@@ -167,11 +169,27 @@ class Work(NamedTuple):
         return cls(np.empty(n_slots, np.int32), np.empty(room), row, column, np.empty(n_entries))
 
 
+@inner
+def write_losses(bag, words, scores, target, value, bound, labels, losses, scratch):
+    """Write a bag's relaxed loss (5.5), by the score of `target`, ambiguous surrogate loss (5.2), and whether
+    these are unproven."""
+    best = best_candidate(bag, words, scores, False, labels, scratch)
+    aim = reached(target, scores)
+    losses[0] = value - aim
+    losses[1] = value - best
+    for row in range(2):
+        if losses[row] < 0.0:
+            losses[row] = 0.0
+    losses[2] = bound > max(value, min(aim, best)) + TIE * (1.0 + abs(value))
+
+
 @loop
-def frank_wolfe_block(packed, block, work, known_labels, share, loss, count, lam, n_bags, most_nodes):
-    """Visit a block with `known_labels` (room, n_slots of the block); returns the sum of the bags' gaps, each
-    at its visit (NaN: overflow), and the steps."""
+def visit_bags(packed, block, work, dual, lam, n_bags, most_nodes, losses, scratch):
+    """Take steps on a block, of whose bags `dual` has labelings, or, with room in `losses`, write only these;
+    returns the sum of the bags' gaps, each at its visit (NaN: overflow), and the steps. It is one function as
+    `find` takes seconds to compile."""
     bags, first, base, products, targets, delta, weights = block
+    known_labels, share, loss, count = dual
     P = packed.n_attributes
     of = packed.attribute
     violation = work.violation
@@ -193,7 +211,12 @@ def frank_wolfe_block(packed, block, work, known_labels, share, loss, count, lam
         known = known_labels[:, low * P : high * P]
         change = delta[low:high]
         labels = work.labels[low * P : high * P]
-        value, found_loss, _ = find(packed, packed.matchings, i, scores, labels, most_nodes)
+        bag = bag_of(packed, i)
+        words = words_of(packed.matchings, i)
+        value, found_loss, bound = find(bag, words, scores, labels, most_nodes, scratch)
+        if b < losses.shape[0]:
+            write_losses(bag, words, scores, target, value, bound, labels, losses[b], scratch)
+            continue
         if np.isnan(value):
             return value, n_updates
         excess = value - reached(target, scores)
@@ -246,6 +269,30 @@ def frank_wolfe_block(packed, block, work, known_labels, share, loss, count, lam
     return gaps, n_updates
 
 
+#: Of a visit with steps.
+NO_LOSSES = np.empty((0, 3))
+
+
+def visit(problem, block, dual, losses=NO_LOSSES):
+    work = Work.empty(*dual.labels.shape, block.scores.size)
+    setting = problem.lam, problem.candidates.n_bags, problem.most_nodes
+    return visit_bags(problem.candidates.packed, block, work, dual, *setting, losses, problem.scratch)
+
+
+def losses_of_bags(problem, first, last):
+    """`write_losses` of bags `first` to ``last - 1``, one per row."""
+    starts = problem.candidates.bag_starts[first : last + 1]
+    rows = slice(int(starts[0]), int(starts[-1]))
+    scores = problem.space.scores(rows)
+    bags = np.arange(first, last)
+    products = np.empty((0, 0, 0))
+    ones = np.ones(len(bags))
+    block = Block(bags, starts - starts[0], scores, products, problem.target[rows], scores, ones)
+    losses = np.empty((len(bags), 3))
+    visit(problem, block, Dual.empty(0, scores.shape[0] * problem.candidates.n_attributes), losses)
+    return losses
+
+
 def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
     """Dual steps on a `ConvexProblem`, from the previous round's shares, until the gap is at most `tol` times
     the dual value, or the bound shows that `best` cannot be improved by more; returns dual value, relaxed
@@ -265,14 +312,12 @@ def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
         gaps = 0.0
         for rows, block in problem.blocks():
             slots = rows if P == 1 else (rows[:, None] * P + np.arange(P)).ravel()
-            known = dual.labels[:, slots]
-            setting = lam, N, problem.most_nodes
-            work = Work.empty(*known.shape, block.scores.size)
-            gap, updates = frank_wolfe_block(candidates.packed, block, work, known, *dual[1:], *setting)
+            own = dual._replace(labels=np.ascontiguousarray(dual.labels[:, slots]))  # one type for numba
+            gap, updates = visit(problem, block, own)
             problem.refuse_unfinished(gap)
             gaps = gaps + gap
             n_updates = n_updates + updates
-            dual.labels[:, slots] = known
+            dual.labels[:, slots] = own.labels
             space.move(rows, block.delta)
         bar.update(N)
         losses = problem.weights[:, None] * (dual.share * dual.loss)

@@ -7,19 +7,31 @@ answer.
 """
 
 import numpy as np
-from numba import njit
 
-from cuelearn.core.compiled import allocating, inner, loop
-from cuelearn.mms.candidates import ambiguous_loss, check_candidates, contains
+from cuelearn.core.compiled import inlined, inner, loop
+from cuelearn.mms.candidates import ambiguous_loss, bag_of, check_candidates, contains, words_of
 from cuelearn.mms.matching import (
+    CHOSEN,
+    COST,
+    FIRST,
+    HEAP,
+    LABEL,
+    OF_WORDS,
+    PARENT,
+    PLACE,
+    RAISED,
+    SHARE,
+    TOTAL,
+    TRIAL,
+    VALUE,
+    Scratch,
     matching_best,
     matching_shares,
     word_column,
     word_of,
     word_values,
-    words_allowed,
 )
-from cuelearn.mms.relaxation import TIE, branch_and_bound, slot_lists
+from cuelearn.mms.relaxation import TIE, branch_and_bound, option_places, relaxed, rest_bounds, slot_lists
 
 __all__ = ["best_labelings", "most_violating"]
 
@@ -29,76 +41,70 @@ MOST_NODES = 1_000_000
 METHODS = {"algorithm-10": -1, "lp": 0, "exact": MOST_NODES}
 
 
-@allocating
-def listed_values(packed, i, scores, as_log):
-    """Scores of listed candidates times priors over the largest (remark 5.1); `as_log`: log-likelihoods plus
-    log-priors."""
-    P = packed.n_attributes
-    values = np.empty(packed.count[i])
-    at = packed.start[i]
-    for c in range(values.shape[0]):
-        weight = packed.weight[packed.listed_start[i] + c]
-        total = np.log(weight) if as_log else 0.0
-        for s in range(scores.shape[0] * P):
-            total += scores[s // P, packed.labels[at]]
-            at += 1
-        values[c] = total if as_log else weight * total
-    return values
-
-
 @inner
-def largest(values):
-    first = 0
-    for c in range(1, values.shape[0]):
+def listed_values(bag, scores, as_log, values):
+    """Write scores of listed candidates times priors over the largest (remark 5.1); `as_log`: log-likelihoods
+    plus log-priors. Returns the first of the best."""
+    P = bag.n_attributes
+    first = at = 0
+    for c in range(bag.weight.shape[0]):
+        total = np.log(bag.weight[c]) if as_log else 0.0
+        for s in range(scores.shape[0] * P):
+            total += scores[s // P, bag.labels[at]]
+            at += 1
+        values[c] = total if as_log else bag.weight[c] * total
         if values[c] > values[first]:
             first = c
     return first
 
 
-@allocating
-def best_candidate(packed, matchings, i, scores, as_log, labels):
-    """Write the first best candidate of bag i; returns its score, prior included."""
-    if matchings is not None and matchings.n_words[i] > 0:
-        best, words = matching_best(packed, i, word_values(packed, i, scores))
+@inner
+def best_candidate(bag, words, scores, as_log, labels, scratch):
+    """Write a bag's first best candidate; returns its score, prior included."""
+    values = scratch.numbers[OF_WORDS]
+    if words is not None and words.width > 1:
+        chosen = scratch.integers[CHOSEN]
+        word_values(bag, words, scores, values)
+        best = matching_best(words, scores.shape[0], values, chosen, scratch.numbers)
         for s in range(labels.shape[0]):
-            labels[s] = word_column(packed, i, words[s // packed.n_attributes], s % packed.n_attributes)
+            labels[s] = word_column(bag, words, chosen[s // bag.n_attributes], s % bag.n_attributes)
         return best
-    values = listed_values(packed, i, scores, as_log)
-    first = largest(values)
-    at = packed.start[i] + first * labels.shape[0]
+    first = listed_values(bag, scores, as_log, values)
     for s in range(labels.shape[0]):
-        labels[s] = packed.labels[at + s]
+        labels[s] = bag.labels[first * labels.shape[0] + s]
     return values[first]
 
 
-@allocating
-def mean_candidate(packed, matchings, i, scores, soft, target, slack):
+@inner
+def mean_candidate(bag, words, scores, soft, target, slack, scratch):
     """Write the mean label indicators of all best candidates (section 5.4.4), each times its prior, into
     `target`; returns the best score. `soft`: weight candidates by their posteriors of log-likelihoods;
     returns log sum_Z w(Z) p(X | Z), w the priors."""
-    P = packed.n_attributes
+    P = bag.n_attributes
     for m in range(target.shape[0]):
         for k in range(target.shape[1]):
             target[m, k] = 0.0
-    if matchings is not None and matchings.n_words[i] > 0:
-        best, share = matching_shares(packed, i, word_values(packed, i, scores), soft)
+    values = scratch.numbers[OF_WORDS]
+    if words is not None and words.width > 1:
+        share = scratch.numbers[SHARE]
+        word_values(bag, words, scores, values)
+        best = matching_shares(words, scores.shape[0], values, soft, share, scratch.numbers)
         for m in range(scores.shape[0]):
-            for w in range(share.shape[1]):
+            for w in range(words.width):
                 for p in range(P):
-                    target[m, word_column(packed, i, w, p)] += share[m, w]
+                    target[m, word_column(bag, words, w, p)] += share[m * words.width + w]
         return best
-    values = listed_values(packed, i, scores, soft)
-    best = values[largest(values)]
+    best = values[listed_values(bag, scores, soft, values)]
     number = 0.0
     near = best - 1e-9 * (1.0 + abs(best)) - slack
-    for c in range(values.shape[0]):
+    for c in range(bag.weight.shape[0]):
         values[c] = np.exp(values[c] - best) if soft else 1.0 * (values[c] >= near)
         number += values[c]
-    at = packed.start[i]
-    for c in range(values.shape[0]):
-        part = values[c] / number if soft else values[c] * packed.weight[packed.listed_start[i] + c] / number
+    at = 0
+    for c in range(bag.weight.shape[0]):
+        part = values[c] / number if soft else values[c] * bag.weight[c] / number
         for s in range(scores.shape[0] * P):
-            target[s // P, packed.labels[at]] += part
+            target[s // P, bag.labels[at]] += part
             at += 1
     return best + np.log(number) if soft else best
 
@@ -135,17 +141,19 @@ def pop(heap, n, cost):
     return first
 
 
-@allocating
-def heap_search(packed, i, first, label, value, labels):
-    """Algorithm 10: labelings in descending sum of `value` until one is no candidate; returns whether there
+@inner
+def heap_search(bag, words, labels, scratch):
+    """Algorithm 10: labelings in descending sum of values until one is no candidate; returns whether there
     is one. Each has one parent, whose last raised place is one lower."""
-    n_slots = first.shape[0] - 1
-    room = 1 + packed.count[i] * n_slots
-    cost = np.empty(room)
-    parent = np.empty(room, np.int32)
-    raised = np.empty(room, np.int32)
-    heap = np.empty(room, np.int32)
-    place = np.empty(n_slots, np.int64)
+    n_slots = labels.shape[0]
+    first = scratch.integers[FIRST]
+    label = scratch.integers[LABEL]
+    place = scratch.integers[PLACE]
+    parent = scratch.integers[PARENT]
+    raised = scratch.integers[RAISED]
+    heap = scratch.integers[HEAP]
+    value = scratch.numbers[VALUE]
+    cost = scratch.numbers[COST]
     cost[0] = parent[0] = raised[0] = heap[0] = 0
     for s in range(n_slots):
         cost[0] -= value[first[s]]
@@ -161,7 +169,7 @@ def heap_search(packed, i, first, label, value, labels):
             above = parent[above]
         for s in range(n_slots):
             labels[s] = label[place[s]]
-        if not contains(packed, packed.matchings, i, labels):
+        if not contains(bag, words, labels):
             return True
         for s in range(raised[node], n_slots):
             if place[s] + 1 == first[s + 1]:
@@ -181,31 +189,34 @@ def copy_into(labels, others):
         labels[s] = others[s]
 
 
-@allocating
-def matching_search(packed, i, scores, first, label, value, labels):
+@inner
+def matching_search(bag, words, scores, labels, scratch):
     """Algorithm 10's answer for a matching: the best labeling that is all null, has a region without allowed
     word, or repeats a word."""
-    P = packed.n_attributes
+    P = bag.n_attributes
     n_regions = scores.shape[0]
+    first = scratch.integers[FIRST]
+    label = scratch.integers[LABEL]
+    value = scratch.numbers[VALUE]
     for s in range(labels.shape[0]):
         labels[s] = label[first[s]]
-    if not contains(packed, packed.matchings, i, labels):
+    if not contains(bag, words, labels):
         return
-    top = np.empty(labels.shape[0], np.int32)
-    trial = np.empty(labels.shape[0], np.int32)
-    copy_into(top, labels)
+    trial = scratch.integers[TRIAL, : labels.shape[0]]
+    own = scratch.numbers[TOTAL]  # each region's best value
     copy_into(trial, labels)
-    start, own = 0.0, np.zeros(n_regions)  # each region's best value
-    for s in range(n_regions * P):
-        start += value[first[s]]
-        own[s // P] += value[first[s]]
+    start = 0.0
+    for m in range(n_regions):
+        own[m] = 0.0
+        for s in range(m * P, (m + 1) * P):
+            start += value[first[s]]
+            own[m] += value[first[s]]
     best = 0.0  # all null
     for s in range(n_regions * P):
-        slot = packed.row[i] * P + s
-        labels[s] = packed.matchings.null[s % P]
+        labels[s] = words.null[s % P]
         lost = 1.0
-        for at in range(packed.slot[slot], packed.slot[slot + 1]):
-            if packed.slot_labels[at] == labels[s]:
+        for at in range(bag.slot[s], bag.slot[s + 1]):
+            if bag.slot_labels[at] == labels[s]:
                 lost = 0.0
         best += scores[s // P, labels[s]] + lost
     for m in range(n_regions):  # one region without a word: all of its label combinations
@@ -219,22 +230,22 @@ def matching_search(packed, i, scores, first, label, value, labels):
                 combination //= first[s + 1] - first[s]
                 trial[s] = label[at]
                 total += value[at]
-            if total > best + TIE and word_of(packed, i, m, trial) < 0:
+            if total > best + TIE and word_of(bag, words, m, trial) < 0:
                 best = total
                 copy_into(labels, trial)
         for s in range(m * P, (m + 1) * P):
-            trial[s] = top[s]
-    words = word_values(packed, i, scores)
-    allowed = words_allowed(packed, i)
-    for w in range(1, words.shape[1]):  # the two regions that lose least by sharing a word
+            trial[s] = label[first[s]]
+    of_words = scratch.numbers[OF_WORDS]
+    word_values(bag, words, scores, of_words)
+    for w in range(1, words.width):  # the two regions that lose least by sharing a word
         low1 = np.inf
         low2 = np.inf
         m1 = -1
         m2 = -1
         for m in range(n_regions):
-            if not allowed[m, w]:
+            if not words.allowed[m * words.width + w]:
                 continue
-            lost = own[m] - words[m, w]
+            lost = own[m] - of_words[m * words.width + w]
             if lost < low1:
                 low1, low2, m1, m2 = lost, low1, m, m1
             elif lost < low2:
@@ -242,57 +253,77 @@ def matching_search(packed, i, scores, first, label, value, labels):
                 m2 = m
         if m2 >= 0 and start - low1 - low2 > best + TIE:
             best = start - low1 - low2
-            copy_into(labels, top)
+            copy_into(labels, trial)
             for p in range(P):
-                labels[m1 * P + p] = labels[m2 * P + p] = word_column(packed, i, w, p)
+                labels[m1 * P + p] = labels[m2 * P + p] = word_column(bag, words, w, p)
 
 
-@njit(cache=True, _nrt=True, no_cfunc_wrapper=True)
-def find(packed, matchings, i, scores, labels, most_nodes):
-    """Write the most violating labeling by a search of `METHODS`; returns its U by the joint loss (-inf if
-    every labeling is a candidate), that loss, and a bound on U."""
-    first, label, value = slot_lists(packed, i, scores, 1.0)
-    if matchings is not None and matchings.n_words[i] > 0:
-        matching_search(packed, i, scores, first, label, value, labels)
-    elif not heap_search(packed, i, first, label, value, labels):
-        return -np.inf, 0, -np.inf
+@inner
+def first_answer(bag, words, scores, labels, scratch):
+    """Write Algorithm 10's answer; returns its U by the joint loss (-inf if every labeling is a candidate),
+    and that loss."""
+    if words is not None and words.width > 1:
+        matching_search(bag, words, scores, labels, scratch)
+    elif not heap_search(bag, words, labels, scratch):
+        return -np.inf, 0
     total = 0.0
     for s in range(labels.shape[0]):
-        total += scores[s // packed.n_attributes, labels[s]]
-    loss = ambiguous_loss(packed, matchings, i, labels)
-    total += loss
-    if total == -np.inf or labels.shape[0] == 1:  # the sum of losses is the joint loss
-        return total, loss, total
-    if most_nodes < 0:
-        return total, loss, np.inf
-    return branch_and_bound(packed, matchings, i, scores, labels, most_nodes, total, loss)
+        total += scores[s // bag.n_attributes, labels[s]]
+    loss = ambiguous_loss(bag, words, labels, scratch)
+    return total + loss, loss
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True)
-def best_candidates(packed, scores, as_log, labels):
-    """`best_candidate` of every bag; returns their scores, shape (n_bags,)."""
+@inlined
+def find(bag, words, scores, labels, most_nodes, scratch):
+    """Write the most violating labeling by a search of `METHODS`; returns its U by the joint loss (-inf if
+    every labeling is a candidate), that loss, and a bound on U: U itself, that of the relaxation, or infinity
+    without it."""
+    slot_lists(bag, scores, 1.0, scratch)
+    value, loss = first_answer(bag, words, scores, labels, scratch)
+    bound = value
+    if value != -np.inf and labels.shape[0] > 1:  # else the sum of losses is the joint loss
+        bound = np.inf
+        if most_nodes >= 0:
+            slot_lists(bag, scores, 0.0, scratch)
+            n_options = option_places(bag, words, labels.shape[0], scratch)
+            bound = rest_bounds(bag, words, labels.shape[0], n_options, scratch)
+            answer = most_nodes == 0
+            value, loss, bound = relaxed(bag, words, n_options, answer, labels, value, loss, bound, scratch)
+            if most_nodes > 0 and bound > value:
+                value, loss, bound = branch_and_bound(
+                    bag, words, n_options, scores, labels, most_nodes, value, loss, bound, scratch
+                )
+    return value, loss, bound
+
+
+@loop
+def find_one(bag, words, scores, labels, most_nodes, scratch):
+    return find(bag, words, scores, labels, most_nodes, scratch)
+
+
+@loop
+def best_candidates(packed, scores, as_log, labels, best, scratch):
+    """`best_candidate` of every bag; writes their scores into `best`."""
     P = packed.n_attributes
-    best = np.empty(packed.count.shape[0])
     for i in range(best.shape[0]):
         low = packed.row[i]
         high = packed.row[i + 1]
-        best[i] = best_candidate(
-            packed, packed.matchings, i, scores[low:high], as_log, labels[low * P : high * P]
-        )
-    return best
+        own = labels[low * P : high * P]
+        words = words_of(packed.matchings, i)
+        best[i] = best_candidate(bag_of(packed, i), words, scores[low:high], as_log, own, scratch)
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True)
-def mean_candidates(packed, first, last, scores, soft, target, slack=0.0):
+@loop
+def mean_candidates(packed, first, last, scores, soft, target, slack, best, scratch):
     """`mean_candidate` of bags `first` to ``last - 1``, with the rows of `scores`."""
-    best = np.empty(last - first)
     for i in range(first, last):
         low = packed.row[i] - packed.row[first]
         high = packed.row[i + 1] - packed.row[first]
+        words = words_of(packed.matchings, i)
+        own = target[low:high]
         best[i - first] = mean_candidate(
-            packed, packed.matchings, i, scores[low:high], soft, target[low:high], slack
+            bag_of(packed, i), words, scores[low:high], soft, own, slack, scratch
         )
-    return best
 
 
 @inner
@@ -304,26 +335,6 @@ def reached(target, scores):
             if target[m, k] != 0.0:
                 total += target[m, k] * scores[m, k]
     return total
-
-
-@loop
-def losses_of_bags(packed, first, last, scores, target, most_nodes, labels, losses):
-    """Write rows of `losses`: relaxed losses (5.5), by the score of `target`, ambiguous surrogate losses
-    (5.2), and whether these are unproven, of bags `first` to ``last - 1``; `labels` has room for a bag's."""
-    for i in range(first, last):
-        low = packed.row[i] - packed.row[first]
-        high = packed.row[i + 1] - packed.row[first]
-        part = scores[low:high]
-        own = labels[: (high - low) * packed.n_attributes]
-        value, _, bound = find(packed, packed.matchings, i, part, own, most_nodes)
-        best = best_candidate(packed, packed.matchings, i, part, False, own)
-        aim = reached(target[low:high], part)
-        losses[0, i - first] = value - aim
-        losses[1, i - first] = value - best
-        for row in range(2):
-            if losses[row, i - first] < 0.0:
-                losses[row, i - first] = 0.0
-        losses[2, i - first] = bound > max(value, min(aim, best)) + TIE * (1.0 + abs(value))
 
 
 def side_by_side(scores, candidates, n_rows):
@@ -398,7 +409,8 @@ def most_violating(scores, candidates, bag=0, method="algorithm-10", *, return_b
     packed = candidates.packed
     scores = side_by_side(scores, candidates, int(candidates.bag_sizes[i]))
     labels = np.empty(scores.shape[0] * candidates.n_attributes, np.int32)
-    value, _, bound = find(packed, packed.matchings, i, scores, labels, METHODS[method])
+    bag, words = bag_of(packed, i), words_of(packed.matchings, i)
+    value, _, bound = find_one(bag, words, scores, labels, METHODS[method], Scratch.of(packed))
     if value == -np.inf:
         raise ValueError(f"every labeling of bag {i} is a candidate; none outside can be found")
     labeling = labels.reshape(-1, candidates.n_attributes).astype(np.int64) - packed.column[:-1]
@@ -422,5 +434,7 @@ def best_labelings(scores, candidates):
     check_candidates(candidates)
     scores = side_by_side(scores, candidates, candidates.n_instances)
     labels = np.empty((candidates.n_instances, candidates.n_attributes), np.int32)
-    best_candidates(candidates.packed, scores, False, labels.reshape(-1))
+    best = np.empty(candidates.n_bags)
+    scratch = Scratch.of(candidates.packed)
+    best_candidates(candidates.packed, scores, False, labels.reshape(-1), best, scratch)
     return labels.astype(np.int64) - candidates.packed.column[:-1]

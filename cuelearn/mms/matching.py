@@ -8,9 +8,8 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from cuelearn.core.compiled import allocating
+from cuelearn.core.compiled import inner, loop
 
 __all__ = ["Matching"]
 
@@ -96,67 +95,85 @@ def draw_matching(bag, rng):
     return chosen
 
 
-@allocating
-def word_column(packed, i, w, p):
+# Rows of `Scratch`.
+FIRST, LABEL, PLACE, TRIAL, OPTION, PARENT, RAISED, HEAP, CHOSEN = range(9)
+VALUE, REDUCED, PRICED, PRICE, ANSWERS, REST, APART, COST, AHEAD, TOTAL, SPENT, OF_WORDS, SHARE = range(13)
+BEFORE, WAYS_BEFORE, AFTER, WAYS_AFTER = range(13, 17)
+
+
+class Scratch(NamedTuple):
+    """Arrays of a bag's searches, each in a row long enough for any bag."""
+
+    integers: np.ndarray
+    numbers: np.ndarray
+
+    @classmethod
+    def of(cls, packed):
+        sizes = np.diff(packed.row)
+        n_words = 0 if packed.matchings is None else packed.matchings.n_words
+        options = np.maximum(packed.count, n_words + 1)
+        room = np.maximum((sizes * packed.n_attributes + 1) * (options + 1), (sizes + 1) << n_words).max()
+        return cls(np.empty((9, room), np.int32), np.empty((17, room)))
+
+
+class Words(NamedTuple):
+    """A bag's words as compiled functions read them."""
+
+    width: int  # number of words and null; 1 for a listed set
+    allowed: np.ndarray  # whether region m may take word w, at m * width + w
+    null: np.ndarray  # columns of the null labels
+
+
+@inner
+def word_column(bag, words, w, p):
     """Column of word w (from 1; 0 is null) in attribute p."""
-    return (
-        packed.matchings.null[p]
-        if w == 0
-        else packed.labels[packed.start[i] + (w - 1) * packed.n_attributes + p]
-    )
+    return words.null[p] if w == 0 else bag.labels[(w - 1) * bag.n_attributes + p]
 
 
-@allocating
-def word_values(packed, i, scores):
-    """Score of each region without a word (column 0) and with each."""
-    values = np.zeros((scores.shape[0], packed.matchings.n_words[i] + 1))
-    for m in range(values.shape[0]):
-        for w in range(values.shape[1]):
-            for p in range(packed.n_attributes):
-                values[m, w] += scores[m, word_column(packed, i, w, p)]
-    return values
+@inner
+def word_values(bag, words, scores, values):
+    """Write the score of each region without a word and with each."""
+    for m in range(scores.shape[0]):
+        for w in range(words.width):
+            total = 0.0
+            for p in range(bag.n_attributes):
+                total += scores[m, word_column(bag, words, w, p)]
+            values[m * words.width + w] = total
 
 
-@allocating
-def words_allowed(packed, i):
-    shape = packed.row[i + 1] - packed.row[i], packed.matchings.n_words[i] + 1
-    at = packed.matchings.allowed_start[i]
-    return packed.matchings.allowed[at : at + shape[0] * shape[1]].reshape(shape)
-
-
-@allocating
-def word_of(packed, i, m, labels):
+@inner
+def word_of(bag, words, m, labels):
     """Word of region m's labels: 0 for null, w + 1 for word w, -1 if not allowed."""
-    P = packed.n_attributes
-    for w in range(packed.matchings.n_words[i] + 1):
+    P = bag.n_attributes
+    for w in range(words.width):
         p = 0
-        while p < P and labels[m * P + p] == word_column(packed, i, w, p):
+        while p < P and labels[m * P + p] == word_column(bag, words, w, p):
             p += 1
         if p == P:
-            return w if words_allowed(packed, i)[m, w] else -1
+            return w if words.allowed[m * words.width + w] else -1
     return -1
 
 
-@allocating
-def spells_words(packed, i, labels):
+@inner
+def spells_words(bag, words, labels):
     """Whether a labeling is a candidate of a bag with a `Matching`."""
     used = 0
-    for m in range(labels.shape[0] // packed.n_attributes):
-        w = word_of(packed, i, m, labels)
+    for m in range(labels.shape[0] // bag.n_attributes):
+        w = word_of(bag, words, m, labels)
         if w < 0 or (w > 0 and used >> w & 1):
             return False
         used |= 1 << w if w > 0 else 0
     return used != 0
 
 
-@allocating
-def subset_after(allowed, m, subset, w):
+@inner
+def subset_after(words, m, subset, w):
     """Used words after region m takes word w (0: none), -1 if not allowed."""
     bit = 1 << w >> 1
-    return -1 if not allowed[m, w] or subset & bit else subset | bit
+    return -1 if not words.allowed[m * words.width + w] or subset & bit else subset | bit
 
 
-@allocating
+@inner
 def joined(total, number, best, known, soft):
     """Join two groups: the better total and how many reach it, up to rounding; `soft`: log-sum-exp."""
     if soft:
@@ -169,96 +186,106 @@ def joined(total, number, best, known, soft):
     return best, known + number if total >= best - near else known
 
 
-@allocating
-def recursion(packed, i, values, forward, soft):
+@inner
+def recursion(words, n_regions, values, forward, soft, total, number):
     """`joined` over regions before m that use exactly a subset of the words or, backward, over regions from m
-    on after it: totals and numbers, (n_regions + 1, 2 ** n_words)."""
-    allowed = words_allowed(packed, i)
-    n_regions, width = values.shape
-    shape = (n_regions + 1, 1 << (width - 1))
-    total = np.full(shape, -np.inf)
-    number = np.zeros(shape)
-    if forward:
-        total[0, 0] = 0.0
-        number[0, 0] = 1.0
-    else:
-        total[n_regions, 1:] = 0.0  # all null is no candidate
-        number[n_regions, 1:] = 1.0
+    on after it: totals and numbers, at m * 2 ** n_words + subset."""
+    n_subsets = 1 << (words.width - 1)
+    for at in range((n_regions + 1) * n_subsets):
+        known = at == 0 if forward else at > n_regions * n_subsets  # all null is no candidate
+        total[at] = 0.0 if known else -np.inf
+        number[at] = 1.0 if known else 0.0
     for step in range(n_regions):
         m = step if forward else n_regions - 1 - step
-        for subset in range(shape[1]):
-            for w in range(width):
-                then = subset_after(allowed, m, subset, w)
+        for subset in range(n_subsets):
+            for w in range(words.width):
+                then = subset_after(words, m, subset, w)
                 if then < 0:
                     continue
-                a, u, b, v = (m, subset, m + 1, then) if forward else (m + 1, then, m, subset)
-                if number[a, u] > 0.0:
-                    more = total[a, u] + values[m, w]
-                    known = total[b, v]
-                    total[b, v], number[b, v] = joined(more, number[a, u], known, number[b, v], soft)
-    return total, number
+                a = m * n_subsets + subset
+                b = (m + 1) * n_subsets + then
+                if not forward:
+                    a, b = b, a
+                if number[a] > 0.0:
+                    more = total[a] + values[m * words.width + w]
+                    total[b], number[b] = joined(more, number[a], total[b], number[b], soft)
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
-def matching_shares(packed, i, values, soft):
-    """Best total, and the share of best candidates that give region m word w; `soft`: log-sum-exp of all, and
-    probabilities."""
-    allowed = words_allowed(packed, i)
-    n_regions, width = values.shape
-    before, ways_before = recursion(packed, i, values, True, soft)
-    after, ways_after = recursion(packed, i, values, False, soft)
-    best = after[0, 0]
+@loop
+def matching_shares(words, n_regions, values, soft, share, numbers):
+    """Write the share of best candidates that give region m word w; returns the best total. `soft`:
+    probabilities, and log-sum-exp of all totals."""
+    before = numbers[BEFORE]
+    ways_before = numbers[WAYS_BEFORE]
+    after = numbers[AFTER]
+    ways_after = numbers[WAYS_AFTER]
+    n_subsets = 1 << (words.width - 1)
+    recursion(words, n_regions, values, True, soft, before, ways_before)
+    recursion(words, n_regions, values, False, soft, after, ways_after)
+    best = after[0]
     near = best - 1e-9 * (1.0 + abs(best))
-    share = np.zeros((n_regions, width))
     for m in range(n_regions):
-        for subset in range(1 << (width - 1)):
-            for w in range(width):
-                then = subset_after(allowed, m, subset, w)
-                ways = ways_before[m, subset] * ways_after[m + 1, then] if then >= 0 else 0.0
+        row = share[m * words.width : (m + 1) * words.width]
+        row[:] = 0.0
+        for subset in range(n_subsets):
+            for w in range(words.width):
+                then = subset_after(words, m, subset, w)
+                if then < 0:
+                    continue
+                a = m * n_subsets + subset
+                b = (m + 1) * n_subsets + then
+                ways = ways_before[a] * ways_after[b]
                 if ways == 0.0:
                     continue
-                total = before[m, subset] + values[m, w] + after[m + 1, then]
+                total = before[a] + values[m * words.width + w] + after[b]
                 if soft:
-                    share[m, w] += math.exp(total - best)
+                    row[w] += math.exp(total - best)
                 elif total >= near:
-                    share[m, w] += ways
+                    row[w] += ways
         if not soft:
             number = 0.0
-            for w in range(width):
-                number += share[m, w]
-            for w in range(width):
-                share[m, w] /= number
-    return best, share
+            for w in range(words.width):
+                number += row[w]
+            for w in range(words.width):
+                row[w] /= number
+    return best
 
 
-@allocating
-def matching_best(packed, i, values):
-    """The largest total, and the words (0: none) of the first candidate with it."""
-    allowed = words_allowed(packed, i)
-    n_regions, width = values.shape
-    after, ways = recursion(packed, i, values, False, False)
-    words = np.zeros(n_regions, np.int64)
+@inner
+def matching_best(words, n_regions, values, chosen, numbers):
+    """Write the words (0: none) of the first candidate with the largest total; returns this total."""
+    after = numbers[AFTER]
+    ways = numbers[WAYS_AFTER]
+    recursion(words, n_regions, values, False, False, after, ways)
     used = 0
     for m in range(n_regions):
         top = -np.inf
         gone = used
-        for w in range(width):
-            then = subset_after(allowed, m, used, w)
-            if then >= 0 and ways[m + 1, then] > 0.0 and values[m, w] + after[m + 1, then] > top:
-                top = values[m, w] + after[m + 1, then]
-                words[m] = w
+        chosen[m] = 0
+        for w in range(words.width):
+            then = subset_after(words, m, used, w)
+            if then < 0:
+                continue
+            b = (m + 1 << (words.width - 1)) + then
+            total = values[m * words.width + w] + after[b]
+            if ways[b] > 0.0 and total > top:
+                top = total
+                chosen[m] = w
                 gone = then
         used = gone
-    return after[0, 0], words
+    return after[0]
 
 
-@allocating
-def matching_loss(packed, i, labels):
-    P = packed.n_attributes
+@inner
+def matching_loss(bag, words, labels, scratch):
+    P = bag.n_attributes
     n_slots = labels.shape[0]
-    agree = np.zeros((n_slots // P, packed.matchings.n_words[i] + 1))
-    for m in range(agree.shape[0]):
-        for w in range(agree.shape[1]):
+    agree = scratch.numbers[OF_WORDS]
+    for m in range(n_slots // P):
+        for w in range(words.width):
+            same = 0.0
             for p in range(P):
-                agree[m, w] += labels[m * P + p] == word_column(packed, i, w, p)
-    return n_slots - int(matching_best(packed, i, agree)[0])
+                same += labels[m * P + p] == word_column(bag, words, w, p)
+            agree[m * words.width + w] = same
+    chosen = scratch.integers[CHOSEN]
+    return n_slots - int(matching_best(words, n_slots // P, agree, chosen, scratch.numbers))

@@ -10,9 +10,9 @@ feature vector :math:`\bar\Phi` of its best candidates:
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from cuelearn.core.compiled import inner
+from cuelearn.core.compiled import inner, loop
+from cuelearn.mms.candidates import bag_of, words_of
 from cuelearn.mms.inference import find, reached
 
 __all__ = ["pegasos"]
@@ -27,17 +27,27 @@ class State(NamedTuple):
     n_projections: int
 
 
-class Entries(NamedTuple):
-    """A step's sparse direction: `size` by row and column, with the `score` there."""
+class Work(NamedTuple):
+    """Arrays of a block's steps."""
 
-    row: np.ndarray
+    labels: np.ndarray  # the most violating labeling
+    scores: np.ndarray  # by scaled hyperplanes
+    row: np.ndarray  # a step's sparse direction: `size` by row and column, with the `score` there
     column: np.ndarray
     size: np.ndarray
     score: np.ndarray
 
+    @classmethod
+    def of(cls, block, n_attributes):
+        n_entries = block.scores.size
+        row, column = np.empty((2, n_entries), np.int64)
+        size, score = np.empty((2, n_entries))
+        labels = np.empty(len(block.scores) * n_attributes, np.int32)
+        return cls(labels, np.empty_like(block.scores), row, column, size, score)
+
 
 @inner
-def fill_entries(packed, scores, target, labels, first_row, weight, entries):
+def fill_entries(packed, scores, target, labels, first_row, weight, work):
     """A bag's direction, weight times (target - most violating labeling); returns the number of entries."""
     P = packed.n_attributes
     n = 0
@@ -46,40 +56,44 @@ def fill_entries(packed, scores, target, labels, first_row, weight, entries):
             for k in range(packed.column[p], packed.column[p + 1]):
                 size = target[m, k] - 1.0 if k == labels[m * P + p] else target[m, k]
                 if size != 0.0:
-                    entries.row[n] = first_row + m
-                    entries.column[n] = k
-                    entries.size[n] = weight * size
-                    entries.score[n] = scores[m, k]
+                    work.row[n] = first_row + m
+                    work.column[n] = k
+                    work.size[n] = weight * size
+                    work.score[n] = scores[m, k]
                     n += 1
     return n
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
-def pegasos_block(packed, block, state, lam, radius, most_nodes):
+@loop
+def pegasos_block(packed, block, work, state, lam, radius, most_nodes, scratch):
     bags, first, base, products, target, delta, weights = block
     of = packed.attribute
     step, scale, norm, total_loss, n_updates, n_projections = state
-    room = base.size
-    entries = Entries(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room), np.empty(room))
-    labels = np.empty(base.shape[0] * packed.n_attributes, np.int32)
+    row = work.row
+    column = work.column
+    size = work.size
+    score = work.score
     for b in range(bags.shape[0]):
-        scores = base[first[b] : first[b + 1]] * scale
+        scores = work.scores[: first[b + 1] - first[b]]
+        for m in range(scores.shape[0]):
+            for k in range(scores.shape[1]):
+                scores[m, k] = base[first[b] + m, k] * scale
         aim = target[first[b] : first[b + 1]]
-        own = labels[: scores.shape[0] * packed.n_attributes]
-        value, loss, _ = find(packed, packed.matchings, bags[b], scores, own, most_nodes)
+        own = work.labels[: scores.shape[0] * packed.n_attributes]
+        words = words_of(packed.matchings, bags[b])
+        value, loss, _ = find(bag_of(packed, bags[b]), words, scores, own, most_nodes, scratch)
         if np.isnan(value):
             return State(step, scale, norm, np.nan, n_updates, n_projections)
         n = 0
         if weights[b] > 0.0 and value - reached(aim, scores) > 0.0:
             n_updates += 1
             total_loss += weights[b] * loss
-            n = fill_entries(packed, scores, aim, own, first[b], weights[b], entries)
+            n = fill_entries(packed, scores, aim, own, first[b], weights[b], work)
         shrink = 1.0 - 1.0 / step
         norm = norm * shrink * shrink
         scale *= shrink
         eta = 1.0 / (lam * step)
         step += 1.0
-        row, column, size, score = entries
         for e in range(n):
             norm += 2.0 * shrink * eta * size[e] * score[e]
             for f in range(n):
@@ -114,7 +128,9 @@ def pegasos(problem, n_epochs, bar):
     for _ in range(n_epochs):
         for rows, block in problem.blocks():
             state = state._replace(scale=1.0)
-            state = pegasos_block(candidates.packed, block, state, lam, radius, problem.most_nodes)
+            setting = lam, radius, problem.most_nodes, problem.scratch
+            work = Work.of(block, candidates.n_attributes)
+            state = pegasos_block(candidates.packed, block, work, state, *setting)
             problem.refuse_unfinished(state.loss)
             space.move(rows, block.delta * state.scale, state.scale)
             problem.visits.append(block.bags.astype(np.min_scalar_type(candidates.n_bags)))

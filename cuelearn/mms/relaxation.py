@@ -23,9 +23,32 @@ Thesis section 7.2.2. Wang and Mori, ECCV 2010 (linear programs for tags). Robin
 
 import numpy as np
 
-from cuelearn.core.compiled import allocating, inner
+from cuelearn.core.compiled import inner
 from cuelearn.mms.candidates import ambiguous_loss
-from cuelearn.mms.matching import matching_best, recursion, subset_after, word_column, words_allowed
+from cuelearn.mms.matching import (
+    AHEAD,
+    ANSWERS,
+    APART,
+    CHOSEN,
+    FIRST,
+    LABEL,
+    OF_WORDS,
+    OPTION,
+    PLACE,
+    PRICE,
+    PRICED,
+    REDUCED,
+    REST,
+    SPENT,
+    TOTAL,
+    TRIAL,
+    VALUE,
+    WAYS_AFTER,
+    matching_best,
+    recursion,
+    subset_after,
+    word_column,
+)
 
 #: Closer scores tie; the first label or labeling wins, so that rounding does not decide the steps.
 TIE = 1e-9
@@ -33,28 +56,25 @@ TIE = 1e-9
 PRICE_STEPS = 10
 
 
-@allocating
-def slot_lists(packed, i, scores, outside_loss):
-    """Labels of each slot that an answer can hold, best first: Z(m), and the best outside it plus
-    `outside_loss`; returns starts of slots, labels and values."""
-    P = packed.n_attributes
-    n_slots = scores.shape[0] * P
-    row = packed.row[i] * P
-    first = np.zeros(n_slots + 1, np.int64)
-    size = packed.slot[row + n_slots] - packed.slot[row] + n_slots
-    label = np.empty(size, np.int32)
-    value = np.empty(size)
-    n = 0
-    for s in range(n_slots):
+@inner
+def slot_lists(bag, scores, outside_loss, scratch):
+    """Write labels of each slot that an answer can hold, best first: Z(m), and the best outside it plus
+    `outside_loss`; rows of `scratch`: starts of slots, labels and values."""
+    P = bag.n_attributes
+    first = scratch.integers[FIRST]
+    label = scratch.integers[LABEL]
+    value = scratch.numbers[VALUE]
+    first[0] = n = 0
+    for s in range(scores.shape[0] * P):
         m = s // P
         p = s % P
-        at = packed.slot[row + s]
-        high = packed.slot[row + s + 1]
+        at = bag.slot[s]
+        high = bag.slot[s + 1]
         begin = n
         outside = -1
         top = -np.inf
-        for k in range(packed.column[p], packed.column[p + 1]):
-            if at < high and packed.slot_labels[at] == k:
+        for k in range(bag.column[p], bag.column[p + 1]):
+            if at < high and bag.slot_labels[at] == k:
                 insert(label, value, begin, n, k, scores[m, k])
                 at += 1
                 n += 1
@@ -65,7 +85,6 @@ def slot_lists(packed, i, scores, outside_loss):
             insert(label, value, begin, n, outside, top + outside_loss)
             n += 1
         first[s + 1] = n
-    return first, label[:n], value[:n]
 
 
 @inner
@@ -80,56 +99,65 @@ def insert(label, value, begin, n, k, v):
     label[j] = k
 
 
-@allocating
-def option_places(packed, matchings, i, first, label):
-    """Place in `label` of what each option gives each slot (-1: none); options are the listed candidates, or
-    null and the words of a `Matching`."""
-    P = packed.n_attributes
-    n_slots = first.shape[0] - 1
-    n_options = packed.count[i]
-    if matchings is not None and matchings.n_words[i] > 0:
-        n_options = matchings.n_words[i] + 1
-    place = np.empty((n_slots, n_options), np.int64)
+@inner
+def option_places(bag, words, n_slots, scratch):
+    """Write the place in `label` of what each option gives each slot (-1: none), at s * n_options + option;
+    options are the listed candidates, or null and the words of a `Matching`. Returns their number."""
+    P = bag.n_attributes
+    first = scratch.integers[FIRST]
+    label = scratch.integers[LABEL]
+    option = scratch.integers[OPTION]
+    n_options = bag.weight.shape[0]
+    if words is not None and words.width > 1:
+        n_options = words.width
     for s in range(n_slots):
         for o in range(n_options):
-            place[s, o] = -1
-            if matchings is not None and matchings.n_words[i] > 0:
-                k = word_column(packed, i, o, s % P)
+            if words is not None and words.width > 1:
+                k = word_column(bag, words, o, s % P)
             else:
-                k = packed.labels[packed.start[i] + o * n_slots + s]
+                k = bag.labels[o * n_slots + s]
+            place = -1
             for j in range(first[s], first[s + 1]):
                 if label[j] == k:
-                    place[s, o] = j
-    return place
+                    place = j
+            option[s * n_options + o] = place
+    return n_options
 
 
-@allocating
-def add_nearest(packed, matchings, i, option, answers, price, step):
-    """Move prices by `step` to the candidate with the largest sum of `answers`."""
-    n_slots, n_options = option.shape
-    for j in range(price.shape[0]):
+@inner
+def add_nearest(bag, words, n_slots, n_options, step, scratch):
+    """Move prices by `step` to the candidate with the largest sum of answers."""
+    P = bag.n_attributes
+    option = scratch.integers[OPTION]
+    answers = scratch.numbers[ANSWERS]
+    price = scratch.numbers[PRICE]
+    for j in range(scratch.integers[FIRST, n_slots]):
         price[j] *= 1.0 - step
-    if matchings is not None and matchings.n_words[i] > 0:
-        near = np.zeros((n_slots // packed.n_attributes, n_options))
-        for s in range(n_slots):
+    if words is not None and words.width > 1:
+        near = scratch.numbers[OF_WORDS]
+        for m in range(n_slots // P):
             for w in range(n_options):
-                if option[s, w] >= 0:
-                    near[s // packed.n_attributes, w] += answers[option[s, w]]
-        _, words = matching_best(packed, i, near)
+                total = 0.0
+                for s in range(m * P, (m + 1) * P):
+                    if option[s * n_options + w] >= 0:
+                        total += answers[option[s * n_options + w]]
+                near[m * n_options + w] = total
+        chosen = scratch.integers[CHOSEN]
+        matching_best(words, n_slots // P, near, chosen, scratch.numbers)
         for s in range(n_slots):
-            price[option[s, words[s // packed.n_attributes]]] += step
+            price[option[s * n_options + chosen[s // P]]] += step
         return
     nearest = 0
     most = -1.0
     for c in range(n_options):
         total = 0.0
         for s in range(n_slots):
-            total += answers[option[s, c]]
+            total += answers[option[s * n_options + c]]
         if total > most:
             most = total
             nearest = c
     for s in range(n_slots):
-        price[option[s, nearest]] += step
+        price[option[s * n_options + nearest]] += step
 
 
 @inner
@@ -137,157 +165,169 @@ def best_places(first, value, place):
     """Write the place of the first best value of each slot; returns their sum."""
     total = 0.0
     for s in range(place.shape[0]):
-        place[s] = first[s]
+        best = first[s]
         for j in range(first[s] + 1, first[s + 1]):
-            if value[j] > value[place[s]] + TIE:
-                place[s] = j
-        total += value[place[s]]
+            if value[j] > value[best] + TIE:
+                best = j
+        place[s] = best
+        total += value[best]
     return total
 
 
-@allocating
-def relaxed(packed, matchings, i, first, label, value, option, answer, labels, best, best_loss):
-    """Bound by the prices of at most `PRICE_STEPS`, scores plus one less prices (their sum over the best of
-    every slot is the bound), and, with `answer`, the best labeling that answered prices, if it is better than
-    `labels`."""
-    price = np.zeros(value.shape[0])
-    answers = np.zeros(value.shape[0])
-    reduced = np.empty(value.shape[0])
-    priced = np.empty(value.shape[0])
-    place = np.empty(labels.shape[0], np.int64)
-    trial = np.empty(labels.shape[0], np.int32)
+@inner
+def relaxed(bag, words, n_options, answer, labels, best, best_loss, near, scratch):
+    """Write, by the prices of at most `PRICE_STEPS`, scores plus one less prices (their sum over the best of
+    every slot is a bound), and, with `answer`, the best labeling that answered prices, if it is better than
+    `labels` of value `best`. Returns its value and loss, and a bound, at most `near`."""
+    n_slots = labels.shape[0]
+    first = scratch.integers[FIRST]
+    label = scratch.integers[LABEL]
+    place = scratch.integers[PLACE, :n_slots]
+    trial = scratch.integers[TRIAL, :n_slots]
+    value = scratch.numbers[VALUE]
+    price = scratch.numbers[PRICE]
+    answers = scratch.numbers[ANSWERS]
+    reduced = scratch.numbers[REDUCED]
+    priced = scratch.numbers[PRICED]
+    size = first[n_slots]
+    for j in range(size):
+        price[j] = answers[j] = 0.0
     bound = np.inf
-    for step in range(PRICE_STEPS + 1):
+    for step in range(PRICE_STEPS + 1 if near > best + TIE else 0):
         if step > 0:
-            add_nearest(packed, matchings, i, option, answers, price, 1.0 / step)
-        for j in range(value.shape[0]):
+            add_nearest(bag, words, n_slots, n_options, 1.0 / step, scratch)
+        for j in range(size):
             priced[j] = value[j] + 1.0 - price[j]
         total = best_places(first, priced, place)
         if total < bound or step == 0:
             bound = total
-            reduced, priced = priced, reduced
+            for j in range(size):
+                reduced[j] = priced[j]
         if answer:
             total = 0.0
-            for s in range(place.shape[0]):
+            for s in range(n_slots):
                 trial[s] = label[place[s]]
                 total += value[place[s]]
-            loss = ambiguous_loss(packed, packed.matchings, i, trial)
+            loss = ambiguous_loss(bag, words, trial, scratch)
             if loss > 0 and total + loss > best + TIE:
                 best = total + loss
                 best_loss = loss
-                for s in range(place.shape[0]):
+                for s in range(n_slots):
                     labels[s] = trial[s]
         if not bound > best + TIE:
             break
-        for s in range(place.shape[0]):
+        for s in range(n_slots):
             answers[place[s]] += 1.0
-    return bound, reduced, best, best_loss
+    bound = min(bound, near)
+    return best, best_loss, bound if bound > best + TIE else best
 
 
-@allocating
-def rest_bounds(packed, matchings, i, first, value, option):
-    """Most that slots s and later gain in score and distance from each listed candidate, (n_slots + 1, L), or
-    regions m and later from those of a `Matching` that use each subset of words before m."""
-    n_slots, n_options = option.shape
-    P = packed.n_attributes
-    gain = np.empty((n_slots, n_options))
-    for s in range(n_slots):
+@inner
+def rest_bounds(bag, words, n_slots, n_options, scratch):
+    """Write the most that slots s and later gain in score and distance from each listed candidate, at s *
+    n_options + candidate, or regions m and later from those of a `Matching` that use each subset of words
+    before m, at m * 2 ** n_words + subset; and distances before all slots. Returns the bound of both."""
+    P = bag.n_attributes
+    first = scratch.integers[FIRST]
+    option = scratch.integers[OPTION]
+    value = scratch.numbers[VALUE]
+    rest = scratch.numbers[REST]
+    lost = scratch.numbers[OF_WORDS]
+    apart = scratch.numbers[APART]
+    n_columns = n_options
+    by_word = words is not None and words.width > 1
+    for at in range(n_options):
+        rest[n_slots * n_options + at] = 0.0
+    for at in range(n_slots // P * n_options if by_word else 0):
+        lost[at] = 0.0
+    for back in range(n_slots):
+        s = back if by_word else n_slots - 1 - back
         top = first[s]
         for o in range(n_options):
-            gain[s, o] = value[top] + 1.0
-            if option[s, o] == top:
-                gain[s, o] = value[top]
+            gain = value[top] + 1.0
+            if option[s * n_options + o] == top:
+                gain = value[top]
                 if top + 1 < first[s + 1]:
-                    gain[s, o] = max(value[top], value[top + 1] + 1.0)
-    if matchings is not None and matchings.n_words[i] > 0:
-        of_words = np.zeros((n_slots // P, n_options))
-        for s in range(n_slots):
-            for w in range(n_options):
-                of_words[s // P, w] -= gain[s, w]
-        total, _ = recursion(packed, i, of_words, False, False)
-        for m in range(total.shape[0]):
-            for subset in range(total.shape[1]):
-                total[m, subset] = -total[m, subset]
-        return total
-    rest = np.zeros((n_slots + 1, n_options))
-    for s in range(n_slots - 1, -1, -1):
-        for c in range(n_options):
-            rest[s, c] = rest[s + 1, c] + gain[s, c]
-    return rest
+                    gain = max(value[top], value[top + 1] + 1.0)
+            if by_word:
+                lost[s // P * n_options + o] -= gain
+            else:
+                rest[s * n_options + o] = rest[(s + 1) * n_options + o] + gain
+    if words is not None and words.width > 1:
+        n_regions = n_slots // P
+        recursion(words, n_regions, lost, False, False, rest, scratch.numbers[WAYS_AFTER])
+        n_columns = 1 << (words.width - 1)
+        for at in range((n_regions + 1) * n_columns):
+            rest[at] = -rest[at]
+    bound = np.inf
+    for c in range(n_columns):
+        apart[c] = np.inf if by_word and c > 0 else 0.0
+        bound = min(bound, apart[c] + rest[c])
+    return bound
 
 
-@allocating
-def extend(packed, matchings, i, option, place, s, apart, rest):
-    """Write distances of the labels up to slot s, given by `place`, from the candidates: rows of `apart` are
-    those of `rest`; returns the least, and the least with the rest's bound (infinite within a region)."""
-    P = packed.n_attributes
+@inner
+def extend(bag, words, n_options, n_columns, s, scratch):
+    """Write distances of the labels up to slot s, given by their places, from the candidates: rows of `apart`
+    are those of `rest`; returns the least, and the least with the rest's bound (infinite within a region)."""
+    P = bag.n_attributes
+    option = scratch.integers[OPTION]
+    place = scratch.integers[PLACE]
+    apart = scratch.numbers[APART]
+    rest = scratch.numbers[REST]
     least = np.inf
     bound = np.inf
-    if matchings is not None and matchings.n_words[i] > 0:
+    if words is not None and words.width > 1:
         if (s + 1) % P > 0:
             return least, bound
-        row = s // P + 1
-        allowed = words_allowed(packed, i)
-        for subset in range(apart.shape[1]):
-            apart[row, subset] = np.inf
-        for w in range(option.shape[1]):
+        m = s // P
+        row = (m + 1) * n_columns
+        for subset in range(n_columns):
+            apart[row + subset] = np.inf
+        for w in range(n_options):
             away = 0.0
             for slot in range(s + 1 - P, s + 1):
-                away += option[slot, w] != place[slot]
-            for subset in range(apart.shape[1]):
-                then = subset_after(allowed, row - 1, subset, w)
+                away += option[slot * n_options + w] != place[slot]
+            for subset in range(n_columns):
+                then = subset_after(words, m, subset, w)
                 if then >= 0:
-                    apart[row, then] = min(apart[row, then], apart[row - 1, subset] + away)
+                    apart[row + then] = min(apart[row + then], apart[m * n_columns + subset] + away)
     else:
-        row = s + 1
-        for c in range(option.shape[1]):
-            apart[row, c] = apart[s, c] + (option[s, c] != place[s])
-    for c in range(apart.shape[1]):
-        if rest[row, c] < np.inf:
-            least = min(least, apart[row, c])
-            bound = min(bound, apart[row, c] + rest[row, c])
+        row = (s + 1) * n_columns
+        for c in range(n_columns):
+            apart[row + c] = apart[s * n_columns + c] + (option[s * n_columns + c] != place[s])
+    for c in range(n_columns):
+        if rest[row + c] < np.inf:
+            least = min(least, apart[row + c])
+            bound = min(bound, apart[row + c] + rest[row + c])
     return least, bound
 
 
-@allocating
-def branch_and_bound(packed, matchings, i, scores, labels, most_nodes, best, best_loss):
+@inner
+def branch_and_bound(bag, words, n_options, scores, labels, most_nodes, best, best_loss, root, scratch):
     """Improve `labels` of value `best` to the labeling with the largest U: depth-first over slots, best
     labels first, bounded by the relaxation's prices and by the distances from all candidates.
 
-    Returns U, loss, and a bound on U: U itself, or that of the root beyond `most_nodes` partial labelings;
-    with none, only labelings that answered prices are tried."""
-    P = packed.n_attributes
-    first, label, value = slot_lists(packed, i, scores, 0.0)
-    option = option_places(packed, matchings, i, first, label)
-    rest = rest_bounds(packed, matchings, i, first, value, option)
-    apart = np.empty(rest.shape)
-    near = np.inf
-    for c in range(rest.shape[1]):
-        used = matchings is not None and matchings.n_words[i] > 0 and c > 0
-        apart[0, c] = np.inf if used else 0.0
-        near = min(near, apart[0, c] + rest[0, c])
-    if not near > best + TIE:
-        return best, best_loss, best
-    root, reduced, best, best_loss = relaxed(
-        packed, matchings, i, first, label, value, option, most_nodes == 0, labels, best, best_loss
-    )
-    root = min(root, near)
-    if not root > best + TIE:
-        return best, best_loss, best
-    if most_nodes == 0:
-        return best, best_loss, root
+    Returns U, loss, and a bound on U: U itself, or `root` beyond `most_nodes` partial labelings."""
+    P = bag.n_attributes
     n_slots = labels.shape[0]
-    ahead = np.zeros(n_slots + 1)  # best reduced scores of slots s and later
+    n_columns = n_options
+    if words is not None and words.width > 1:
+        n_columns = 1 << (n_options - 1)
+    first = scratch.integers[FIRST]
+    label = scratch.integers[LABEL]
+    place = scratch.integers[PLACE]
+    ahead = scratch.numbers[AHEAD]  # best reduced scores of slots s and later
+    reduced = scratch.numbers[REDUCED]
+    total = scratch.numbers[TOTAL]
+    spent = scratch.numbers[SPENT]  # reduced scores before slot s
+    ahead[n_slots] = total[0] = spent[0] = 0.0
     for s in range(n_slots - 1, -1, -1):
+        place[s] = first[s]
         most = reduced[first[s]]
         for j in range(first[s] + 1, first[s + 1]):
             most = max(most, reduced[j])
         ahead[s] = ahead[s + 1] + most
-    total = np.zeros(n_slots + 1)
-    spent = np.zeros(n_slots + 1)  # reduced scores before slot s
-    place = np.empty(n_slots, np.int64)
-    for s in range(n_slots):
-        place[s] = first[s]
     s = 0
     nodes = 0
     while True:
@@ -306,7 +346,7 @@ def branch_and_bound(packed, matchings, i, scores, labels, most_nodes, best, bes
             place[s] += 1
             continue
         total[s + 1] = total[s] + scores[s // P, label[place[s]]]
-        least, bound = extend(packed, matchings, i, option, place, s, apart, rest)
+        least, bound = extend(bag, words, n_options, n_columns, s, scratch)
         if not total[s + 1] + bound > best + TIE:
             place[s] += 1
         elif s + 1 < n_slots:

@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from cuelearn.core.checks import check_positive
 from cuelearn.core.progress import progress
 from cuelearn.mms.candidates import batches, check_bag_weights, check_candidates
-from cuelearn.mms.frank_wolfe import frank_wolfe
-from cuelearn.mms.inference import METHODS, losses_of_bags, mean_candidates
+from cuelearn.mms.frank_wolfe import frank_wolfe, losses_of_bags
+from cuelearn.mms.inference import METHODS, mean_candidates
+from cuelearn.mms.matching import Scratch
 from cuelearn.mms.pegasos import pegasos
 from cuelearn.mms.spaces import ROWS, Block, LinearSpace
 
@@ -65,6 +66,7 @@ class ConvexProblem:
         self.most_nodes = METHODS[inference]
         self.n_unproven = 0
         self.target = np.zeros((candidates.n_instances, space.n_columns))
+        self.scratch = Scratch.of(candidates.packed)
         self.rows_of_block = min(MOST_ROWS, max(space.n_columns, CHEAP // space.width))
 
     def fresh_target(self, slack=0.0):
@@ -76,7 +78,9 @@ class ConvexProblem:
             rows = slice(int(starts[first]), int(starts[last]))
             scores = self.space.scores(rows)
             target = self.target[rows]
-            mean_candidates(self.candidates.packed, first, last, scores, False, target, slack)
+            best = np.empty(last - first)
+            packed = self.candidates.packed
+            mean_candidates(packed, first, last, scores, False, target, slack, best, self.scratch)
         return self._changed(old)
 
     def draw_target(self):
@@ -92,17 +96,9 @@ class ConvexProblem:
 
     def value(self):
         """Relaxed value (5.5) and objective (5.3); counts bags in `n_unproven` whose loss may be larger."""
-        packed = self.candidates.packed
-        starts = self.candidates.bag_starts
         losses = np.empty((3, self.candidates.n_bags))
-        labels = np.empty(self.candidates.bag_sizes.max() * packed.n_attributes, np.int32)
-        for first, last in batches(starts, ROWS):
-            rows = slice(int(starts[first]), int(starts[last]))
-            scores = self.space.scores(rows)
-            target = self.target[rows]
-            part = np.empty((3, last - first))  # one type for numba
-            losses_of_bags(packed, first, last, scores, target, self.most_nodes, labels, part)
-            losses[:, first:last] = part
+        for first, last in batches(self.candidates.bag_starts, ROWS):
+            losses[:, first:last] = losses_of_bags(self, first, last).T
         relaxed, losses, unproven = self.weights * losses
         self.n_unproven = np.count_nonzero(unproven)
         ridge = 0.5 * self.lam * self.space.squared_norm()

@@ -152,8 +152,10 @@ def test_best_candidates_and_the_average_of_their_indicators(seed):
     for i, (listed, parts, prior) in enumerate(zip(plain, every, weights, strict=True)):
         whole = np.ascontiguousarray(np.concatenate(parts, axis=1))
         target = np.empty_like(whole)
-        best = inference.mean_candidate(made.packed, made.packed.matchings, i, whole, False, target, 0.0)
-        assert best == pytest.approx(best_value(parts, listed, prior), abs=1e-9)
+        best = np.empty(1)
+        scratch = inference.Scratch.of(made.packed)
+        inference.mean_candidates(made.packed, i, i + 1, whole, False, target, 0.0, best, scratch)
+        assert best[0] == pytest.approx(best_value(parts, listed, prior), abs=1e-9)
         expected = best_average(parts, listed, n_labels, prior)
         for p in range(len(n_labels)):
             assert np.allclose(target[:, columns[p] : columns[p + 1]], expected[p], atol=1e-9)
