@@ -1,7 +1,8 @@
 """Decorators of compiled functions. Wrappers for calls from C are never used, and take time to compile."""
 
-from numba import njit
 from numba.extending import register_jitable
+
+from cuelearn.core.codecache import njit
 
 __all__ = ["inlined", "inner", "loop"]
 

@@ -62,6 +62,8 @@ class KernelLike(Options):
 
 
 POSITIVE = [Number(Real, 0, None, closed="neither")]
+#: Products with kernel values and losses stay finite.
+REGULARIZATION = [Number(Real, 1e-30, 1e30, closed="both")]
 NON_NEGATIVE = [Number(Real, 0, None, closed="left")]
 COUNT = [Number(Integral, 1, 2**31 - 1, closed="both")]
 JOBS = [Number(Integral, -(2**31), -1, closed="both"), Number(Integral, 1, 4096, closed="both"), None]
@@ -114,7 +116,7 @@ class Estimator(Changing, BaseEstimator):
     model consists of its constructor's arguments and `_fitted_state()`."""
 
     _parameter_constraints = {
-        "C": POSITIVE,
+        "C": REGULARIZATION,
         "alpha": NON_NEGATIVE,
         "p": [Number(Real, 1, 2, closed="right"), StrOptions({"auto"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],

@@ -8,7 +8,8 @@ binary hinge loss :math:`[1 - y f(x)]_+` is the same loss with two classes and h
 """
 
 import numpy as np
-from numba import njit
+
+from cuelearn.core.codecache import njit
 
 __all__ = ["KERNEL_FACTOR", "kernel_factor", "competitor", "margins", "mean_loss"]
 

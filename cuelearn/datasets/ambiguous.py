@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numba import njit
 from scipy import sparse
 
 from cuelearn.core.checks import as_generator, check_count, check_non_negative
+from cuelearn.core.codecache import njit
 
 __all__ = ["AmbiguousData", "make_ambiguous"]
 

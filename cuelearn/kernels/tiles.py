@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib import cpu_count
-from numba import njit
 from threadpoolctl import ThreadpoolController
+
+from cuelearn.core.codecache import njit
 
 # Zero padding of rows and columns makes BLAS compute every entry in the same inner loop: a row computed on
 # demand equals that of a resident stack bitwise, and the tile of (j, i) is the transpose of that of (i, j).

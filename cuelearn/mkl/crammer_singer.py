@@ -6,8 +6,8 @@ Prior scores are a linear part of the class scores; no kernel matrix of them is 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from cuelearn.core.codecache import njit
 from cuelearn.core.losses import margins
 from cuelearn.kernels.tiles import gather_rows
 from cuelearn.mkl.state import full_dot, loop

@@ -19,10 +19,10 @@ import functools
 import math
 from typing import NamedTuple
 
-from numba import njit
 from numba.extending import overload
 
 from cuelearn.core.checks import check_non_negative
+from cuelearn.core.codecache import njit
 from cuelearn.core.losses import competitor
 
 __all__ = [

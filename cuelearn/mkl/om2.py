@@ -3,7 +3,6 @@
 import warnings
 
 import numpy as np
-from numba import njit
 
 from cuelearn.core.checks import (
     FLOATS,
@@ -13,6 +12,7 @@ from cuelearn.core.checks import (
     labels_within,
     warn_if_sorted,
 )
+from cuelearn.core.codecache import njit
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters, validated
 from cuelearn.core.query import Query, requested_labels, score_margin

@@ -15,11 +15,11 @@ Coefficients are stored as B, (n, n_classes): :math:`B_{iy_i} = \sum_{y'} a_{iy'
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
 from cuelearn.core.checks import check_non_negative, check_positive
+from cuelearn.core.codecache import njit
 from cuelearn.core.groupnorm import group_norm, link_weights, resolve_p
 from cuelearn.core.losses import kernel_factor, mean_loss
 from cuelearn.core.weights import check_sample_weight, class_weights, loss_weights

@@ -16,6 +16,9 @@ from cuelearn.mkl.ufo import UFOMKL
 
 __all__ = ["OBSCURERegressor", "UFOMKLRegressor"]
 
+#: Coefficients are kept in single precision.
+LARGEST_TARGET = 1e20
+
 
 #: Of the regressors, where they differ from the classifiers'.
 TEXTS = {
@@ -56,6 +59,12 @@ class MKLRegressor(RegressorMixin, Stochastic):
         y = column_or_1d(y, warn=True, dtype=np.float64)
         if y.shape != (n_samples,) or not np.isfinite(y).all():
             raise ValueError(f"y must hold {n_samples} finite numbers, one per sample, got shape {y.shape}")
+        largest = np.abs(y).max()
+        if largest > LARGEST_TARGET:
+            raise ValueError(
+                f"y must hold numbers up to {LARGEST_TARGET:g}, got {largest:.3g}: divide y by its standard "
+                "deviation"
+            )
         return y
 
     def _train(self, y, sample_weight):

@@ -11,8 +11,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from cuelearn.core.codecache import njit
 from cuelearn.core.compiled import loop
 from cuelearn.core.groupnorm import link_weights
 from cuelearn.core.losses import competitor

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from numba import njit
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.checks import check_count, check_positive
+from cuelearn.core.codecache import njit
 from cuelearn.core.weights import loss_weights
 from cuelearn.kernels import KernelBank
 from cuelearn.kernels.definite import warn_indefinite

@@ -15,7 +15,7 @@ from sklearn.utils.validation import column_or_1d
 from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, check_positive
 from cuelearn.core.choice import first_best
-from cuelearn.core.estimator import POSITIVE, SEQUENCE, parameters, validated
+from cuelearn.core.estimator import REGULARIZATION, SEQUENCE, parameters, validated
 from cuelearn.core.samples import validate_samples
 from cuelearn.core.weights import check_sample_weight
 from cuelearn.kernels import FeatureScaleWarning, KernelBank
@@ -188,7 +188,7 @@ class OneKernelSVM(KernelClassifier):
     """Base: ``_choose`` returns a kernel and C for each binary problem and held-out accuracies; SVMs use all
     samples."""
 
-    _parameter_constraints = {**OnlineKernels._parameter_constraints, "C": [*POSITIVE, *SEQUENCE]}
+    _parameter_constraints = {**OnlineKernels._parameter_constraints, "C": [*REGULARIZATION, *SEQUENCE]}
 
     kernels: object = field(default=None, kw_only=False)
     C: object = C_GRID
@@ -286,7 +286,10 @@ class OneKernelSVM(KernelClassifier):
         values = np.atleast_1d(np.asarray(self.C, dtype=object)).ravel()
         if values.size == 0:
             raise ValueError("C must be a positive number or a sequence of them, got none")
-        return np.array(sorted(check_positive("C", C) for C in values))
+        values = np.array(sorted(check_positive("C", C) for C in values))
+        if not (REGULARIZATION[0].is_satisfied_by(values[0]) and REGULARIZATION[0].is_satisfied_by(values[-1])):
+            raise ValueError(f"C must hold numbers from 1e-30 to 1e30, got {values[0]:g} to {values[-1]:g}")
+        return values
 
     def _kernel(self, j, computed):
         if not self.bank_.resident:

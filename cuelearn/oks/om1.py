@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
+from cuelearn.core.codecache import njit
 from cuelearn.core.estimator import parameters
 from cuelearn.oks.base import Learner, StreamingKernels, documented, of_learners
 from cuelearn.oks.predictors import add, output, set_probabilities

@@ -9,8 +9,8 @@ from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from cuelearn.core.codecache import njit
 from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters
 from cuelearn.oks.base import Learner, StreamingKernels, of_learners
 from cuelearn.oks.predictors import Visits, output, set_probabilities

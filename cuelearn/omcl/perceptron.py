@@ -8,8 +8,8 @@ from dataclasses import field
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from cuelearn.core.codecache import njit
 from cuelearn.core.compiled import inner
 from cuelearn.core.estimator import KernelLike, parameters
 from cuelearn.kernels import RBF

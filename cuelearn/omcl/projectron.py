@@ -9,9 +9,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.linalg.lapack import dpotrf, dtrtri
 
+from cuelearn.core.codecache import njit
 from cuelearn.core.compiled import inner
 from cuelearn.core.estimator import NON_NEGATIVE, parameters
 from cuelearn.omcl.base import documented

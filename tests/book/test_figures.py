@@ -2,6 +2,7 @@
 
 import io
 import json
+import subprocess
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -207,3 +208,13 @@ def test_every_method_has_a_look():
     assert method_style("OM2", label="other")["label"] == "other"
     with pytest.raises(ValueError, match="did you mean OBSCURE"):
         method_style("OBSCUR")
+
+
+def test_the_commit_is_that_of_the_checkout(monkeypatch, tmp_path):
+    """Whatever repository GIT_DIR names."""
+    figures._surroundings.cache_clear()
+    commit = figures._surroundings()["commit"]
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))
+    figures._surroundings.cache_clear()
+    assert figures._surroundings()["commit"] == commit

@@ -45,7 +45,7 @@ def test_nonsense_is_refused_by_name(name):
 
 
 NUMBERS = {
-    "C": (0.0, -1.0, np.nan, np.inf, "big", None),
+    "C": (0.0, -1.0, 1e300, 1e-300, np.nan, np.inf, "big", None),
     "alpha": (-0.1, np.nan, "big"),
     "p": (1.0, 0.5, 2.5, np.nan, "half", None),
     "n_epochs": (0, -1, 1.5, "two", None, 2**70),

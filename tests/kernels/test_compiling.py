@@ -1,9 +1,11 @@
-"""Compilation is told of again and again, by name."""
+"""Compilation is told of again and again, by name; damaged files of compiled code are replaced."""
 
 import os
 import subprocess
 import sys
 from types import SimpleNamespace
+
+import pytest
 
 from cuelearn.kernels import compiling
 
@@ -79,3 +81,39 @@ def test_a_notice_every_three_seconds_of_compilation(monkeypatch, capsys):
     now = 202.0  # 8 s
     notice.on_end(event("cuelearn.oks.ask"))
     expect("cuelearn.oks.ask")
+
+
+DISTANCES = """
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import numpy as np
+    from cuelearn.kernels import distance_matrix
+    distance_matrix(np.eye(3), "cityblock")
+print(sorted({str(w.message) for w in caught}))
+"""
+
+
+def damaged(content, damage):
+    if damage == "empty":
+        return b""
+    if damage == "cut":
+        return content[: len(content) * 2 // 3]
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "garbled"])
+def test_damaged_files_are_compiled_again(damage, tmp_path):
+    def warnings_of_a_run():
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+        command = [sys.executable, "-c", DISTANCES]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert warnings_of_a_run() == "[]\n"
+    files = list(tmp_path.rglob("*.nb?"))
+    assert {path.suffix for path in files} == {".nbi", ".nbc"}
+    for path in files:
+        path.write_bytes(damaged(path.read_bytes(), damage))
+    assert warnings_of_a_run().count("damaged files of compiled code in") == 1
+    assert warnings_of_a_run() == "[]\n"

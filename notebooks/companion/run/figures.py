@@ -212,9 +212,13 @@ def _data_line(records):
 def _surroundings():
     """Versions, platform and commit: the same for all figures of a process."""
 
+    # GIT_DIR and the like would name another repository
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+
     def git(*arguments):
         command = ["git", "-C", str(CHECKOUT), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+        options = {"capture_output": True, "text": True, "timeout": 10, "check": True}
+        return subprocess.run(command, env=environment, **options).stdout.strip()
 
     commit = None
     if (CHECKOUT / ".git").exists():
