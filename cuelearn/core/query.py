@@ -51,9 +51,10 @@ def uniform_draws(seed, start, n):
 class MarginQuery(Query):
     r"""Request a label with probability :math:`b / (b + m)`, where m is the margin of the scores.
 
-    OM2 and OMCL update below a margin of 1, which is the unit of `b`. For a Perceptron on separable data with
-    inputs of norm at most X, :math:`b = X^2 / 2` keeps the bound on the (expected) mistakes that all labels
-    give. Smaller values request fewer labels; see the book's page on few labels for measured errors.
+    OM2 and OMCL update below a margin of 1, which is the unit of `b`. For a Perceptron of two classes on
+    separable data with inputs of norm at most X, :math:`b = X^2` keeps the bound on the (expected) mistakes
+    that all labels give: the paper's :math:`X^2 / 2` refers to :math:`|w \cdot x|`, half the margin of two
+    class scores. Smaller values request fewer labels; see the book's page on few labels for measured errors.
 
     Parameters
     ----------

@@ -287,7 +287,7 @@ class OneKernelSVM(KernelClassifier):
         if values.size == 0:
             raise ValueError("C must be a positive number or a sequence of them, got none")
         values = np.array(sorted(check_positive("C", C) for C in values))
-        if not (REGULARIZATION[0].is_satisfied_by(values[0]) and REGULARIZATION[0].is_satisfied_by(values[-1])):
+        if not all(REGULARIZATION[0].is_satisfied_by(C) for C in values[[0, -1]]):
             raise ValueError(f"C must hold numbers from 1e-30 to 1e30, got {values[0]:g} to {values[-1]:g}")
         return values
 

@@ -24,7 +24,7 @@ from cuelearn.core.weights import visit_weights
 from cuelearn.kernels.bank import check_batch, indefinite_batch
 from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.kernels.specifications import as_frame, check_entries, check_size, real_values
-from cuelearn.omcl.visits import N_UPDATES
+from cuelearn.omcl.visits import N_UPDATES, SEEN
 
 __all__ = ["CueLearner", "OnlineClassifier", "documented"]
 
@@ -316,8 +316,8 @@ class OnlineClassifier(ScoreClassifier):
             self._record.add(mistake=margin <= 0.0, queried=True, loss=losses, n_support=trace.sizes)
         return trace
 
-    def _skip(self, X):
-        """Count and record a visit without a label."""
+    def _skip(self, X, weight):
+        """Count and record a visit without a label: its hypothesis, unchanged, is part of the mean."""
         self.n_seen_ += 1
         if self._record is not None:
             self._record.add(mistake=False, queried=False, loss=np.zeros(1), n_support=self._n_support())
@@ -390,6 +390,12 @@ class CueLearner(OnlineClassifier):
 
     def _n_support(self):
         return self._hypothesis.size
+
+    def _skip(self, X, weight):
+        super()._skip(X, weight)
+        self._hypothesis._own()
+        self._hypothesis.counts[SEEN] += 1
+        self._hypothesis.weight += weight
 
     def _count_updates(self):
         return int(self._hypothesis.counts[N_UPDATES])

@@ -74,7 +74,7 @@ class Adapted(Changing):
     def _n_support(self):
         return 0
 
-    def _skip(self, X):
+    def _skip(self, X, weight):
         pass
 
     def _learn(self, X, labels, weights, log=False, sums=False):
@@ -298,7 +298,9 @@ class OMCL(MultiCueClassifier):
     -----
     Averaging costs O(M) per new support sample and O(M S) per projected update; prediction costs the kernel
     of the samples with all support sets. With a `query` the margin of the second layer's last hypothesis
-    decides for all learners, and visits are made one by one.
+    decides for all learners, and visits are made one by one. Visits without a label count in the mean with
+    their unchanged hypotheses: the bound on the mean's error is one on the losses at all visits
+    (Cesa-Bianchi, Conconi, Gentile 2004).
 
     References
     ----------
@@ -361,15 +363,15 @@ class OMCL(MultiCueClassifier):
                 super()._learn(row, np.asarray(labels[one]), weights[one])
                 self.n_queries_ += 1
             else:
-                self._skip(row)
+                self._skip(row, weights[t])
             if not isinstance(labels, np.ndarray):  # a label given on request is not asked for again
                 self._checkpoint.take()
 
-    def _skip(self, X):
+    def _skip(self, X, weight):
         for j, learner in enumerate(self.learners_):
-            learner._skip(self._part(X, j))
-        self.integrator_._skip(X)
-        super()._skip(X)
+            learner._skip(self._part(X, j), weight)
+        self.integrator_._skip(X, weight)
+        super()._skip(X, weight)
 
     def _n_labels(self):
         return max(1, self.n_queries_)

@@ -72,6 +72,10 @@ class LinearLearner(CueLearner):
         linear_pass(X, labels, weights, earlier, planes, *self._step(), scores, before, updates)
         return Trace(scores, np.zeros(n, dtype=np.int64), updates, before)
 
+    def _skip(self, X, weight):
+        super()._skip(X, weight)
+        self._hypothesis.sums += weight * self._hypothesis.coef
+
     @property
     def coef_(self):
         return self._hypothesis.coefficients(self.average)

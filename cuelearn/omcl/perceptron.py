@@ -193,10 +193,8 @@ class KernelLearner(CueLearner):
             self._joined = np.concatenate([self._joined, before + chosen])
         return Trace(scores, sizes, updates)
 
-    def _skip(self, X):
-        super()._skip(X)
-        self._hypothesis._own()
-        self._hypothesis.counts[SEEN] += 1
+    def _skip(self, X, weight):
+        super()._skip(X, weight)
         self._support.add(X, np.empty(0, dtype=np.int64))
 
     def _inputs(self, X):

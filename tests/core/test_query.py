@@ -7,7 +7,7 @@ from plain_kernels import plain_kernel
 from scipy.stats import binomtest
 
 from cuelearn.core.estimator import load
-from cuelearn.kernels import RBF
+from cuelearn.kernels import RBF, Linear
 from cuelearn.mkl import OM2
 from cuelearn.omcl import OMCL, KernelPerceptron, MarginQuery, ProjectronPlusPlus, RandomQuery, ThresholdQuery
 
@@ -106,7 +106,8 @@ def test_a_stream_reads_requested_labels_only(size, method, cues, data, toleranc
 
 @streams
 def test_visits_without_a_request_change_nothing(method, cues, data, tolerance):
-    model = method(cues, query=QUERY).partial_fit(batch(data, 0, 100), Y[:100], **THREE)
+    last = {"average": False} if method is OMCL else {}  # the mean goes on to the last hypothesis
+    model = method(cues, query=QUERY, **last).partial_fit(batch(data, 0, 100), Y[:100], **THREE)
     before = model.decision_function(batch(data, 0, 100))
     model.set_params(query=RandomQuery(0.0)).partial_fit(batch(data, 100, 150), lambda i: 1 / 0)
     after = model.decision_function(data)[:100]
@@ -120,3 +121,33 @@ def test_bad_input_of_streams(method, cues, data, tolerance):
         method(cues).partial_fit(batch(data, 0, 150), lambda i: Y[i], **THREE)
     with pytest.raises(ValueError, match=f"'query' parameter of {method.__name__} must be"):
         method(cues, query=0.5).fit(data, Y)
+
+
+def test_the_bound_of_a_perceptron_with_two_classes():
+    """With b = X^2 and margins 2 |w x| the mistakes stay, in the mean, below (X |u|)^2; u has margin 1."""
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=5)
+    samples = rng.normal(size=(400, 5))
+    samples = samples[np.abs(samples @ u) >= 1.0]
+    radius_sq = (samples**2).sum(axis=1).max()
+    mistakes = 0
+    for seed in range(10):
+        w = np.zeros(5)
+        limits = MarginQuery(radius_sq, seed=seed).limits(0, len(samples))
+        for x, limit in zip(samples, limits, strict=True):
+            wrong = np.sign(u @ x) * (w @ x) <= 0.0
+            mistakes += wrong
+            if wrong and 2.0 * abs(w @ x) <= limit:
+                w += np.sign(u @ x) * x
+    assert 0 < mistakes / 10 <= radius_sq * (u @ u)
+
+
+def test_the_margin_of_two_class_scores_is_twice_that_of_the_binary_perceptron():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    y = (X[:, 0] + 0.5 * rng.normal(size=50) > 0.0).astype(int)
+    w = np.zeros(3)
+    for x, sign in zip(X, 2 * y - 1, strict=True):
+        w += sign * x * (sign * (w @ x) <= 0.0)
+    model = KernelPerceptron(Linear(), normalize=False, average=False).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), 2.0 * X @ w, atol=1e-9)

@@ -24,22 +24,21 @@ QUERY = MarginQuery(0.3)
 
 def twin_run(limits):
     """The plain two layers, which learn where the margin is at most the limit: what was requested, the two
-    layers, the products averaged over the requested visits."""
+    layers, the products averaged over all visits."""
     first = [TwinKernel("perceptron", K[0], 3), TwinKernel("projectron++", K[1], 3, 0.3)]
     twin = TwinOMCL([(learner, range(N)) for learner in first], 3, C=1.0)
     queried = np.zeros(N, dtype=bool)
     for t, label in enumerate(Y):
         S = np.concatenate([learner.A @ learner.K[:, t] for learner in first])
         scores = np.sort(twin.second.A @ S)
-        if scores[-1] - scores[-2] > limits[t]:
-            continue
-        queried[t] = True
-        for learner in first:
-            learner.learn(t, label)
-        twin.second.learn(S, label)
+        queried[t] = scores[-1] - scores[-2] <= limits[t]
+        if queried[t]:
+            for learner in first:
+                learner.learn(t, label)
+            twin.second.learn(S, label)
         for j, learner in enumerate(first):
             twin.totals[j] += twin.second.A[:, 3 * j : 3 * j + 3] @ learner.A
-    return queried, twin, [total / queried.sum() for total in twin.totals]
+    return queried, twin, [total / N for total in twin.totals]
 
 
 @pytest.mark.parametrize("query", [QUERY, RandomQuery(0.4)])
