@@ -31,7 +31,7 @@ READY  := $(VENV)/.ready-
 PY     := $(VENV)/bin/python
 CACHE  := .cache
 # Processes times threads never exceed the cores.
-THREADS = $(shell t=$$(( $(CORES) / $(JOBS) )); echo $$(( t > 0 ? t : 1 )))
+THREADS = $(shell t=$$(( $(CORES) / ($(JOBS) > 0 ? $(JOBS) : 1) )); echo $$(( t > 0 ? t : 1 )))
 
 # Nothing depends on a home directory: caches and settings lie in the checkout. numba's cache is placed by the package itself, under
 # .cache/numba/<hash of the sources>. These paths are absolute, and only handed on: no shell reads them.
@@ -56,7 +56,7 @@ LIMITS = OPENBLAS_NUM_THREADS=$(THREADS) OMP_NUM_THREADS=$(THREADS) MKL_NUM_THRE
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=smoke|quick|full|reference] [CHAPTER=mkl] [FIGURE=oks-thm-3] [DATA=bundled|original] [JOBS=$(CORES)] [SCHEDULER=tcp://host:port]"
-	@echo "            [PARAMS=\"p=1.1 seed=3\"] [SVG=1] [LAB=\"--no-browser\"] [PYTHON=/path/to/python3.13]"
+	@echo "            [PARAMS=\"seed=3\"] [SVG=1] [LAB=\"--no-browser\"] [PYTHON=/path/to/python3.13]"
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 
@@ -96,6 +96,8 @@ lab: $(READY)notebooks ## JupyterLab on copies of the notebooks, in lab/, which 
 	    [ -e "$$copy" ] && continue; \
 	    sed 's/figures_dir = None/figures_dir = \\"figures\\"/' "$$notebook" > lab/.new && mv lab/.new "$$copy"; \
 	done
+	@mkdir -p $(VENV)/share/jupyter/lab/settings # no window of news over the first figure
+	@echo '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}' > $(VENV)/share/jupyter/lab/settings/overrides.json
 	@cd lab && env -u MPLBACKEND ../$(PY) -m jupyterlab $(LAB) $(addsuffix .ipynb,$(firstword $(CHAPTER)))
 
 data: $(READY)data ## list the data sets, verify those that are there; FETCH="usps eth80" downloads

@@ -122,7 +122,7 @@ class Estimator(Changing, BaseEstimator):
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "n_epochs": COUNT,
         "max_iter": COUNT,
-        "kernels": [list, tuple, StrOptions({"precomputed"}), None],
+        "kernels": [list, tuple, Kernel, StrOptions({"precomputed"}), None],
         "priors": [list, tuple, None],
         "memory": [Number(Real, 0, None, closed="both")],
         "n_jobs": JOBS,

@@ -47,7 +47,7 @@ def training_samples(estimator, X, y, *, used, **options):
 def new_samples(estimator, X, *, used):
     """Samples to predict, an array or the DataFrame; the kernels check the columns of the latter."""
     X = as_frame(X)
-    if hasattr(X, "iloc"):
+    if is_frame(X) and len(X):
         validate_data(estimator, X, reset=False, skip_check_array=True)
         return X
     return validate_samples(estimator, X, used=used, dtype=FLOATS, reset=False)

@@ -18,6 +18,7 @@ from cuelearn.kernels.specifications import (
     Function,
     Linear,
     as_kernel,
+    check_first_batch,
     check_size,
     uneven_spread,
     warn_of_spread,
@@ -36,11 +37,7 @@ def resolve_kernel(kernel, X):
             f"kernel must be computed from X here, got {kernel!r}; "
             "give kernel='precomputed' for kernel matrices"
         )
-    if kernel.unresolved and X.shape[0] < 2:
-        raise ValueError(
-            f"kernel {kernel!r} takes its scale from the first batch, which must hold at least 2 samples "
-            "(better some dozens), got 1: give gamma or scale as a number"
-        )
+    check_first_batch([kernel], X.shape[0])
     if kernel.unresolved:  # the bank issues the FeatureScaleWarning
         return KernelBank([("kernel", kernel, slice(None))], X, memory=0.0).kernels_[0]
     if kernel.quantity in OF_SCALE and uneven_spread(X):

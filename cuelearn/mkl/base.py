@@ -6,7 +6,6 @@ from dataclasses import field
 
 import numpy as np
 from scipy.special import log_softmax, softmax
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core import docs
@@ -370,11 +369,21 @@ TEXTS = {
 documented = functools.partial(docs.documented, texts=TEXTS)
 
 
-def has_probabilities(model):
-    """Whether the loss is the logistic one; an AttributeError if not."""
-    if model.loss != "logistic" and not isinstance(model.loss, Logistic):
-        raise AttributeError(f"probabilities need loss='logistic', got loss={model.loss!r}")
-    return True
+class OfLogisticLoss:
+    """Decorator of a method that exists where the loss is the logistic one; else an AttributeError says so,
+    which `hasattr` understands and a user reads (scikit-learn's `available_if` hides the reason)."""
+
+    def __init__(self, method):
+        functools.update_wrapper(self, method)
+        self.method = method
+
+    def __get__(self, model, owner=None):
+        if model is not None and model.loss != "logistic" and not isinstance(model.loss, Logistic):
+            name = type(model).__name__
+            raise AttributeError(
+                f"{name}.{self.__name__} needs {name}(loss='logistic'), got loss={model.loss!r}"
+            )
+        return self.method if model is None else self.method.__get__(model)
 
 
 @parameters
@@ -396,12 +405,12 @@ class BatchMKL(StochasticMKL):
             return super()._problem(labels, {**options, "loss": self.loss})
         return LossProblem(self.bank_, labels, self.loss, self.classes_.size, **options)
 
-    @available_if(has_probabilities)
+    @OfLogisticLoss
     def predict_proba(self, X):
         """Probabilities of the classes under the logistic loss, shape (n, n_classes); X as in `fit`."""
         return self._of_all_classes(softmax(self._class_scores(X), axis=1), 0.0)
 
-    @available_if(has_probabilities)
+    @OfLogisticLoss
     def predict_log_proba(self, X):
         """Logarithms of `predict_proba`."""
         return self._of_all_classes(log_softmax(self._class_scores(X), axis=1), -np.inf)

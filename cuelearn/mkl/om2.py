@@ -18,9 +18,9 @@ from cuelearn.core.estimator import parameters, validated
 from cuelearn.core.query import Query, requested_labels, score_margin
 from cuelearn.core.samples import given_kernels, validate_samples
 from cuelearn.core.weights import loss_weights, visit_weights
-from cuelearn.kernels import FeatureScaleWarning, KernelBank
+from cuelearn.kernels import RBF, FeatureScaleWarning, KernelBank
 from cuelearn.kernels.bank import check_batch, indefinite_batch
-from cuelearn.kernels.specifications import as_frame, real_values
+from cuelearn.kernels.specifications import as_frame, check_first_batch, check_kernels, real_values
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.problem import MKLProblem
 from cuelearn.mkl.state import Rows, add_update, inlined, loop, predict, refresh_link
@@ -385,7 +385,8 @@ class OM2(StochasticMKL):
         checked = self._checked(X, reset=first)
         if first:
             samples = checked
-            kernels = self.kernels
+            kernels = check_kernels([RBF()] if self.kernels is None else self.kernels)
+            check_first_batch([kernel for _, kernel, _ in kernels], len(checked))
             known = 0
         else:
             samples = np.concatenate([self.support_vectors_, checked])

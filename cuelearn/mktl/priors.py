@@ -3,6 +3,8 @@
 Only its scores :math:`s_p(x, z)` are used (thesis 6.2): finite, and always as many.
 """
 
+import copy
+
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
@@ -22,7 +24,12 @@ class PriorScores:
     """
 
     def __init__(self, priors, n_features, feature_names=None):
-        self.entries = checked_priors(priors, n_features, feature_names)
+        entries = checked_priors(priors, n_features, feature_names)
+        # a prior that is trained again later does not change this model
+        self.entries = [
+            (name, copy.deepcopy(prior) if hasattr(prior, "get_params") else prior, index)
+            for name, prior, index in entries
+        ]
         self.names = self._widths = None
 
     def columns(self, X):

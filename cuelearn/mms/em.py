@@ -94,6 +94,7 @@ class EMNaming(BagClassifier):
     columns: object = None
     max_iter: int = 100
     tol: float = 1e-6
+    random_state: object = None
 
     @validated
     def fit(self, X, candidates, sample_weight=None):

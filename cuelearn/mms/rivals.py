@@ -32,6 +32,7 @@ documented_rival = partial(
         "tol": ("float > 0", "Relative duality gap."),
         "max_iter": ("int >= 1", "Steps of the interior-point method."),
         "n_jobs": ("int or None", "Threads over labels; equal results."),
+        "random_state": ("int, Generator or None", "As in other learners of bags; not used here."),
         "trained_": (
             "ndarray of bool, shape (n_labels,)",
             "False for labels in no candidate: they score -1 and are predicted only if all candidates have "
@@ -87,6 +88,7 @@ class Rival(BagClassifier):
     tol: float = 1e-5
     max_iter: int = 200
     n_jobs: object = None
+    random_state: object = None
 
     @validated
     def fit(self, X, candidates, sample_weight=None):

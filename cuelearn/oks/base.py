@@ -26,7 +26,7 @@ from cuelearn.core.progress import History, progress
 from cuelearn.core.samples import given_kernels, new_samples, training_samples
 from cuelearn.core.weights import visit_weights
 from cuelearn.kernels import RBF
-from cuelearn.kernels.specifications import check_kernels
+from cuelearn.kernels.specifications import check_first_batch, check_kernels
 from cuelearn.kernels.stack import training_bank
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.displays import kernel_summary
@@ -616,11 +616,7 @@ class StreamingKernels(OnlineKernels):
         """Start a stream; returns the packed first batch."""
         triples = check_kernels(self.kernels or DEFAULT)
         kernels = [kernel for _, kernel, _ in triples]
-        if X.shape[0] < 2 and any(kernel.unresolved for kernel in kernels):
-            raise ValueError(
-                "kernels take their scale from the first batch, which must hold at least 2 samples, got 1: "
-                "give gamma or scale as a number"
-            )
+        check_first_batch(kernels, X.shape[0])
         source, samples = bank_of(self, X)
         self.classes_ = classes
         self._source = source
