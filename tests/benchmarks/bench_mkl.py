@@ -102,7 +102,6 @@ def stack_orders(n, n_kernels, n_classes):
 
 
 def digits(n):
-    """Digits of MNIST, 12 kernels."""
     task = tasks.load_task("mnist-12", n, 1, 0)
     problem = MKLProblem(task.bank, task.labels, 10, p=1.05, C=10.0)
     calls, notes = {}, {}
@@ -204,7 +203,6 @@ PARAMS = {
 
 
 def rivals(task, n):
-    """The batch rivals against OBSCURE on the same kernels."""
     methods = [[method, params] for method, params in PARAMS.items()]
     table = compare(methods, 0, task=task, n_train=n, n_test=1000).set_index("method")
     calls = {method: partial(float, table.loc[method, "seconds"]) for method in PARAMS}

@@ -33,7 +33,6 @@ EQUAL = np.full(8, 0.30)
 
 
 def part(values, baseline=None, about=(), **options):
-    """The verdict on one part."""
     return judge_part(Part("", "points", values, baseline, **options), "om2-4", **dict(about))
 
 

@@ -23,7 +23,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def rich(x, scale=1.0):
-    """Results of many kinds."""
     frame = {"n": np.arange(3), "v": np.float32([0.1, 0.2, x]), "name": ["a", None, "c"]}
     return {
         "plain": [3, "ä", True, None, float("inf"), 0.1, (2.5, "z"), {"set"}],

@@ -53,7 +53,6 @@ def test_every_history_can_be_drawn(name, fitted):
 
 @pytest.fixture
 def bars(monkeypatch):
-    """Names of the bars that are shown."""
     shown = []
 
     class Bar(tqdm.auto.tqdm):

@@ -58,7 +58,6 @@ def problem(seed=0):
 
 
 def make(name, folds=None, **options):
-    """An instance on given kernels."""
     chosen = {**WEIGHTED[name], **options}
     if chosen.get("folds") is ...:
         chosen["folds"] = folds

@@ -52,7 +52,6 @@ def test_shares(query, margin, share):
 
 @pytest.mark.parametrize("rule", [MarginQuery, RandomQuery])
 def test_draws_belong_to_visits(rule):
-    """Batches of any size have those of one; another seed has others."""
     query = rule(0.3, seed=7)
     whole = query.limits(0, 50)
     parts = [query.limits(start, end - start) for start, end in ((0, 13), (13, 13), (13, 50))]

@@ -445,7 +445,6 @@ def test_precomputed_columns(X, X_new):
 
 
 def test_save_and_load(X, X_new):
-    """By the codec of files, and pickled."""
     for bank in banks_of(ALL, X):
         small = bank.select([8, 0, 4, 1, 6]).restrict(np.arange(0, 150, 2), resident=False)
         for again in (unpack(*pack(small)), pickle.loads(pickle.dumps(small))):
@@ -490,7 +489,6 @@ def changed(X, value):
 
 
 def one_of(kernel, columns=slice(None)):
-    """A bank of one kernel, as a function of X."""
     return lambda X: KernelBank([("a", kernel, columns)], X)
 
 

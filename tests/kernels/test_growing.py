@@ -25,7 +25,6 @@ def data(n=40, d=7, seed=0):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_values_are_those_of_the_bank(kernel):
-    """A support set and a `KernelBank` agree on kernels, scale and normalisation."""
     X, new = data(), data(12, seed=1)
     bank = KernelBank([("cue", kernel, slice(None))], X, dtype=np.float64)
     support = SupportSet(kernel, True, X)

@@ -50,7 +50,6 @@ def make_data(n, seed=0, n_classes=3):
 
 
 def make(cls, kernels=None, **options):
-    """An instance with a fixed random state where it has one."""
     if "random_state" in inspect.signature(cls).parameters:
         options.setdefault("random_state", 0)
     if cls is LPBeta:

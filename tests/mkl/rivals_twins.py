@@ -53,7 +53,6 @@ def conic_binary(K, signs, p, C, bias=True, tolerance=1e-10):
 
 
 def conic_one_versus_all(K, y, p, C, **options):
-    """Optima of all binary problems."""
     return np.array([conic_binary(K, signs, p, C, **options) for signs in signs_of(y)])
 
 
@@ -111,5 +110,4 @@ def plain_cuts(constants, slopes):
 
 
 def make_binary(seed, n=40, n_kernels=5):
-    """Kernels of which some tell two classes apart, in float64."""
     return make_stack(np.random.default_rng(seed), n, n_kernels, 2)

@@ -57,7 +57,6 @@ def same(model, other):
 
 @pytest.mark.parametrize("cls", EVERY)
 def test_all_forms_of_input_agree(cls, data, new):
-    """From X, from the stack, from a bank, and predictions from a cross bank: the same model."""
     X, y = data
     bank = KernelBank(CUES, X)
     cross = bank.cross(new[0])

@@ -15,7 +15,6 @@ DATA, NEW = make_data(90), make_data(40, seed=1)
 
 
 def make_outputs(seed, n=60, n_kernels=6, n_classes=4):
-    """Decision values of kernels of which some tell the classes apart."""
     rng = np.random.default_rng(seed)
     labels = np.arange(n) % n_classes
     outputs = -0.8 + 0.5 * rng.normal(size=(n_kernels, n, n_classes)) + 0.3 * rng.normal(size=(n, n_classes))
@@ -143,7 +142,6 @@ def plain_outputs(kernel, y, folds, C):
 
 @pytest.mark.parametrize("per_class", [False, True])
 def test_the_whole_method_from_its_parts(per_class):
-    """Outputs, the choice of nu, weights and predictions."""
     K, y = make_stack(np.random.default_rng(0), 75, 4, 3)
     train, test = np.arange(60), np.arange(60, 75)
     K_train, y_train = K[:, train][:, :, train], y[train]

@@ -44,7 +44,6 @@ def test_visits_are_those_of_the_twin(p, n_classes, query):
 
 @pytest.mark.parametrize("memory", [2e9, 0.0])
 def test_epochs(memory):
-    """With all labels requested those of OM-2."""
     X, y = make_data(N)
     options = {"p": 1.1, "n_epochs": 3, "shuffle": True, "random_state": 0, "memory": memory}
     wanted = OM2(CUES, **options).fit(X, y)

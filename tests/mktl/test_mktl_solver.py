@@ -304,7 +304,6 @@ def peak_of(call):
 
 
 def test_memory_for_the_scores_is_that_of_their_weights():
-    """200 priors and 20 classes, 4,000 groups."""
     n, n_classes, n_scores = 300, 20, 200
     K, S, y = make_task(26, n=n, n_classes=n_classes, n_scores=n_scores, useful=20)
     bank = KernelBank.from_stack(K.astype(np.float32))

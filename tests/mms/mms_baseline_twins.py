@@ -42,7 +42,6 @@ def m3miml_primal(bags, label_sets, W, b, C):
 
 
 def hausdorff(A, B):
-    """Distance of two bags, from the definition."""
     there = max(min(np.linalg.norm(a - b) for b in B) for a in A)
     back = max(min(np.linalg.norm(a - b) for a in A) for b in B)
     return max(there, back)

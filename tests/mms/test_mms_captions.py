@@ -45,7 +45,6 @@ def and_list(names):
 
 
 def names_caption(w):
-    """A caption with w names and no indicator."""
     return f"A picture taken in Rome shows {and_list(PEOPLE[:w])}."
 
 

@@ -316,7 +316,6 @@ def test_no_truth_in_names_and_verbs(monkeypatch, method, modelled):
 
 
 def test_shares_of_right_names_and_verbs(monkeypatch):
-    """All three shares from the model's scores, counted item by item."""
     data, X, _ = poses.table_of(**POSED)
     sets, labels = poses.problem_of(**POSED, modelled="both")
     models = recorded(monkeypatch, poses, "build")

@@ -48,7 +48,6 @@ def first_above(p, uniform):
 
 
 def normalized(log_weights):
-    """w / sum w."""
     raised = np.exp(np.asarray(log_weights) - np.max(log_weights))
     return raised / raised.sum()
 
@@ -72,7 +71,6 @@ def plan(n, n_epochs, shuffle, rng):
 
 
 def plain_loss(loss, output, y):
-    """Loss and its derivative."""
     if loss == "square":
         return 0.5 * (output - y) ** 2, output - y
     if loss == "hinge":
@@ -157,7 +155,6 @@ def run_selection(
     beta=None,
     weights=None,
 ):
-    """A whole run as `fit` makes it."""
     n, m = len(y), len(K)
     total = n * n_epochs
     twin = Selection(rule, K, y, loss=loss, beta=beta, weights=weights)
@@ -173,7 +170,6 @@ def run_selection(
 
 
 def perceptron(kernel, y, order, weights=None):
-    """A Perceptron on one kernel matrix."""
     predictor, mistakes, asked = {}, [], 0
     weights = np.ones(len(y)) if weights is None else weights
     for i in order:

@@ -47,7 +47,6 @@ def test_pairs_follow_the_rule(kind):
 
 @pytest.fixture(scope="module")
 def two():
-    """Two small pairs of two views."""
     names = [tasks.pairs(kind, 1)[0] for kind in ("keyword", "category")]
     return tasks.describe_pairs(names, 0, 30, n_views=2)
 
@@ -110,7 +109,6 @@ def test_pairs_of_leaves():
 
 
 def test_work_is_counted():
-    """Kernel values and SVMs of all methods, tuning included."""
     name, grids = tasks.pairs("leaves", 1)[0], {"C": (0.5, 2.0, 32.0), "beta": (0.3, 0.7), "p": (1.25, 2.0)}
     pair = tasks.describe_pairs([name], 0, 45)[name]
     runs = compare.compare(name, list(compare.METHODS), 0, grids, {name: pair}).assign(name=name)

@@ -219,7 +219,6 @@ def test_sizes_of_X(cls, dtype):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("cls", ALL)
 def test_degenerate_streams(cls):
-    """All samples equal, or all zero, or one of them again and again; two samples."""
     y = np.arange(60) % 3
     kernels = [Linear(), Poly(degree=3), Chi2(scale=1.0), RBF()] if cls in KERNEL else []
     for X in (np.zeros((60, 6)), np.ones((60, 6)), np.tile([[0.0] * 6, [1.0] * 6], (30, 1))):
