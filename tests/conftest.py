@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import tracemalloc
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,6 +67,23 @@ def _own_cache(tmp_path_factory):
     place = tmp_path_factory.getbasetemp()
     place = place.parent if "PYTEST_XDIST_WORKER" in os.environ else place
     os.environ["CUELEARN_CACHE"] = str(place / "cache")
+
+
+@pytest.fixture
+def peak_of():
+    """Largest memory in use while a function runs, beyond what was in use before, in bytes."""
+
+    def peak(function):
+        function()  # what is imported, compiled and kept at the first call does not count
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            function()
+            return tracemalloc.get_traced_memory()[1] - before
+        finally:
+            tracemalloc.stop()
+
+    return peak
 
 
 @pytest.fixture

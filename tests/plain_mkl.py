@@ -1,10 +1,20 @@
-"""What the twins of several chapters share: norms, losses and exact optima from a conic solver."""
+"""What the tests of several chapters share: samples, norms, losses and exact optima from a conic solver."""
 
 import contextlib
 import warnings
 
 import cvxpy as cp
 import numpy as np
+
+
+def draw(n, n_classes, seed, strengths=(1.5, 0.7, 0.0)):
+    """Three pairs of columns, in each of which the classes lie on a circle of some radius."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    rng.shuffle(y)
+    angle = 2.0 * np.pi * y / n_classes
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return rng.normal(size=(n, 6)) + np.concatenate([radius * circle for radius in strengths], axis=1), y
 
 
 def dual_exponent(p):

@@ -1,6 +1,7 @@
 """A task with priors that the tests of several methods share."""
 
 import numpy as np
+from plain_mkl import draw
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
@@ -9,16 +10,6 @@ from cuelearn.kernels import RBF, KernelBank, Linear
 
 CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4))]
 NAMES = ["height", "width", "red", "green", "fine", "coarse"]
-
-
-def draw(n, n_classes, seed, strengths=(1.5, 0.7, 0.0)):
-    """Three pairs of columns, in each of which the classes lie on a circle of some radius."""
-    rng = np.random.default_rng(seed)
-    y = np.arange(n) % n_classes
-    rng.shuffle(y)
-    angle = 2.0 * np.pi * y / n_classes
-    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    return rng.normal(size=(n, 6)) + np.concatenate([radius * circle for radius in strengths], axis=1), y
 
 
 class Task:

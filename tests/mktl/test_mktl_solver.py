@@ -1,7 +1,5 @@
 """MKTL as an optimiser: against its plain twin, a conic solver, limits that are known, and the theorems."""
 
-import tracemalloc
-
 import numba
 import numpy as np
 import pytest
@@ -294,16 +292,7 @@ def test_finishing():
     assert set(fit(K, S, y, n_epochs=0, tol=None).history_.stage) == {"online"}
 
 
-def peak_of(call):
-    call()  # compiled, caches filled
-    tracemalloc.start()
-    call()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
-
-
-def test_memory_for_the_scores_is_that_of_their_weights():
+def test_memory_for_the_scores_is_that_of_their_weights(peak_of):
     n, n_classes, n_scores = 300, 20, 200
     K, S, y = make_task(26, n=n, n_classes=n_classes, n_scores=n_scores, useful=20)
     bank = KernelBank.from_stack(K.astype(np.float32))

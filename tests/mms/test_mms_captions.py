@@ -176,16 +176,6 @@ def test_a_set_too_large_to_list_is_a_matching_of_the_same_content(monkeypatch, 
     assert {z.tobytes() for z in sets.bag(0)} == {z.tobytes() for z in sets.bag(1)}
 
 
-ACTIONS = Vocabulary(
-    dict.fromkeys(PEOPLE, ()) | {"Bob Baker": ["the President"]},
-    {"shake hands": ["shook hands"], "backhand": ["hit a backhand"], "hit": [], "stand": ["stood"]}
-    | {verb: [] for verb in ("wave", "hug")},
-)
-
-
-FACE = Region("face", (0, 0, 10, 10))
-
-
 def test_a_name_counted_as_null_keeps_its_place_and_its_verb():
     caption = "Ann Archer (L) poses and Bob Baker waves with Carl Crane."
     item = read(caption, faces(3), ANYBODY.only(names=["Bob Baker", "Carl Crane"]))
