@@ -1,7 +1,7 @@
 """Losses beyond the hinge: plain steps, twins of visits, exact optima, limits, estimators."""
 
 import re
-import warnings
+from functools import partial
 from pathlib import Path
 
 import cvxpy as cp
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mkl_twins import PlainDual, block_norms, class_scores, make_stack, plain_link
 from numpy.testing import assert_allclose
-from plain_mkl import features_of, plain_norm
+from plain_mkl import conic_solution, features_of, plain_norm
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 from sklearn.exceptions import ConvergenceWarning
@@ -177,17 +177,8 @@ def conic_losses(loss, scores, y):
 
 
 def optimum(K, y, problem, loss, C, alpha, weight):
-    maps = [features_of(kernel) for kernel in K]
-    blocks = [cp.Variable((features.shape[1], problem.n_classes)) for features in maps]
-    scores = sum(features @ block for features, block in zip(maps, blocks, strict=True))
-    norms = cp.hstack([cp.norm(block, "fro") for block in blocks])
-    length = cp.norm(norms, 2) if problem.p == 2.0 else cp.pnorm(norms, problem.p, max_denom=1 << 12)
-    objective = 0.5 * cp.square(length) / (C * weight.sum()) + alpha * cp.sum(norms)
-    objective += weight @ conic_losses(loss, scores, y) / weight.sum()
-    task = cp.Problem(cp.Minimize(objective))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return task.solve(solver=cp.CLARABEL)
+    options = {"loss": partial(conic_losses, loss), "weight": weight, "width": problem.n_classes}
+    return conic_solution(K, y, problem.p, C, alpha, **options)[0]
 
 
 @every_loss
