@@ -1,4 +1,4 @@
-"""The runner, on tiny notebooks: staleness, wrong names, failures, kills, overviews."""
+"""The runner, on tiny notebooks."""
 
 import json
 import os

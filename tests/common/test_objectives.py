@@ -27,7 +27,6 @@ def blocks(model):
 
 
 def brute(found, scores, labels, C, p, alpha=0.0):
-    """P with the multiclass loss."""
     n = labels.size
     norms = np.array([np.linalg.norm(w) for w in found])
     wrong = np.where(np.eye(scores.shape[1], dtype=bool)[labels], -np.inf, scores).max(axis=1)

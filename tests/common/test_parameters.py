@@ -1,4 +1,4 @@
-"""Constructors: parameters stored untouched, cloned, and refused by name where they are wrong."""
+"""Parameters of constructors, and what `fit` makes of them."""
 
 import inspect
 

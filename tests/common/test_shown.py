@@ -1,4 +1,4 @@
-"""What a fit shows: nothing unless it is asked to, then one bar; and its summary and pictures afterwards."""
+"""What a fit shows, and its summary and pictures afterwards."""
 
 import inspect
 

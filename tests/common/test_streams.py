@@ -1,4 +1,4 @@
-"""Learners with `partial_fit`: batches of any size, batches that are refused, models that learn on."""
+"""Learners with `partial_fit`."""
 
 import numpy as np
 import pytest

@@ -46,7 +46,6 @@ LOOSE = {"MLMKLSA": 0.03, "MLMKLSum": 0.01}
 
 
 def problem(seed=0):
-    """Two kernels, classes of unequal size, and whole weights from 0 to 3."""
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.repeat([0, 1, 2], [N // 2, N // 3, N - N // 2 - N // 3]))
     X = np.eye(3, 4)[y] + rng.normal(scale=0.6, size=(N, 4))

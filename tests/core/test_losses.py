@@ -1,4 +1,4 @@
-"""Multiclass and hinge loss on score matrices against loops in plain Python."""
+"""Multiclass and hinge loss on score matrices."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Bundled data: sizes, published facts, splits, cues, and refusal of damaged or missing files."""
+"""Bundled data."""
 
 import functools
 import json

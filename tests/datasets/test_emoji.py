@@ -1,4 +1,4 @@
-"""Emoji: what is stored, what is left out, backgrounds, and what build.py finds."""
+"""Emoji, as stored and on backgrounds."""
 
 import functools
 import json

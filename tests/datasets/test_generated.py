@@ -1,4 +1,4 @@
-"""The simulated three-class problem: its form, its determinism, and the property that figure 4.1 rests on."""
+"""The simulated three-class problem, and the property that figure 4.1 rests on."""
 
 import numpy as np
 import pytest

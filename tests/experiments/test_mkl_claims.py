@@ -35,7 +35,6 @@ def test_time_is_compared_at_one_percent_or_at_what_both_come_to(save_results):
 
 
 def test_errors_are_compared_at_one_certified_gap(save_results):
-    """SILP errs less at the end, and more where its gap is 5%."""
     table = pd.DataFrame(curve(OBSCURE=1.0, SILPMKL=10.0, SimpleMKL=10.0))
     rival = table["method"] != "OBSCURE"
     table.loc[rival, "test_error"] += 0.01 * table.loc[rival, "seed"] + 0.05

@@ -1,4 +1,4 @@
-"""The kernel bank against plain formulas, scikit-learn's pairwise kernels and itself in its other forms."""
+"""The kernel bank."""
 
 import multiprocessing
 import pickle

@@ -35,7 +35,6 @@ def test_values_are_those_of_the_bank(kernel):
 
 
 def test_growing():
-    """Members stay in their order through any number of enlargements, whatever the batches."""
     X = data(200)
     kept = np.random.default_rng(1).permutation(200)[:90]
     kept.sort()

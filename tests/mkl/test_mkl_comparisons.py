@@ -1,4 +1,4 @@
-"""Comparisons: choice of parameters, timed fits, online learners, folds."""
+"""Comparisons of methods."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The estimators of the chapter: forms of input, histories, callbacks, random states, threads, errors."""
+"""The estimators of the chapter, beyond what tests/common has."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Losses beyond the hinge: plain steps, twins of visits, exact optima, limits, estimators."""
+"""Losses beyond the hinge."""
 
 import re
 from functools import partial

@@ -1,4 +1,4 @@
-"""LP-beta and LP-B: the linear program against other solvers, the two stages."""
+"""LP-beta and LP-B."""
 
 import cvxpy as cp
 import numpy as np

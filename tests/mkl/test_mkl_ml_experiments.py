@@ -1,4 +1,4 @@
-"""The multi-label experiments: which samples are used for what, what the numbers mean."""
+"""The multi-label experiments."""
 
 import itertools
 from pathlib import Path

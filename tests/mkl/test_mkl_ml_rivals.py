@@ -1,4 +1,4 @@
-"""GMKL and VSKL: conic optima and certificates."""
+"""GMKL and VSKL."""
 
 import cvxpy as cp
 import numpy as np

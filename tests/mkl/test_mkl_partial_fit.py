@@ -60,7 +60,6 @@ def test_batches_of_samples_are_one_pass(size, p, normalize):
 
 
 def test_going_on_after_loading(tmp_path):
-    """A stream of precomputed kernels interrupted, saved, loaded and continued is the same stream."""
     K, y = make_stack(np.random.default_rng(0), N, 4, 3)
     model = OM2("precomputed", p=1.1).partial_fit(K[:, :40, :40], y[:40], classes=[0, 1, 2])
     model.save(tmp_path / "stream.npz")
@@ -73,7 +72,6 @@ def test_going_on_after_loading(tmp_path):
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_samples_that_every_kernel_maps_to_zero():
-    """Nothing can be learnt from them, nothing is kept, and the stream goes on."""
     cues = [("linear", Linear(), [0, 1])]
     X, y = make_data(20)
     empty = np.zeros((4, 6))

@@ -1,4 +1,4 @@
-"""OM-2 that learns from requested labels only: its plain twin, epochs, weights."""
+"""OM-2 that learns from requested labels only."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,6 @@ def test_epochs(memory):
 
 
 def test_weights():
-    """Class weights with labels on request; samples of weight 0 are not requested."""
     X, y = make_data(N)
     weights = np.random.default_rng(0).choice([0.0, 0.5, 2.0], N)
     options = {"class_weight": {0: 2.0}, "query": MarginQuery(0.5)}

@@ -1,4 +1,4 @@
-"""SILP, SimpleMKL, p-norm MKL and MC-MKL against exact optima, against each other and against libsvm."""
+"""SILP, SimpleMKL, p-norm MKL and MC-MKL."""
 
 import warnings
 

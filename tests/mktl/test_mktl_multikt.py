@@ -1,4 +1,4 @@
-"""Multi-KT: closed-form leave-one-out against refits, the weights of the priors against a conic solver."""
+"""Multi-KT."""
 
 import warnings
 

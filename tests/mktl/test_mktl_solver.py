@@ -232,7 +232,6 @@ def test_p_2_with_the_hinge_loss_is_liblinear(class_weight):
 
 
 def test_automatic_p():
-    """Section 6.3 counts every group, 6.5.2 the priors; both clipped to q >= 2."""
     sizes = (3, "multiclass", 1, 5), (2, "hinge", 2, 12), (4, "multiclass", 1, 0), (2, "hinge", 1, 1)
     for n_classes, loss, n_kernels, n_scores in sizes:
         K, S, y = make_task(16, n=20, n_kernels=n_kernels, n_classes=n_classes, n_scores=n_scores)

@@ -1,4 +1,4 @@
-"""From captions to candidate labeling sets: the thesis's figures, a twin of the rules, errors."""
+"""From captions to candidate labeling sets."""
 
 import itertools
 import math

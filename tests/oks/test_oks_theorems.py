@@ -1,5 +1,4 @@
-"""Theorems 1 and 3 of the paper: exact expectations over all draws of short streams, the steps of the proof
-on every single path."""
+"""Theorems 1 and 3 of the paper, exactly on short streams and on every path."""
 
 import cvxpy as cp
 import numpy as np

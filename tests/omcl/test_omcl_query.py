@@ -1,4 +1,4 @@
-"""OMCL that learns from requested labels only: its plain twin, epochs, weights."""
+"""OMCL that learns from requested labels only."""
 
 import numpy as np
 import pytest

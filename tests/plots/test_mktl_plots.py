@@ -1,4 +1,4 @@
-"""Figures of the MKTL chapter from random tables: each is drawn, and curves are the table's."""
+"""Figures of the MKTL chapter from random tables."""
 
 import itertools
 

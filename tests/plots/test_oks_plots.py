@@ -1,4 +1,4 @@
-"""Drawings of the OKS chapter: each has its axes, labels and data."""
+"""Drawings of the OKS chapter."""
 
 import itertools
 
