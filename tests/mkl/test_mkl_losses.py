@@ -339,14 +339,13 @@ def test_learned_weights_ignore_noise():
 
 def test_saved_models_predict_the_same(tmp_path):
     kernel, y = kernel_and_numbers()
-    model = UFOMKLRegressor(loss=Huber(0.5), random_state=0).fit(kernel, y)
+    model = UFOMKLRegressor("precomputed", loss=Huber(0.5), random_state=0).fit(kernel[None], y)
     model.save(tmp_path / "model.npz")
     loaded = load(tmp_path / "model.npz")
     assert loaded.loss == Huber(0.5)
-    assert_allclose(loaded.predict(kernel), model.predict(kernel), rtol=1e-12)
-    broken = UFOMKLRegressor(random_state=0).fit(kernel, y)
-    broken.intercept_ = np.nan
-    broken.save(tmp_path / "broken.npz")
+    assert_allclose(loaded.predict(kernel[None]), model.predict(kernel[None]), rtol=1e-12)
+    model.intercept_ = np.nan
+    model.save(tmp_path / "broken.npz")
     with pytest.raises(ValueError, match="finite prediction"):
         load(tmp_path / "broken.npz")
 
