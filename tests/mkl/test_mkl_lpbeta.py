@@ -6,6 +6,7 @@ import pytest
 from mkl_data import CUES, make_data, plain_svms
 from mkl_twins import make_stack
 from numpy.testing import assert_allclose, assert_array_equal
+from plain_mkl import minimum
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
@@ -38,9 +39,7 @@ def conic_lp(outputs, labels, nu, per_class):
             if c != label:
                 margin = outputs[:, i, label] @ B[label] - outputs[:, i, c] @ B[c]
                 constraints.append(margin + slack[i] >= rho)
-    problem = cp.Problem(cp.Minimize(-rho + cp.sum(slack) / (nu * n)), constraints)
-    problem.solve(solver=cp.CLARABEL)
-    return float(problem.value), B.value
+    return minimum(-rho + cp.sum(slack) / (nu * n), constraints), B.value
 
 
 def plain_margins(outputs, labels, weights):
