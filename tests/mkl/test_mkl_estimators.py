@@ -23,7 +23,19 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from cuelearn.kernels import RBF, KernelBank
-from cuelearn.mkl import GMKL, OBSCURE, OM2, VSKL, AverageKernelSVM, BestKernelSVM, KernelPA, LPBeta, LpMKL
+from cuelearn.mkl import (
+    GMKL,
+    OBSCURE,
+    OM2,
+    SILPMKL,
+    VSKL,
+    AverageKernelSVM,
+    BestKernelSVM,
+    KernelPA,
+    LPBeta,
+    LpMKL,
+    load,
+)
 
 EVERY = [*ALL, GMKL, VSKL, LPBeta]
 
@@ -82,6 +94,23 @@ def test_shapes_and_prediction_formula(cls, data, new):
         wanted = scores[:, 1] - scores[:, 0] if n_classes == 2 else scores
         assert_allclose(model.decision_function(new[0]), wanted, atol=1e-4 * np.abs(wanted).max())
         assert_array_equal(model.predict(new[0]), model.classes_[scores.argmax(axis=1)])
+
+
+@pytest.mark.parametrize("cls", [OBSCURE, SILPMKL])
+def test_norms_of_the_summary(cls, data, tmp_path):
+    """Before and after saving; tests/common has the form of summaries."""
+    X, y = data
+    model = make(cls, CUES).fit(X, y)
+    table = model.summary()
+    assert_allclose(table.weight, np.ravel(model.kernel_weights_))
+    coef = np.zeros((90, 3))
+    coef[model.support_] = model.dual_coef_
+    kernels = KernelBank(CUES, X).stack.astype(float)
+    squares = np.array([np.sum(coef * (k @ coef), axis=0) for k in kernels])
+    squares = squares.T.ravel() if cls is SILPMKL else squares.sum(axis=1)
+    assert_allclose(table.norm, table.weight * np.sqrt(np.maximum(squares, 0)), rtol=1e-3, atol=1e-4)
+    model.save(tmp_path / "model.npz")
+    assert_allclose(load(tmp_path / "model.npz").summary().norm, table.norm, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
