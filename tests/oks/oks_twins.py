@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
+from plain_mkl import features_of
 
 
 def make_data(n, d=6, seed=0, *, noise=0.1, zeros=0.0, spread=0.25):
@@ -254,9 +255,9 @@ def best_in_space(kernel, y, step, loss="hinge", weights=None):
 
 def convex(kernel, signs, loss, weights=1.0):
     """Features of a kernel, a weight vector, and the sum of its losses, for a conic solver."""
-    values, vectors = np.linalg.eigh(kernel.astype(float))
-    w = cp.Variable(signs.size)
-    f = (vectors * np.sqrt(np.maximum(values, 0.0))) @ w
+    features = features_of(kernel)
+    w = cp.Variable(features.shape[1])
+    f = features @ w
     margins = cp.multiply(signs, f)
     each = {
         "hinge": cp.pos(1 - margins),
