@@ -99,6 +99,23 @@ def sweep(tmp_path):
 
 
 @pytest.fixture
+def recorded():
+    """Models that a function of a module makes, in the order in which they are made."""
+
+    def record(patch, module, name):
+        real, models = getattr(module, name), []
+
+        def make(*given):
+            models.append(real(*given))
+            return models[-1]
+
+        patch.setattr(module, name, make)
+        return models
+
+    return record
+
+
+@pytest.fixture
 def save_results(tmp_path):
     """Writes tables of a figure and its record as a run does, on data of these names and tiers."""
 

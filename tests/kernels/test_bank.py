@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
+from plain_kernels import whole_of
 from sklearn.compose import make_column_selector
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import pairwise
@@ -70,11 +71,6 @@ def bank(X):
 def on_all(**kernels):
     """Triples of kernels on all columns."""
     return [(name, kernel, slice(None)) for name, kernel in kernels.items()]
-
-
-def whole_of(cross):
-    """All blocks of a CrossBank in one array."""
-    return np.concatenate([block for _, block in cross.blocks()], axis=1)
 
 
 def frame(X):

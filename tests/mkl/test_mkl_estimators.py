@@ -19,6 +19,7 @@ from mkl_data import (
 )
 from mkl_twins import make_stack
 from numpy.testing import assert_allclose, assert_array_equal
+from plain_kernels import whole_of
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
@@ -60,13 +61,12 @@ def test_all_forms_of_input_agree(cls, data, new):
     X, y = data
     bank = KernelBank(CUES, X)
     cross = bank.cross(new[0])
-    rows = np.concatenate([block for _, block in cross.blocks()], axis=1)
     from_X = make(cls, CUES).fit(X, y)
     wanted = from_X.decision_function(new[0])
     for given in (bank.stack, bank):
         model = make(cls, "precomputed").fit(given, y)
         same(model, from_X)
-        for form in (rows, cross):
+        for form in (whole_of(cross), cross):
             assert_allclose(model.decision_function(form), wanted, atol=1e-5 * np.abs(wanted).max())
             assert_array_equal(model.predict(form), from_X.predict(new[0]))
     # a fold of a bank, the way to cross-validate precomputed kernels
@@ -80,7 +80,7 @@ def test_all_forms_of_input_agree(cls, data, new):
 @pytest.mark.parametrize("cls", ALL)
 def test_shapes_and_prediction_formula(cls, data, new):
     X, y = data
-    cross = np.concatenate([block for _, block in KernelBank(CUES, X).cross(new[0]).blocks()], axis=1)
+    cross = whole_of(KernelBank(CUES, X).cross(new[0]))
     for labels in (y, (y > 0).astype(int)):
         model = make(cls, CUES).fit(X, labels)
         n_classes = labels.max() + 1

@@ -1,6 +1,7 @@
 """A task with priors that the tests of several methods share."""
 
 import numpy as np
+from plain_kernels import whole_of
 from plain_mkl import draw
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.svm import SVC
@@ -38,8 +39,7 @@ class Task:
         self.S, self.S_new = scores(self.X), scores(self.new)
         self.bank = KernelBank(CUES, self.X)
         self.stack = self.bank.stack.astype(np.float64)
-        blocks = [block for _, block in self.bank.cross(self.new).blocks()]
-        self.cross = np.concatenate(blocks, axis=1).astype(np.float64)
+        self.cross = whole_of(self.bank.cross(self.new)).astype(np.float64)
 
     def fit(self, cls, **options):
         return cls(CUES, self.priors, **options).fit(self.X, self.y)
