@@ -103,9 +103,12 @@ def conic_solution(
     norms += [cp.abs(numbers[z, c]) for c in range(width) for z in range(numbers.shape[0])]
     if norms:
         norms, bound = cp.hstack(norms), cp.Variable()
-        plain = p in (1.0, 2.0) or norms.size == 1
-        length = cp.norm(norms, p if plain and norms.size > 1 else 2)
-        length = length if plain else cp.pnorm(norms, p, max_denom=1 << 16)
+        if p == 1.0:
+            length = cp.sum(norms)
+        elif p == 2.0 or norms.size == 1:
+            length = cp.norm(norms, 2)
+        else:
+            length = cp.pnorm(norms, p, max_denom=1 << 16)
         constraints.append(length <= bound)
         objective += 0.5 * lam * cp.square(bound)
         if alpha > 0.0:
@@ -120,7 +123,7 @@ def conic_solution(
 
 
 def minimum(objective, constraints=(), tolerance=1e-10):
-    """Of a conic problem; its variables have their values afterwards."""
+    """Least value of a conic problem, whose variables then have their values."""
     problem = cp.Problem(cp.Minimize(objective), list(constraints))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
