@@ -47,7 +47,7 @@ def test_precomputed_batches_are_one_pass(size, p, n_classes):
 
 
 @pytest.mark.parametrize("normalize, p", [(True, 1.05), (False, 2.0)])
-@pytest.mark.parametrize("size", [1, 7, N])
+@pytest.mark.parametrize("size", [7, N])  # single samples: tests/common/test_streams.py
 def test_batches_of_samples_are_one_pass(size, p, normalize):
     X, y = make_data(N)
     new, _ = make_data(30, seed=1)
