@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import tracemalloc
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -69,6 +70,23 @@ def _own_cache(tmp_path_factory):
 
 
 @pytest.fixture
+def peak_of():
+    """Largest memory in use while a function runs, beyond what was in use before, in bytes."""
+
+    def peak(function):
+        function()  # what is imported, compiled and kept at the first call does not count
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            function()
+            return tracemalloc.get_traced_memory()[1] - before
+        finally:
+            tracemalloc.stop()
+
+    return peak
+
+
+@pytest.fixture
 def users_originals():
     """The user's directory of the papers' own data; for long tests only."""
     return Path(ORIGINALS)
@@ -78,6 +96,23 @@ def users_originals():
 def sweep(tmp_path):
     """Makes a sweep by its name that keeps its points for this test only."""
     return lambda name="sweep": Sweep(tmp_path, name)
+
+
+@pytest.fixture
+def recorded():
+    """Models that a function of a module makes, in the order in which they are made."""
+
+    def record(patch, module, name):
+        real, models = getattr(module, name), []
+
+        def make(*given):
+            models.append(real(*given))
+            return models[-1]
+
+        patch.setattr(module, name, make)
+        return models
+
+    return record
 
 
 @pytest.fixture

@@ -43,3 +43,8 @@ def plain_stack(recipes, X, train, normalize=True):
             for name, options, c in recipes
         ]
     )
+
+
+def whole_of(cross):
+    """All blocks of a CrossBank in one array."""
+    return np.concatenate([block for _, block in cross.blocks()], axis=1)

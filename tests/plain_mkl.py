@@ -1,10 +1,20 @@
-"""What the twins of several chapters share: norms, losses and exact optima from a conic solver."""
+"""What the tests of several chapters share: samples, norms, losses and exact optima from a conic solver."""
 
 import contextlib
 import warnings
 
 import cvxpy as cp
 import numpy as np
+
+
+def draw(n, n_classes, seed, strengths=(1.5, 0.7, 0.0)):
+    """Three pairs of columns, in each of which the classes lie on a circle of some radius."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    rng.shuffle(y)
+    angle = 2.0 * np.pi * y / n_classes
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return rng.normal(size=(n, 6)) + np.concatenate([radius * circle for radius in strengths], axis=1), y
 
 
 def dual_exponent(p):
@@ -52,50 +62,69 @@ def conic_optimum(*args, **options):
 
 
 def conic_solution(
-    K, y, p, C, alpha=0.0, loss="multiclass", tolerance=1e-10, weight=None, of_class=None, S=None
+    K, y, p, C, alpha=0.0, loss="multiclass", *, weight=None, of_class=None, S=None, bias=False, width=None
 ):
     """Optimal value, block norms and scores of the primal problem; p-norms through power cones.
 
-    The hinge problem is stated in its own form, one binary hyperplane without bias and labels -1 and 1.
-    `weight` and `of_class` are the weights of samples and of classes; each class has a block of one number
-    for each column of S.
+    The hinge problem is stated in its own form, one binary hyperplane with labels -1 and 1. Other losses are
+    functions of the scores, `width` for each sample, and of y. `weight` and `of_class` are the weights of
+    samples and of classes; each class has a block of one number for each column of S.
     """
-    n, n_classes = y.size, int(y.max()) + 1
+    n = y.size
     weight = np.ones(n) if weight is None else weight
     total = weight.sum()
     lam = 1.0 / (C * total)
-    weight = weight * (np.ones(n_classes) if of_class is None else of_class)[y]
+    if of_class is not None:
+        weight = weight * of_class[y]
+    if loss == "hinge":
+        width = 1
+    elif loss == "multiclass":
+        width = int(y.max()) + 1
     maps = [features_of(kernel) for kernel in K]
-    width = n_classes if loss == "multiclass" else 1
     blocks = [cp.Variable((features.shape[1], width)) if features.shape[1] else None for features in maps]
     used = [(features, block) for features, block in zip(maps, blocks, strict=False) if block is not None]
-    if not used:
-        return float(weight.sum()) / total, np.zeros(len(maps)), np.zeros((n, width))
-    scores = sum(features @ block for features, block in used)
+    scores = sum((features @ block for features, block in used), cp.Constant(np.zeros((n, width))))
+    if bias:
+        scores = scores + np.ones((n, 1)) @ cp.Variable((1, width))
     numbers = cp.Variable((0 if S is None else S.shape[1], width))
     if numbers.size:
         scores = scores + S @ numbers
-    slack = cp.Variable(n, nonneg=True)
+    slack, constraints = cp.Variable(n, nonneg=True), []
     if loss == "multiclass":
-        own = cp.sum(cp.multiply(scores, np.eye(n_classes)[y]), axis=1)
-        constraints = [
-            cp.multiply((y != c).astype(float), 1.0 - own + scores[:, c]) <= slack for c in range(n_classes)
-        ]
+        own = cp.sum(cp.multiply(scores, np.eye(width)[y]), axis=1)
+        for c in range(width):
+            constraints.append(cp.multiply((y != c).astype(float), 1.0 - own + scores[:, c]) <= slack)
+    elif loss == "hinge":
+        constraints.append(1.0 - cp.multiply(2.0 * y - 1.0, scores[:, 0]) <= slack)
     else:
-        constraints = [1.0 - cp.multiply(2.0 * y - 1.0, scores[:, 0]) <= slack]
+        slack = loss(scores, y)
+    objective = weight @ slack / total
     norms = [cp.norm(block, "fro") for _, block in used]
     norms += [cp.abs(numbers[z, c]) for c in range(width) for z in range(numbers.shape[0])]
-    norms = cp.hstack(norms)
-    if norms.size == 1 or p == 2.0:
-        length = cp.norm(norms, 2)
-    else:
-        length = cp.pnorm(norms, p, max_denom=1 << 16)
-    bound = cp.Variable()
-    constraints.append(length <= bound)
-    objective = 0.5 * lam * cp.square(bound) + weight @ slack / total
-    if alpha > 0.0:
-        objective += alpha * cp.sum(norms)
-    problem = cp.Problem(cp.Minimize(objective), constraints)
+    if norms:
+        norms, bound = cp.hstack(norms), cp.Variable()
+        if p == 1.0:
+            length = cp.sum(norms)
+        elif p == 2.0 or norms.size == 1:
+            length = cp.norm(norms, 2)
+        else:
+            length = cp.pnorm(norms, p, max_denom=1 << 16)
+        constraints.append(length <= bound)
+        objective += 0.5 * lam * cp.square(bound)
+        if alpha > 0.0:
+            objective += alpha * cp.sum(norms)
+    value = minimum(objective, constraints)
+    if bias:  # the solver's tolerances are absolute: now the optimum is 1
+        value *= minimum(objective / value, constraints)
+    lengths = [0.0 if block is None else np.linalg.norm(block.value) for block in blocks]
+    if numbers.size:
+        lengths = [*lengths, *np.abs(numbers.value).ravel(order="F")]
+    return value, np.array(lengths), scores.value
+
+
+def minimum(objective, constraints=(), tolerance=1e-10):
+    """Least value of a conic problem, whose variables then have their values."""
+    problem = cp.Problem(cp.Minimize(objective), list(constraints))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for share in (1.0, 10.0, 100.0):  # its steps, though short, may stall at the last digits
@@ -103,7 +132,4 @@ def conic_solution(
             with contextlib.suppress(cp.SolverError):
                 problem.solve(solver=cp.CLARABEL, max_step_fraction=0.9, **near)
                 break
-    lengths = [0.0 if block is None else np.linalg.norm(block.value) for block in blocks]
-    if numbers.size:
-        lengths = [*lengths, *np.abs(numbers.value).ravel(order="F")]
-    return float(problem.value), np.array(lengths), scores.value
+    return float(problem.value)

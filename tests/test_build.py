@@ -1,4 +1,4 @@
-"""pyproject.toml, requirements.lock, environment.yml, Makefile and .ci agree and hold what they promise."""
+"""pyproject.toml, requirements.lock, environment.yml, Makefile and .ci hold what they promise."""
 
 import ast
 import itertools

@@ -1,4 +1,4 @@
-"""The wheel: what it holds, what it needs, and that the library works from it with none of the extras."""
+"""The wheel, and the library from it with none of the extras."""
 
 import email
 import os

@@ -56,7 +56,7 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
 }
-# Where the book is built from a hosted repository, its pages link back to it and to Binder, which installs the package.
+# Where the book is built from a hosted repository, its pages link back to it and to Binder.
 if os.environ.get("GITHUB_REPOSITORY"):
     html_theme_options |= {
         "repository_url": f"https://github.com/{os.environ['GITHUB_REPOSITORY']}",

@@ -31,7 +31,6 @@ def simulated(n_classes, per_class, n_priors, n_columns=252):
 
 
 def methods(n_classes, per_class, n_priors):
-    """Every method, ratios to MKTL."""
     X, y, S = simulated(n_classes, per_class, n_priors)
     models = {
         "MKTL, gap <= 1e-3": MKTL(CUES),

@@ -17,7 +17,6 @@ from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, MMS, CandidateSet, Matching
 
 
 def small(n_bags):
-    """Digits in bags: MMS with both solvers, and the rivals."""
     bags, _, _ = exp.bags_of("pendigits", 0, n_bags, 10, 20, 0.25, 0.25)
     X, sets = bags.X.astype(float), bags.candidates
     three = {"n_rounds": 3, "n_epochs": 20, "tol": 0.0, "random_state": 0}
@@ -34,7 +33,6 @@ def small(n_bags):
 
 
 def large(n_bags, n_names, n_features, solver):
-    """A corpus of simulated features."""
     rng = np.random.default_rng(0)
     sizes = rng.choice([1, 2], n_bags)
     y = rng.integers(0, n_names + 1, sizes.sum())

@@ -16,7 +16,6 @@ from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, select_then
 
 
 def against_musvm(n):
-    """Every method from features on, ratios to OKS."""
     (name,) = tasks.pairs("keyword", 1)
     pair = tasks.describe_pairs([name], 0, n, n_views=1 + n // 200)[name]
     X, y, kernels = pair.X_train[:n], pair.y_train[:n], pair.kernels

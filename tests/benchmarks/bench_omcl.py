@@ -17,7 +17,6 @@ from cuelearn.omcl import OMCL, Flat, KernelPerceptron, ProjectronPlusPlus, Vote
 
 
 def numerals(n):
-    """Six cues of handwritten numerals in random order, in float32."""
     data = load_mfeat()
     rows = np.random.default_rng(0).permutation(data.y.size)[:n]
     X = data.X[rows] / data.X.std(axis=0)

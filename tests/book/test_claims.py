@@ -33,7 +33,6 @@ EQUAL = np.full(8, 0.30)
 
 
 def part(values, baseline=None, about=(), **options):
-    """The verdict on one part."""
     return judge_part(Part("", "points", values, baseline, **options), "om2-4", **dict(about))
 
 
@@ -147,7 +146,6 @@ def test_verdict_and_interval_never_disagree(values, bound):
 
 
 def test_units_of_repetition():
-    """Six values of three corpora are three units."""
     values, corpora = [1.0, 1.2, 3.0, 3.2, 2.0, 2.2], [0, 0, 1, 1, 2, 2]
     nested = part(values, at_least=0.5, units=corpora)
     means = part([1.1, 3.1, 2.1], at_least=0.5)

@@ -1,4 +1,4 @@
-"""Figures and tables: files, provenance, determinism, style."""
+"""Figures and tables as files."""
 
 import io
 import json

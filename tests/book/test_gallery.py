@@ -31,6 +31,7 @@ def finish(directory, chapter="mkl", seconds=1):
 
 def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypatch):
     monkeypatch.setattr("companion.run.gallery.files_of", lambda *_: {"jmlr-fig-5.csv", "jmlr-fig-6.csv"})
+    monkeypatch.setitem(MOST_BYTES, "original", 30_000)
     book = results(tmp_path, jmlr_fig_6=(YEAST, 1))
     book.record(Verdict("obs-1", "holds", data="yeast", bundled="holds"))
     book.record(Verdict("obs-2", "holds", data="flowers17", tier="original", original="holds"))
@@ -38,7 +39,7 @@ def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypat
         reference(tmp_path, "quick", "original")
     theirs = results(
         tmp_path, "params", "data_tier=original", jmlr_fig_6=(FLOWERS, 1), jmlr_fig_5=(YEAST, 1),
-        jmlr_fig_4=(FLOWERS, 1_000_000),
+        jmlr_fig_4=(FLOWERS, 20_000),
     )  # fmt: skip
     fails = Verdict("obs-1", "fails", data="flowers17", tier="original", original="fails")
     theirs.record(fails)

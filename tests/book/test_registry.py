@@ -1,4 +1,4 @@
-"""The registry of figures: every row of the catalogue is there, and the committed results can be shown."""
+"""The registry of figures."""
 
 import pytest
 

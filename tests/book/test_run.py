@@ -1,4 +1,4 @@
-"""The runner, on tiny notebooks: staleness, wrong names, failures, kills, overviews."""
+"""The runner, on tiny notebooks."""
 
 import json
 import os
@@ -105,7 +105,6 @@ def test_a_wrong_call_starts_nothing_and_lists_the_right_names(tmp_path, capsys,
 
 
 def plan(root, *arguments):
-    """The jobs of a call."""
     jobs = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "_make", lambda plan, options: jobs.extend(plan) or 0)

@@ -1,4 +1,4 @@
-"""Tasks over worker processes: their order, what is printed, a worker that dies, cores that are free."""
+"""Tasks over worker processes."""
 
 import os
 import subprocess
@@ -9,7 +9,6 @@ from pathlib import Path
 from companion.run.schedule import Progress, Task, in_order, run
 from companion.run.sweep import Sweep, spare_cores
 
-ROOT = Path(__file__).resolve().parents[2]
 WORKER = """import os, time
 from companion.run.schedule import serve
 def make(chapter, figure):

@@ -1,4 +1,4 @@
-"""The book: built from a small executed notebook and all pages; read in a browser without a network."""
+"""The book, built from a small executed notebook and read in a browser without a network."""
 
 import base64
 import re

@@ -1,4 +1,4 @@
-"""The cached sweep: same results for any number of processes, resumable, never a stale or damaged result."""
+"""The cached sweep."""
 
 import functools
 import os
@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from collections import namedtuple
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -19,11 +18,8 @@ from companion.run import sweep as sweeps
 from companion.run.records import DEFAULTS
 from companion.run.sweep import Sweep, clean_temporaries, file_lock
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 def rich(x, scale=1.0):
-    """Results of many kinds."""
     frame = {"n": np.arange(3), "v": np.float32([0.1, 0.2, x]), "name": ["a", None, "c"]}
     return {
         "plain": [3, "ä", True, None, float("inf"), 0.1, (2.5, "z"), {"set"}],

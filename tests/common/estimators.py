@@ -58,7 +58,6 @@ VARIANTS = [
 
 
 def public(chapter):
-    """Estimators of a chapter by name."""
     module = importlib.import_module(f"cuelearn.{chapter}")
     classes = {name: getattr(module, name) for name in module.__all__}
     return {n: c for n, c in classes.items() if inspect.isclass(c) and hasattr(c, "fit")}

@@ -40,7 +40,6 @@ class Frame:
 
 
 def of_cues(name, columns):
-    """An estimator whose three cues have these columns."""
     if name == "SelectedSVM":
         cues = [(cue, kernel, c) for (cue, kernel, _), c in zip(CUES, columns, strict=True)]
         return make(name, selector=OKS(cues, one_vs_rest=True, random_state=0), C=1.0)

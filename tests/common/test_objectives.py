@@ -3,6 +3,7 @@
 import estimators
 import numpy as np
 import pytest
+from plain_mkl import features_of
 
 from cuelearn.mkl import common_objective
 from cuelearn.mms import CLSVM, SupervisedSVM
@@ -18,8 +19,7 @@ def blocks(model):
     n, found, scores = model.bank_.n_samples, [], 0.0
     weights = np.broadcast_to(model.kernel_weights_, (model.classes_.size, model.bank_.n_kernels))
     for j, K in enumerate(model.bank_.rows(np.arange(n)).astype(float)):
-        values, vectors = np.linalg.eigh(K)
-        features = vectors * np.sqrt(np.maximum(values, 0.0))
+        features = features_of(K)
         coef = model.dual_coef_ if model.dual_coef_.ndim == 2 else model.dual_coef_[:, j]
         found.append(weights[:, j, None] * (features[model.support_].T @ coef).T)
         scores = scores + features @ found[-1].T
@@ -27,7 +27,6 @@ def blocks(model):
 
 
 def brute(found, scores, labels, C, p, alpha=0.0):
-    """P with the multiclass loss."""
     n = labels.size
     norms = np.array([np.linalg.norm(w) for w in found])
     wrong = np.where(np.eye(scores.shape[1], dtype=bool)[labels], -np.inf, scores).max(axis=1)

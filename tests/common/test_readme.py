@@ -14,7 +14,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def blocks(file):
-    """The Python blocks of a page."""
     text = (ROOT / file).read_text(encoding="utf-8")
     found = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     assert found and max(len(line) for block in found for line in block.splitlines()) <= 120
@@ -22,7 +21,6 @@ def blocks(file):
 
 
 def test_readme_in_order():
-    """Five blocks of at most ten lines."""
     found, names, said = blocks("README.md"), {}, io.StringIO()
     assert len(found) == 5 and max(len(block.strip().splitlines()) for block in found) <= 10
     with contextlib.redirect_stdout(said):

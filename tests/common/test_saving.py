@@ -1,4 +1,4 @@
-"""Saved models: the same bits after loading, no pickle, and a clear word about a damaged file."""
+"""Saved models: the same bits after loading, no pickle."""
 
 import os
 import pickle

@@ -1,4 +1,4 @@
-"""What a fit shows: nothing unless it is asked to, then one bar; and its summary and pictures afterwards."""
+"""What a fit shows, and its summary and pictures afterwards."""
 
 import inspect
 
@@ -53,7 +53,6 @@ def test_every_history_can_be_drawn(name, fitted):
 
 @pytest.fixture
 def bars(monkeypatch):
-    """Names of the bars that are shown."""
     shown = []
 
     class Bar(tqdm.auto.tqdm):

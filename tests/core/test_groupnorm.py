@@ -1,4 +1,4 @@
-"""Group norms and link functions against plain formulas, and where plain formulas overflow."""
+"""Group norms and link functions."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Multiclass and hinge loss on score matrices against loops in plain Python."""
+"""Multiclass and hinge loss on score matrices."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from cuelearn.core.losses import KERNEL_FACTOR, competitor, kernel_factor, margi
 
 @st.composite
 def scored(draw):
-    """Score rows with many ties, and labels."""
     n_classes = draw(st.integers(2, 6))
     n = draw(st.integers(1, 8))
     values = st.one_of(st.sampled_from([-1.0, 0.0, 1.0]), st.floats(-1e6, 1e6))
@@ -21,7 +20,6 @@ def scored(draw):
 
 
 def plain(row, label):
-    """Best wrong class and the margin over it."""
     rival = plain_competitor(row, label)
     return rival, row[label] - row[rival]
 

@@ -1,4 +1,4 @@
-"""Rules for requesting labels: their shares and draws, and what streams of all learners that take one do."""
+"""Rules for requesting labels, and streams of all learners that take one."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,6 @@ def test_shares(query, margin, share):
 
 @pytest.mark.parametrize("rule", [MarginQuery, RandomQuery])
 def test_draws_belong_to_visits(rule):
-    """Batches of any size have those of one; another seed has others."""
     query = rule(0.3, seed=7)
     whole = query.limits(0, 50)
     parts = [query.limits(start, end - start) for start, end in ((0, 13), (13, 13), (13, 50))]
@@ -82,7 +81,6 @@ def batch(data, start, end):
 @streams
 @pytest.mark.parametrize("size", [1, 40, 150])
 def test_a_stream_reads_requested_labels_only(size, method, cues, data, tolerance, tmp_path):
-    """In batches of any size as in `fit`, saved on the way; labels not requested may be anything."""
     wanted = method(cues, query=QUERY).fit(data, Y)
     scores = wanted.decision_function(data)
     model = method(cues, query=QUERY)

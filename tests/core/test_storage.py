@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, values without pickle, and a clear word about a damaged file."""
+"""Files of values and models, without pickle."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Bundled data: sizes, published facts, splits, cues, and refusal of damaged or missing files."""
+"""Bundled data."""
 
 import functools
 import json
@@ -31,7 +31,6 @@ SIZES = {
 
 @functools.cache
 def load(name):
-    """Load a set once for all tests that only read it."""
     return getattr(datasets, name)()
 
 
@@ -42,7 +41,6 @@ def loaded(request):
 
 @pytest.fixture
 def copied(tmp_path, monkeypatch):
-    """A data directory of its own with the registry and the smallest set."""
     for file in ("datasets.json", "satimage.npz"):
         shutil.copy(DATA / file, tmp_path / file)
     monkeypatch.setenv("CUELEARN_BUNDLED", str(tmp_path))

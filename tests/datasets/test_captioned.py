@@ -1,5 +1,4 @@
-"""The composed corpus of captioned pictures: its form, pictures, words and numbers, and the candidate sets of
-its mentions."""
+"""The composed corpus of captioned pictures, and the candidate sets of its mentions."""
 
 import numpy as np
 import pytest

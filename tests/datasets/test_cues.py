@@ -1,4 +1,4 @@
-"""Cues from images: plain twins, what the cells add up to, what cues are blind to, determinism, errors."""
+"""Cues from images."""
 
 import math
 

@@ -1,5 +1,4 @@
-"""data/build.py: fixed bytes, checks, the table of the README, and a rebuild without network from archives
-made here."""
+"""data/build.py, without network."""
 
 import importlib.util
 import io

@@ -1,4 +1,4 @@
-"""Emoji: what is stored, what is left out, backgrounds, and what build.py finds."""
+"""Emoji, as stored and on backgrounds."""
 
 import functools
 import json
@@ -21,13 +21,11 @@ build = data_module("build")
 
 @functools.cache
 def load():
-    """All of it, once for all tests that only read."""
     return load_emoji()
 
 
 @functools.cache
 def edges():
-    """Edge maps of all pictures."""
     return build.edge_maps(load().pictures)
 
 
@@ -40,7 +38,6 @@ def where(name, style):
 
 @pytest.fixture
 def copied(tmp_path, monkeypatch):
-    """A data directory of its own."""
     for file in ("datasets.json", "emoji.npz", "emoji-sharealike.npz", "build.py"):
         shutil.copy(DATA / file, tmp_path / file)
     monkeypatch.setenv("CUELEARN_BUNDLED", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Fetching originals from a server of our own: whole, moved, damaged, broken off, absent, no room."""
+"""Fetching originals from a server of our own."""
 
 import hashlib
 import http.server

@@ -1,4 +1,4 @@
-"""Folders of real images: layouts, what comes of them, and errors that name the file."""
+"""Folders of real images."""
 
 import math
 import pickle

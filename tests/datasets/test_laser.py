@@ -1,4 +1,4 @@
-"""Features of laser scans: analytic rooms, plain twins, errors."""
+"""Features of laser scans."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Oxford Flowers-17 as a task: splits, and kernels on the distances of seven cues."""
+"""Oxford Flowers-17 as a task."""
 
 import numpy as np
 import pytest

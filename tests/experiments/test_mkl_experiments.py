@@ -1,4 +1,4 @@
-"""The protocols of the chapters: splits, kernel sets, curves."""
+"""The protocols of the MKL chapter."""
 
 import numpy as np
 import pandas as pd

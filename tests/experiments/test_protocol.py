@@ -1,4 +1,4 @@
-"""What all chapters' experiments share: sizes, choices, tables of sweeps, the papers' numbers."""
+"""What all chapters' experiments share."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""The kernel bank against plain formulas, scikit-learn's pairwise kernels and itself in its other forms."""
+"""The kernel bank."""
 
 import multiprocessing
 import pickle
@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
+from plain_kernels import whole_of
 from sklearn.compose import make_column_selector
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import pairwise
@@ -70,11 +71,6 @@ def bank(X):
 def on_all(**kernels):
     """Triples of kernels on all columns."""
     return [(name, kernel, slice(None)) for name, kernel in kernels.items()]
-
-
-def whole_of(cross):
-    """All blocks of a CrossBank in one array."""
-    return np.concatenate([block for _, block in cross.blocks()], axis=1)
 
 
 def frame(X):
@@ -445,7 +441,6 @@ def test_precomputed_columns(X, X_new):
 
 
 def test_save_and_load(X, X_new):
-    """By the codec of files, and pickled."""
     for bank in banks_of(ALL, X):
         small = bank.select([8, 0, 4, 1, 6]).restrict(np.arange(0, 150, 2), resident=False)
         for again in (unpack(*pack(small)), pickle.loads(pickle.dumps(small))):
@@ -490,7 +485,6 @@ def changed(X, value):
 
 
 def one_of(kernel, columns=slice(None)):
-    """A bank of one kernel, as a function of X."""
     return lambda X: KernelBank([("a", kernel, columns)], X)
 
 

@@ -90,7 +90,6 @@ def test_distances_are_no_kernel(scale):
 
 
 def test_kernels_are_never_doubted():
-    """Low rank, duplicates, zeros, rounding in every precision, samples of very different lengths."""
     n, rng = 2000, np.random.default_rng(1)
     columns = rng.normal(size=(n, 40))
     columns[n // 2 :] = columns[: n // 2]  # duplicates

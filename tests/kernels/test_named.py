@@ -1,4 +1,4 @@
-"""Kernels by name, functions as kernels, and the parameters of kernels inside estimators."""
+"""Kernels by name, functions as kernels, and their parameters inside estimators."""
 
 import numpy as np
 import pytest

@@ -3,6 +3,7 @@
 import inspect
 
 import numpy as np
+from plain_mkl import draw
 from sklearn.svm import SVC
 
 from cuelearn.kernels import RBF, KernelBank, Linear, Poly
@@ -37,20 +38,11 @@ CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4)), ("texture",
 
 
 def make_data(n, seed=0, n_classes=3):
-    """Three cues of two features: the first tells the classes apart well, the second a little, the third not
-    at all."""
-    rng = np.random.default_rng(seed)
-    y = np.arange(n) % n_classes
-    rng.shuffle(y)
-    angle = 2.0 * np.pi * y / n_classes
-    X = rng.normal(size=(n, 6))
-    X[:, :2] += 3.0 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    X[:, 2:4] += 0.7 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    return X, y
+    """The first cue tells the classes apart well, the second a little, the third not at all."""
+    return draw(n, n_classes, seed, strengths=(3.0, 0.7, 0.0))
 
 
 def make(cls, kernels=None, **options):
-    """An instance with a fixed random state where it has one."""
     if "random_state" in inspect.signature(cls).parameters:
         options.setdefault("random_state", 0)
     if cls is LPBeta:

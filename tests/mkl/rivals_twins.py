@@ -8,12 +8,10 @@ Everything is in the package's scaling, the sum over the binary problems of
 Nothing here calls a solver of the package or libsvm.
 """
 
-import warnings
-
 import cvxpy as cp
 import numpy as np
 from mkl_twins import make_stack
-from plain_mkl import dual_exponent, features_of, plain_norm
+from plain_mkl import conic_solution, dual_exponent, minimum, plain_norm
 
 
 def signs_of(y):
@@ -22,39 +20,13 @@ def signs_of(y):
     return np.array([np.where(y == c, 1.0, -1.0) for c in (classes if classes.size > 2 else classes[1:])])
 
 
-def conic_binary(K, signs, p, C, bias=True, tolerance=1e-10):
+def conic_binary(K, signs, p, C):
     """Optimum of one binary problem by an interior-point conic solver."""
-    n = signs.size
-    used = [features for features in map(features_of, K) if features.shape[1]]
-    blocks = [cp.Variable(features.shape[1]) for features in used]
-    offset = cp.Variable() if bias else 0.0
-    slack = cp.Variable(n, nonneg=True)
-    scores = sum((features @ block for features, block in zip(used, blocks, strict=True)), np.zeros(n))
-    constraints = [1.0 - cp.multiply(signs, scores + offset) <= slack]
-    objective, size = cp.sum(slack) / n, cp.Variable()
-    if used:
-        norms = cp.hstack([cp.norm(block, 2) for block in blocks])
-        if p == 1.0:
-            length = cp.sum(norms)
-        else:
-            length = cp.norm(norms, 2) if p == 2.0 else cp.pnorm(norms, p, max_denom=1 << 16)
-        constraints.append(length <= size)
-        objective += cp.square(size) / (2.0 * C * n)
-    value = 1.0
-    for _ in range(2):  # the solver's tolerances are absolute: the second time the optimum is 1
-        problem = cp.Problem(cp.Minimize(objective / value), constraints)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            problem.solve(
-                solver=cp.CLARABEL, tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance
-            )
-        value *= float(problem.value)
-    return value
+    return conic_solution(K, (signs > 0.0).astype(int), p, C, loss="hinge", bias=True)[0]
 
 
-def conic_one_versus_all(K, y, p, C, **options):
-    """Optima of all binary problems."""
-    return np.array([conic_binary(K, signs, p, C, **options) for signs in signs_of(y)])
+def conic_one_versus_all(K, y, p, C):
+    return np.array([conic_binary(K, signs, p, C) for signs in signs_of(y)])
 
 
 def plain_block_norms(K, coef):
@@ -105,11 +77,8 @@ def plain_bounds(K, y, model, p, C):
 def plain_cuts(constants, slopes):
     """Least over the simplex of the largest cut, by an interior-point conic solver."""
     d, top = cp.Variable(slopes.shape[1], nonneg=True), cp.Variable()
-    problem = cp.Problem(cp.Minimize(top), [constants - slopes @ d <= top, cp.sum(d) == 1.0])
-    problem.solve(solver=cp.CLARABEL)
-    return float(problem.value)
+    return minimum(top, [constants - slopes @ d <= top, cp.sum(d) == 1.0])
 
 
 def make_binary(seed, n=40, n_kernels=5):
-    """Kernels of which some tell two classes apart, in float64."""
     return make_stack(np.random.default_rng(seed), n, n_kernels, 2)

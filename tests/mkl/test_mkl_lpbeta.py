@@ -1,4 +1,4 @@
-"""LP-beta and LP-B: the linear program against other solvers, the two stages."""
+"""LP-beta and LP-B."""
 
 import cvxpy as cp
 import numpy as np
@@ -6,6 +6,7 @@ import pytest
 from mkl_data import CUES, make_data, plain_svms
 from mkl_twins import make_stack
 from numpy.testing import assert_allclose, assert_array_equal
+from plain_mkl import minimum
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
@@ -15,7 +16,6 @@ DATA, NEW = make_data(90), make_data(40, seed=1)
 
 
 def make_outputs(seed, n=60, n_kernels=6, n_classes=4):
-    """Decision values of kernels of which some tell the classes apart."""
     rng = np.random.default_rng(seed)
     labels = np.arange(n) % n_classes
     outputs = -0.8 + 0.5 * rng.normal(size=(n_kernels, n, n_classes)) + 0.3 * rng.normal(size=(n, n_classes))
@@ -39,9 +39,7 @@ def conic_lp(outputs, labels, nu, per_class):
             if c != label:
                 margin = outputs[:, i, label] @ B[label] - outputs[:, i, c] @ B[c]
                 constraints.append(margin + slack[i] >= rho)
-    problem = cp.Problem(cp.Minimize(-rho + cp.sum(slack) / (nu * n)), constraints)
-    problem.solve(solver=cp.CLARABEL)
-    return float(problem.value), B.value
+    return minimum(-rho + cp.sum(slack) / (nu * n), constraints), B.value
 
 
 def plain_margins(outputs, labels, weights):
@@ -143,7 +141,6 @@ def plain_outputs(kernel, y, folds, C):
 
 @pytest.mark.parametrize("per_class", [False, True])
 def test_the_whole_method_from_its_parts(per_class):
-    """Outputs, the choice of nu, weights and predictions."""
     K, y = make_stack(np.random.default_rng(0), 75, 4, 3)
     train, test = np.arange(60), np.arange(60, 75)
     K_train, y_train = K[:, train][:, :, train], y[train]

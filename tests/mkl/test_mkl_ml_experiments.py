@@ -1,7 +1,6 @@
-"""The multi-label experiments: which samples are used for what, what the numbers mean."""
+"""The multi-label experiments."""
 
 import itertools
-import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -325,36 +324,24 @@ def test_everything_can_be_drawn(toys):
 # --- claims
 
 
-@pytest.fixture
-def judged(tmp_path):
-    """The verdict on a claim, from a table and the record of what made it."""
-
-    def verdict(claim, figure, table, key="", names=("yeast", "emoji")):
-        table.to_csv(tmp_path / f"{figure}{key}.csv", index=False)
-        record = {"data": [{"name": name, "tier": "bundled"} for name in names], "our_data": ", ".join(names)}
-        (tmp_path / f"{figure}.json").write_text(json.dumps(record))
-        return judge(claim, tmp_path)
-
-    return verdict
-
-
-def test_costs_are_judged_by_runs_that_reached_the_gap(judged):
+def test_costs_are_judged_by_runs_that_reached_the_gap(save_results):
     names = ("emoji", "leaves")
     points = itertools.product(names, ("MLMKLSA", PRINTED, "MLMKLSum"), range(3), (4, 16, 100))
     table = pd.DataFrame(points, columns=["name", "method", "seed", "n_classes"]).assign(reached=True)
     power = table["method"].map({"MLMKLSA": 1.3, PRINTED: 0.5, "MLMKLSum": 1.0}) + 0.01 * table["seed"]
     table["n_solved"] = table["seconds"] = table["n_classes"] ** power
-    verdict = judged("mlmkl-3", "mlmkl-cor-1", table, names=names)
+    data = dict.fromkeys(names, "bundled")
+    verdict = judge("mlmkl-3", save_results("mlmkl-cor-1", table, data))
     assert verdict.verdict == "mixed" and verdict.number == pytest.approx(1.31)
     assert "Runs left out" not in verdict.text
     abandoned = (table["name"] == "leaves") & (table["method"] == PRINTED) & (table["n_classes"] == 100)
     table.loc[abandoned, ["reached", "n_solved", "seconds"]] = False, 1.0, 1.0
-    verdict = judged("mlmkl-3", "mlmkl-cor-1", table, names=names)
+    verdict = judge("mlmkl-3", save_results("mlmkl-cor-1", table, data))
     assert len(verdict.parts) == 5 and "9 of 9 of MLMKLSA printed on leaves" in verdict.text
     assert "Open: leaves, SA with the paper's estimates" in verdict.text
 
 
-def test_sum_is_unstable_if_its_auc_falls_within_a_pass_and_that_of_sa_does_not(judged):
+def test_sum_is_unstable_if_its_auc_falls_within_a_pass_and_that_of_sa_does_not(save_results):
     auc = {"MLMKLSum": (0.5, 0.45, 0.6), "MLMKLSum planes": (0.5, 0.6, 0.57)}
     auc |= dict.fromkeys(("MLMKLSA", "MLMKLSA 0.001", "MLMKLSA 0.0001"), (0.5, 0.499, 0.7))
     rows = [
@@ -364,7 +351,8 @@ def test_sum_is_unstable_if_its_auc_falls_within_a_pass_and_that_of_sa_does_not(
         for seed in range(4)
         for at, value in enumerate(values)
     ]
-    verdict = judged("mlmkl-7", "mlmkl-fig-2", pd.DataFrame(rows))
+    data = dict.fromkeys(("yeast", "emoji"), "bundled")
+    verdict = judge("mlmkl-7", save_results("mlmkl-fig-2", rows, data))
     assert verdict.verdict == "holds" and len(verdict.parts) == 8
     fall = dict(verdict.parts)["yeast: the AUC of MLMKLSum falls by a point from one look to the next"]
     assert fall.number == pytest.approx(0.0485)

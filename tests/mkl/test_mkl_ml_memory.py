@@ -1,6 +1,5 @@
 """Memory of the multi-label methods: kernels are combined in place, and nothing grows with their number."""
 
-import tracemalloc
 import warnings
 
 import numpy as np
@@ -35,20 +34,8 @@ def cues():
     return [(f"cue {j}", RBF(), slice(j, j + 5)) for j in range(S)]
 
 
-def peak_of(call):
-    """Largest memory in use while `call` runs, beyond what was in use before, in bytes."""
-    call()  # what is imported, compiled and kept at the first call does not count
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        call()
-        return tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
-
-
 @pytest.mark.parametrize("method", METHODS, ids=lambda model: type(model).__name__)
-def test_a_fit_holds_few_kernel_matrices_beyond_the_stack(method):
+def test_a_fit_holds_few_kernel_matrices_beyond_the_stack(method, peak_of):
     X, Y = samples()
     stack = KernelBank(cues(), X).stack
 
@@ -61,7 +48,7 @@ def test_a_fit_holds_few_kernel_matrices_beyond_the_stack(method):
 
 
 @pytest.mark.parametrize("budget", [0.1, 3.0])
-def test_kernels_on_demand_keep_to_their_budget(budget):
+def test_kernels_on_demand_keep_to_their_budget(budget, peak_of):
     """Rows of all kernels are computed together."""
     X, rng = samples()[0], np.random.default_rng(1)
     matrix = 4 * N * N

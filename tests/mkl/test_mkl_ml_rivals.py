@@ -1,11 +1,11 @@
-"""GMKL and VSKL: conic optima and certificates."""
+"""GMKL and VSKL."""
 
 import cvxpy as cp
 import numpy as np
 import pytest
-from mlmkl_twins import make_task, solved, svm_optimum
+from mlmkl_twins import l1_mkl, make_task, svm_optimum
 from numpy.testing import assert_allclose
-from plain_mkl import features_of
+from plain_mkl import features_of, minimum
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.gmkl import solve_gmkl
@@ -37,7 +37,7 @@ def gmkl_optimum(stack, signs, C):
     features = [features_of(kernel) for kernel in stack]
     blocks, d = [cp.Variable(F.shape[1]) for F in features], cp.Variable(len(stack))
     norms = sum(0.5 * cp.quad_over_lin(w, d[a]) for a, w in enumerate(blocks))
-    return solved(cp.Problem(cp.Minimize(norms + cp.sum(d) + hinge(features, blocks, signs, C)), [d >= 0.0]))
+    return minimum(norms + cp.sum(d) + hinge(features, blocks, signs, C), [d >= 0.0])
 
 
 def vskl_optimum(stack, signs, C, groups, s):
@@ -49,7 +49,7 @@ def vskl_optimum(stack, signs, C, groups, s):
     size = cp.Variable()
     norm = cp.max(lengths) if np.isinf(s) else cp.pnorm(lengths, s)
     objective = 0.5 * cp.square(size) + hinge(features, blocks, signs, C)
-    return solved(cp.Problem(cp.Minimize(objective), [norm <= size]))
+    return minimum(objective, [norm <= size])
 
 
 def check_value(result, k, best):
@@ -115,14 +115,6 @@ def test_vskl_certifies_kernels_of_low_rank():
     assert result.converged.all() and np.isfinite(result.kernel_weights).all()
     for k, y in enumerate(signs):
         assert_allclose(result.objectives[k], vskl_optimum(stack, y, 1.0, [0, 1, 2], np.inf), rtol=1.1e-3)
-
-
-def l1_mkl(stack, signs, C):
-    """min over the simplex of the SVM's optimum, as a conic problem in the dual."""
-    n = signs.size
-    alpha, top = cp.Variable(n), cp.Variable()
-    bounds = [cp.sum_squares(features_of(K).T @ cp.multiply(signs, alpha)) <= top for K in stack]
-    return solved(cp.Problem(cp.Maximize(cp.sum(alpha) - 0.5 * top), [alpha >= 0.0, alpha <= C, *bounds]))
 
 
 @pytest.mark.parametrize("s", [2.0, np.inf])

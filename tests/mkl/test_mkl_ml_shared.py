@@ -1,4 +1,4 @@
-"""ML-MKL-SA and ML-MKL-Sum: SVMs without bias, gradients, the saddle point."""
+"""ML-MKL-SA and ML-MKL-Sum."""
 
 import warnings
 
@@ -124,7 +124,6 @@ def test_saddle_gap_of_a_fitted_model():
 
 
 def test_sa_is_replayed_from_its_draws():
-    """Algorithm 1 in NumPy, the class of each iteration given."""
     stack, signs = make_task(0)
     model = MLMKLSA("precomputed", n_iter=30, corrected=False, tol=None, random_state=0)
     model.fit(stack, (signs.T > 0).astype(int))

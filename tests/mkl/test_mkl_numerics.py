@@ -64,7 +64,6 @@ def by_hand(problem, result, K, y):
 
 
 def optimum(K, y, tol=1e-7, **settings):
-    """A problem, and what the reference says of it."""
     problem = MKLProblem(KernelBank.from_stack(K), y, int(y.max()) + 1, **settings)
     return problem, solve_reference(problem, tol=tol)
 
@@ -72,7 +71,6 @@ def optimum(K, y, tol=1e-7, **settings):
 @pytest.mark.parametrize("scores, dtype", [("recompute", np.float64), ("maintain", np.float32)])
 @pytest.mark.parametrize("cls", STOCHASTIC)
 def test_extremes(case, cls, dtype, scores):
-    """What is reported is what the point is worth."""
     K, y, settings = case
     K = K.astype(dtype)
     problem, result = solved(cls, K, y, n_epochs=4, scores=scores, **settings)

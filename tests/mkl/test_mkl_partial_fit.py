@@ -1,7 +1,6 @@
-"""OM-2 as an online learner: batches of any size, of either form of input, interrupted and gone on with."""
+"""OM-2 as an online learner: batches of kernels and of samples; tests/common has what all streams do."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from mkl_data import make_data
 from mkl_twins import make_stack
@@ -48,7 +47,7 @@ def test_precomputed_batches_are_one_pass(size, p, n_classes):
 
 
 @pytest.mark.parametrize("normalize, p", [(True, 1.05), (False, 2.0)])
-@pytest.mark.parametrize("size", [1, 7, N])
+@pytest.mark.parametrize("size", [7, N])  # single samples: tests/common/test_streams.py
 def test_batches_of_samples_are_one_pass(size, p, normalize):
     X, y = make_data(N)
     new, _ = make_data(30, seed=1)
@@ -60,20 +59,7 @@ def test_batches_of_samples_are_one_pass(size, p, normalize):
     assert_array_equal(model.support_vectors_, X[model.support_])  # no sample without a coefficient is kept
 
 
-def test_going_on_after_fit_in_a_frame():
-    """`fit` on the first half, `partial_fit` on the second: one pass over both; and `fit` starts anew."""
-    X, y = make_data(N)
-    wanted = OM2(GIVEN, p=1.1).fit(X, y)
-    frame = pd.DataFrame(X, columns=list("abcdef"))
-    model = OM2(GIVEN, p=1.1).fit(frame[:40], y[:40]).partial_fit(frame[40:], y[40:])
-    check_same_run(model, wanted, 1e-5)
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.partial_fit(frame[list("fedcba")], y)
-    check_same_run(model.fit(frame, y), wanted, 0.0)
-
-
 def test_going_on_after_loading(tmp_path):
-    """A stream of precomputed kernels interrupted, saved, loaded and continued is the same stream."""
     K, y = make_stack(np.random.default_rng(0), N, 4, 3)
     model = OM2("precomputed", p=1.1).partial_fit(K[:, :40, :40], y[:40], classes=[0, 1, 2])
     model.save(tmp_path / "stream.npz")
@@ -86,7 +72,6 @@ def test_going_on_after_loading(tmp_path):
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_samples_that_every_kernel_maps_to_zero():
-    """Nothing can be learnt from them, nothing is kept, and the stream goes on."""
     cues = [("linear", Linear(), [0, 1])]
     X, y = make_data(20)
     empty = np.zeros((4, 6))
@@ -103,17 +88,13 @@ X, Y = make_data(N)
 K, _ = make_stack(np.random.default_rng(0), 30, 3, 3)
 THREE = {"classes": [0, 1, 2]}
 FIRST = [
-    (X, Y, {}, "classes must be given at the first call of partial_fit"),
     (X, Y, {"classes": [0]}, "classes must hold at least 2 classes, got 1"),
-    (X, Y, {"classes": [0, 1]}, r"y holds labels outside classes: \[2\]"),
     (X[:10], Y[:9], THREE, "y must have one label per sample, 10, got"),
     (K[:, :5, :4], Y[:5], THREE, r"X must be finite, of shape \(n_kernels, n, 0 \+ n\)"),
     (np.arange(75.0).reshape(3, 5, 5), Y[:5], THREE, "must be symmetric"),
 ]
 LATER = [
-    (X[10:], Y[10:], {"classes": [0, 1, 2, 3]}, "classes must not change between calls of partial_fit"),
     (X[10:20], Y[10:19], {}, "y must have one label per sample, 10, got"),
-    (X[10:13, :5], Y[10:13], {}, "5 features, but OM2 is expecting 6 features"),
     (K[:, 10:15, :14], Y[10:15], {}, r"X must be finite, of shape \(n_kernels, n, 10 \+ n\)"),
     (K[:2, 10:15, :15], Y[10:15], {}, "3 kernels|kernels"),
 ]
@@ -128,18 +109,3 @@ def test_bad_batches(later, batch):
         feed(model, whole, Y, [slice(0, 10)], [0, 1, 2])
     with pytest.raises(ValueError, match=message):
         model.partial_fit(bad, labels, **classes)
-
-
-def test_a_failed_call_changes_nothing():
-    """A stream survives a bad batch, at the first call too."""
-    model = OM2(GIVEN, p=7.0)
-    with pytest.raises(ValueError, match="'p' parameter"):
-        model.partial_fit(X[:20], Y[:20], **THREE)
-    model.set_params(p=1.1).partial_fit(X[:20], Y[:20], **THREE)
-    with pytest.raises(ValueError, match="y must have one label per sample"):
-        model.partial_fit(X[20:50], Y[20:49])
-    model.set_params(p=0.0)
-    with pytest.raises(ValueError, match="'p' parameter"):
-        model.partial_fit(X[20:50], Y[20:50])
-    feed(model.set_params(p=1.1), X, Y, batches(N, 20)[1:], None)
-    check_same_run(model, OM2(GIVEN, p=1.1).fit(X, Y), 1e-5)

@@ -1,4 +1,4 @@
-"""OM-2 that learns from requested labels only: its plain twin, epochs, weights."""
+"""OM-2 that learns from requested labels only."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,6 @@ def test_visits_are_those_of_the_twin(p, n_classes, query):
 
 @pytest.mark.parametrize("memory", [2e9, 0.0])
 def test_epochs(memory):
-    """With all labels requested those of OM-2."""
     X, y = make_data(N)
     options = {"p": 1.1, "n_epochs": 3, "shuffle": True, "random_state": 0, "memory": memory}
     wanted = OM2(CUES, **options).fit(X, y)
@@ -55,7 +54,6 @@ def test_epochs(memory):
 
 
 def test_weights():
-    """Class weights with labels on request; samples of weight 0 are not requested."""
     X, y = make_data(N)
     weights = np.random.default_rng(0).choice([0.0, 0.5, 2.0], N)
     options = {"class_weight": {0: 2.0}, "query": MarginQuery(0.5)}

@@ -1,4 +1,4 @@
-"""SILP, SimpleMKL, p-norm MKL and MC-MKL against exact optima, against each other and against libsvm."""
+"""SILP, SimpleMKL, p-norm MKL and MC-MKL."""
 
 import warnings
 
@@ -36,7 +36,6 @@ def with_long(values, *more):
 
 
 def exponent(model, n_kernels):
-    """p of a fitted model's group norm."""
     if isinstance(model, LpMKL):
         return auto_p(n_kernels) if model.p == "auto" else model.p
     return 1.0
@@ -119,7 +118,6 @@ def test_p_norm_mkl_reaches_the_conic_optimum(p, kind, C):
 
 @pytest.mark.parametrize("cls", ONE_VERSUS_ALL)
 def test_more_classes_are_problems_of_their_own(cls):
-    """Each class's objective is the conic optimum of that class against the rest."""
     K, y = make_stack(np.random.default_rng(8), 40, 4, 4)
     model = cls("precomputed", C=3.0, tol=1e-4).fit(K, y)
     p = exponent(model, 4)
@@ -271,7 +269,6 @@ def test_callback_stops_the_run_and_too_few_rounds_warn(cls):
 
 @pytest.mark.parametrize("cls", [*ROUNDS, GMKL, VSKL])
 def test_kernels_on_demand(cls):
-    """A budget far below the stack's size: the same model, within the tolerance."""
     X, y = make_data(150)
     new, labels = make_data(60, seed=1)
     held = cls(CUES, tol=1e-4).fit(X, y)

@@ -37,7 +37,6 @@ def run(name, bank, y, **more):
 
 
 def task(name, n):
-    """Kernels, samples and labels of a small real problem."""
     if name == "mnist":
         data = datasets.load_mnist(n_train=n, n_test=1)
         return kernel_set("mnist-12", data), data.X[data.train], data.y[data.train]

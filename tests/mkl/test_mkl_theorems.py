@@ -31,7 +31,6 @@ def streams(draw):
 
 @st.composite
 def comparators(draw):
-    """How to make a comparator u."""
     return draw(st.sampled_from(["random", "one block", "labels", "optimum"])), draw(
         st.sampled_from([0.0, 0.05, 0.3, 1.0, 2.0, 8.0])
     )

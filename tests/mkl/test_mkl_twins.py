@@ -161,7 +161,6 @@ def run_twin(twin, order):
 @pytest.mark.parametrize("sampling", ["permutation", "iid"])
 @pytest.mark.parametrize("cls", [OM2, OBSCURE, UFOMKL, PegasosMKL])
 def test_a_run_is_replayed_from_its_visits(cls, sampling):
-    """Also where nobody can draw them again."""
     K, y, _, _ = small_problem(seed=8)
     more = {"n_epochs_online": 2, "radius": "online", "eta": 0.25} if cls is OBSCURE else {}
     options = {"p": 1.2, "alpha": 0.01, "n_epochs": 3, "sampling": sampling, **more}

@@ -1,6 +1,8 @@
 """A task with priors that the tests of several methods share."""
 
 import numpy as np
+from plain_kernels import whole_of
+from plain_mkl import draw
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
@@ -9,16 +11,6 @@ from cuelearn.kernels import RBF, KernelBank, Linear
 
 CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4))]
 NAMES = ["height", "width", "red", "green", "fine", "coarse"]
-
-
-def draw(n, n_classes, seed, strengths=(1.5, 0.7, 0.0)):
-    """Three pairs of columns, in each of which the classes lie on a circle of some radius."""
-    rng = np.random.default_rng(seed)
-    y = np.arange(n) % n_classes
-    rng.shuffle(y)
-    angle = 2.0 * np.pi * y / n_classes
-    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    return rng.normal(size=(n, 6)) + np.concatenate([radius * circle for radius in strengths], axis=1), y
 
 
 class Task:
@@ -47,8 +39,7 @@ class Task:
         self.S, self.S_new = scores(self.X), scores(self.new)
         self.bank = KernelBank(CUES, self.X)
         self.stack = self.bank.stack.astype(np.float64)
-        blocks = [block for _, block in self.bank.cross(self.new).blocks()]
-        self.cross = np.concatenate(blocks, axis=1).astype(np.float64)
+        self.cross = whole_of(self.bank.cross(self.new)).astype(np.float64)
 
     def fit(self, cls, **options):
         return cls(CUES, self.priors, **options).fit(self.X, self.y)

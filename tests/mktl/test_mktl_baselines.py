@@ -111,7 +111,6 @@ def test_predictions_by_the_formula(cls, task):
 
 @every_learner
 def test_all_forms_of_input_agree(cls, task):
-    """Priors or their scores, features or kernels: the same model."""
     by_priors = task.fit(cls)
     wanted = by_priors.decision_function(task.new)
     by_scores = cls(CUES).fit(task.X, task.y, scores=task.S)

@@ -141,19 +141,6 @@ def test_validation_is_on_other_classes(made):
             assert of_binary[i] == pytest.approx(wanted)
 
 
-def recorded(patch):
-    """The true methods; their models in the order in which they are made."""
-    models = []
-    real = compare.model_of
-
-    def model_of(*given):
-        models.append(real(*given))
-        return models[-1]
-
-    patch.setattr(compare, "model_of", model_of)
-    return models
-
-
 def spoiled(task, kept):
     """A task whose samples are noise, besides those that are kept."""
     rng = np.random.default_rng(5)
@@ -164,7 +151,7 @@ def spoiled(task, kept):
     return task._replace(**changed)
 
 
-def test_test_samples_reach_no_model(monkeypatch):
+def test_test_samples_reach_no_model(monkeypatch, recorded):
     """With noise in their place the true methods choose the same parameters and train the same models.
 
     No sample of the figure's classes takes part in the choice.
@@ -174,7 +161,7 @@ def test_test_samples_reach_no_model(monkeypatch):
     train, pair = tasks.draw(task, 3, 1)[0], tasks.draw(binary["C"], size, 1)[0]
     for change in (lambda task, kept: task, spoiled):
         with monkeypatch.context() as patch:
-            models = recorded(patch)
+            models = recorded(patch, compare, "model_of")
             placed(patch, (change(task, train), other), {**binary, "C": change(binary["C"], pair)})
             chosen, of_two = {}, {}
             for m in compare.MULTICLASS:

@@ -1,7 +1,5 @@
 """MKTL as an optimiser: against its plain twin, a conic solver, limits that are known, and the theorems."""
 
-import tracemalloc
-
 import numba
 import numpy as np
 import pytest
@@ -234,7 +232,6 @@ def test_p_2_with_the_hinge_loss_is_liblinear(class_weight):
 
 
 def test_automatic_p():
-    """Section 6.3 counts every group, 6.5.2 the priors; both clipped to q >= 2."""
     sizes = (3, "multiclass", 1, 5), (2, "hinge", 2, 12), (4, "multiclass", 1, 0), (2, "hinge", 1, 1)
     for n_classes, loss, n_kernels, n_scores in sizes:
         K, S, y = make_task(16, n=20, n_kernels=n_kernels, n_classes=n_classes, n_scores=n_scores)
@@ -294,17 +291,7 @@ def test_finishing():
     assert set(fit(K, S, y, n_epochs=0, tol=None).history_.stage) == {"online"}
 
 
-def peak_of(call):
-    call()  # compiled, caches filled
-    tracemalloc.start()
-    call()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
-
-
-def test_memory_for_the_scores_is_that_of_their_weights():
-    """200 priors and 20 classes, 4,000 groups."""
+def test_memory_for_the_scores_is_that_of_their_weights(peak_of):
     n, n_classes, n_scores = 300, 20, 200
     K, S, y = make_task(26, n=n, n_classes=n_classes, n_scores=n_scores, useful=20)
     bank = KernelBank.from_stack(K.astype(np.float32))

@@ -1,4 +1,4 @@
-"""Transfer tasks: which things are new, known and judged on, disjoint drawings, what priors know."""
+"""Transfer tasks."""
 
 import numpy as np
 import pytest

@@ -2,6 +2,7 @@
 
 import cvxpy as cp
 import numpy as np
+from plain_mkl import minimum
 
 
 def svm_optimum(X, signs, bounds, free_bias=True):
@@ -9,9 +10,7 @@ def svm_optimum(X, signs, bounds, free_bias=True):
     w, b = cp.Variable(X.shape[1]), cp.Variable()
     loss = bounds @ cp.pos(1 - cp.multiply(signs, X @ w + b))
     objective = 0.5 * cp.sum_squares(w) + loss + (0 if free_bias else 0.5 * cp.square(b))
-    problem = cp.Problem(cp.Minimize(objective))
-    problem.solve(solver=cp.CLARABEL, tol_gap_rel=1e-10, tol_gap_abs=1e-10, tol_feas=1e-10)
-    return problem.value, w.value, float(b.value)
+    return minimum(objective), w.value, float(b.value)
 
 
 def m3miml_optimum(bags, label_sets, n_labels, C):
@@ -24,9 +23,7 @@ def m3miml_optimum(bags, label_sets, n_labels, C):
                 terms.append(C * cp.pos(1 - (bag.mean(axis=0) @ W[k] + b[k])))
             else:
                 terms += [C * cp.pos(1 + x @ W[k] + b[k]) for x in bag]
-    problem = cp.Problem(cp.Minimize(sum(terms)))
-    problem.solve(solver=cp.CLARABEL, tol_gap_rel=1e-9, tol_gap_abs=1e-9, tol_feas=1e-9)
-    return problem.value, W.value, b.value
+    return minimum(sum(terms)), W.value, b.value
 
 
 def m3miml_primal(bags, label_sets, W, b, C):
@@ -42,7 +39,6 @@ def m3miml_primal(bags, label_sets, W, b, C):
 
 
 def hausdorff(A, B):
-    """Distance of two bags, from the definition."""
     there = max(min(np.linalg.norm(a - b) for b in B) for a in A)
     back = max(min(np.linalg.norm(a - b) for a in A) for b in B)
     return max(there, back)

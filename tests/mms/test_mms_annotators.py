@@ -1,4 +1,4 @@
-"""Votes of annotators and links: EM and products against plain twins, limits, bad input."""
+"""Votes of annotators and links."""
 
 import itertools
 import warnings

@@ -1,4 +1,4 @@
-"""The rivals of MMS: CL-SVM, MIMLSVM, M3MIML, and the SVM solver below them."""
+"""The rivals of MMS, and the SVM solver below them."""
 
 import numpy as np
 import pytest

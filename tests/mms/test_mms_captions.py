@@ -1,4 +1,4 @@
-"""From captions to candidate labeling sets: the thesis's figures, a twin of the rules, errors."""
+"""From captions to candidate labeling sets."""
 
 import itertools
 import math
@@ -45,7 +45,6 @@ def and_list(names):
 
 
 def names_caption(w):
-    """A caption with w names and no indicator."""
     return f"A picture taken in Rome shows {and_list(PEOPLE[:w])}."
 
 
@@ -175,16 +174,6 @@ def test_a_set_too_large_to_list_is_a_matching_of_the_same_content(monkeypatch, 
     sets = CandidateSet([item.candidates, full.candidates], null=0)
     assert sets.n_candidates == [number] * 2
     assert {z.tobytes() for z in sets.bag(0)} == {z.tobytes() for z in sets.bag(1)}
-
-
-ACTIONS = Vocabulary(
-    dict.fromkeys(PEOPLE, ()) | {"Bob Baker": ["the President"]},
-    {"shake hands": ["shook hands"], "backhand": ["hit a backhand"], "hit": [], "stand": ["stood"]}
-    | {verb: [] for verb in ("wave", "hug")},
-)
-
-
-FACE = Region("face", (0, 0, 10, 10))
 
 
 def test_a_name_counted_as_null_keeps_its_place_and_its_verb():

@@ -1,4 +1,4 @@
-"""What decides the claims of chapter 5: units, thresholds and tiers, on tables whose truth is known."""
+"""What decides the claims of chapter 5, on tables whose truth is known."""
 
 import itertools
 

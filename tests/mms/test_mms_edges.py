@@ -1,4 +1,4 @@
-"""MMS at its edges: certificates against a conic solver, degenerate bags, forms that must agree."""
+"""MMS at its edges."""
 
 import itertools
 

@@ -26,19 +26,6 @@ def bags():
     return artificial.bags_of(seed=0, **LETTERS)
 
 
-def recorded(monkeypatch, module, of="make"):
-    """The models that a module makes, in the order in which they are made."""
-    real, models = getattr(module, of), []
-
-    def make(*given):
-        model = real(*given)
-        models.append(model)
-        return model
-
-    monkeypatch.setattr(module, of, make)
-    return models
-
-
 def assert_equal_scores(models, others, X):
     assert len(models) == len(others) > 0
     for one, other in zip(models, others, strict=True):
@@ -124,14 +111,14 @@ def test_labels_that_training_did_not_show(multi_class, shown):
 
 
 @pytest.mark.parametrize("method", ["MMS", "MIMLSVM", "MC-SVM"])
-def test_hidden_labels_reach_only_those_who_are_given_them(monkeypatch, bags, method):
+def test_hidden_labels_reach_only_those_who_are_given_them(monkeypatch, recorded, bags, method):
     """With the truth permuted, and other test samples, the same C and the same models."""
     data, X_test, y_test = bags
 
     def trained(*made):
         with monkeypatch.context() as patch:
             patch.setattr(artificial, "bags_of", lambda *a, **k: made)
-            models = recorded(patch, methods)
+            models = recorded(patch, methods, "make")
             chosen = artificial.validated("letter", method, 0, 16, (0.1, 10.0), EFFORT)
             table = artificial.accuracies(0, {method: SOME}, EFFORT, **LETTERS)
             return chosen, models, table["assignment"][0]
@@ -200,7 +187,7 @@ def test_null_is_label_0_and_training_items_are_no_test_items():
 
 
 @pytest.mark.parametrize("where, method", [(NEWS, "CLSVM"), (PLACED, "MMS positions"), (NEWS, "MC-SVM half")])
-def test_captions_are_all_that_weak_methods_see(monkeypatch, where, method):
+def test_captions_are_all_that_weak_methods_see(monkeypatch, recorded, where, method):
     """With the truth permuted and other faces on the test items, the same C and the same models."""
     faces = naming.problem(**where)[0].faces.copy()
     real = naming.problem
@@ -217,7 +204,7 @@ def test_captions_are_all_that_weak_methods_see(monkeypatch, where, method):
     for problem in (real, other):
         with monkeypatch.context() as patch:
             patch.setattr(naming, "problem", problem)
-            models = recorded(patch, methods)
+            models = recorded(patch, methods, "make")
             options = {"grid": (0.1, 10.0), "effort": EFFORT}
             chosen = naming.naming_parameters(methods.plain(method), **where, **options)
             row = naming.naming_run(**where, chosen={method: SOME}, effort=EFFORT).iloc[0]
@@ -231,8 +218,8 @@ def test_captions_are_all_that_weak_methods_see(monkeypatch, where, method):
         assert not np.array_equal(models[-1].decision_function(faces), others[-1].decision_function(faces))
 
 
-def test_assignment_and_recognition_are_plain_counts(monkeypatch):
-    models = recorded(monkeypatch, methods)
+def test_assignment_and_recognition_are_plain_counts(monkeypatch, recorded):
+    models = recorded(monkeypatch, methods, "make")
     row = naming.naming_run(**PLACED, chosen={"MMS positions": SOME}, effort=EFFORT).iloc[0]
     (model,) = models
     data, placed, labels = naming.problem(**PLACED, constraints="ABCD")
@@ -283,7 +270,7 @@ def test_kernels_of_mms():
 
 
 @pytest.mark.parametrize("method, modelled", [("DistNaming", "both"), ("MMS", "verb")])
-def test_no_truth_in_names_and_verbs(monkeypatch, method, modelled):
+def test_no_truth_in_names_and_verbs(monkeypatch, recorded, method, modelled):
     """With the truth permuted and noise as test items, the same parameters and the same models."""
     real_problem, real_table = poses.problem_of, poses.table_of
     probe, (sets, _) = real_table(**POSED)[1].copy(), real_problem(**POSED, modelled=modelled)
@@ -315,8 +302,7 @@ def test_no_truth_in_names_and_verbs(monkeypatch, method, modelled):
     assert not np.array_equal(shares["assignment"], other_shares["assignment"])
 
 
-def test_shares_of_right_names_and_verbs(monkeypatch):
-    """All three shares from the model's scores, counted item by item."""
+def test_shares_of_right_names_and_verbs(monkeypatch, recorded):
     data, X, _ = poses.table_of(**POSED)
     sets, labels = poses.problem_of(**POSED, modelled="both")
     models = recorded(monkeypatch, poses, "build")

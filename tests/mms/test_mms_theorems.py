@@ -1,4 +1,4 @@
-"""Propositions 5.2 and 5.3: the measurements against enumeration, the propositions, and where they end."""
+"""Propositions 5.2 and 5.3, and where they end."""
 
 import itertools
 

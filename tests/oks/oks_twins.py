@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
+from plain_mkl import features_of
 
 
 def make_data(n, d=6, seed=0, *, noise=0.1, zeros=0.0, spread=0.25):
@@ -48,7 +49,6 @@ def first_above(p, uniform):
 
 
 def normalized(log_weights):
-    """w / sum w."""
     raised = np.exp(np.asarray(log_weights) - np.max(log_weights))
     return raised / raised.sum()
 
@@ -72,7 +72,6 @@ def plan(n, n_epochs, shuffle, rng):
 
 
 def plain_loss(loss, output, y):
-    """Loss and its derivative."""
     if loss == "square":
         return 0.5 * (output - y) ** 2, output - y
     if loss == "hinge":
@@ -157,7 +156,6 @@ def run_selection(
     beta=None,
     weights=None,
 ):
-    """A whole run as `fit` makes it."""
     n, m = len(y), len(K)
     total = n * n_epochs
     twin = Selection(rule, K, y, loss=loss, beta=beta, weights=weights)
@@ -173,7 +171,6 @@ def run_selection(
 
 
 def perceptron(kernel, y, order, weights=None):
-    """A Perceptron on one kernel matrix."""
     predictor, mistakes, asked = {}, [], 0
     weights = np.ones(len(y)) if weights is None else weights
     for i in order:
@@ -258,9 +255,9 @@ def best_in_space(kernel, y, step, loss="hinge", weights=None):
 
 def convex(kernel, signs, loss, weights=1.0):
     """Features of a kernel, a weight vector, and the sum of its losses, for a conic solver."""
-    values, vectors = np.linalg.eigh(kernel.astype(float))
-    w = cp.Variable(signs.size)
-    f = (vectors * np.sqrt(np.maximum(values, 0.0))) @ w
+    features = features_of(kernel)
+    w = cp.Variable(features.shape[1])
+    f = features @ w
     margins = cp.multiply(signs, f)
     each = {
         "hinge": cp.pos(1 - margins),

@@ -48,7 +48,6 @@ def held_back_scores(K, y, parts, grid=GRID):
 
 
 def best(accuracy, hinge, grid=GRID):
-    """The kernel and C of the best accuracy, of the smallest hinge loss among equals."""
     places = np.ndindex(accuracy.shape)
     j, c = min(places, key=lambda place: (-accuracy[place], hinge[place], place))
     return j, grid[c]

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oks_twins import convex
+from plain_mkl import minimum
 
 from companion import pictures, protocol
 from companion.oks import compare, figures, settings, tasks
@@ -47,7 +48,6 @@ def test_pairs_follow_the_rule(kind):
 
 @pytest.fixture(scope="module")
 def two():
-    """Two small pairs of two views."""
     names = [tasks.pairs(kind, 1)[0] for kind in ("keyword", "category")]
     return tasks.describe_pairs(names, 0, 30, n_views=2)
 
@@ -110,7 +110,6 @@ def test_pairs_of_leaves():
 
 
 def test_work_is_counted():
-    """Kernel values and SVMs of all methods, tuning included."""
     name, grids = tasks.pairs("leaves", 1)[0], {"C": (0.5, 2.0, 32.0), "beta": (0.3, 0.7), "p": (1.25, 2.0)}
     pair = tasks.describe_pairs([name], 0, 45)[name]
     runs = compare.compare(name, list(compare.METHODS), 0, grids, {name: pair}).assign(name=name)
@@ -156,7 +155,7 @@ def test_comparators_against_a_conic_solver(loss, step):
     for j in (0, 1):
         K, y = stream.stack[j].astype(float), stream.signs
         w, total = convex(K, y, loss)
-        wanted = cp.Problem(cp.Minimize(total + cp.sum_squares(w) / (2.0 * step))).solve(solver=cp.CLARABEL)
+        wanted = minimum(total + cp.sum_squares(w) / (2.0 * step))
         bound, coef, point = th.least_loss(stream.stack[j], y, step, loss)
         assert wanted * (1.0 - 2e-3) - 1e-6 <= bound <= wanted * (1.0 + 1e-5)  # kernels in float32
         found = th.loss_of(loss, K @ coef, y)[0].sum() + coef @ K @ coef / (2.0 * step)
@@ -175,15 +174,15 @@ def test_loss_in_the_ball_and_what_the_theorem_allows():
     wanted = math.inf
     for K in stream.stack:
         w, total = convex(K, stream.signs, "hinge")
-        wanted = min(wanted, cp.Problem(cp.Minimize(total), [cp.norm(w) <= radius]).solve(solver=cp.CLARABEL))
+        wanted = min(wanted, minimum(total, [cp.norm(w) <= radius]))
     assert 0.8 * wanted <= table["loss"].iloc[0] <= wanted * (1.0 + 1e-6)
     m = len(stream.stack)
     added = lambda step: th.surplus(m, T, delta, th.weights_step(m, T, delta), step)
     least = lambda step: min(th.least_loss(K, stream.signs, step)[0] for K in stream.stack)
     found = min(radius**2 / (2.0 * step) + added(step) for step in np.geomspace(1e-3, 3.0, 2000))
-    minimum = min(least(step) + added(step) for step in np.array(th.RADII) / math.sqrt(m * T))
+    smallest = min(least(step) + added(step) for step in np.array(th.RADII) / math.sqrt(m * T))
     assert table["allowed"].iloc[0] == pytest.approx(found, rel=1e-5)
-    assert table["bound"].iloc[0] == pytest.approx(minimum, rel=1e-3)
+    assert table["bound"].iloc[0] == pytest.approx(smallest, rel=1e-3)
 
 
 def test_mistakes_by_brute_force():

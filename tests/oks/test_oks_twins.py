@@ -20,7 +20,6 @@ def same_predictors(model, predictors):
 
 
 def check(model, twin, new, new_K):
-    """Everything that a run leaves behind."""
     assert_array_equal(model.visits_, twin.order)
     assert_array_equal(model.drawn_, twin.drawn)
     assert_array_equal(model.online_errors_, twin.mistakes)

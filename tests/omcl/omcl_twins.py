@@ -142,7 +142,8 @@ class TwinOMCL:
 
     `cues` are pairs (twin learner, inputs): inputs are sample numbers for kernel learners, feature rows for
     linear ones. `products[j]` is the mean over all visits of the product of the second layer's block of cue j
-    and the cue's coefficients.
+    and the cue's coefficients. Visits at which the margin between the best two scores is above its limit are
+    left out: they are not `queried`.
     """
 
     def __init__(self, cues, n_classes, C):
@@ -151,9 +152,10 @@ class TwinOMCL:
         self.n_classes, self.S = n_classes, []
         self.totals = [np.zeros_like(twin.A) for twin, _ in cues]
 
-    def run(self, labels, weights=None):
+    def run(self, labels, weights=None, limits=None):
         M = self.n_classes
         weights = np.ones(len(labels)) if weights is None else weights
+        self.queried = np.ones(len(labels), dtype=bool)
         for t, label in enumerate(labels):
             S = np.concatenate(
                 [
@@ -161,10 +163,14 @@ class TwinOMCL:
                     for twin, inputs in self.cues
                 ]
             )
-            for twin, inputs in self.cues:
-                twin.learn(inputs[t], label, weights[t])
-            self.second.learn(S, label, weights[t])
-            self.S.append(S)
+            if limits is not None:
+                scores = np.sort(self.second.A @ S)
+                self.queried[t] = scores[-1] - scores[-2] <= limits[t]
+            if self.queried[t]:
+                for twin, inputs in self.cues:
+                    twin.learn(inputs[t], label, weights[t])
+                self.second.learn(S, label, weights[t])
+                self.S.append(S)
             for j, (twin, _) in enumerate(self.cues):
                 self.totals[j] += weights[t] * self.second.A[:, j * M : (j + 1) * M] @ twin.A
         self.products = [total / np.sum(weights) for total in self.totals]

@@ -1,4 +1,4 @@
-"""Protocols of the OMCL chapter: permutations, choices, and what the measured theorem must say."""
+"""Protocols of the OMCL chapter."""
 
 import itertools
 from types import SimpleNamespace

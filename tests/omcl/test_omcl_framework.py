@@ -1,4 +1,4 @@
-"""Two layers of learners, the averaged product, and what OMCL is compared with."""
+"""Two layers of learners, and what OMCL is compared with."""
 
 import gc
 import tracemalloc

@@ -1,4 +1,4 @@
-"""OMCL that learns from requested labels only: its plain twin, epochs, weights."""
+"""OMCL that learns from requested labels only."""
 
 import numpy as np
 import pytest
@@ -22,35 +22,18 @@ K = np.stack(
 QUERY = MarginQuery(0.3)
 
 
-def twin_run(limits):
-    """The plain two layers, which learn where the margin is at most the limit: what was requested, the two
-    layers, the products averaged over all visits."""
-    first = [TwinKernel("perceptron", K[0], 3), TwinKernel("projectron++", K[1], 3, 0.3)]
-    twin = TwinOMCL([(learner, range(N)) for learner in first], 3, C=1.0)
-    queried = np.zeros(N, dtype=bool)
-    for t, label in enumerate(Y):
-        S = np.concatenate([learner.A @ learner.K[:, t] for learner in first])
-        scores = np.sort(twin.second.A @ S)
-        queried[t] = scores[-1] - scores[-2] <= limits[t]
-        if queried[t]:
-            for learner in first:
-                learner.learn(t, label)
-            twin.second.learn(S, label)
-        for j, learner in enumerate(first):
-            twin.totals[j] += twin.second.A[:, 3 * j : 3 * j + 3] @ learner.A
-    return queried, twin, [total / N for total in twin.totals]
-
-
 @pytest.mark.parametrize("query", [QUERY, RandomQuery(0.4)])
 def test_visits_are_those_of_the_twin(query):
-    queried, twin, products = twin_run(query.limits(0, N))
+    layers = [TwinKernel("perceptron", K[0], 3), TwinKernel("projectron++", K[1], 3, 0.3)]
+    twin = TwinOMCL([(layer, range(N)) for layer in layers], 3, C=1.0).run(Y, limits=query.limits(0, N))
+    queried = twin.queried
     model = OMCL(CUES, query=query).fit(X, Y)
     assert 20 < model.n_queries_ == queried.sum() < N - 20
     assert_array_equal(model.queried_, queried)
     assert_array_equal(model.online_errors_[queried], twin.second.mistakes)
     assert not model.online_errors_[~queried].any()
     assert model.cumulative_loss_ == pytest.approx(twin.second.losses.sum())
-    assert_allclose(model.decision_function(X), sum(K[j] @ products[j].T for j in range(2)), atol=1e-8)
+    assert_allclose(model.decision_function(X), sum(K[j] @ twin.products[j].T for j in range(2)), atol=1e-8)
     S = np.concatenate([K[j] @ learner.A.T for j, (learner, _) in enumerate(twin.cues)], axis=1)
     last = model.set_params(average=False).decision_function(X)
     assert_allclose(last, S @ twin.second.A.T, atol=1e-8)

@@ -25,7 +25,6 @@ STEPS = st.floats(1e-3, 10.0)
 
 
 def stream(seed, n_classes, n=120):
-    """Easy, noisy and hopeless streams."""
     rng = np.random.default_rng(seed)
     X, y = make_stream(
         n, 6, n_classes, seed=seed, noise=rng.choice([0.0, 0.2, 1.0]), spread=rng.choice([0.05, 0.3])

@@ -11,7 +11,6 @@ from companion.run.figures import interval, method_style
 
 
 def within(box, frame, slack=0.0):
-    """A box lies in another."""
     low = box.x0 >= frame.x0 - slack and box.y0 >= frame.y0 - slack
     return low and box.x1 <= frame.x1 + slack and box.y1 <= frame.y1 + slack
 
@@ -55,7 +54,6 @@ def apart(fig):
 
 
 def legend(fig):
-    """Labels of the figure's only legend."""
     (only,) = fig.legends
     return [text.get_text() for text in only.get_texts()]
 
@@ -65,7 +63,6 @@ def labels_of(methods):
 
 
 def named(ax, method):
-    """The only line of a method in a panel."""
     (line,) = [line for line in ax.lines if line.get_label() == method_style(method)["label"]]
     assert same_color(line.get_color(), method_style(method)["color"])
     return line

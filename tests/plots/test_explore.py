@@ -1,4 +1,4 @@
-"""Sliders: every move draws one picture, the defaults stay behind it in grey; a page holds all positions."""
+"""Sliders."""
 
 import base64
 import io

@@ -1,13 +1,15 @@
-"""The MKL chapter's drawings, from the committed results."""
+"""The MKL chapter's drawings, and what its idea pictures and sliders say."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgba
+from pages import apart, drawn
 
 import companion.mkl.figures_shared  # noqa: F401  (methods at a smaller C get their styles)
 from companion.plots import mkl as draw
+from companion.plots import mkl_ideas as ideas
 from companion.run.figures import CHECKOUT, GREEN, RED, STYLE
 
 
@@ -46,3 +48,27 @@ def test_a_page_of_the_reference_is_drawn(name):
     assert any(ax.get_ylabel() for ax in fig.axes) or name == "accuracies"
     assert len(fig.legends) == (name not in ("accuracies", "many_kernels", "online_panels"))
     plt.close(fig)
+
+
+def test_dots_agree_best_with_theta():
+    theta = np.array([1.0, 0.6])
+    fig = ideas.norm_balls(theta)
+    apart(drawn(fig))
+    lines = fig.axes[0].get_lines()
+    for p, edge, dot in zip(ideas.EXPONENTS, lines[::2], lines[1::2], strict=True):
+        point = dot.get_xydata()[0]
+        assert (point**p).sum() == pytest.approx(1.0)
+        assert theta @ point >= (edge.get_xydata() @ theta).max() - 1e-9
+
+
+def test_sliders_draw_what_the_tables_hold():
+    fits = pd.DataFrame({"C": 1.0, "alpha": [0.1, 0.2], "shape": [3.0, 0.0], "colour": [1.0, 0.0]})
+    fits["test_error"] = [0.25, 0.5]
+    fig, axes = plt.subplots(1, 2)
+    ideas.kept_and_error(axes, fits, 1.0, 0.1)
+    assert [bar.get_height() for bar in axes[0].patches] == [0.75, 0.25]
+    for ax in axes:
+        ax.clear()
+    ideas.weights_and_errors(axes, ["a", "b"], np.array([1.0, 3.0]), np.array([True, False]))
+    assert [bar.get_height() for bar in axes[0].patches] == [0.25, 0.75]
+    assert list(axes[1].get_lines()[0].get_ydata()) == [100.0, 50.0]

@@ -1,4 +1,4 @@
-"""Figures of the MKTL chapter from random tables: each is drawn, and curves are the table's."""
+"""Figures of the MKTL chapter from random tables."""
 
 import itertools
 
@@ -100,7 +100,6 @@ def test_every_figure_is_drawn(make, n_axes):
 
 
 def test_figure_6_1_adds_up():
-    """The bars of the last panel: the priors, the kernel, and their sum."""
     widths = [patch.get_width() for patch in schematic().axes[2].patches]
     assert len(widths) == len(LETTERS) + 2
     assert_allclose(sum(widths[:-1]), widths[-1])

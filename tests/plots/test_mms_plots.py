@@ -1,4 +1,4 @@
-"""Drawings of the MMS chapter: each can be drawn, and values that decide a claim are the table's."""
+"""Drawings of the MMS chapter."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Drawings of the OKS chapter: each has its axes, labels and data."""
+"""Drawings of the OKS chapter."""
 
 import itertools
 
@@ -16,7 +16,6 @@ pytestmark = pytest.mark.usefixtures("house_style")
 
 
 def grid(**values):
-    """A table of all combinations."""
     return pd.DataFrame(itertools.product(*values.values()), columns=list(values))
 
 
