@@ -6,6 +6,7 @@ import json
 import os
 import re
 import textwrap
+from html import unescape
 
 import pandas as pd
 
@@ -226,9 +227,34 @@ def write_chapters(root):
             old.unlink()
         for name, content in resources["outputs"].items():
             atomic_write(target / name, compressed(content))
-        text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
-        text = re.sub(r"\n{3,}", "\n\n", text)
-        atomic_write(target / f"{chapter}.md", f"{text.strip()}\n")
+        atomic_write(target / f"{chapter}.md", _plain(text))
+
+
+#: A DataFrame as pandas shows it in a notebook, with a style sheet.
+FRAME = re.compile(r"<div>\s*<style scoped>.*?</style>\s*<table.*?>(.*?)</table>.*?</div>", re.DOTALL)
+
+
+def _plain(text):
+    """A chapter as a repository shows it: tables in Markdown, pictures named by the heading above them."""
+    text = FRAME.sub(lambda frame: _table_of(frame[1]), text)
+    lines = []
+    heading = ""
+    for line in text.splitlines():
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        lines.append(line.replace("![png]", f"![{heading}]").rstrip())
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
+    return f"{text.strip()}\n"
+
+
+def _table_of(html):
+    """Rows of an HTML table as Markdown; a second row of the head, with the index's name, joins the first."""
+    rows = [re.findall(r"<t[hd]\b.*?>(.*?)</t[hd]>", row, re.DOTALL) for row in html.split("</tr>")[:-1]]
+    rows = [[unescape(cell).strip().replace("|", "\\|") for cell in row] for row in rows]
+    n_head = html.partition("</thead>")[0].count("</tr>")
+    head = ["".join(parts) for parts in zip(*rows[:n_head], strict=True)]
+    lines = [head, ["---"] * len(head), *rows[n_head:]]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _readable(cell):

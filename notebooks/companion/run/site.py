@@ -66,6 +66,12 @@ DOWNLOAD = """To run and change it: `make lab CHAPTER={0}` in a clone of the rep
 {{download}}`this notebook <_{0}.ipynb>`."""
 #: A picture of a page: one of the committed figures, by its name.
 PICTURE = re.compile(r"^```\{figure\} _(\S+\.png)$", re.MULTILINE)
+#: Links that a repository follows, and what the book has in their place.
+OF_REPOSITORY = (
+    (re.compile(r"\[([^]]+)\]\(\.\./(\w+)\.ipynb\)"), r"{doc}`\1 <\2>`"),
+    (re.compile(r"\[([^]]+)\]\(\.\./\.\./figures/reference/claims\.md\)"), r"{doc}`\1 <map>`"),
+    (re.compile(r"^\[.+\]\(\.\./\.\./figures/reference/times\.csv\)$", re.M), "```{include} _times.md\n```"),
+)
 #: What a notebook needs that is taken from a page.
 COPY = (
     "*This copy is yours; its figures go to `figures/` next to it. It needs the package with its extra, "
@@ -96,8 +102,12 @@ def build(root, directory):
         source, out = Path(scratch, "source"), Path(scratch, "out")
         shutil.copytree(root / "notebooks" / "book", source, ignore=shutil.ignore_patterns(".*", "__*"))
         for page in source.glob("*.md"):
-            for picture in PICTURE.findall(page.read_text(encoding="utf-8")):
+            text = page.read_text(encoding="utf-8")
+            for picture in PICTURE.findall(text):
                 shutil.copy(root / "figures" / "reference" / picture, source / f"_{picture}")
+            for link, target in OF_REPOSITORY:
+                text = link.sub(target, text)
+            page.write_text(text, encoding="utf-8")
         records = {item["name"]: item for item in read_items(directory)}
         named = set()
         for chapter in executed:
