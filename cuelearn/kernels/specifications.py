@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 from cuelearn.warn import warn_user
 
@@ -17,6 +18,9 @@ METRICS = ("euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed")
 
 # Sensitive to the units of columns.
 OF_SCALE = {"euclidean", "sqeuclidean", "cityblock"}
+
+# Computed without making sparse columns dense.
+SPARSE = {"product", "euclidean", "sqeuclidean"}
 
 # Larger entries of X would overflow float64 when squared.
 LARGEST = 1e150
@@ -413,13 +417,11 @@ def as_frame(X):
 
 
 def check_samples(X, name="X"):
-    """X as a DataFrame or a 2-D array, its shape, and its column names or None."""
+    """X as a DataFrame, a 2-D array or a csr_array, its shape, and its column names or None."""
     X = as_frame(X)
     if is_frame(X):
         return X, *X.shape, list(X.columns)
-    if hasattr(X, "toarray"):
-        raise TypeError(f"{name} must be a dense array or DataFrame, got a sparse matrix.")
-    X = np.asarray(X)
+    X = csr_array(X) if issparse(X) else np.asarray(X)
     if X.ndim != 2:
         raise ValueError(
             f"{name} must be 2-D (n_samples, n_features), got shape {X.shape}; "
@@ -499,7 +501,8 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
 
 
 def extract_columns(X, index, name, kind="cue"):
-    """A float64 copy of the columns `index` of X, which must be real, finite and at most `LARGEST`."""
+    """A float64 copy of the columns `index` of X, which must be real, finite and at most `LARGEST`; sparse
+    columns without zeros, in order."""
     try:
         if is_frame(X):
             values = X.iloc[:, index]
@@ -512,11 +515,20 @@ def extract_columns(X, index, name, kind="cue"):
             raise ValueError("got complex numbers or times")
         values = values.to_numpy(np.float64, copy=True) if is_frame(X) else values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        if len(index) > 1:
+        if len(index) > 1 and not issparse(X):
             for i in index:  # find the column
                 extract_columns(X, np.array([i]), name, kind)
         category = TypeError if isinstance(error, TypeError) else ValueError
         raise category(f"{_column(X, index[0], name, kind)} must hold real numbers ({error}).") from None
+    if issparse(values):
+        values.sum_duplicates()
+        values.eliminate_zeros()
+        valid = np.abs(values.data) <= LARGEST
+        if not valid.all():
+            i = index[values.indices[np.argmin(valid)]]
+            problem = f"NaN, infinite values or values beyond {LARGEST:g}"
+            raise ValueError(f"{_column(X, i, name, kind)} holds {problem}.")
+        return values
     if not np.isfinite(values).all():
         i = index[np.argmin(np.isfinite(values).all(axis=0))]
         raise ValueError(f"{_column(X, i, name, kind)} holds NaN or infinite values.")
@@ -559,10 +571,15 @@ def uneven_spread(values):
     """Whether a column's interquartile range is `LARGEST_SPREAD` times the median or more; zeros do not
     count."""
     least, most = SPREAD_SAMPLES
-    if len(values) < least:
+    n = values.shape[0]
+    if n < least:
         return False
-    rows = np.linspace(0, len(values) - 1, min(len(values), most)).astype(int)
-    low, high = np.percentile(values[rows], [25, 75], axis=0)
+    rows = np.linspace(0, n - 1, min(n, most)).astype(int)
+    values = values[rows]
+    if issparse(values):  # fewer entries than a quarter leave the range at 0
+        n_entries = np.bincount(values.indices, minlength=values.shape[1])
+        values = values[:, np.flatnonzero(4 * n_entries > len(rows) - 1)].toarray()
+    low, high = np.percentile(values, [25, 75], axis=0)
     spreads = np.sort((high - low)[high > low])
     return spreads.size > 1 and spreads[-1] >= LARGEST_SPREAD * spreads[(spreads.size - 1) // 2]
 
