@@ -902,7 +902,7 @@ def _fit_sparse_cue(cue, raw, wanted):
     cue = cue._replace(sparse=True, scale=_power_of_two(raw.data), sources=("plain", "centred"))
     rows, norm = cue.arrays(raw, np.float64)["plain"]
     n = len(norm)
-    mean = rows.mean(axis=0)
+    mean = rows.sum(axis=0) / n
     n_zeros = n - np.bincount(rows.indices, minlength=len(mean))
     mean_square = float(np.sum((rows.data - mean[rows.indices]) ** 2) + np.sum(n_zeros * mean**2)) / n
     product = "product" in wanted

@@ -520,21 +520,20 @@ def extract_columns(X, index, name, kind="cue"):
                 extract_columns(X, np.array([i]), name, kind)
         category = TypeError if isinstance(error, TypeError) else ValueError
         raise category(f"{_column(X, index[0], name, kind)} must hold real numbers ({error}).") from None
+    entries = values
     if issparse(values):
         values.sum_duplicates()
         values.eliminate_zeros()
-        valid = np.abs(values.data) <= LARGEST
-        if not valid.all():
-            i = index[values.indices[np.argmin(valid)]]
-            problem = f"NaN, infinite values or values beyond {LARGEST:g}"
-            raise ValueError(f"{_column(X, i, name, kind)} holds {problem}.")
-        return values
-    if not np.isfinite(values).all():
-        i = index[np.argmin(np.isfinite(values).all(axis=0))]
-        raise ValueError(f"{_column(X, i, name, kind)} holds NaN or infinite values.")
-    if largest_entry(values) > LARGEST:
-        i = index[np.argmax(np.abs(values).max(axis=0))]
-        raise ValueError(f"{_column(X, i, name, kind)} holds values beyond {LARGEST:g}.")
+        entries = values.data
+
+    def column_with(invalid):
+        c = values.indices[np.argmax(invalid)] if issparse(values) else np.argmax(invalid.any(axis=0))
+        return _column(X, index[c], name, kind)
+
+    if not np.isfinite(entries).all():
+        raise ValueError(f"{column_with(~np.isfinite(entries))} holds NaN or infinite values.")
+    if largest_entry(entries) > LARGEST:
+        raise ValueError(f"{column_with(np.abs(entries) > LARGEST)} holds values beyond {LARGEST:g}.")
     return values
 
 

@@ -519,9 +519,10 @@ class Pair(NamedTuple):
         if issparse(x):  # sums in the order of columns: the same bits in any tile
             x = x[r0:r1]
             z = z[c0:c1]
-            # the transposed side is rearranged: the smaller
-            product = x @ z.T if r1 - r0 >= c1 - c0 else (z @ x.T).T
-            out = np.ascontiguousarray(product.toarray())
+            if r1 - r0 >= c1 - c0:  # the transposed side, which is rearranged, is the smaller
+                out = (x @ z.T).toarray()
+            else:
+                out = np.ascontiguousarray((z @ x.T).toarray().T)
             return out if root.kind == "product" else self._squared_distance(root, tile, out, out)
         if root.kind in ("product", "sqeuclidean"):
             x = x[r0 : pad_up(r1, ROW_PAD)]
