@@ -285,7 +285,8 @@ class ScoreClassifier(ClassifierMixin, Estimator):
     def decision_function(self, X):
         """Class scores, (n, n_classes); for two classes (n,), the second's minus the first's.
 
-        X has shape (n, n_features), or holds precomputed kernels with the training samples, as in `fit`.
+        X has shape (n, n_features), or holds precomputed kernels with the training samples, as in `fit`;
+        sparse X where `fit` takes it.
         """
         return self._decision_of(self._class_scores(X))
 

@@ -86,9 +86,9 @@ class KernelBank:
         integer or a name, a list of them, a boolean mask, or a callable that maps X to any of these. Names
         need a DataFrame. None means one `RBF()` on all columns.
     X : ndarray, DataFrame or scipy.sparse array or matrix of shape (n, n_features)
-        Training samples: real, finite, at most 1e150. Sparse cues are never made dense; they take `Linear`,
-        `Poly`, `RBF` and Euclidean distances. Blocks of columns, sparse or dense, are joined by
-        ``scipy.sparse.hstack``, and selected by slices.
+        Training samples: real, finite, at most 1e150. Cues of a sparse X, such as the output of a
+        ColumnTransformer or ``scipy.sparse.hstack(blocks)``, are not made dense; they take `Linear`, `Poly`,
+        `RBF` and Euclidean distances.
     normalize : bool, default=True
         Divide by the square roots of the diagonal, as theorems 4.1 to 4.6 assume. A zero vector (norm below
         1e-15 of the cue's largest entry, or below 1e-165) keeps 0 in row, column and diagonal. `Precomputed`
@@ -97,7 +97,7 @@ class KernelBank:
         Of blocks and storage; means, norms and diagonals are summed in float64.
     memory : float, default=2e9
         Bytes for the stack, or for kept distances and one block; the cues (at most two copies of the selected
-        columns in `dtype`) are extra.
+        columns in `dtype`; one of sparse columns in float64) are extra.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class KernelBank:
     Errors of a float32 kernel stay within a few 1e-6; rows on demand agree with the stack to 1e-6 on
     normalised kernels. Results are bitwise equal for any number of threads. A block of b rows costs one
     product of (b, d) by (d, n) per cue and a few passes over its F b n entries; the stack costs half of n
-    rows.
+    rows. A sparse cue costs d and its nonzero entries in place of d n.
 
     References
     ----------
@@ -572,8 +572,8 @@ class KernelBank:
 
         Parameters
         ----------
-        X_new : ndarray or DataFrame of shape (rows, n_features), or (F, rows, n)
-            New samples in the form of X; for a bank made by `from_stack`, their precomputed kernels.
+        X_new : ndarray, DataFrame or sparse of shape (rows, n_features), or (F, rows, n)
+            New samples, sparse or not; for a bank made by `from_stack`, their precomputed kernels.
         kernels, support : slice, or array-like of int or bool, optional
             The kernels, and the training samples (columns of the blocks); all by default.
         """
