@@ -416,11 +416,19 @@ def as_frame(X):
     return pd.DataFrame({name: np.asarray(X[name]) for name in names})
 
 
+def refuse_blocks(X):
+    """TypeError for a list with sparse blocks of columns."""
+    if isinstance(X, (list, tuple)) and any(map(issparse, X)):
+        remedy = "join them, X = scipy.sparse.hstack(blocks), and give each cue a slice of its columns"
+        raise TypeError(f"X must be one matrix, got a list of {len(X)}, some sparse: {remedy}")
+
+
 def check_samples(X, name="X"):
     """X as a DataFrame, a 2-D array or a csr_array, its shape, and its column names or None."""
     X = as_frame(X)
     if is_frame(X):
         return X, *X.shape, list(X.columns)
+    refuse_blocks(X)
     X = csr_array(X) if issparse(X) else np.asarray(X)
     if X.ndim != 2:
         raise ValueError(

@@ -19,6 +19,8 @@ from cuelearn.kernels import RBF, Chi2, ExpDistance, FeatureScaleWarning, Kernel
 from cuelearn.kernels.specifications import uneven_spread
 from cuelearn.mkl import OM2, UFOMKL, AverageKernelSVM
 from cuelearn.mktl import MKTL
+from cuelearn.oks import OKS
+from cuelearn.omcl import OMCL, Flat, ProjectronPlusPlus
 
 KERNELS = [
     ("linear", Linear(), slice(0, 60)),
@@ -95,6 +97,16 @@ def test_rows_on_demand_are_those_of_the_stack():
 def test_kernels_that_need_dense_columns_are_named(kernel):
     with pytest.raises(ValueError, match="kernel 'hue' takes no sparse columns, got .*: use Linear, Poly"):
         KernelBank([("text", Linear(), [0, 1]), ("hue", kernel, [2, 3])], sparse.csr_array(np.eye(9)))
+
+
+def test_dense_learners_and_lists_of_blocks():
+    X, y = sparse.csr_matrix(counts()), np.arange(90) % 2
+    for cls in (OMCL, Flat, OKS, ProjectronPlusPlus):
+        with pytest.raises(TypeError, match=f"{cls.__name__} takes dense samples, got a sparse X: use X.to"):
+            cls().fit(X, y)
+    for call in (KernelBank, lambda kernels, X: UFOMKL(kernels).fit(X, y), lambda _, X: OKS().fit(X, y)):
+        with pytest.raises(TypeError, match=r"X must be one matrix, got a list of 2, some sparse: join them"):
+            call(None, [X, counts()])
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
