@@ -2,7 +2,7 @@
 
 from numba.extending import register_jitable
 
-from cuelearn.core.codecache import njit
+from cuelearn.codecache import njit
 
 __all__ = ["inlined", "inner", "loop"]
 

@@ -13,7 +13,8 @@ TEXTS = {
         "Cues, as in ColumnTransformer; a kernel is one of `cuelearn.kernels`, a name in its `KERNELS`, or a "
         "function f(A, B) that returns the matrix; its grid parameter is ``kernels__<name>__gamma``. "
         "None is one `RBF` over all columns; unused columns may hold anything. "
-        'With "precomputed", X has shape (n_kernels, n, n).',
+        'With "precomputed", X has shape (n_kernels, n, n). All but `MMS`, `OKS` and its variants take '
+        "sparse X, for `Linear`, `Poly`, `RBF` and Euclidean distances.",
     ),
     "p": (
         'float in (1, 2] or "auto"',

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from cuelearn.core.checkpoint import Changing, Checkpoint
+from cuelearn.checkpoint import Changing, Checkpoint
 from cuelearn.core.storage import read_model, write_model
 from cuelearn.kernels.specifications import KERNELS, Kernel, as_kernel
 
@@ -287,7 +287,8 @@ class ScoreClassifier(ClassifierMixin, Estimator):
     def decision_function(self, X):
         """Class scores, (n, n_classes); for two classes (n,), the second's minus the first's.
 
-        X has shape (n, n_features), or holds precomputed kernels with the training samples, as in `fit`.
+        X has shape (n, n_features), or holds precomputed kernels with the training samples, as in `fit`;
+        sparse X where `fit` takes it.
         """
         return self._decision_of(self._class_scores(X))
 

@@ -10,7 +10,7 @@ computed from logarithms of ratios to the largest norm. Thesis 4.2, equations 4.
 import math
 import numbers
 
-from cuelearn.core.codecache import njit
+from cuelearn.codecache import njit
 
 __all__ = ["conjugate_exponent", "resolve_p", "group_norm", "link_weights"]
 

@@ -9,7 +9,7 @@ binary hinge loss :math:`[1 - y f(x)]_+` is the same loss with two classes and h
 
 import numpy as np
 
-from cuelearn.core.codecache import njit
+from cuelearn.codecache import njit
 
 __all__ = ["KERNEL_FACTOR", "kernel_factor", "competitor", "margins", "mean_loss"]
 

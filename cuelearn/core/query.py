@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cuelearn.codecache import njit
 from cuelearn.core.checks import check_count, check_non_negative, check_positive, labels_of, labels_within
-from cuelearn.core.codecache import njit
 from cuelearn.core.losses import competitor
 
 __all__ = [

@@ -1,6 +1,7 @@
 """Samples of estimators; values in unused columns are ignored."""
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
 from cuelearn.core.checks import FLOATS
@@ -11,6 +12,7 @@ from cuelearn.kernels.specifications import (
     extract_columns,
     feature_places,
     is_frame,
+    refuse_blocks,
     resolve_columns,
 )
 from cuelearn.kernels.stack import refuse_kernels
@@ -26,6 +28,10 @@ def given_kernels(kernels):
 def validate_samples(estimator, X, *y, used, **options):
     """scikit-learn's `validate_data`, with zeros for invalid numbers in columns that no cue uses; `used`
     returns the triples of all cues."""
+    refuse_blocks(X)
+    if issparse(X) and "accept_sparse" not in options:
+        remedy = "use X.toarray(), or TruncatedSVD(100).fit_transform(X)"
+        raise TypeError(f"{type(estimator).__name__} takes dense samples, got a sparse X: {remedy}")
     try:
         return validate_data(estimator, X, *y, **options)
     except (TypeError, ValueError):
@@ -44,13 +50,13 @@ def training_samples(estimator, X, y, *, used, **options):
     return X if hasattr(X, "iloc") else checked, y
 
 
-def new_samples(estimator, X, *, used):
+def new_samples(estimator, X, *, used, **options):
     """Samples to predict, an array or the DataFrame; the kernels check the columns of the latter."""
     X = as_frame(X)
     if is_frame(X) and len(X):
         validate_data(estimator, X, reset=False, skip_check_array=True)
         return X
-    return validate_samples(estimator, X, used=used, dtype=FLOATS, reset=False)
+    return validate_samples(estimator, X, used=used, dtype=FLOATS, reset=False, **options)
 
 
 def _without_unused(X, used, width=None):
@@ -71,6 +77,9 @@ def _without_unused(X, used, width=None):
     if not unused.any():
         return None
     X = X.copy()
+    if issparse(X):
+        X.data[unused[X.indices]] = 0
+        return X
     for i in np.flatnonzero(unused):
         if is_frame(X):
             X.isetitem(i, 0.0)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array, issparse
 
 __all__ = ["atomic_write", "pack", "read_model", "unpack", "write_model"]
 
@@ -67,6 +68,10 @@ def _pack(value, arrays, where):
         return _pack_array(value, arrays, where)
     if isinstance(value, slice):
         return {KIND: "slice", "items": _pack([value.start, value.stop, value.step], arrays, where)}
+    if issparse(value):
+        value = value.tocsr()
+        parts = [value.data, value.indices, value.indptr, value.shape]
+        return {KIND: "csr", "items": _pack(parts, arrays, where)}
     if isinstance(value, pd.DataFrame):
         return _pack_frame(value, arrays, where)
     kind, state = _state_of(value, where)
@@ -127,6 +132,10 @@ def unpack(plain, arrays):
     if "state" in plain:
         return _from_state(kind, unpack(plain["state"], arrays))
     items = unpack(plain["items"], arrays)
+    if kind == "csr":
+        matrix = csr_array(tuple(items[:3]), shape=items[3])
+        matrix.check_format()
+        return matrix
     if kind == "objects":
         return np.fromiter(items, dtype=object, count=len(items)).reshape(plain["shape"])
     return slice(*items) if kind == "slice" else {"tuple": tuple, "dict": dict}[kind](items)
@@ -140,7 +149,8 @@ def _from_state(kind, state):
     cls = importlib.import_module(module)
     for part in name.split("."):
         cls = getattr(cls, part)
-    arrays = () if hasattr(cls, "fit") else [v for v in state.values() if isinstance(v, np.ndarray)]
+    arrays = () if hasattr(cls, "fit") else [v.data if issparse(v) else v for v in state.values()]
+    arrays = [array for array in arrays if isinstance(array, np.ndarray)]
     if not all(np.isfinite(array).all() for array in arrays if array.dtype.kind == "f"):
         raise ValueError(f"a {cls.__name__} with NaN or infinite numbers")
     if hasattr(cls, "_from_state"):

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from cuelearn.codecache import njit
 from cuelearn.core.checks import as_generator, check_count, check_non_negative
-from cuelearn.core.codecache import njit
 
 __all__ = ["AmbiguousData", "make_ambiguous"]
 

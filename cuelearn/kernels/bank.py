@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 from cuelearn.kernels import tiles
 from cuelearn.kernels.definite import (
@@ -23,6 +24,7 @@ from cuelearn.kernels.specifications import (
     LARGEST_KERNEL,
     OF_SCALE,
     RBF,
+    SPARSE,
     SYMMETRY_TOLERANCE,
     Function,
     Linear,
@@ -83,8 +85,10 @@ class KernelBank:
         As in scikit-learn's ColumnTransformer: unique names; kernels as in `as_kernel`; `columns` a slice, an
         integer or a name, a list of them, a boolean mask, or a callable that maps X to any of these. Names
         need a DataFrame. None means one `RBF()` on all columns.
-    X : ndarray or DataFrame of shape (n, n_features)
-        Training samples: real, finite, at most 1e150.
+    X : ndarray, DataFrame or scipy.sparse array or matrix of shape (n, n_features)
+        Training samples: real, finite, at most 1e150. Cues of a sparse X, such as the output of a
+        ColumnTransformer or ``scipy.sparse.hstack(blocks)``, are not made dense; they take `Linear`, `Poly`,
+        `RBF` and Euclidean distances.
     normalize : bool, default=True
         Divide by the square roots of the diagonal, as theorems 4.1 to 4.6 assume. A zero vector (norm below
         1e-15 of the cue's largest entry, or below 1e-165) keeps 0 in row, column and diagonal. `Precomputed`
@@ -93,7 +97,7 @@ class KernelBank:
         Of blocks and storage; means, norms and diagonals are summed in float64.
     memory : float, default=2e9
         Bytes for the stack, or for kept distances and one block; the cues (at most two copies of the selected
-        columns in `dtype`) are extra.
+        columns in `dtype`; one of sparse columns in float64) are extra.
 
     Attributes
     ----------
@@ -122,7 +126,7 @@ class KernelBank:
     Errors of a float32 kernel stay within a few 1e-6; rows on demand agree with the stack to 1e-6 on
     normalised kernels. Results are bitwise equal for any number of threads. A block of b rows costs one
     product of (b, d) by (d, n) per cue and a few passes over its F b n entries; the stack costs half of n
-    rows.
+    rows. A sparse cue costs d and its nonzero entries in place of d n.
 
     References
     ----------
@@ -162,6 +166,9 @@ class KernelBank:
         numbers = {}
         places = feature_places(feature_names)
         for name, kernel, columns in triples:
+            if issparse(X) and kernel.quantity not in SPARSE:
+                usable = "use Linear, Poly, RBF or Euclidean distances, or X.toarray()"
+                raise ValueError(f"kernel {name!r} takes no sparse columns, got {kernel!r}: {usable}.")
             index = resolve_columns(name, columns, X, self._n_features, places)
             function = kernel if isinstance(kernel, Function) else None
             key = *index.tolist(), function
@@ -565,8 +572,8 @@ class KernelBank:
 
         Parameters
         ----------
-        X_new : ndarray or DataFrame of shape (rows, n_features), or (F, rows, n)
-            New samples in the form of X; for a bank made by `from_stack`, their precomputed kernels.
+        X_new : ndarray, DataFrame or sparse of shape (rows, n_features), or (F, rows, n)
+            New samples, sparse or not; for a bank made by `from_stack`, their precomputed kernels.
         kernels, support : slice, or array-like of int or bool, optional
             The kernels, and the training samples (columns of the blocks); all by default.
         """
@@ -703,7 +710,7 @@ class KernelBank:
         widths = [{len(self.names), len(self.kernels_), len(self.diagonal)}]
         for cue, held in zip(self._cues, self._train.arrays if self._train else (), strict=True):
             read = [rows.values.shape[1] for source, rows in held.items() if source != "matrix"]
-            widths.append({len(cue.index), *read} | ({len(cue.centre)} if "centred" in held else set()))
+            widths.append({len(cue.index), *read} | (set() if cue.centre is None else {len(cue.centre)}))
         if any(len(sizes) > 1 for sizes in widths):
             raise ValueError("a bank with kernels or cues of different widths")
         return self
@@ -821,6 +828,7 @@ class Cue(NamedTuple):
     shared: bool = False  # one product serves products and distances
     take: np.ndarray | None = None  # of a precomputed matrix: columns of the training samples
     function: Function | None = None  # gets the raw rows
+    sparse: bool = False  # the training rows are; not centred, both scales are equal
 
     def scaled(self, raw):
         """{source: (scaled rows, squared norms)} in float64; overwrites `raw`."""
@@ -835,6 +843,10 @@ class Cue(NamedTuple):
         return scaled
 
     def arrays(self, raw, dtype):
+        if self.sparse:
+            rows = csr_array(raw) / self.scale
+            return dict.fromkeys(self.sources, Rows(rows, rows.power(2).sum(axis=1)))
+        raw = raw.toarray() if issparse(raw) else raw
         if self.nonnegative:
             check_nonnegative(raw, self.name)
         if self.take is not None:
@@ -850,6 +862,8 @@ class Cue(NamedTuple):
 def _fit_cue(cue, raw, wanted, dtype):
     """The fitted cue, its arrays, and their mean squared norm after centring."""
     name = cue.name
+    if issparse(raw):
+        return _fit_sparse_cue(cue, raw, wanted)
     if cue.function is not None:
         arrays = cue.arrays(raw, dtype)
         return cue._replace(scale=_power_of_two(np.sqrt(arrays["plain"].norm))), arrays, 0.0
@@ -881,6 +895,24 @@ def _fit_cue(cue, raw, wanted, dtype):
             del scaled["centred"]
     arrays = {s: Rows(tiles.padded(rows, dtype, COLUMN_PAD), norm) for s, (rows, norm) in scaled.items()}
     return cue, arrays, mean_square
+
+
+def _fit_sparse_cue(cue, raw, wanted):
+    """As `_fit_cue`: without centring, which would fill the zeros, and therefore in float64."""
+    cue = cue._replace(sparse=True, scale=_power_of_two(raw.data), sources=("plain", "centred"))
+    rows, norm = cue.arrays(raw, np.float64)["plain"]
+    n = len(norm)
+    mean = rows.sum(axis=0) / n
+    n_zeros = n - np.bincount(rows.indices, minlength=len(mean))
+    mean_square = float(np.sum((rows.data - mean[rows.indices]) ** 2) + np.sum(n_zeros * mean**2)) / n
+    product = "product" in wanted
+    shared = product and float(norm.mean()) <= SHARED_PRODUCT_LIMIT * mean_square
+    if shared or wanted == {"product"}:
+        sources = ("plain",)
+    else:
+        sources = ("centred", "plain") if product else ("centred",)
+    cue = cue._replace(sources=sources, shared=shared, centred_scale=cue.scale)
+    return cue, dict.fromkeys(sources, Rows(rows, norm)), mean_square * cue.scale**2
 
 
 def _training_matrix(raw, name, distance, dtype):

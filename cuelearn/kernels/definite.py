@@ -13,7 +13,7 @@ from scipy.linalg import eigh, eigvalsh
 from scipy.linalg.lapack import dpotrf, spotrf
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.codecache import njit
+from cuelearn.codecache import njit
 from cuelearn.kernels.specifications import SYMMETRY_TOLERANCE, real_values
 from cuelearn.kernels.tiles import LARGEST_RATIO, count_excess, planes_of
 from cuelearn.warn import warn_user

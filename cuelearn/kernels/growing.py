@@ -9,8 +9,8 @@ import math
 import numpy as np
 from joblib import Parallel, delayed
 
-from cuelearn.core.checkpoint import Changing
-from cuelearn.core.codecache import njit
+from cuelearn.checkpoint import Changing
+from cuelearn.codecache import njit
 from cuelearn.kernels.bank import KernelBank
 from cuelearn.kernels.definite import indefinite_matrix, indefinite_rows, sample_of
 from cuelearn.kernels.specifications import (

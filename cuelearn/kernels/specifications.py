@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 from cuelearn.warn import warn_user
 
@@ -17,6 +18,9 @@ METRICS = ("euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed")
 
 # Sensitive to the units of columns.
 OF_SCALE = {"euclidean", "sqeuclidean", "cityblock"}
+
+# Computed without making sparse columns dense.
+SPARSE = {"product", "euclidean", "sqeuclidean"}
 
 # Larger entries of X would overflow float64 when squared.
 LARGEST = 1e150
@@ -431,14 +435,20 @@ def as_frame(X):
     return pd.DataFrame({name: np.asarray(X[name]) for name in names})
 
 
+def refuse_blocks(X):
+    """TypeError for a list with sparse blocks of columns."""
+    if isinstance(X, (list, tuple)) and any(map(issparse, X)):
+        remedy = "join them, X = scipy.sparse.hstack(blocks), and give each cue a slice of its columns"
+        raise TypeError(f"X must be one matrix, got a list of {len(X)}, some sparse: {remedy}")
+
+
 def check_samples(X, name="X"):
-    """X as a DataFrame or a 2-D array, its shape, and its column names or None."""
+    """X as a DataFrame, a 2-D array or a csr_array, its shape, and its column names or None."""
     X = as_frame(X)
     if is_frame(X):
         return X, *X.shape, list(X.columns)
-    if hasattr(X, "toarray"):
-        raise TypeError(f"{name} must be a dense array or DataFrame, got a sparse matrix.")
-    X = np.asarray(X)
+    refuse_blocks(X)
+    X = csr_array(X) if issparse(X) else np.asarray(X)
     if X.ndim != 2:
         raise ValueError(
             f"{name} must be 2-D (n_samples, n_features), got shape {X.shape}; "
@@ -521,7 +531,8 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
 
 
 def extract_columns(X, index, name, kind="cue"):
-    """A float64 copy of the columns `index` of X, which must be real, finite and at most `LARGEST`."""
+    """A float64 copy of the columns `index` of X, which must be real, finite and at most `LARGEST`; sparse
+    columns without zeros, in order."""
     try:
         if is_frame(X):
             values = X.iloc[:, index]
@@ -534,17 +545,25 @@ def extract_columns(X, index, name, kind="cue"):
             raise ValueError("got complex numbers or times")
         values = values.to_numpy(np.float64, copy=True) if is_frame(X) else values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        if len(index) > 1:
+        if len(index) > 1 and not issparse(X):
             for i in index:  # find the column
                 extract_columns(X, np.array([i]), name, kind)
         category = TypeError if isinstance(error, TypeError) else ValueError
         raise category(f"{_column(X, index[0], name, kind)} must hold real numbers ({error}).") from None
-    if not np.isfinite(values).all():
-        i = index[np.argmin(np.isfinite(values).all(axis=0))]
-        raise ValueError(f"{_column(X, i, name, kind)} holds NaN or infinite values.")
-    if largest_entry(values) > LARGEST:
-        i = index[np.argmax(np.abs(values).max(axis=0))]
-        raise ValueError(f"{_column(X, i, name, kind)} holds values beyond {LARGEST:g}.")
+    entries = values
+    if issparse(values):
+        values.sum_duplicates()
+        values.eliminate_zeros()
+        entries = values.data
+
+    def column_with(invalid):
+        c = values.indices[np.argmax(invalid)] if issparse(values) else np.argmax(invalid.any(axis=0))
+        return _column(X, index[c], name, kind)
+
+    if not np.isfinite(entries).all():
+        raise ValueError(f"{column_with(~np.isfinite(entries))} holds NaN or infinite values.")
+    if largest_entry(entries) > LARGEST:
+        raise ValueError(f"{column_with(np.abs(entries) > LARGEST)} holds values beyond {LARGEST:g}.")
     return values
 
 
@@ -581,13 +600,18 @@ def uneven_spread(values):
     """Whether a column's interquartile range is `LARGEST_SPREAD` times the median or more; zeros do not
     count, nor do histograms, whose rows have equal sums."""
     least, most = SPREAD_SAMPLES
-    if len(values) < least:
+    n = values.shape[0]
+    if n < least:
         return False
-    rows = np.linspace(0, len(values) - 1, min(len(values), most)).astype(int)
-    low, high = np.percentile(values[rows], [25, 75], axis=0)
-    sums = values[rows].sum(axis=1)
+    rows = np.linspace(0, n - 1, min(n, most)).astype(int)
+    values = values[rows]
+    sums = np.asarray(values.sum(axis=1))
     if values.shape[1] > 2 and values.min() >= 0.0 and np.ptp(sums) <= 0.01 * sums.max():
         return False
+    if issparse(values):  # fewer entries than a quarter leave the range at 0
+        n_entries = np.bincount(values.indices, minlength=values.shape[1])
+        values = values[:, np.flatnonzero(4 * n_entries > len(rows) - 1)].toarray()
+    low, high = np.percentile(values, [25, 75], axis=0)
     spreads = np.sort((high - low)[high > low])
     return spreads.size > 1 and spreads[-1] >= LARGEST_SPREAD * spreads[(spreads.size - 1) // 2]
 

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib import cpu_count
+from scipy.sparse import issparse
 from threadpoolctl import ThreadpoolController
 
-from cuelearn.core.codecache import njit
+from cuelearn.codecache import njit
 
 # Zero padding of rows and columns makes BLAS compute every entry in the same inner loop: a row computed on
 # demand equals that of a resident stack bitwise, and the tile of (j, i) is the transpose of that of (i, j).
@@ -81,6 +82,32 @@ def _squared_distance_into(product, left, right, sq_left, sq_right, near, out):
             for j in range(n_columns):
                 if target[j] < near * (own + sq_right[j]):
                     target[j] = _direct_squared_distance(left[i], right[j])
+
+
+@njit(nogil=True, cache=True)
+def _sparse_near_into(left, right, sq_left, sq_right, near, out):
+    """Distances below `near` (|left_i|^2 + |right_j|^2) from x - z; the rows are (data, indices, indptr)."""
+    x, x_column, x_start = left
+    z, z_column, z_start = right
+    for i in range(sq_left.shape[0]):
+        for j in range(sq_right.shape[0]):
+            if not out[i, j] < near * (sq_left[i] + sq_right[j]):
+                continue
+            total = 0.0
+            a = x_start[i]
+            b = z_start[j]
+            while a < x_start[i + 1] or b < z_start[j + 1]:
+                of_x = b == z_start[j + 1] or (a < x_start[i + 1] and x_column[a] <= z_column[b])
+                of_z = a == x_start[i + 1] or (b < z_start[j + 1] and z_column[b] <= x_column[a])
+                difference = 0.0
+                if of_x:
+                    difference += x[a]
+                    a += 1
+                if of_z:
+                    difference -= z[b]
+                    b += 1
+                total += difference * difference
+            out[i, j] = total
 
 
 @njit(nogil=True, cache=True)
@@ -315,7 +342,10 @@ def pad_up(n, multiple):
 
 
 def padded(rows, dtype, multiple):
-    """Copy rows into a zero array whose number of rows is a multiple of `multiple`, and at least that."""
+    """Copy rows into a zero array whose number of rows is a multiple of `multiple`, and at least that; sparse
+    rows stay as they are."""
+    if issparse(rows):
+        return rows
     out = np.zeros((pad_up(max(len(rows), 1), multiple), rows.shape[1]), dtype)
     out[: len(rows)] = rows
     return out
@@ -324,7 +354,7 @@ def padded(rows, dtype, multiple):
 class Rows(NamedTuple):
     """Rows of one cue, the input of tiles."""
 
-    values: np.ndarray  # padded; a precomputed matrix (n, n_train) is not
+    values: np.ndarray  # padded; a precomputed matrix (n, n_train) is not, nor a csr_array, in float64
     norm: np.ndarray | None = None  # squared norms, float64
 
 
@@ -487,6 +517,14 @@ class Pair(NamedTuple):
         z = self.right.arrays[root.cue][root.source].values
         if root.kind == "function":
             return root.function(x[r0:r1], z[c0:c1])
+        if issparse(x):  # sums in the order of columns: the same bits in any tile
+            x = x[r0:r1]
+            z = z[c0:c1]
+            if r1 - r0 >= c1 - c0:  # the transposed side, which is rearranged, is the smaller
+                out = (x @ z.T).toarray()
+            else:
+                out = np.ascontiguousarray((z @ x.T).toarray().T)
+            return out if root.kind == "product" else self._squared_distance(root, tile, out, out)
         if root.kind in ("product", "sqeuclidean"):
             x = x[r0 : pad_up(r1, ROW_PAD)]
             z = z[c0 : pad_up(c1, COLUMN_PAD)]
@@ -503,9 +541,14 @@ class Pair(NamedTuple):
         r0, r1, c0, c1 = tile
         x, x_norm = self.left.arrays[root.cue][root.source]
         z, z_norm = self.right.arrays[root.cue][root.source]
-        x_norm = x_norm[r0:r1].astype(x.dtype)
-        z_norm = z_norm[c0:c1].astype(x.dtype)
-        near = x.dtype.type(root.near)
+        x_norm = x_norm[r0:r1].astype(product.dtype)
+        z_norm = z_norm[c0:c1].astype(product.dtype)
+        near = product.dtype.type(root.near)
+        if issparse(x):
+            left, right = ((rows.data, rows.indices, rows.indptr) for rows in (x[r0:r1], z[c0:c1]))
+            _squared_distance_into(product, out, out, x_norm, z_norm, near * 0, out)
+            _sparse_near_into(left, right, x_norm, z_norm, near, out)
+            return out
         _squared_distance_into(product, x[r0:r1], z[c0:c1], x_norm, z_norm, near, out)
         return out
 

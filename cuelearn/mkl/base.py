@@ -67,10 +67,10 @@ class KernelModel(Estimator):
             weights = check_sample_weight(sample_weight, bank.n_samples)
             labels = self._labels(y, bank.n_samples, weights)
         else:
-            options = {**self._validation, "multi_output": self._multi_output}
+            options = {**self._validation, "multi_output": self._multi_output, "accept_sparse": "csr"}
             samples, y = training_samples(self, X, y, used=lambda: given_kernels(self.kernels), **options)
-            weights = check_sample_weight(sample_weight, len(samples))
-            labels = self._labels(y, len(samples), weights)
+            weights = check_sample_weight(sample_weight, samples.shape[0])
+            labels = self._labels(y, samples.shape[0], weights)
             kernels = self._scaled_kernels(samples, weights)
             bank = KernelBank(kernels, samples, normalize=self.normalize, memory=self.memory)
         vars(bank).pop("_announced", None)  # see `announce_matrix`
@@ -97,7 +97,7 @@ class KernelModel(Estimator):
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features) or (n_kernels, n, n), KernelBank or KernelStack
+        X : array-like or sparse, shape (n, n_features), or (n_kernels, n, n), KernelBank or KernelStack
         y : array-like, shape (n,), or (n, n_classes) for multi-label methods
         $sample_weight
 
@@ -167,7 +167,7 @@ class KernelModel(Estimator):
             return checked_cross(X, n_kernels, self.n_seen_)
         if self._is_precomputed():
             return new_kernels(X, n_kernels, self.n_features_in_)
-        return new_samples(self, X, used=lambda: self.bank_.triples)
+        return new_samples(self, X, used=lambda: self.bank_.triples, accept_sparse="csr")
 
     def _blocks(self, X):
         """Number of new samples, kernels with weight, blocks of these against the support."""
@@ -223,7 +223,7 @@ class KernelModel(Estimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = not self._is_precomputed()
+        tags.input_tags.two_d_array = tags.input_tags.sparse = not self._is_precomputed()
         tags.input_tags.three_d_array = tags.input_tags.pairwise = self._is_precomputed()
         return tags
 

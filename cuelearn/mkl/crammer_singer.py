@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuelearn.core.codecache import njit
+from cuelearn.codecache import njit
 from cuelearn.core.losses import margins
 from cuelearn.kernels.tiles import gather_rows
 from cuelearn.mkl.state import full_dot, loop

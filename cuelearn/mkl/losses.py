@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 from numba.extending import overload
 
+from cuelearn.codecache import njit
 from cuelearn.core.checks import check_non_negative
-from cuelearn.core.codecache import njit
 from cuelearn.core.losses import competitor
 
 __all__ = [

@@ -3,8 +3,8 @@
 import math
 from numbers import Integral
 
+from cuelearn.codecache import njit
 from cuelearn.core.checks import check_count, check_positive
-from cuelearn.core.codecache import njit
 from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters
 from cuelearn.core.groupnorm import group_norm
 from cuelearn.mkl.base import BatchMKL, documented

@@ -3,7 +3,9 @@
 import warnings
 
 import numpy as np
+from scipy.sparse import csr_array, issparse, vstack
 
+from cuelearn.codecache import njit
 from cuelearn.core.checks import (
     FLOATS,
     check_count,
@@ -12,7 +14,6 @@ from cuelearn.core.checks import (
     labels_within,
     warn_if_sorted,
 )
-from cuelearn.core.codecache import njit
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters, validated
 from cuelearn.core.query import Query, requested_labels, score_margin
@@ -20,7 +21,13 @@ from cuelearn.core.samples import given_kernels, validate_samples
 from cuelearn.core.weights import loss_weights, visit_weights
 from cuelearn.kernels import RBF, FeatureScaleWarning, KernelBank
 from cuelearn.kernels.bank import check_batch, indefinite_batch
-from cuelearn.kernels.specifications import as_frame, check_first_batch, check_kernels, real_values
+from cuelearn.kernels.specifications import (
+    as_frame,
+    check_first_batch,
+    check_kernels,
+    check_samples,
+    real_values,
+)
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.problem import MKLProblem
 from cuelearn.mkl.state import Rows, add_update, inlined, loop, predict, refresh_link
@@ -251,8 +258,8 @@ class OM2(StochasticMKL):
         super().fit(X, y, sample_weight)
         self._doubted = bool(self.bank_.indefinite)
         if not self._is_precomputed():
-            X = as_frame(X)
-            rows = X.iloc[self.support_] if hasattr(X, "iloc") else np.asarray(X)[self.support_]
+            X, *_ = check_samples(X)
+            rows = X.iloc[self.support_] if hasattr(X, "iloc") else X[self.support_]
             self.support_vectors_ = self._checked(rows, ensure_min_samples=0)
         return self
 
@@ -266,7 +273,7 @@ class OM2(StochasticMKL):
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features)
+        X : array-like or sparse, shape (n, n_features)
             The batch. Precomputed kernels: shape (n_kernels, n, n_seen + n), the batch against all samples
             seen so far, in order, and itself.
         y : array-like, shape (n,), or callable
@@ -362,7 +369,8 @@ class OM2(StochasticMKL):
         def used():
             return given_kernels(self.kernels) if reset else self.bank_.triples
 
-        return validate_samples(self, X, used=used, dtype=FLOATS, reset=reset, **options)
+        options |= {"accept_sparse": "csr", "dtype": FLOATS, "reset": reset}
+        return validate_samples(self, X, used=used, **options)
 
     def _given_batch(self, X, first):
         X = real_values(X, "X")
@@ -386,18 +394,22 @@ class OM2(StochasticMKL):
         if first:
             samples = checked
             kernels = check_kernels([RBF()] if self.kernels is None else self.kernels)
-            check_first_batch([kernel for _, kernel, _ in kernels], len(checked))
+            check_first_batch([kernel for _, kernel, _ in kernels], checked.shape[0])
             known = 0
         else:
-            samples = np.concatenate([self.support_vectors_, checked])
+            both = [self.support_vectors_, checked]
+            if any(map(issparse, both)):
+                samples = vstack([csr_array(part) for part in both], format="csr")
+            else:
+                samples = np.concatenate(both)
             kernels = self.bank_.triples
-            known = len(self.support_vectors_)
+            known = self.support_vectors_.shape[0]
         named = X if first and hasattr(X, "iloc") else samples
         with warnings.catch_warnings():
             if not first:
                 warnings.simplefilter("ignore", FeatureScaleWarning)  # once per stream
             bank = KernelBank(kernels, named, normalize=self.normalize, memory=0.0)
-        rows = np.empty((bank.n_kernels, len(checked), len(samples)), dtype=bank.dtype)
-        bank.rows_into(np.arange(known, len(samples)), rows)
-        doubled = (self.n_seen_ + len(checked)).bit_length() > self.n_seen_.bit_length()
+        rows = np.empty((bank.n_kernels, checked.shape[0], bank.n_samples), dtype=bank.dtype)
+        bank.rows_into(np.arange(known, bank.n_samples), rows)
+        doubled = (self.n_seen_ + rows.shape[1]).bit_length() > self.n_seen_.bit_length()
         return Batch(rows, bank.diagonal, bank.indefinite if doubled else {}), samples, bank

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
+from cuelearn.codecache import njit
 from cuelearn.core.checks import check_non_negative, check_positive
-from cuelearn.core.codecache import njit
 from cuelearn.core.groupnorm import group_norm, link_weights, resolve_p
 from cuelearn.core.losses import kernel_factor, mean_loss
 from cuelearn.core.weights import check_sample_weight, class_weights, loss_weights

@@ -4,9 +4,9 @@ from dataclasses import field
 
 import numpy as np
 
+from cuelearn.codecache import njit
 from cuelearn.core.checks import as_generator, warn_if_sorted
 from cuelearn.core.choice import first_best
-from cuelearn.core.codecache import njit
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
 from cuelearn.core.losses import competitor

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuelearn.core.codecache import njit
+from cuelearn.codecache import njit
 from cuelearn.core.compiled import loop
 from cuelearn.core.groupnorm import link_weights
 from cuelearn.core.losses import competitor

@@ -10,8 +10,8 @@ from joblib import Parallel, delayed
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 
+from cuelearn.codecache import njit
 from cuelearn.core.checks import check_count, check_positive
-from cuelearn.core.codecache import njit
 from cuelearn.core.weights import loss_weights
 from cuelearn.kernels import KernelBank
 from cuelearn.kernels.definite import warn_indefinite

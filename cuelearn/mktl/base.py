@@ -17,6 +17,7 @@ from cuelearn.core import docs
 from cuelearn.core.estimator import StrOptions, parameters, validated
 from cuelearn.kernels import CrossBank
 from cuelearn.kernels.definite import one_warning
+from cuelearn.kernels.specifications import check_samples
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mktl.priors import PriorScores, given_scores
 
@@ -86,7 +87,7 @@ class TransferClassifier(KernelClassifier):
             self._priors = None
         else:
             self._priors = self._prior_scores(self.priors)
-            of_priors = self._priors.columns(X if hasattr(X, "iloc") else np.asarray(X))
+            of_priors = self._priors.columns(check_samples(X)[0])
             names = self._priors.names
         given, given_names = given_scores(scores, labels.size)
         self._n_given = given.shape[1]
@@ -171,8 +172,8 @@ class TransferClassifier(KernelClassifier):
 
     def _class_scores(self, X, scores=None):
         total = super()._class_scores(X)
-        plain = not (hasattr(X, "iloc") or isinstance(X, CrossBank) or self._is_precomputed())
-        scores = self._scores_on(np.asarray(X) if plain else X, scores, len(total))
+        computed = not (isinstance(X, CrossBank) or self._is_precomputed())
+        scores = self._scores_on(check_samples(X)[0] if computed else X, scores, len(total))
         total = total + scores @ self.transfer_weights_.T
         return total + self.intercept_ if hasattr(self, "intercept_") else total
 

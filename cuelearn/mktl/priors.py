@@ -6,6 +6,7 @@ Only its scores :math:`s_p(x, z)` are used (thesis 6.2): finite, and always as m
 import copy
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 
 from cuelearn.kernels.specifications import check_samples, extract_columns, feature_places, resolve_columns
@@ -34,7 +35,7 @@ class PriorScores:
 
     def columns(self, X):
         """Scores of all priors, (n, K) in float64, with as many columns as the first time."""
-        parts = [np.zeros((len(X), 0))]
+        parts = [np.zeros((X.shape[0], 0))]
         names = []
         for k, (name, prior, index) in enumerate(self.entries):
             values, own_names = scores_of(name, prior, index, X)
@@ -106,12 +107,13 @@ def scores_of(name, prior, index, X):
     """Scores of a prior, (n, k), with column names."""
     frame = hasattr(X, "iloc")
     if isinstance(prior, str):
-        values = extract_columns(X if frame else np.asarray(X), index, name, kind="prior")
+        values = extract_columns(X, index, name, kind="prior")
+        values = values.toarray() if issparse(values) else values
         if len(index) == 1:
             return values, [name]
         labels = [str(X.columns[i]) for i in index] if frame else [str(i) for i in index]
         return values, [f"{name}: {label}" for label in labels]
-    part = X.iloc[:, index] if frame else np.asarray(X)[:, index]
+    part = X.iloc[:, index] if frame else X[:, index]
     if frame and not hasattr(prior, "feature_names_in_"):
         part = part.to_numpy()
     scores = prior.decision_function if hasattr(prior, "decision_function") else prior.predict_proba
@@ -127,7 +129,7 @@ def scores_of(name, prior, index, X):
         raise ValueError(
             f"prior {name!r} cannot score the columns of X that it is given: {reason}"
         ) from error
-    return checked_scores(name, prior, values, len(X))
+    return checked_scores(name, prior, values, X.shape[0])
 
 
 def checked_scores(name, prior, values, n_samples):

@@ -322,13 +322,3 @@ class DistNaming(EMNaming):
             if self.null_ is not None:
                 scores[p][:, self.null_[p]] += offset
         return scores
-
-    def _fitted_state(self):
-        parts = [(m.data, m.indices, m.indptr, m.shape) for m in self.exemplar_weights_]
-        return {**super()._fitted_state(), "exemplar_weights_": parts}
-
-    def _set_fitted_state(self, state):
-        super()._set_fitted_state(state)
-        self.exemplar_weights_ = [csr_array(part[:3], shape=part[3]) for part in state["exemplar_weights_"]]
-        for matrix in self.exemplar_weights_:
-            matrix.check_format()

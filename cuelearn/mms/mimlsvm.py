@@ -5,8 +5,8 @@ from numbers import Real
 import numpy as np
 from joblib import Parallel, delayed
 
+from cuelearn.codecache import njit
 from cuelearn.core.checks import as_generator
-from cuelearn.core.codecache import njit
 from cuelearn.core.estimator import COUNT, Number, StrOptions, parameters
 from cuelearn.kernels.tiles import linear_algebra
 from cuelearn.mms.candidates import batches, starts_of_bags

@@ -11,8 +11,8 @@ from joblib import Parallel, delayed
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
+from cuelearn.checkpoint import Changing
 from cuelearn.core import docs
-from cuelearn.core.checkpoint import Changing
 from cuelearn.core.checks import (
     as_generator,
     classes_and_labels,

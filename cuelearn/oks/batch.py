@@ -554,6 +554,11 @@ class SelectedSVM(OneKernelSVM):
         best = np.atleast_1d(self.selector_.best_index_)
         return self._tune([int(j) for j in best], problems, score, computed)
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False  # as the selector
+        return tags
+
     def _saved_parameters(self):
         parameters = super()._saved_parameters()
         parameters.pop("kernels", None)  # the selector's

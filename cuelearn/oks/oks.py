@@ -1,6 +1,6 @@
 """OKS (Yang et al., AAAI 2012, Algorithm 2)."""
 
-from cuelearn.core.codecache import njit
+from cuelearn.codecache import njit
 from cuelearn.core.estimator import parameters
 from cuelearn.oks.base import documented
 from cuelearn.oks.predictors import add, set_probabilities

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from cuelearn.core.codecache import njit
+from cuelearn.codecache import njit
 from cuelearn.core.estimator import parameters
 from cuelearn.oks.base import Learner, StreamingKernels, documented, of_learners
 from cuelearn.oks.predictors import add, output, set_probabilities

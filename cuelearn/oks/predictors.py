@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuelearn.core.codecache import njit
+from cuelearn.codecache import njit
 
 # kinds of kernels
 LINEAR, POLY, SQEUCLIDEAN, EUCLIDEAN, CITYBLOCK, CHI2, GIVEN = range(7)

@@ -4,7 +4,7 @@ import math
 
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.codecache import njit
+from cuelearn.codecache import njit
 from cuelearn.core.estimator import POSITIVE, StrOptions, parameters, validated
 from cuelearn.oks.base import documented, of_learners
 from cuelearn.oks.predictors import add, set_probabilities

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuelearn.core.codecache import njit
+from cuelearn.codecache import njit
 from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters
 from cuelearn.oks.base import Learner, StreamingKernels, of_learners
 from cuelearn.oks.predictors import Visits, output, set_probabilities

@@ -2,7 +2,7 @@
 
 import math
 
-from cuelearn.core.codecache import njit
+from cuelearn.codecache import njit
 from cuelearn.core.estimator import parameters
 from cuelearn.oks.base import documented
 from cuelearn.oks.predictors import add, set_probabilities

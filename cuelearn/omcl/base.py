@@ -5,8 +5,8 @@ import functools
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cuelearn.checkpoint import Changing
 from cuelearn.core import docs
-from cuelearn.core.checkpoint import Changing
 from cuelearn.core.checks import (
     FLOATS,
     as_generator,

@@ -17,9 +17,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
-from cuelearn.core.checkpoint import Changing
+from cuelearn.checkpoint import Changing
+from cuelearn.codecache import njit
 from cuelearn.core.checks import classes_of_stream
-from cuelearn.core.codecache import njit
 from cuelearn.core.estimator import HasMethods, parameters
 from cuelearn.core.query import Query, requested_labels, score_margin
 from cuelearn.kernels import RBF

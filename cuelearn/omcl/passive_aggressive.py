@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuelearn.core.codecache import njit
+from cuelearn.codecache import njit
 from cuelearn.core.estimator import POSITIVE, Number, parameters
 from cuelearn.omcl.base import CueLearner, documented
 from cuelearn.omcl.visits import SEEN, Hypothesis, Trace, dot, move, open_log, predict

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuelearn.core.codecache import njit
+from cuelearn.codecache import njit
 from cuelearn.core.compiled import inner
 from cuelearn.core.estimator import KernelLike, parameters
 from cuelearn.kernels import RBF

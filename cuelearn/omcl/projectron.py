@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from cuelearn.core.codecache import njit
+from cuelearn.codecache import njit
 from cuelearn.core.compiled import inner
 from cuelearn.core.estimator import NON_NEGATIVE, parameters
 from cuelearn.omcl.base import documented

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuelearn.core.checkpoint import Changing
+from cuelearn.checkpoint import Changing
 from cuelearn.core.compiled import inner
 from cuelearn.core.losses import competitor
 

@@ -61,7 +61,13 @@ def test_no_control_characters():
         assert not [t for t in texts if len(t) > 40 and re.search(r"[\x00-\x09\x0b-\x1f]", t)], file
 
 
-@pytest.mark.parametrize("package, allowed", [("kernels", "kernels|warn"), ("core", "core|kernels|warn")])
+#: Modules that every package may use.
+SHARED = "checkpoint|codecache|warn"
+
+
+@pytest.mark.parametrize(
+    "package, allowed", [("kernels", f"kernels|{SHARED}"), ("core", f"core|kernels|{SHARED}")]
+)
 def test_imports_run_downward(package, allowed):
     for file in (Path(cuelearn.__file__).parent / package).glob("*.py"):
         used = re.findall(
