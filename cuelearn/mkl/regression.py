@@ -41,6 +41,7 @@ documented = functools.partial(docs.documented, texts={**base.TEXTS, **TEXTS})
 class MKLRegressor(RegressorMixin, Stochastic):
     """Base of the regressors: y is centred, then a `LossProblem` is solved."""
 
+    C: float = 10.0
     loss: object = "squared"
     n_epochs: int = 50
     tol: object = 0.01
@@ -192,7 +193,7 @@ class UFOMKLRegressor(MKLRegressor):
     >>> cues = [(str(k), RBF(), [k]) for k in range(10)]
     >>> model = UFOMKLRegressor(kernels=cues, loss=Huber(50.0), alpha=5.0, tol=1e-3, random_state=0).fit(X, y)
     >>> model.kernel_weights_.nonzero()[0]  # body mass index, blood pressure, log of triglycerides
-    array([2, 3, 8])
+    array([2, 8])
     """
 
     alpha: float = 0.0

@@ -115,6 +115,7 @@ class AverageKernelSVM(MultiLabelMKL):
     (array([0.5, 0.5]), True)
     """
 
+    C: float = 10.0
     n_jobs: int | None = None
 
     def _train(self, signs, sample_weight):

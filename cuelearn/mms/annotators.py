@@ -83,7 +83,7 @@ class AnnotatedItems(NamedTuple):
     Examples
     --------
     >>> from cuelearn.mms import AnnotatedItems, candidates_from_annotators
-    >>> isinstance(candidates_from_annotators([["a", "b"], ["a", "a"]]), AnnotatedItems)
+    >>> isinstance(candidates_from_annotators([["a", "b", "a"]]), AnnotatedItems)
     True
     """
 

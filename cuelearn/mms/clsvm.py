@@ -21,7 +21,7 @@ class CLSVM(Rival):
 
     Parameters
     ----------
-    $C $class_weight $tol $max_iter $n_jobs
+    $C $class_weight $tol $max_iter $n_jobs $random_state
 
     Attributes
     ----------

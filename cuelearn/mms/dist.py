@@ -212,7 +212,7 @@ class DistNaming(EMNaming):
     $assignment $columns
     memory : float > 0, default 2e9
         Bytes for the distances among the exemplars of all labels; beyond, each iteration recomputes them.
-    $max_iter $tol
+    $max_iter $tol $random_state
 
     Attributes
     ----------

@@ -37,6 +37,7 @@ documented_naming = partial(
             "Columns of X for each attribute; all by default.",
         ),
         "tol": ("float >= 0", "Stops when the relative rise of the objective is at most this."),
+        "random_state": ("int, Generator or None", "As in other learners of bags; not used here."),
         "classes_": ("ndarray, or list of ndarray for several attributes", ""),
         "assignment_": (
             "ndarray, shape (n_instances,), or (n_instances, n_attributes)",

@@ -82,7 +82,7 @@ class GMMNaming(EMNaming):
         Project on principal components first: the share of variance to keep, or their number.
     regularization : float > 0, default 1
         The covariance's prior counts as this many instances with the variances of the whole data.
-    $assignment $columns $max_iter $tol
+    $assignment $columns $max_iter $tol $random_state
 
     Attributes
     ----------

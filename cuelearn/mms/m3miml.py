@@ -32,7 +32,7 @@ class M3MIML(BagRival):
 
     Parameters
     ----------
-    $C $class_weight $tol $max_iter $n_jobs
+    $C $class_weight $tol $max_iter $n_jobs $random_state
 
     Attributes
     ----------

@@ -76,6 +76,7 @@ class OKS(SamplingKernels):
     'petal'
     """
 
+    n_epochs: int = 5
     delta: object = (0.5, 0.2)
     eta: object = "auto"
 

@@ -240,12 +240,7 @@ def test_bad_parameters_and_data(name):
     for C in ((), (1.0, -1.0), ["a"], True):
         with pytest.raises(ValueError, match="C.* must be"):
             clone(MODELS[name]).set_params(C=C).fit(X, y)
-    few = np.where(np.arange(60) == 7, 1, 0)
-    for samples, labels, match in (
-        (-X, y, "negative|chi2"),
-        (K, y, "dim 3|must have shape|X"),
-        (X, few, "y must hold at least 2 samples of every class"),
-    ):
+    for samples, labels, match in ((-X, y, "negative|chi2"), (K, y, "dim 3|must have shape|X")):
         with pytest.raises(ValueError, match=match):
             clone(MODELS[name]).fit(samples, labels)
     given = changed(name, kernels="precomputed").fit(K, y)

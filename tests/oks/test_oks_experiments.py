@@ -119,7 +119,7 @@ def test_work_is_counted():
         assert work.loc[method, "kernel_values"] == 12 * matrix
     assert work["svms"].drop(["SimpleMKL", "MuSVM"]).tolist() == [0, 0, 0, 4, 4, 4]
     assert work.loc["MuSVM", "svms"] == 12 * 3 + 1 and work.loc["SimpleMKL", "svms"] > 4
-    oks = OKS(pair.kernels, random_state=0).fit(pair.X_train, pair.y_train)
+    oks = OKS(pair.kernels, n_epochs=2, random_state=0).fit(pair.X_train, pair.y_train)
     assert work.loc["OKS", "kernel_values"] == matrix + oks.n_evaluations_
 
 

@@ -78,7 +78,7 @@ def test_no_kernel_matrix_is_ever_formed(peak_of):
     """Neither for the kernels nor for their scale: memory grows with the samples, not with their square."""
     X, y = make_data(4000, seed=2, noise=0.02, spread=0.05)
     cues = [("rbf", RBF(), slice(0, 3)), ("chi2", Chi2(), slice(3, 6)), ("all", RBF(), slice(0, 6))]
-    model = OKS(cues, random_state=0)
+    model = OKS(cues, n_epochs=2, random_state=0)
     assert peak_of(lambda: model.fit(X, y)) < 0.1 * 4 * 4000**2
     assert model.n_evaluations_ < 0.01 * 3 * 4000**2
     assert len(model._held.data) < 0.2 * 4000  # only support samples are kept
@@ -105,7 +105,11 @@ def test_one_kernel_is_the_perceptron():
     twin = perceptron(K, signs(y), np.concatenate([np.arange(150), rng.permutation(150)]))
     one = [("one", RBF(scale=0.5), slice(None))]
     options = {"delta": (0.7, 0.1), "shuffle": False, "random_state": 6}
-    for model in (OKS(one, **options), OKS(one, eta=3.0, **options), SOM(one, **options)):
+    for model in (
+        OKS(one, n_epochs=2, **options),
+        OKS(one, eta=3.0, n_epochs=2, **options),
+        SOM(one, **options),
+    ):
         model.fit(X, y)
         assert_array_equal(model.online_errors_, twin.mistakes)
         assert_array_equal(model.support_[0], list(twin.predictor))

@@ -66,6 +66,7 @@ def test_oks_computed_and_precomputed(options):
     X, y, new, K, new_K = streams(90, 3, options.get("normalize", True), zeros=0.05)
     twin_options = {"delta": (0.5, 0.2), **options}
     twin_options.pop("normalize", None)
+    options = {"n_epochs": 2, **options}
     twin = run_selection("oks", K, signs(y), seed=7, **twin_options)
     model = OKS(CUES, random_state=7, **options).fit(X, y)
     check(model, twin, new, new_K)

@@ -65,7 +65,7 @@ class Trial:
             case "SOM":
                 selector = SOM(kernels, **random, **chosen)
             case "OKS":
-                selector = OKS(kernels, **random, **self.oks)
+                selector = OKS(kernels, n_epochs=2, **random, **self.oks)
         return selector if C is None else SelectedSVM(selector, C=C, **held)
 
     def best_value(self, method, values, bank):

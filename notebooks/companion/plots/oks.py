@@ -55,12 +55,13 @@ def bandit(stream):
     """`draw` for `explore`: probabilities of OKS over two passes of a stream, and the shares of its draws."""
     signs = stream.signs
     names = stream.names
-    alone = [OKS("precomputed", random_state=0).fit(stream.stack[[j]], signs) for j in range(len(names))]
+    passes = {"n_epochs": 2, "random_state": 0}
+    alone = [OKS("precomputed", **passes).fit(stream.stack[[j]], signs) for j in range(len(names))]
     errors = [model.online_errors_.mean() for model in alone]  # of a Perceptron on each kernel
 
     def draw(axes, delta, eta, n_kernels):
         left, right = axes
-        model = OKS("precomputed", delta=delta, eta=eta, random_state=0).fit(stream.stack[:n_kernels], signs)
+        model = OKS("precomputed", delta=delta, eta=eta, **passes).fit(stream.stack[:n_kernels], signs)
         shares = np.bincount(model.drawn_, minlength=n_kernels) / model.drawn_.size
         for j, path in enumerate(model.probability_history_.T):
             color = PALETTE[j // 2]
