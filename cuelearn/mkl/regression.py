@@ -191,9 +191,9 @@ class UFOMKLRegressor(MKLRegressor):
     >>> from cuelearn.mkl import Huber, UFOMKLRegressor
     >>> X, y = load_diabetes(return_X_y=True)
     >>> cues = [(str(k), RBF(), [k]) for k in range(10)]
-    >>> model = UFOMKLRegressor(kernels=cues, loss=Huber(50.0), alpha=5.0, tol=1e-3, random_state=0).fit(X, y)
+    >>> model = UFOMKLRegressor(cues, C=1.0, loss=Huber(50.0), alpha=5.0, tol=1e-3, random_state=0).fit(X, y)
     >>> model.kernel_weights_.nonzero()[0]  # body mass index, blood pressure, log of triglycerides
-    array([2, 8])
+    array([2, 3, 8])
     """
 
     alpha: float = 0.0
