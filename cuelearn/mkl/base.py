@@ -1,5 +1,6 @@
 """Base of the kernel estimators: input, prediction, saving."""
 
+import copy
 import functools
 import warnings
 from dataclasses import field
@@ -244,6 +245,14 @@ class KernelModel(Estimator):
             # with the resolved scale and columns
             parameters["kernels"] = self.bank_.triples
         return parameters
+
+    def __deepcopy__(self, memo):
+        """With all training kernels, unlike a pickle."""
+        copied = type(self).__new__(type(self))
+        memo[id(self)] = copied
+        attributes = {name: value for name, value in vars(self).items() if name != "_checkpoint"}
+        vars(copied).update(copy.deepcopy(attributes, memo))
+        return copied
 
     def __getstate__(self):
         """For pickle: with the kernels of a saved file, not with those of all training samples."""

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.datasets import load_pendigits
-from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.kernels import RBF, FeatureScaleWarning, KernelBank, Linear
 from cuelearn.mms import MMS, CandidateSet, Matching, most_violating
 from cuelearn.mms.solver import ConvexProblem, objective_of, solve_mms
 from cuelearn.mms.spaces import KernelSpace, LinearSpace
@@ -149,6 +149,7 @@ def told(model, X, sets):
     """A fitted model and all that it warned of, in one string."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", FeatureScaleWarning)
         model.fit(X, sets)
     assert all(w.category is ConvergenceWarning and w.filename == __file__ for w in caught)
     return model, "; ".join(str(w.message) for w in caught)
