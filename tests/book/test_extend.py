@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.long
 def test_a_figure_and_its_claim(tmp_path):
     notebooks = shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
     for name in ("cuelearn", "data", "pyproject.toml"):

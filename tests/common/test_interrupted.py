@@ -83,8 +83,13 @@ def test_a_stream_goes_on_as_before(name):
         assert content(first(held)) == before
 
 
-@pytest.mark.parametrize("name", sorted(ESTIMATORS))
-@pytest.mark.parametrize("n_moments", [4, pytest.param(N_MOMENTS, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "name, n_moments",
+    [
+        *((name, 10) for name in ("OBSCURE", "LPBeta", "MKTL", "MMS", "OMCL", "MuSVM", "GMMNaming")),
+        *(pytest.param(name, N_MOMENTS, marks=pytest.mark.long) for name in sorted(ESTIMATORS)),
+    ],
+)
 def test_a_fitted_model_survives_an_interrupted_fit(name, n_moments):
     X, given = data(name)
     model = make(name).fit(X, given)
