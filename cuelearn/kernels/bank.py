@@ -49,6 +49,8 @@ from cuelearn.kernels.tiles import COLUMN_PAD, ROW_PAD, Form, Pair, Root, Rows, 
 
 __all__ = ["CrossBank", "KernelBank", "check_batch"]
 
+# Most columns of a cue of sparse samples that are made dense for a kernel without sparse products.
+MOST_DENSE = 1_000
 # Above the limit, the mean of a distance without a closed form uses MEAN_SUBSAMPLE evenly spaced samples.
 MEAN_EXACT_LIMIT = 20_000
 MEAN_SUBSAMPLE = 5_000
@@ -166,10 +168,13 @@ class KernelBank:
         numbers = {}
         places = feature_places(feature_names)
         for name, kernel, columns in triples:
-            if issparse(X) and kernel.quantity not in SPARSE:
-                usable = "use Linear, Poly, RBF or Euclidean distances, or X.toarray()"
-                raise ValueError(f"kernel {name!r} takes no sparse columns, got {kernel!r}: {usable}.")
             index = resolve_columns(name, columns, X, self._n_features, places)
+            if issparse(X) and kernel.quantity not in SPARSE and len(index) > MOST_DENSE:
+                usable = "use Linear, Poly, RBF or Euclidean distances, or X.toarray()"
+                raise ValueError(
+                    f"kernel {name!r} takes at most {MOST_DENSE:,} sparse columns, got {len(index):,} for "
+                    f"{kernel!r}: {usable}."
+                )
             function = kernel if isinstance(kernel, Function) else None
             key = *index.tolist(), function
             if key not in numbers:
@@ -183,7 +188,9 @@ class KernelBank:
         mean_squares = []
         uneven = []
         for cue, quantities in zip(cues, wanted, strict=True):
-            values = extract_columns(X, cue.index, cue.name)
+            if quantities - SPARSE:
+                cue = cue._replace(dense=True)
+            values = cue.columns_of(X, cue.index)
             if quantities & OF_SCALE and uneven_spread(values):
                 uneven.append(cue.name)
             fitted, held, mean_square = _fit_cue(cue, values, quantities, self.dtype)
@@ -615,7 +622,7 @@ class KernelBank:
             index = cue.index
             if by_name:
                 index = np.array([place_of(cue.name, self._feature_names[i], places) for i in index])
-            arrays.append(cue.arrays(extract_columns(X_new, index, cue.name), self.dtype))
+            arrays.append(cue.arrays(cue.columns_of(X_new, index), self.dtype))
         return Side(rows, arrays)
 
     def _clone(self):
@@ -826,9 +833,15 @@ class Cue(NamedTuple):
     centre: np.ndarray | None = None
     centred_scale: float = 1.0
     shared: bool = False  # one product serves products and distances
+    dense: bool = False  # whether its columns of sparse samples are made dense
     take: np.ndarray | None = None  # of a precomputed matrix: columns of the training samples
     function: Function | None = None  # gets the raw rows
     sparse: bool = False  # the training rows are; not centred, both scales are equal
+
+    def columns_of(self, X, index):
+        """The cue's columns of X, see `extract_columns`."""
+        values = extract_columns(X, index, self.name)
+        return values.toarray() if self.dense and issparse(values) else values
 
     def scaled(self, raw):
         """{source: (scaled rows, squared norms)} in float64; overwrites `raw`."""
