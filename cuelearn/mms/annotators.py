@@ -31,8 +31,8 @@ __all__ = [
 #: Columns of votes that are given as rows.
 ROWS = ("item", "annotator", "label")
 METHODS = ("dawid-skene", "majority")
-#: Confusions are estimated if this share of the items with a vote has three, or ...
-TRIPLES = 0.5
+#: Confusions are estimated if at least this share of the items with a vote has three, or ...
+TRIPLES = 1 / 3
 #: ... if so many items with two or more votes come to each probability of a confusion.
 PAIRS = 5
 #: Least share of the items in rows of votes that have a vote.
@@ -205,8 +205,8 @@ def dawid_skene(votes, n_labels, *, smoothing=1.0, tol=1e-8, max_iter=1000):
 
 
 def identified(votes, n_labels):
-    """Whether the votes determine the annotators' confusions: three votes for most items do (three views of a
-    latent class), single votes do not."""
+    """Whether the votes determine the annotators' confusions: three votes for a third of the items do (three
+    views of a latent class), single votes do not."""
     n_votes = (votes >= 0).sum(axis=1)
     n_probabilities = np.count_nonzero((votes >= 0).any(axis=0)) * n_labels * (n_labels - 1)
     triples = np.count_nonzero(n_votes >= 3) >= TRIPLES * np.count_nonzero(n_votes)
@@ -289,8 +289,8 @@ def candidates_from_annotators(
         All labels in their order; by default those of the votes, sorted.
     method : {"dawid-skene", "majority"}
         Posteriors by `dawid_skene`, or the shares of an item's votes, which are also used, with a warning,
-        where the votes do not determine the annotators' confusions: where fewer than half of the items with
-        a vote have three, and those with two or more are fewer than five for each of the A K (K - 1)
+        where the votes do not determine the annotators' confusions: where less than a third of the items
+        with a vote have three, and those with two or more are fewer than five for each of the A K (K - 1)
         probabilities of A annotators and K labels.
     threshold : float in [0, 1], default 0.1
         0 makes all labels candidates, 1 the most probable one alone.

@@ -299,7 +299,8 @@ class Permutation:
         across = []
         for name in names:
             own, other, mean = self.apart(name, validating)
-            inside.append(gaussian(own, factors[name] * mean))
+            own = gaussian(own, factors[name] * mean)
+            inside.append(0.5 * (own + own.T))  # in single precision a product is not symmetric to the bit
             across.append(gaussian(other, factors[name] * mean))
         return np.stack(inside), np.stack(across)
 
