@@ -25,8 +25,9 @@ TEXTS = {
         "list of (name, prior) or (name, prior, columns), or None",
         "Prior knowledge. A prior is a fitted estimator with `decision_function` (or else `predict_proba`), "
         'trained on any features, or "passthrough": the columns are scores. `columns` of X are its features '
-        "(all by default). `fit` and `predict` also take scores as arrays. A clone keeps its priors; in a "
-        "parameter grid wrap them in `sklearn.frozen.FrozenEstimator`.",
+        "(all by default). It must not be trained on the new samples: its scores on them are better than "
+        "those on others, and are trusted too much. `fit` and `predict` also take scores as arrays. A clone "
+        "keeps its priors; in a parameter grid wrap them in `sklearn.frozen.FrozenEstimator`.",
     ),
     "scaling": (
         '{"rms", "max", None}',
