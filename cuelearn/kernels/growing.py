@@ -306,7 +306,7 @@ def distance_matrix(X, metric, *, n_jobs=1):
         out[tile.place] = _distances(metric, X[tile.r0 : tile.r1], X[tile.c0 : tile.c1])
         mirror(planes_of(out), 0, tile)
 
-    Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fill)(tile) for tile in upper_tiles(len(X)))
+    Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(fill)(tile) for tile in upper_tiles(len(X)))
     np.fill_diagonal(out, 0.0)
     return out
 

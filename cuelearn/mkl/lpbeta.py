@@ -365,7 +365,7 @@ class LPBeta(KernelClassifier):
         n_kernels = self.bank_.n_kernels
         n_classes = self.classes_.size
         outputs = np.zeros((n_kernels, labels.size, n_classes))
-        with Parallel(n_jobs=self.n_jobs, prefer="threads") as parallel:
+        with Parallel(n_jobs=self.n_jobs, require="sharedmem") as parallel:
             for j in progress(range(n_kernels), name="SVMs of the folds", verbose=self.verbose):
                 arguments = kernel_alone(self.bank_, j), labels, n_classes, self.C, weights
                 parts = parallel(delayed(fold_outputs)(*arguments, *fold) for fold in folds)

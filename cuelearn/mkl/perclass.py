@@ -145,7 +145,7 @@ def run_classes(subproblems, max_iter, *, name, scale=1.0, n_jobs=None, callback
             extra=list(extra),
         )
 
-    with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
+    with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
         advance(bank, [m.start() for m in subproblems], parallel)
         active = subproblems
         for step in rounds:

@@ -151,7 +151,7 @@ def svms_of(kernel, targets, C, n_jobs=None, weights=None):
     problems = list(zip(targets, [None] * len(targets) if weights is None else weights, strict=True))
     fits = itertools.starmap(fit, problems)  # starting a pool takes longer than a small SVM
     if n_jobs not in (None, 1):
-        pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+        pool = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
         fits = pool(delayed(fit)(*problem) for problem in problems)
     for k, svm in enumerate(fits):
         coef[svm.support, k] = svm.coef

@@ -78,7 +78,7 @@ def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
         out[begin:end, first:] = np.sqrt(part)
 
     with linear_algebra().limit(limits=1):  # the same sums for any number of threads
-        Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(*block) for block in blocks)
+        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(one)(*block) for block in blocks)
     if same:
         for begin, end in blocks:
             out[end:, begin:end] = out[begin:end, end:].T

@@ -133,7 +133,7 @@ class Rival(BagClassifier):
 
         labels = np.flatnonzero(to_train)
         with linear_algebra().limit(limits=1):  # the same sums for any n_jobs
-            fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(solve)(k) for k in labels)
+            fits = Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(solve)(k) for k in labels)
         coef = np.zeros((to_train.size, n_columns))
         intercept = np.full(to_train.size, NEVER)
         gap = np.full(to_train.size, np.nan)

@@ -408,7 +408,7 @@ class OnlineKernels(ScoreClassifier):
         name = type(self).__name__
         total = n_visits * len(targets)
         with progress(name=name, total=total, unit="sample", verbose=self.verbose) as bar:
-            Parallel(n_jobs=self.n_jobs if self.callback is None else 1, prefer="threads")(
+            Parallel(n_jobs=self.n_jobs if self.callback is None else 1, require="sharedmem")(
                 delayed(self._run)(learner, samples, signs, sample_weights, bar)
                 for learner, signs in zip(self._learners, targets, strict=True)
             )

@@ -302,7 +302,7 @@ class OneKernelSVM(KernelClassifier):
             return judge(self._kernel(j, computed))
 
         tasks = (delayed(judge_kernel)(j) for j in range(self.bank_.n_kernels))
-        return Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
+        return Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
 
     def _tune(self, best, problems, score, computed):
         """C for the kernel of each problem."""

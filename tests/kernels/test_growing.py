@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from plain_kernels import distances, whole_of
 from sklearn.metrics.pairwise import polynomial_kernel
@@ -75,6 +76,8 @@ def test_distance_matrix(metric, dtype):
     assert_allclose(found, wanted, atol=1e-12 if dtype == np.float64 else 1e-5)
     assert_array_equal(found, found.T)
     assert_array_equal(distance_matrix(X, metric, n_jobs=2), found)
+    with parallel_config(backend="loky"):  # tiles are written into one array, in threads whatever is set
+        assert_array_equal(distance_matrix(X, metric, n_jobs=2), found)
     assert mean_rule(found) == pytest.approx(wanted.sum() / (270 * 269), rel=1e-5)
 
 
