@@ -20,6 +20,7 @@ __all__ = [
     "classes_of_stream",
     "labels_of",
     "labels_within",
+    "single_samples",
     "warn_if_sorted",
 ]
 
@@ -78,6 +79,13 @@ def classes_of_stream(estimator, classes, fitted="classes_"):
     if known.size < 2:
         raise ValueError(f"classes must hold at least 2 classes, got {known.size}")
     return known, True
+
+
+def single_samples(rows, labels):
+    """Those of the rows whose class has no other row, and the remaining ones."""
+    _, places, counts = np.unique(labels[rows], return_inverse=True, return_counts=True)
+    several = counts[places] > 1
+    return rows[~several], rows[several]
 
 
 def labels_of(estimator, y, n_samples):

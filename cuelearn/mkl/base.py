@@ -25,6 +25,7 @@ from cuelearn.core.losses import KERNEL_FACTOR
 from cuelearn.core.samples import given_kernels, new_samples, training_samples
 from cuelearn.core.weights import check_sample_weight, repeated_rows, with_weight
 from cuelearn.kernels import CrossBank, FeatureScaleWarning, KernelBank, KernelStack
+from cuelearn.kernels.bank import MEAN_SUBSAMPLE
 from cuelearn.kernels.definite import one_warning
 from cuelearn.kernels.stack import checked_cross, new_kernels, training_bank
 from cuelearn.mkl.convex import LossProblem
@@ -35,8 +36,6 @@ from cuelearn.mkl.problem import MKLProblem, block_scores, quadratic_forms, weig
 __all__ = ["BatchMKL", "KernelClassifier", "KernelModel", "Stochastic", "StochasticMKL", "documented", "load"]
 
 
-#: Most samples of a mean distance, where samples have unequal weights.
-MOST_REPEATED = 5_000
 #: Constraint of a loss given as an object.
 LOSS = [HasMethods(["value", "dual", "clip", "step"])]
 
@@ -85,7 +84,7 @@ class KernelModel(Estimator):
         triples = given_kernels(self.kernels)
         if triples is not None and not any(kernel.unresolved for _, kernel, _ in triples):
             return self.kernels
-        rows = repeated_rows(sample_weight, MOST_REPEATED)
+        rows = repeated_rows(sample_weight, MEAN_SUBSAMPLE)
         chosen = samples.iloc[rows] if hasattr(samples, "iloc") else samples[rows]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FeatureScaleWarning)  # issued for all samples

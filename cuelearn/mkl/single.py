@@ -5,7 +5,7 @@ from dataclasses import field
 import numpy as np
 
 from cuelearn.codecache import njit
-from cuelearn.core.checks import as_generator, warn_if_sorted
+from cuelearn.core.checks import as_generator, single_samples, warn_if_sorted
 from cuelearn.core.choice import first_best
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
@@ -41,13 +41,11 @@ def stratified_folds(labels, n_folds, random_state, given=None, sample_weight=No
     rows = np.arange(labels.size) if sample_weight is None else np.flatnonzero(sample_weight)
     from sklearn.model_selection import StratifiedKFold  # slow to import
 
-    counts = np.bincount(labels[rows])
-    alone = rows[counts[labels[rows]] == 1]
-    rows = rows[counts[labels[rows]] > 1]
+    alone, rows = single_samples(rows, labels)
     if rows.size == 0:
         raise ValueError("y must hold at least 2 samples of a class for cross-validation")
     labels = labels[rows]
-    smallest = counts[counts > 1].min()
+    smallest = np.unique(labels, return_counts=True)[1].min()
     if random_state is None or isinstance(random_state, np.random.Generator):
         random_state = int(np.random.default_rng(random_state).integers(2**31 - 1))
     folds = StratifiedKFold(min(n_folds, smallest), shuffle=True, random_state=random_state)

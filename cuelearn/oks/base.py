@@ -19,6 +19,7 @@ from cuelearn.core.checks import (
     classes_of_stream,
     labels_of,
     labels_within,
+    single_samples,
     warn_if_sorted,
 )
 from cuelearn.core.estimator import SEQUENCE, Number, ScoreClassifier, parameters, validated
@@ -311,9 +312,7 @@ def held_back(labels, share, rng, sample_weight=None):
         if not np.isin(test, weighted).any():
             raise ValueError("validation must have a sample with sample_weight > 0")
         return train, test
-    _, places, counts = np.unique(labels[weighted], return_inverse=True, return_counts=True)
-    alone = weighted[counts[places] == 1]
-    weighted = weighted[counts[places] > 1]
+    alone, weighted = single_samples(weighted, labels)
     classes = np.unique(labels[weighted])
     if classes.size == 0:
         raise ValueError("y must hold at least 2 samples of a class, to hold one back")
