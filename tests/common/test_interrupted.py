@@ -148,18 +148,21 @@ def test_a_callback_that_fails_leaves_the_model_before():
 def test_the_stop_button(tmp_path):
     """A signal of the operating system, at moments of the clock."""
     code = """
-        import signal, sys
+        import signal, time
         import numpy as np
         from cuelearn.omcl import ProjectronPlusPlus
         rng = np.random.default_rng(0)
         X = rng.normal(size=(3000, 5))
         y = (X[:, 0] > 0).astype(int)
         model = ProjectronPlusPlus(eta=0.05).partial_fit(X[:100], y[:100], classes=[0, 1])
+        start = time.perf_counter()
+        model.partial_fit(X, y)
+        uninterrupted = time.perf_counter() - start
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         stopped = 0
-        for seconds in np.linspace(0.002, 0.06, 25):
+        for share in np.linspace(0.05, 0.95, 25):
             seen = model.n_seen_
-            signal.setitimer(signal.ITIMER_REAL, seconds)
+            signal.setitimer(signal.ITIMER_REAL, share * uninterrupted)
             try:
                 model.partial_fit(X, y)
                 signal.setitimer(signal.ITIMER_REAL, 0)
