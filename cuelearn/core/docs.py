@@ -9,12 +9,13 @@ __all__ = ["TEXTS", "documented"]
 #: name -> (type and range, text); defaults come from the constructor.
 TEXTS = {
     "kernels": (
-        'list of (name, kernel, columns), "precomputed" or None',
+        'list of (name, kernel, columns), of kernels or of names, a kernel, "precomputed" or None',
         "Cues, as in ColumnTransformer; a kernel is one of `cuelearn.kernels`, a name in its `KERNELS`, or a "
         "function f(A, B) that returns the matrix; its grid parameter is ``kernels__<name>__gamma``. "
-        "None is one `RBF` over all columns; unused columns may hold anything. "
-        'With "precomputed", X has shape (n_kernels, n, n). All but `MMS`, `OKS` and its variants take '
-        "sparse X, for `Linear`, `Poly`, `RBF` and Euclidean distances.",
+        'Kernels or names alone, as in ``["rbf", "linear"]``, use all columns, and so does None, one `RBF`; '
+        'unused columns may hold anything. With "precomputed", X has shape (n_kernels, n, n). All but `MMS`, '
+        "`OKS` and its variants take sparse X: `Linear`, `Poly`, `RBF` and Euclidean distances use it as it "
+        "is, other kernels make up to 1,000 columns dense.",
     ),
     "p": (
         'float in (1, 2] or "auto"',
@@ -74,7 +75,7 @@ TEXTS = {
     "sample_weight": (
         "array-like of float >= 0, shape (n,), or None",
         "Factors on the losses of the samples: 0 omits a sample; where the objective is minimised, 2 "
-        "duplicates it, except in a kernel's mean distance, which counts every sample once.",
+        "duplicates it.",
     ),
     "classes_": ("ndarray, shape (n_classes,)", ""),
     "kernel_weights_": (

@@ -67,6 +67,11 @@ class TransferClassifier(KernelClassifier):
         Returns
         -------
         self
+
+        Warns
+        -----
+        UserWarning
+            If a prior of scikit-learn keeps samples, such as support vectors, that are rows of X.
         """
         begun = self._begin(X, y, scores, sample_weight)
         with one_warning(self.bank_.indefinite if self._uses_kernels else {}):
@@ -87,7 +92,9 @@ class TransferClassifier(KernelClassifier):
             self._priors = None
         else:
             self._priors = self._prior_scores(self.priors)
-            of_priors = self._priors.columns(check_samples(X)[0])
+            samples = check_samples(X)[0]
+            of_priors = self._priors.columns(samples)
+            self._priors.warn_of_shared_samples(samples)
             names = self._priors.names
         given, given_names = given_scores(scores, labels.size)
         self._n_given = given.shape[1]

@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 
 from cuelearn.kernels.specifications import check_samples, extract_columns, feature_places, resolve_columns
+from cuelearn.warn import warn_user
 
 __all__ = ["PASSTHROUGH", "PriorScores", "given_scores"]
 
@@ -32,6 +33,20 @@ class PriorScores:
             for name, prior, index in entries
         ]
         self.names = self._widths = None
+
+    def warn_of_shared_samples(self, X):
+        """Warn of priors that keep samples which are rows of X: their scores on these are of training data."""
+        for name, prior, index in self.entries:
+            if isinstance(prior, str) or issparse(X):
+                continue
+            part = X.iloc[:, index] if hasattr(X, "iloc") else X[:, index]
+            n_shared = count_shared(prior, part)
+            if n_shared:
+                warn_user(
+                    f"prior {name!r} was trained on {n_shared} of the {len(part)} new samples: its scores on "
+                    "them are better than on others, and its weight will be too large. Train priors on other "
+                    "samples."
+                )
 
     def columns(self, X):
         """Scores of all priors, (n, K) in float64, with as many columns as the first time."""
@@ -70,6 +85,24 @@ class PriorScores:
                 f"priors must be those of the fit in their order, with the columns {names}, got {given}"
             )
         self._widths = widths
+
+
+def count_shared(prior, X):
+    """Number of rows of X among the samples that a scikit-learn estimator keeps, such as support vectors."""
+    model = getattr(prior, "best_estimator_", prior)
+    if hasattr(model, "steps"):
+        X = model[:-1].transform(X)
+        model = model[-1]
+    if issparse(X):
+        return 0
+    rows = np.asarray(X)
+    shared = np.zeros(len(rows), dtype=bool)
+    for values in vars(model).values():
+        is_table = isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind == "f"
+        if is_table and values.shape[1] == rows.shape[1]:
+            kept = {row.tobytes() for row in values}
+            shared |= [row.tobytes() in kept for row in rows.astype(values.dtype)]
+    return int(shared.sum())
 
 
 def checked_priors(priors, n_features, feature_names):

@@ -172,7 +172,7 @@ def test_a_whole_run(tmp_path, capsys, monkeypatch):
     executed = out / "notebooks"
     made = "jmlr-fig-1.png jmlr-fig-1.csv jmlr-fig-1.json jmlr-fig-6.md claims.csv claims.md notebooks"
     assert set(seen(out)) >= set(made.split())
-    assert "![jmlr-fig-1](jmlr-fig-1.png)" in (out / "README.md").read_text()
+    assert "](jmlr-fig-1.png)" in (out / "README.md").read_text()
     assert '"image/png"' in (executed / "mkl.ipynb").read_text()
     assert seen(executed) == ["mkl.ipynb", "mkl.json", "oks.failed.ipynb", "oks.log"]
     assert "ZeroDivisionError" in (executed / "oks.log").read_text()

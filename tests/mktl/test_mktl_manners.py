@@ -15,6 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -295,3 +296,16 @@ def test_saved_without_its_priors(priors, data, new, tmp_path):
     for others in (priors[:2], priors[::-1]):
         with pytest.raises(ValueError, match="priors must be those of the fit in their order"):
             load(tmp_path / "model.npz").attach(others)
+
+
+def test_priors_trained_on_the_new_samples_warn(data, priors):
+    X, y = data
+    seen = SVC().fit(X[:30], y[:30])
+    scaled = make_pipeline(StandardScaler(), SVC()).fit(X[:, 2:], y)
+    near = KNeighborsClassifier().fit(X, y)
+    for prior, columns in ((seen, slice(None)), (scaled, slice(2, 6)), (near, slice(None))):
+        with pytest.warns(UserWarning, match="'own' was trained on [0-9]+ of the 90 new samples"):
+            MKTL(CUES, [("own", prior, columns), *priors]).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MKTL(CUES, [("other", SVC().fit(X[30:], y[30:])), *priors]).fit(X[:30], y[:30])

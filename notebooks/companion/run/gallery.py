@@ -98,13 +98,18 @@ def _shown(directory, item, prefix):
     lines += [f"{item['source']}: {item['shows']}.", data]
     lines += [item["note"], ""] if item["note"] else [""]
     if item["kind"] == "figure":
-        lines += [f"![{name}]({prefix}{name}.png)", ""]
+        lines += [_picture(f"{prefix}{name}.png", title or item["shows"]), ""]
     else:
         text = (directory / f"{name}.md").read_text(encoding="utf-8")
         lines += [*(line for line in text.split("\n") if line.startswith("|")), ""]
     files = [file for file in item["files"] if file.endswith((".csv", ".gz", ".svg"))]
     links = [f"[{file}]({prefix}{file})" for file in files]
     return [*lines, " ".join([*links, f"[provenance]({prefix}{name}.json)"]), ""]
+
+
+def _picture(path, title):
+    """A picture in Markdown; its title is what a reader who does not see it hears."""
+    return f"![{title.translate(str.maketrans('[]', '()'))}]({path})"
 
 
 def times(root):
@@ -214,14 +219,18 @@ def write_chapters(root):
     remove = TagRemovePreprocessor(remove_input_tags={"hide-input"}, enabled=True)
     exporter = MarkdownExporter(preprocessors=[remove])
     target = root / "figures" / "chapters"
+    directory = root / "figures" / "reference"
+    titles = {}
+    for item in saved_items(directory):
+        titles[item["name"]] = title_of(item["chapter"], item["name"], directory) or item["shows"]
     for chapter in DEFAULTS:
-        path = root / "figures" / "reference" / "notebooks" / f"{chapter}.ipynb"
+        path = directory / "notebooks" / f"{chapter}.ipynb"
         if not path.is_file():
             raise FileNotFoundError(f"{path} is not there: make figures PROFILE=reference executes it")
         notebook = nbformat.read(path, as_version=4)
         for cell in notebook.cells:
             if cell.cell_type == "code":
-                _readable(cell)
+                _readable(cell, titles)
         text, resources = exporter.from_notebook_node(notebook, {"unique_key": chapter})
         for old in target.glob(f"{chapter}_*"):
             old.unlink()
@@ -257,7 +266,7 @@ def _table_of(html):
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _readable(cell):
+def _readable(cell, titles):
     """A code cell as a page without a kernel shows it: committed pictures by their links, sliders at rest."""
     import nbformat
 
@@ -270,7 +279,7 @@ def _readable(cell):
         if out.get("name") == "stderr":
             continue
         if name and "image/png" in data:
-            out.data = {"text/markdown": f"![{name}](../reference/{name}.png)"}
+            out.data = {"text/markdown": _picture(f"../reference/{name}.png", titles[name])}
         elif 'class="explore"' in data.get("text/html", ""):
             note = nbformat.v4.new_output("display_data", {"text/markdown": SLIDERS})
             out.data = {"image/png": default_picture(data["text/html"])}
