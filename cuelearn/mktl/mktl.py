@@ -139,8 +139,9 @@ class MKTL(TransferClassifier):
     >>> from sklearn.svm import SVC
     >>> from cuelearn.mktl import MKTL
     >>> X, y = load_iris(return_X_y=True)
-    >>> known = SVC().fit(X[y < 2][:, :2], y[y < 2])  # setosa from versicolor, by their sepals
     >>> new = np.r_[0:5, 50:55, 100:105]
+    >>> old = np.r_[5:50, 55:100]  # setosa and versicolor, known by their sepals
+    >>> known = SVC().fit(X[old, :2], y[old])
     >>> model = MKTL(priors=[("sepals", known, [0, 1])], C=10, random_state=0).fit(X[new], y[new])
     >>> model.transfer_weights_.shape, model.prior_names_
     ((3, 1), ['sepals'])
