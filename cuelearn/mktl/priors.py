@@ -16,6 +16,10 @@ __all__ = ["PASSTHROUGH", "PriorScores", "given_scores"]
 
 #: Instead of an estimator: the columns of X are scores.
 PASSTHROUGH = "passthrough"
+#: Share of the new samples that may be equal to samples of a prior by chance.
+SHARED = 0.2
+#: Least share of different ones among a prior's samples: coarse features are equal too often.
+DISTINCT = 0.9
 
 
 class PriorScores:
@@ -41,7 +45,7 @@ class PriorScores:
                 continue
             part = X.iloc[:, index] if hasattr(X, "iloc") else X[:, index]
             n_shared = count_shared(prior, part)
-            if n_shared:
+            if n_shared > SHARED * len(part):
                 warn_user(
                     f"prior {name!r} was trained on {n_shared} of the {len(part)} new samples: its scores on "
                     "them are better than on others, and its weight will be too large. Train priors on other "
@@ -101,6 +105,8 @@ def count_shared(prior, X):
         is_table = isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind == "f"
         if is_table and values.shape[1] == rows.shape[1]:
             kept = {row.tobytes() for row in values}
+            if len(kept) < DISTINCT * len(values):
+                continue
             shared |= [row.tobytes() in kept for row in rows.astype(values.dtype)]
     return int(shared.sum())
 
