@@ -190,7 +190,7 @@ def describe(
     """
     from joblib import Parallel, delayed
 
-    from cuelearn.core.progress import progress
+    from cuelearn.core.run import progress
 
     images = data.images
     names = data.frames.get("name")

@@ -144,7 +144,7 @@ class KernelModel(Estimator):
     def _show_training(self, training):
         self._show(training.problem, *training.stream.point()[:2])
         self.n_updates_ = training.stream.n_updates
-        self.history_ = training.history.frame()
+        self.history_ = training.run.history()
 
     def _show(self, problem, coef, weights):
         self._keep(problem.factor * coef, weights)

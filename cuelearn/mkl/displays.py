@@ -93,7 +93,7 @@ class ConvergenceDisplay:
     history : DataFrame
         A model's `history_`.
     x : str
-        Its column "seconds", "epoch", "step", "round" or "iteration".
+        Its column "seconds", "epoch" or "step".
     y : {"objective", "online_error", "change"}
 
     Attributes
@@ -110,8 +110,7 @@ class ConvergenceDisplay:
     'seconds of training'
     """
 
-    X = {"seconds": "seconds of training", "epoch": "epochs", "step": "visits", "round": "rounds"}
-    X |= {"iteration": "iterations"}
+    X = {"seconds": "seconds of training", "epoch": "epochs", "step": "steps"}
     Y = {"objective": "objective", "online_error": "share of mistakes so far"}
     Y |= {"change": "relative change of the kernel weights"}
 

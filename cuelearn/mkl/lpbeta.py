@@ -22,7 +22,7 @@ from scipy.optimize import linprog
 from cuelearn.core.choice import first_best
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import Number, StrOptions, parameters
-from cuelearn.core.progress import progress
+from cuelearn.core.run import progress
 from cuelearn.core.weights import loss_weights
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.single import FOLDS, kernel_alone, stratified_folds

@@ -8,12 +8,13 @@ from sklearn.exceptions import ConvergenceWarning
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.core.losses import margins
+from cuelearn.core.run import Run
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.crammer_singer import ascend, optimal_scaling, plain_machine
 from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.problem import MKLProblem, combined_kernel, weights_of
 from cuelearn.mkl.svm import is_hard
-from cuelearn.mkl.training import Result, Rounds
+from cuelearn.mkl.training import Result
 from cuelearn.warn import warn_user
 
 __all__ = ["MCMKL", "solve_mc_mkl"]
@@ -38,7 +39,7 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
     labels = problem.labels
     lam = problem.regularization
     n = bank.n_samples
-    rounds = Rounds("MCMKL", max_iter, callback, verbose)
+    run = Run(callback, verbose=verbose)
     planes = CuttingPlanes(bank.n_kernels)
     B = np.zeros((n, problem.n_classes))
     no_theta = np.zeros((problem.n_classes, 0))
@@ -57,9 +58,9 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
         point = (best[1] / n, best[2] / lam)
         done = certifiable and bool(relative <= tol)
         known = gap if certifiable else np.nan
-        return Result(*point, rounds.history.frame(), best[0], known, step, updates, converged=done)
+        return Result(*point, run.history(), best[0], known, step, updates, converged=done)
 
-    for step in rounds:
+    for step in run.rounds(max_iter, "MCMKL"):
         kernel = combined_kernel(bank, d, problem.factor / lam)
         scores = np.ascontiguousarray((kernel @ B).T / n)
         value = best[0] if np.isfinite(best[0]) else problem.mean_loss_at_zero
@@ -79,9 +80,10 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
         bound = max(bound, planes.bound, float(total - norms.max() ** 2 / (2.0 * lam)))
         gap = best[0] - bound
         relative = gap / max(best[0], np.finfo(float).tiny)
-        row = {"n_updates": updates, "n_support": int(np.count_nonzero(best[1].any(axis=1)))}
+        row = {"stage": "batch", "epoch": step, "n_updates": updates}
+        row |= {"n_support": int(np.count_nonzero(best[1].any(axis=1)))}
         row |= {"objective": best[0], "dual_gap": gap if certifiable else np.nan}
-        stop = rounds.end(step, result, f"relative gap {relative:.1e}", stage="batch", **row)
+        stop = run.end(step, result, note=f"relative gap {relative:.1e}", **row)
         idle = 0 if relative < 0.9 * least else idle + 1
         least = min(least, relative)
         if stop or relative <= tol or hard and idle >= PATIENCE:

@@ -19,10 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from cuelearn.core.checks import as_generator, check_positive
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, Number, StrOptions, parameters
+from cuelearn.core.run import Run
 from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.svm import SharedProblem
-from cuelearn.mkl.training import Rounds
 from cuelearn.warn import warn_user
 
 __all__ = ["MLMKLSA", "MLMKLSum", "SharedProblem", "saddle_gap", "solve_mlmkl_sa", "solve_mlmkl_sum"]
@@ -95,11 +95,11 @@ class MLResult(NamedTuple):
     stopped: bool  # by the callback
 
 
-class SharedRun(Rounds):
+class SharedRun(Run):
     """A run with its current result; `half`: the rule compares with half as many iterations."""
 
     def __init__(self, problem, name, n_iter, tol, callback, verbose, half=False, min_iter=1):
-        super().__init__(name, n_iter, callback, verbose, unit="iteration")
+        super().__init__(callback, verbose=verbose)
         self.problem = problem
         self.name = name
         self.half = half
@@ -126,7 +126,8 @@ class SharedRun(Rounds):
         self.changes.append(change if gap is None else gap)
         self.path.append(weights.copy())
         self.iterates.append(iterate.copy())
-        self.end(t, lambda: self, stage=self.name, n_updates=self.n_solved, objective=value)
+        row = {"stage": self.name, "epoch": t, "n_updates": self.n_solved, "objective": value}
+        self.end(t, lambda: self, change=self.changes[-1], **row)
         if self.tol is not None:
             self.converged = weights.size == 1 or (t >= self.min_iter and self.changes[-1] < self.tol)
         return self.stopped or (self.tol is not None and self.converged)
@@ -138,7 +139,7 @@ class SharedRun(Rounds):
             path=np.array(self.path),
             iterates=np.array(self.iterates),
             drawn=np.array(self.drawn, dtype=int),
-            history=self.history.frame().assign(change=self.changes),
+            history=self.history(),
             n_iter=len(self.changes),
             n_solved=self.n_solved,
             converged=bool(self.converged),
@@ -193,7 +194,7 @@ def solve_mlmkl_sa(
     last = np.full(m, np.nan)
     rule = {"half": bool(corrected), "min_iter": MIN_ITER}
     run = SharedRun(problem, "ML-MKL-SA", n_iter, tol, callback, verbose, **rule)
-    for t in run:
+    for t in run.rounds(n_iter, run.name, "iteration"):
         p = for_p.weights
         gamma = for_gamma.weights
         smoothed = (1.0 - delta) * gamma + delta / m
@@ -224,7 +225,7 @@ def solve_mlmkl_sum(problem, *, n_iter=200, tol=0.01, cutting_planes=False, call
     least = np.inf
     gap = None
     run = SharedRun(problem, "ML-MKL-Sum", n_iter, tol, callback, verbose)
-    for t in run:
+    for t in run.rounds(n_iter, run.name, "iteration"):
         value = sum(problem.solve(k, p).value for k in range(m))
         if value < least:
             least = value

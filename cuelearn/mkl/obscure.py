@@ -160,7 +160,7 @@ def solve_obscure(
     else:
         used = math.inf if radius == math.inf else check_positive("radius", radius)
     training.extra.update(radius=used, radius_online=online, eta=eta)
-    if n_epochs and used > 0.0 and not training.stopped:
+    if n_epochs and used > 0.0 and not training.run.stopped:
         training.run_stage("batch", *visit, False, used, n_epochs=n_epochs)
     return training.finish(certify=n_epochs > 0)
 

@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, parameters
+from cuelearn.core.run import Run
 from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.problem import quadratic_forms
-from cuelearn.mkl.training import Rounds
 from cuelearn.warn import warn_user
 
 __all__ = ["ClassSubproblem", "ClassPoint", "ClassesResult", "PerClassMKL", "documented", "run_classes"]
@@ -122,7 +122,7 @@ class ClassesResult(NamedTuple):
 
 def run_classes(subproblems, max_iter, *, name, scale=1.0, n_jobs=None, callback=None, verbose=False):
     """Rounds until all classes have converged; a `ClassesResult`, objectives divided by `scale`."""
-    rounds = Rounds(name, max_iter, callback, verbose)
+    run = Run(callback, verbose=verbose)
     bank = subproblems[0].problem.bank
     path = [np.stack([m.weights for m in subproblems])]
     known = np.nan if bank.indefinite else 1.0 / scale
@@ -136,30 +136,30 @@ def run_classes(subproblems, max_iter, *, name, scale=1.0, n_jobs=None, callback
             objectives=np.array([m.objective for m in subproblems]) / scale,
             dual_gaps=np.array([m.gap for m in subproblems]) * known,
             path=np.array(path),
-            history=rounds.history.frame(),
+            history=run.history(),
             n_iter=len(path) - 1,
             n_solved=sum(m.n_solved for m in subproblems),
             n_updates=sum(m.n_updates for m in subproblems),
             converged=np.array([m.converged and not bank.indefinite for m in subproblems]),
-            stopped=rounds.stopped,
+            stopped=run.stopped,
             extra=list(extra),
         )
 
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
         advance(bank, [m.start() for m in subproblems], parallel)
         active = subproblems
-        for step in rounds:
+        for step in run.rounds(max_iter, name):
             advance(bank, [m.step() for m in active], parallel)
             path.append(np.stack([m.weights for m in subproblems]))
             active = [m for m in subproblems if not (m.converged or m.stalled)]
-            row = {"n_updates": sum(m.n_updates for m in subproblems)}
+            row = {"stage": "batch", "epoch": step, "n_updates": sum(m.n_updates for m in subproblems)}
             row["n_support"] = int(
                 np.count_nonzero(np.any([m.best.coef != 0.0 for m in subproblems], axis=0))
             )
             row["objective"] = float(np.sum([m.objective for m in subproblems])) / scale
             row["dual_gap"] = float(np.sum([m.gap for m in subproblems])) * known
             note = f"{sum(not m.converged for m in subproblems)} classes to go"
-            stop = rounds.end(step, result, note, stage="batch", **row)
+            stop = run.end(step, result, note=note, **row)
             if stop or not active:
                 break
     return result()

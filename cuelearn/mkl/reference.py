@@ -1,12 +1,9 @@
 """A certified reference optimum of the MKL problem, by dual ascent alone."""
 
-import time
-
 import numpy as np
-import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.progress import progress
+from cuelearn.core.run import Run
 from cuelearn.mkl.dual import ROUNDS, finish_dual
 from cuelearn.mkl.training import Result
 from cuelearn.warn import warn_user
@@ -55,18 +52,17 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
     (True, True)
     """
     n = problem.bank.n_samples
-    began = time.perf_counter()
-    rows = []
+    run = Run(verbose=verbose)
     certifiable = not problem.bank.indefinite
 
     def record(number, value, gap):
-        gap = gap if certifiable else np.nan
-        rows.append((number, time.perf_counter() - began, value, gap))
-        bar.update()
+        run.pause()
+        run.add(epoch=number, objective=value, dual_gap=gap if certifiable else np.nan)
+        run.go()
 
     start = np.zeros((n, problem.n_classes)) if start is None else start
     options = {"tol": tol, "max_rounds": max_rounds, "time_limit": time_limit}
-    with progress(name="reference", unit="look", verbose=verbose) as bar:
+    with run.under_bar("reference", unit="look"):
         solution = finish_dual(problem, start, record=record, **options)
     gap = solution.gap if certifiable else np.nan
     relative = gap / max(solution.objective, np.finfo(float).tiny)
@@ -79,7 +75,7 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
     return Result(
         dual_coef=solution.dual_coef,
         kernel_weights=solution.group_weights,
-        history=pd.DataFrame(rows, columns=["epoch", "seconds", "objective", "dual_gap"]),
+        history=run.history(),
         objective=solution.objective,
         dual_gap=gap,
         n_iter=solution.n_rounds,

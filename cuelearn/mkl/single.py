@@ -10,12 +10,12 @@ from cuelearn.core.choice import first_best
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
 from cuelearn.core.losses import competitor
-from cuelearn.core.progress import History
+from cuelearn.core.run import Run
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.multilabel import MultiLabelMKL, is_indicator, numbers_of
 from cuelearn.mkl.problem import announce_matrix, combined_kernel
 from cuelearn.mkl.svm import one_versus_rest, svms_of
-from cuelearn.mkl.training import COLUMNS, draw_order
+from cuelearn.mkl.training import draw_order
 
 __all__ = ["FOLDS", "AverageKernelSVM", "BestKernelSVM", "KernelPA", "kernel_alone", "stratified_folds"]
 
@@ -117,20 +117,20 @@ class AverageKernelSVM(MultiLabelMKL):
     n_jobs: int | None = None
 
     def _train(self, signs, sample_weight):
-        history = History(COLUMNS)
+        run = Run()
         loss_weights = self._problem_weights(signs, sample_weight)
         weights = self._choose_weights(signs, loss_weights, sample_weight)
         kernel = combined_kernel(self.bank_, weights, 1.0)
         coef, bias = svms_of(kernel, (signs > 0.0).astype(int), self.C, self.n_jobs, loss_weights)
-        history.pause()
+        run.pause()
         self._keep_problems(coef, weights, bias)
         scores = kernel @ coef
         losses = np.maximum(0.0, 1.0 - signs.T * (scores + bias))
         losses = losses.sum() if loss_weights is None else (loss_weights.T * losses).sum()
         row = {"n_updates": len(signs), "n_support": self.support_.size}
         objective = float(0.5 * np.sum(coef * scores) + self.C * losses)
-        history.add(stage="batch", step=1, epoch=1, objective=objective, **row)
-        self.history_ = history.frame()
+        run.add(stage="batch", step=1, epoch=1, objective=objective, **row)
+        self.history_ = run.history()
         self.path_ = np.stack([weights, weights])
 
     def _choose_weights(self, signs, loss_weights, sample_weight):

@@ -1,4 +1,4 @@
-"""Results and histories of solvers, rounds of batch methods, epochs of stochastic methods."""
+"""Results of solvers, epochs of stochastic methods."""
 
 from typing import NamedTuple
 
@@ -7,12 +7,12 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.checks import check_non_negative
-from cuelearn.core.progress import History, progress
+from cuelearn.core.run import Run
 from cuelearn.mkl.dual import finish_dual
 from cuelearn.mkl.stream import Stream
 from cuelearn.warn import warn_user
 
-__all__ = ["History", "Result", "Rounds", "Training", "draw_order"]
+__all__ = ["Result", "Training", "draw_order"]
 
 SMALLEST = np.finfo(float).tiny
 
@@ -66,36 +66,6 @@ class Result(NamedTuple):
     extra: dict = {}
 
 
-#: Columns of the history of a run.
-COLUMNS = "stage step epoch seconds n_updates n_support online_error objective dual_gap".split()
-
-
-class Rounds:
-    """Rounds 1, ..., `max_iter`; `callback` gets ``show()``, with the clock stopped; a True result ends the
-    run."""
-
-    def __init__(self, name, max_iter, callback, verbose, unit="round"):
-        self.max_iter = max_iter
-        self.callback = callback
-        self.stopped = False
-        self.bar = progress(name=name, total=max_iter, unit=unit, verbose=verbose)
-        self.history = History(COLUMNS)
-
-    def __iter__(self):
-        with self.bar:
-            yield from range(1, self.max_iter + 1)
-
-    def end(self, step, show=None, note="", **row):
-        """Record a round and call back; returns whether to stop."""
-        self.history.pause()
-        self.history.add(step=step, epoch=step, **row)
-        self.bar.update()
-        self.bar.set_postfix_str(note, refresh=False)
-        self.stopped = self.callback is not None and bool(self.callback(show(), step))
-        self.history.go()
-        return self.stopped
-
-
 def draw_order(n_samples, rng, *, shuffle=True, sampling="permutation"):
     """Visits of one epoch: a permutation, the given order, or independent draws ("iid")."""
     if sampling == "iid":
@@ -147,9 +117,7 @@ class Training:
         self.rng = np.random.default_rng() if rng is None else rng
         self.shuffle = shuffle
         self.sampling = sampling
-        self.callback = callback
-        self.verbose = verbose
-        self.history = History(COLUMNS)
+        self.run = Run(callback, verbose=verbose)
         self.stream = Stream(problem, **route)
         self.step = 0
         self.epoch = 0
@@ -157,7 +125,6 @@ class Training:
         self.errors = []
         self.extra = {}
         self.converged = tol is None and self.certifiable
-        self.stopped = False  # by the callback
         self._bound = 0.0
         self._measured_at = -1
 
@@ -167,43 +134,36 @@ class Training:
         """Run up to `n_epochs` epochs; `until_no_loss` stops after one without update (thesis theorem 4.3);
         without `certify` there is no dual point."""
         stream = self.stream
-        history = self.history
         stream.start_stage(loop, *parameters, averages=averages)
         n = self.problem.bank.n_samples
         next_measure = 1
-        name = f"{self.name} {stage}".strip()
         visited = stream.visited
-        with progress(name=name, total=n_epochs, unit="epoch", verbose=self.verbose) as bar:
-            for epoch in range(1, n_epochs + 1):
-                if certify and self.step > 0 and self.ascends and self.ascent is None:
-                    self.waits = False
-                    self.ascent = self._ascend()
-                    if self.ascent.fits:
-                        break
-                before = stream.n_updates
-                shuffle = self.shuffle or self.epoch > 0
-                order = visited[draw_order(visited.size, self.rng, shuffle=shuffle, sampling=self.sampling)]
-                mistakes = stream.visit(order)
-                history.pause()
-                self.epoch += 1
-                self.step += mistakes.size
-                self.errors.append(mistakes)
-                self.visits.append(order.astype(np.min_scalar_type(n)))
-                ends = epoch == n_epochs or (until_no_loss and stream.n_updates == before)
-                scheduled = self.measure == "every"
-                if self.measure == "geometric" and (epoch >= next_measure or ends):
-                    scheduled = not self.waits
-                    next_measure = max(next_measure + 1, int(1.5 * epoch))
-                value, gap = self.measure_now(certify) if scheduled else (np.nan, np.nan)
-                row = {"stage": stage, "step": self.step, "epoch": self.epoch}
-                row |= {"n_updates": stream.n_updates, "n_support": stream.n_support}
-                online_error = float(mistakes.mean())
-                history.add(**row, online_error=online_error, objective=value, dual_gap=gap)
-                bar.update()
-                self.stopped = self.callback is not None and bool(self.callback(self, self.step))
-                history.go()
-                if ends or self.stopped or (certify and self.tol is not None and self.converged):
+        for epoch in self.run.rounds(n_epochs, f"{self.name} {stage}".strip(), unit="epoch"):
+            if certify and self.step > 0 and self.ascends and self.ascent is None:
+                self.waits = False
+                self.ascent = self._ascend()
+                if self.ascent.fits:
                     break
+            before = stream.n_updates
+            shuffle = self.shuffle or self.epoch > 0
+            order = visited[draw_order(visited.size, self.rng, shuffle=shuffle, sampling=self.sampling)]
+            mistakes = stream.visit(order)
+            self.run.pause()
+            self.epoch += 1
+            self.step += mistakes.size
+            self.errors.append(mistakes)
+            self.visits.append(order.astype(np.min_scalar_type(n)))
+            ends = epoch == n_epochs or (until_no_loss and stream.n_updates == before)
+            scheduled = self.measure == "every"
+            if self.measure == "geometric" and (epoch >= next_measure or ends):
+                scheduled = not self.waits
+                next_measure = max(next_measure + 1, int(1.5 * epoch))
+            value, gap = self.measure_now(certify) if scheduled else (np.nan, np.nan)
+            row = {"stage": stage, "epoch": self.epoch, "online_error": float(mistakes.mean())}
+            row |= {"n_updates": stream.n_updates, "n_support": stream.n_support}
+            stopped = self.run.end(self.step, lambda: self, objective=value, dual_gap=gap, **row)
+            if ends or stopped or (certify and self.tol is not None and self.converged):
+                break
 
     def measure_now(self, certify=True):
         """Objective of the current point and its distance from the best bound."""
@@ -218,8 +178,9 @@ class Training:
 
     def finish(self, *, certify=True):
         """Measure the end point and ascend if required; the `Result`."""
-        self.history.pause()
-        last = self.history.rows[-1] if self.history.rows else {}
+        run = self.run
+        run.pause()
+        last = run.rows[-1] if run.rows else {}
         ascents = [] if self.ascent is None else [self.ascent]
         if ascents and self.ascent.fits:
             value = np.inf
@@ -233,12 +194,12 @@ class Training:
         else:
             value, gap = last["objective"], last["dual_gap"] = self.measure_now(certify)
         stream = self.stream
-        self.extra["stopped"] = self.stopped
+        self.extra["stopped"] = run.stopped
         self.extra["visits"] = np.concatenate([np.zeros(0, dtype=np.uint8), *self.visits])
         coef, weights, *_ = stream.point()
         norms_sq = np.maximum(0.0, stream.dual.norms_sq * stream.scale**2)
         effort = f"{self.epoch} epochs"
-        if self.ascends and not self.converged and not self.stopped:
+        if self.ascends and not self.converged and not run.stopped:
             if not ascents or not self.ascent.fits:
                 ascents.append(self._ascend())
             ascent = min(ascents, key=lambda end: end.objective)
@@ -262,7 +223,7 @@ class Training:
         return Result(
             coef,
             weights,
-            history=self.history.frame(),
+            history=run.history(),
             objective=value,
             dual_gap=gap,
             n_iter=self.epoch,
@@ -275,19 +236,15 @@ class Training:
 
     def _ascend(self):
         """Dual ascent to the tolerance; each pass over all samples is a history row."""
-        history = self.history
-        history.go()
-        bar = progress(name=f"{self.name} dual".strip(), unit="look", verbose=self.verbose)
+        run = self.run
+        run.go()
 
         def record(number, objective, gap):
-            history.pause()
-            measured = {"objective": objective, "dual_gap": gap}
-            history.add(stage="dual", epoch=number, seconds=history.seconds, **measured)
-            bar.set_postfix_str(f"relative gap {gap / max(objective, SMALLEST):.1e}", refresh=False)
-            bar.update()
-            history.go()
+            run.pause()
+            note = f"relative gap {gap / max(objective, SMALLEST):.1e}"
+            run.add(note=note, stage="dual", epoch=number, objective=objective, dual_gap=gap)
+            run.go()
 
-        with bar:
+        with run.under_bar(f"{self.name} dual".strip(), unit="look"):
             B, norms_sq = self.stream.dual_point()
-            solution = finish_dual(self.problem, B, tol=self.tol, norms_sq=norms_sq, record=record)
-        return solution
+            return finish_dual(self.problem, B, tol=self.tol, norms_sq=norms_sq, record=record)

@@ -39,7 +39,7 @@ class PriorScores:
         self.names = self._widths = None
 
     def warn_of_shared_samples(self, X):
-        """Warn of priors that keep samples which are rows of X: their scores on these are of training data."""
+        """Warn of priors that keep samples which are rows of X: their scores on these are too good."""
         for name, prior, index in self.entries:
             if isinstance(prior, str) or issparse(X):
                 continue

@@ -218,7 +218,7 @@ class DistNaming(EMNaming):
     ----------
     $classes_ $assignment_ $responsibilities_ $label_weights_
     history_ : DataFrame
-        iteration, log_likelihood (over null's), objective (the same), seconds. The objective never falls.
+        step, seconds, log_likelihood (over null's), objective (the same). The objective never falls.
     $converged_ $n_iter_
     scale_ : ndarray, shape (n_attributes,)
     calibration_ : ndarray, shape (n_attributes, 2)

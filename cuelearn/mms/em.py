@@ -7,17 +7,16 @@ A bag's labeling is drawn from its candidates, and its labels generate the appea
 """
 
 import math
-import time
 from functools import partial
 
 import numpy as np
-import pandas as pd
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_array
 
 from cuelearn.core.checks import FLOATS
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import NON_NEGATIVE, Estimator, StrOptions, parameters, validated
+from cuelearn.core.run import Run
 from cuelearn.mms.base import BagClassifier
 from cuelearn.mms.candidates import check_bag_weights, check_candidates
 from cuelearn.mms.inference import best_candidates, mean_candidates
@@ -114,7 +113,7 @@ class EMNaming(BagClassifier):
         -------
         self
         """
-        begun = time.perf_counter()
+        run = Run()
         check_candidates(candidates)
         weights = self._check_weights(sample_weight, candidates)
         n = candidates.n_instances
@@ -142,7 +141,7 @@ class EMNaming(BagClassifier):
 
         models = self._models(parts, candidates, weights[candidates.bag_of])
         shares, _ = e_step(np.zeros((n, first[-1])), False)  # from the priors alone
-        history = []
+        before = -np.inf
         self.converged_ = False
         for iteration in range(self.max_iter + 1):
             for model, share in zip(models, shares, strict=True):
@@ -150,10 +149,11 @@ class EMNaming(BagClassifier):
             scores = np.hstack([model.scores() for model in models])
             shares, likelihood = e_step(scores, self.assignment == "hard")
             objective = likelihood + sum(model.log_prior() for model in models)
-            history.append((iteration, likelihood, objective, time.perf_counter() - begun))
-            if iteration > 0 and objective - history[-2][2] <= self.tol * max(1.0, abs(objective)):
+            run.end(iteration, None, log_likelihood=likelihood, objective=objective)
+            if objective - before <= self.tol * max(1.0, abs(objective)):
                 self.converged_ = True
                 break
+            before = objective
         best_candidates(packed, scores, True, columns.reshape(-1), totals, scratch)
         self.classes_ = self._one(list(candidates.classes))
         self.null_ = candidates.null
@@ -162,8 +162,8 @@ class EMNaming(BagClassifier):
         self.responsibilities_ = self._one(shares)
         own = weights[candidates.bag_of] * (n / weights[candidates.bag_of].sum())
         self.label_weights_ = self._one([(own[:, None] * share).mean(axis=0) for share in shares])
-        self.history_ = pd.DataFrame(history, columns=["iteration", "log_likelihood", "objective", "seconds"])
-        self.n_iter_ = len(history) - 1
+        self.history_ = run.history()
+        self.n_iter_ = len(run.rows) - 1
         self._finish(models, shares)
         return self
 

@@ -91,7 +91,7 @@ class GMMNaming(EMNaming):
         Shapes (n_labels, d) and (1, d, d), after the projection. A label that no instance takes keeps its
         mean, or has the overall mean if it is in no candidate.
     history_ : DataFrame
-        iteration, log_likelihood, objective (with the prior's logarithm), seconds. The objective never falls.
+        step, seconds, log_likelihood, objective (with the prior's logarithm). The objective never falls.
     $converged_ $n_iter_
 
     Notes

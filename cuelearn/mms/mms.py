@@ -97,7 +97,7 @@ class MMS(BagClassifier):
         Of the kept round; the gap bounds its convex problem's distance from the optimum. NaN without
         certificate: for indefinite kernels, and where a search that may miss losses proved none the largest.
     history_ : DataFrame
-        A row per round: start, round, n_epochs, seconds, objective, relaxed (value of the convex problem 5.5,
+        A row per round: start, step, n_epochs, seconds, objective, relaxed (value of the convex problem 5.5,
         by the search used), dual_bound (below its optimum, or NaN), dual_gap, n_changed (bags whose best
         candidates changed), n_updates, n_projections, n_unproven (bags that may have a larger loss).
     visits_ : ndarray of int, shape (n_passes, n_bags); of "pegasos"
@@ -213,7 +213,7 @@ class MMS(BagClassifier):
         space = (self._linear_space if self.kernels is None else self._kernel_space)(X, candidates)
         self.classes_ = self._one([np.asarray(c) for c in candidates.classes])
 
-        def callback(number):
+        def callback(space, number):
             self._keep(space)
             return self.callback(self, number)
 

@@ -1,6 +1,5 @@
 """Maximum Margin Set: the concave-convex procedure (thesis Algorithm 8)."""
 
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +7,7 @@ import pandas as pd
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from cuelearn.core.checks import check_positive
-from cuelearn.core.progress import progress
+from cuelearn.core.run import Run
 from cuelearn.mms.candidates import batches, check_bag_weights, check_candidates
 from cuelearn.mms.frank_wolfe import frank_wolfe, losses_of_bags
 from cuelearn.mms.inference import METHODS, mean_candidates
@@ -35,8 +34,6 @@ N_ROUNDS = {"pegasos": 10, "frank-wolfe": 50}
 PEGASOS_EPOCHS = 20
 DUAL_EPOCHS = 300
 DUAL_VISITS = 100_000
-HISTORY = "start round n_epochs seconds objective relaxed dual_bound dual_gap n_changed n_updates"
-HISTORY = [*HISTORY.split(), "n_projections", "n_unproven"]
 
 
 class MMSResult(NamedTuple):
@@ -155,38 +152,38 @@ def solver_of(problem, solver, n_epochs, tol, bar):
     return subgradient_steps if solver == "pegasos" else dual_steps
 
 
-def concave_convex(problem, solve, start, history, n_rounds, tol, sound, callback):
-    """Rounds from one start; if `sound`, gaps decide ties and when no round can be better. Returns `Kept`,
-    whether the rounds converged, and whether `callback` ended them."""
+def concave_convex(problem, solve, start, run, n_rounds, tol, sound):
+    """Rounds from one start; if `sound`, gaps decide ties and when no round can be better. Returns `Kept`
+    and whether the rounds converged."""
     problem.space.weights[:] = 0.0
     kept = None
     rises = 0
     near = 0.0
-    began = time.perf_counter()
     for number in range(1, n_rounds + 1):
         # the first round averages all candidates, a further start draws one per bag
         changed = problem.draw_target() if start and number == 1 else problem.fresh_target(near)
         if number > 1 and changed == 0:
-            return kept, True, False
+            return kept, True
         best = np.inf if kept is None else kept.objective
-        bound, relaxed, objective, epochs, *counts = solve(best)
+        bound, relaxed, objective, n_epochs, n_updates, n_projections = solve(best)
         if sound and objective > best and bound >= (1.0 - tol) * best:
-            return kept, True, False  # this round cannot beat the kept hyperplanes
+            return kept, True  # this round cannot beat the kept hyperplanes
         gap = np.nan if problem.n_unproven else relaxed - bound  # without proof `relaxed` is no upper bound
-        row = start, number, epochs, time.perf_counter() - began, objective, relaxed, bound, gap
-        history.append((*row, changed, *counts, problem.n_unproven))
+        row = {"start": start, "n_epochs": n_epochs, "objective": objective, "relaxed": relaxed}
+        row |= {"dual_bound": bound, "dual_gap": gap, "n_changed": changed, "n_updates": n_updates}
+        row |= {"n_projections": n_projections, "n_unproven": problem.n_unproven}
         near = min(max(0.0, relaxed - bound), tol * abs(objective)) if sound else 0.0
         settled = kept is not None and 0.0 <= best - objective <= tol / SETTLED * abs(best)
         if objective <= best:
-            kept = Kept(objective, problem.space.weights.copy(), len(history) - 1)
+            kept = Kept(objective, problem.space.weights.copy(), len(run.rows))
             rises = 0
         else:
             rises += 1
-        if callback is not None and callback(number):
-            return kept, False, True
+        if run.end(number, lambda: problem.space, done=0, **row):
+            return kept, False
         if settled or rises == PATIENCE:
-            return kept, settled, False
-    return kept, False, False
+            return kept, settled
+    return kept, False
 
 
 def solve_mms(
@@ -217,8 +214,8 @@ def solve_mms(
     sample_weight : ndarray, shape (n_bags,), optional
         Weights of the bags in the mean of their losses, not all zero.
     rng : None, int or Generator
-    callback : callable(round), optional
-        Called after each round; True ends the training.
+    callback : callable(space, round), optional
+        Called after each round with the present hyperplanes; True ends the training.
     solver, n_init, n_rounds, n_epochs, tol, inference, verbose
         As in `MMS`.
 
@@ -259,26 +256,24 @@ def solve_mms(
     problem = ConvexProblem(space, candidates, lam, inference, rng, sample_weight)
     space.weights[:] = 0.0
     at_zero = problem.value()[1]
-    history = []
     least = None
-    total = n_init * n_rounds * n_epochs * candidates.n_bags
-    with progress(name="MMS", total=total, unit="bag", verbose=verbose) as bar:
+    run = Run(callback, verbose=verbose)
+    with run.under_bar("MMS", n_init * n_rounds * n_epochs * candidates.n_bags, "bag") as bar:
         for start in range(n_init):
             solve = solver_of(problem, solver, n_epochs, tol, bar)
-            options = n_rounds, tol, solver != "pegasos", callback
-            kept, converged, ended = concave_convex(problem, solve, start, history, *options)
+            kept, converged = concave_convex(problem, solve, start, run, n_rounds, tol, solver != "pegasos")
             if least is None or kept.objective < least[0].objective:
                 least = kept, converged
-            if ended:
+            if run.stopped:
                 break
     (objective, space.weights, row), converged = least
-    history = pd.DataFrame(history, columns=HISTORY)
+    history = run.history()
     if space.indefinite:
         history[["dual_bound", "dual_gap"]] = np.nan
         converged = False
     visits = np.concatenate([np.zeros(0, dtype=np.uint8), *problem.visits]).reshape(-1, candidates.n_bags)
     unfinished = int(history["n_unproven"][row]) if inference == "exact" else 0
-    return MMSResult(objective, history, row, converged, ended, at_zero, visits, unfinished)
+    return MMSResult(objective, history, row, converged, run.stopped, at_zero, visits, unfinished)
 
 
 def objective_of(space, candidates, lam, inference="algorithm-10", weights=None):

@@ -23,7 +23,7 @@ from cuelearn.core.checks import (
     warn_if_sorted,
 )
 from cuelearn.core.estimator import SEQUENCE, Number, ScoreClassifier, parameters, validated
-from cuelearn.core.progress import History, progress
+from cuelearn.core.run import Run, history_of, progress
 from cuelearn.core.samples import given_kernels, new_samples, training_samples
 from cuelearn.core.weights import visit_weights
 from cuelearn.kernels import RBF
@@ -39,7 +39,6 @@ __all__ = ["Learner", "OnlineKernels", "StreamingKernels"]
 
 CHUNK = 16  # least visits between two callbacks
 MOST_PARTS = 64  # arrays of a stream's record before they are joined
-COLUMNS = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error", "n_evaluations"]
 #: Recorded at every visit, with types.
 RECORDED = {
     "visits": np.empty(0, np.uint8),
@@ -225,7 +224,8 @@ class Learner(Changing):
         visited = np.arange(targets.size) if rows is None else rows
         sample_weights = np.ones(targets.size) if sample_weights is None else sample_weights
         chunk = chunk or max(CHUNK, visited.size * n_epochs // 200)
-        self._history = History(COLUMNS)
+        run = Run(watch, bar=bar)
+        self._rows = run.rows
         self._trail = []
         for epoch in range(n_epochs):
             self.start_epoch(epoch)
@@ -236,26 +236,18 @@ class Learner(Changing):
                 self.reserve(part.size)
                 self.visit(samples, part, targets, sample_weights, uniforms[start : start + chunk])
                 self.keep("visits", part.astype(np.min_scalar_type(targets.size)))
-                self._history.pause()
-                self._history.add(
-                    step=self.n_seen,
-                    epoch=epoch + 1,
-                    n_updates=self.n_updates,
-                    n_support=int(self.predictors.count.sum()),
-                    online_error=self.n_mistakes / self.n_seen,
-                    n_evaluations=self.n_evaluations,
-                )
+                run.pause()
                 self._trail.append(self.q.copy())
-                if bar is not None:
-                    bar.update(part.size)
-                if watch is not None and watch(self, self.n_seen):
+                row = {"epoch": epoch + 1, "n_updates": self.n_updates, "n_evaluations": self.n_evaluations}
+                row["n_support"] = int(self.predictors.count.sum())
+                row["online_error"] = self.n_mistakes / self.n_seen
+                if run.end(self.n_seen, lambda: self, done=part.size, **row):
                     return self
-                self._history.go()
         return self
 
     @property
     def history(self):
-        return self._history.frame()
+        return history_of(self._rows)
 
     @property
     def probability_history(self):

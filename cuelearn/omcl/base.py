@@ -18,7 +18,7 @@ from cuelearn.core.checks import (
 )
 from cuelearn.core.estimator import ScoreClassifier, parameters, validated
 from cuelearn.core.losses import margins
-from cuelearn.core.progress import History, progress
+from cuelearn.core.run import Run
 from cuelearn.core.samples import validate_samples
 from cuelearn.core.weights import visit_weights
 from cuelearn.kernels.bank import check_batch, indefinite_batch
@@ -29,8 +29,6 @@ from cuelearn.omcl.visits import N_UPDATES, SEEN
 __all__ = ["CueLearner", "OnlineClassifier", "documented"]
 
 CHUNK = 256  # samples between updates of history, callback and progress
-
-COLUMNS = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error"]
 
 documented = functools.partial(
     docs.documented,
@@ -158,24 +156,21 @@ class OnlineClassifier(ScoreClassifier):
         X, labels, weights = self._admit_all(X, y, sample_weight)
         warn_if_sorted(self, labels)
         rng = as_generator(self.random_state)
-        history = History(COLUMNS)
-        total = labels.size * self.n_epochs
-        name = type(self).__name__
-        with progress(name=name, total=total, unit="sample", verbose=self.verbose) as bar:
+
+        def state():
+            self.history_ = run.history()
+            return self
+
+        run = Run(self.callback, verbose=self.verbose)
+        with run.under_bar(type(self).__name__, labels.size * self.n_epochs, "sample"):
             for epoch, part in self._batches(labels.size, rng):
                 self._learn(self._rows_of(X, part), labels[part], weights[part])
-                bar.update(labels[part].size)
-                history.pause()
-                counts = {"n_updates": self.n_updates_, "n_support": self._n_support()}
-                error = self.n_mistakes_ / self._n_labels()
-                history.add(step=self.n_seen_, epoch=epoch, online_error=error, **counts)
-                if self.callback is not None:
-                    self.history_ = history.frame()
-                    if self.callback(self, self.n_seen_):
-                        break
-                history.go()
-        self.history_ = history.frame()
-        return self
+                run.pause()
+                row = {"epoch": epoch, "n_updates": self.n_updates_, "n_support": self._n_support()}
+                row["online_error"] = self.n_mistakes_ / self._n_labels()
+                if run.end(self.n_seen_, state, done=labels[part].size, **row):
+                    break
+        return state()
 
     def _admit_all(self, X, y, sample_weight):
         X, y = self._check_samples(X, y, first=True)

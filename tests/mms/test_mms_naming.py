@@ -157,7 +157,7 @@ def test_the_objective_never_falls(model, assignment):
         _, candidates, X = problem(seed, (4, 3), n_bags=25, d=4, most=4, n_candidates=8)
         fitted = clone(model).set_params(assignment=assignment, tol=0.0, max_iter=60).fit(X, candidates)
         history = fitted.history_
-        assert list(history.columns) == ["iteration", "log_likelihood", "objective", "seconds"]
+        assert list(history.columns) == ["step", "seconds", "log_likelihood", "objective"]
         rises = np.diff(history["objective"])
         assert np.all(rises >= -1e-9 * np.abs(history["objective"].iloc[:-1]))
         assert np.all(np.diff(history["seconds"]) >= 0.0)

@@ -96,7 +96,7 @@ def training_curve(method, n_epochs, seed, C=1.0, p="auto", alpha=0.0, hold_test
         rows.append({**row, "test_error": test_error(task, *point, blocks)})
 
     def watch(training, step):
-        row = training.history.rows[-1]
+        row = training.run.rows[-1]
         if np.isfinite(row["objective"]):
             note(row, *training.stream.point()[:2])
 
@@ -234,7 +234,7 @@ def all_of_mnist(n_train, n_test, C, p, n_epochs, seed):
 
     def watch(training, step):
         if training.epoch in at:
-            note(training.history.rows[-1], *training.stream.point()[:2])
+            note(training.run.rows[-1], *training.stream.point()[:2])
 
     online = FIRST_STAGE["n_epochs_online"]
     online = online if n_epochs > online else 1

@@ -124,7 +124,7 @@ def by_round(seed, n_epochs, solver, C=1.0, inference="algorithm-10", n_rounds=5
     model = fitted(MMS(n_rounds=n_rounds, n_epochs=n_epochs, **options), bags.X, bags.candidates)
     rounds = model.history_["objective"]
     ended = len(rounds) < n_rounds and rounds.iloc[-2:].min() <= rounds.min()
-    return model.history_.assign(accuracy=accuracy, ended=ended)
+    return model.history_.rename(columns={"step": "round"}).assign(accuracy=accuracy, ended=ended)
 
 
 def with_each_search(seed, effort, C=1.0, **made):

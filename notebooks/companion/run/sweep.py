@@ -27,7 +27,7 @@ import cuelearn
 from companion import source_hash
 from companion.run.records import DEFAULTS, several
 from cuelearn.core.optional import require
-from cuelearn.core.progress import progress
+from cuelearn.core.run import progress
 from cuelearn.core.storage import atomic_write
 
 try:
