@@ -121,9 +121,9 @@ def labels_within(y, classes):
     return labels
 
 
-def warn_if_sorted(estimator, labels):
+def warn_if_sorted(estimator, labels, n_epochs):
     """Warn if the single pass of a learner sees the classes one after another."""
-    if estimator.shuffle or estimator.n_epochs > 1:
+    if estimator.shuffle or n_epochs > 1:
         return
     n_classes = np.unique(labels).size
     blocks = np.count_nonzero(np.diff(labels)) + 1 == n_classes

@@ -2,7 +2,7 @@
 
 from cuelearn.kernels.bank import CrossBank, KernelBank
 from cuelearn.kernels.compiling import tell_of_compiling
-from cuelearn.kernels.definite import IndefiniteKernelWarning, nearest_psd
+from cuelearn.kernels.definite import IndefiniteKernelWarning
 from cuelearn.kernels.growing import distance_matrix, kernel_values, mean_rule
 from cuelearn.kernels.specifications import (
     KERNELS,
@@ -17,7 +17,7 @@ from cuelearn.kernels.specifications import (
     Precomputed,
     as_kernel,
 )
-from cuelearn.kernels.stack import KernelStack
+from cuelearn.kernels.stack import KernelStack, nearest_psd
 
 __all__ = [
     "KERNELS",

@@ -1,11 +1,12 @@
 """Kernels on one set of samples, indexable by scikit-learn's splitters."""
 
 import numpy as np
+from scipy.linalg import eigh
 
 from cuelearn.kernels.bank import KernelBank
-from cuelearn.kernels.specifications import check_entries, real_values
+from cuelearn.kernels.specifications import SYMMETRY_TOLERANCE, check_entries, real_values
 
-__all__ = ["KernelStack", "checked_cross", "new_kernels", "refuse_kernels", "training_bank"]
+__all__ = ["KernelStack", "checked_cross", "nearest_psd", "new_kernels", "refuse_kernels", "training_bank"]
 
 
 class KernelStack:
@@ -151,3 +152,88 @@ def refuse_kernels(X):
     """ValueError if X holds kernels instead of samples."""
     if isinstance(X, (KernelBank, KernelStack)):
         raise ValueError(f"X is a {type(X).__name__}, which needs kernels='precomputed'")
+
+
+def nearest_psd(K, method="clip", *, new=None):
+    r"""Replace an indefinite symmetric matrix by a positive semidefinite one.
+
+    With the eigendecomposition :math:`K = U \,\mathrm{diag}(\lambda)\, U^\top`, "clip" gives
+    :math:`U \,\mathrm{diag}(\max(0, \lambda))\, U^\top`, the nearest one in the Frobenius norm, and "shift"
+    :math:`K + \max(0, -\min_i \lambda_i)\, I`, which changes only the diagonal. Cost O(n^3) per matrix. For a
+    kernel from a distance, another distance is often the better repair.
+
+    Parameters
+    ----------
+    K : array-like, shape (n, n) or (n_kernels, n, n), or KernelStack
+        Real, finite, symmetric; differences up to 1e-5 of the largest entry, as by rounding, are averaged.
+        Repair a `KernelStack` before it is split, without `new`.
+    method : {"clip", "shift"}
+    new : array-like, shape (m, n) or (n_kernels, m, n), optional
+        Values of new samples with those of `K`, for prediction; "clip" projects them on the kept directions,
+        a shift does not change them.
+
+    Returns
+    -------
+    ndarray of the shape and floating type of `K`, or a pair of it and such an array for `new`; a KernelStack
+    with the same names for a KernelStack
+
+    Raises
+    ------
+    ValueError
+        For a wrong shape, values that are not real and finite, a matrix that is not symmetric, or an unknown
+        `method`.
+
+    References
+    ----------
+    Chen, Garcia, Gupta, Rahimi, Cazzanti, Similarity-based classification: concepts and algorithms, JMLR 10
+    (2009), section 3; Higham, Computing a nearest symmetric positive semidefinite matrix, 1988.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.kernels import nearest_psd
+    >>> K = np.array([[1.0, 2.0], [2.0, 1.0]])  # eigenvalues -1 and 3
+    >>> nearest_psd(K).round(3).tolist()
+    [[1.5, 1.5], [1.5, 1.5]]
+    >>> nearest_psd(K, "shift").round(3).tolist()
+    [[2.0, 2.0], [2.0, 2.0]]
+    >>> K, K_new = nearest_psd(K, new=np.array([[1.0, 0.0]]))
+    >>> K_new.round(3).tolist()
+    [[0.5, 0.5]]
+    """
+    if method not in ("clip", "shift"):
+        raise ValueError(f"method must be 'clip' or 'shift', got {method!r}")
+    if isinstance(K, KernelStack):
+        if new is not None:
+            raise ValueError("new must be None where K is a KernelStack: repair it before it is split")
+        bank = K.bank()
+        return KernelStack(nearest_psd(bank.rows(np.arange(bank.n_samples)), method), names=K.names)
+    K = real_values(K, "K")
+    if K.ndim not in (2, 3) or K.shape[-1] != K.shape[-2] or K.size == 0:
+        raise ValueError(f"K must have shape (n, n) or (n_kernels, n, n), got {K.shape}")
+    rows = None if new is None else real_values(new, "new")
+    if rows is not None and (rows.ndim != K.ndim or rows.shape[:-2] + rows.shape[-1:] != K.shape[:-1]):
+        raise ValueError(f"new must hold rows of the kernels of shape {K.shape}, got shape {rows.shape}")
+    for name, values in (("K", K), ("new", rows)):
+        if values is not None and not np.isfinite(values).all():
+            raise ValueError(f"{name} must be finite")
+    dtype = K.dtype if K.dtype.kind == "f" else np.float64
+    stack = K.reshape(-1, *K.shape[-2:])
+    repaired = np.empty(stack.shape, dtype)
+    projected = None if rows is None else rows.reshape(-1, *rows.shape[-2:]).astype(dtype)
+    for j, matrix in enumerate(stack):
+        asymmetry = np.abs(matrix - matrix.T).max()
+        if asymmetry > SYMMETRY_TOLERANCE * np.abs(matrix).max():
+            what = "K" if K.ndim == 2 else f"kernel {j} of K"
+            raise ValueError(f"{what} must be symmetric, got entries that differ by {asymmetry:.3g}")
+        matrix = 0.5 * (matrix.astype(np.float64) + matrix.T)
+        values, vectors = eigh(matrix)
+        if method == "shift":
+            repaired[j] = matrix + max(0.0, -values[0]) * np.eye(len(matrix))
+            continue
+        kept = vectors[:, values > 0.0]
+        repaired[j] = (kept * values[values > 0.0]) @ kept.T
+        if rows is not None:
+            projected[j] = projected[j] @ kept @ kept.T
+    repaired = repaired.reshape(K.shape)
+    return repaired if rows is None else (repaired, projected.reshape(rows.shape))

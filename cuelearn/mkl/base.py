@@ -27,11 +27,12 @@ from cuelearn.core.weights import check_sample_weight, repeated_rows, with_weigh
 from cuelearn.kernels import CrossBank, FeatureScaleWarning, KernelBank, KernelStack
 from cuelearn.kernels.bank import MEAN_SUBSAMPLE
 from cuelearn.kernels.definite import one_warning
+from cuelearn.kernels.rows import block_scores, quadratic_forms
 from cuelearn.kernels.stack import checked_cross, new_kernels, training_bank
 from cuelearn.mkl.convex import LossProblem
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.losses import Logistic
-from cuelearn.mkl.problem import MKLProblem, block_scores, quadratic_forms, weights_of
+from cuelearn.mkl.problem import MKLProblem, weights_of
 
 __all__ = ["BatchMKL", "KernelClassifier", "KernelModel", "Stochastic", "StochasticMKL", "documented", "load"]
 
@@ -399,6 +400,7 @@ class BatchMKL(StochasticMKL):
     """Base of OBSCURE, PegasosMKL and UFOMKL: stochastic epochs, then ascent in the dual."""
 
     loss: object = "multiclass"
+    C: float = 10.0
     n_epochs: int = 50
     tol: object = 0.01
     finish: bool = True

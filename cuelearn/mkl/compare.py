@@ -7,7 +7,7 @@ from cuelearn.core.checks import check_non_negative, check_positive
 from cuelearn.core.groupnorm import group_norm, resolve_p
 from cuelearn.core.losses import kernel_factor, mean_loss
 from cuelearn.core.weights import check_sample_weight, loss_weights
-from cuelearn.mkl.problem import quadratic_forms
+from cuelearn.kernels.rows import quadratic_forms
 
 __all__ = ["common_objective"]
 

@@ -25,10 +25,11 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize_scalar
 
 from cuelearn.core.losses import competitor
+from cuelearn.kernels.rows import combine_rows, full_dot
 from cuelearn.mkl.dual import UPDATES, Ascent
 from cuelearn.mkl.losses import clip, compiled_for, dual, resolve_loss, step, value
 from cuelearn.mkl.problem import MKLProblem
-from cuelearn.mkl.state import combine_rows, full_dot, inlined, loop
+from cuelearn.mkl.state import inlined, loop
 
 __all__ = ["LossProblem", "add_response", "ascend_loss", "output_scores", "respond"]
 

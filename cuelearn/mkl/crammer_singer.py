@@ -9,8 +9,9 @@ import numpy as np
 
 from cuelearn.codecache import njit
 from cuelearn.core.losses import margins
+from cuelearn.kernels.rows import full_dot
 from cuelearn.kernels.tiles import gather_rows
-from cuelearn.mkl.state import full_dot, loop
+from cuelearn.mkl.state import loop
 
 __all__ = ["Machine", "ascend", "best_response", "optimal_scaling", "plain_machine"]
 

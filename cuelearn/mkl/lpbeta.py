@@ -322,7 +322,7 @@ class LPBeta(KernelClassifier):
     """
 
     kernels: object = field(default=None, kw_only=False)
-    C: float = 1.0
+    C: float = 10.0
     class_weight: object = None
     nu: float | str = "cv"
     per_class: bool = False

@@ -9,10 +9,11 @@ from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.core.losses import margins
 from cuelearn.core.run import Run
+from cuelearn.kernels.rows import combined_kernel
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.crammer_singer import ascend, optimal_scaling, plain_machine
 from cuelearn.mkl.cutting import CuttingPlanes
-from cuelearn.mkl.problem import MKLProblem, combined_kernel, weights_of
+from cuelearn.mkl.problem import MKLProblem, weights_of
 from cuelearn.mkl.svm import is_hard
 from cuelearn.mkl.training import Result
 from cuelearn.warn import warn_user

@@ -11,8 +11,8 @@ import numpy as np
 
 from cuelearn.core.estimator import parameters
 from cuelearn.core.groupnorm import group_norm
+from cuelearn.kernels.rows import combined_kernel
 from cuelearn.mkl.perclass import ClassSubproblem, PerClassMKL, run_classes
-from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.svm import fit_svc
 
 __all__ = ["BinaryMKL", "BinarySubproblem", "OneVersusAllMKL", "Solution", "best_multiple"]

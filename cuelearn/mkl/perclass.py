@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.core.run import Run
+from cuelearn.kernels.rows import quadratic_forms
 from cuelearn.mkl.multilabel import MultiLabelMKL
-from cuelearn.mkl.problem import quadratic_forms
 from cuelearn.warn import warn_user
 
 __all__ = ["ClassSubproblem", "ClassPoint", "ClassesResult", "PerClassMKL", "documented", "run_classes"]

@@ -11,9 +11,9 @@ from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
 from cuelearn.core.losses import competitor
 from cuelearn.core.run import Run
+from cuelearn.kernels.rows import announce_matrix, combined_kernel
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.multilabel import MultiLabelMKL, is_indicator, numbers_of
-from cuelearn.mkl.problem import announce_matrix, combined_kernel
 from cuelearn.mkl.svm import one_versus_rest, svms_of
 from cuelearn.mkl.training import draw_order
 

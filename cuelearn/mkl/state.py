@@ -16,6 +16,7 @@ from cuelearn.codecache import njit
 from cuelearn.core.compiled import loop
 from cuelearn.core.groupnorm import link_weights
 from cuelearn.core.losses import competitor
+from cuelearn.kernels.rows import combine_rows, full_dot, gathered_dot
 
 # the lazy scale is applied below this, long before float32 overflows
 SMALLEST_SCALE = 1e-6
@@ -252,74 +253,6 @@ def fold_scale(dual):
 def multiply(values, factor):
     for k in range(values.shape[0]):
         values[k] *= factor
-
-
-@njit(cache=True, fastmath=True)
-def combine_rows(flat, base, kernel_stride, weights, active, n_active, out):
-    """``out = sum_j weights[j] * row_j`` over active kernels, distant rows four at a time."""
-    n = out.shape[0]
-    out[:] = 0
-    a = 0
-    if kernel_stride != n:
-        while a + 4 <= n_active:
-            j0 = active[a]
-            j1 = active[a + 1]
-            j2 = active[a + 2]
-            j3 = active[a + 3]
-            w0 = weights[j0]
-            w1 = weights[j1]
-            w2 = weights[j2]
-            w3 = weights[j3]
-            r0 = flat[base + j0 * kernel_stride : base + j0 * kernel_stride + n]
-            r1 = flat[base + j1 * kernel_stride : base + j1 * kernel_stride + n]
-            r2 = flat[base + j2 * kernel_stride : base + j2 * kernel_stride + n]
-            r3 = flat[base + j3 * kernel_stride : base + j3 * kernel_stride + n]
-            for i in range(n):
-                out[i] += (w0 * r0[i] + w1 * r1[i]) + (w2 * r2[i] + w3 * r3[i])
-            a += 4
-    while a < n_active:
-        w = weights[active[a]]
-        r = flat[base + active[a] * kernel_stride : base + active[a] * kernel_stride + n]
-        for i in range(n):
-            out[i] += w * r[i]
-        a += 1
-
-
-@njit(cache=True)
-def combine_block(flat, starts, kernel_stride, weights, active, out):
-    """``out[b] = sum_j weights[j] * K_j[row_b]``; kernel 0's rows begin at `starts`."""
-    for b in range(starts.shape[0]):
-        combine_rows(flat, starts[b], kernel_stride, weights, active, active.shape[0], out[b])
-
-
-@njit(cache=True, fastmath=True)
-def gathered_dot(row, index, value, count):
-    """``sum_s value[s] * row[index[s]]`` in double precision."""
-    total = 0.0
-    for s in range(count):
-        total += value[s] * row[index[s]]
-    return total
-
-
-@njit(cache=True)
-def sparse_scores(flat, starts, kernel_stride, weights, active, coef, combined, out):
-    """Class scores ``out[b, c]`` of the rows at `starts`, for sparse `coef` (indptr, indices, data)."""
-    begin, samples, values = coef
-    for b in range(starts.shape[0]):
-        combine_rows(flat, starts[b], kernel_stride, weights, active, active.shape[0], combined)
-        for c in range(out.shape[1]):
-            first = begin[c]
-            last = begin[c + 1]
-            out[b, c] = gathered_dot(combined, samples[first:last], values[first:last], last - first)
-
-
-@njit(cache=True, fastmath=True)
-def full_dot(row, dense):
-    """Dot product in double precision."""
-    total = 0.0
-    for i in range(row.shape[0]):
-        total += row[i] * dense[i]
-    return total
 
 
 @njit(cache=True, fastmath=True)

@@ -15,8 +15,8 @@ from cuelearn.core.checks import check_count, check_positive
 from cuelearn.core.weights import loss_weights
 from cuelearn.kernels import KernelBank
 from cuelearn.kernels.definite import warn_indefinite
+from cuelearn.kernels.rows import combined_kernel, quadratic_forms
 from cuelearn.mkl.base import two_columns
-from cuelearn.mkl.problem import combined_kernel, quadratic_forms
 from cuelearn.warn import warn_user
 
 __all__ = [

@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.core.weights import loss_weights
+from cuelearn.kernels.rows import combined_kernel
 from cuelearn.kernels.tiles import linear_algebra
-from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.svm import balance_weights
 from cuelearn.mktl.ball import hinge_in_ball
 from cuelearn.mktl.base import TransferClassifier, documented

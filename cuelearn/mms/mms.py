@@ -12,10 +12,10 @@ from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, NON_NEGATIVE, Estimator, StrOptions, parameters, validated
 from cuelearn.core.samples import validate_samples
 from cuelearn.kernels import FeatureScaleWarning, KernelBank
+from cuelearn.kernels.rows import combine, combined_scores, quadratic_forms
 from cuelearn.kernels.specifications import as_frame, check_kernels
 from cuelearn.kernels.stack import KernelStack, checked_cross, new_kernels, refuse_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
-from cuelearn.mkl.problem import combine, combined_scores, quadratic_forms
 from cuelearn.mms.base import BagClassifier
 from cuelearn.mms.candidates import check_bag_weights, check_candidates
 from cuelearn.mms.frank_wolfe import FINEST

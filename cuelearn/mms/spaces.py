@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cuelearn.kernels.definite import warn_indefinite
-from cuelearn.mkl.problem import combine, combined_kernel
+from cuelearn.kernels.rows import combine, combined_kernel
 
 __all__ = ["ROWS", "Block", "KernelSpace", "LinearSpace", "mean_weights"]
 

@@ -387,7 +387,7 @@ class OnlineKernels(ScoreClassifier):
         classes, labels = classes_and_labels(y)
         refuse_many_classes(self, classes)
         sample_weights = visit_weights(sample_weight, y.size)
-        warn_if_sorted(self, labels)
+        warn_if_sorted(self, labels, self.n_epochs)
         source, samples = bank_of(self, X)
         self.classes_ = classes
         self._source = source

@@ -154,7 +154,7 @@ class OnlineClassifier(ScoreClassifier):
         self
         """
         X, labels, weights = self._admit_all(X, y, sample_weight)
-        warn_if_sorted(self, labels)
+        warn_if_sorted(self, labels, self.n_epochs)
         rng = as_generator(self.random_state)
 
         def state():

@@ -18,8 +18,8 @@ from companion.mkl.rivals import compare
 from companion.protocol import timed
 from cuelearn import datasets
 from cuelearn.kernels import RBF, ExpDistance, KernelBank
+from cuelearn.kernels.rows import combined_kernel
 from cuelearn.mkl import OBSCURE, OM2, UFOMKL, MKLProblem, solve_obscure, solve_om2, solve_ufo
-from cuelearn.mkl.problem import combined_kernel
 
 
 @njit(fastmath=True)
@@ -83,7 +83,7 @@ def stack_orders(n, n_kernels, n_classes):
         calls, notes = dict(read), {}
         if layout != "kernel after kernel":
             calls["plain read in the order of the visits"] = partial(read_visits, rows, order)
-            fit = partial(OM2("precomputed", p=1.05).fit, stack, labels)
+            fit = partial(OM2("precomputed", p=1.05, n_epochs=1).fit, stack, labels)
             calls["OM2().fit, promised <= 6 plain reads"] = fit
         for p in (1.01, 1.05, 1.5, 2.0):
             what = f"OM-2, one epoch, p = {p}, promised <= 2 plain reads"

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from cuelearn.kernels import RBF, KernelBank
+from cuelearn.kernels.rows import BLOCK_ROWS, combined_kernel, quadratic_forms
 from cuelearn.mkl import MLMKLSA, VSKL, AverageKernelSVM
-from cuelearn.mkl.problem import BLOCK_ROWS, combined_kernel, quadratic_forms
 
 N, S, M = 400, 12, 3
 # one float64 combination is 2 float32 kernel matrices; libsvm's users take the columns of the support

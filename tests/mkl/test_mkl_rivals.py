@@ -23,9 +23,9 @@ from sklearn.svm import SVC
 
 from cuelearn.datasets import make_three_class
 from cuelearn.kernels import KernelBank, Linear
+from cuelearn.kernels.rows import combined_kernel
 from cuelearn.mkl import GMKL, MCMKL, SILPMKL, VSKL, LpMKL, MKLProblem, SimpleMKL, solve_reference, svm
 from cuelearn.mkl.cutting import CuttingPlanes
-from cuelearn.mkl.problem import combined_kernel
 
 SLACK = 1e-6  # what the conic solver leaves uncertain, relative to the optimum
 

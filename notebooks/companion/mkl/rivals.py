@@ -55,7 +55,7 @@ BATCH = {"tol": 0.05}
 CERTIFIED = {"n_epochs": 5, "finish": True, **BATCH}
 STEPS = {"n_epochs": 3000, "finish": False, **BATCH}
 METHODS = {
-    "OM2": Method(mkl.OM2, {"p": P_GRID}, {"shuffle": True}),
+    "OM2": Method(mkl.OM2, {"p": P_GRID}, {"n_epochs": 1, "shuffle": True}),
     "OBSCURE": Method(mkl.OBSCURE, {"C": C_GRID, "p": P_GRID}, FIRST_STAGE | CERTIFIED),
     "OBSCURE online": Method(mkl.OBSCURE, options=FIRST_STAGE | {"n_epochs": 0, "tol": None}, like="OBSCURE"),
     "OBSCURE steps": Method(mkl.OBSCURE, options=FIRST_STAGE | STEPS, like="OBSCURE"),
@@ -407,9 +407,10 @@ def rival_curve(method, params, seed, n_epochs=None, tol=None, **where):
     model = fitted(build(method, params, seed, callback=watch), task.bank, task.labels)
     if not rows or rows[-1]["step"] != model.history_["step"].iloc[-1]:
         note(model)
-    frame = pd.DataFrame(rows).astype(float).drop(columns="online_error")
+    frame = pd.DataFrame(rows).astype(float)
     read = rows_of_rounds(model, solved, task.bank)[frame["step"].astype(int) - 1]
-    return frame.assign(lower=frame["objective"].iloc[-1] - frame["dual_gap"].iloc[-1], rows=read)
+    last = frame.iloc[-1]
+    return frame.assign(lower=last["objective"] - last.get("dual_gap", np.nan), rows=read)
 
 
 def rows_of_rounds(model, solved, bank):

@@ -11,8 +11,8 @@ from companion.mkl.tasks import get_task, kernel_set, predicted, test_error
 from companion.protocol import FIRST_STAGE, in_turn, looks, quiet, timed
 from cuelearn import datasets, mkl
 from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.kernels.rows import combined_kernel
 from cuelearn.mkl import MKLProblem
-from cuelearn.mkl.problem import combined_kernel
 
 SOLVERS = {
     "OM2": mkl.solve_om2,

@@ -11,7 +11,7 @@ from companion import cue_tasks, flowers, pictures
 from companion.protocol import MEMORY_MANY, Task, load_set
 from cuelearn.datasets import EMOJI_CUES
 from cuelearn.kernels import RBF, ExpDistance, KernelBank, Linear, Poly, distance_matrix, mean_rule
-from cuelearn.mkl.problem import combine
+from cuelearn.kernels.rows import combine
 
 # bytes of kernels that a task may hold: what does not fit is computed on demand
 MEMORY = 2.2e9

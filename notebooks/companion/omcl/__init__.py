@@ -216,7 +216,7 @@ def integration_run(permutation, task, n_epochs=20):
     def middle(y, validating, **parameters):
         inside, across = kernels(tuple(run.cues), 1.0, validating)
         if "C" not in parameters:
-            return OM2("precomputed", **parameters).fit(inside, y).predict(across)
+            return OM2("precomputed", n_epochs=1, **parameters).fit(inside, y).predict(across)
         stages = {**FIRST_STAGE, "n_epochs": n_epochs, "tol": None}
         model = OBSCURE("precomputed", **parameters, **stages, random_state=0)
         return model.fit(inside, y).predict(across)

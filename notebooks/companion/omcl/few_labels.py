@@ -38,7 +38,7 @@ def few_labels_run(permutation, task):
     cues = [(cue, KernelPerceptron("precomputed"), j) for j, cue in enumerate(run.cues)]
     rows = []
     for rule, value, query in queries(permutation):
-        for method, model in {"OM2": OM2("precomputed"), "OMCL": OMCL(cues)}.items():
+        for method, model in {"OM2": OM2("precomputed", n_epochs=1), "OMCL": OMCL(cues)}.items():
             model.set_params(query=query).fit(inside, run.labels)
             error = mean_error(model.predict(across) != run.truth, run.truth, run.n_classes)
             row = {"permutation": permutation, "method": method, "rule": rule, "value": value}
