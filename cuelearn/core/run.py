@@ -1,0 +1,95 @@
+"""A run of an iterative method: its clock, history, progress bar and callback."""
+
+import sys
+import time
+from contextlib import contextmanager
+
+import pandas as pd
+
+__all__ = ["BAR_AFTER", "Run", "history_of", "progress"]
+
+# seconds before a bar appears
+BAR_AFTER = 2.0
+
+#: Columns of histories, in their order; a method has those that it records.
+COLUMNS = (
+    *("stage", "start", "step", "epoch", "n_epochs", "seconds", "n_updates", "n_support", "online_error"),
+    *("n_evaluations", "log_likelihood", "objective", "relaxed", "dual_bound", "dual_gap", "change"),
+    *("n_changed", "n_projections", "n_unproven"),
+)
+
+
+def progress(items=None, *, name, total=None, unit="it", verbose=False):
+    """A bar on stderr over `items`, or counted by `update`; it appears after `BAR_AFTER` and is removed at
+    the end."""
+    from tqdm.auto import tqdm  # looks for notebooks, which takes long
+
+    options = {"desc": name, "total": total, "unit": unit, "delay": BAR_AFTER, "leave": False}
+    return tqdm(items, disable=not verbose, file=sys.stderr, **options)
+
+
+class Run:
+    """A loop over rounds, epochs or batches, each ended by `end`.
+
+    The clock stops while a row of the history is measured and while the callback runs. `callback` is called
+    with the state of the run and the step; a true result sets `stopped`. Several runs may share a `bar`.
+
+    `clock` returns seconds: elapsed time, or processor time with `time.process_time`.
+    """
+
+    clock = time.perf_counter
+
+    def __init__(self, callback=None, *, verbose=False, bar=None):
+        self.callback = callback
+        self.verbose = verbose
+        self.bar = bar
+        self.stopped = False
+        self.rows = []
+        self.seconds = 0.0
+        self.go()
+
+    def rounds(self, n_rounds, name, unit="round"):
+        """Numbers from 1 to `n_rounds`, under a bar."""
+        with self.under_bar(name, n_rounds, unit):
+            yield from range(1, n_rounds + 1)
+
+    @contextmanager
+    def under_bar(self, name, total=None, unit="round"):
+        """A progress bar, which rows advance."""
+        with progress(name=name, total=total, unit=unit, verbose=self.verbose) as self.bar:
+            yield self.bar
+
+    def go(self):
+        self._started = self.clock()
+
+    def pause(self):
+        """Stop the clock, unless it stands still."""
+        if self._started is not None:
+            self.seconds += self.clock() - self._started
+        self._started = None
+
+    def add(self, *, done=1, note="", **row):
+        """Append a row to the history, with the present `seconds`; the bar advances by `done`."""
+        row["seconds"] = self.seconds
+        self.rows.append({name: row[name] for name in COLUMNS if name in row})
+        if self.bar is not None:
+            self.bar.set_postfix_str(note, refresh=False)
+            self.bar.update(done)
+
+    def end(self, step, state, *, done=1, note="", **row):
+        """Record a round and call back with ``state()``; returns whether to stop."""
+        self.pause()
+        self.add(done=done, note=note, step=step, **row)
+        self.stopped = self.callback is not None and bool(self.callback(state(), step))
+        self.go()
+        return self.stopped
+
+    def history(self):
+        """The rows so far as a DataFrame."""
+        return history_of(self.rows)
+
+
+def history_of(rows):
+    """The DataFrame of the rows of a run."""
+    known = {name for row in rows for name in row}
+    return pd.DataFrame(rows, columns=[name for name in COLUMNS if name in known])
