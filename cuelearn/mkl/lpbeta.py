@@ -269,7 +269,7 @@ class LPBeta(KernelClassifier):
     Parameters
     ----------
     $kernels
-    C : float > 0, default 1.0
+    C : float > 0, default 10.0
         libsvm's C, for all kernels.
     $class_weight
     nu : float in (0, 1) or "cv", default "cv"

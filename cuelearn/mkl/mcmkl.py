@@ -155,7 +155,7 @@ class MCMKL(KernelClassifier):
     """
 
     kernels: object = field(default=None, kw_only=False)
-    C: float = 1.0
+    C: float = 10.0
     class_weight: object = None
     tol: float = 1e-3
     max_iter: int = 500

@@ -159,6 +159,7 @@ class OneVersusAllMKL(PerClassMKL):
     """Base of SILP, SimpleMKL and p-norm MKL. Objectives and gaps are divided by C times the sum of the
     sample weights."""
 
+    C: float = 10.0
     tol: float = 1e-3
     max_iter: int = 500
     n_jobs: int | None = None
