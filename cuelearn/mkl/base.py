@@ -25,8 +25,8 @@ from cuelearn.core.losses import KERNEL_FACTOR
 from cuelearn.core.samples import given_kernels, new_samples, training_samples
 from cuelearn.core.weights import check_sample_weight, repeated_rows, with_weight
 from cuelearn.kernels import CrossBank, FeatureScaleWarning, KernelBank, KernelStack
-from cuelearn.kernels.bank import MEAN_SUBSAMPLE
 from cuelearn.kernels.definite import one_warning
+from cuelearn.kernels.fitted import MEAN_SUBSAMPLE
 from cuelearn.kernels.rows import block_scores, quadratic_forms
 from cuelearn.kernels.stack import checked_cross, new_kernels, training_bank
 from cuelearn.mkl.convex import LossProblem

@@ -20,7 +20,7 @@ from cuelearn.core.query import Query, requested_labels, score_margin
 from cuelearn.core.samples import given_kernels, validate_samples
 from cuelearn.core.weights import loss_weights, visit_weights
 from cuelearn.kernels import RBF, FeatureScaleWarning, KernelBank
-from cuelearn.kernels.bank import check_batch, indefinite_batch
+from cuelearn.kernels.matrices import check_batch, indefinite_batch
 from cuelearn.kernels.specifications import (
     as_frame,
     check_first_batch,

@@ -269,7 +269,7 @@ class KernelPA(KernelClassifier):
     random_state: object = None
 
     def _train(self, labels, sample_weight):
-        warn_if_sorted(self, labels)
+        warn_if_sorted(self, labels, self.n_epochs)
         rng = as_generator(self.random_state)
         aggressiveness = self.C * (np.ones(labels.size) if sample_weight is None else sample_weight)
         weights = self._choose_weights(labels, aggressiveness, sample_weight)

@@ -21,8 +21,8 @@ from cuelearn.core.losses import margins
 from cuelearn.core.run import Run
 from cuelearn.core.samples import validate_samples
 from cuelearn.core.weights import visit_weights
-from cuelearn.kernels.bank import check_batch, indefinite_batch
 from cuelearn.kernels.definite import warn_indefinite
+from cuelearn.kernels.matrices import check_batch, indefinite_batch
 from cuelearn.kernels.specifications import as_frame, check_entries, check_size, real_values
 from cuelearn.omcl.visits import N_UPDATES, SEEN
 

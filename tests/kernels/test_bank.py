@@ -34,7 +34,7 @@ from cuelearn.kernels import (
     kernel_values,
     tiles,
 )
-from cuelearn.kernels import bank as bank_module
+from cuelearn.kernels import fitted as fitted_module
 from cuelearn.mkl import OM2, AverageKernelSVM
 from cuelearn.omcl import KernelPerceptron
 
@@ -126,8 +126,8 @@ def test_gamma_is_that_of_sklearn(X, X_new):
 
 
 def test_mean_rule_subsamples_large_sets(X, monkeypatch):
-    monkeypatch.setattr(bank_module, "MEAN_EXACT_LIMIT", 100)
-    monkeypatch.setattr(bank_module, "MEAN_SUBSAMPLE", 50)
+    monkeypatch.setattr(fitted_module, "MEAN_EXACT_LIMIT", 100)
+    monkeypatch.setattr(fitted_module, "MEAN_SUBSAMPLE", 50)
     scale = KernelBank(on_all(k=ExpDistance("cityblock")), X).kernels_[0].scale
     chosen = X[np.linspace(0, 149, 50).round().astype(int)]
     assert scale == pytest.approx(pairwise.manhattan_distances(chosen).sum() / (50 * 49), rel=1e-6)
@@ -196,7 +196,7 @@ def banks_of(kernels, X):
     kept = KernelBank(kernels, X, memory=4 * n * n * len(kernels) - 1)
     demand = KernelBank(kernels, X, memory=1e5)
     assert resident.resident and not kept.resident and not demand.resident
-    assert kept._stored and not demand._stored
+    assert kept._store.shared and not demand._store.shared
     return resident, kept, demand
 
 
@@ -375,7 +375,9 @@ def test_subsets_keep_scales_and_share(X, X_new):
             assert_allclose(whole_of(part.cross(X_new)), whole[index], atol=1e-6, rtol=0)
     resident, kept, _ = banks_of(ALL, X)
     assert np.shares_memory(resident.select([1, 2]).stack, resident.stack)
-    assert all(any(d is e for e in kept._stored.values()) for d in kept.select([4, 7])._stored.values())
+    assert all(
+        any(d is e for e in kept._store.shared.values()) for d in kept.select([4, 7])._store.shared.values()
+    )
 
 
 # --- precomputed

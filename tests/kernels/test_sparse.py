@@ -68,7 +68,7 @@ def test_a_bank_agrees_with_the_dense_one(form, memory, normalize):
     X, new = counts(), counts(20, seed=1)
     options = {"normalize": normalize, "dtype": np.float64, "memory": memory}
     bank, dense = KernelBank(KERNELS, form(X), **options), KernelBank(KERNELS, X, **options)
-    assert bank.resident == (memory == 2e9) and bool(bank._stored) == (memory == 7e5)
+    assert bank.resident == (memory == 2e9) and bool(bank._store.shared) == (memory == 7e5)
     close = {"rtol": 1e-10, "atol": 1e-10}
     for i in (5, 7, 9, 50):
         np.testing.assert_allclose(bank.rows([i]), dense.rows([i]), **close)
@@ -148,7 +148,7 @@ CUES = [("one", Linear(), slice(0, 60)), ("two", RBF(gamma=0.02), slice(0, 60)),
 SEED = {"random_state": 0}
 
 
-MODELS = [UFOMKL(CUES, **SEED), AverageKernelSVM(CUES), OM2(CUES), MKTL(CUES, **SEED)]
+MODELS = [UFOMKL(CUES, **SEED), AverageKernelSVM(CUES), OM2(CUES, **SEED), MKTL(CUES, **SEED)]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
@@ -161,7 +161,7 @@ def test_an_estimator_agrees_with_the_dense_fit(model, tmp_path):
     model.save(tmp_path / "model")
     for found in (load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(found.decision_function(X), model.decision_function(untidy(X)))
-        assert all(map(sparse.issparse, (held["plain"].values for held in found.bank_._train.arrays)))
+        assert all(map(sparse.issparse, (held["plain"].values for held in found.bank_._fitted.train.arrays)))
 
 
 def test_streams_may_mix_sparse_and_dense_batches(tmp_path):

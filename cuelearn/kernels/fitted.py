@@ -1,0 +1,422 @@
+"""Kernels fitted to training samples: cues, scales, and what kernels share."""
+
+import math
+from copy import copy
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from cuelearn.kernels import tiles
+from cuelearn.kernels.matrices import look_at
+from cuelearn.kernels.specifications import (
+    OF_SCALE,
+    SPARSE,
+    SYMMETRY_TOLERANCE,
+    Function,
+    Linear,
+    check_nonnegative,
+    check_samples,
+    extract_columns,
+    feature_places,
+    largest_entry,
+    place_of,
+    resolve_columns,
+    uneven_spread,
+    warn_of_spread,
+)
+from cuelearn.kernels.tiles import COLUMN_PAD, ROW_PAD, Form, Pair, Root, Rows, Side
+
+# Most columns of a cue of sparse samples that are made dense for a kernel without sparse products.
+MOST_DENSE = 1_000
+# Above the limit, the mean of a distance without a closed form uses MEAN_SUBSAMPLE evenly spaced samples.
+MEAN_EXACT_LIMIT = 20_000
+MEAN_SUBSAMPLE = 5_000
+
+# One product serves products and distances of a cue if centring reduces the mean squared norm by at most this
+# factor; beyond it, cancellation would cost the distances that factor in digits.
+SHARED_PRODUCT_LIMIT = 16.0
+
+# A row with a norm below this fraction of its cue's largest entry counts as zero: its products would leave
+# the range of float32.
+ZERO_NORM = 1e-15
+
+
+class FittedKernels:
+    """Kernels fitted to training samples X: cues, shared quantities, numeric scales, and the form of each.
+
+    A *root* is a product or distance of one cue that several kernels share, a *form* says how a kernel
+    follows from its root; `kernels` have numbers in place of ``scale="mean"``, and `train` holds the training
+    rows.
+    """
+
+    def __init__(self, triples, X, normalize, dtype):
+        X, n_samples, self.n_features, feature_names = check_samples(X)
+        if n_samples == 0:
+            raise ValueError("X must have at least one row, got none.")
+        named = feature_names is not None and all(isinstance(name, str) for name in feature_names)
+        self.feature_names = feature_names if named else None
+        self.normalize = normalize
+        self.dtype = dtype
+        cues, wanted, cue_of = self._distinct_cues(triples, X, feature_places(feature_names))
+        mean_squares = self._fit_cues(cues, wanted, X, n_samples)
+        self.roots = []
+        self.kernels = []
+        self.forms = []
+        means = {}
+        for (_, kernel, _), c in zip(triples, cue_of, strict=True):
+            root = self._root_of(kernel.quantity, c, wanted[c])
+            if kernel.unresolved:
+                key = root, kernel.quantity
+                if key not in means:
+                    means[key] = self._mean_distance(*key, mean_squares[c])
+                scale = kernel.factor * means[key]  # 0: all samples are equal, and any scale gives k = 1
+                kernel = replace(kernel, scale=scale if scale > 0 else 1.0, factor=1.0)
+            self.kernels.append(kernel)
+            self.forms.append(self._form(kernel, root))
+        factors = self.factors(self.train, range(len(self.forms)))
+        self.train = self.train._replace(factors=factors)
+
+    def _distinct_cues(self, triples, X, places):
+        """One cue per distinct set of columns, in order of appearance; the quantities that each provides; and
+        the number of each kernel's cue."""
+        cues = []
+        wanted = []
+        cue_of = []
+        numbers = {}
+        for name, kernel, columns in triples:
+            index = resolve_columns(name, columns, X, self.n_features, places)
+            if issparse(X) and kernel.quantity not in SPARSE and len(index) > MOST_DENSE:
+                usable = "use Linear, Poly, RBF or Euclidean distances, or X.toarray()"
+                raise ValueError(
+                    f"kernel {name!r} takes at most {MOST_DENSE:,} sparse columns, got {len(index):,} for "
+                    f"{kernel!r}: {usable}."
+                )
+            function = kernel if isinstance(kernel, Function) else None
+            key = *index.tolist(), function
+            if key not in numbers:
+                numbers[key] = len(cues)
+                cues.append(Cue(name, index, function=function))
+                wanted.append(set())
+            wanted[numbers[key]].add(kernel.quantity)
+            cue_of.append(numbers[key])
+        return cues, wanted, cue_of
+
+    def _fit_cues(self, cues, wanted, X, n_samples):
+        """Fit the cues and set the training rows; returns each cue's mean squared norm after centring."""
+        self.cues = []
+        arrays = []
+        mean_squares = []
+        uneven = []
+        for cue, quantities in zip(cues, wanted, strict=True):
+            if quantities - SPARSE:
+                cue = cue._replace(dense=True)
+            values = cue.columns_of(X, cue.index)
+            if quantities & OF_SCALE and uneven_spread(values):
+                uneven.append(cue.name)
+            fitted, held, mean_square = _fit_cue(cue, values, quantities, self.dtype)
+            self.cues.append(fitted)
+            arrays.append(held)
+            mean_squares.append(mean_square)
+        if uneven:
+            warn_of_spread(uneven)
+        self.train = Side(n_samples, arrays)
+        return mean_squares
+
+    def _root_of(self, quantity, c, wanted):
+        kind = "matrix" if quantity.endswith("matrix") else quantity
+        if kind in ("euclidean", "sqeuclidean"):
+            kind = "product" if self.cues[c].shared else "sqeuclidean"
+        near = tiles.NEAR_EUCLIDEAN if "euclidean" in wanted else tiles.NEAR
+        root = Root(c, kind, near, self.cues[c].function)
+        if root not in self.roots:
+            self.roots.append(root)
+        return self.roots.index(root)
+
+    def _mean_distance(self, r, metric, mean_square):
+        """Mean distance of training pairs i != i', in fixed tiles unless it has a closed form."""
+        side = self.train
+        n = self.train.n
+        if n == 1:
+            return 0.0
+        if metric == "sqeuclidean":
+            return 2.0 * mean_square * n / (n - 1)
+        if n > MEAN_EXACT_LIMIT and metric != "distance matrix":
+            chosen = np.linspace(0, n - 1, MEAN_SUBSAMPLE).round().astype(np.intp)
+            side = side.take(chosen, COLUMN_PAD)
+            n = len(chosen)
+        sums = {}
+
+        def add(r, tile, base, pair):
+            distance = pair.distance(self.roots[r], metric, tile, base)[tile.part]
+            total = float(np.sum(distance, dtype=np.float64))
+            if tile.r0 == tile.c0:  # rounding leaves the diagonal above 0
+                sums[tile] = total - float(np.trace(distance, dtype=np.float64))
+            else:
+                sums[tile] = 2.0 * total
+
+        self.upper(add, [r], side)
+        total = float(np.sum([sums[tile] for tile in tiles.upper_tiles(n)]))
+        return total / (n * (n - 1)) * self._unit(r, metric)
+
+    def _unit(self, r, metric):
+        """One unit of a root's scaled distance, in units of X."""
+        cue = self.cues[self.roots[r].cue]
+        scale = cue.centred_scale if self.roots[r].source == "centred" else cue.scale
+        return scale**2 if metric == "sqeuclidean" else scale
+
+    def _form(self, kernel, r):
+        quantity = kernel.quantity
+        cue = self.cues[self.roots[r].cue]
+        scale = cue.scale
+        if quantity == "kernel matrix":
+            return Form(r, quantity)
+        if quantity == "function":  # like a product, with k(x, x) in place of the squared norm
+            return Form(r, "product", scale**-2, pivot=scale)
+        if quantity != "product":
+            return Form(r, quantity, -self._unit(r, quantity) / kernel.divisor(len(cue.index)))
+        if isinstance(kernel, Linear):
+            return Form(r, quantity, pivot=scale)
+        # gamma <x, z> + c0 = m p + c0 with p the product of scaled rows; the larger of m and c0 goes into
+        # the factors, so that the constants stay in the range of float32
+        m = scale**2 / kernel.divisor(len(cue.index))
+        largest = max(m, float(kernel.coef0))
+        return Form(r, quantity, m / largest, kernel.coef0 / largest, int(kernel.degree), math.sqrt(largest))
+
+    def _own(self, side, f):
+        """k(x, x) of a linear or polynomial kernel, before pivot and degree."""
+        form = self.forms[f]
+        return side.arrays[self.roots[form.root].cue]["plain"].norm * form.slope + form.offset
+
+    def factors(self, side, kernels):
+        factors = {}
+        for f in kernels:
+            if self.forms[f].quantity == "product" and self.normalize:
+                own = self._own(side, f)
+                zero = own <= ZERO_NORM**2
+                factors[f] = np.where(zero, 0.0, 1.0 / np.sqrt(np.where(zero, 1.0, own))).astype(self.dtype)
+            elif self.forms[f].quantity == "product":
+                factors[f] = np.full(side.n, self.forms[f].pivot, self.dtype)
+        return factors
+
+    def diagonal(self):
+        diagonal = np.ones((len(self.forms), self.train.n))
+        for f, form in enumerate(self.forms):
+            if form.quantity == "kernel matrix":
+                diagonal[f] = np.diagonal(self.matrix_of(f))
+            elif form.quantity == "product" and self.normalize:
+                diagonal[f] = self.train.factors[f] > 0
+            elif form.quantity == "product":
+                diagonal[f] = (self._own(self.train, f) * form.pivot**2) ** form.degree
+        return diagonal
+
+    def upper(self, work, roots, side):
+        """Call ``work(r, tile, base, pair)`` for the upper triangles of the roots."""
+        pair = Pair(side, side)
+
+        def compute(task):
+            r, tile = task
+            work(r, tile, pair.base(self.roots[r], tile), pair)
+
+        tasks = [(r, tile) for r in roots for tile in tiles.upper_tiles(side.n)]
+        tiles.run(compute, tasks, len(roots) * side.n**2)
+
+    def cues_of(self, kernels):
+        return {self.roots[self.forms[f].root].cue for f in kernels}
+
+    def new_side(self, X_new, needed):
+        X_new, rows, n_features, feature_names = check_samples(X_new, "X_new")
+        by_name = self.feature_names is not None and feature_names is not None
+        if not by_name and n_features != self.n_features:
+            raise ValueError(f"X_new has {n_features} columns, but the bank was made from {self.n_features}.")
+        places = feature_places(feature_names)
+        arrays = []
+        for c, cue in enumerate(self.cues):
+            if c not in needed:
+                arrays.append({})
+                continue
+            index = cue.index
+            if by_name:
+                index = np.array([place_of(cue.name, self.feature_names[i], places) for i in index])
+            arrays.append(cue.arrays(cue.columns_of(X_new, index), self.dtype))
+        return Side(rows, arrays)
+
+    @property
+    def columns(self):
+        """Column numbers of each kernel."""
+        return [self.cues[self.roots[form.root].cue].index.tolist() for form in self.forms]
+
+    def matrix_of(self, f):
+        """The precomputed matrix of kernel f."""
+        return self.train.arrays[self.roots[self.forms[f].root].cue]["matrix"].values
+
+    def restrict(self, index):
+        """The same kernels on the training samples `index`."""
+        new = copy(self)
+        new.train = self.train.take(index, COLUMN_PAD)._replace(index=None)
+        new.cues = [cue if cue.take is None else cue._replace(take=cue.take[index]) for cue in self.cues]
+        for held in new.train.arrays:
+            if "matrix" in held:
+                held["matrix"] = Rows(np.ascontiguousarray(held["matrix"].values[:, index]))
+        return new
+
+    def select(self, index):
+        """The kernels `index`."""
+        new = copy(self)
+        new.kernels = [self.kernels[f] for f in index]
+        new.forms = [self.forms[f] for f in index]
+        factors = {k: self.train.factors[f] for k, f in enumerate(index) if f in self.train.factors}
+        new.train = self.train._replace(factors=factors)
+        return new
+
+    def _state(self):
+        return {**vars(self), "dtype": self.dtype.name}
+
+    @classmethod
+    def _from_state(cls, state):
+        self = cls.__new__(cls)
+        vars(self).update(state, dtype=np.dtype(state["dtype"]))
+        widths = [{len(self.kernels), len(self.forms)}]
+        for cue, held in zip(self.cues, self.train.arrays, strict=True):
+            read = [rows.values.shape[1] for source, rows in held.items() if source != "matrix"]
+            widths.append({len(cue.index), *read} | (set() if cue.centre is None else {len(cue.centre)}))
+        if any(len(sizes) > 1 for sizes in widths):
+            raise ValueError("a bank with kernels or cues of different widths")
+        return self
+
+
+class Cue(NamedTuple):
+    """One set of columns: how raw rows become the arrays from which tiles are computed.
+
+    ``plain = x / scale`` and ``centred = (x - centre) / centred_scale``; the scales are powers of two
+    (division is exact) that bring entries into [-1, 1], so that squares stay in the range of float32.
+    """
+
+    name: str  # of the first kernel, for messages
+    index: np.ndarray  # columns of X
+    sources: tuple = ()  # which of centred and plain, in this order
+    nonnegative: bool = False  # whether negative entries are an error
+    scale: float = 1.0
+    centre: np.ndarray | None = None
+    centred_scale: float = 1.0
+    shared: bool = False  # one product serves products and distances
+    dense: bool = False  # whether its columns of sparse samples are made dense
+    take: np.ndarray | None = None  # of a precomputed matrix: columns of the training samples
+    function: Function | None = None  # gets the raw rows
+    sparse: bool = False  # the training rows are; not centred, both scales are equal
+
+    def columns_of(self, X, index):
+        """The cue's columns of X, see `extract_columns`."""
+        values = extract_columns(X, index, self.name)
+        return values.toarray() if self.dense and issparse(values) else values
+
+    def scaled(self, raw):
+        """{source: (scaled rows, squared norms)} in float64; overwrites `raw`."""
+        scaled = {}
+        for source in self.sources:
+            if source == "centred":
+                rows = raw - self.centre
+                rows /= self.centred_scale
+            else:  # the last source
+                rows = np.divide(raw, self.scale, out=raw)
+            scaled[source] = rows, np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        return scaled
+
+    def arrays(self, raw, dtype):
+        if self.sparse:
+            rows = csr_array(raw) / self.scale
+            return dict.fromkeys(self.sources, Rows(rows, rows.power(2).sum(axis=1)))
+        raw = raw.toarray() if issparse(raw) else raw
+        if self.nonnegative:
+            check_nonnegative(raw, self.name)
+        if self.take is not None:
+            return {"matrix": Rows(raw[:, self.take].astype(dtype))}
+        if self.function is not None:
+            return {"plain": Rows(tiles.padded(raw, np.float64, ROW_PAD), self.function.own(raw))}
+        return {
+            source: Rows(tiles.padded(rows, dtype, ROW_PAD), norm)
+            for source, (rows, norm) in self.scaled(raw).items()
+        }
+
+
+def _fit_cue(cue, raw, wanted, dtype):
+    """The fitted cue, its arrays, and their mean squared norm after centring."""
+    name = cue.name
+    if issparse(raw):
+        return _fit_sparse_cue(cue, raw, wanted)
+    if cue.function is not None:
+        arrays = cue.arrays(raw, dtype)
+        return cue._replace(scale=_power_of_two(np.sqrt(arrays["plain"].norm))), arrays, 0.0
+    cue = cue._replace(nonnegative=bool(wanted & {"chi2", "distance matrix"}))
+    if wanted & {"distance matrix", "kernel matrix"}:
+        if len(wanted) > 1:
+            raise ValueError(
+                f"cue {name!r}: columns of a precomputed matrix cannot be used by other kernels, got "
+                f"{sorted(wanted)}."
+            )
+        matrix = _training_matrix(raw, name, cue.nonnegative, dtype)
+        return cue._replace(take=np.arange(len(raw))), {"matrix": Rows(matrix)}, 0.0
+    if cue.nonnegative:
+        check_nonnegative(raw, name)
+    euclidean = bool(wanted & {"sqeuclidean", "euclidean"})
+    if euclidean or "cityblock" in wanted:
+        centre = raw.mean(axis=0)
+        scale = _power_of_two(np.stack([raw.min(axis=0), raw.max(axis=0)]) - centre)
+        cue = cue._replace(sources=("centred",), centre=centre, centred_scale=scale)
+    if wanted & {"product", "chi2"}:
+        cue = cue._replace(sources=(*cue.sources, "plain"), scale=_power_of_two(raw))
+    scaled = cue.scaled(raw)
+    mean_square = float(scaled["centred"][1].mean()) * cue.centred_scale**2 if euclidean else 0.0
+    if euclidean and "product" in wanted:
+        plain_square = float(scaled["plain"][1].mean()) * cue.scale**2
+        cue = cue._replace(shared=plain_square <= SHARED_PRODUCT_LIMIT * mean_square)
+        if cue.shared and "cityblock" not in wanted:
+            cue = cue._replace(sources=("plain",))
+            del scaled["centred"]
+    arrays = {s: Rows(tiles.padded(rows, dtype, COLUMN_PAD), norm) for s, (rows, norm) in scaled.items()}
+    return cue, arrays, mean_square
+
+
+def _fit_sparse_cue(cue, raw, wanted):
+    """As `_fit_cue`: without centring, which would fill the zeros, and therefore in float64."""
+    cue = cue._replace(sparse=True, scale=_power_of_two(raw.data), sources=("plain", "centred"))
+    rows, norm = cue.arrays(raw, np.float64)["plain"]
+    n = len(norm)
+    mean = rows.sum(axis=0) / n
+    n_zeros = n - np.bincount(rows.indices, minlength=len(mean))
+    mean_square = float(np.sum((rows.data - mean[rows.indices]) ** 2) + np.sum(n_zeros * mean**2)) / n
+    product = "product" in wanted
+    shared = product and float(norm.mean()) <= SHARED_PRODUCT_LIMIT * mean_square
+    if shared or wanted == {"product"}:
+        sources = ("plain",)
+    else:
+        sources = ("centred", "plain") if product else ("centred",)
+    cue = cue._replace(sources=sources, shared=shared, centred_scale=cue.scale)
+    return cue, dict.fromkeys(sources, Rows(rows, norm)), mean_square * cue.scale**2
+
+
+def _training_matrix(raw, name, distance, dtype):
+    """A checked precomputed matrix, made exactly symmetric."""
+    what = f"cue {name!r}: the precomputed {'distance' if distance else 'kernel'} matrix"
+    n = len(raw)
+    if raw.shape != (n, n):
+        raise ValueError(f"{what} must be square (n, n), got shape {raw.shape}.")
+    matrix = np.ascontiguousarray(raw, dtype=dtype)
+    problem, _ = look_at(matrix, what)
+    if problem:
+        raise ValueError(problem)
+    if distance:
+        check_nonnegative(raw, name)
+        if np.abs(np.diagonal(raw)).max() > SYMMETRY_TOLERANCE * raw.max():
+            raise ValueError(f"{what} must have a zero diagonal.")
+        np.fill_diagonal(matrix, 0)
+    for tile in tiles.upper_tiles(n):
+        tiles.mirror(tiles.planes_of(matrix), 0, tile)
+    return matrix
+
+
+def _power_of_two(values):
+    """Power of two at or above the largest magnitude; 1 for zeros."""
+    largest = largest_entry(values)
+    return math.ldexp(1.0, min(max(math.frexp(largest)[1], -500), 500)) if largest else 1.0
