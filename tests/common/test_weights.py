@@ -226,7 +226,7 @@ def test_selected_svm_weighs_its_machines():
 def test_weights_of_a_stream():
     """OM-2 with weights: batches are one pass of `fit`; weight 0 is the sample left out, to rounding."""
     K, y, weights = problem()
-    model = ESTIMATORS["OM2"]("precomputed", p=1.3, class_weight={0: 2.0})
+    model = ESTIMATORS["OM2"]("precomputed", p=1.3, n_epochs=1, class_weight={0: 2.0})
     whole = clone(model).fit(K, y, sample_weight=weights)
     for start in range(0, N, 10):
         rows = np.arange(start, start + 10)
