@@ -40,9 +40,9 @@ def test_methods_with_one_problem_of_all_classes(fitted, name):
     p = 1.0 if name == "MCMKL" else model.p_ if hasattr(model, "p_") else "auto"
     found, scores = blocks(model)
     q = max(2.0, 2.0 * np.log(len(found)))
-    value = brute(found, scores, y, 1.0, q / (q - 1.0) if p == "auto" else p)
+    value = brute(found, scores, y, model.C, q / (q - 1.0) if p == "auto" else p)
     assert model.objective_ == pytest.approx(value, rel=1e-5)
-    assert common_objective(model, X, y, p=p) == pytest.approx(value, rel=1e-5)
+    assert common_objective(model, X, y, C=model.C, p=p) == pytest.approx(value, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", SUMS)
@@ -51,13 +51,14 @@ def test_sums_over_the_classes(fitted, name):
     found, scores = blocks(model)
     norms = np.array([np.linalg.norm(w, axis=1) for w in found])  # (n_kernels, n_classes)
     losses = np.maximum(0.0, 1.0 - np.where(np.eye(3)[y] > 0.0, 1.0, -1.0) * scores).sum(axis=0)
+    losses = model.C * losses
     if name == "GMKL":
         d = model.kernel_weights_.T
         values = 0.5 * (norms**2 / np.where(d > 0.0, d, 1.0)).sum(axis=0) + d.sum(axis=0) + losses
     else:
         p = model.p_ if name == "LpMKL" else 1.0  # one group of kernels is VSKL's default
         values = 0.5 * (norms**p).sum(axis=0) ** (2.0 / p) + losses
-        values = values if name == "VSKL" else values / y.size
+        values = values if name == "VSKL" else values / (model.C * y.size)
     assert model.objective_ == pytest.approx(values.sum(), rel=1e-4)
 
 
