@@ -18,15 +18,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn import datasets
 from cuelearn.core.choice import first_best
-from cuelearn.core.run import Run
 from cuelearn.datasets import Provenance
 from cuelearn.kernels import KernelBank
 
 PROFILES = ("smoke", "quick", "full")
 #: OBSCURE's online stage as the papers have it: until an epoch without loss, with the step of their library.
 FIRST_STAGE = {"n_epochs_online": 100, "eta": "auto"}
-# claims on time are judged by time of the processor: that of a run alone, whatever runs beside it
-Run.clock = time.process_time
 # bytes; the 2.6 GB of 1,400 kernels on 680 samples never fit: rows come from seven distances
 MEMORY_MANY = 6e8
 

@@ -27,7 +27,7 @@ import cuelearn
 from companion import source_hash
 from companion.run.records import DEFAULTS, several
 from cuelearn.core.optional import require
-from cuelearn.core.run import progress
+from cuelearn.core.run import Run, progress
 from cuelearn.core.storage import atomic_write
 
 try:
@@ -168,6 +168,17 @@ def _identity_of_data(item):
 # --- one point ----------------------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def processor_time():
+    """Seconds in histories are those of the processor, whatever runs beside it."""
+    before = Run.clock
+    Run.clock = time.process_time
+    try:
+        yield
+    finally:
+        Run.clock = before
+
+
 def _evaluate(key, function, point, /, **common):
     """(key, pickled result) of one point; BLAS, OpenMP and numba use one thread."""
     import numba
@@ -179,7 +190,7 @@ def _evaluate(key, function, point, /, **common):
     before = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
-        with threadpool_limits(limits=1):
+        with threadpool_limits(limits=1), processor_time():
             return key, pickle.dumps(function(**point, **common), protocol=5)
     except Exception as error:
         name = getattr(function, "__qualname__", repr(function))
