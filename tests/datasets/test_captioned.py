@@ -168,7 +168,7 @@ def test_exact_numbers_of_the_full_corpus():
 
 
 def candidates_of(data, min_count):
-    """Candidate sets of the first items from their mentions, and the truth of all as labels of their classes."""
+    """Candidate sets of the first items from their mentions, and the truth of all as labels, by item."""
     poses = data.poses is not None
     words = data.vocabulary.only(names=data.names_with(min_count))
     attributes = ("name", "verb") if poses else ("name",)
