@@ -122,16 +122,20 @@ print(os.environ["NUMBA_CACHE_DIR"])
 """
 
 
+def folders(place):
+    return [place, *(file for file in place.rglob("*") if file.is_dir())]
+
+
 @pytest.fixture
 def read_only():
     """Runs code with a package in a folder that is not writable to the user, who has no home directory."""
     place = Path(tempfile.mkdtemp())
     shutil.copytree(ROOT / "cuelearn", place / "site" / "cuelearn")
     (place / "tmp").mkdir()
-    place.chmod(0o755)
     (place / "tmp").chmod(0o777)
-    for folder in [place, *(file for file in (place / "site").rglob("*") if file.is_dir())]:
+    for folder in folders(place / "site"):
         folder.chmod(0o555)
+    place.chmod(0o555)
     user = []
     if os.getuid() == 0:  # the right to read is kept, because the interpreter may lie in a home directory
         right = "+dac_read_search"
@@ -142,17 +146,13 @@ def read_only():
 
     def run_there(code, **env):
         home = {} if user else {"HOME": "/nonexistent"}
-        env = (
-            {"PATH": os.environ["PATH"], "PYTHONPATH": str(place / "site"), "TMPDIR": str(place / "tmp")}
-            | home
-            | env
-        )
-        return subprocess.run(
-            [*user, sys.executable, "-c", code], cwd=place, env=env, capture_output=True, text=True
-        )
+        places = {"PYTHONPATH": str(place / "site"), "TMPDIR": str(place / "tmp")}
+        env = {"PATH": os.environ["PATH"], **places, **home, **env}
+        command = [*user, sys.executable, "-c", code]
+        return subprocess.run(command, cwd=place, env=env, capture_output=True, text=True)
 
     yield run_there, place
-    for folder in [place, *(file for file in place.rglob("*") if file.is_dir())]:
+    for folder in folders(place):
         folder.chmod(0o755)
     shutil.rmtree(place)
 
