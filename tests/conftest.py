@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -17,7 +18,10 @@ ORIGINALS = os.environ.setdefault("ORIGINALS_OF_THE_USER", os.environ.get("CUELE
 for name in [name for name in os.environ if re.fullmatch(FOREIGN, name)]:
     del os.environ[name]
 os.environ["MPLBACKEND"] = "Agg"
-os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "notebooks")])  # of the processes of tests
+#: Where the processes of tests look first.
+PATHS = [str(ROOT / name) for name in ("tests/spared", "", "notebooks")]
+os.environ["PYTHONPATH"] = os.pathsep.join(PATHS)
+sys.path.insert(0, PATHS[0])
 
 import numba
 import pandas as pd

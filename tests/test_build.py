@@ -60,9 +60,6 @@ def environment(python, platform="linux"):
         "python_full_version": python,
         "sys_platform": platform,
         "platform_system": system,
-        "os_name": "posix",
-        "implementation_name": "cpython",
-        "platform_python_implementation": "CPython",
     }
 
 

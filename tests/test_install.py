@@ -86,6 +86,14 @@ def wheel(tmp_path_factory):
     return built
 
 
+@pytest.fixture(scope="module")
+def site(wheel):
+    """A folder with what the wheel holds."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(wheel.parent / "site")
+    return wheel.parent / "site"
+
+
 def test_what_the_wheel_holds_and_needs(wheel):
     source = wheel.parent / "source"
     files = [file.relative_to(source) for file in source.rglob("*") if file.is_file()]
@@ -100,11 +108,9 @@ def test_what_the_wheel_holds_and_needs(wheel):
     assert always == {"numpy", "scipy", "pandas", "numba", "scikit-learn", "joblib", "tqdm"}
 
 
-def test_the_library_imports_without_extras_and_names_the_one_that_lacks(wheel, tmp_path):
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "site")
+def test_the_library_imports_without_extras_and_names_the_one_that_lacks(site, tmp_path):
     without = f"import sys\nsys.modules.update(dict.fromkeys('{EXTRAS}'.split()))\n"
-    run(sys.executable, without + LEAN, tmp_path, PYTHONPATH=str(tmp_path / "site"))
+    run(sys.executable, without + LEAN, tmp_path, PYTHONPATH=str(site))
 
 
 COMPILE = """
@@ -116,16 +122,20 @@ print(os.environ["NUMBA_CACHE_DIR"])
 """
 
 
+def folders(place):
+    return [place, *(file for file in place.rglob("*") if file.is_dir())]
+
+
 @pytest.fixture
 def read_only():
     """Runs code with a package in a folder that is not writable to the user, who has no home directory."""
     place = Path(tempfile.mkdtemp())
     shutil.copytree(ROOT / "cuelearn", place / "site" / "cuelearn")
     (place / "tmp").mkdir()
-    place.chmod(0o755)
     (place / "tmp").chmod(0o777)
-    for folder in [place, *(file for file in (place / "site").rglob("*") if file.is_dir())]:
+    for folder in folders(place / "site"):
         folder.chmod(0o555)
+    place.chmod(0o555)
     user = []
     if os.getuid() == 0:  # the right to read is kept, because the interpreter may lie in a home directory
         right = "+dac_read_search"
@@ -136,17 +146,13 @@ def read_only():
 
     def run_there(code, **env):
         home = {} if user else {"HOME": "/nonexistent"}
-        env = (
-            {"PATH": os.environ["PATH"], "PYTHONPATH": str(place / "site"), "TMPDIR": str(place / "tmp")}
-            | home
-            | env
-        )
-        return subprocess.run(
-            [*user, sys.executable, "-c", code], cwd=place, env=env, capture_output=True, text=True
-        )
+        places = {"PYTHONPATH": str(place / "site"), "TMPDIR": str(place / "tmp")}
+        env = {"PATH": os.environ["PATH"], **places, **home, **env}
+        command = [*user, sys.executable, "-c", code]
+        return subprocess.run(command, cwd=place, env=env, capture_output=True, text=True)
 
     yield run_there, place
-    for folder in [place, *(file for file in place.rglob("*") if file.is_dir())]:
+    for folder in folders(place):
         folder.chmod(0o755)
     shutil.rmtree(place)
 
@@ -181,14 +187,11 @@ def test_a_bare_environment(wheel, tmp_path):
     assert len(subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split()) < 25
 
 
-def test_a_notebook_beside_the_installed_package_keeps_its_results_where_it_lies(wheel, tmp_path):
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "site")
+def test_a_notebook_beside_the_installed_package_keeps_its_results_where_it_lies(site, tmp_path):
     shutil.copytree(ROOT / "notebooks" / "companion", tmp_path / "notebooks" / "companion")
     code = (
         "from companion.run.figures import FigureStore as S; s = S('smoke', chapter='oks', parameters={})\n"
     )
     code += f"assert str(s.directory) == {str(tmp_path / 'figures/smoke')!r}, s.directory\n"
     code += f"assert str(s.cache_dir) == {str(tmp_path / '.cache/sweeps/smoke')!r}, s.cache_dir"
-    paths = (str(tmp_path / name) for name in ("site", "notebooks"))
-    run(sys.executable, code, tmp_path, PYTHONPATH=os.pathsep.join(paths))
+    run(sys.executable, code, tmp_path, PYTHONPATH=f"{site}{os.pathsep}{tmp_path / 'notebooks'}")

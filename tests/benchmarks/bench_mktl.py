@@ -10,28 +10,15 @@ from functools import partial
 from runner import Group, main, promised
 
 # isort: split
-import numpy as np
-
+from companion.mktl.timing import random_problem
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 
 CUES = [("phog", RBF(), slice(None))]
 
 
-def simulated(n_classes, per_class, n_priors, n_columns=252):
-    """Features that tell the classes apart a little, and scores of priors of which a third knows something of
-    a class."""
-    rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(n_classes), per_class)
-    X = rng.normal(size=(y.size, n_columns)) + 0.15 * rng.normal(size=(n_classes, n_columns))[y]
-    S = rng.normal(size=(y.size, n_priors)) - 1.0
-    known = np.arange(0, n_priors, 3)
-    S[:, known] += rng.normal(size=(n_classes, known.size))[y]
-    return X, y, S
-
-
 def methods(n_classes, per_class, n_priors):
-    X, y, S = simulated(n_classes, per_class, n_priors)
+    X, y, S = random_problem(n_classes, n_priors, per_class, 0)
     models = {
         "MKTL, gap <= 1e-3": MKTL(CUES),
         "MKTL, OBSCURE alone": MKTL(CUES, tol=None),

@@ -62,7 +62,7 @@ def command(root, *arguments):
 
 def environment(**more):
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("CUELEARN_", "JUPYTER_", "IPYTHON"))}
-    return {**kept, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "notebooks")]), **more}
+    return {**kept, **more}
 
 
 def execute(root, *arguments, **env):

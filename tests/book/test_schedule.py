@@ -64,21 +64,30 @@ def slow(x):
     return x, os.getpid()
 
 
-def test_two_processes_share_the_points_of_a_sweep(tmp_path):
+def sweeping(place, code, n_jobs=1, **environment):
+    """A process with a sweep that keeps its points there."""
     code = f"""import sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from test_schedule import slow
 from companion.run.sweep import Sweep
-sweep = Sweep({str(tmp_path)!r}, "s")
-print("ready", flush=True)
+sweep = Sweep({str(place)!r}, "s", {n_jobs})
+{code}"""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    command = [sys.executable, "-c", code]
+    return subprocess.Popen(command, env=os.environ | environment, text=True, **pipes)
+
+
+def test_two_processes_share_the_points_of_a_sweep(tmp_path):
+    code = """print("ready", flush=True)
 input()
-sweep.run(slow, [{{"x": x}} for x in range(20)])
+sweep.run(slow, [{"x": x} for x in range(20)])
 print(sweep.n_computed_)"""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    processes = [subprocess.Popen([sys.executable, "-c", code], **pipes) for _ in range(2)]
+    processes = [sweeping(tmp_path, code) for _ in range(2)]
     for process in processes:
         assert process.stdout.readline() == "ready\n"
-    printed = [process.stdin.write("\n") and process.stdin.flush() for process in processes]
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
     printed = [process.communicate()[0] for process in processes]
     assert sum(map(int, printed)) == 20 and min(map(int, printed)) >= 2
 
@@ -102,11 +111,6 @@ def test_a_sweep_takes_cores_that_are_free(tmp_path, monkeypatch):
 
 
 def test_a_sweep_runs_where_processes_cannot_share_memory(tmp_path):
-    code = f"""import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_schedule import slow
-from companion.run.sweep import Sweep
-print([x for x, _ in Sweep({str(tmp_path)!r}, "s", 2).run(slow, [{{"x": 1}}, {{"x": 2}}])])"""
-    environment = os.environ | {"JOBLIB_MULTIPROCESSING": "0"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
-    assert done.stdout == "[1, 2]\n", done.stderr
+    code = 'print([x for x, _ in sweep.run(slow, [{"x": 1}, {"x": 2}])])'
+    printed, said = sweeping(tmp_path, code, n_jobs=2, JOBLIB_MULTIPROCESSING="0").communicate()
+    assert printed == "[1, 2]\n", said

@@ -52,8 +52,8 @@ VARIANTS = [
     MKTL(class_weight="balanced", p=1.2, tol=None),
     PriorFeatures(priors=COLUMNS),
     OKS(PAIR, one_vs_rest=True, eta=0.02, n_epochs=5, random_state=0),
-    MuSVM(PAIR, C=(0.1, 1.0, 10.0), one_vs_rest=True, random_state=0),
-    SelectedSVM(OKS(random_state=0), C=(0.1, 1.0, 10.0)),
+    MuSVM(PAIR, C=(0.1, 1.0), one_vs_rest=True, random_state=0),
+    SelectedSVM(OKS(random_state=0), C=(0.1, 1.0)),
 ]
 
 

@@ -11,14 +11,7 @@ from sklearn.compose import make_column_selector
 from cuelearn.oks import OKS
 
 NAMES = list("abcdef")
-OTHERS = [
-    "Flat",
-    "KernelPerceptron",
-    "OnlineGradientDescent",
-    "PassiveAggressive",
-    "Projectron",
-    "ProjectronPlusPlus",
-]
+OTHERS = "Flat KernelPerceptron OnlineGradientDescent PassiveAggressive Projectron ProjectronPlusPlus".split()
 OF_CUES = [name for name in OF_SAMPLES if name not in (*OTHERS, "PriorFeatures")]
 
 

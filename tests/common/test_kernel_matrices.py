@@ -132,17 +132,10 @@ def test_an_indefinite_kernel_is_told_once_and_nothing_is_certified(name):
 
 
 #: Whose problem has no other scale than C: K s with C / s is the same.
-INVARIANT = ["OBSCURE", "PegasosMKL", "UFOMKL", "SILPMKL", "SimpleMKL", "LpMKL", "MCMKL", "VSKL", "MLMKLSum"]
-INVARIANT += [
-    "AverageKernelSVM",
-    "BestKernelSVM",
-    "KernelPA",
-    "NoTransfer",
-    "AverageTL",
-    "MultiKT",
-    "MKTL",
-    "MuSVM",
-]
+INVARIANT = (
+    "OBSCURE PegasosMKL UFOMKL SILPMKL SimpleMKL LpMKL MCMKL VSKL MLMKLSum AverageKernelSVM BestKernelSVM "
+    "KernelPA NoTransfer AverageTL MultiKT MKTL MuSVM"
+).split()
 
 
 @pytest.mark.parametrize("name", INVARIANT)

@@ -1,5 +1,3 @@
-import pytest
-
 """The README's examples run as pasted, in order; those of the book's pages each by itself."""
 
 import contextlib
@@ -8,6 +6,7 @@ import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import pytest
 from sklearn.model_selection import cross_val_score
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,6 +1,7 @@
 """Compilation is told of again and again, by name; damaged files of compiled code are replaced."""
 
 import os
+import shutil
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -83,15 +84,29 @@ def test_a_notice_every_three_seconds_of_compilation(monkeypatch, capsys):
     expect("cuelearn.oks.ask")
 
 
-DISTANCES = """
+COMPETITOR = """
 import warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import numpy as np
-    from cuelearn.kernels import distance_matrix
-    distance_matrix(np.eye(3), "cityblock")
+    from cuelearn.core.losses import competitor
+    competitor(np.eye(2)[0], 0)
 print(sorted({str(w.message) for w in caught}))
 """
+
+
+def warnings_of_a_run(cache):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-c", COMPETITOR]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """A directory of sound files."""
+    cache = tmp_path_factory.mktemp("cache")
+    assert warnings_of_a_run(cache) == "[]\n"
+    return cache
 
 
 def damaged(content, damage):
@@ -104,16 +119,11 @@ def damaged(content, damage):
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "garbled"])
-def test_damaged_files_are_compiled_again(damage, tmp_path):
-    def warnings_of_a_run():
-        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-        command = [sys.executable, "-c", DISTANCES]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-
-    assert warnings_of_a_run() == "[]\n"
-    files = list(tmp_path.rglob("*.nb?"))
+def test_damaged_files_are_compiled_again(damage, compiled, tmp_path):
+    cache = shutil.copytree(compiled, tmp_path / "cache")
+    files = list(cache.rglob("*.nb?"))
     assert {path.suffix for path in files} == {".nbi", ".nbc"}
     for path in files:
         path.write_bytes(damaged(path.read_bytes(), damage))
-    assert warnings_of_a_run().count("damaged files of compiled code in") == 1
-    assert warnings_of_a_run() == "[]\n"
+    assert warnings_of_a_run(cache).count("damaged files of compiled code in") == 1
+    assert warnings_of_a_run(cache) == "[]\n"
