@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import re
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -65,8 +66,15 @@ def near(name, names):
 
 def read_rows(file, chapter=None):
     """One of the tables that stand beside this module, indexed by id; of one chapter, or all."""
-    rows = pd.read_csv(Path(__file__).with_name(file), keep_default_na=False).set_index("id", drop=False)
+    path = Path(__file__).with_name(file)
+    rows = _read_rows(path, path.stat().st_mtime_ns).copy()
     return rows if chapter is None else rows[rows["chapter"] == chapter]
+
+
+@lru_cache(maxsize=4)
+def _read_rows(path, changed):
+    """The rows of a table since it was last changed: claims and figures look there a thousand times."""
+    return pd.read_csv(path, keep_default_na=False).set_index("id", drop=False)
 
 
 def catalogue(chapter=None):

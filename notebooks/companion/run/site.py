@@ -148,7 +148,7 @@ def _all_claims(verdicts):
 
 def _sphinx(source, out):
     """Run Sphinx in a process of its own; what it warns of is an error."""
-    options = "-q -j 2 -W --keep-going -b html".split()
+    options = "-q -W --keep-going -b html".split()
     command = [sys.executable, "-m", "sphinx", *options, "-d", f"{out}.trees", source, out]
     run = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
     if run.returncode:
