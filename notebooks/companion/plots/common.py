@@ -62,12 +62,20 @@ def paired(ax, table, x, y, baseline, methods=None, *, runs="seed", **style):
     curves(ax, table, x, y, [method for method in methods if method != baseline], runs=runs, **style)
 
 
+#: Largest quotient of the ends of an axis with further ticks.
+NARROW = 4.0
+
+
 def log_axis(*axes, plain=False):
-    """Make axes logarithmic with readable ticks: powers of ten, or (`plain`) 1, 2, 5 as numbers."""
+    """Make axes logarithmic with readable ticks: powers of ten, or (`plain`) 1, 2, 5 as numbers, of a narrow
+    range also 3, 4, 6, 8."""
     for axis in axes:
         (axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale)("log")
         if plain:
-            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            low, high = getattr(axis.axes.dataLim, f"interval{axis.axis_name}")
+            narrow = 0.0 < high < NARROW * low
+            subs = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0) if narrow else (1.0, 2.0, 5.0)
+            axis.set_major_locator(LogLocator(subs=subs))
             axis.set_major_formatter("{x:,g}")
         axis.set_minor_formatter(NullFormatter())
 
