@@ -6,6 +6,8 @@ A bag's candidates are a list of labelings, ``labeling[m][p]``; `weights` a list
 import math
 
 import numpy as np
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
 
 
 def random_bags(rng, n_bags, n_labels, most=3, n_candidates=5):
@@ -69,27 +71,17 @@ def spread_of(X):
 def gaussians(X, R, means, strength):
     """New means (n_labels, d) and the covariance matrix (d, d)."""
     means = means.copy()
-    for k in range(R.shape[1]):
-        mass = sum(R[i][k] for i in range(len(X)))
-        if mass > 1e-12:
-            means[k] = sum(R[i][k] * X[i] for i in range(len(X))) / mass
-    scatter, count = strength * np.diag(spread_of(X)), strength
-    for k in range(R.shape[1]):
-        for i in range(len(X)):
-            difference = X[i] - means[k]
-            scatter = scatter + R[i][k] * np.outer(difference, difference)
-            count += R[i][k]
-    return means, scatter / count
+    scatter = strength * np.diag(spread_of(X))
+    for k, shares in enumerate(R.T):
+        if shares.sum() > 1e-12:
+            means[k] = np.average(X, axis=0, weights=shares)
+        differences = X - means[k]
+        scatter = scatter + differences.T @ (shares[:, None] * differences)
+    return means, scatter / (strength + R.sum())
 
 
 def log_densities(X, means, covariance):
-    out = np.zeros((len(X), len(means)))
-    inverse, (_, log_det) = np.linalg.inv(covariance), np.linalg.slogdet(covariance)
-    for k, mean in enumerate(means):
-        for i, x in enumerate(X):
-            square = (x - mean) @ inverse @ (x - mean)
-            out[i, k] = -0.5 * (square + log_det + len(x) * math.log(2.0 * math.pi))
-    return out
+    return np.stack([multivariate_normal.logpdf(X, mean, covariance) for mean in means], axis=1)
 
 
 def log_prior(X, covariance, strength):
@@ -115,40 +107,27 @@ def gmm_em(Xs, bags, n_labels, *, strength, n_iter, hard, weights=None):
     return means, covariances, shares, log_p, np.array(history)
 
 
-def distance(metric, x, z):
-    if metric == "sqeuclidean":
-        return sum((a - b) ** 2 for a, b in zip(x, z, strict=True))
-    lengths = math.sqrt(sum(a * a for a in x)) * math.sqrt(sum(b * b for b in z))
-    return 1.0 - (sum(a * b for a, b in zip(x, z, strict=True)) / lengths if lengths > 0.0 else 0.0)
-
-
-def distances(metric, X, Z):
-    return np.array([[distance(metric, x, z) for z in Z] for x in X])
+def others(D):
+    """Distances of training instances, each to all but itself."""
+    return D[~np.eye(len(D), dtype=bool)].reshape(len(D), -1)
 
 
 def scale_by_rule(D, rule):
-    pairs = [D[i][j] for i in range(len(D)) for j in range(len(D)) if i != j]
-    mean = sum(pairs) / len(pairs)
-    return mean if rule == "mean" else 0.5 * math.sqrt(sum((d - mean) ** 2 for d in pairs) / len(pairs))
-
-
-def null_score(row, scale):
-    """log of what one instance's distances to training instances say of null."""
-    return math.log(sum(math.exp(-d / scale) for d in row) / len(row))
+    return others(D).mean() if rule == "mean" else 0.5 * others(D).std()
 
 
 def null_scores(D, scale):
-    """Of the training instances, each without itself."""
-    return [null_score([D[i][j] for j in range(len(D)) if j != i], scale) for i in range(len(D))]
+    """log of what distances to training instances say of null, for every row of D."""
+    return logsumexp(-D / scale, axis=1) - np.log(D.shape[1])
 
 
 def label_score(row, weights, scale, null, own=None):
     """log p(x | label) - log p(x | null) from the distances of x to exemplars; at place `own`, x itself, it
     is as near as null."""
-    total = 0.0
-    for j, (d, w) in enumerate(zip(row, weights, strict=True)):
-        total += w * (1.0 if j == own else math.exp(-d / scale - null))
-    return math.log(max(total, 1e-300))
+    near = np.exp(-row / scale - null)
+    if own is not None:
+        near[own] = 1.0
+    return math.log(max(weights @ near, 1e-300))
 
 
 def exemplar_scores(D, W, scale, null, levels, own=True):
@@ -164,7 +143,7 @@ def exemplar_scores(D, W, scale, null, levels, own=True):
 def dist_em(Ds, bags, n_labels, *, scales, nulls, n_iter, hard, weights=None):
     """Generalised EM; returns weights (n, K), responsibilities, scores, log-likelihoods, shortened steps."""
     n, P = len(Ds[0]), len(Ds)
-    levels = [null_scores(D, scale) for D, scale in zip(Ds, scales, strict=True)]
+    levels = [null_scores(others(D), scale) for D, scale in zip(Ds, scales, strict=True)]
     shares, _ = expectation(bags, weights, nothing_known(n, n_labels), hard=False)
     W = [np.zeros((n, K)) for K in n_labels]
     history, shortened = [], 0

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from mms_twins import matching_labelings
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
 from scipy.special import logsumexp, softmax
 from sklearn.base import clone
 from sklearn.decomposition import PCA
@@ -33,50 +34,75 @@ def problem(seed, n_labels=(4,), n_bags=12, d=3, **kwargs):
 COLUMNS = [slice(0, 3), slice(3, 6)]
 
 
+def priors_of(bags):
+    """Weights of the candidates of some bags, one of which is impossible."""
+    rng = np.random.default_rng(6)
+    weights = [rng.uniform(0.1, 3.0, len(bag)) if i % 3 else None for i, bag in enumerate(bags)]
+    impossible = next(i for i, weight in enumerate(weights) if weight is not None and len(weight) > 1)
+    weights[impossible][0] = 0.0
+    return weights
+
+
+def check_responsibilities(model, shares, best):
+    given = [model.responsibilities_] if len(shares) == 1 else model.responsibilities_
+    for found, wanted in zip(given, shares, strict=True):
+        assert_allclose(found, wanted, atol=1e-8)
+    assert_array_equal(np.reshape(model.assignment_, best.shape), best)
+
+
 @pytest.mark.parametrize("hard", [False, True])
 def test_gmm_is_em_by_loops(hard):
+    """Without and with priors of the candidates."""
     for seed, n_labels in ((0, (4,)), (1, (3, 4))):
         bags, candidates, X = problem(seed, n_labels, d=4)
+        weights = None
+        if seed == 1:
+            weights = priors_of(bags)
+            candidates = CandidateSet(bags, n_labels=n_labels, null=0, priors=weights)
         columns = [slice(0, 2), [1, 2, 3]][: len(n_labels)]
         Xs = [X[:, c] for c in columns]
         form = {"assignment": "hard" if hard else "soft", "columns": columns, "max_iter": 4, "tol": 0.0}
         model = GMMNaming(regularization=0.7, **form, **PLAIN).fit(X, candidates)
-        means, covariances, shares, log_p, history = twins.gmm_em(
-            Xs, bags, n_labels, strength=0.7, n_iter=model.n_iter_, hard=hard
-        )
+        options = {"n_iter": model.n_iter_, "hard": hard, "weights": weights}
+        means, covariances, shares, log_p, history = twins.gmm_em(Xs, bags, n_labels, strength=0.7, **options)
         assert_allclose(model.history_[["log_likelihood", "objective"]], history, rtol=1e-9, atol=1e-8)
-        given = [model.responsibilities_] if len(n_labels) == 1 else model.responsibilities_
         for p in range(len(n_labels)):
-            assert_allclose(given[p], shares[p], atol=1e-8)
             assert_allclose(model.means_[p], means[p], atol=1e-8)
             assert_allclose(model.covariances_[p], covariances[p][None], atol=1e-8)
-        best = twins.best_candidates(bags, None, log_p)
-        assert_array_equal(np.reshape(model.assignment_, (len(X), -1)), best)
+        check_responsibilities(model, shares, twins.best_candidates(bags, weights, log_p))
 
 
 @pytest.mark.parametrize("hard", [False, True])
-def test_dist_is_generalised_em_by_loops(hard):
-    cases = [(0, (4,), ("sqeuclidean",), ("spread",)), (1, (3, 4), ("cosine", "sqeuclidean"), (0.1, "mean"))]
-    for seed, n_labels, metrics, scales in cases:
-        bags, candidates, X = problem(seed, n_labels, d=4)
-        columns = [slice(0, 2), [1, 2, 3]][: len(n_labels)]
-        Ds = [twins.distances(metric, X[:, c], X[:, c]) for metric, c in zip(metrics, columns, strict=True)]
-        form = {"assignment": "hard" if hard else "soft", "columns": columns, "max_iter": 4, "tol": 0.0}
-        model = DistNaming(metric=metrics, scale=scales, **form).fit(X, candidates)
-        pairs = zip(Ds, scales, strict=True)
-        numbers = [twins.scale_by_rule(D, g) if isinstance(g, str) else g for D, g in pairs]
-        assert_allclose(model.scale_, numbers, rtol=1e-10)
-        W, shares, scores, history, shortened = twins.dist_em(
-            Ds, bags, n_labels, scales=numbers, nulls=(0,) * len(n_labels), n_iter=model.n_iter_, hard=hard
-        )
-        assert shortened > 0  # or the shortening of steps would go unseen
-        assert_allclose(model.history_["log_likelihood"], history, rtol=1e-9, atol=1e-8)
-        given = [model.responsibilities_] if len(n_labels) == 1 else model.responsibilities_
-        for p in range(len(n_labels)):
-            assert_allclose(given[p], shares[p], atol=1e-8)
-            assert_allclose(model.exemplar_weights_[p].toarray().T, W[p], atol=1e-8)
-        best = twins.best_candidates(bags, None, scores)
-        assert_array_equal(np.reshape(model.assignment_, (len(X), -1)), best)
+@pytest.mark.parametrize(
+    "seed, n_labels, metrics, scales, null, weighted",
+    [
+        (0, (4,), ["sqeuclidean"], ["spread"], 0, False),
+        (1, (3, 4), ["cosine", "sqeuclidean"], [0.1, "mean"], 0, True),
+        (18, (4,), ["sqeuclidean"], ["spread"], None, False),
+    ],
+)
+def test_dist_is_generalised_em_by_loops(seed, n_labels, metrics, scales, null, weighted, hard):
+    """With and without null and priors of the candidates."""
+    bags, _, X = problem(seed, n_labels, d=4)
+    weights = priors_of(bags) if weighted else None
+    candidates = CandidateSet(bags, n_labels=n_labels, null=null, priors=weights)
+    columns = [slice(0, 2), [1, 2, 3]][: len(n_labels)]
+    Ds = [cdist(X[:, c], X[:, c], metric) for metric, c in zip(metrics, columns, strict=True)]
+    form = {"assignment": "hard" if hard else "soft", "columns": columns, "max_iter": 4, "tol": 0.0}
+    model = DistNaming(metric=tuple(metrics), scale=tuple(scales), **form).fit(X, candidates)
+    pairs = zip(Ds, scales, strict=True)
+    numbers = [twins.scale_by_rule(D, g) if isinstance(g, str) else g for D, g in pairs]
+    assert_allclose(model.scale_, numbers, rtol=1e-10)
+    options = {"n_iter": model.n_iter_, "hard": hard, "weights": weights}
+    W, shares, scores, history, shortened = twins.dist_em(
+        Ds, bags, n_labels, scales=numbers, nulls=[null] * len(n_labels), **options
+    )
+    assert shortened > 0  # or the shortening of steps would go unseen
+    assert_allclose(model.history_["log_likelihood"], history, rtol=1e-9, atol=1e-8)
+    for found, wanted in zip(model.exemplar_weights_, W, strict=True):
+        assert_allclose(found.toarray().T, wanted, atol=1e-8)
+    check_responsibilities(model, shares, twins.best_candidates(bags, weights, scores))
+    assert null is not None or model.calibration_[0, 1] == 0.0
 
 
 def uncalibrated(model):
@@ -89,30 +115,10 @@ def test_dist_scores_new_instances_by_all_exemplars():
     new = np.random.default_rng(4).normal(size=(7, 3))
     model = uncalibrated(DistNaming(metric="sqeuclidean").fit(X, candidates))
     gamma, W = model.scale_[0], model.exemplar_weights_[0].toarray().T
-    here = twins.distances("sqeuclidean", new, X)
-    levels = [twins.null_score(row, gamma) for row in here]
+    here = cdist(new, X, "sqeuclidean")
+    levels = twins.null_scores(here, gamma)
     joint = twins.exemplar_scores(here, W, gamma, 0, levels, own=False) + np.log(model.label_weights_)
     assert_allclose(model.decision_function(new), joint - logsumexp(joint, axis=1, keepdims=True), atol=1e-9)
-
-
-@both
-def test_priors_of_candidates(model):
-    bags, _, X = problem(5, (4,))
-    rng = np.random.default_rng(6)
-    weights = [rng.uniform(0.1, 3.0, len(bag)) if i % 3 else None for i, bag in enumerate(bags)]
-    impossible = next(i for i, weight in enumerate(weights) if weight is not None and len(weight) > 1)
-    weights[impossible][0] = 0.0
-    model = clone(model).set_params(max_iter=3, tol=0.0)
-    model = model.fit(X, CandidateSet(bags, n_labels=4, null=0, priors=weights))
-    options = {"n_iter": model.n_iter_, "hard": False, "weights": weights}
-    if isinstance(model, GMMNaming):
-        _, _, shares, _, history = twins.gmm_em([X], bags, (4,), strength=1.0, **options)
-        history = history[:, 0]
-    else:
-        D = twins.distances("sqeuclidean", X, X)
-        _, shares, _, history, _ = twins.dist_em([D], bags, (4,), scales=model.scale_, nulls=[0], **options)
-    assert_allclose(model.history_["log_likelihood"], history, rtol=1e-9)
-    assert_allclose(model.responsibilities_, shares[0], atol=1e-8)
 
 
 @pytest.mark.parametrize("assignment", ["soft", "hard"])
@@ -187,24 +193,13 @@ def test_dist_with_one_candidate_is_a_kernel_density_of_each_label():
     X, new = rng.normal(size=(25, 4)), rng.normal(size=(6, 4))
     known = CandidateSet.from_labels(y, n_labels=4, null=0)
     model = uncalibrated(DistNaming(metric="sqeuclidean", scale=2.0).fit(X, known))
-    D = ((new[:, None] - X) ** 2).sum(axis=2)
+    D = cdist(new, X, "sqeuclidean")
     parts = [np.exp(-D[:, y == k] / 2.0).mean(axis=1) * np.mean(y == k) for k in (1, 2, 3)]
     density = np.stack(parts, axis=1)
     found = model.decision_function(new)
     assert_allclose(found[:, 1:], np.log(density / density.sum(axis=1, keepdims=True)), atol=1e-9)
     assert np.all(found[:, 0] == -np.inf)  # nobody is null
     assert_array_equal(model.predict(new), 1 + density.argmax(axis=1))
-
-
-def test_without_null():
-    bags, _, X = problem(18, (4,), n_bags=15)
-    candidates = CandidateSet(bags, n_labels=4)
-    model = DistNaming(metric="sqeuclidean", max_iter=3, tol=0.0).fit(X, candidates)
-    D, options = twins.distances("sqeuclidean", X, X), {"n_iter": model.n_iter_, "hard": False}
-    _, shares, _, history, _ = twins.dist_em([D], bags, (4,), scales=model.scale_, nulls=[None], **options)
-    assert_allclose(model.responsibilities_, shares[0], atol=1e-8)
-    assert_allclose(model.history_["objective"], history, rtol=1e-9)
-    assert model.calibration_[0, 1] == 0.0
 
 
 def test_calibration_fits_the_responsibilities():
@@ -217,10 +212,9 @@ def test_calibration_fits_the_responsibilities():
     _, few, Y = problem(3, (4,))
     # every training instance is left out of its own labels' exemplars
     model = DistNaming(metric="sqeuclidean").fit(Y, few)
-    D, gamma = twins.distances("sqeuclidean", Y, Y), model.scale_[0]
-    table = twins.exemplar_scores(
-        D, model.exemplar_weights_[0].toarray().T, gamma, 0, twins.null_scores(D, gamma)
-    )
+    D, gamma = cdist(Y, Y, "sqeuclidean"), model.scale_[0]
+    levels = twins.null_scores(twins.others(D), gamma)
+    table = twins.exemplar_scores(D, model.exemplar_weights_[0].toarray().T, gamma, 0, levels)
     wanted = calibrate(table, model.responsibilities_, np.log(model.label_weights_), 0)
     assert_allclose(model.calibration_[0], wanted, rtol=1e-6)
 
