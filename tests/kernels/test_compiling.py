@@ -5,8 +5,6 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-import pytest
-
 from cuelearn.kernels import compiling
 
 PROGRAM = """
@@ -94,26 +92,27 @@ print(sorted({str(w.message) for w in caught}))
 """
 
 
-def damaged(content, damage):
-    if damage == "empty":
-        return b""
-    if damage == "cut":
-        return content[: len(content) * 2 // 3]
+def warnings_of_a_run(cache):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-c", DISTANCES]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def garbled(content):
     middle = len(content) // 2
     return content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :]
 
 
-@pytest.mark.parametrize("damage", ["cut", "empty", "garbled"])
-def test_damaged_files_are_compiled_again(damage, tmp_path):
-    def warnings_of_a_run():
-        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-        command = [sys.executable, "-c", DISTANCES]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+DAMAGES = [lambda content: content[: len(content) * 2 // 3], lambda content: b"", garbled]
 
-    assert warnings_of_a_run() == "[]\n"
-    files = list(tmp_path.rglob("*.nb?"))
-    assert {path.suffix for path in files} == {".nbi", ".nbc"}
-    for path in files:
-        path.write_bytes(damaged(path.read_bytes(), damage))
-    assert warnings_of_a_run().count("damaged files of compiled code in") == 1
-    assert warnings_of_a_run() == "[]\n"
+
+def test_damaged_files_are_compiled_again(tmp_path):
+    """Cut, empty or garbled ones."""
+    assert warnings_of_a_run(tmp_path) == "[]\n"
+    for damage in DAMAGES:
+        files = list(tmp_path.rglob("*.nb?"))
+        assert {path.suffix for path in files} == {".nbi", ".nbc"}
+        for path in files:
+            path.write_bytes(damage(path.read_bytes()))
+        assert warnings_of_a_run(tmp_path).count("damaged files of compiled code in") == 1
+        assert warnings_of_a_run(tmp_path) == "[]\n"

@@ -30,17 +30,6 @@ def make_task(seed, n=24, n_classes=3, n_kernels=3):
     return np.array(stack), signs
 
 
-def box_svm(kernel, signs, C, sweeps=3000):
-    """Coordinate ascent as it stands in a book, in float64, without any trick."""
-    alpha = np.zeros(signs.size)
-    Q = np.outer(signs, signs) * kernel
-    for _ in range(sweeps):
-        for i in range(signs.size):
-            slope = 1.0 - Q[i] @ alpha
-            alpha[i] = np.clip(alpha[i] + slope / Q[i, i], 0.0, C)
-    return alpha, alpha.sum() - 0.5 * alpha @ Q @ alpha
-
-
 def svm_optimum(kernel, signs, C):
     """H of one class on one kernel."""
     return l1_mkl(kernel[None], signs, C)

@@ -10,8 +10,15 @@ Nothing here calls a solver of the package or libsvm.
 
 import cvxpy as cp
 import numpy as np
-from mkl_twins import make_stack
-from plain_mkl import conic_solution, dual_exponent, minimum, plain_norm
+from plain_mkl import (
+    all_coefficients,
+    block_norms,
+    conic_solution,
+    dual_exponent,
+    make_stack,
+    minimum,
+    plain_norm,
+)
 
 
 def signs_of(y):
@@ -29,17 +36,9 @@ def conic_one_versus_all(K, y, p, C):
     return np.array([conic_binary(K, signs, p, C) for signs in signs_of(y)])
 
 
-def plain_block_norms(K, coef):
-    """``sqrt(coef' K_j coef)``."""
-    return np.sqrt(
-        np.maximum(0.0, np.einsum("i,jik,k->j", coef, np.asarray(K, dtype=np.float64), coef, optimize=True))
-    )
-
-
-def binary_columns(model, n):
+def binary_columns(model):
     """Coefficients (n_problems, n), kernel weights and biases of the binary problems."""
-    coef = np.zeros((n, model.classes_.size))
-    coef[model.support_] = model.dual_coef_
+    coef = all_coefficients(model)
     if model.classes_.size == 2:  # the decision value is the difference of the two columns
         return (
             (coef[:, 1] - coef[:, 0])[None],
@@ -51,11 +50,10 @@ def binary_columns(model, n):
 
 def plain_objectives(K, y, model, p, C):
     """Objectives of the binary problems at the point that the fitted attributes describe."""
-    K, n = np.asarray(K, dtype=np.float64), y.size
-    out = []
-    for signs, coef, weights, bias in zip(signs_of(y), *binary_columns(model, n), strict=True):
-        scores = sum(weight * kernel for weight, kernel in zip(weights, K, strict=True)) @ coef + bias
-        length = plain_norm(weights * plain_block_norms(K, coef), p)
+    n, out = y.size, []
+    for signs, coef, weights, bias in zip(signs_of(y), *binary_columns(model), strict=True):
+        scores = np.tensordot(weights, K, 1) @ coef + bias
+        length = plain_norm(weights * block_norms(K, coef[:, None]), p)
         out.append(0.5 * length**2 / (C * n) + np.maximum(0.0, 1.0 - signs * scores).mean())
     return np.array(out)
 
@@ -64,11 +62,11 @@ def plain_bounds(K, y, model, p, C):
     """Dual values of the coefficients, shrunk into the box where the best multiple left it."""
     n = y.size
     out = []
-    for signs, coef, _, _ in zip(signs_of(y), *binary_columns(model, n), strict=True):
+    for signs, coef, _, _ in zip(signs_of(y), *binary_columns(model), strict=True):
         coef = coef * min(1.0, C / np.abs(coef).max())
         a = coef * signs
         assert a.min() >= 0.0 and abs(coef.sum()) <= 1e-9 * a.sum()
-        norms = plain_block_norms(K, coef)
+        norms = block_norms(K, coef[:, None])
         size = norms.max() if p == 1.0 else plain_norm(norms, dual_exponent(p))
         out.append((a.sum() - 0.5 * size**2) / (C * n))
     return np.array(out)

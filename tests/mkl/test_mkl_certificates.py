@@ -8,9 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mkl_data import STOCHASTIC
 from mkl_data import solved as run
-from mkl_twins import block_norms, class_scores, make_stack, plain_dual, plain_objective
 from numpy.testing import assert_allclose
-from plain_mkl import auto_p, conic_optimum, plain_norm
+from plain_mkl import (
+    auto_p,
+    block_norms,
+    class_scores,
+    conic_optimum,
+    make_stack,
+    plain_dual,
+    plain_norm,
+    plain_objective,
+)
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OBSCURE, UFOMKL, MKLProblem, PegasosMKL, duality_gap, objective, solve_reference

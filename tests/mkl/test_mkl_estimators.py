@@ -17,9 +17,9 @@ from mkl_data import (
     plain_svms,
     solved,
 )
-from mkl_twins import make_stack
 from numpy.testing import assert_allclose, assert_array_equal
 from plain_kernels import whole_of
+from plain_mkl import all_coefficients, make_stack
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
@@ -103,8 +103,7 @@ def test_norms_of_the_summary(cls, data, tmp_path):
     model = make(cls, CUES).fit(X, y)
     table = model.summary()
     assert_allclose(table.weight, np.ravel(model.kernel_weights_))
-    coef = np.zeros((90, 3))
-    coef[model.support_] = model.dual_coef_
+    coef = all_coefficients(model)
     kernels = KernelBank(CUES, X).stack.astype(float)
     squares = np.array([np.sum(coef * (k @ coef), axis=0) for k in kernels])
     squares = squares.T.ravel() if cls is SILPMKL else squares.sum(axis=1)
@@ -113,13 +112,23 @@ def test_norms_of_the_summary(cls, data, tmp_path):
     assert_allclose(load(tmp_path / "model.npz").summary().norm, table.norm, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("n_classes", [2, 5])
-def test_average_kernel_is_libsvm_on_the_mean(n_classes):
-    """One SVM with bias per class on the mean kernel; for two classes a single one."""
-    K, y = make_stack(np.random.default_rng(n_classes), 60, 4, n_classes)
+@pytest.mark.parametrize(
+    "cls, n_kernels, n_classes, options",
+    [
+        (AverageKernelSVM, 4, 2, {}),
+        (AverageKernelSVM, 4, 5, {}),
+        (LPBeta, 1, 2, {}),
+        (LPBeta, 1, 2, {"per_class": True}),
+        (LPBeta, 1, 3, {"nu": 0.3}),
+    ],
+)
+def test_libsvm_on_the_mean(cls, n_kernels, n_classes, options):
+    """One SVM with bias per class on the mean kernel, or on the only one; for two classes a single one."""
+    K, y = make_stack(np.random.default_rng(n_classes), 60, n_kernels, n_classes)
     train, test = np.arange(45), np.arange(45, 60)
-    model = AverageKernelSVM("precomputed", C=10.0).fit(K[:, :45, :45], y[train])
-    assert_allclose(model.kernel_weights_, 0.25)
+    model = cls("precomputed", C=10.0, **options).fit(K[:, :45, :45], y[train])
+    shape = (n_classes, 1) if "per_class" in options else (n_kernels,)
+    assert_array_equal(model.kernel_weights_, np.full(shape, 1.0 / n_kernels))
     wanted = plain_svms(K.mean(axis=0), y, train, test, 10.0)
     assert_allclose(model.decision_function(K[:, 45:, :45]), wanted, atol=1e-9)
 

@@ -7,9 +7,18 @@ from pathlib import Path
 import cvxpy as cp
 import numpy as np
 import pytest
-from mkl_twins import PlainDual, block_norms, class_scores, make_stack, plain_link
 from numpy.testing import assert_allclose
-from plain_mkl import conic_solution, features_of, minimum, plain_norm
+from plain_mkl import (
+    TwinBatch,
+    block_norms,
+    class_scores,
+    conic_solution,
+    features_of,
+    make_stack,
+    minimum,
+    plain_link,
+    plain_norm,
+)
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 from sklearn.exceptions import ConvergenceWarning
@@ -93,19 +102,18 @@ def test_steps_are_the_maxima_and_duals_the_conjugates(loss):
 # --- visits
 
 
-class TwinLoss(PlainDual):
+class TwinLoss(TwinBatch):
     """Thesis Algorithms 7 and 5 for any loss, with implicit steps; infinite `radius`: Pegasos."""
 
     def __init__(self, K, y, n_outputs, p, loss, C, alpha=0.0, radius=None):
-        super().__init__(K, y, n_outputs, p)
-        self.loss, self.lam, self.alpha, self.radius = loss, 1.0 / (C * y.size), alpha, radius
-        self.t = self.s = 0
+        super().__init__(K, y, n_outputs, p, C=C, radius=radius)
+        self.loss, self.alpha = loss, alpha
 
     def point(self):
         if self.radius is None:
             t = max(1, self.t)
             return self.A.copy(), plain_link(self.norms(), self.q, self.alpha * t) / (t * self.lam)
-        return self.A.copy(), plain_link(self.norms(), self.q) / self.q
+        return super().point()
 
     def response(self, i, curvature, scores):
         row = np.zeros(scores.size)
@@ -116,23 +124,14 @@ class TwinLoss(PlainDual):
         return plain_norm(np.sqrt(self.K[:, i, i]), self.q)
 
     def step(self, i):
-        scores = class_scores(self.K[:, [i]], *self.point())[0]
-        self.t += 1
+        scores = self.scores([i], self.point()[1])[0]
         if self.radius is None:
+            self.t += 1
             self.A[i] += self.response(i, (self.q - 1.0) / (self.t * self.lam), scores)
             return
-        q, lam = self.q, self.lam
-        if np.isfinite(self.radius):
-            gradient_norm = np.linalg.norm(self.response(i, 0.0, scores)) * self.length(i)
-            d = lam * self.t + self.s
-            bound = lam / q * plain_norm(self.norms(), q) + gradient_norm
-            self.s += 0.5 * (np.sqrt(d**2 + q * bound**2 / self.radius**2) - d)
-        d = lam * self.t + self.s
-        self.A *= 1.0 - lam / d
-        self.A[i] += q / d * self.response(i, (q - 1.0) / d, scores)
-        size = plain_norm(self.norms(), q)
-        if size > q * self.radius:
-            self.A *= q * self.radius / size
+        eta = self.shrink(np.linalg.norm(self.response(i, 0.0, scores)) * self.length(i))
+        self.A[i] += eta * self.response(i, (self.q - 1.0) * eta / self.q, scores)
+        self.project()
 
 
 @every_loss

@@ -5,8 +5,9 @@ import warnings
 import numpy as np
 import pytest
 from mkl_data import several_labels as toy
-from mlmkl_twins import box_svm, make_task, saddle_point, sum_optimum, svm_optimum
+from mlmkl_twins import make_task, saddle_point, sum_optimum, svm_optimum
 from numpy.testing import assert_allclose
+from plain_mkl import box_svm
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.kernels import KernelBank
@@ -130,7 +131,8 @@ def test_sa_is_replayed_from_its_draws():
     rule_p, rule_gamma, iterates = Entropic(3), Entropic(3), []
     for k in model.drawn_:
         iterates.append(rule_p.weights)
-        alpha, value = box_svm(np.tensordot(rule_p.weights, stack, 1), signs[k], 1.0, sweeps=500)
+        kernel = np.tensordot(rule_p.weights, stack, 1)
+        alpha, value = box_svm(kernel, signs[k], np.ones(signs[k].size))
         of_p = -0.5 * np.array([(alpha * signs[k]) @ K @ (alpha * signs[k]) for K in stack])
         smoothed = 0.8 * rule_gamma.weights + 0.2 / 3
         rule_p.descend(of_p)

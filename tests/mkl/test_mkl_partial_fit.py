@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from mkl_data import make_data
-from mkl_twins import make_stack
 from numpy.testing import assert_allclose, assert_array_equal
+from plain_mkl import make_stack
 
 from cuelearn.kernels import RBF, Linear, Poly
 from cuelearn.mkl import OM2, load

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import sklearn.svm
 from mkl_data import CUES, ONE_VERSUS_ALL, ROUNDS, make_data, plain_svms
-from mkl_twins import make_stack, plain_objective
 from numpy.testing import assert_allclose, assert_array_equal
-from plain_mkl import auto_p, conic_solution
+from plain_mkl import all_coefficients, auto_p, conic_solution, make_stack, plain_objective
 from rivals_twins import (
     conic_binary,
     conic_one_versus_all,
@@ -53,12 +52,6 @@ def check_certificate(model, best):
 def close(found, wanted, share):
     """Equal up to a share of the largest."""
     assert_allclose(found, wanted, atol=share * np.abs(wanted).max())
-
-
-def coefficients(model, n):
-    coef = np.zeros((n, model.classes_.size))
-    coef[model.support_] = model.dual_coef_
-    return coef
 
 
 # --- optima
@@ -149,7 +142,7 @@ def test_mc_mkl_reaches_the_multiclass_optimum(n_classes, kind, C):
     close(model.decision_function(K), scores, 0.02)
     check_certificate(model, best)
     assert model.objective_ == pytest.approx(best, rel=2e-4)
-    by_hand = plain_objective(K, y, coefficients(model, y.size), model.kernel_weights_, 1.0, C)
+    by_hand = plain_objective(K, y, all_coefficients(model), model.kernel_weights_, 1.0, C)
     assert model.objective_ == pytest.approx(by_hand, rel=1e-7)
     assert_allclose(model.kernel_weights_.sum(), C * y.size, rtol=1e-9)
     assert kind != "a zero kernel" or abs(model.kernel_weights_[-1]) < 1e-12

@@ -3,16 +3,17 @@
 import numpy as np
 import pytest
 from mkl_data import solved
-from mkl_twins import (
+from numpy.testing import assert_allclose, assert_array_equal
+from plain_mkl import (
+    PlainDual,
     TwinBatch,
     TwinOM2,
-    TwinUFO,
     block_norms,
     class_scores,
     make_stack,
-    twin_passive_aggressive,
+    plain_competitor,
+    plain_link,
 )
-from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.core.groupnorm import group_norm
 from cuelearn.kernels import KernelBank
@@ -23,6 +24,41 @@ from cuelearn.mkl.stream import Stream
 from cuelearn.mkl.ufo import visit_ufo
 
 ROUTES = ["recompute", "maintain"]
+
+
+class TwinUFO(PlainDual):
+    """Thesis Algorithm 7."""
+
+    def __init__(self, *args, C, alpha=0.0, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.lam, self.alpha, self.t = 1.0 / (C * self.y.size), alpha, 0
+
+    def point(self):
+        t = max(1, self.t)
+        return self.A.copy(), plain_link(self.norms(), self.q, self.alpha * self.t) / (t * self.lam)
+
+    def step(self, i):
+        rival, margin = self.visit(i, self.point()[1])
+        self.t += 1
+        if 1.0 - margin > 0.0:
+            self.add(i, rival, 1.0)
+        return margin <= 0.0
+
+
+def twin_passive_aggressive(kernel, y, n_classes, C, order, weights=None):
+    """Multiclass PA-I: coefficients and mistakes after every visit."""
+    weights = np.ones(y.size) if weights is None else weights
+    A = np.zeros((y.size, n_classes))
+    for i in order:
+        scores = kernel[i] @ A
+        rival = plain_competitor(scores, y[i])
+        margin = scores[y[i]] - scores[rival]
+        loss = max(0.0, 1.0 - margin)
+        if loss > 0.0 and kernel[i, i] > 0.0:
+            tau = min(weights[i] * C, loss / (2.0 * kernel[i, i]))
+            A[i, y[i]] += tau
+            A[i, rival] -= tau
+        yield A.copy(), margin <= 0.0
 
 
 def follow(stream, twin, order, rtol=1e-9):

@@ -3,6 +3,7 @@
 import cvxpy as cp
 import numpy as np
 from plain_mkl import minimum
+from scipy.spatial.distance import directed_hausdorff
 
 
 def svm_optimum(X, signs, bounds, free_bias=True):
@@ -39,9 +40,7 @@ def m3miml_primal(bags, label_sets, W, b, C):
 
 
 def hausdorff(A, B):
-    there = max(min(np.linalg.norm(a - b) for b in B) for a in A)
-    back = max(min(np.linalg.norm(a - b) for a in A) for b in B)
-    return max(there, back)
+    return max(directed_hausdorff(A, B)[0], directed_hausdorff(B, A)[0])
 
 
 def clusters(distances, medoids):

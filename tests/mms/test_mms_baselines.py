@@ -12,6 +12,7 @@ from mms_baseline_twins import (
     svm_optimum,
 )
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
@@ -138,8 +139,8 @@ def test_mimlsvm_is_an_svm_on_the_distances_to_the_medoids(C):
     assert model.medoids_.size == 12 and np.unique(model.medoids_).size == 12
     bags = bags_of(X, candidates)
     mapped = np.array([[hausdorff(bag, bags[m]) for m in model.medoids_] for bag in bags])
-    far = np.array([[max(np.linalg.norm(x - z) for z in bags[m]) for m in model.medoids_] for x in X])
-    near = np.array([[min(np.linalg.norm(x - z) for z in bags[m]) for m in model.medoids_] for x in X])
+    distances = [cdist(X, bags[m]) for m in model.medoids_]
+    far, near = (np.stack([each(D, axis=1) for D in distances], axis=1) for each in (np.max, np.min))
     sets = label_sets(candidates)
     for k in range(4):
         signs = np.array([1.0 if k in labels else -1.0 for labels in sets])

@@ -1,11 +1,10 @@
-"""OMCL that learns from requested labels only."""
+"""OMCL that learns from requested labels only; tests/core has what all learners that take a query do."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from omcl_twins import TwinKernel, TwinOMCL, make_stream
 from plain_kernels import plain_kernel
-from sklearn.linear_model import SGDClassifier
 
 from cuelearn.kernels import RBF
 from cuelearn.omcl import OMCL, KernelPerceptron, MarginQuery, ProjectronPlusPlus, RandomQuery
@@ -39,27 +38,3 @@ def test_visits_are_those_of_the_twin(query):
     assert_allclose(last, S @ twin.second.A.T, atol=1e-8)
     for learner, (plain, _) in zip(model.learners_, twin.cues, strict=True):
         assert_array_equal(learner.support_, plain.support)
-
-
-@pytest.mark.parametrize("options", [{}, {"integrator": SGDClassifier(random_state=0), "average": False}])
-def test_epochs(options):
-    """With all labels requested those of OMCL."""
-    wanted = OMCL(CUES, n_epochs=2, random_state=0, **options).fit(X, Y)
-    model = OMCL(CUES, n_epochs=2, random_state=0, query=RandomQuery(1.0), **options).fit(X, Y)
-    assert_array_equal(model.online_errors_, wanted.online_errors_)
-    assert_allclose(model.decision_function(X), wanted.decision_function(X), atol=1e-9)
-    assert model.n_queries_ == 2 * N
-
-
-def test_weights_and_bad_input():
-    """Samples of weight 0 are not requested; after an error the stream goes on from there."""
-    weights = np.arange(N) % 2
-    assert_array_equal(OMCL(CUES, query=RandomQuery(1.0)).fit(X, Y, weights).queried_, weights > 0)
-    with pytest.raises(ValueError, match="integrator must not have a kernel with a query"):
-        OMCL(CUES, KernelPerceptron(RBF(scale=1.0)), average=False, query=QUERY).fit(X, Y)
-    model = OMCL(CUES, query=RandomQuery(1.0))
-    with pytest.raises(ValueError, match=r"outside classes: \[9\]"):
-        model.partial_fit(X, lambda i: 9 if i == 5 else Y[i], classes=[0, 1, 2])
-    assert model.n_seen_ == 5
-    model.partial_fit(X[5:], lambda i: Y[5 + i])
-    assert_allclose(model.decision_function(X), OMCL(CUES).fit(X, Y).decision_function(X), atol=1e-9)
