@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_mkl import plain_competitor
 
-from cuelearn.core.losses import KERNEL_FACTOR, competitor, kernel_factor, margins, mean_loss
+from cuelearn.core.losses import competitor, kernel_factor, margins, mean_loss
 
 
 @st.composite
@@ -33,27 +33,6 @@ def test_competitor_margin_and_loss(case):
     assert mean_loss(scores, labels) == pytest.approx(
         np.mean([max(0.0, 1.0 - margin) for _, margin in found]), rel=1e-12
     )
-
-
-@given(st.lists(st.tuples(st.floats(-1e3, 1e3), st.integers(0, 1)), min_size=1, max_size=10))
-def test_hinge_is_the_two_class_loss(pairs):
-    """With f = s_1 - s_0 the multiclass loss of two classes is [1 - y f]_+ for y in {-1, 1}."""
-    f, labels = np.array([value for value, _ in pairs]), np.array([label for _, label in pairs])
-    scores = np.stack([-0.5 * f, 0.5 * f], axis=1)
-    assert mean_loss(scores, labels) == pytest.approx(
-        np.maximum(0.0, 1.0 - (2.0 * labels - 1.0) * f).mean(), rel=1e-12, abs=1e-12
-    )
-
-
-def test_hinge_factor_makes_norms_agree():
-    """f = w . phi with w = sum_i a_i phi(x_i): the two-class block (-a, a) has norm 2 a'Ka, halved a'Ka."""
-    rng = np.random.default_rng(0)
-    root, a = rng.normal(size=(6, 6)), rng.normal(size=6)
-    K, A = root @ root.T, np.stack([-a, a], axis=1)
-    factor = KERNEL_FACTOR["hinge"]
-    assert factor * np.einsum("ic,ij,jc->", A, K, A) == pytest.approx(a @ K @ a)
-    scores = factor * K @ A
-    np.testing.assert_allclose(scores[:, 1] - scores[:, 0], K @ a)
 
 
 def test_kernel_factor():

@@ -135,22 +135,20 @@ SGD = {"integrator": SGDClassifier(random_state=0), "average": False}
     ],
 )
 def test_epochs_with_all_labels_requested(method, cues, options):
-    """Those of learning without a query."""
-    options = {"n_epochs": 3, "random_state": 0, **options}
+    options = {"n_epochs": 2, "random_state": 0, **options}
     wanted = method(cues, **options).fit(X, Y)
     model = method(cues, query=RandomQuery(1.0), **options).fit(X, Y)
     assert_array_equal(model.online_errors_, wanted.online_errors_)
     near = 1e-5 if method is OM2 else 1e-9
     assert_allclose(model.decision_function(X), wanted.decision_function(X), rtol=near, atol=near)
-    assert model.n_queries_ == 3 * len(Y)
-    assert method is OMCL or wanted.n_queries_ == 3 * len(Y)
+    assert model.n_queries_ == 2 * len(Y)
+    assert method is OMCL or wanted.n_queries_ == 2 * len(Y)
 
 
 @pytest.mark.parametrize(
     "method, cues, options", [(OM2, CUES, {"class_weight": {0: 2.0}}), (OMCL, LEARNERS, {})]
 )
 def test_weights(method, cues, options):
-    """Labels of weight 0 are not requested."""
     weights = np.random.default_rng(1).choice([0.0, 0.5, 2.0], len(Y))
     wanted = method(cues, query=QUERY, **options).fit(X, Y, weights)
     model = method(cues, query=QUERY, **options)

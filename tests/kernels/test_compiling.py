@@ -81,20 +81,21 @@ def test_a_notice_every_three_seconds_of_compilation(monkeypatch, capsys):
     expect("cuelearn.oks.ask")
 
 
-DISTANCES = """
+NORMS = """
 import warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import numpy as np
-    from cuelearn.kernels import distance_matrix
-    distance_matrix(np.eye(3), "cityblock")
+    from cuelearn.core.groupnorm import group_norm, link_weights
+    group_norm(np.ones(3), 2.0)
+    link_weights(np.ones(3), 0.0, 2.0, np.ones(3))
 print(sorted({str(w.message) for w in caught}))
 """
 
 
 def warnings_of_a_run(cache):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
-    command = [sys.executable, "-c", DISTANCES]
+    command = [sys.executable, "-c", NORMS]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 

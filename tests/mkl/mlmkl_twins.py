@@ -31,7 +31,6 @@ def make_task(seed, n=24, n_classes=3, n_kernels=3):
 
 
 def svm_optimum(kernel, signs, C):
-    """H of one class on one kernel."""
     return l1_mkl(kernel[None], signs, C)
 
 
@@ -55,11 +54,9 @@ def _shared(stack, signs, C, combine):
 
 
 def saddle_point(stack, signs, C):
-    """min over p of the worst class: value and p."""
     return _shared(stack, signs, C, lambda values: cp.maximum(*values) if len(values) > 1 else values[0])
 
 
 def sum_optimum(stack, signs, C, gamma=None):
-    """min over p of the sum (or weighted sum) over classes: value and p."""
     weights = np.ones(len(signs)) if gamma is None else gamma
     return _shared(stack, signs, C, lambda values: sum(g * v for g, v in zip(weights, values, strict=True)))

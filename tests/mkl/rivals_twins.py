@@ -28,7 +28,6 @@ def signs_of(y):
 
 
 def conic_binary(K, signs, p, C):
-    """Optimum of one binary problem by an interior-point conic solver."""
     return conic_solution(K, (signs > 0.0).astype(int), p, C, loss="hinge", bias=True)[0]
 
 
@@ -37,7 +36,6 @@ def conic_one_versus_all(K, y, p, C):
 
 
 def binary_columns(model):
-    """Coefficients (n_problems, n), kernel weights and biases of the binary problems."""
     coef = all_coefficients(model)
     if model.classes_.size == 2:  # the decision value is the difference of the two columns
         return (

@@ -1,12 +1,11 @@
 """The book's example of a further method: its code runs, and the comparisons take the method by name."""
 
-import re
 import sys
 import types
-from pathlib import Path
 
 import pytest
 from matplotlib import pyplot as plt
+from mkl_data import blocks_of_the_book
 
 from companion.mkl import rivals, settings
 from companion.plots import mkl as draw
@@ -14,14 +13,10 @@ from companion.run import figures
 from companion.run.sweep import Sweep
 from cuelearn import datasets
 
-PAGE = Path(__file__).resolve().parents[2] / "notebooks" / "book" / "extend.md"
-
 
 @pytest.fixture
 def added():
-    """Both code blocks of the section, run in one name space."""
-    section = PAGE.read_text(encoding="utf-8").split("## A method")[1].split("\n## ")[0]
-    blocks = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    blocks = blocks_of_the_book("A method")
     assert len(blocks) == 2  # one file, one line
     names, styles = set(rivals.METHODS), set(figures.METHOD_STYLE)
     # the first block is this file, the second a line of the registry's

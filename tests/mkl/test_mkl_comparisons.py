@@ -88,7 +88,7 @@ def test_two_stages_end_where_they_say():
 
 
 def test_a_method_that_chooses_itself_takes_the_rest_from_another(sweep, monkeypatch):
-    monkeypatch.setattr(lpbeta, "NU_GRID", lpbeta.NU_GRID[::4])  # each costs a linear program in every fold
+    monkeypatch.setattr(lpbeta, "NU_GRID", lpbeta.NU_GRID[::8])  # each costs a linear program in every fold
     methods = ["LPBeta per class", "LPBeta"]
     chosen, _ = rivals.choose(sweep(), "mfeat-6", 60, methods, 0, n_folds=2, grids=GRIDS, data=MFEAT)
     assert chosen["LPBeta per class"]["C"] == chosen["LPBeta"]["C"] in settings.C_GRID

@@ -35,7 +35,6 @@ def optimum(K, y, p, C, alpha, loss):
 
 
 def check(cls, K, y, settings, best, precision, **options):
-    """The solver comes within `precision` of the optimum, and its gap is honest."""
     problem, result = solved(cls, K, y, **settings, **options)
     suboptimality = result.objective - best
     assert suboptimality >= -SLACK * best
@@ -83,4 +82,4 @@ LONG = [pytest.param(seed, marks=pytest.mark.long) for seed in range(100) if see
 
 @pytest.mark.parametrize("seed", QUICK + LONG)
 def test_solvers_reach_the_conic_optimum(seed):
-    solve_all(seed, 8000 if seed < 20 else 20_000)
+    solve_all(seed, 6000 if seed < 20 else 20_000)

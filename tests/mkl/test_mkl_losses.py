@@ -1,12 +1,11 @@
 """Losses beyond the hinge."""
 
-import re
 from functools import partial
-from pathlib import Path
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from mkl_data import blocks_of_the_book
 from numpy.testing import assert_allclose
 from plain_mkl import (
     TwinBatch,
@@ -183,7 +182,6 @@ def optimum(K, y, problem, loss, C, alpha, weight):
 @every_loss
 @pytest.mark.parametrize("p, C, alpha", [(2.0, 10.0, 0.0), (1.25, 1.0, 0.0), ("auto", 20.0, 0.02)])
 def test_the_gap_holds_the_optimum(loss, p, C, alpha):
-    """Of the epochs alone, and after the ascent; with weights, zeros among them."""
     weight = np.random.default_rng(5).integers(0, 4, size=24).astype(float)
     K, y, problem = make_problem(loss, p=p, C=C, alpha=alpha, weight=weight)
     best = optimum(K, y, problem, loss, C, alpha, weight)
@@ -274,7 +272,6 @@ def test_one_kernel_is_kernel_logistic_regression():
 
 @every_loss
 def test_two_is_the_sum_and_copies_share(loss):
-    """With p = 2 kernels are summed; copies of a kernel have equal weights at any p."""
     K, y, problem = make_problem(loss, p=2.0, C=3.0)
     summed = LossProblem(KernelBank.from_stack(K.sum(axis=0)[None]), y, loss, problem.n_classes, C=3.0)
     values = [solve_reference(each, tol=1e-7).objective for each in (problem, summed)]
@@ -392,10 +389,8 @@ def test_kernels_on_demand():
 
 def test_the_added_loss_of_the_book():
     """Quantiles; its duals are the conjugates, the gap is certified."""
-    page = Path(__file__).resolve().parents[2] / "notebooks" / "book" / "extend.md"
-    section = page.read_text(encoding="utf-8").split("## A loss")[1].split("\n## ")[0]
     added = {}
-    exec(compile(re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0], "extend.md", "exec"), added)
+    exec(compile(blocks_of_the_book("A loss")[0], "extend.md", "exec"), added)
     assert 0.85 < added["below"] < 0.95
     assert 0.0 <= added["model"].dual_gap_ <= 0.01 * added["model"].objective_
     test_steps_are_the_maxima_and_duals_the_conjugates(added["Quantile"](0.3))

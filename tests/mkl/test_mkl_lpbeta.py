@@ -1,5 +1,7 @@
 """LP-beta and LP-B."""
 
+import functools
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -24,8 +26,10 @@ def make_outputs(seed, n=60, n_kernels=6, n_classes=4):
 # --- the program
 
 
-def conic_lp(outputs, labels, nu, per_class):
-    """The primal with all its rows, by an interior-point solver."""
+@functools.cache
+def conic_lp(nu, per_class):
+    """The primal of the outputs of seed 0 with all its rows, by an interior-point solver."""
+    outputs, labels = make_outputs(0, n=30)
     n_kernels, n, n_classes = outputs.shape
     B = cp.Variable((n_classes, n_kernels), nonneg=True)
     slack, rho = cp.Variable(n, nonneg=True), cp.Variable()
@@ -56,8 +60,8 @@ def plain_value(outputs, labels, nu, weights, rho):
 @pytest.mark.parametrize("scale, nu", [(1.0, 0.01), (1.0, 0.35), (1.0, 0.999), (1e-4, 0.1), (1e4, 0.35)])
 def test_optimum_of_a_conic_solver(scale, nu, per_class):
     """Also below 1/n, where no slack pays, near 1, and for outputs of any size."""
-    outputs, labels = make_outputs(0, n=36)
-    wanted, weights = conic_lp(outputs, labels, nu, per_class)
+    outputs, labels = make_outputs(0, n=30)
+    wanted, weights = conic_lp(nu, per_class)
     found = solve_lp_beta(scale * outputs, labels, nu, per_class)
     assert found.objective / scale == pytest.approx(wanted, abs=1e-6)
     assert 0.0 <= found.dual_gap <= 1e-7 * scale

@@ -19,7 +19,6 @@ def shared(seed, C=1.0, **sizes):
 
 
 def full_rank(seed, n=24, n_classes=2):
-    """Gaussian kernels, which have full rank, on features of their own."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     signs = np.array([np.where(x + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0) for x in X.T[:n_classes]])
@@ -150,7 +149,6 @@ def test_groups_of_all_forms():
 
 
 def test_classes_do_not_see_each_other():
-    """In lock step each class takes the same way as alone."""
     stack, signs = full_rank(2, n_classes=3)
     for solve, options in ((solve_gmkl, {}), (solve_vskl, {"groups": [0, 1, 1]})):
         bank = KernelBank.from_stack(stack, dtype=np.float64)

@@ -57,7 +57,6 @@ def case(request):
 
 
 def by_hand(problem, result, K, y):
-    """The objective of a result by plain formulas."""
     settings = problem.p, problem.C, problem.alpha, problem.factor
     return plain_objective(K, y, result.dual_coef, result.kernel_weights, *settings)
 
@@ -110,7 +109,6 @@ def test_reference_at_extremes(case):
 
 @pytest.mark.parametrize("cls", STOCHASTIC)
 def test_p_2_is_the_unweighted_sum(cls):
-    """At q = 2 every run is the run on the one kernel that is their sum."""
     K, y = stack(n=40, n_kernels=4)
     options = {"C": 2.0, "n_epochs": 10, "p": 2.0, "tol": None, "random_state": 0}
     many = cls("precomputed", **options).fit(K, y)

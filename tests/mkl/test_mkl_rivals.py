@@ -41,7 +41,6 @@ def exponent(model, n_kernels):
 
 
 def check_certificate(model, best):
-    """No round's objective is below the optimum, no round's lower bound above it."""
     history = model.history_
     assert (history.objective >= best * (1.0 - SLACK)).all()
     assert (history.objective - history.dual_gap <= best * (1.0 + SLACK)).all()
@@ -50,7 +49,6 @@ def check_certificate(model, best):
 
 
 def close(found, wanted, share):
-    """Equal up to a share of the largest."""
     assert_allclose(found, wanted, atol=share * np.abs(wanted).max())
 
 
@@ -72,7 +70,6 @@ KINDS = {
 @pytest.mark.parametrize("seed", with_long([3], 10, 11))
 @pytest.mark.parametrize("kind", KINDS)
 def test_silp_and_simple_mkl_reach_the_same_optimum(kind, seed, C):
-    """And it is the conic solver's, with every round's bounds on both sides of it."""
     K, y = make_binary(seed, n=30 + 5 * (seed % 4), n_kernels=4 + seed % 3)
     K = KINDS[kind](K)
     best = conic_binary(K, signs_of(y)[0], 1.0, C)

@@ -49,7 +49,6 @@ def task(name, n):
 
 
 def on_demand(*arguments):
-    """A run on demand of the benchmarks, in a process of its own: what it took."""
     code = f"import json, bench_mkl; print(json.dumps(bench_mkl.on_demand(*{arguments!r})))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.environ["PYTHONPATH"], str(BENCHMARKS)])}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
@@ -63,8 +62,8 @@ def on_demand(*arguments):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_results_are_the_same_for_any_budget(solver, name, scores):
     """Visits in windows, with rows in chunks, are the visits of a resident bank."""
-    kernels, X, y = task(name, 300)
-    size = len(kernels) * 300**2 * 4
+    kernels, X, y = task(name, 200)
+    size = len(kernels) * 200**2 * 4
     results = []
     for memory in (2 * size, 0.5 * size, 0.05 * size):
         bank = KernelBank(kernels, X, memory=memory)

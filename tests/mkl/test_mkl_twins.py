@@ -46,7 +46,6 @@ class TwinUFO(PlainDual):
 
 
 def twin_passive_aggressive(kernel, y, n_classes, C, order, weights=None):
-    """Multiclass PA-I: coefficients and mistakes after every visit."""
     weights = np.ones(y.size) if weights is None else weights
     A = np.zeros((y.size, n_classes))
     for i in order:
@@ -62,7 +61,6 @@ def twin_passive_aggressive(kernel, y, n_classes, C, order, weights=None):
 
 
 def follow(stream, twin, order, rtol=1e-9):
-    """Visit by visit: the same mistakes, coefficients and kernel weights."""
     for i in order:
         mistake = stream.visit(np.array([i]))[0]
         assert mistake == twin.step(i)

@@ -53,7 +53,6 @@ def expectation(bags, weights, log_p, hard):
 
 
 def best_candidates(bags, weights, log_p):
-    """Labels of the best candidate of every bag, (n, P)."""
     shares, _ = expectation(bags, weights, log_p, hard=True)
     return np.stack([share.argmax(axis=1) for share in shares], axis=1)
 
@@ -131,7 +130,6 @@ def label_score(row, weights, scale, null, own=None):
 
 
 def exemplar_scores(D, W, scale, null, levels, own=True):
-    """Scores of every label at every row of D; W is (n, K)."""
     out = np.zeros((len(D), W.shape[1]))
     for i in range(len(D)):
         for k in range(W.shape[1]):

@@ -52,7 +52,6 @@ def check_responsibilities(model, shares, best):
 
 @pytest.mark.parametrize("hard", [False, True])
 def test_gmm_is_em_by_loops(hard):
-    """Without and with priors of the candidates."""
     for seed, n_labels in ((0, (4,)), (1, (3, 4))):
         bags, candidates, X = problem(seed, n_labels, d=4)
         weights = None
@@ -82,7 +81,6 @@ def test_gmm_is_em_by_loops(hard):
     ],
 )
 def test_dist_is_generalised_em_by_loops(seed, n_labels, metrics, scales, null, weighted, hard):
-    """With and without null and priors of the candidates."""
     bags, _, X = problem(seed, n_labels, d=4)
     weights = priors_of(bags) if weighted else None
     candidates = CandidateSet(bags, n_labels=n_labels, null=null, priors=weights)

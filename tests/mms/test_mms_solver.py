@@ -94,7 +94,6 @@ def test_blocks_are_the_sequential_algorithm(digits):
 
 
 def test_two_attributes(digits):
-    """Attributes with their own columns: one bag's pairs are chosen together."""
     X, y = digits
     rng = np.random.default_rng(7)
     n = 200
@@ -146,7 +145,6 @@ def test_a_matching_trains_like_its_list(digits):
 
 
 def told(model, X, sets):
-    """A fitted model and all that it warned of, in one string."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", FeatureScaleWarning)

@@ -212,7 +212,6 @@ def run_om1(K, y, *, beta=0.8, order=None, factors=None):
 
 
 def vote(K, q, predictors):
-    """Weighted votes of the signs; K of shape (n_kernels, n, n_train)."""
     return q @ np.sign(outputs(K, predictors))
 
 

@@ -70,7 +70,6 @@ def test_families_stay_on_one_side(two):
 
 
 def test_splits_are_of_the_same_drawings(two):
-    """Another seed divides the same things otherwise."""
     again = tasks.describe_pairs(list(two), 1, 30, n_views=2)
     for pair, other in zip(two.values(), again.values(), strict=True):
         drawings = [np.unique(np.concatenate(p.drawings)) for p in (pair, other)]

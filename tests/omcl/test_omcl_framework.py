@@ -287,18 +287,18 @@ def test_memory_stays_flat_on_a_stream():
     sizes, held = [], []
     tracemalloc.start()
     try:
-        for batch in range(100):
+        for batch in range(60):
             X = rng.random((100, 4))
             y = (X[:, [0, 2]].sum(axis=1) * 1.5).astype(int)
             y = np.where(rng.random(100) < 0.2, rng.integers(0, 3, 100), y)
             model.partial_fit(X, y, classes=range(3))
-            if batch >= 20 and batch % 20 == 19:
+            if batch % 20 == 19:
                 gc.collect()
                 held.append(tracemalloc.get_traced_memory()[0])
                 sizes.append([len(part.support_) for part in model.learners_])
     finally:
         tracemalloc.stop()
-    assert model.n_seen_ == 10_000 and model.n_mistakes_ > 1_000
+    assert model.n_seen_ == 6_000 and model.n_mistakes_ > 600
     assert max(max(pair) for pair in sizes) < 100
     assert np.abs(np.diff(sizes, axis=0)).max() <= 3
     assert held[-1] - held[0] < 3e5
