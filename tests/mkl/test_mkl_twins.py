@@ -22,6 +22,7 @@ from cuelearn.mkl.obscure import visit_obscure
 from cuelearn.mkl.om2 import visit_om2
 from cuelearn.mkl.stream import Stream
 from cuelearn.mkl.ufo import visit_ufo
+from cuelearn.omcl import MarginQuery, RandomQuery, ThresholdQuery
 
 ROUTES = ["recompute", "maintain"]
 
@@ -251,3 +252,30 @@ def test_long_runs_do_not_drift():
         point = stream.point(scores=True)
         scores = class_scores(K, point.dual_coef, point.weights)
         assert_allclose(point.scores, scores, atol=1e-4 * np.abs(scores).max())
+
+
+class TwinQuerying(TwinOM2):
+    def step_within(self, i, limit):
+        """Whether the label was requested, and a mistake."""
+        scores = np.sort(self.scores([i], self.point()[1])[0])
+        if scores[-1] - scores[-2] > limit:
+            return False, False
+        return True, self.step(i)
+
+
+@pytest.mark.parametrize("query", [MarginQuery(0.3), ThresholdQuery(0.4), RandomQuery(0.4)])
+@pytest.mark.parametrize("p, n_classes", [(1.05, 4), (2.0, 2)])
+def test_requested_labels_are_those_of_the_twin(p, n_classes, query):
+    """tests/core has what all learners that take a query do."""
+    K, y = make_stack(np.random.default_rng(0), 80, 4, n_classes)
+    model = OM2("precomputed", p=p, query=query).fit(K, y)
+    twin = TwinQuerying(K, y, n_classes, p)
+    limits = query.limits(0, 80)
+    queried, mistakes = np.transpose([twin.step_within(i, limits[i]) for i in range(80)])
+    assert 1 <= model.n_queries_ == queried.sum() <= 80
+    assert_array_equal(model.queried_, queried)
+    assert_array_equal(model.online_errors_, mistakes)
+    assert_allclose(model.dual_coef_, twin.A[model.support_], atol=1e-9)
+    assert_allclose(model.kernel_weights_, twin.point()[1], rtol=1e-9)
+    assert model.history_["online_error"].item() == pytest.approx(mistakes.sum() / queried.sum())
+    assert np.isnan([model.objective_, model.dual_gap_]).all()

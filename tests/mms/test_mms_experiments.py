@@ -15,7 +15,7 @@ from cuelearn.mms import MMS, CandidateSet, best_labelings, most_violating
 EFFORT = {"n_epochs": 3, "n_rounds": 2}
 MADE = {"n_candidates": 4, "p_correlated": 0.25, "p_ambiguous": 0.5}
 LETTERS = {"name": "letter", "n_bags": 16, "n_test": 40, **MADE}
-NEWS = {"seed": 1, "n_items": 80, "n_names": 30, "protocol": "I", "occurrences": 3}
+NEWS = {"seed": 1, "n_items": 60, "n_names": 30, "protocol": "I", "occurrences": 3}
 PLACED = {**NEWS, "protocol": "II", "occurrences": 2}
 POSED = {"seed": 1, "n_items": 110, "n_test": 25, "n_names": 30}
 SOME = {"C": 1.0, "class_weight": "", "width": 0.5, "components": 5}
