@@ -1,4 +1,4 @@
-"""Solvers of multi-label MKL: ML-MKL-SA, ML-MKL-Sum, GMKL and VSKL."""
+"""Solvers of multi-label MKL, ML-MKL-SA, ML-MKL-Sum, GMKL and VSKL, against plain twins and conic oracles."""
 
 import warnings
 
@@ -6,9 +6,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from mkl_data import several_labels as toy
-from mlmkl_twins import l1_mkl, make_task, saddle_point, sum_optimum, svm_optimum
 from numpy.testing import assert_allclose
-from plain_mkl import box_svm, features_of, minimum
+from plain_mkl import box_svm, conic_solution, features_of, minimum
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.kernels import KernelBank
@@ -26,6 +25,64 @@ from cuelearn.mkl.mlmkl import (
 )
 from cuelearn.mkl.svm import solve_box_svm
 from cuelearn.mkl.vskl import resolve_groups, solve_vskl
+
+
+def make_task(seed, n=24, n_classes=3, n_kernels=3):
+    """Random kernels of rank below n with unit diagonal, and signs (n_classes, n) that some explain."""
+    rng = np.random.default_rng(seed)
+    stack, hidden = [], []
+    for _ in range(n_kernels):
+        F = rng.normal(size=(n, 5))
+        F /= np.linalg.norm(F, axis=1, keepdims=True)
+        stack.append(F @ F.T)
+        hidden.append(F[:, 0])
+    signs = np.array(
+        [
+            np.where(hidden[k % n_kernels] + 0.3 * rng.normal(size=n) > 0.0, 1.0, -1.0)
+            for k in range(n_classes)
+        ]
+    )
+    signs[:, 0], signs[:, 1] = 1.0, -1.0
+    return np.array(stack), signs
+
+
+def svm_optimum(kernel, signs, C):
+    return l1_mkl(kernel[None], signs, C)
+
+
+def l1_mkl(stack, signs, C):
+    """min over the simplex of the SVM's optimum."""
+    value = conic_solution(stack, (signs > 0.0).astype(int), 1.0, C, loss="hinge")[0]
+    return value * C * signs.size
+
+
+def hinge(features, blocks, signs, C):
+    scores = sum(F @ w for F, w in zip(features, blocks, strict=True))
+    return C * cp.sum(cp.pos(1.0 - cp.multiply(signs, scores)))
+
+
+def value_at(p, stack, signs, C):
+    """Of one class, whose blocks w_a have |w_a|^2 / p_a in its regulariser: jointly convex."""
+    features = [features_of(kernel) for kernel in stack]
+    blocks = [cp.Variable(F.shape[1]) for F in features]
+    size = sum(cp.quad_over_lin(w, p[a]) for a, w in enumerate(blocks))
+    return 0.5 * size + hinge(features, blocks, signs, C)
+
+
+def _shared(stack, signs, C, combine):
+    """min over p in the simplex."""
+    p = cp.Variable(len(stack), nonneg=True)
+    value = minimum(combine([value_at(p, stack, y, C) for y in signs]), [cp.sum(p) == 1])
+    return value, p.value
+
+
+def saddle_point(stack, signs, C):
+    return _shared(stack, signs, C, lambda values: cp.maximum(*values) if len(values) > 1 else values[0])
+
+
+def sum_optimum(stack, signs, C, gamma=None):
+    weights = np.ones(len(signs)) if gamma is None else gamma
+    return _shared(stack, signs, C, lambda values: sum(g * v for g, v in zip(weights, values, strict=True)))
 
 
 def shared(seed, C=1.0, tol=1e-8, **sizes):
@@ -291,17 +348,9 @@ def full_rank(seed, n=24, n_classes=2):
     return np.array([np.exp(-(np.subtract.outer(x, x) ** 2)) for x in X.T]), signs
 
 
-def hinge(features, blocks, signs, C):
-    scores = sum(F @ w for F, w in zip(features, blocks, strict=True))
-    return C * cp.sum(cp.pos(1.0 - cp.multiply(signs, scores)))
-
-
 def gmkl_optimum(stack, signs, C):
-    """Over blocks and kernel weights together: 1/2 |w_a|^2 / d_a is jointly convex."""
-    features = [features_of(kernel) for kernel in stack]
-    blocks, d = [cp.Variable(F.shape[1]) for F in features], cp.Variable(len(stack))
-    norms = sum(0.5 * cp.quad_over_lin(w, d[a]) for a, w in enumerate(blocks))
-    return minimum(norms + cp.sum(d) + hinge(features, blocks, signs, C), [d >= 0.0])
+    d = cp.Variable(len(stack))
+    return minimum(value_at(d, stack, signs, C) + cp.sum(d), [d >= 0.0])
 
 
 def vskl_optimum(stack, signs, C, groups, s):
