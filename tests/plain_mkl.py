@@ -166,9 +166,10 @@ def box_svm(kernel, signs, upper, tol=1e-13, sweeps=4000):
                 new = min(max(a[t] - gradient[t] / Q[t, t], 0.0), upper[t])
             else:
                 new = upper[t] if gradient[t] < 0.0 else a[t]
-            gradient += (new - a[t]) * Q[:, t]
-            moved = max(moved, abs(new - a[t]))
-            a[t] = new
+            if new != a[t]:
+                gradient += (new - a[t]) * Q[:, t]
+                moved = max(moved, abs(new - a[t]))
+                a[t] = new
         if moved <= tol:
             break
     return a, a.sum() - 0.5 * a @ Q @ a

@@ -179,7 +179,7 @@ def test_tol_stops_on_the_gap_or_a_warning_says_that_it_was_missed(cls, data):
     assert not model.converged_ and model.dual_gap_ > 1e-9 * model.objective_
 
 
-@pytest.mark.parametrize("memory", [2e9, 3e5])
+@pytest.mark.parametrize("memory", [2e9, 9e4])
 @pytest.mark.parametrize(
     "cls, options", [(cls, {}) for cls in ALL] + [(LPBeta, {"nu": "cv"}), (LPBeta, {"per_class": True})]
 )
