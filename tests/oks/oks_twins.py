@@ -215,11 +215,10 @@ def vote(K, q, predictors):
     return q @ np.sign(outputs(K, predictors))
 
 
-def plain_alignment(kernel, y, centered):
-    """<K, y y'> / (|K| |y y'|), both centred with H = I - 1 1'/n if asked for."""
-    target = np.outer(y, y).astype(float)
+def plain_alignment(kernel, target, centered):
+    """<K, T> / (|K| |T|), both centred with H = I - 1 1'/n if asked for."""
     if centered:
-        H = np.eye(len(y)) - 1.0 / len(y)
+        H = np.eye(len(target)) - 1.0 / len(target)
         kernel, target = H @ kernel @ H, H @ target @ H
     return (kernel * target).sum() / (np.linalg.norm(kernel) * np.linalg.norm(target))
 
