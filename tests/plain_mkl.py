@@ -194,7 +194,7 @@ def plain_link(norms, q, threshold=0.0):
 
 
 def block_norms(K, A, factor=1.0, classes=None):
-    squares = np.einsum("ic,jik,kc->jc", A, K, A, optimize=True)
+    squares = np.einsum("ic,jic->jc", A, K @ A)
     squares = squares if classes is None else squares * classes
     return np.sqrt(np.maximum(0.0, factor * squares.sum(axis=1)))
 
@@ -203,7 +203,7 @@ def class_scores(K, A, weights, factor=1.0, classes=None):
     """Scores (n, M) of all samples for the primal blocks ``weights[j] * theta^j``."""
     if classes is None:
         return factor * np.tensordot(weights, K, 1) @ A
-    return factor * np.einsum("j,jc,jik,kc->ic", weights, classes, K, A, optimize=True)
+    return factor * np.einsum("jc,jic->ic", weights[:, None] * classes, K @ A)
 
 
 def plain_objective(K, y, A, weights, p, C, alpha=0.0, factor=1.0, *, classes=None, cost=None):
@@ -233,7 +233,7 @@ class PlainDual:
     def __init__(self, K, y, n_classes, p, factor=1.0, cost=None, classes=None):
         self.K, self.y, self.q, self.factor = np.asarray(K, dtype=np.float64), y, dual_exponent(p), factor
         self.cost = np.ones(y.size) if cost is None else cost
-        self.classes = np.ones((len(K), n_classes)) if classes is None else classes
+        self.classes = classes
         self.A = np.zeros((y.size, n_classes))
         self.n_updates = 0
 
@@ -251,7 +251,7 @@ class PlainDual:
 
     def gradient_norm(self, i, rival):
         """``||z||_{2,q}`` of a subgradient at sample i: two blocks of opposite sign per kernel."""
-        n_blocks = self.classes[:, self.y[i]] + self.classes[:, rival]
+        n_blocks = 2.0 if self.classes is None else self.classes[:, self.y[i]] + self.classes[:, rival]
         return plain_norm(np.sqrt(n_blocks * self.factor * self.K[:, i, i]), self.q)
 
     def add(self, i, rival, step):
