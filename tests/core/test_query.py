@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from plain_kernels import plain_kernel
 from scipy.stats import binomtest
+from sklearn.linear_model import SGDClassifier
 
 from cuelearn.core.estimator import load
 from cuelearn.kernels import RBF, Linear
@@ -119,6 +120,76 @@ def test_bad_input_of_streams(method, cues, data, tolerance):
         method(cues).partial_fit(batch(data, 0, 150), lambda i: Y[i], **THREE)
     with pytest.raises(ValueError, match=f"'query' parameter of {method.__name__} must be"):
         method(cues, query=0.5).fit(data, Y)
+
+
+SGD = {"integrator": SGDClassifier(random_state=0), "average": False}
+
+
+@pytest.mark.parametrize(
+    "method, cues, options",
+    [
+        (OM2, CUES, {"p": 1.1, "shuffle": True, "memory": 2e9}),
+        (OM2, CUES, {"p": 1.1, "shuffle": True, "memory": 0.0}),
+        (OMCL, LEARNERS, {}),
+        (OMCL, LEARNERS, SGD),
+    ],
+)
+def test_epochs_with_all_labels_requested(method, cues, options):
+    options = {"n_epochs": 2, "random_state": 0, **options}
+    wanted = method(cues, **options).fit(X, Y)
+    model = method(cues, query=RandomQuery(1.0), **options).fit(X, Y)
+    assert_array_equal(model.online_errors_, wanted.online_errors_)
+    near = 1e-5 if method is OM2 else 1e-9
+    assert_allclose(model.decision_function(X), wanted.decision_function(X), rtol=near, atol=near)
+    assert model.n_queries_ == 2 * len(Y)
+    assert method is OMCL or wanted.n_queries_ == 2 * len(Y)
+
+
+@pytest.mark.parametrize(
+    "method, cues, options", [(OM2, CUES, {"class_weight": {0: 2.0}}), (OMCL, LEARNERS, {})]
+)
+def test_weights(method, cues, options):
+    weights = np.random.default_rng(1).choice([0.0, 0.5, 2.0], len(Y))
+    wanted = method(cues, query=QUERY, **options).fit(X, Y, weights)
+    model = method(cues, query=QUERY, **options)
+    model.partial_fit(X[:40], lambda i: Y[i], sample_weight=weights[:40], **THREE)
+    model.partial_fit(X[40:], lambda i: Y[40 + i], sample_weight=weights[40:])
+    assert_array_equal(model.queried_, wanted.queried_)
+    assert_allclose(model.decision_function(X), wanted.decision_function(X), atol=1e-5)
+    if method is OM2:
+        assert (weights[model.visits_] > 0.0).all()
+    else:
+        every = method(cues, query=RandomQuery(1.0)).fit(X, Y, weights)
+        assert_array_equal(every.queried_, weights > 0.0)
+
+
+def test_a_label_outside_the_classes():
+    """OM-2 forgets the batch, OMCL goes on from there."""
+    model = OM2(CUES, query=QUERY).partial_fit(X[:40], Y[:40], **THREE)
+    before = model.decision_function(X)
+    with pytest.raises(ValueError, match=r"outside classes: \[9\]"):
+        model.partial_fit(X[40:], lambda i: 9 if i > 5 else Y[i])
+    assert_array_equal(model.decision_function(X), before)
+    model = OMCL(LEARNERS, query=RandomQuery(1.0))
+    with pytest.raises(ValueError, match=r"outside classes: \[9\]"):
+        model.partial_fit(X, lambda i: 9 if i == 5 else Y[i], **THREE)
+    assert model.n_seen_ == 5
+    model.partial_fit(X[5:], lambda i: Y[5 + i])
+    wanted = OMCL(LEARNERS).fit(X, Y)
+    assert_allclose(model.decision_function(X), wanted.decision_function(X), atol=1e-9)
+
+
+def test_what_does_not_go_with_a_query():
+    for model, message in (
+        (OM2(CUES, query=QUERY, tol=0.1), "tol must be None with a query"),
+        (OM2(CUES, query=QUERY, class_weight="balanced"), "class_weight must be None or a dict with a query"),
+        (
+            OMCL(LEARNERS, KernelPerceptron(RBF(scale=1.0)), average=False, query=QUERY),
+            "integrator must not have a kernel with a query",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, Y)
 
 
 def test_the_bound_of_a_perceptron_with_two_classes():

@@ -69,7 +69,6 @@ def bank(X):
 
 
 def on_all(**kernels):
-    """Triples of kernels on all columns."""
     return [(name, kernel, slice(None)) for name, kernel in kernels.items()]
 
 
@@ -78,7 +77,6 @@ def frame(X):
 
 
 def plain_matrix(kernel, train, left, normalize=True):
-    """Kernels of new samples with those of training, straight from their formula."""
     if isinstance(kernel, Linear):
         return plain_kernels.plain_kernel("linear", left, train, normalize=normalize)
     if isinstance(kernel, Poly):

@@ -43,7 +43,6 @@ def silent(model, method, *args, **kwargs):
 
 
 def told(call, *args, **kwargs):
-    """The one warning of a call, and its result."""
     with pytest.warns(IndefiniteKernelWarning) as caught:
         result = call(*args, **kwargs)
     (message,) = [str(w.message) for w in caught if w.category is IndefiniteKernelWarning]
@@ -52,7 +51,6 @@ def told(call, *args, **kwargs):
 
 @pytest.mark.parametrize("memory", [2e9, 0.0])
 def test_what_a_bank_finds(memory):
-    """Given matrices, functions and exponentials of given distances, in memory or not."""
     index = np.arange(120)
     steep = np.exp(np.abs(RNG.normal(size=(120, 120))))
     distance = np.triu(steep, 1) + np.triu(steep, 1).T  # of no metric

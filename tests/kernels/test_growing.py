@@ -34,35 +34,6 @@ def test_values_are_those_of_the_bank(kernel):
     assert_allclose(support.cross(new), whole_of(bank.cross(new))[0], atol=1e-7)
 
 
-def test_growing():
-    X = data(200)
-    kept = np.random.default_rng(1).permutation(200)[:90]
-    kept.sort()
-    support = SupportSet(Linear(), True, X)
-    for start in range(0, 200, 17):
-        batch = X[start : start + 17]
-        support.add(batch, kept[(kept >= start) & (kept < start + 17)] - start)
-    assert_array_equal(support.samples, X[kept])
-    wanted = X @ X[kept].T / np.sqrt(np.outer((X**2).sum(axis=1), (X[kept] ** 2).sum(axis=1)))
-    assert_allclose(support.cross(X), wanted, atol=1e-12)
-
-
-def test_precomputed_support():
-    K = data(30, 30)
-    support = PrecomputedSupport()
-    rows, diagonal, columns, places = support.batch(K[:10, :10])
-    assert_array_equal(rows, K[:10, :10])
-    assert columns.size == 0 and places.tolist() == list(range(10))
-    support.add(K[:10, :10], np.array([2, 7]))
-    rows, diagonal, columns, places = support.batch(K[10:20, :20])
-    assert columns.tolist() == [2, 7] and places.tolist() == list(range(10, 20)) and rows.flags.c_contiguous
-    assert_array_equal(diagonal, np.diag(K)[10:20])
-    support.add(K[10:20, :20], np.array([], dtype=np.int64))
-    support.add(K[20:, :], np.array([0]))
-    assert support.seen == 30 and support.size == 3
-    assert_array_equal(support.cross(K), K[:, [2, 7, 20]])
-
-
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("metric", ["chi2", "cityblock", "sqeuclidean"])
 def test_distance_matrix(metric, dtype):

@@ -1,6 +1,8 @@
 """Data, cues and estimators that the tests of the MKL chapter share."""
 
 import inspect
+import re
+from pathlib import Path
 
 import numpy as np
 from plain_mkl import draw
@@ -35,6 +37,13 @@ ROUNDS = [*ONE_VERSUS_ALL, MCMKL]  # a history of rounds, a certified gap
 ALL = STOCHASTIC + SINGLE + ROUNDS
 
 CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4)), ("texture", Poly(degree=2), [4, 5])]
+
+
+def blocks_of_the_book(section):
+    """The code blocks of a section of the page about extensions."""
+    page = Path(__file__).resolve().parents[2] / "notebooks" / "book" / "extend.md"
+    text = page.read_text(encoding="utf-8").split(f"## {section}")[1].split("\n## ")[0]
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
 def make_data(n, seed=0, n_classes=3):

@@ -8,9 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mkl_data import STOCHASTIC
 from mkl_data import solved as run
-from mkl_twins import block_norms, class_scores, make_stack, plain_dual, plain_objective
 from numpy.testing import assert_allclose
-from plain_mkl import auto_p, conic_optimum, plain_norm
+from plain_mkl import (
+    auto_p,
+    block_norms,
+    class_scores,
+    conic_optimum,
+    make_stack,
+    plain_dual,
+    plain_norm,
+    plain_objective,
+)
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OBSCURE, UFOMKL, MKLProblem, PegasosMKL, duality_gap, objective, solve_reference
@@ -76,7 +84,7 @@ def test_weak_duality(point):
         B = -feasible / y.size
         B[np.arange(y.size), y] = feasible.sum(axis=1) / y.size
         norms, total = block_norms(K, B, factor), feasible.sum() / y.size
-        scales = np.concatenate([np.linspace(0.0, 1.0, 60), np.geomspace(1e-8, 1.0, 200)]) / largest
+        scales = np.concatenate([np.linspace(0.0, 1.0, 60), np.geomspace(1e-8, 1.0, 80)]) / largest
         excess = np.maximum(0.0, scales[:, None] * norms - keywords["alpha"])
         lengths = np.array([plain_norm(row, p / (p - 1.0)) for row in excess])
         best = (scales * total - 0.5 * keywords["C"] * y.size * lengths**2).max()
@@ -170,3 +178,77 @@ def test_weighted_gaps_hold_the_optimum(cls, p, alpha):
     assert duality_gap(K, y, a, **given).dual_value == pytest.approx(optimum, rel=2e-5)
     a[np.flatnonzero(weight == 0.0)[0]] = 1.0  # counts for nothing
     assert duality_gap(K, y, a, **given).dual_value <= optimum * (1.0 + 1e-6)
+
+
+# --- the solvers against the optima of a conic solver
+
+
+# what the conic solver's own tolerance leaves uncertain, relative to the optimum
+SLACK = 1e-6
+
+
+def random_problem(seed):
+    """Problem number `seed`: the grid of p, C and alpha, with kernels, classes and loss at random."""
+    rng = np.random.default_rng([seed, 11])
+    smallest, largest = (24, 49) if seed < 20 else (30, 91)
+    n, n_kernels = int(rng.integers(smallest, largest)), int(rng.integers(1, 7))
+    n_classes = 2 if seed % 4 == 1 else int(rng.integers(2, 6))
+    loss = "hinge" if seed % 4 == 1 else "multiclass"
+    K, y = make_stack(rng, n, n_kernels, n_classes)
+    C = (0.1, 1.0)[seed % 2]
+    p = (1.01, 1.25, 2.0, "auto")[seed // 2 % 4]
+    alpha = (0.0, 0.01)[seed // 8 % 2]
+    return K, y, {"p": p, "C": C, "alpha": alpha, "loss": loss}
+
+
+def number(p, n_kernels):
+    return auto_p(n_kernels) if p == "auto" else p
+
+
+def conic_value(K, y, p, C, alpha, loss):
+    return conic_optimum(K, y, number(p, len(K)), C, alpha, loss)[0]
+
+
+def check(cls, K, y, settings, best, precision, **options):
+    problem, result = run(cls, K, y, **settings, **options)
+    suboptimality = result.objective - best
+    assert suboptimality >= -SLACK * best
+    assert result.dual_gap >= suboptimality - SLACK * best
+    if precision is not None:
+        assert suboptimality <= precision * best
+    p = number(settings["p"], len(K))
+    by_hand = plain_objective(
+        K, y, result.dual_coef, result.kernel_weights, p, settings["C"], problem.alpha, problem.factor
+    )
+    assert result.objective == pytest.approx(by_hand, rel=1e-9)
+
+
+# half of the first 16, in which every p meets every C and alpha
+QUICK = [0, 3, 5, 6, 9, 10, 12, 15]
+LONG = [pytest.param(seed, marks=pytest.mark.long) for seed in range(100) if seed not in QUICK]
+
+
+@pytest.mark.parametrize("seed", QUICK + LONG)
+def test_solvers_reach_the_conic_optimum(seed):
+    n_epochs = 6000 if seed < 20 else 20_000
+    K, y, settings = random_problem(seed)
+    best = conic_value(K, y, **settings)
+
+    check(UFOMKL, K, y, settings, best, 1e-3, n_epochs=n_epochs, seed=seed)
+    # OBSCURE and Pegasos-MKL solve the problem without the (2,1) norm
+    plain = {**settings, "alpha": 0.0}
+    plain_best = best if settings["alpha"] == 0.0 else conic_value(K, y, **plain)
+    check(OBSCURE, K, y, plain, plain_best, 1e-3, n_epochs=n_epochs, seed=seed)
+    # Pegasos-MKL is slower; its certificate is as honest
+    check(PegasosMKL, K, y, plain, plain_best, None, n_epochs=n_epochs // 10, seed=seed)
+
+    reference = solve_reference(MKLProblem(KernelBank.from_stack(K), y, y.max() + 1, **settings), tol=1e-4)
+    assert reference.converged
+    assert reference.dual_gap <= 1e-4 * reference.objective
+    assert -SLACK * best <= reference.objective - best <= reference.dual_gap + SLACK * best
+    # the lower bound is the value of the dual point handed over, by a plain computation
+    factor = 0.5 if settings["loss"] == "hinge" else 1.0
+    a = reference.extra["dual_point"]
+    assert a.min() >= 0.0 and a.sum(axis=1).max() <= 1.0 + 1e-12
+    value = plain_dual(K, y, a, number(settings["p"], len(K)), settings["C"], settings["alpha"], factor)
+    assert value == pytest.approx(reference.objective - reference.dual_gap, rel=1e-9)

@@ -1,10 +1,19 @@
 """Comparisons of methods."""
 
+import sys
+import types
+
 import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from mkl_data import blocks_of_the_book
 from plain_kernels import whole_of
 
 from companion.mkl import rivals, runs, settings, tasks
 from companion.mkl.online import OMCLOnKernels
+from companion.plots import mkl as draw
+from companion.run import figures
+from companion.run.sweep import Sweep
 from cuelearn import datasets
 from cuelearn.mkl import lpbeta
 from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive
@@ -88,10 +97,48 @@ def test_two_stages_end_where_they_say():
 
 
 def test_a_method_that_chooses_itself_takes_the_rest_from_another(sweep, monkeypatch):
-    monkeypatch.setattr(lpbeta, "NU_GRID", lpbeta.NU_GRID[::4])  # each costs a linear program in every fold
+    monkeypatch.setattr(lpbeta, "NU_GRID", lpbeta.NU_GRID[::8])  # each costs a linear program in every fold
     methods = ["LPBeta per class", "LPBeta"]
     chosen, _ = rivals.choose(sweep(), "mfeat-6", 60, methods, 0, n_folds=2, grids=GRIDS, data=MFEAT)
     assert chosen["LPBeta per class"]["C"] == chosen["LPBeta"]["C"] in settings.C_GRID
     assert 0 < chosen["LPBeta per class"]["nu"] < 1 and 0 < chosen["LPBeta"]["nu"] < 1
     table = rivals.compare([[m, p] for m, p in chosen.items()], 0, task="mfeat-6", n_train=60, n_test=300)
     assert (table["test_error"] < 0.2).all() and (table["n_used"] >= 1).all()
+
+
+@pytest.fixture
+def added():
+    """The book's example of a further method, whose code is run."""
+    blocks = blocks_of_the_book("A method")
+    assert len(blocks) == 2  # one file, one line
+    names, styles = set(rivals.METHODS), set(figures.METHOD_STYLE)
+    # the first block is this file, the second a line of the registry's
+    file = types.ModuleType("cuelearn.mkl.aligned")
+    exec(compile(blocks[0], "extend.md", "exec"), vars(file))
+    sys.modules[file.__name__] = file
+    exec(compile(blocks[1], "extend.md", "exec"), vars(rivals))
+    (new,) = set(rivals.METHODS) - names
+    assert rivals.METHODS[new].estimator is vars(file)[new]
+    yield new
+    del rivals.METHODS[new], sys.modules[file.__name__]
+    for name in set(figures.METHOD_STYLE) - styles:
+        del figures.METHOD_STYLE[name]
+
+
+def test_an_added_method_is_chosen_timed_and_drawn_by_name(added, tmp_path):
+    new = added
+    figures.name_methods(rivals.METHODS)
+    methods = ["OBSCURE", new, "AverageKernelSVM"]
+    choose, compare = (Sweep(tmp_path, name) for name in ("choose", "compare"))
+    options = {"n_folds": 2, "grids": {"C": (1.0, 100.0), "p": (1.25,)}, "data": MFEAT}
+    chosen, table = rivals.choose(choose, "mfeat-6", 100, methods, 0, **options)
+    assert set(chosen) == set(methods) and chosen[new]["C"] in settings.C_GRID
+    assert table[table["method"] == new]["chosen"].sum() == 1
+    found = rivals.compare_all(compare, "mfeat-6", [50, 100], 300, methods, chosen, [0, 1], data=MFEAT)
+    error = found.groupby("method")["test_error"].mean()
+    assert error[new] < 0.15
+    ratios = rivals.with_ratios(found, ["n_train"])
+    assert (ratios[ratios["method"] == "OBSCURE"]["times OBSCURE"] == 1.0).all()
+    fig = draw.against(found, ("n_train", "seconds"))
+    assert new in [text.get_text() for text in fig.legends[0].get_texts()]
+    plt.close(fig)

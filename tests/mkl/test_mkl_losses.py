@@ -1,15 +1,23 @@
 """Losses beyond the hinge."""
 
-import re
 from functools import partial
-from pathlib import Path
 
 import cvxpy as cp
 import numpy as np
 import pytest
-from mkl_twins import PlainDual, block_norms, class_scores, make_stack, plain_link
+from mkl_data import blocks_of_the_book
 from numpy.testing import assert_allclose
-from plain_mkl import conic_solution, features_of, minimum, plain_norm
+from plain_mkl import (
+    TwinBatch,
+    block_norms,
+    class_scores,
+    conic_solution,
+    features_of,
+    make_stack,
+    minimum,
+    plain_link,
+    plain_norm,
+)
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 from sklearn.exceptions import ConvergenceWarning
@@ -93,19 +101,18 @@ def test_steps_are_the_maxima_and_duals_the_conjugates(loss):
 # --- visits
 
 
-class TwinLoss(PlainDual):
+class TwinLoss(TwinBatch):
     """Thesis Algorithms 7 and 5 for any loss, with implicit steps; infinite `radius`: Pegasos."""
 
     def __init__(self, K, y, n_outputs, p, loss, C, alpha=0.0, radius=None):
-        super().__init__(K, y, n_outputs, p)
-        self.loss, self.lam, self.alpha, self.radius = loss, 1.0 / (C * y.size), alpha, radius
-        self.t = self.s = 0
+        super().__init__(K, y, n_outputs, p, C=C, radius=radius)
+        self.loss, self.alpha = loss, alpha
 
     def point(self):
         if self.radius is None:
             t = max(1, self.t)
             return self.A.copy(), plain_link(self.norms(), self.q, self.alpha * t) / (t * self.lam)
-        return self.A.copy(), plain_link(self.norms(), self.q) / self.q
+        return super().point()
 
     def response(self, i, curvature, scores):
         row = np.zeros(scores.size)
@@ -116,23 +123,14 @@ class TwinLoss(PlainDual):
         return plain_norm(np.sqrt(self.K[:, i, i]), self.q)
 
     def step(self, i):
-        scores = class_scores(self.K[:, [i]], *self.point())[0]
-        self.t += 1
+        scores = self.scores([i], self.point()[1])[0]
         if self.radius is None:
+            self.t += 1
             self.A[i] += self.response(i, (self.q - 1.0) / (self.t * self.lam), scores)
             return
-        q, lam = self.q, self.lam
-        if np.isfinite(self.radius):
-            gradient_norm = np.linalg.norm(self.response(i, 0.0, scores)) * self.length(i)
-            d = lam * self.t + self.s
-            bound = lam / q * plain_norm(self.norms(), q) + gradient_norm
-            self.s += 0.5 * (np.sqrt(d**2 + q * bound**2 / self.radius**2) - d)
-        d = lam * self.t + self.s
-        self.A *= 1.0 - lam / d
-        self.A[i] += q / d * self.response(i, (q - 1.0) / d, scores)
-        size = plain_norm(self.norms(), q)
-        if size > q * self.radius:
-            self.A *= q * self.radius / size
+        eta = self.shrink(np.linalg.norm(self.response(i, 0.0, scores)) * self.length(i))
+        self.A[i] += eta * self.response(i, (self.q - 1.0) * eta / self.q, scores)
+        self.project()
 
 
 @every_loss
@@ -184,7 +182,6 @@ def optimum(K, y, problem, loss, C, alpha, weight):
 @every_loss
 @pytest.mark.parametrize("p, C, alpha", [(2.0, 10.0, 0.0), (1.25, 1.0, 0.0), ("auto", 20.0, 0.02)])
 def test_the_gap_holds_the_optimum(loss, p, C, alpha):
-    """Of the epochs alone, and after the ascent; with weights, zeros among them."""
     weight = np.random.default_rng(5).integers(0, 4, size=24).astype(float)
     K, y, problem = make_problem(loss, p=p, C=C, alpha=alpha, weight=weight)
     best = optimum(K, y, problem, loss, C, alpha, weight)
@@ -275,7 +272,6 @@ def test_one_kernel_is_kernel_logistic_regression():
 
 @every_loss
 def test_two_is_the_sum_and_copies_share(loss):
-    """With p = 2 kernels are summed; copies of a kernel have equal weights at any p."""
     K, y, problem = make_problem(loss, p=2.0, C=3.0)
     summed = LossProblem(KernelBank.from_stack(K.sum(axis=0)[None]), y, loss, problem.n_classes, C=3.0)
     values = [solve_reference(each, tol=1e-7).objective for each in (problem, summed)]
@@ -393,10 +389,8 @@ def test_kernels_on_demand():
 
 def test_the_added_loss_of_the_book():
     """Quantiles; its duals are the conjugates, the gap is certified."""
-    page = Path(__file__).resolve().parents[2] / "notebooks" / "book" / "extend.md"
-    section = page.read_text(encoding="utf-8").split("## A loss")[1].split("\n## ")[0]
     added = {}
-    exec(compile(re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0], "extend.md", "exec"), added)
+    exec(compile(blocks_of_the_book("A loss")[0], "extend.md", "exec"), added)
     assert 0.85 < added["below"] < 0.95
     assert 0.0 <= added["model"].dual_gap_ <= 0.01 * added["model"].objective_
     test_steps_are_the_maxima_and_duals_the_conjugates(added["Quantile"](0.3))

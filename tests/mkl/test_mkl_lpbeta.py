@@ -1,14 +1,14 @@
 """LP-beta and LP-B."""
 
+import functools
+
 import cvxpy as cp
 import numpy as np
 import pytest
 from mkl_data import CUES, make_data, plain_svms
-from mkl_twins import make_stack
 from numpy.testing import assert_allclose, assert_array_equal
-from plain_mkl import minimum
+from plain_mkl import make_stack, minimum
 from sklearn.model_selection import StratifiedKFold
-from sklearn.svm import SVC
 
 from cuelearn.mkl.lpbeta import NU_GRID, LPBeta, MarginProgram, solve_lp_beta
 
@@ -26,8 +26,10 @@ def make_outputs(seed, n=60, n_kernels=6, n_classes=4):
 # --- the program
 
 
-def conic_lp(outputs, labels, nu, per_class):
-    """The primal with all its rows, by an interior-point solver."""
+@functools.cache
+def conic_lp(nu, per_class):
+    """The primal of the outputs of seed 0 with all its rows, by an interior-point solver."""
+    outputs, labels = make_outputs(0, n=30)
     n_kernels, n, n_classes = outputs.shape
     B = cp.Variable((n_classes, n_kernels), nonneg=True)
     slack, rho = cp.Variable(n, nonneg=True), cp.Variable()
@@ -58,8 +60,8 @@ def plain_value(outputs, labels, nu, weights, rho):
 @pytest.mark.parametrize("scale, nu", [(1.0, 0.01), (1.0, 0.35), (1.0, 0.999), (1e-4, 0.1), (1e4, 0.35)])
 def test_optimum_of_a_conic_solver(scale, nu, per_class):
     """Also below 1/n, where no slack pays, near 1, and for outputs of any size."""
-    outputs, labels = make_outputs(0, n=36)
-    wanted, weights = conic_lp(outputs, labels, nu, per_class)
+    outputs, labels = make_outputs(0, n=30)
+    wanted, weights = conic_lp(nu, per_class)
     found = solve_lp_beta(scale * outputs, labels, nu, per_class)
     assert found.objective / scale == pytest.approx(wanted, abs=1e-6)
     assert 0.0 <= found.dual_gap <= 1e-7 * scale
@@ -129,16 +131,6 @@ def test_bad_arguments_of_the_solver(change, message):
 # --- the two stages
 
 
-def plain_outputs(kernel, y, folds, C):
-    """Cross-validated decision values of one SVM per class, straight from scikit-learn."""
-    out = np.empty((y.size, y.max() + 1))
-    for train, test in folds:
-        for c in range(out.shape[1]):
-            svm = SVC(C=C, kernel="precomputed").fit(kernel[np.ix_(train, train)], y[train] == c)
-            out[test, c] = svm.decision_function(kernel[np.ix_(test, train)])
-    return out
-
-
 @pytest.mark.parametrize("per_class", [False, True])
 def test_the_whole_method_from_its_parts(per_class):
     K, y = make_stack(np.random.default_rng(0), 75, 4, 3)
@@ -148,7 +140,10 @@ def test_the_whole_method_from_its_parts(per_class):
     folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(y_train, y_train))
     held = [np.concatenate([test for _, test in pairs]) for pairs in (model.folds_, folds)]
     assert_array_equal(*held)
-    outputs = np.array([plain_outputs(kernel, y_train, folds, 2.0) for kernel in K_train])
+    outputs = np.empty((4, 60, 3))  # cross-validated
+    for output, kernel in zip(outputs, K_train, strict=True):
+        for others, fold in folds:
+            output[fold] = plain_svms(kernel, y_train, others, fold, 2.0)
     assert_allclose(model.kernel_accuracy_, (outputs.argmax(axis=2) == y_train).mean(axis=1))
     right = np.zeros(len(NU_GRID))
     for others, fold in folds:
@@ -164,20 +159,8 @@ def test_the_whole_method_from_its_parts(per_class):
     assert model.margin_ == pytest.approx(found.margin, abs=1e-6)
     wanted = np.zeros((15, 3))
     for j, weights in enumerate(np.broadcast_to(model.kernel_weights_, (3, 4)).T):
-        for c in range(3):
-            svm = SVC(C=2.0, kernel="precomputed").fit(K_train[j], y_train == c)
-            wanted[:, c] += weights[c] * svm.decision_function(K[j][np.ix_(test, train)])
+        wanted += weights * plain_svms(K[j], y, train, test, 2.0)
     assert_allclose(model.decision_function(K[:, test][:, :, train]), wanted, atol=1e-6)
-
-
-@pytest.mark.parametrize("n_classes, options", [(2, {}), (2, {"per_class": True}), (3, {"nu": 0.3})])
-def test_one_kernel_is_the_plain_svm(n_classes, options):
-    K, y = make_stack(np.random.default_rng(1), 60, 1, n_classes)
-    train, test = np.arange(45), np.arange(45, 60)
-    model = LPBeta("precomputed", C=2.0, **options).fit(K[:, train][:, :, train], y[train])
-    assert_array_equal(model.kernel_weights_, np.ones((n_classes, 1) if options.get("per_class") else 1))
-    wanted = plain_svms(K[0], y, train, test, 2.0)
-    assert_allclose(model.decision_function(K[:, test][:, :, train]), wanted, atol=1e-9)
 
 
 # --- the estimator

@@ -36,7 +36,6 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 def loaded(name):
-    """A set, or the end of the test where its files are missing."""
     try:
         return exp.load_multilabel(name)
     except datasets.DataFileError as error:
@@ -76,12 +75,10 @@ def toys(monkeypatch):
 
 
 def rows_of(X):
-    """Numbers of a toy's rows."""
     return X[:, -1].astype(int)
 
 
 def signs_of(Y):
-    """Signs of the classes that have both, a row each."""
     usable = Y.any(axis=0) & ~Y.all(axis=0)
     return np.where(Y[:, usable] > 0, 1.0, -1.0).T.copy(), usable
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 from mkl_data import SINGLE, STOCHASTIC, solved
-from mkl_twins import make_stack, plain_objective
 from numpy.testing import assert_allclose, assert_array_equal
-from plain_mkl import conic_solution
+from plain_mkl import conic_solution, make_stack, plain_objective
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OBSCURE, UFOMKL, BestKernelSVM, MKLProblem, solve_reference
@@ -58,7 +57,6 @@ def case(request):
 
 
 def by_hand(problem, result, K, y):
-    """The objective of a result by plain formulas."""
     settings = problem.p, problem.C, problem.alpha, problem.factor
     return plain_objective(K, y, result.dual_coef, result.kernel_weights, *settings)
 
@@ -111,7 +109,6 @@ def test_reference_at_extremes(case):
 
 @pytest.mark.parametrize("cls", STOCHASTIC)
 def test_p_2_is_the_unweighted_sum(cls):
-    """At q = 2 every run is the run on the one kernel that is their sum."""
     K, y = stack(n=40, n_kernels=4)
     options = {"C": 2.0, "n_epochs": 10, "p": 2.0, "tol": None, "random_state": 0}
     many = cls("precomputed", **options).fit(K, y)
@@ -155,17 +152,21 @@ def test_duplicated_kernels_share_their_weight_and_change_little_near_p_1():
 
 
 @pytest.mark.parametrize(
-    "p, size",
-    [(p, {"n_kernels": 1}) for p in (1.0001, 1.3, "auto")]
-    + [(p, {"n_classes": 2}) for p in (1.0001, 1.05, 2.0)],
+    "p, size, settings",
+    [(p, {"n_kernels": 1}, {}) for p in (1.0001, 1.3, "auto")]
+    + [(p, {"n_classes": 2}, {"loss": "hinge"}) for p in (1.0001, 1.05, 2.0)]
+    + [(1.05, {"n_kernels": 4}, {"C": 10.0, "alpha": 0.01}), (2.0, {"n_kernels": 4}, {"C": 10.0})],
 )
-def test_scores_of_the_conic_solver(p, size):
+def test_the_reference_agrees_with_the_conic_solver_to_many_digits(p, size, settings):
     """One kernel is the plain SVM whatever p; hinge is the binary problem without bias."""
     K, y = stack(n=35, seed=5, **size)
-    loss = "hinge" if "n_classes" in size else "multiclass"
-    wanted, _, scores = conic_solution(K, y, 2.0 if len(K) == 1 else p, 1.0, loss=loss)
-    problem, result = optimum(K, y, p=p, C=1.0, loss=loss)
-    assert result.objective == pytest.approx(wanted, rel=1e-6)
+    settings = {"C": 1.0, **settings}
+    wanted, norms, scores = conic_solution(K, y, 2.0 if len(K) == 1 else p, **settings)
+    problem, result = optimum(K, y, p=p, tol=1e-8, **settings)
+    assert result.objective == pytest.approx(wanted, rel=1e-7)
+    # strongly convex: the optimum itself is close too
+    found = result.kernel_weights * np.sqrt(problem.block_norms_sq(result.dual_coef))
+    assert_allclose(found, norms, atol=2e-3 * norms.max())
     found = problem.training_scores(result.dual_coef, result.kernel_weights)
-    found = found[:, 1:] - found[:, :1] if loss == "hinge" else found
+    found = found[:, 1:] - found[:, :1] if "loss" in settings else found
     assert_allclose(found, scores, atol=5e-3)

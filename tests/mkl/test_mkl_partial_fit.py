@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from mkl_data import make_data
-from mkl_twins import make_stack
 from numpy.testing import assert_allclose, assert_array_equal
+from plain_mkl import make_stack
 
 from cuelearn.kernels import RBF, Linear, Poly
-from cuelearn.mkl import OM2, load
+from cuelearn.mkl import OM2
 
 N = 80
 # numbers for scale: the mean rule would depend on the first batch
@@ -57,17 +57,6 @@ def test_batches_of_samples_are_one_pass(size, p, normalize):
     scores = wanted.decision_function(new)
     assert_allclose(model.decision_function(new), scores, atol=1e-4 * np.abs(scores).max())
     assert_array_equal(model.support_vectors_, X[model.support_])  # no sample without a coefficient is kept
-
-
-def test_going_on_after_loading(tmp_path):
-    K, y = make_stack(np.random.default_rng(0), N, 4, 3)
-    model = OM2("precomputed", p=1.1).partial_fit(K[:, :40, :40], y[:40], classes=[0, 1, 2])
-    model.save(tmp_path / "stream.npz")
-    loaded = load(tmp_path / "stream.npz")
-    for each in (model, loaded):
-        each.partial_fit(K[:, 40:], y[40:])
-        check_same_run(each, OM2("precomputed", p=1.1).fit(K, y), 1e-9)
-    assert_array_equal(loaded.dual_coef_, model.dual_coef_)
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")

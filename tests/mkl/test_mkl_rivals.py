@@ -1,22 +1,29 @@
-"""SILP, SimpleMKL, p-norm MKL and MC-MKL."""
+"""SILP, SimpleMKL, p-norm MKL and MC-MKL.
+
+Plain oracles: the binary problem with bias from a conic solver, values from fitted attributes in NumPy, all
+in the package's scaling, the sum over the binary problems of
+
+    1/(2 C n) ||w||_{2,p}^2 + 1/n sum_i [1 - y_i (w . phi(x_i) + b)]_+ .
+"""
 
 import warnings
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import sklearn.svm
 from mkl_data import CUES, ONE_VERSUS_ALL, ROUNDS, make_data, plain_svms
-from mkl_twins import make_stack, plain_objective
 from numpy.testing import assert_allclose, assert_array_equal
-from plain_mkl import auto_p, conic_solution
-from rivals_twins import (
-    conic_binary,
-    conic_one_versus_all,
-    make_binary,
-    plain_bounds,
-    plain_cuts,
-    plain_objectives,
-    signs_of,
+from plain_mkl import (
+    all_coefficients,
+    auto_p,
+    block_norms,
+    conic_solution,
+    dual_exponent,
+    make_stack,
+    minimum,
+    plain_norm,
+    plain_objective,
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
@@ -26,6 +33,66 @@ from cuelearn.kernels import KernelBank, Linear
 from cuelearn.kernels.rows import combined_kernel
 from cuelearn.mkl import GMKL, MCMKL, SILPMKL, VSKL, LpMKL, MKLProblem, SimpleMKL, solve_reference, svm
 from cuelearn.mkl.cutting import CuttingPlanes
+
+
+def signs_of(y):
+    """Labels -1 and 1 of the binary problems, (n_problems, n): one for two classes, else one for each."""
+    classes = np.unique(y)
+    return np.array([np.where(y == c, 1.0, -1.0) for c in (classes if classes.size > 2 else classes[1:])])
+
+
+def conic_binary(K, signs, p, C):
+    return conic_solution(K, (signs > 0.0).astype(int), p, C, loss="hinge", bias=True)[0]
+
+
+def conic_one_versus_all(K, y, p, C):
+    return np.array([conic_binary(K, signs, p, C) for signs in signs_of(y)])
+
+
+def binary_columns(model):
+    coef = all_coefficients(model)
+    if model.classes_.size == 2:  # the decision value is the difference of the two columns
+        return (
+            (coef[:, 1] - coef[:, 0])[None],
+            model.kernel_weights_[:1],
+            (model.intercept_[1:] - model.intercept_[:1]),
+        )
+    return coef.T, model.kernel_weights_, model.intercept_
+
+
+def plain_objectives(K, y, model, p, C):
+    """Objectives of the binary problems at the point that the fitted attributes describe."""
+    n, out = y.size, []
+    for signs, coef, weights, bias in zip(signs_of(y), *binary_columns(model), strict=True):
+        scores = np.tensordot(weights, K, 1) @ coef + bias
+        length = plain_norm(weights * block_norms(K, coef[:, None]), p)
+        out.append(0.5 * length**2 / (C * n) + np.maximum(0.0, 1.0 - signs * scores).mean())
+    return np.array(out)
+
+
+def plain_bounds(K, y, model, p, C):
+    """Dual values of the coefficients, shrunk into the box where the best multiple left it."""
+    n = y.size
+    out = []
+    for signs, coef, _, _ in zip(signs_of(y), *binary_columns(model), strict=True):
+        coef = coef * min(1.0, C / np.abs(coef).max())
+        a = coef * signs
+        assert a.min() >= 0.0 and abs(coef.sum()) <= 1e-9 * a.sum()
+        norms = block_norms(K, coef[:, None])
+        size = norms.max() if p == 1.0 else plain_norm(norms, dual_exponent(p))
+        out.append((a.sum() - 0.5 * size**2) / (C * n))
+    return np.array(out)
+
+
+def plain_cuts(constants, slopes):
+    """Least over the simplex of the largest cut, by an interior-point conic solver."""
+    d, top = cp.Variable(slopes.shape[1], nonneg=True), cp.Variable()
+    return minimum(top, [constants - slopes @ d <= top, cp.sum(d) == 1.0])
+
+
+def make_binary(seed, n=40, n_kernels=5):
+    return make_stack(np.random.default_rng(seed), n, n_kernels, 2)
+
 
 SLACK = 1e-6  # what the conic solver leaves uncertain, relative to the optimum
 
@@ -42,7 +109,6 @@ def exponent(model, n_kernels):
 
 
 def check_certificate(model, best):
-    """No round's objective is below the optimum, no round's lower bound above it."""
     history = model.history_
     assert (history.objective >= best * (1.0 - SLACK)).all()
     assert (history.objective - history.dual_gap <= best * (1.0 + SLACK)).all()
@@ -51,14 +117,7 @@ def check_certificate(model, best):
 
 
 def close(found, wanted, share):
-    """Equal up to a share of the largest."""
     assert_allclose(found, wanted, atol=share * np.abs(wanted).max())
-
-
-def coefficients(model, n):
-    coef = np.zeros((n, model.classes_.size))
-    coef[model.support_] = model.dual_coef_
-    return coef
 
 
 # --- optima
@@ -79,7 +138,6 @@ KINDS = {
 @pytest.mark.parametrize("seed", with_long([3], 10, 11))
 @pytest.mark.parametrize("kind", KINDS)
 def test_silp_and_simple_mkl_reach_the_same_optimum(kind, seed, C):
-    """And it is the conic solver's, with every round's bounds on both sides of it."""
     K, y = make_binary(seed, n=30 + 5 * (seed % 4), n_kernels=4 + seed % 3)
     K = KINDS[kind](K)
     best = conic_binary(K, signs_of(y)[0], 1.0, C)
@@ -149,7 +207,7 @@ def test_mc_mkl_reaches_the_multiclass_optimum(n_classes, kind, C):
     close(model.decision_function(K), scores, 0.02)
     check_certificate(model, best)
     assert model.objective_ == pytest.approx(best, rel=2e-4)
-    by_hand = plain_objective(K, y, coefficients(model, y.size), model.kernel_weights_, 1.0, C)
+    by_hand = plain_objective(K, y, all_coefficients(model), model.kernel_weights_, 1.0, C)
     assert model.objective_ == pytest.approx(by_hand, rel=1e-7)
     assert_allclose(model.kernel_weights_.sum(), C * y.size, rtol=1e-9)
     assert kind != "a zero kernel" or abs(model.kernel_weights_[-1]) < 1e-12

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mkl_twins import block_norms, class_scores, make_stack
 from numpy.testing import assert_allclose
-from plain_mkl import conic_optimum, plain_losses, plain_norm
+from plain_mkl import block_norms, class_scores, conic_optimum, make_stack, plain_losses, plain_norm
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import MKLProblem, solve_obscure, solve_om2, solve_reference, solve_ufo

@@ -3,16 +3,17 @@
 import numpy as np
 import pytest
 from mkl_data import solved
-from mkl_twins import (
+from numpy.testing import assert_allclose, assert_array_equal
+from plain_mkl import (
+    PlainDual,
     TwinBatch,
     TwinOM2,
-    TwinUFO,
     block_norms,
     class_scores,
     make_stack,
-    twin_passive_aggressive,
+    plain_competitor,
+    plain_link,
 )
-from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.core.groupnorm import group_norm
 from cuelearn.kernels import KernelBank
@@ -21,12 +22,46 @@ from cuelearn.mkl.obscure import visit_obscure
 from cuelearn.mkl.om2 import visit_om2
 from cuelearn.mkl.stream import Stream
 from cuelearn.mkl.ufo import visit_ufo
+from cuelearn.omcl import MarginQuery, RandomQuery, ThresholdQuery
 
 ROUTES = ["recompute", "maintain"]
 
 
+class TwinUFO(PlainDual):
+    """Thesis Algorithm 7."""
+
+    def __init__(self, *args, C, alpha=0.0, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.lam, self.alpha, self.t = 1.0 / (C * self.y.size), alpha, 0
+
+    def point(self):
+        t = max(1, self.t)
+        return self.A.copy(), plain_link(self.norms(), self.q, self.alpha * self.t) / (t * self.lam)
+
+    def step(self, i):
+        rival, margin = self.visit(i, self.point()[1])
+        self.t += 1
+        if 1.0 - margin > 0.0:
+            self.add(i, rival, 1.0)
+        return margin <= 0.0
+
+
+def twin_passive_aggressive(kernel, y, n_classes, C, order, weights=None):
+    weights = np.ones(y.size) if weights is None else weights
+    A = np.zeros((y.size, n_classes))
+    for i in order:
+        scores = kernel[i] @ A
+        rival = plain_competitor(scores, y[i])
+        margin = scores[y[i]] - scores[rival]
+        loss = max(0.0, 1.0 - margin)
+        if loss > 0.0 and kernel[i, i] > 0.0:
+            tau = min(weights[i] * C, loss / (2.0 * kernel[i, i]))
+            A[i, y[i]] += tau
+            A[i, rival] -= tau
+        yield A.copy(), margin <= 0.0
+
+
 def follow(stream, twin, order, rtol=1e-9):
-    """Visit by visit: the same mistakes, coefficients and kernel weights."""
     for i in order:
         mistake = stream.visit(np.array([i]))[0]
         assert mistake == twin.step(i)
@@ -217,3 +252,30 @@ def test_long_runs_do_not_drift():
         point = stream.point(scores=True)
         scores = class_scores(K, point.dual_coef, point.weights)
         assert_allclose(point.scores, scores, atol=1e-4 * np.abs(scores).max())
+
+
+class TwinQuerying(TwinOM2):
+    def step_within(self, i, limit):
+        """Whether the label was requested, and a mistake."""
+        scores = np.sort(self.scores([i], self.point()[1])[0])
+        if scores[-1] - scores[-2] > limit:
+            return False, False
+        return True, self.step(i)
+
+
+@pytest.mark.parametrize("query", [MarginQuery(0.3), ThresholdQuery(0.4), RandomQuery(0.4)])
+@pytest.mark.parametrize("p, n_classes", [(1.05, 4), (2.0, 2)])
+def test_requested_labels_are_those_of_the_twin(p, n_classes, query):
+    """tests/core has what all learners that take a query do."""
+    K, y = make_stack(np.random.default_rng(0), 80, 4, n_classes)
+    model = OM2("precomputed", p=p, query=query).fit(K, y)
+    twin = TwinQuerying(K, y, n_classes, p)
+    limits = query.limits(0, 80)
+    queried, mistakes = np.transpose([twin.step_within(i, limits[i]) for i in range(80)])
+    assert 1 <= model.n_queries_ == queried.sum() <= 80
+    assert_array_equal(model.queried_, queried)
+    assert_array_equal(model.online_errors_, mistakes)
+    assert_allclose(model.dual_coef_, twin.A[model.support_], atol=1e-9)
+    assert_allclose(model.kernel_weights_, twin.point()[1], rtol=1e-9)
+    assert model.history_["online_error"].item() == pytest.approx(mistakes.sum() / queried.sum())
+    assert np.isnan([model.objective_, model.dual_gap_]).all()

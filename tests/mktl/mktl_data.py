@@ -46,7 +46,6 @@ class Task:
 
 
 def svc(targets, kernel, of_new, sample_weight=None, **options):
-    """Decision values of scikit-learn's SVC for new samples, a column for each problem."""
     columns = []
     for target in targets:
         machine = SVC(kernel="precomputed", **options).fit(kernel, target, sample_weight=sample_weight)

@@ -19,7 +19,6 @@ CLASSES = {cls.__name__: cls for cls in (NoTransfer, PriorFeatures, AverageTL, M
 
 
 def made_task(names, n_priors, drawings, views, seed):
-    """Random samples in any order."""
     X, y, scores = timing.random_problem(len(names), n_priors, drawings * views, seed)
     rng = np.random.default_rng(seed)
     order = rng.permutation(y.size)
@@ -49,7 +48,6 @@ def made_binary():
 
 
 def placed(patch, multiclass, binary):
-    """Put tasks in the place of the data sets'."""
     patch.setattr(compare, "load_task", lambda name, others=False: multiclass[int(others)])
     patch.setattr(compare, "TASKS", {"objects": tasks.Setup("cue", (), (3, 5))})
     patch.setattr(compare, "binary_task", lambda target: binary[target])
@@ -65,7 +63,6 @@ def made(monkeypatch):
 
 
 def parameters(method, C, p=1.1, class_weight=None):
-    """Parameters of a method, in the form in which they are chosen."""
     chosen = {"C": C, "p": p if method in ("MKTL", "MKTL weighted") else ""}
     return {**chosen, "class_weight": class_weight} if method == "MultiKT" else chosen
 
@@ -244,17 +241,17 @@ def check_points(table, wanted, names, seed):
 def test_multiclass_has_every_point(made, sweep):
     """And further draws of MKTL alone have the same parameters."""
     methods = ("NoTransfer", "MultiKT", "MKTL")
-    run = run_of(sweep, "multiclass", 3, 3, objects=(1, 4))
+    run = run_of(sweep, "multiclass", 3, 2, objects=(1, 4))
     table = compare.multiclass(run, "multiclass", compare.places_of_figure(run, ["objects"], methods))
-    places = itertools.product((1, 4), (3, 5), (3, 4, 5), methods)
+    places = itertools.product((1, 4), (3, 5), (3, 4), methods)
     wanted = [("objects", n, k, "", s, m) for n, k, s, m in places if (k, m) != (3, "NoTransfer")]
     names = ["name", "n_per_class", "n_priors", "useless"]
     check_points(table, wanted, names, 3)
     mktl_alone = compare.places_of_figure(run, ["objects"], ["MKTL"])
-    more = compare.multiclass(run, "multiclass", mktl_alone, range(3, 8))
-    assert set(more["method"]) == {"MKTL"} and len(more) == 2 * 2 * 5
+    more = compare.multiclass(run, "multiclass", mktl_alone, range(3, 6))
+    assert set(more["method"]) == {"MKTL"} and len(more) == 2 * 2 * 3
     both = table.merge(more, on=[*names, "seed", "method"])
-    assert len(both) == 2 * 2 * 3
+    assert len(both) == 2 * 2 * 2
     for name in ("accuracy", "C", "p"):
         assert (both[f"{name}_x"] == both[f"{name}_y"]).all()
 

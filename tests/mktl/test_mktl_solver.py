@@ -1,11 +1,24 @@
-"""MKTL as an optimiser: against its plain twin, a conic solver, limits that are known, and the theorems."""
+"""MKTL as an optimiser: against plain twins, a conic solver, limits that are known, and the theorems.
+
+Kernels have shape (F0, n, n), scores (n, K), labels are 0 .. M-1, `weight` holds the c_i of the samples.
+"""
 
 import numba
 import numpy as np
 import pytest
-from mktl_twins import Twin, conic_optimum, joint_features, lengths, make_task, n_groups, plain_objective
 from numpy.testing import assert_allclose, assert_array_equal
-from plain_mkl import auto_p, dual_exponent, plain_norm
+from plain_mkl import (
+    TwinBatch,
+    TwinOM2,
+    all_coefficients,
+    auto_p,
+    conic_solution,
+    dual_exponent,
+    make_stack,
+    plain_losses,
+    plain_norm,
+    plain_objective,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
@@ -16,6 +29,41 @@ from cuelearn.mkl.training import draw_order
 from cuelearn.mktl import MKTL, P_RANGE
 from cuelearn.mktl.mktl import solve_mktl
 from cuelearn.mktl.problem import TransferProblem
+
+
+def n_groups(n_kernels, n_scores, n_classes, loss):
+    return n_kernels + n_scores * (n_classes if loss == "multiclass" else 1)
+
+
+def groups(K, S, n_classes, loss):
+    """Kernels of all groups, of the scores class by class, and which classes each knows (section 6.3).
+
+    With the hinge loss a column of scores is a group of both classes.
+    """
+    products = np.einsum("iz,kz->zik", S, S)
+    known = np.ones((len(K), n_classes)), np.ones((S.shape[1], n_classes))
+    if loss == "multiclass":
+        products = np.tile(products, (n_classes, 1, 1))
+        known = known[0], np.repeat(np.eye(n_classes), S.shape[1], axis=0)
+    return np.concatenate([K, products]), np.concatenate(known)
+
+
+def conic_optimum(K, S, y, p, C, loss="multiclass", weight=None):
+    """The value, and the primal norms of all groups; samples of a class have one weight."""
+    of_class = None if weight is None else np.array([weight[y == c][0] for c in range(int(y.max()) + 1)])
+    return conic_solution(K, y, p, C, loss=loss, of_class=of_class, S=S)[:2]
+
+
+def make_task(seed, n=24, n_kernels=1, n_classes=3, n_scores=4, useful=2):
+    """RBF kernels, labels with every class present, and score columns of which the first know a class."""
+    rng = np.random.default_rng(seed)
+    K, y = make_stack(rng, n, n_kernels, n_classes)
+    S = rng.normal(size=(n, n_scores))
+    for z in range(min(useful, n_scores)):
+        S[:, z] += np.where(y == z % n_classes, 1.2, -0.8)
+    S /= np.sqrt((S**2).mean(axis=0)) if n_scores else 1.0
+    return K, S, y
+
 
 # what the conic solver's own tolerance leaves uncertain, relative to the optimum
 SLACK = 1e-6
@@ -37,23 +85,14 @@ def fit(K, S, y, loss="auto", **options):
     return model.fit(K, y, scores=S)
 
 
-def hyperplanes(coef, weights, maps):
-    """Explicit hyperplanes ``weights[g] * theta^g`` of shared coefficients, shape (n, M)."""
-    return [w * np.einsum("iy,iyd->d", coef, phi) for w, phi in zip(weights, maps, strict=True)]
-
-
-def fitted_hyperplanes(model, maps, n_kernels, loss):
-    """The same from the fitted attributes of an estimator; scores are Phi . w whatever the loss."""
-    n, n_classes = maps[0].shape[:2]
-    coef = np.zeros((n, n_classes))
-    coef[model.support_] = model.dual_coef_
-    if loss == "hinge":
-        coef = 2.0 * coef  # dual_coef_ holds half a binary hyperplane for each class
-    w = hyperplanes(coef, model.kernel_weights_, maps[:n_kernels])
-    V = model.transfer_weights_
-    if loss == "hinge":
-        return w + [np.array([2.0 * v]) for v in V[1]]
-    return w + [v * np.eye(n_classes)[y] for y in range(n_classes) for v in V[y]]
+def fitted_norms_and_scores(model, K, S, loss):
+    """Lengths of the hyperplanes of all groups, and scores, from the fitted attributes of an estimator."""
+    coef, weights, V = all_coefficients(model), model.kernel_weights_, model.transfer_weights_
+    squares = np.einsum("ic,jik,kc->jc", coef, K, coef)
+    scores = np.tensordot(weights, K, 1) @ coef + S @ V.T
+    if loss == "hinge":  # dual_coef_ holds half a binary hyperplane for each class
+        return np.concatenate([2.0 * weights * np.sqrt(squares[:, 1]), 2.0 * np.abs(V[1])]), scores
+    return np.concatenate([weights * np.sqrt(squares.sum(axis=1)), np.abs(V).ravel()]), scores
 
 
 def random_weight(y, seed=0):
@@ -68,38 +107,50 @@ def random_weight(y, seed=0):
     "p, C, radius", [(1.05, 1.0, "capped"), (1.3, 30.0, "online"), (2.0, 0.1, 0.4), (1.5, 0.5, np.inf)]
 )
 def test_every_visit_equals_the_twin(p, C, radius, loss, n_classes, n_kernels, n_scores, weighted, sampling):
-    """Both stages, R and the projection; mistakes, coefficients, all hyperplanes and the objective."""
+    """Both stages, R and the projection; mistakes, coefficients, weights of all groups and the objective."""
     seed = n_kernels + 10 * n_scores
     K, S, y = make_task(seed, n=21, n_kernels=n_kernels, n_classes=n_classes, n_scores=n_scores)
-    weight = random_weight(y) if weighted else None
+    S[:, 3:] = 0.0  # a column of zeros counts for nothing
+    weight = random_weight(y) if weighted else np.ones(21)
     problem = problem_of(K, S, y, loss=loss, weight=weight, p=p, C=C)
     options = {"n_epochs_online": 2, "n_epochs": 4, "eta": 0.4, "radius": radius, "sampling": sampling}
     result = solve_mktl(problem, shuffle=False, rng=np.random.default_rng(9), **options, **UNFINISHED)
 
     rng = np.random.default_rng(9)
-    twin = Twin(K, S, y, n_classes, p, C, loss, weight)
-    n_online = 0
+    kernels, known = groups(K, S, n_classes, loss)
+    given = kernels, y, n_classes, p, 0.5 if loss == "hinge" else 1.0, weight, known
+    online, mistakes = TwinOM2(*given, eta=0.4), []
     for epoch in range(2):
-        n_online += 1
-        if not twin.online(draw_order(21, rng, shuffle=epoch > 0, sampling=sampling), 0.4):
+        n_updates = online.n_updates
+        mistakes += [online.step(i) for i in draw_order(21, rng, shuffle=epoch > 0, sampling=sampling)]
+        if online.n_updates == n_updates:
             break
-    uncapped, capped = twin.radius()
-    R = {"capped": capped, "online": uncapped}.get(radius, radius)
+    R = radius
+    if isinstance(radius, str):
+        R = online.radius(C)
+        if radius == "capped":
+            R = min(R, np.sqrt(2.0 * C * weight.sum()))
     assert result.extra["radius"] == pytest.approx(R, rel=1e-9)
-    twin.batch(np.concatenate([draw_order(21, rng, sampling=sampling) for _ in range(4)]), R)
+    twin = TwinBatch(*given, C=C, radius=R, A=online.A)
+    for _ in range(4):
+        mistakes += [twin.step(i) for i in draw_order(21, rng, sampling=sampling)]
 
-    assert_array_equal(result.online_errors, twin.mistakes)
-    assert result.n_updates == twin.n_updates and result.n_iter == n_online + 4
+    assert_array_equal(result.online_errors, mistakes)
+    assert result.n_updates == online.n_updates + twin.n_updates and result.n_iter == epoch + 5
     assert_allclose(result.dual_coef, twin.A, atol=1e-9 * np.abs(twin.A).max())
-    wanted = twin.w()
-    top = lengths(wanted).max()
-    w = hyperplanes(result.dual_coef, result.kernel_weights, twin.maps)
-    for block, own in zip(wanted, w, strict=True):
-        assert_allclose(own, block, atol=1e-9 * top)
-    assert result.objective == pytest.approx(twin.objective(), rel=1e-9)
+    weights = twin.point()[1]
+    assert_allclose(result.kernel_weights, weights, atol=1e-9 * weights.max())
+    options = {"factor": twin.factor, "classes": known, "cost": weight}
+    objective = plain_objective(kernels, y, twin.A, weights, p, C, **options)
+    assert result.objective == pytest.approx(objective, rel=1e-9)
 
 
-def check_against_conic(seed, tol=1e-4):
+LONG = [pytest.param(seed, 1e-5, marks=pytest.mark.long) for seed in range(30, 150)]
+
+
+@pytest.mark.parametrize("seed, tol", [*((seed, 1e-4) for seed in range(30)), *LONG])
+def test_optimum_of_the_conic_solver(seed, tol):
+    """With a column twice, which share a weight, and a column of zeros, which has none."""
     rng = np.random.default_rng([seed, 17])
     loss, n_classes = LOSSES[seed % 3]
     if loss == "multiclass" and n_classes > 2:
@@ -109,11 +160,10 @@ def check_against_conic(seed, tol=1e-4):
     p = (1.05, "auto", 1.4, 2.0, 1.01)[seed % 5]
     C = (0.1, 1.0, 10.0, 100.0)[seed // 2 % 4]
     K, S, y = make_task([seed, 5], n=n, n_kernels=n_kernels, n_classes=n_classes, n_scores=n_scores)
+    S = np.column_stack([S, S[:, 0], np.zeros(n)])
     weight = random_weight(y, seed) if seed // 3 % 2 else None
-    groups = n_groups(len(K), S.shape[1], n_classes, loss)
-    number = auto_p(groups) if p == "auto" else p
+    number = auto_p(n_groups(len(K), S.shape[1], n_classes, loss)) if p == "auto" else p
     best, norms = conic_optimum(K, S, y, number, C, loss, weight)
-    maps = joint_features(K, S, n_classes, loss)
 
     class_weight = None if weight is None else {c: float(weight[y == c][0]) for c in range(n_classes)}
     settings = {"loss": loss, "class_weight": class_weight, "random_state": seed}
@@ -122,23 +172,17 @@ def check_against_conic(seed, tol=1e-4):
     assert model.converged_ and model.dual_gap_ <= tol * model.objective_
     assert -SLACK * best <= model.objective_ - best <= model.dual_gap_ + SLACK * best
     assert model.objective_ - model.dual_gap_ <= best * (1.0 + SLACK)
-    w = fitted_hyperplanes(model, maps, len(K), loss)
-    assert model.objective_ == pytest.approx(plain_objective(maps, y, w, number, C, weight), rel=1e-8)
+    V = model.transfer_weights_
+    assert_allclose(V[:, -2], V[:, 0], atol=1e-9 * np.abs(V).max())
+    assert_array_equal(V[:, -1], 0.0)
+    found, scores = fitted_norms_and_scores(model, K, S, loss)
+    losses = plain_losses(scores, y) if weight is None else weight * plain_losses(scores, y)
+    value = 0.5 / (C * n) * plain_norm(found, number) ** 2 + losses.mean()
+    assert model.objective_ == pytest.approx(value, rel=1e-8)
     # lambda/2 ||w - w*||^2 (p-1) <= P(w) - P(w*): the primal point is close, not its value only
-    distance = np.abs(lengths(w) - norms).max()
+    distance = np.abs(found - norms).max()
     away = np.sqrt(2.0 * (tol * best + SLACK * best) * C * y.size / (number - 1.0))
     assert distance <= away + 1e-3 * norms.max()
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_optimum_of_the_conic_solver(seed):
-    check_against_conic(seed)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(30, 150))
-def test_optimum_of_the_conic_solver_on_more_problems(seed):
-    check_against_conic(seed, tol=1e-5)
 
 
 @pytest.mark.parametrize("p", [1.01, 1.3, 2.0])
@@ -180,36 +224,6 @@ def test_without_priors_it_is_obscure(loss, n_classes, options, dtype):
         finished = solve_mktl(problem, tol=1e-6, rng=np.random.default_rng(7), **options)
         assert finished.objective == pytest.approx(reference.objective, rel=2e-6)
         assert finished.dual_gap <= 1e-6 * finished.objective
-
-
-@pytest.mark.parametrize("loss, n_classes", LOSSES)
-@pytest.mark.parametrize("p", [1.1, 2.0])
-def test_duplicated_columns_share_the_weight(loss, n_classes, p):
-    """m equal columns are one column times m^(1/q): each carries the m-th part."""
-    K, S, y = make_task(8, n=30, n_classes=n_classes, n_scores=3)
-    scaled = S.copy()
-    scaled[:, 0] *= 3.0 ** (1.0 / dual_exponent(p))
-    thrice = np.concatenate([S[:, [0, 0, 0]], S[:, 1:]], axis=1)
-    one = fit(K, scaled, y, loss=loss, p=p, C=5.0, tol=1e-8)
-    three = fit(K, thrice, y, loss=loss, p=p, C=5.0, tol=1e-8)
-    assert three.objective_ == pytest.approx(one.objective_, rel=3e-8)
-    V = three.transfer_weights_
-    assert_allclose(V[:, :3], V[:, [0, 0, 0]], atol=1e-9 * np.abs(V).max())
-    wanted = one.transfer_weights_[:, 0] * scaled[0, 0] / S[0, 0]
-    assert_allclose(V[:, :3].sum(axis=1), wanted, atol=5e-3 * np.abs(one.transfer_weights_).max())
-
-
-@pytest.mark.parametrize("loss, n_classes", LOSSES)
-def test_columns_of_zeros_count_for_nothing(loss, n_classes):
-    K, S, y = make_task(9, n=30, n_classes=n_classes, n_scores=3)
-    shared = {"loss": loss, "p": 1.2, "C": 3.0}
-    for options, near in (({"tol": None}, 1e-9), ({"tol": 1e-9}, 1e-3)):
-        one = fit(K, S, y, **shared, **options)
-        other = fit(K, np.insert(S, 1, 0.0, axis=1), y, **shared, **options)
-        assert_array_equal(other.transfer_weights_[:, 1], 0.0)
-        kept = other.transfer_weights_[:, [0, 2, 3]]
-        assert_allclose(kept, one.transfer_weights_, atol=near * np.abs(one.transfer_weights_).max())
-        assert other.objective_ == pytest.approx(one.objective_, rel=1e-8)
 
 
 @pytest.mark.parametrize("class_weight", [None, "positive", "balanced", {0: 0.5, 1: 4.0}])
@@ -331,16 +345,6 @@ def test_same_bits_for_any_number_of_threads(n_classes, memory):
             assert_array_equal(one, two)
 
 
-def lipschitz(maps, y, n_classes, q, weight):
-    """L: the longest subgradient over samples and rivals, with the weights of the samples."""
-    sizes = []
-    for i, rival in np.ndindex(y.size, n_classes):
-        if rival != y[i]:
-            norms = [np.linalg.norm(phi[i, y[i]] - phi[i, rival]) for phi in maps]
-            sizes.append(weight[i] * plain_norm(norms, q))
-    return max(sizes)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("loss, n_classes", LOSSES[:2])
 @pytest.mark.parametrize("C, p", [(0.1, 2.0), (10.0, 1.2)])
@@ -349,7 +353,11 @@ def test_rate_of_the_batch_stage(C, p, loss, n_classes, weighted):
     K, S, y = make_task(29, n=25, n_classes=n_classes, n_scores=4)
     S = S / np.abs(S).max(axis=0)
     weight = random_weight(y) if weighted else np.ones(25)
-    maps, q, lam = joint_features(K, S, n_classes, loss), dual_exponent(p), 1.0 / (C * 25)
+    kernels, known = groups(K, S, n_classes, loss)
+    twin = TwinOM2(kernels, y, n_classes, p, 0.5 if loss == "hinge" else 1.0, weight, known)
+    rivals = [(i, rival) for i, rival in np.ndindex(25, n_classes) if rival != y[i]]
+    L = max(weight[i] * twin.gradient_norm(i, rival) for i, rival in rivals)
+    q, lam = dual_exponent(p), 1.0 / (C * 25)
     best, _ = conic_optimum(K, S, y, p, C, loss, weight)
     problem = problem_of(K, S, y, loss=loss, weight=weight, p=p, C=C)
     found, radii = [], []
@@ -360,7 +368,7 @@ def test_rate_of_the_batch_stage(C, p, loss, n_classes, weighted):
         found.append(batch.objective.to_numpy())
         radii.append(result.extra["radius"])
     R, T = max(radii), 25.0 * np.arange(1, 13)
-    c = lam * R + lipschitz(maps, y, n_classes, q, weight)
+    c = lam * R + L
     root = c * np.sqrt(q * (1.0 + np.log(T)))
     bound = root * np.minimum(root / (lam * T), 4.0 * R / np.sqrt(T))
     assert (np.mean(found, axis=0) - best <= bound).all()

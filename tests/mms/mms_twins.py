@@ -18,7 +18,6 @@ def tuples(array):
 
 
 def all_labelings(n_instances, n_labels):
-    """Every labeling of a bag, whether a candidate or not."""
     one = list(itertools.product(*(range(k) for k in n_labels)))
     return list(itertools.product(one, repeat=n_instances))
 
@@ -37,7 +36,6 @@ def matching_labelings(words, allowed, null):
 
 
 def hamming(first, second):
-    """The 0/1 loss: slots in which two labelings differ."""
     return sum(a != b for x, z in zip(first, second, strict=True) for a, b in zip(x, z, strict=True))
 
 
@@ -89,7 +87,6 @@ def violation(scores, labeling, candidates):
 
 
 def most_violating(scores, candidates, n_labels):
-    """Largest U outside the candidates, and all labelings that reach it."""
     outside = [z for z in all_labelings(len(candidates[0]), n_labels) if z not in set(candidates)]
     if not outside:
         return -np.inf, []
@@ -158,7 +155,6 @@ def prediction(scores, n_instances):
 
 
 def random_listed(rng, n_instances, n_labels, most=8):
-    """Distinct labelings in random order."""
     every = all_labelings(n_instances, n_labels)
     number = int(rng.integers(1, min(most, len(every)) + 1))
     return [every[k] for k in rng.permutation(len(every))[:number]]

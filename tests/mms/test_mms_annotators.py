@@ -13,7 +13,6 @@ from cuelearn.mms import MMS, CandidateSet, candidates_from_annotators, candidat
 
 
 def crowd(seed, n=40, n_labels=3, n_annotators=4, voting=0.8):
-    """Votes of annotators of random confusion, -1 for none, and the truth."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(n_labels, size=n)
     confusion = rng.dirichlet(np.ones(n_labels), size=(n_annotators, n_labels)) * 0.5
@@ -52,9 +51,9 @@ def plain_dawid_skene(votes, K, sigma, n_iter):
 
 
 @pytest.mark.parametrize("smoothing", [0.01, 1.0, 6.0])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_em_equals_its_twin_and_never_falls(seed, smoothing):
-    votes, _ = crowd(seed)
+    votes, _ = crowd(seed, n=25)
     votes[0] = -1  # an item without votes
     result = dawid_skene(votes, 3, smoothing=smoothing, tol=1e-10, max_iter=5000)
     plain = plain_dawid_skene(votes, 3, smoothing / 3, len(result.history))

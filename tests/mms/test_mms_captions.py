@@ -32,7 +32,6 @@ def bodies(n):
 
 
 def persons(n):
-    """n faces, then the bodies below them."""
     return faces(n) + bodies(n)
 
 
@@ -54,7 +53,6 @@ def named(caption):
 
 
 def reading(caption, vocabulary):
-    """Initial, verb and place of every mention of a caption."""
     return [" ".join(filter(None, (m.name[0], *m[1:]))) for m in mentions(named(caption), vocabulary)]
 
 

@@ -1,20 +1,193 @@
-"""EM over candidate labelings: the Gaussian mixture and the distance-based model."""
+"""EM over candidate labelings: the Gaussian mixture and the distance-based model, against plain twins.
 
+In the twins a bag's candidates are a list of labelings, ``labeling[m][p]``; `weights` a list of their priors
+or None.
+"""
+
+import math
 import warnings
 
-import mms_naming_twins as twins
 import numpy as np
 import pandas as pd
 import pytest
 from mms_twins import matching_labelings
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
 from scipy.special import logsumexp, softmax
+from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from cuelearn.mms import CandidateSet, DistNaming, GMMNaming, Matching
 from cuelearn.mms.dist import calibrate
+
+
+def random_bags(rng, n_bags, n_labels, most=3, n_candidates=5):
+    """Bags of 1 to `most` instances with 1 to `n_candidates` distinct labelings."""
+    bags = []
+    for _ in range(n_bags):
+        size = int(rng.integers(1, most + 1))
+        number = int(rng.integers(1, n_candidates + 1))
+        found = {
+            tuple(tuple(int(rng.integers(k)) for k in n_labels) for _ in range(size)) for _ in range(number)
+        }
+        bags.append(sorted(found))
+    return bags
+
+
+def expectation(bags, weights, log_p, hard):
+    """Responsibilities, one (n, K) per attribute, and the log-likelihood; `log_p[p][i][k]`."""
+    shares = [np.zeros(np.shape(table)) for table in log_p]
+    total, first = 0.0, 0
+    for b, bag in enumerate(bags):
+        prior = [1.0] * len(bag) if weights is None or weights[b] is None else list(weights[b])
+        values = []
+        for labeling, weight in zip(bag, prior, strict=True):
+            value = math.log(weight / sum(prior)) if weight > 0.0 else -math.inf
+            for m, labels in enumerate(labeling):
+                for p, k in enumerate(labels):
+                    value += log_p[p][first + m][k]
+            values.append(value)
+        top = max(values)
+        if hard:
+            posterior = [1.0 if c == values.index(top) else 0.0 for c in range(len(bag))]
+            total += top
+        else:
+            posterior = [math.exp(value - top) for value in values]
+            total += top + math.log(sum(posterior))
+            posterior = [value / sum(posterior) for value in posterior]
+        for labeling, share in zip(bag, posterior, strict=True):
+            for m, labels in enumerate(labeling):
+                for p, k in enumerate(labels):
+                    shares[p][first + m][k] += share
+        first += len(bag[0])
+    return shares, total
+
+
+def best_candidates(bags, weights, log_p):
+    shares, _ = expectation(bags, weights, log_p, hard=True)
+    return np.stack([share.argmax(axis=1) for share in shares], axis=1)
+
+
+def nothing_known(n, n_labels):
+    return [np.zeros((n, K)) for K in n_labels]
+
+
+def spread_of(X):
+    variance = X.var(axis=0)
+    typical = variance.mean()
+    return np.maximum(variance, 1e-6 * typical) if typical > 0.0 else np.ones(X.shape[1])
+
+
+def gaussians(X, R, means, strength):
+    """New means (n_labels, d) and the covariance matrix (d, d)."""
+    means = means.copy()
+    scatter = strength * np.diag(spread_of(X))
+    for k, shares in enumerate(R.T):
+        if shares.sum() > 1e-12:
+            means[k] = np.average(X, axis=0, weights=shares)
+        differences = X - means[k]
+        scatter = scatter + differences.T @ (shares[:, None] * differences)
+    return means, scatter / (strength + R.sum())
+
+
+def log_densities(X, means, covariance):
+    return np.stack([multivariate_normal.logpdf(X, mean, covariance) for mean in means], axis=1)
+
+
+def log_prior(X, covariance, strength):
+    """Of the covariance, up to a constant."""
+    inverse, (_, log_det) = np.linalg.inv(covariance), np.linalg.slogdet(covariance)
+    return -0.5 * strength * (log_det + np.trace(inverse @ np.diag(spread_of(X))))
+
+
+def gmm_em(Xs, bags, n_labels, *, strength, n_iter, hard, weights=None):
+    """EM from all candidates: means, covariances, responsibilities, log-densities, both objectives."""
+    Xs = [X - X.mean(axis=0) for X in Xs]
+    shares, _ = expectation(bags, weights, nothing_known(len(Xs[0]), n_labels), hard=False)
+    means = [np.zeros((K, X.shape[1])) for K, X in zip(n_labels, Xs, strict=True)]
+    covariances = [None] * len(Xs)
+    history = []
+    for _ in range(n_iter + 1):
+        for p, X in enumerate(Xs):
+            means[p], covariances[p] = gaussians(X, shares[p], means[p], strength)
+        log_p = [log_densities(X, m, c) for X, m, c in zip(Xs, means, covariances, strict=True)]
+        shares, likelihood = expectation(bags, weights, log_p, hard)
+        prior = sum(log_prior(X, c, strength) for X, c in zip(Xs, covariances, strict=True))
+        history.append((likelihood, likelihood + prior))
+    return means, covariances, shares, log_p, np.array(history)
+
+
+def others(D):
+    """Distances of training instances, each to all but itself."""
+    return D[~np.eye(len(D), dtype=bool)].reshape(len(D), -1)
+
+
+def scale_by_rule(D, rule):
+    return others(D).mean() if rule == "mean" else 0.5 * others(D).std()
+
+
+def null_scores(D, scale):
+    """log of what distances to training instances say of null, for every row of D."""
+    return logsumexp(-D / scale, axis=1) - np.log(D.shape[1])
+
+
+def label_score(row, weights, scale, null, own=None):
+    """log p(x | label) - log p(x | null) from the distances of x to exemplars; at place `own`, x itself, it
+    is as near as null."""
+    near = np.exp(-row / scale - null)
+    if own is not None:
+        near[own] = 1.0
+    return math.log(max(weights @ near, 1e-300))
+
+
+def exemplar_scores(D, W, scale, null, levels, own=True):
+    out = np.zeros((len(D), W.shape[1]))
+    for i in range(len(D)):
+        for k in range(W.shape[1]):
+            if k != null and W[:, k].sum() > 0.0:
+                out[i, k] = label_score(D[i], W[:, k], scale, levels[i], i if own else None)
+    return out
+
+
+def dist_em(Ds, bags, n_labels, *, scales, nulls, n_iter, hard, weights=None):
+    """Generalised EM; returns weights (n, K), responsibilities, scores, log-likelihoods, shortened steps."""
+    n, P = len(Ds[0]), len(Ds)
+    levels = [null_scores(others(D), scale) for D, scale in zip(Ds, scales, strict=True)]
+    shares, _ = expectation(bags, weights, nothing_known(n, n_labels), hard=False)
+    W = [np.zeros((n, K)) for K in n_labels]
+    history, shortened = [], 0
+    for _iteration in range(n_iter + 1):
+        for p in range(P):
+            for k in range(n_labels[p]):
+                mine = shares[p][:, k]
+                if k == nulls[p] or mine.sum() <= 1e-12:
+                    continue
+                goal = mine / mine.sum()
+                if W[p][:, k].sum() > 0.0:
+
+                    def expected(w, p=p, mine=mine):
+                        total = 0.0
+                        for i in np.flatnonzero(mine):
+                            total += mine[i] * label_score(Ds[p][i], w, scales[p], levels[p][i], i)
+                        return total
+
+                    before = expected(W[p][:, k])
+                    for halving in range(8):
+                        step = 0.5**halving
+                        mixed = (1.0 - step) * W[p][:, k] + step * goal
+                        if expected(mixed) >= before - 1e-12 * abs(before):
+                            W[p][:, k] = mixed
+                            break
+                    shortened += halving > 0
+                else:
+                    W[p][:, k] = goal
+        scores = [exemplar_scores(Ds[p], W[p], scales[p], nulls[p], levels[p]) for p in range(P)]
+        shares, likelihood = expectation(bags, weights, scores, hard)
+        history.append(likelihood)
+    return W, shares, scores, np.array(history), shortened
+
 
 PLAIN = {"n_components_pca": None}
 BOTH = [GMMNaming(n_components_pca=None), DistNaming(metric="sqeuclidean")]
@@ -24,7 +197,7 @@ both = pytest.mark.parametrize("model", BOTH, ids=["GMM", "DIST"])
 def problem(seed, n_labels=(4,), n_bags=12, d=3, **kwargs):
     """Bags with random candidates and clustered rows: bags, a CandidateSet with null 0, X (n, d)."""
     rng = np.random.default_rng(seed)
-    bags = twins.random_bags(rng, n_bags, n_labels, **kwargs)
+    bags = random_bags(rng, n_bags, n_labels, **kwargs)
     n = sum(len(bag[0]) for bag in bags)
     X = 2.0 * rng.normal(size=(5, d))[rng.integers(5, size=n)] + rng.normal(size=(n, d))
     return bags, CandidateSet(bags, n_labels=n_labels, null=0), X
@@ -33,50 +206,73 @@ def problem(seed, n_labels=(4,), n_bags=12, d=3, **kwargs):
 COLUMNS = [slice(0, 3), slice(3, 6)]
 
 
+def priors_of(bags):
+    """Weights of the candidates of some bags, one of which is impossible."""
+    rng = np.random.default_rng(6)
+    weights = [rng.uniform(0.1, 3.0, len(bag)) if i % 3 else None for i, bag in enumerate(bags)]
+    impossible = next(i for i, weight in enumerate(weights) if weight is not None and len(weight) > 1)
+    weights[impossible][0] = 0.0
+    return weights
+
+
+def check_responsibilities(model, shares, best):
+    given = [model.responsibilities_] if len(shares) == 1 else model.responsibilities_
+    for found, wanted in zip(given, shares, strict=True):
+        assert_allclose(found, wanted, atol=1e-8)
+    assert_array_equal(np.reshape(model.assignment_, best.shape), best)
+
+
 @pytest.mark.parametrize("hard", [False, True])
 def test_gmm_is_em_by_loops(hard):
     for seed, n_labels in ((0, (4,)), (1, (3, 4))):
         bags, candidates, X = problem(seed, n_labels, d=4)
+        weights = None
+        if seed == 1:
+            weights = priors_of(bags)
+            candidates = CandidateSet(bags, n_labels=n_labels, null=0, priors=weights)
         columns = [slice(0, 2), [1, 2, 3]][: len(n_labels)]
         Xs = [X[:, c] for c in columns]
         form = {"assignment": "hard" if hard else "soft", "columns": columns, "max_iter": 4, "tol": 0.0}
         model = GMMNaming(regularization=0.7, **form, **PLAIN).fit(X, candidates)
-        means, covariances, shares, log_p, history = twins.gmm_em(
-            Xs, bags, n_labels, strength=0.7, n_iter=model.n_iter_, hard=hard
-        )
+        options = {"n_iter": model.n_iter_, "hard": hard, "weights": weights}
+        means, covariances, shares, log_p, history = gmm_em(Xs, bags, n_labels, strength=0.7, **options)
         assert_allclose(model.history_[["log_likelihood", "objective"]], history, rtol=1e-9, atol=1e-8)
-        given = [model.responsibilities_] if len(n_labels) == 1 else model.responsibilities_
         for p in range(len(n_labels)):
-            assert_allclose(given[p], shares[p], atol=1e-8)
             assert_allclose(model.means_[p], means[p], atol=1e-8)
             assert_allclose(model.covariances_[p], covariances[p][None], atol=1e-8)
-        best = twins.best_candidates(bags, None, log_p)
-        assert_array_equal(np.reshape(model.assignment_, (len(X), -1)), best)
+        check_responsibilities(model, shares, best_candidates(bags, weights, log_p))
 
 
 @pytest.mark.parametrize("hard", [False, True])
-def test_dist_is_generalised_em_by_loops(hard):
-    cases = [(0, (4,), ("sqeuclidean",), ("spread",)), (1, (3, 4), ("cosine", "sqeuclidean"), (0.1, "mean"))]
-    for seed, n_labels, metrics, scales in cases:
-        bags, candidates, X = problem(seed, n_labels, d=4)
-        columns = [slice(0, 2), [1, 2, 3]][: len(n_labels)]
-        Ds = [twins.distances(metric, X[:, c], X[:, c]) for metric, c in zip(metrics, columns, strict=True)]
-        form = {"assignment": "hard" if hard else "soft", "columns": columns, "max_iter": 4, "tol": 0.0}
-        model = DistNaming(metric=metrics, scale=scales, **form).fit(X, candidates)
-        pairs = zip(Ds, scales, strict=True)
-        numbers = [twins.scale_by_rule(D, g) if isinstance(g, str) else g for D, g in pairs]
-        assert_allclose(model.scale_, numbers, rtol=1e-10)
-        W, shares, scores, history, shortened = twins.dist_em(
-            Ds, bags, n_labels, scales=numbers, nulls=(0,) * len(n_labels), n_iter=model.n_iter_, hard=hard
-        )
-        assert shortened > 0  # or the shortening of steps would go unseen
-        assert_allclose(model.history_["log_likelihood"], history, rtol=1e-9, atol=1e-8)
-        given = [model.responsibilities_] if len(n_labels) == 1 else model.responsibilities_
-        for p in range(len(n_labels)):
-            assert_allclose(given[p], shares[p], atol=1e-8)
-            assert_allclose(model.exemplar_weights_[p].toarray().T, W[p], atol=1e-8)
-        best = twins.best_candidates(bags, None, scores)
-        assert_array_equal(np.reshape(model.assignment_, (len(X), -1)), best)
+@pytest.mark.parametrize(
+    "seed, n_labels, metrics, scales, null, weighted",
+    [
+        (0, (4,), ["sqeuclidean"], ["spread"], 0, False),
+        (1, (3, 4), ["cosine", "sqeuclidean"], [0.1, "mean"], 0, True),
+        (18, (4,), ["sqeuclidean"], ["spread"], None, False),
+    ],
+)
+def test_dist_is_generalised_em_by_loops(seed, n_labels, metrics, scales, null, weighted, hard):
+    bags, _, X = problem(seed, n_labels, d=4)
+    weights = priors_of(bags) if weighted else None
+    candidates = CandidateSet(bags, n_labels=n_labels, null=null, priors=weights)
+    columns = [slice(0, 2), [1, 2, 3]][: len(n_labels)]
+    Ds = [cdist(X[:, c], X[:, c], metric) for metric, c in zip(metrics, columns, strict=True)]
+    form = {"assignment": "hard" if hard else "soft", "columns": columns, "max_iter": 4, "tol": 0.0}
+    model = DistNaming(metric=tuple(metrics), scale=tuple(scales), **form).fit(X, candidates)
+    pairs = zip(Ds, scales, strict=True)
+    numbers = [scale_by_rule(D, g) if isinstance(g, str) else g for D, g in pairs]
+    assert_allclose(model.scale_, numbers, rtol=1e-10)
+    options = {"n_iter": model.n_iter_, "hard": hard, "weights": weights}
+    W, shares, scores, history, shortened = dist_em(
+        Ds, bags, n_labels, scales=numbers, nulls=[null] * len(n_labels), **options
+    )
+    assert shortened > 0  # or the shortening of steps would go unseen
+    assert_allclose(model.history_["log_likelihood"], history, rtol=1e-9, atol=1e-8)
+    for found, wanted in zip(model.exemplar_weights_, W, strict=True):
+        assert_allclose(found.toarray().T, wanted, atol=1e-8)
+    check_responsibilities(model, shares, best_candidates(bags, weights, scores))
+    assert null is not None or model.calibration_[0, 1] == 0.0
 
 
 def uncalibrated(model):
@@ -89,30 +285,10 @@ def test_dist_scores_new_instances_by_all_exemplars():
     new = np.random.default_rng(4).normal(size=(7, 3))
     model = uncalibrated(DistNaming(metric="sqeuclidean").fit(X, candidates))
     gamma, W = model.scale_[0], model.exemplar_weights_[0].toarray().T
-    here = twins.distances("sqeuclidean", new, X)
-    levels = [twins.null_score(row, gamma) for row in here]
-    joint = twins.exemplar_scores(here, W, gamma, 0, levels, own=False) + np.log(model.label_weights_)
+    here = cdist(new, X, "sqeuclidean")
+    levels = null_scores(here, gamma)
+    joint = exemplar_scores(here, W, gamma, 0, levels, own=False) + np.log(model.label_weights_)
     assert_allclose(model.decision_function(new), joint - logsumexp(joint, axis=1, keepdims=True), atol=1e-9)
-
-
-@both
-def test_priors_of_candidates(model):
-    bags, _, X = problem(5, (4,))
-    rng = np.random.default_rng(6)
-    weights = [rng.uniform(0.1, 3.0, len(bag)) if i % 3 else None for i, bag in enumerate(bags)]
-    impossible = next(i for i, weight in enumerate(weights) if weight is not None and len(weight) > 1)
-    weights[impossible][0] = 0.0
-    model = clone(model).set_params(max_iter=3, tol=0.0)
-    model = model.fit(X, CandidateSet(bags, n_labels=4, null=0, priors=weights))
-    options = {"n_iter": model.n_iter_, "hard": False, "weights": weights}
-    if isinstance(model, GMMNaming):
-        _, _, shares, _, history = twins.gmm_em([X], bags, (4,), strength=1.0, **options)
-        history = history[:, 0]
-    else:
-        D = twins.distances("sqeuclidean", X, X)
-        _, shares, _, history, _ = twins.dist_em([D], bags, (4,), scales=model.scale_, nulls=[0], **options)
-    assert_allclose(model.history_["log_likelihood"], history, rtol=1e-9)
-    assert_allclose(model.responsibilities_, shares[0], atol=1e-8)
 
 
 @pytest.mark.parametrize("assignment", ["soft", "hard"])
@@ -187,24 +363,13 @@ def test_dist_with_one_candidate_is_a_kernel_density_of_each_label():
     X, new = rng.normal(size=(25, 4)), rng.normal(size=(6, 4))
     known = CandidateSet.from_labels(y, n_labels=4, null=0)
     model = uncalibrated(DistNaming(metric="sqeuclidean", scale=2.0).fit(X, known))
-    D = ((new[:, None] - X) ** 2).sum(axis=2)
+    D = cdist(new, X, "sqeuclidean")
     parts = [np.exp(-D[:, y == k] / 2.0).mean(axis=1) * np.mean(y == k) for k in (1, 2, 3)]
     density = np.stack(parts, axis=1)
     found = model.decision_function(new)
     assert_allclose(found[:, 1:], np.log(density / density.sum(axis=1, keepdims=True)), atol=1e-9)
     assert np.all(found[:, 0] == -np.inf)  # nobody is null
     assert_array_equal(model.predict(new), 1 + density.argmax(axis=1))
-
-
-def test_without_null():
-    bags, _, X = problem(18, (4,), n_bags=15)
-    candidates = CandidateSet(bags, n_labels=4)
-    model = DistNaming(metric="sqeuclidean", max_iter=3, tol=0.0).fit(X, candidates)
-    D, options = twins.distances("sqeuclidean", X, X), {"n_iter": model.n_iter_, "hard": False}
-    _, shares, _, history, _ = twins.dist_em([D], bags, (4,), scales=model.scale_, nulls=[None], **options)
-    assert_allclose(model.responsibilities_, shares[0], atol=1e-8)
-    assert_allclose(model.history_["objective"], history, rtol=1e-9)
-    assert model.calibration_[0, 1] == 0.0
 
 
 def test_calibration_fits_the_responsibilities():
@@ -217,10 +382,9 @@ def test_calibration_fits_the_responsibilities():
     _, few, Y = problem(3, (4,))
     # every training instance is left out of its own labels' exemplars
     model = DistNaming(metric="sqeuclidean").fit(Y, few)
-    D, gamma = twins.distances("sqeuclidean", Y, Y), model.scale_[0]
-    table = twins.exemplar_scores(
-        D, model.exemplar_weights_[0].toarray().T, gamma, 0, twins.null_scores(D, gamma)
-    )
+    D, gamma = cdist(Y, Y, "sqeuclidean"), model.scale_[0]
+    levels = null_scores(others(D), gamma)
+    table = exemplar_scores(D, model.exemplar_weights_[0].toarray().T, gamma, 0, levels)
     wanted = calibrate(table, model.responsibilities_, np.log(model.label_weights_), 0)
     assert_allclose(model.calibration_[0], wanted, rtol=1e-6)
 
@@ -272,7 +436,7 @@ def test_predictions_are_names_and_best_candidates(model):
     for value in values:
         assert_allclose(np.exp(value).sum(axis=1), 1.0)
     assert_array_equal(model.predict(new)[:, 1], np.array(classes[1])[values[1].argmax(axis=1)])
-    best = twins.best_candidates(bags, None, values)
+    best = best_candidates(bags, None, values)
     assert_array_equal(model.predict(new, candidates), candidates.named(best))
 
 

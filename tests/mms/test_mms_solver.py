@@ -94,7 +94,6 @@ def test_blocks_are_the_sequential_algorithm(digits):
 
 
 def test_two_attributes(digits):
-    """Attributes with their own columns: one bag's pairs are chosen together."""
     X, y = digits
     rng = np.random.default_rng(7)
     n = 200
@@ -146,7 +145,6 @@ def test_a_matching_trains_like_its_list(digits):
 
 
 def told(model, X, sets):
-    """A fitted model and all that it warned of, in one string."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", FeatureScaleWarning)
@@ -192,14 +190,14 @@ def test_the_last_bit_of_the_data_chooses_no_step(digits):
 def own_data():
     """Bags as they come: few, of random candidates, of one candidate, symmetric, one instance each."""
     rng = np.random.default_rng(20)
-    y = rng.integers(5, size=30)
-    X = np.eye(5, 8)[y] + 0.4 * rng.standard_normal((30, 8))
-    shuffled = [[t, *(rng.permutation(t) for _ in range(3))] for t in y.reshape(10, 3)]
-    yield "ten bags", X, CandidateSet([np.unique(bag, axis=0) for bag in shuffled], n_labels=5)
-    yield "random", X, CandidateSet([rng.integers(5, size=(size, 3)) for size in rng.integers(1, 6, 10)])
-    yield "one candidate", X, CandidateSet.from_labels(y, [3] * 10, n_labels=5)
-    yield "symmetric", X[:20], CandidateSet([[[0, 1], [1, 0]]] * 10)
-    possible = (rng.random((30, 5)) < 0.4) | np.eye(5, dtype=bool)[y]
+    y = rng.integers(5, size=18)
+    X = np.eye(5, 8)[y] + 0.4 * rng.standard_normal((18, 8))
+    shuffled = [[t, *(rng.permutation(t) for _ in range(3))] for t in y.reshape(6, 3)]
+    yield "six bags", X, CandidateSet([np.unique(bag, axis=0) for bag in shuffled], n_labels=5)
+    yield "random", X, CandidateSet([rng.integers(5, size=(size, 3)) for size in rng.integers(1, 6, 6)])
+    yield "one candidate", X, CandidateSet.from_labels(y, [3] * 6, n_labels=5)
+    yield "symmetric", X[:12], CandidateSet([[[0, 1], [1, 0]]] * 6)
+    possible = (rng.random((18, 5)) < 0.4) | np.eye(5, dtype=bool)[y]
     yield "partial labels", X, CandidateSet.from_indicator(possible)
     yield "in the thousands", 1e4 * X, CandidateSet.from_indicator(possible)
 

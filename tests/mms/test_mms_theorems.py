@@ -33,7 +33,6 @@ def labels_only(n, seed, n_classes=6, **options):
 
 
 def by_hand(y, candidates, classes=3):
-    """Single instances with given candidate labels."""
     sets = CandidateSet([np.array(sorted(z))[:, None] for z in candidates], n_labels=classes)
     y, none = np.array(y), np.empty((0, 2), dtype=int)
     return AmbiguousData(np.zeros((y.size, 1)), y, sets, np.arange(y.size), none, none, "by hand")
@@ -75,7 +74,7 @@ def test_the_measurement_by_hand():
 @pytest.mark.parametrize(("p_correlated", "p_ambiguous", "L"), SETTINGS)
 def test_the_proposition_for_any_classifier_on_fresh_bags(p_correlated, p_ambiguous, L):
     options = {"p_correlated": p_correlated, "p_ambiguous": p_ambiguous, "n_candidates": L, "bag_size": 3}
-    data = labels_only(3000, 3, **options)
+    data = labels_only(1500, 3, **options)
     shares = t.shares_of(data.y, 7, **options)
     # the same pairs, more bags
     apart = np.abs(shares - data.co_occurrence()).to_numpy() * np.sqrt(np.bincount(data.labels()))[:, None]
@@ -84,7 +83,7 @@ def test_the_proposition_for_any_classifier_on_fresh_bags(p_correlated, p_ambigu
     rng = np.random.default_rng(0)
     for wrong in (worst, np.zeros(6, int), (np.arange(6) + 1) % 6):  # a constant one, another
         for rate in (1.0, 0.2):
-            answer = np.where(rng.random(3000) < rate, wrong[data.labels()], data.labels())
+            answer = np.where(rng.random(1500) < rate, wrong[data.labels()], data.labels())
             found = t.bound_of(data.candidates.classes[0][answer], data, shares, n_bootstrap=100)
             assert found["out_of_order"] == 0 and found["slots"] <= found["joint"] <= found["true"]
             assert found["ratio"] < 1.0  # the proposition

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
-from plain_mkl import features_of
+from plain_mkl import box_svm, features_of
 
 
 def make_data(n, d=6, seed=0, *, noise=0.1, zeros=0.0, spread=0.25):
@@ -212,15 +212,13 @@ def run_om1(K, y, *, beta=0.8, order=None, factors=None):
 
 
 def vote(K, q, predictors):
-    """Weighted votes of the signs; K of shape (n_kernels, n, n_train)."""
     return q @ np.sign(outputs(K, predictors))
 
 
-def plain_alignment(kernel, y, centered):
-    """<K, y y'> / (|K| |y y'|), both centred with H = I - 1 1'/n if asked for."""
-    target = np.outer(y, y).astype(float)
+def plain_alignment(kernel, target, centered):
+    """<K, T> / (|K| |T|), both centred with H = I - 1 1'/n if asked for."""
     if centered:
-        H = np.eye(len(y)) - 1.0 / len(y)
+        H = np.eye(len(target)) - 1.0 / len(target)
         kernel, target = H @ kernel @ H, H @ target @ H
     return (kernel * target).sum() / (np.linalg.norm(kernel) * np.linalg.norm(target))
 
@@ -230,27 +228,12 @@ def best_in_space(kernel, y, step, loss="hinge", weights=None):
 
     Hinge loss: an SVM without bias, by coordinate ascent. Square loss: a closed form.
     """
-    n, c = len(y), np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
+    c = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
     if loss == "square":
         used = c > 0.0
         S = kernel[np.ix_(used, used)] + np.diag(1.0 / (step * c[used]))
         return 0.5 / step * y[used] @ np.linalg.solve(S, y[used])
-    Q, a = kernel * np.outer(y, y), np.zeros(n)
-    gradient, upper = -np.ones(n), step * c  # of a'Qa/2 - sum a
-    for _ in range(4000):
-        moved = 0.0
-        for t in range(n):
-            if Q[t, t] > 0.0:
-                new = min(max(a[t] - gradient[t] / Q[t, t], 0.0), upper[t])
-            else:
-                new = upper[t] if gradient[t] < 0.0 else a[t]
-            if new != a[t]:
-                gradient += (new - a[t]) * Q[:, t]
-                moved = max(moved, abs(new - a[t]))
-                a[t] = new
-        if moved <= 1e-13 * max(1.0, step):
-            break
-    return (a.sum() - 0.5 * a @ Q @ a) / step
+    return box_svm(kernel, y, step * c, tol=1e-13 * max(1.0, step))[1] / step
 
 
 def convex(kernel, signs, loss, weights=1.0):

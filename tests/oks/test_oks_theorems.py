@@ -70,7 +70,6 @@ def all_draws(state, y, delta, eta, step, losses_of):
 
 
 def surplus(m, T, delta, eta, step, G=1.0, L=1.0):
-    """What the theorems add to the comparator's value."""
     return step * m * T * G**2 / (2 * delta) + eta * m * T * L**2 / (2 * (1 - delta)) + np.log(m) / eta
 
 
@@ -145,7 +144,6 @@ def test_the_proof_on_every_path(rule, loss, stream):
 
 @pytest.mark.parametrize("loss", ["hinge", "square"])
 def test_comparators_are_the_least_values(loss):
-    """Against a conic solver, with and without weights of the samples."""
     rng = np.random.default_rng(0)
     for step, weighted in ((0.1, False), (3.0, False), (1.0, True)):
         K, y = random_stack(rng, 8, 1)[0], rng.choice([-1.0, 1.0], 8)

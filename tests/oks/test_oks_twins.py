@@ -42,7 +42,6 @@ def check(model, twin, new, new_K):
 
 
 def streams(n, seed, normalize=True, **options):
-    """Samples and labels, new samples, and the kernels of both."""
     X, y = make_data(n, seed=seed, **options)
     new = make_data(25, seed=4)[0]
     return X, y, new, *(plain_stack(RECIPES, Z, X, normalize) for Z in (X, new))

@@ -168,9 +168,9 @@ LINEAR = {"pa": PassiveAggressive, "gradient": OnlineGradientDescent}
 )
 @pytest.mark.parametrize("weights", [[1.0], [0.0, 0.3, 1.0, 2.5]])
 def test_linear_learners(rule, C, n_classes, weights):
-    X, y = make_stream(400, 6, n_classes, seed=n_classes, zeros=0.05)
+    X, y = make_stream(200, 6, n_classes, seed=n_classes, zeros=0.05)
     X -= 0.5
-    weights = np.random.default_rng(0).choice(weights, 400)
+    weights = np.random.default_rng(0).choice(weights, 200)
     weights[0] = 1.0
     twin = TwinLinear(rule, 6, n_classes, C).run(X, y, weights)
     model = LINEAR[rule](C).fit(X, y, sample_weight=weights)

