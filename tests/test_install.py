@@ -38,9 +38,7 @@ images = datasets.ImageData(np.zeros((1, 40, 40, 3), np.uint8), np.zeros(1, int)
 for needs, extra, call in (
     ("skimage", "images", lambda: datasets.image_cues(images, ["shape pyramid"])),
     ("PIL", "images", lambda: datasets.folders.read_image("a.png")),
-    ("pooch", "data", lambda: datasets.fetch_original("usps", ".")),
     ("matplotlib", "plots", lambda: mkl.KernelWeightsDisplay(None).plot()),
-    ("h5py", "hdf5", lambda: datasets.originals._read_usps({}, b"")),
 ):
     said = refusal(call)
     hint = f'in a checkout of cuelearn, pip install ".[{extra}]"'

@@ -15,16 +15,13 @@ _NAMES = {
     ),
     "captioned": ("VERBS", "CaptionedData", "make_captioned"),
     "cues": (
-        *("CUES", "EMOJI_CUES", "KIND_CUES", "OBJECT_CUES", "PHOTO_CUES", "ROBOT_CUES"),
+        *("CUES", "EMOJI_CUES", "KIND_CUES", "OBJECT_CUES", "PHOTO_CUES"),
         *("cue_kernels", "image_cues"),
     ),
     "emoji": ("EMOJI_STYLES", "EmojiData", "load_emoji"),
-    "fetch": ("fetch_original",),
     "folders": ("load_image_folder", "read_image"),
     "generated": ("make_three_class",),
-    "originals": (
-        *("AWA_TEST_CLASSES", "PartialData", "known_originals", "load_original", "load_partial_labels"),
-    ),
+    "partial_labels": ("PartialData", "load_partial_labels"),
     "words": ("BagOfWords",),
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}

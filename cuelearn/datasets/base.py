@@ -121,7 +121,7 @@ class CueData(NamedTuple):
 
 
 class ImageData(NamedTuple):
-    """Labelled images, with laser scans or object masks if available.
+    """Labelled images, with object masks if available.
 
     Attributes
     ----------
@@ -131,13 +131,9 @@ class ImageData(NamedTuple):
     y : ndarray of int64, shape (n,)
         Classes 0..M-1, named by `target_names`.
     frames : dict of str to ndarray of shape (n,)
-        Of each image: ``name``; of a robot's ``sequence``, ``weather``, ``session``, ``repeat``, ``time`` in
-        seconds, ``x``, ``y`` in metres and ``heading`` in radians; of an object's ``object`` (its number
-        within the category), ``elevation`` and ``azimuth`` in degrees.
+        Of each image: ``name``, and what else is known, such as ``thing`` and ``view`` of an emoji.
     masks : sequence of ndarray of shape (height, width), bool, or None
         True on the object.
-    laser, laser_angles : ndarray of shape (n, n_beams) and (n_beams,), or None
-        Ranges in metres; directions in radians from the heading, ascending.
     description : str
     provenance : Provenance
     train, test : ndarray of int or None
@@ -156,17 +152,15 @@ class ImageData(NamedTuple):
     target_names: list[str]
     frames: dict[str, np.ndarray] = {}
     masks: object = None
-    laser: np.ndarray | None = None
-    laser_angles: np.ndarray | None = None
     description: str = "Images."
     provenance: Provenance = Provenance("images", "original", "none stated", None, "none", "given as arrays")
     train: np.ndarray | None = None
     test: np.ndarray | None = None
 
     def __repr__(self):
-        known = [name for name in ("masks", "laser") if getattr(self, name) is not None]
+        masks = "" if self.masks is None else ", masks"
         size = f"{len(self.y)} images of {len(self.target_names)} classes"
-        return f"<{self.provenance.name}, {self.provenance.tier}: {', '.join([size, *known])}>"
+        return f"<{self.provenance.name}, {self.provenance.tier}: {size}{masks}>"
 
 
 def data_directory():

@@ -1,4 +1,4 @@
-"""Cues of images and laser scans: those of the papers (thesis section 3.4, appendix A) and of photographs."""
+"""Cues of images: those of the papers (thesis section 3.4, appendix A) and of photographs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ from .descriptors import (
     silhouette,
     with_middle,
 )
-from .laser import LASER_FEATURE_NAMES, laser_features
 from .words import (
     BagOfWords,
     LocalDescriptors,
@@ -51,13 +50,11 @@ from .words import (
 )
 
 __all__ = [
-    *("CUES", "EMOJI_CUES", "KIND_CUES", "OBJECT_CUES", "PHOTO_CUES", "ROBOT_CUES", "VALUES"),
+    *("CUES", "EMOJI_CUES", "KIND_CUES", "OBJECT_CUES", "PHOTO_CUES", "VALUES"),
     *("cue_kernels", "describe", "image_cues"),
 ]
 
-#: The four of table 3.1, in its order (its CRFH is ``LxLy``).
-ROBOT_CUES = ("colour", "LxLy", "bow", "laser")
-#: The four of table 3.2, in its order.
+#: The four of table 3.2, in its order (its CRFH is ``LxLy``).
 OBJECT_CUES = ("LxLy", "DirC", "colour", "shape")
 #: Seven for photographs: colour, derivatives, edges in a pyramid, words of two sizes.
 PHOTO_CUES = ("RGB", "HSV", "derivatives", "directions", "shape pyramid", "words", "large words")
@@ -69,9 +66,9 @@ IMAGES_PER_TASK = 16
 def cue_kernels(data, cues=None):
     r"""The thesis's kernel on each cue of a `CueData` made by `image_cues`, or on the cues named.
 
-    Exponential :math:`\chi^2` for histograms (and for ``shape``, as in the thesis), Gaussian for laser, HOG,
-    gist, moments and pixels, with ``scale="mean"``. Returns a list of (name, kernel, columns); `ValueError`
-    for an unknown cue.
+    Exponential :math:`\chi^2` for histograms (and for ``shape``, as in the thesis), Gaussian for HOG, gist,
+    moments and pixels, with ``scale="mean"``. Returns a list of (name, kernel, columns); `ValueError` for an
+    unknown cue.
 
     Examples
     --------
@@ -85,8 +82,7 @@ def cue_kernels(data, cues=None):
     from cuelearn.kernels import RBF, Chi2
 
     wanted = list(data.cues) if cues is None else cues
-    plain = ("laser", *VALUES)
-    return [triple for cue in wanted for triple in data.triples(RBF() if cue in plain else Chi2(), [cue])]
+    return [triple for cue in wanted for triple in data.triples(RBF() if cue in VALUES else Chi2(), [cue])]
 
 
 class Cue(NamedTuple):
@@ -276,8 +272,6 @@ def image_cues(
     DirC           289       gradient directions at the scales 1 and 4 pixels jointly
     bow            n_words   nearest visual words of patches of 32 x 32 pixels
     shape          576       silhouette, centred, of unit area; needs masks
-    laser          45        geometric features of scans (Mozos et al., 2005), standardised over
-                             the training rows; needs scans
     RGB            1024      as colour
     HSV            512       hue, saturation and value jointly
     derivatives    900       as LxLy, at two scales
@@ -300,13 +294,12 @@ def image_cues(
     Parameters
     ----------
     data : ImageData
-        From `load_image_folder`, `load_original` or `EmojiData.on_backgrounds`, or ``ImageData(images, y,
-        names_of_classes)``.
+        From `load_image_folder` or `EmojiData.on_backgrounds`, or ``ImageData(images, y, names_of_classes)``.
     cues : sequence of str, default=PHOTO_CUES
-        The thesis uses `ROBOT_CUES` and `OBJECT_CUES`.
+        The thesis uses colour, LxLy and bow for places, and `OBJECT_CUES`.
     train : array of int or of bool, optional
-        Rows from which vocabularies and the scale of ``laser`` are learnt; ``data.train`` by default. Cues
-        that learn need it, so that test rows are not used by mistake; ``np.arange(n)`` selects all.
+        Rows from which vocabularies are learnt; ``data.train`` by default. Cues that learn need it, so that
+        test rows are not used by mistake; ``np.arange(n)`` selects all.
     size : int or None, default=240
         Images (with masks) whose shorter side has more pixels are scaled down to it; None keeps all sizes.
     n_words : int, default=300
@@ -332,8 +325,7 @@ def image_cues(
     TypeError
         If data is not an `ImageData`.
     ValueError
-        If masks, scans or `train` are missing for a cue, or an image, mask or scan is invalid (with the
-        frame's name).
+        If masks or `train` are missing for a cue, or an image or mask is invalid (with the frame's name).
 
     Notes
     -----
@@ -351,8 +343,7 @@ def image_cues(
     if size is not None:
         check_count("size", size, 16)
     options = {"size": size, "n_jobs": n_jobs, "verbose": verbose}
-    pictured = [cue for cue in cues if cue != "laser"]
-    local = {CUES[cue].words: cue for cue in pictured if CUES[cue].words}
+    local = {CUES[cue].words: cue for cue in cues if CUES[cue].words}
     bag = BagOfWords(n_words, random_state=random_state)
     words = vocabulary or {}
     if hasattr(words, "words_"):
@@ -361,34 +352,21 @@ def image_cues(
         bag = words
         words = {}
     unlearnt = [cue for name, cue in local.items() if name not in words]
-    learning = [*unlearnt, *(cue for cue in cues if cue == "laser")]
-    if learning:
+    learnt = ""
+    if unlearnt:
         train = data.train if train is None else train
         if train is None:
             raise ValueError(
-                f"train must name the rows that the cues {learning} learn from (np.arange(n) takes all), "
+                f"train must name the rows that the cues {unlearnt} learn from (np.arange(n) takes all), "
                 "got None."
             )
         train = check_rows("train", train, len(data.y))
-    learnt = []
-    blocks = {}
-    if unlearnt:
         words = words | _learnt_words(data, unlearnt, bag, train, options)
-        learnt.append(f"{bag.n_words} words learnt from {len(train)} images")
-    if "laser" in cues:
-        scans = laser_features(data.laser, data.laser_angles, names=data.frames.get("name"))
-        scale = scans[train].std(axis=0)
-        blocks["laser"] = (scans - scans[train].mean(axis=0)) / np.where(scale > 0, scale, 1)
-        learnt.append(f"laser features standardised over {len(train)} frames")
-    if pictured:
-        blocks |= describe(data, pictured, vocabularies=words, **options)
-    X, columns = side_by_side({cue: blocks[cue] for cue in cues}, np.float32)
-    features = []
-    for cue in cues:
-        columns_of_cue = LASER_FEATURE_NAMES if cue == "laser" else range(blocks[cue].shape[1])
-        features += [f"{cue} {column}" for column in columns_of_cue]
-    how = f" ({'; '.join(learnt)})" if learnt else ""
-    description = f"{data.description.rstrip('. ')}. Described by {', '.join(cues)}{how}."
+        learnt = f" ({bag.n_words} words learnt from {len(train)} images)"
+    blocks = describe(data, cues, vocabularies=words, **options)
+    X, columns = side_by_side(blocks, np.float32)
+    features = [f"{cue} {column}" for cue in cues for column in range(blocks[cue].shape[1])]
+    description = f"{data.description.rstrip('. ')}. Described by {', '.join(cues)}{learnt}."
     split = (data.train, data.test)
     targets = list(data.target_names)
     return CueData(X, data.y, columns, *split, features, targets, description, data.provenance)
@@ -420,14 +398,12 @@ def _check_cues(data, cues):
             "ImageData(images, y, names_of_classes) takes arrays."
         )
     cues = (cues,) if isinstance(cues, str) else tuple(cues)
-    if not cues or not set(cues) <= {*CUES, "laser"} or len(set(cues)) < len(cues):
-        raise ValueError(f"cues must be some of {[*CUES, 'laser']}, each once, got {list(cues)}.")
-    if "laser" in cues and (data.laser is None or data.laser_angles is None):
-        raise ValueError("The cue 'laser' needs laser scans with their angles, but data has none.")
+    if not cues or not set(cues) <= set(CUES) or len(set(cues)) < len(cues):
+        raise ValueError(f"cues must be some of {list(CUES)}, each once, got {list(cues)}.")
     for cue in cues:
         if cue in SILHOUETTE_CUES and data.masks is None:
             raise ValueError(f"The cue {cue!r} needs masks, but data has none.")
-    for name in ("images", "masks", "laser"):
+    for name in ("images", "masks"):
         held = getattr(data, name)
         if held is not None and len(held) != len(data.y):
             raise ValueError(f"data.{name} must hold one entry per image, {len(data.y)}, got {len(held)}.")

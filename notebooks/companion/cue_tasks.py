@@ -25,9 +25,11 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from companion import pictures
+from companion.data.laser import LASER_FEATURE_NAMES, laser_features
+from companion.data.originals import load_original
 from cuelearn import datasets
 from cuelearn.core.choice import first_best
-from cuelearn.datasets.cues import OBJECT_CUES, ROBOT_CUES, image_cues
+from cuelearn.datasets.cues import OBJECT_CUES, image_cues
 from cuelearn.kernels import distance_matrix, mean_rule
 from cuelearn.omcl import KernelPerceptron
 
@@ -52,6 +54,9 @@ OBJECTS = {
     "pear": ("pear",),
     "tomato": ("tomato",),
 }
+#: Of the four cues of table 3.1, in its order, those of the camera (its CRFH is ``LxLy``), and all.
+CAMERA_CUES = ("colour", "LxLy", "bow")
+ROBOT_CUES = (*CAMERA_CUES, "laser")
 #: Of the categories: colour, texture, self-similarity, visual words, edges, outline.
 CATEGORY_CUES = ("HSV 2x2", "LBP 2x2", "self-similarity 2x2", "words 2x2", "PHOG 2", "shape")
 N_ROUNDS = 20  # tests while a random order is learnt
@@ -169,7 +174,7 @@ def original_images(name, tier):
     place = os.environ.get("CUELEARN_DATA")
     # what is there must be whole: a damaged copy is an error, not a reason to take others
     if place and (Path(place) / name).is_dir():
-        return datasets.load_original(name)
+        return load_original(name)
     print(f"bundled data in place of {name}, since CUELEARN_DATA names no directory with {name}/ in it")
     return None
 
@@ -196,11 +201,34 @@ def idol2_tasks(images, permutations, n_jobs=1):
         splits = {k: idol2_split(images.frames, k) for k in permutations if idol2_permutation(k)[1] == learns}
         if splits:
             train = np.sort(next(iter(splits.values())).train)
-            data = pictures.kept(image_cues, images, list(ROBOT_CUES), train=train, n_jobs=n_jobs)
-            distances = chi2_distances(data, [cue for cue in ROBOT_CUES if cue != "laser"], n_jobs) | plain
+            data = pictures.kept(image_cues, images, list(CAMERA_CUES), train=train, n_jobs=n_jobs)
+            data = with_laser(data, images, train)
+            distances = chi2_distances(data, CAMERA_CUES, n_jobs) | plain
             plain = {cue: distances[cue] for cue in distances if cue != "bow"}
             tasks.append(CueTask(data, distances, splits))
     return tasks
+
+
+def with_laser(data, images, train):
+    """`CAMERA_CUES` of a robot's images, learnt from the rows `train`, and ``laser``: all `ROBOT_CUES`.
+
+    Features of the scans in ``images.frames`` are standardised over the same rows.
+    """
+    ranges = images.frames.get("laser")
+    if ranges is None:
+        raise ValueError("The cue 'laser' needs laser scans, but the images have none.")
+    angles = np.linspace(-np.pi / 2, np.pi / 2, ranges.shape[1])
+    features = standardised(laser_features(ranges, angles, images.frames["name"]), train)
+    X = np.hstack([data.X, features.astype(np.float32)])
+    n_words = data.cues["bow"].stop - data.cues["bow"].start
+    words = f"{n_words} words learnt from {train.size} images"
+    scale = f"laser features standardised over {train.size} frames"
+    return data._replace(
+        X=X,
+        cues=data.cues | {"laser": slice(data.X.shape[1], X.shape[1])},
+        feature_names=data.feature_names + [f"laser {name}" for name in LASER_FEATURE_NAMES],
+        description=f"{images.description} Described by {', '.join(ROBOT_CUES)} ({words}; {scale}).",
+    )
 
 
 def object_task(images, permutations, seed, n_jobs=1):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from companion.data.originals import load_original
 from companion.protocol import MEMORY_MANY, Task
-from cuelearn.datasets import load_original
 from cuelearn.datasets.cues import CUES, PHOTO_CUES, describe
 from cuelearn.datasets.words import BagOfWords, count_words
 from cuelearn.kernels import ExpDistance, KernelBank, distance_matrix

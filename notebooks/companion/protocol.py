@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
+from companion.data.originals import load_original
 from cuelearn import datasets
 from cuelearn.core.choice import first_best
 from cuelearn.datasets import Provenance
@@ -54,7 +55,7 @@ def load_set(name):
     place."""
     name = name.split()[0]
     if name in ("awa", "corel5k", "covtype", "scene15", "usps"):
-        return datasets.load_original(name)
+        return load_original(name)
     return getattr(datasets, f"load_{name}")()
 
 

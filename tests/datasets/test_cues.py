@@ -14,7 +14,6 @@ from cuelearn.datasets import (
     EMOJI_CUES,
     KIND_CUES,
     PHOTO_CUES,
-    ROBOT_CUES,
     BagOfWords,
     ImageData,
     cue_kernels,
@@ -51,8 +50,6 @@ def image_data(n=12, **changes):
         "target_names": ["a", "b", "c"],
         "frames": {"name": np.array([f"frame {i}" for i in range(n)])},
         "masks": np.array([blob(a=10 + i) for i in range(n)]),
-        "laser": np.random.default_rng(5).uniform(1, 6, (n, 181)).astype(np.float32),
-        "laser_angles": np.deg2rad(np.arange(-90, 91)),
     }
     return ImageData(**{**fields, **changes})
 
@@ -253,29 +250,24 @@ def test_a_picture_of_one_colour_is_described():
 
 
 def test_rows_are_those_of_the_single_cues():
-    data, names = image_data(), ("colour", "LxLy", "DirC", "bow", "laser", "shape")
+    data, names = image_data(), ("colour", "LxLy", "DirC", "bow", "shape")
     made = image_cues(data, names, train=np.arange(6), n_words=20)
-    widths = {"colour": 512, "LxLy": 675, "DirC": 289, "bow": 20, "laser": 45, "shape": 576}
+    widths = {"colour": 512, "LxLy": 675, "DirC": 289, "bow": 20, "shape": 576}
     assert {cue: made.X[:, s].shape[1] for cue, s in made.cues.items()} == widths
     assert list(made.cues) == list(names) and made.y is data.y and made.train is None
     assert made.X.dtype == np.float32 and np.isfinite(made.X).all()
-    assert len(set(made.feature_names)) == len(made.feature_names) == 2117
+    assert len(set(made.feature_names)) == len(made.feature_names) == 2072
     for cue in ("colour", "LxLy", "DirC", "shape"):  # histograms within the mask
         assert_array_equal(made.X[7, made.cues[cue]], described(cue, data.images[7], data.masks[7]))
     unmasked = image_cues(data._replace(masks=None), ["colour"])
     assert_array_equal(unmasked.X[7], described("colour", data.images[7]))
-    laser = made.X[:6, made.cues["laser"]].astype(np.float64)  # standardised over the training rows
-    assert_allclose(laser.mean(axis=0), 0, atol=1e-5)
-    assert set(np.round(laser.std(axis=0), 4)) <= {0.0, 1.0}
 
 
 def test_the_same_bits_for_any_number_of_jobs(monkeypatch):
     monkeypatch.setattr(cues_module, "IMAGES_PER_TASK", 3)
     data = image_data(7)
     options = {"train": np.arange(1, 7, 2), "n_words": 10, "size": 40}
-    names = [
-        cue for cue in (*CUES, "laser") if not cue.startswith("large words")
-    ]  # patches larger than these
+    names = [cue for cue in CUES if not cue.startswith("large words")]  # patches larger than these
     alone = image_cues(data, names, **options)
     assert_array_equal(alone.X, image_cues(data, names, n_jobs=2, **options).X)
     listed = data._replace(images=list(data.images), masks=list(data.masks))
@@ -284,10 +276,9 @@ def test_the_same_bits_for_any_number_of_jobs(monkeypatch):
 
 def test_nothing_of_the_test_rows_enters_the_training_rows():
     data = image_data()
-    other = data._replace(images=data.images.copy(), laser=data.laser.copy())
+    other = data._replace(images=data.images.copy())
     other.images[6:] = 255 - other.images[6:]
-    other.laser[6:] *= 0.5
-    names, train = ["bow", "laser", "colour"], np.arange(12) < 6
+    names, train = ["bow", "colour"], np.arange(12) < 6
     made, changed = (image_cues(d, names, train=train, n_words=20) for d in (data, other))
     assert_array_equal(made.X[:6], changed.X[:6])
     assert not np.array_equal(made.X[6:], changed.X[6:])
@@ -324,9 +315,8 @@ def test_cues_of_photographs_are_histograms_of_the_whole_and_of_its_middle():
 
 def test_kernels_fit_the_cues(pictures):
     grids = image_cues(pictures, ["moments", "HOG", "RGB 2x2", "shape"])
-    robot = image_cues(image_data(), ROBOT_CUES, train=np.arange(12), n_words=20)
-    for data, kinds in ((grids, "RBF RBF Chi2 Chi2"), (robot, "Chi2 Chi2 Chi2 RBF")):
-        assert [type(kernel).__name__ for _, kernel, _ in cue_kernels(data)] == kinds.split()
+    kinds = [type(kernel).__name__ for _, kernel, _ in cue_kernels(grids)]
+    assert kinds == ["RBF", "RBF", "Chi2", "Chi2"]
 
 
 SMALL = {"images": np.zeros((12, 20, 20, 3), np.uint8), "masks": None}
@@ -337,11 +327,10 @@ SMALL = {"images": np.zeros((12, 20, 20, 3), np.uint8), "masks": None}
     [
         ({}, ["colour", "smell"], {}, "cues must be some of"),
         ({}, ["colour", "colour"], {}, "each once"),
-        ({"laser": None}, ["laser"], {}, "needs laser scans with their angles"),
         ({"masks": None}, ["RGB", "moments"], {}, "cue 'moments' needs masks"),
-        ({"laser": np.ones((3, 181))}, ["laser"], {}, "data.laser must hold one entry per image, 12, got 3"),
-        ({}, ["bow", "laser"], {}, "train must name the rows that the cues .'bow', 'laser'. learn from"),
-        ({}, ["laser"], {"train": [12]}, "train must be row numbers from 0 to 11"),
+        ({"masks": np.ones((3, 48, 56))}, ["shape"], {}, "data.masks must hold one entry per image, 12, got"),
+        ({}, ["bow"], {}, "train must name the rows that the cues .'bow'. learn from"),
+        ({}, ["bow"], {"train": [12]}, "train must be row numbers from 0 to 11"),
         ({}, ["colour"], {"size": 8}, "size must be an integer >= 16, got 8"),
         ({"images": ["a.png"] * 12}, ["colour"], {}, r"Image 0 \(frame 0\) .* got str. read_image"),
         ({}, ["large words"], {"train": [0]}, r"\(frame 0\) .* 4 \* step = 32 pixels .* got 24 x 28"),

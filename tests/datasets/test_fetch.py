@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 import scipy.io
 
-from cuelearn.datasets import DataFileError, fetch, fetch_original, known_originals, load_original, originals
+from companion.data import fetch, originals
+from companion.data.fetch import fetch_original
+from companion.data.originals import known_originals, load_original
+from cuelearn.datasets import DataFileError
 
 pytest.importorskip("pooch")
 

@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
-from cuelearn.datasets import DataFileError, image_cues, load_image_folder, load_original, read_image
+from companion.data.originals import load_original
+from cuelearn.datasets import DataFileError, image_cues, load_image_folder, read_image
 from cuelearn.datasets.folders import ImageFiles
 
 
@@ -153,13 +154,12 @@ def test_idol2(tmp_path):
     assert_allclose(frames["time"][:5], [0, 0.2, 0.4, 0.6, 0.8], atol=1e-5)
     assert frames["x"][:3].tolist() == [0, 0.5, 1] and frames["heading"][1] == -0.5
     assert frames["name"][0] == "t1152902094.641331_rBO_x0.0_y-0.25_a-1.5000"
-    assert data.laser.shape == (15, 181) and data.laser.dtype == np.float32
-    assert_array_equal(data.laser[:, 0], [2, 3, 4, 5, 6] * 3)
-    assert_allclose(data.laser_angles, np.deg2rad(np.arange(-90, 91)))
+    assert frames["laser"].shape == (15, 181) and frames["laser"].dtype == np.float32
+    assert_array_equal(frames["laser"][:, 0], [2, 3, 4, 5, 6] * 3)
     assert_array_equal(data.images[6], picture(201))  # written third, driven second
     for sequence in ("dum_cloudy1", "dum_cloudy3", "dum_night2"):
         (tmp_path / sequence / "scans.tdf").unlink()
-    assert load_original("idol2", tmp_path).laser is None
+    assert "laser" not in load_original("idol2", tmp_path).frames
 
 
 def test_flowers17(tmp_path):

@@ -4,8 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
-from cuelearn.datasets.laser import LASER_FEATURE_NAMES, laser_features
+from companion.cue_tasks import CAMERA_CUES, ROBOT_CUES, with_laser
+from companion.data.laser import LASER_FEATURE_NAMES, laser_features
+from cuelearn.datasets import ImageData, image_cues
 
 BEAMS = np.deg2rad(np.arange(-90, 91))
 ROUND = np.deg2rad(np.arange(-180, 180))
@@ -100,3 +103,24 @@ def test_beam_features_equal_their_plain_twin():
 def test_bad_input(ranges, angles, message):
     with pytest.raises(ValueError, match=message):
         laser_features(ranges, angles, names=["a", "b"])
+
+
+def test_a_robot_has_the_cues_of_its_camera_and_laser():
+    rng = np.random.default_rng(5)
+    frames = {"name": np.arange(12).astype(str), "laser": rng.uniform(1, 6, (12, 181)).astype(np.float32)}
+    images = ImageData(rng.integers(0, 256, (12, 48, 56, 3), np.uint8), np.arange(12) % 3, [*"abc"], frames)
+    train = np.arange(6)
+    camera = image_cues(images, CAMERA_CUES, train=train, n_words=20)
+    robot = with_laser(camera, images, train)
+    assert tuple(robot.cues) == ROBOT_CUES and len(robot.feature_names) == robot.X.shape[1] == 1252
+    assert_array_equal(robot.X[:, :-45], camera.X)
+    laser = robot.X[:, robot.cues["laser"]]
+    assert laser.dtype == np.float32
+    assert_allclose(laser[:6].mean(axis=0, dtype=float), 0, atol=1e-5)
+    assert set(np.round(laser[:6].std(axis=0, dtype=float), 4)) <= {0.0, 1.0}
+    frames["laser"][6:] *= 0.5  # test rows do not enter the training rows
+    changed = with_laser(camera, images, train)
+    assert_array_equal(changed.X[:6], robot.X[:6])
+    assert not np.array_equal(changed.X[6:], robot.X[6:])
+    with pytest.raises(ValueError, match="needs laser scans"):
+        with_laser(camera, images._replace(frames={}), train)

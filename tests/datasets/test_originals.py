@@ -12,7 +12,9 @@ import pytest
 import scipy.io
 from sklearn.datasets import dump_svmlight_file
 
-from cuelearn.datasets import AWA_TEST_CLASSES, DataFileError, load_original, load_partial_labels, originals
+from companion.data import originals
+from companion.data.originals import AWA_TEST_CLASSES, load_original
+from cuelearn.datasets import DataFileError, load_partial_labels
 
 #: Small files of the layout have the originals' names, not their sums.
 pytestmark = pytest.mark.filterwarnings("ignore:.* is damaged or another edition:UserWarning")
@@ -123,24 +125,24 @@ def test_partial_labels(tmp_path, monkeypatch):
 
 def test_damaged_partial_labels_warn_or_are_refused(tmp_path, monkeypatch):
     """Bits flipped anywhere, and cut files: never other numbers without a word."""
-    path = tmp_path / "birds.mat"
+    path = tmp_path / "BirdSong.mat"
     whole = partial()
     path.write_bytes(whole)
     known = hashlib.sha256(whole).hexdigest()
     monkeypatch.setattr(originals, "known_sum", lambda file: f"sha256:{known}")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert load_partial_labels(path).provenance.sha256 == known
+        assert load_original("birdsong", tmp_path).provenance.sha256 == known
     altered = [whole[:k] for k in (0, 100, len(whole) - 1)]
     for k in range(0, len(whole), len(whole) // 40):
         altered.append(whole[:k] + bytes([whole[k] ^ 1 << k % 8]) + whole[k + 1 :])
     for content in altered:
         path.write_bytes(content)
         with pytest.warns(
-            UserWarning, match=rf"birds\.mat is damaged or another edition: expected .*{known}"
+            UserWarning, match=rf"BirdSong\.mat is damaged or another edition: expected .*{known}"
         ):
             with contextlib.suppress(DataFileError):
-                load_partial_labels(path)
+                load_original("birdsong", tmp_path)
 
 
 def corel5k(X, y, names=("sky", "water", "tree")):

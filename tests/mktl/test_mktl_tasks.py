@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from companion import pictures
+from companion.data.originals import AWA_TEST_CLASSES
 from companion.mktl import tasks
 from companion.mktl.tasks import TASKS, binary_targets, binary_task, draw, load_task
-from cuelearn.datasets import AWA_TEST_CLASSES
 from cuelearn.datasets.base import CueData, data_module
 from cuelearn.kernels import RBF, KernelBank
 

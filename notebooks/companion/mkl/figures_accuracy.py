@@ -5,6 +5,7 @@ import pandas as pd
 from scipy.stats import gmean
 
 from companion import pictures
+from companion.data.originals import load_original
 from companion.mkl import rivals
 from companion.mkl.figures_shared import (
     EVERYONE,
@@ -276,7 +277,7 @@ def accuracy_on_scenes(run):
     if run.data_tier != "original":
         return
     try:
-        data = datasets.load_original("scene15").provenance
+        data = load_original("scene15").provenance
     except DataFileError as error:
         print(error)
         return

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from companion import flowers, pictures
+from companion.data.originals import load_original
 from companion.mkl import rivals
 from companion.mkl.runs import optimum
 from companion.mkl.tasks import described_pictures
@@ -79,7 +80,7 @@ def objects_or_flowers(run):
     size = run.size["flowers"]
     if run.data_tier == "original":
         if flowers.have_flowers():
-            data = datasets.load_original("flowers17").provenance
+            data = load_original("flowers17").provenance
             return Place("flowers-7", 1020, data, data.name, size["n_test"], n_jobs=1)
         print("CUELEARN_DATA names no directory with flowers17/ in it: emoji in its place")
     return tasks_of(run).objects._replace(n_train=size["n_train"], n_test=size["n_test"])

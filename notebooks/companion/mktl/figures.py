@@ -5,13 +5,14 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from companion.data.originals import load_original
 from companion.mktl import claims, compare, settings, tasks, timing  # noqa: F401  claims: the verdicts
 from companion.plots import mktl as draw
 from companion.protocol import grid_points, where
 from companion.run.figures import name_methods
 from companion.run.registry import figure
 from companion.run.words import enumerated
-from cuelearn.datasets import DataFileError, load_original
+from cuelearn.datasets import DataFileError
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL
 

@@ -17,8 +17,8 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from companion import pictures
+from companion.data.originals import AWA_TEST_CLASSES
 from companion.protocol import load_set
-from cuelearn.datasets import AWA_TEST_CLASSES
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import AverageKernelSVM
 

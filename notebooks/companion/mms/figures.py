@@ -6,6 +6,7 @@ import pandas as pd
 from scipy.stats import gmean
 
 from companion import mms as experiments
+from companion.data.originals import load_original
 from companion.mms import (
     claims,
     figures_annotators,  # noqa: F401  registers its figures
@@ -16,7 +17,6 @@ from companion.plots import mms_items as items
 from companion.protocol import edges, grid_points
 from companion.run.registry import figure
 from companion.run.words import enumerated, than
-from cuelearn import datasets
 from cuelearn.datasets import DataFileError, Provenance
 
 ITEMS = (
@@ -32,7 +32,7 @@ def names_of(run):
     originals = {"mnist": "usps", "satimage": "covtype"} if run.data_tier == "original" else {}
     for bundled, original in originals.items():
         try:
-            datasets.load_original(original)
+            load_original(original)
             names = [original if name == bundled else name for name in names]
         except DataFileError as error:
             print(f"{error} {bundled} in its place.")
@@ -49,7 +49,7 @@ def real_labels(run):
     found = {}
     for name in claims.AMBIGUOUS if run.data_tier == "original" else ():
         try:
-            found[name] = datasets.load_original(name)
+            found[name] = load_original(name)
         except DataFileError as error:
             print(error)
     return found

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from sklearn.preprocessing import StandardScaler
 
+from companion.data.originals import load_original
 from companion.mms.artificial import with_each_search
 from companion.mms.methods import (
     DRAWS,
@@ -21,7 +22,7 @@ from companion.mms.methods import (
 from companion.mms.settings import MIDDLE
 from companion.pictures import kept
 from companion.protocol import compared, fitted, grid_points, load_set
-from cuelearn.datasets import VERBS, load_original, make_captioned
+from cuelearn.datasets import VERBS, make_captioned
 from cuelearn.mms import candidate_set, common_objective
 
 #: Protocol I: what the thesis compares; "half" trains on every second item.

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from companion import pictures
+from companion.data.originals import load_original
 from companion.multilabel.settings import settings
 from companion.protocol import fitted, in_turn, looks, timed
 from cuelearn import datasets, mkl
@@ -94,13 +95,13 @@ def _emoji():
 
 
 def _scene():
-    data = datasets.load_original("scene")
+    data = load_original("scene")
     return _of_columns(data, data.cues)
 
 
 def _corel5k():
     """Three groups of terms: rare, middling and frequent ones, of equal mass."""
-    data = datasets.load_original("corel5k")
+    data = load_original("corel5k")
     counts = data.X.sum(axis=0)
     order = np.argsort(counts, kind="stable")
     ends = np.searchsorted(np.cumsum(counts[order]), counts.sum() * np.array([1, 2]) / 3)

@@ -8,6 +8,7 @@ import pandas as pd
 from scipy.stats import gmean
 
 from companion import pictures
+from companion.data.originals import load_original
 from companion.oks import claims, compare, settings, tasks, theorems  # noqa: F401  the verdicts
 from companion.plots import oks as draw
 from companion.protocol import edges, gathered, grid_points, printed, where
@@ -42,7 +43,7 @@ def pairs_of(run):
     data = {"tab-1": emoji, "tab-2": emoji, "leaves": datasets.load_leaves()}
     if run.data_tier == "original":
         try:
-            data["tab-2"] = datasets.load_original("corel5k")
+            data["tab-2"] = load_original("corel5k")
             names["tab-2"] = list(settings.ORIGINAL_TASKS)
         except DataFileError as error:
             print(f"{error} Categories of emoji in its place.")

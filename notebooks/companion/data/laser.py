@@ -1,12 +1,9 @@
 """Geometric features of laser scans, after Mozos, Stachniss and Burgard."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
-
-__all__ = ["LASER_FEATURE_NAMES", "laser_features"]
+from scipy.ndimage import minimum_filter1d
 
 _CLIPS = (2.5, 5.0, 10.0)
 _GAPS = (0.3, 0.5, 1.0, 2.0)
@@ -78,8 +75,6 @@ def _ratio(numerator, denominator):
 
 
 def _beam_features(r, angles, closed):
-    from scipy.ndimage import minimum_filter1d
-
     def differences(clip):
         cut = np.minimum(r, clip)
         return np.abs(np.roll(cut, -1, axis=1) - cut if closed else np.diff(cut, axis=1))

@@ -3,8 +3,6 @@
 ``originals.json`` describes the sets; this module has a reader for each format.
 """
 
-from __future__ import annotations
-
 import bz2
 import hashlib
 import io
@@ -16,14 +14,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
+import scipy.io
+from sklearn.datasets import load_svmlight_file
 
+from companion.data.folders import load_eth80, load_flowers17, load_idol2
+from cuelearn import datasets
 from cuelearn.core.optional import require
+from cuelearn.datasets import CueData, DataFileError, Provenance, load_image_folder
+from cuelearn.datasets.base import side_by_side
+from cuelearn.datasets.folders import Layout
 from cuelearn.warn import warn_user
-
-from .base import CueData, DataFileError, Provenance, side_by_side
-from .folders import Layout, load_eth80, load_flowers17, load_idol2, load_image_folder
-
-__all__ = ["AWA_TEST_CLASSES", "PartialData", "known_originals", "load_original", "load_partial_labels"]
 
 #: The ten test classes of Animals with Attributes.
 AWA_TEST_CLASSES = (
@@ -55,14 +56,7 @@ class Original(NamedTuple):
 
 @cache
 def known_originals():
-    """All sets of the papers, and similar ones: `Original` by name.
-
-    Examples
-    --------
-    >>> from cuelearn.datasets import known_originals
-    >>> print(known_originals()["flowers17"].layout)
-    jpg/image_0001.jpg to jpg/image_1360.jpg
-    """
+    """All sets of the papers, and similar ones: `Original` by name."""
     table = json.loads(Path(__file__).with_name("originals.json").read_text(encoding="utf-8"))
     return {name: Original(name, **entry) for name, entry in table.items()}
 
@@ -92,20 +86,6 @@ def _parsed(parse, file, content, expected):
         raise
     except Exception as error:
         raise DataFileError(f"{file} does not hold {expected} ({error}).") from error
-
-
-def _require(fits, message):
-    if not fits:
-        raise DataFileError(message)
-
-
-def _origin(name, terms, contents, citation, source):
-    sums = " and ".join(hashlib.sha256(content).hexdigest() for content in contents)
-    return Provenance(name, "original", terms, sums, citation, source)
-
-
-def _is_binary(matrix):
-    return matrix.ndim == 2 and np.isin(matrix, (0, 1)).all()
 
 
 # ---- tables, a reader per format
@@ -153,7 +133,8 @@ def _load_table(entry, path):
     else:
         features = [f"{cue} {k}" for cue, part in cues.items() for k in range(part.stop - part.start)]
     pixels = np.arange(X.shape[1]) if "pixels" in cues else None
-    origin = _origin(entry.name, entry.terms, contents + names, reading["cited"], reading["source"])
+    sums = " and ".join(hashlib.sha256(content).hexdigest() for content in contents + names)
+    origin = Provenance(entry.name, "original", entry.terms, sums, reading["cited"], reading["source"])
     return CueData(
         X,
         y.astype(np.int8 if y.ndim == 2 else np.int64),
@@ -191,12 +172,13 @@ def _check_part(file, part, labels, reading):
         fits = X.shape[1] == sum(reading["cues"].values())
     fits = fits and X.min() >= low and X.max() <= high
     if y.ndim == 2:
-        fits = fits and y.shape[1] == len(labels) and _is_binary(y)
+        fits = fits and y.shape[1] == len(labels) and np.isin(y, (0, 1)).all()
     else:
         classes = np.unique(y)
         fits = fits and np.isin(classes, np.arange(len(labels))).all()
         fits = fits and (len(classes) == len(labels) or not reading.get("complete"))
-    _require(fits, f"{file} must hold {reading['holds']}, got shapes {X.shape} and {y.shape}.")
+    if not fits:
+        raise DataFileError(f"{file} must hold {reading['holds']}, got shapes {X.shape} and {y.shape}.")
 
 
 def _label_names(content):
@@ -243,8 +225,6 @@ def _read_scene15(reading, content):
 
 
 def _read_covtype(reading, content):
-    import pandas as pd
-
     table = pd.read_csv(io.BytesIO(content), header=None, compression="gzip", dtype=np.float32)
     rows = table.to_numpy()
     return [_Part(rows[:, :-1], rows[:, -1] - 1)]
@@ -253,11 +233,9 @@ def _read_covtype(reading, content):
 def _read_usps(reading, content):
     """An HDF5 file with both parts, or one of LIBSVM's two files."""
     if content.startswith(b"BZh"):
-        from sklearn.datasets import load_svmlight_file
-
         X, y = load_svmlight_file(io.BytesIO(bz2.decompress(content)), n_features=256)
         return [_Part(X.toarray(), y - 1.0)]  # LIBSVM labels digit 0 as 1
-    require("hdf5", "h5py", instead="; usps.bz2 and usps.t.bz2 of the LIBSVM page need no library")
+    require("data", "h5py")
     import h5py
 
     with h5py.File(io.BytesIO(content), "r") as held:  # grey values in [0, 1]
@@ -267,9 +245,7 @@ def _read_usps(reading, content):
         ]
 
 
-def _matlab(content, names=None):
-    import scipy.io
-
+def _matlab(content, names):
     return scipy.io.loadmat(io.BytesIO(content), variable_names=names)
 
 
@@ -284,142 +260,20 @@ _READERS = {
 }
 
 
-# ---- partial labels
-
-
-class PartialData(NamedTuple):
-    """Instances with a set of candidate labels each, one of which is true: bags of one instance.
-
-    Attributes
-    ----------
-    X : ndarray of float32, shape (n, d)
-    y : ndarray of int64, shape (n,)
-        True class of each instance, 0..K-1.
-    candidates : CandidateSet
-        Bag i is row i.
-    folds : list of (train, test)
-        The published folds: ascending row numbers; every row is in one test part.
-    target_names : list of str
-        One per class; some classes may never be true.
-    description : str
-    provenance : Provenance
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.datasets import PartialData, Provenance
-    >>> from cuelearn.mms import CandidateSet
-    >>> origin = Provenance("toy", "original", "none", None, "none", "made here")
-    >>> sets = CandidateSet.from_indicator([[1, 1, 0], [0, 1, 1]])
-    >>> PartialData(np.eye(2, dtype=np.float32), np.array([0, 2]), sets, [], ["a", "b", "c"], "Two.", origin)
-    <toy, original: X (2, 2), 3 classes, 2.0 candidates each>
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    candidates: object
-    folds: list[tuple[np.ndarray, np.ndarray]]
-    target_names: list[str]
-    description: str
-    provenance: Provenance
-
-    def __repr__(self):
-        mean = np.mean(self.candidates.n_candidates)
-        classes = f"{len(self.target_names)} classes, {mean:.1f} candidates each"
-        return f"<{self.provenance.name}, original: X {self.X.shape}, {classes}>"
-
-
-def load_partial_labels(path):
-    """Load a .mat file of instances with candidate labels, one of which is true.
-
-    Two published forms are read: ``features`` (n, d), ``p_labels`` and ``logitlabels`` (n, n_classes), with
-    rows of folds in ``tr`` and ``te``, counted from 1; and ``data`` (n, d), ``partial_target`` and ``target``
-    (n_classes, n). Matrices may be sparse. Returns a `PartialData` with the folds of the file, or none.
-
-    Raises
-    ------
-    DataFileError
-        If the file is missing, damaged or of another form.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> import numpy as np
-    >>> from scipy.io import savemat
-    >>> from cuelearn.datasets import load_partial_labels
-    >>> arrays = {"features": np.eye(3), "p_labels": np.ones((3, 3)), "logitlabels": np.eye(3)}
-    >>> with TemporaryDirectory() as directory:
-    ...     savemat(f"{directory}/toy.mat", arrays)
-    ...     data = load_partial_labels(f"{directory}/toy.mat")
-    >>> data
-    <toy, original: X (3, 3), 3 classes, 3.0 candidates each>
-    """
-    file = Path(path)
-    reading = {
-        "noun": "class",
-        "description": f"Partial labels from {file.name}.",
-        "cited": "see the file's page",
-    }
-    return _read_partial(file, file.stem, reading)
-
-
 def _load_partial(entry, path):
     """A set with its five folds, or five drawn with a fixed seed if the file has none."""
-    [[name]] = entry.reading["files"]
-    data = _read_partial(path / name, entry.name, entry.reading)
+    reading = entry.reading
+    [[name]] = reading["files"]
+    _read(path / name, entry.name)
+    data = datasets.load_partial_labels(path / name)  # not imported above: it loads a chapter
     rows = np.random.default_rng(0).permutation(len(data.y))
     drawn = [(np.setdiff1d(rows, part), np.sort(part)) for part in np.array_split(rows, 5)]
-    return data._replace(folds=data.folds or drawn)
-
-
-def _partial_arrays(content):
-    """Features, candidate labels and true labels, by row; the rows of folds; whether the arrays are valid."""
-    from scipy import sparse
-
-    arrays = _matlab(content)
-    turned = "partial_target" in arrays
-    keys = ("data", "partial_target", "target") if turned else ("features", "p_labels", "logitlabels")
-    dense = [arrays[key].toarray() if sparse.issparse(arrays[key]) else arrays[key] for key in keys]
-    X, possible, truth = (np.asarray(array) for array in dense)
-    if turned:
-        possible = possible.T
-        truth = truth.T
-    folds = []
-    if "tr" in arrays:
-        for fold in zip(arrays["tr"].flat, arrays["te"].flat):
-            folds.append(tuple(np.sort(np.asarray(part, dtype=np.int64).ravel() - 1) for part in fold))
-    sized = X.ndim == 2 and possible.shape == truth.shape and len(possible) == len(X) > 0
-    fits = sized and np.isfinite(X).all() and _is_binary(possible) and _is_binary(truth)
-    return X, possible, truth, folds, fits
-
-
-def _read_partial(file, name, reading):
-    # Imported here: it loads compiled code, which most data sets do not need.
-    from cuelearn.mms import CandidateSet
-
-    content = _read(file, name)
-    form = f"{name} in the form of the partial-label benchmarks"
-    X, possible, truth, folds, fits = _parsed(_partial_arrays, file, content, form)
-    _require(
-        fits and (truth.sum(axis=1) == 1).all() and (truth <= possible).all(),
-        f"{file} must hold features (n, d), and 0/1 matrices of candidate labels and of true labels, with "
-        "one true label per row that is among its candidates.",
-    )
-    rows = np.arange(len(X))
-    _require(
-        all(np.array_equal(np.sort(np.concatenate(fold)), rows) for fold in folds),
-        f"{file} must give in tr and te, for each fold, two parts that have each of the {len(X)} rows once.",
-    )
     noun = reading["noun"]
-    source = f"pages of the partial-label learning benchmarks, {file.name}"
-    return PartialData(
-        X.astype(np.float32),
-        truth.argmax(axis=1),
-        CandidateSet.from_indicator(possible),
-        folds,
-        [f"{noun} {k}" for k in range(possible.shape[1])],
-        f"{reading['description']} The files do not say which {noun} is which.",
-        _origin(name, "not stated; for research", [content], reading["cited"], source),
+    return data._replace(
+        folds=data.folds or drawn,
+        target_names=[f"{noun} {k}" for k in range(len(data.target_names))],
+        description=f"{reading['description']} The files do not say which {noun} is which.",
+        provenance=data.provenance._replace(name=entry.name, citation=reading["cited"]),
     )
 
 
@@ -431,10 +285,11 @@ def _load_images(entry, path):
     if entry.name == "caltech101":  # at any depth in the folder
         inner = sorted(path.rglob("101_ObjectCategories"))
         return load_image_folder(inner[0] if inner else path)
-    layout = Layout(reading["what"], reading["folder"], reading["images"], entry.citation, reading["source"])
+    layout = Layout(reading["what"], reading["folder"], entry.citation, reading["source"])
     if entry.name == "flowers17":
-        return load_flowers17(layout, path, reading["labels"])
-    return {"eth80": load_eth80, "idol2": load_idol2}[entry.name](layout, path)
+        return load_flowers17(layout, path, reading["images"], reading["labels"])
+    load = {"eth80": load_eth80, "idol2": load_idol2}[entry.name]
+    return load(layout, path, reading["images"])
 
 
 def original_directory(name):
@@ -506,14 +361,6 @@ def load_original(name, path=None):
       (``tests/datasets/test_originals.py``). Whether blocks count from the left is unknown.
     - scene15: first (20), second (59), third (40), histograms with mean 1, of unknown features.
     - usps: grey values in [-1, 1], by rows, as on the LIBSVM page; 7,291 training rows, 2,007 test rows.
-
-    Examples
-    --------
-    >>> from cuelearn.datasets import known_originals, load_original
-    >>> sorted(known_originals())[:4]
-    ['awa', 'birdsong', 'caltech101', 'corel5k']
-    >>> load_original("usps")  # doctest: +SKIP
-    <usps, original: X (9298, 256) float32, cues pixels (256)>
     """
     entries = {known: entry for known, entry in known_originals().items() if entry.reading}
     if name not in entries:

@@ -3,8 +3,6 @@
 A set is installed completely or not at all; errors are one sentence.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import hashlib
@@ -20,12 +18,10 @@ import zipfile
 import zlib
 from pathlib import Path
 
+from companion.data.originals import known_originals, known_sum, load_original, original_directory
 from cuelearn.core.optional import require
-
-from .base import DataFileError, data_directory, read_bundled
-from .originals import known_originals, known_sum, load_original, original_directory
-
-__all__ = ["fetch_original", "main"]
+from cuelearn.datasets import DataFileError
+from cuelearn.datasets.base import data_directory, read_bundled
 
 #: Suffixes of archives.
 ARCHIVES = (".tgz", ".tar.gz", ".tar.bz2", ".tar", ".zip", ".rar")
@@ -148,14 +144,6 @@ def fetch_original(name, place=None):
         or if the content is not as expected. Nothing is kept then.
     ImportError
         Without pooch, in the extra ``data``.
-
-    Examples
-    --------
-    >>> from cuelearn.datasets import fetch_original, known_originals
-    >>> list(known_originals()["emotions"].urls)  # what is fetched
-    ['emotions.rar']
-    >>> fetch_original("emotions", "originals")  # doctest: +SKIP
-    PosixPath('originals/emotions')
     """
     entry = _entry(name)
     place = place or os.environ.get("CUELEARN_DATA")
@@ -216,7 +204,8 @@ def _list():
                 state = f"NOT WHOLE: {error}"
                 failed = True
         print(f"  {name:11s} {state:34s} {entry.serves}")
-    print('\nmake data FETCH="usps eth80" fetches; python -m cuelearn.datasets.fetch usps shows more')
+    more = "PYTHONPATH=notebooks python -m companion.data.fetch usps"
+    print(f'\nmake data FETCH="usps eth80" fetches; {more} shows more')
     return int(failed)
 
 
@@ -233,7 +222,7 @@ def _tell(entry):
 def main(argv=None):
     """The exit status: 0, 1 if something failed or is damaged, 2 for an unknown name."""
     parser = argparse.ArgumentParser(
-        prog="python -m cuelearn.datasets.fetch", description=__doc__.split("\n")[0]
+        prog="python -m companion.data.fetch", description=__doc__.split("\n")[0]
     )
     parser.add_argument("names", nargs="*", help="sets to tell about; default: list all")
     parser.add_argument("--fetch", nargs="+", default=[], metavar="NAME", help="sets to download")
