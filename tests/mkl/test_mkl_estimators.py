@@ -168,7 +168,7 @@ def test_tol_stops_on_the_gap_or_a_warning_says_that_it_was_missed(cls, data):
         warnings.simplefilter("error", ConvergenceWarning)
         assert make(cls, CUES, n_epochs=3, tol=None).fit(*data).converged_
         if cls is not OM2:
-            epochs = {"n_epochs": 5000, "finish": False}
+            epochs = {"C": 1.0, "n_epochs": 5000, "finish": False}
             coarse, fine = (make(cls, CUES, tol=tol, **epochs).fit(*data) for tol in (0.1, 0.01))
             assert coarse.converged_ and coarse.dual_gap_ <= 0.1 * coarse.objective_
             assert coarse.n_iter_ < fine.n_iter_ < 5000 and fine.dual_gap_ <= 0.01 * fine.objective_
