@@ -12,7 +12,6 @@ from cuelearn.kernels.specifications import (
     extract_columns,
     feature_places,
     is_frame,
-    refuse_blocks,
     resolve_columns,
 )
 from cuelearn.kernels.stack import refuse_kernels
@@ -28,7 +27,6 @@ def given_kernels(kernels):
 def validate_samples(estimator, X, *y, used, **options):
     """scikit-learn's `validate_data`, with zeros for invalid numbers in columns that no cue uses; `used`
     returns the triples of all cues."""
-    refuse_blocks(X)
     if issparse(X) and "accept_sparse" not in options:
         remedy = "use X.toarray(), or TruncatedSVD(100).fit_transform(X)"
         raise TypeError(f"{type(estimator).__name__} takes dense samples, got a sparse X: {remedy}")

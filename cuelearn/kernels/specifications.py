@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, hstack, issparse
 
 from cuelearn.warn import warn_user
 
@@ -426,7 +426,13 @@ def is_frame(X):
 
 
 def as_frame(X):
-    """X, with data frames of other libraries, such as polars, converted to pandas."""
+    """X; a list of blocks of columns, some sparse, as one csr_array, and data frames of other libraries, such
+    as polars, as those of pandas."""
+    if isinstance(X, (list, tuple)) and any(map(issparse, X)):
+        shapes = [np.shape(block) for block in X]
+        if any(len(shape) != 2 for shape in shapes) or len({shape[0] for shape in shapes}) > 1:
+            raise ValueError(f"X as a list of blocks must hold matrices of the same samples, got {shapes}")
+        return csr_array(hstack(X))
     names = None if hasattr(X, "iloc") else getattr(X, "columns", None)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return X
@@ -435,19 +441,11 @@ def as_frame(X):
     return pd.DataFrame({name: np.asarray(X[name]) for name in names})
 
 
-def refuse_blocks(X):
-    """TypeError for a list with sparse blocks of columns."""
-    if isinstance(X, (list, tuple)) and any(map(issparse, X)):
-        remedy = "join them, X = scipy.sparse.hstack(blocks), and give each cue a slice of its columns"
-        raise TypeError(f"X must be one matrix, got a list of {len(X)}, some sparse: {remedy}")
-
-
 def check_samples(X, name="X"):
     """X as a DataFrame, a 2-D array or a csr_array, its shape, and its column names or None."""
     X = as_frame(X)
     if is_frame(X):
         return X, *X.shape, list(X.columns)
-    refuse_blocks(X)
     X = csr_array(X) if issparse(X) else np.asarray(X)
     if X.ndim != 2:
         raise ValueError(

@@ -116,7 +116,7 @@ def test_weights_are_refused_by_name(name):
     for message, wrong in bad.items():
         with pytest.raises(ValueError, match=message):
             make(name, None).fit(K, y, sample_weight=wrong)
-    with pytest.raises(ValueError, match="class_weight names classes of which y has no sample with weight: .*9"):
+    with pytest.raises(ValueError, match="names classes of which y has no sample with weight: .*9"):
         make(name, None, class_weight={9: 1.0}).fit(K, y, **given(name, y))
 
 

@@ -115,9 +115,18 @@ def test_dense_learners_and_lists_of_blocks():
     for cls in (OMCL, Flat, OKS, ProjectronPlusPlus):
         with pytest.raises(TypeError, match=f"{cls.__name__} takes dense samples, got a sparse X: use X.to"):
             cls().fit(X, y)
-    for call in (KernelBank, lambda kernels, X: UFOMKL(kernels).fit(X, y), lambda _, X: OKS().fit(X, y)):
-        with pytest.raises(TypeError, match=r"X must be one matrix, got a list of 2, some sparse: join them"):
-            call(None, [X, counts()])
+    text = sparse.random(90, 300, 0.05, random_state=0)
+    cues = [("words", Linear(), slice(0, 300)), ("counts", RBF(), slice(300, None))]
+    joined = UFOMKL(cues, **SEED).fit(sparse.hstack([text, X]), y)
+    blocks = UFOMKL(cues, **SEED).fit([text, counts()], y)
+    np.testing.assert_array_equal(blocks.dual_coef_, joined.dual_coef_)
+    scores = blocks.decision_function([text.tocsr()[:7], counts()[:7]])
+    np.testing.assert_array_equal(scores, joined.decision_function(sparse.hstack([text, X]).tocsr()[:7]))
+    np.testing.assert_array_equal(KernelBank(cues, [text, counts()]).stack, joined.bank_.stack)
+    with pytest.raises(TypeError, match="OKS takes dense samples"):
+        OKS().fit([text, X], y)
+    with pytest.raises(ValueError, match="X as a list of blocks must hold matrices of the same samples"):
+        UFOMKL(cues).fit([text, counts()[:80]], y)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
