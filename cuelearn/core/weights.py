@@ -104,7 +104,8 @@ def class_weights(class_weight, classes, labels, sample_weight=None):
     if isinstance(class_weight, dict):
         unknown = set(class_weight) - set(keys)
         if unknown and not set(keys) <= set(class_weight):  # else the classes are those of all folds
-            raise ValueError(f"class_weight names classes of which y has no sample with weight: {sorted(map(str, unknown))}")
+            names = sorted(map(str, unknown))
+            raise ValueError(f"class_weight names classes of which y has no sample with weight: {names}")
         return {c: check_positive(f"class_weight[{c!r}]", class_weight.get(c, 1.0)) for c in keys}
     counts = np.bincount(labels, weights=sample_weight, minlength=classes.size).astype(np.float64)
     if not counts.all():
