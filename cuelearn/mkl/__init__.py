@@ -1,28 +1,24 @@
 """Multiple kernel learning: online, batch, sparse, and a certified reference (thesis chapter 4)."""
 
 from cuelearn.mkl.base import load
-from cuelearn.mkl.compare import common_objective
-from cuelearn.mkl.convex import LossProblem
 from cuelearn.mkl.displays import ConvergenceDisplay, KernelWeightsDisplay
-from cuelearn.mkl.gmkl import GMKL
-from cuelearn.mkl.losses import EpsilonInsensitive, Huber, Logistic, Squared, SquaredHinge
-from cuelearn.mkl.lpbeta import LPBeta, solve_lp_beta
-from cuelearn.mkl.lpnorm import LpMKL
-from cuelearn.mkl.mcmkl import MCMKL
-from cuelearn.mkl.mlmkl import MLMKLSA, MLMKLSum, SharedProblem, saddle_gap
-from cuelearn.mkl.multilabel import mean_auc
-from cuelearn.mkl.obscure import OBSCURE, solve_obscure
-from cuelearn.mkl.om2 import OM2, solve_om2
-from cuelearn.mkl.pegasos import PegasosMKL, solve_pegasos_mkl
-from cuelearn.mkl.problem import Certificate, MKLProblem, duality_gap, objective
-from cuelearn.mkl.reference import solve_reference
-from cuelearn.mkl.regression import OBSCURERegressor, UFOMKLRegressor
-from cuelearn.mkl.silp import SILPMKL
-from cuelearn.mkl.simple import SimpleMKL
-from cuelearn.mkl.single import AverageKernelSVM, BestKernelSVM, KernelPA
-from cuelearn.mkl.training import Result
-from cuelearn.mkl.ufo import UFOMKL, solve_ufo
-from cuelearn.mkl.vskl import VSKL
+from cuelearn.mkl.labels.gmkl import GMKL
+from cuelearn.mkl.labels.mlmkl import MLMKLSA, MLMKLSum, SharedProblem, saddle_gap
+from cuelearn.mkl.labels.vskl import VSKL
+from cuelearn.mkl.optimum.compare import common_objective
+from cuelearn.mkl.optimum.losses import EpsilonInsensitive, Huber, Logistic, Squared, SquaredHinge
+from cuelearn.mkl.optimum.problem import Certificate, LossProblem, MKLProblem, Result, duality_gap, objective
+from cuelearn.mkl.optimum.reference import solve_reference
+from cuelearn.mkl.rivals.lpbeta import LPBeta, solve_lp_beta
+from cuelearn.mkl.rivals.mcmkl import MCMKL
+from cuelearn.mkl.rivals.multilabel import mean_auc
+from cuelearn.mkl.rivals.onevsall import SILPMKL, LpMKL, SimpleMKL
+from cuelearn.mkl.rivals.single import AverageKernelSVM, BestKernelSVM, KernelPA
+from cuelearn.mkl.stochastic.obscure import OBSCURE, solve_obscure
+from cuelearn.mkl.stochastic.om2 import OM2, solve_om2
+from cuelearn.mkl.stochastic.pegasos import PegasosMKL, solve_pegasos_mkl
+from cuelearn.mkl.stochastic.regression import OBSCURERegressor, UFOMKLRegressor
+from cuelearn.mkl.stochastic.ufo import UFOMKL, solve_ufo
 
 __all__ = [
     "ConvergenceDisplay",

@@ -29,10 +29,9 @@ from cuelearn.kernels.definite import one_warning
 from cuelearn.kernels.fitted import MEAN_SUBSAMPLE
 from cuelearn.kernels.rows import block_scores, quadratic_forms
 from cuelearn.kernels.stack import checked_cross, new_kernels, training_bank
-from cuelearn.mkl.convex import LossProblem
 from cuelearn.mkl.displays import kernel_summary
-from cuelearn.mkl.losses import Logistic
-from cuelearn.mkl.problem import MKLProblem, weights_of
+from cuelearn.mkl.optimum.losses import Logistic
+from cuelearn.mkl.optimum.problem import LossProblem, MKLProblem, weights_of
 
 __all__ = ["BatchMKL", "KernelClassifier", "KernelModel", "Stochastic", "StochasticMKL", "documented", "load"]
 
@@ -365,7 +364,7 @@ TEXTS = {
     "loss": (
         '"multiclass", "hinge", "logistic", "squared_hinge" or a loss',
         "Of the class scores: the multiclass hinge, of two classes also the binary one, or a loss of "
-        "`cuelearn.mkl.losses`, which needs a kernel matrix of all samples to finish.",
+        "`cuelearn.mkl.optimum.losses`, which needs a kernel matrix of all samples to finish.",
     ),
     "finish": (
         "bool",

@@ -8,7 +8,7 @@ import numpy as np
 from cuelearn.core.estimator import parameters
 from cuelearn.core.linear_svm import linear_svm
 from cuelearn.kernels.rows import combined_kernel
-from cuelearn.mkl.svm import one_versus_rest, problem_weights, targets_of
+from cuelearn.mkl.rivals.svm import one_versus_rest, problem_weights, targets_of
 from cuelearn.mktl.base import TransferClassifier, documented
 
 __all__ = ["AverageTL", "NoTransfer", "PriorFeatures"]

@@ -11,9 +11,9 @@ from cuelearn.core.choice import first_best
 from cuelearn.core.estimator import NON_NEGATIVE, SEQUENCE, Number, StrOptions, parameters
 from cuelearn.core.groupnorm import resolve_p
 from cuelearn.core.weights import class_weights
-from cuelearn.mkl.obscure import solve_obscure
-from cuelearn.mkl.problem import weights_of
-from cuelearn.mkl.single import stratified_folds
+from cuelearn.mkl.optimum.problem import weights_of
+from cuelearn.mkl.rivals.single import stratified_folds
+from cuelearn.mkl.stochastic.obscure import solve_obscure
 from cuelearn.mktl.base import TransferClassifier, documented
 from cuelearn.mktl.problem import TransferProblem
 

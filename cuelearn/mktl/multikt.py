@@ -11,7 +11,7 @@ from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.core.weights import loss_weights
 from cuelearn.kernels.rows import combined_kernel
 from cuelearn.kernels.tiles import linear_algebra
-from cuelearn.mkl.svm import balance_weights
+from cuelearn.mkl.rivals.svm import balance_weights
 from cuelearn.mktl.ball import hinge_in_ball
 from cuelearn.mktl.base import TransferClassifier, documented
 from cuelearn.warn import warn_user

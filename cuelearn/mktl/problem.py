@@ -14,7 +14,7 @@ Equation 6.2 prints a sum of losses with :math:`\lambda = 1/(CN)`; here it is th
 """
 
 from cuelearn.core.groupnorm import resolve_p
-from cuelearn.mkl.problem import MKLProblem
+from cuelearn.mkl.optimum.problem import MKLProblem
 
 __all__ = ["TransferProblem"]
 

@@ -31,7 +31,7 @@ from cuelearn.kernels.specifications import check_first_batch, check_kernels
 from cuelearn.kernels.stack import training_bank
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.displays import kernel_summary
-from cuelearn.mkl.svm import targets_of
+from cuelearn.mkl.rivals.svm import targets_of
 from cuelearn.oks.predictors import Predictors, Samples, Weights, outputs, set_probabilities
 from cuelearn.oks.sources import Columns, Given, bank_of, has_functions
 

@@ -22,8 +22,8 @@ from cuelearn.kernels import FeatureScaleWarning, KernelBank
 from cuelearn.kernels.definite import IndefiniteKernelWarning, one_warning
 from cuelearn.kernels.specifications import as_frame
 from cuelearn.mkl.base import KernelClassifier, two_columns
-from cuelearn.mkl.single import kernel_alone
-from cuelearn.mkl.svm import fit_svc, problem_weights
+from cuelearn.mkl.rivals.single import kernel_alone
+from cuelearn.mkl.rivals.svm import fit_svc, problem_weights
 from cuelearn.oks.base import TEXTS, OnlineKernels, held_back, refuse_many_classes, signs_of
 from cuelearn.warn import warn_user
 

@@ -10,7 +10,7 @@ from companion.mkl import rivals, runs, tasks
 from companion.mkl.claims_batch import reached
 from cuelearn.datasets import EMOJI_CUES
 from cuelearn.kernels import RBF, KernelBank, distance_matrix
-from cuelearn.mkl.problem import MKLProblem
+from cuelearn.mkl.optimum.problem import MKLProblem
 
 
 def test_objects_split_by_drawing_and_smaller_parts_are_nested():

@@ -15,7 +15,7 @@ from companion.plots import mkl as draw
 from companion.run import figures
 from companion.run.sweep import Sweep
 from cuelearn import datasets
-from cuelearn.mkl import lpbeta
+from cuelearn.mkl.rivals import lpbeta
 from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive
 
 GRIDS = {"C": (1.0, 100.0), "p": (1.25, 2.0), "alpha": (0.005,)}

@@ -21,8 +21,8 @@ from cuelearn.mkl import (
     solve_reference,
     solve_ufo,
 )
-from cuelearn.mkl.crammer_singer import ascend, own_gap, plain_machine
-from cuelearn.mkl.dual import finish_dual
+from cuelearn.mkl.optimum.crammer_singer import ascend, own_gap, plain_machine
+from cuelearn.mkl.optimum.dual import finish_dual
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_the_working_set_changes_nothing():
 def test_a_memory_that_is_too_small_says_so(monkeypatch, digits):
     """The epochs go on, and the end is no worse than what they reached."""
     cues, X, y = digits
-    monkeypatch.setattr("cuelearn.mkl.dual.LEAST_ROOM", 20)
+    monkeypatch.setattr("cuelearn.mkl.optimum.dual.LEAST_ROOM", 20)
     with pytest.warns(ConvergenceWarning, match="raise n_epochs or tol or memory"):
         model = OBSCURE(cues, p=1.05, n_epochs=4, memory=1e5, random_state=0).fit(X, y)
     epochs = model.history_[model.history_.stage != "dual"]
@@ -149,7 +149,7 @@ def test_newton_steps_change_the_time_and_not_the_optimum(monkeypatch, n_classes
     values = []
     for steps in (True, False):
         if not steps:
-            monkeypatch.setattr("cuelearn.mkl.crammer_singer.face_step", lambda *_: None)
+            monkeypatch.setattr("cuelearn.mkl.optimum.crammer_singer.face_step", lambda *_: None)
         B = np.zeros((180, n_classes))
         scores = np.zeros((n_classes, 180))
         theta = np.zeros((n_classes, 0))

@@ -41,11 +41,11 @@ from cuelearn.mkl import (
     solve_reference,
     solve_ufo,
 )
-from cuelearn.mkl.convex import LossMachine, ascend_loss
-from cuelearn.mkl.obscure import visit_obscure, visit_obscure_loss
-from cuelearn.mkl.pegasos import solve_pegasos_mkl
-from cuelearn.mkl.stream import Stream
-from cuelearn.mkl.ufo import visit_ufo, visit_ufo_loss
+from cuelearn.mkl.optimum.convex import LossMachine, ascend_loss
+from cuelearn.mkl.stochastic.obscure import visit_obscure, visit_obscure_loss
+from cuelearn.mkl.stochastic.pegasos import solve_pegasos_mkl
+from cuelearn.mkl.stochastic.stream import Stream
+from cuelearn.mkl.stochastic.ufo import visit_ufo, visit_ufo_loss
 
 OF_NUMBERS = [Squared(), Huber(0.7), EpsilonInsensitive(0.2)]
 OF_CLASSES = [Logistic(), SquaredHinge()]

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from plain_mkl import make_stack, minimum
 from sklearn.model_selection import StratifiedKFold
 
-from cuelearn.mkl.lpbeta import NU_GRID, LPBeta, MarginProgram, solve_lp_beta
+from cuelearn.mkl.rivals.lpbeta import NU_GRID, LPBeta, MarginProgram, solve_lp_beta
 
 DATA, NEW = make_data(90), make_data(40, seed=1)
 
@@ -94,7 +94,7 @@ def test_added_rows_give_the_whole_program(per_class):
 def test_the_interior_point_route_is_the_same_program(per_class, monkeypatch):
     outputs, labels = make_outputs(2, n=80)
     wanted = solve_lp_beta(outputs, labels, 0.3, per_class)
-    monkeypatch.setattr("cuelearn.mkl.lpbeta.MANY_WEIGHTS", 0)
+    monkeypatch.setattr("cuelearn.mkl.rivals.lpbeta.MANY_WEIGHTS", 0)
     found = solve_lp_beta(outputs, labels, 0.3, per_class)
     assert found.objective == pytest.approx(wanted.objective, abs=1e-9) and found.dual_gap < 1e-7
     assert_allclose(found.weights, wanted.weights, atol=1e-6)

@@ -11,9 +11,8 @@ from plain_mkl import box_svm, conic_solution, features_of, minimum
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl import svm
-from cuelearn.mkl.gmkl import solve_gmkl
-from cuelearn.mkl.mlmkl import (
+from cuelearn.mkl.labels.gmkl import solve_gmkl
+from cuelearn.mkl.labels.mlmkl import (
     MLMKLSA,
     Entropic,
     MLMKLSum,
@@ -23,8 +22,9 @@ from cuelearn.mkl.mlmkl import (
     solve_mlmkl_sa,
     solve_mlmkl_sum,
 )
-from cuelearn.mkl.svm import solve_box_svm
-from cuelearn.mkl.vskl import resolve_groups, solve_vskl
+from cuelearn.mkl.labels.vskl import resolve_groups, solve_vskl
+from cuelearn.mkl.rivals import svm
+from cuelearn.mkl.rivals.svm import solve_box_svm
 
 
 def make_task(seed, n=24, n_classes=3, n_kernels=3):

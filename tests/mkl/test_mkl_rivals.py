@@ -31,8 +31,9 @@ from sklearn.svm import SVC
 from cuelearn.datasets import make_three_class
 from cuelearn.kernels import KernelBank, Linear
 from cuelearn.kernels.rows import combined_kernel
-from cuelearn.mkl import GMKL, MCMKL, SILPMKL, VSKL, LpMKL, MKLProblem, SimpleMKL, solve_reference, svm
-from cuelearn.mkl.cutting import CuttingPlanes
+from cuelearn.mkl import GMKL, MCMKL, SILPMKL, VSKL, LpMKL, MKLProblem, SimpleMKL, solve_reference
+from cuelearn.mkl.rivals import svm
+from cuelearn.mkl.rivals.cutting import CuttingPlanes
 
 
 def signs_of(y):

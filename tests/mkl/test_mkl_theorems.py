@@ -9,8 +9,8 @@ from plain_mkl import block_norms, class_scores, conic_optimum, make_stack, plai
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import MKLProblem, solve_obscure, solve_om2, solve_reference, solve_ufo
-from cuelearn.mkl.obscure import visit_obscure
-from cuelearn.mkl.stream import Stream
+from cuelearn.mkl.stochastic.obscure import visit_obscure
+from cuelearn.mkl.stochastic.stream import Stream
 
 
 @st.composite

@@ -18,10 +18,10 @@ from plain_mkl import (
 from cuelearn.core.groupnorm import group_norm
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OBSCURE, OM2, UFOMKL, KernelPA, MKLProblem, PegasosMKL
-from cuelearn.mkl.obscure import visit_obscure
-from cuelearn.mkl.om2 import visit_om2
-from cuelearn.mkl.stream import Stream
-from cuelearn.mkl.ufo import visit_ufo
+from cuelearn.mkl.stochastic.obscure import visit_obscure
+from cuelearn.mkl.stochastic.om2 import visit_om2
+from cuelearn.mkl.stochastic.stream import Stream
+from cuelearn.mkl.stochastic.ufo import visit_ufo
 from cuelearn.omcl import MarginQuery, RandomQuery, ThresholdQuery
 
 ROUTES = ["recompute", "maintain"]

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import MKLProblem, solve_obscure, solve_reference
-from cuelearn.mkl.training import draw_order
+from cuelearn.mkl.stochastic.training import draw_order
 from cuelearn.mktl import MKTL, P_RANGE
 from cuelearn.mktl.mktl import solve_mktl
 from cuelearn.mktl.problem import TransferProblem

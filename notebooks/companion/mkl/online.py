@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from cuelearn.kernels import CrossBank
-from cuelearn.mkl.training import draw_order
+from cuelearn.mkl.stochastic.training import draw_order
 from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive
 
 

@@ -29,8 +29,8 @@ from companion.protocol import (
 from cuelearn import mkl
 from cuelearn.core.intervals import interval
 from cuelearn.kernels import RBF, KernelBank
-from cuelearn.mkl.onevsall import OneVersusAllMKL
-from cuelearn.mkl.single import FOLDS
+from cuelearn.mkl.rivals.onevsall import OneVersusAllMKL
+from cuelearn.mkl.rivals.single import FOLDS
 
 # a fit that takes less than this many seconds is timed several times; the median counts
 SHORT = 0.1

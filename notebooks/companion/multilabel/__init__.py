@@ -18,8 +18,8 @@ from cuelearn import datasets, mkl
 from cuelearn.core.choice import first_best
 from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Poly
 from cuelearn.mkl import SharedProblem, mean_auc, saddle_gap
-from cuelearn.mkl.mlmkl import solve_mlmkl_sa, solve_mlmkl_sum
-from cuelearn.mkl.multilabel import learnable, signs_of
+from cuelearn.mkl.labels.mlmkl import solve_mlmkl_sa, solve_mlmkl_sum
+from cuelearn.mkl.rivals.multilabel import learnable, signs_of
 
 #: Samples of the training part that are held back to choose C.
 VALIDATION = 1 / 4

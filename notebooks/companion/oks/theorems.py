@@ -17,8 +17,8 @@ from companion.protocol import made_here, quiet
 from cuelearn import datasets
 from cuelearn.core.intervals import interval
 from cuelearn.kernels import RBF, KernelBank, Linear
-from cuelearn.mkl.problem import MKLProblem
-from cuelearn.mkl.reference import solve_reference
+from cuelearn.mkl.optimum.problem import MKLProblem
+from cuelearn.mkl.optimum.reference import solve_reference
 from cuelearn.oks.oks import oks_pass
 from cuelearn.oks.regret import regret_pass
 from cuelearn.oks.selection import Selector

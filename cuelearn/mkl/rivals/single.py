@@ -13,9 +13,9 @@ from cuelearn.core.losses import competitor
 from cuelearn.core.run import Run
 from cuelearn.kernels.rows import announce_matrix, combined_kernel
 from cuelearn.mkl.base import KernelClassifier
-from cuelearn.mkl.multilabel import MultiLabelMKL, is_indicator, numbers_of
-from cuelearn.mkl.svm import one_versus_rest, svms_of
-from cuelearn.mkl.training import draw_order
+from cuelearn.mkl.rivals.multilabel import MultiLabelMKL, is_indicator, numbers_of
+from cuelearn.mkl.rivals.svm import one_versus_rest, svms_of
+from cuelearn.mkl.stochastic.training import draw_order
 
 __all__ = ["FOLDS", "AverageKernelSVM", "BestKernelSVM", "KernelPA", "kernel_alone", "stratified_folds"]
 

@@ -14,6 +14,7 @@ from cuelearn.core.checks import (
     labels_within,
     warn_if_sorted,
 )
+from cuelearn.core.compiled import inlined, loop
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, parameters, validated
 from cuelearn.core.query import Query, requested_labels, score_margin
@@ -29,10 +30,10 @@ from cuelearn.kernels.specifications import (
     real_values,
 )
 from cuelearn.mkl.base import StochasticMKL
-from cuelearn.mkl.problem import MKLProblem
-from cuelearn.mkl.state import Rows, add_update, inlined, loop, predict, refresh_link
-from cuelearn.mkl.stream import Stream
-from cuelearn.mkl.training import Training
+from cuelearn.mkl.optimum.problem import MKLProblem
+from cuelearn.mkl.stochastic.state import Rows, add_update, predict, refresh_link
+from cuelearn.mkl.stochastic.stream import Stream
+from cuelearn.mkl.stochastic.training import Training
 
 __all__ = ["OM2", "om2_step_size", "solve_om2", "visit_om2"]
 

@@ -5,12 +5,13 @@ from numbers import Integral
 
 from cuelearn.codecache import njit
 from cuelearn.core.checks import check_count, check_positive
+from cuelearn.core.compiled import loop
 from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters
 from cuelearn.core.groupnorm import group_norm
 from cuelearn.mkl.base import BatchMKL, documented
-from cuelearn.mkl.convex import add_response, output_scores, respond
-from cuelearn.mkl.state import add_update, loop, predict, project, refresh_link, shrink
-from cuelearn.mkl.training import Training
+from cuelearn.mkl.optimum.convex import add_response, output_scores, respond
+from cuelearn.mkl.stochastic.state import add_update, predict, project, refresh_link, shrink
+from cuelearn.mkl.stochastic.training import Training
 
 __all__ = ["OBSCURE", "proximal_strength", "solve_obscure", "visit_obscure", "visit_obscure_loss"]
 
@@ -66,7 +67,7 @@ def visit_obscure(order, start, mistakes, run, online, parameter):
 
 @loop
 def visit_obscure_loss(order, start, mistakes, run, loss, response, online, parameter):
-    """A stage of thesis Algorithm 5 for any loss, with implicit steps, see `cuelearn.mkl.convex`."""
+    """A stage of thesis Algorithm 5 for any loss, with implicit steps, see `cuelearn.mkl.optimum.convex`."""
     q = run.setting.q
     regularization = run.setting.regularization
     now = run.dual.now

@@ -20,9 +20,9 @@ import numpy as np
 from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import SEQUENCE, Number, parameters
 from cuelearn.core.groupnorm import group_norm
-from cuelearn.mkl.gmkl import BoxSubproblem, largest_multiple
-from cuelearn.mkl.perclass import PerClassMKL, documented, run_classes
-from cuelearn.mkl.svm import SharedProblem
+from cuelearn.mkl.labels.gmkl import BoxSubproblem, largest_multiple
+from cuelearn.mkl.rivals.perclass import PerClassMKL, documented, run_classes
+from cuelearn.mkl.rivals.svm import SharedProblem
 
 __all__ = ["VSKL", "resolve_groups", "solve_vskl"]
 

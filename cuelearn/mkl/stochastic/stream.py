@@ -4,9 +4,9 @@ import numpy as np
 
 from cuelearn.core.groupnorm import group_norm, link_weights
 from cuelearn.kernels.rows import flat_view
-from cuelearn.mkl import state
-from cuelearn.mkl.problem import Point
-from cuelearn.mkl.state import NOW, Dual, Entries, Rows, Run, Samples, Setting, Work
+from cuelearn.mkl.optimum.problem import Point
+from cuelearn.mkl.stochastic import state
+from cuelearn.mkl.stochastic.state import NOW, Dual, Entries, Rows, Run, Samples, Setting, Work
 
 __all__ = ["Stream"]
 

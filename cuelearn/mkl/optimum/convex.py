@@ -1,7 +1,7 @@
 r"""MKL with any convex loss: the problem, its dual, visits and dual ascent (JMLR 13, section 6; thesis 4.6).
 
 With a loss :math:`\ell` of M outputs, limits :math:`c_i` and :math:`\theta^j = \frac1n \sum_i B_i
-\phi^j(x_i)`, of which `cuelearn.mkl.problem` is the case of the multiclass hinge,
+\phi^j(x_i)`, of which `cuelearn.mkl.optimum.problem` is the case of the multiclass hinge,
 
 .. math:: \min_{\bar w} \frac\lambda2 \|\bar w\|_{2,p}^2 + \alpha \|\bar w\|_{2,1} + \frac1n \sum_i c_i
     \ell(\bar w; x_i, y_i) \ge \max_B -\frac1n \sum_i c_i \ell^*(-B_i / c_i; y_i) - \frac{1}{2\lambda} \Big\|
@@ -22,16 +22,14 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import minimize_scalar
 
+from cuelearn.core.compiled import inlined, loop
 from cuelearn.core.losses import competitor
 from cuelearn.kernels.rows import combine_rows, full_dot
-from cuelearn.mkl.dual import UPDATES, Ascent
-from cuelearn.mkl.losses import clip, compiled_for, dual, resolve_loss, step, value
-from cuelearn.mkl.problem import MKLProblem
-from cuelearn.mkl.state import inlined, loop
+from cuelearn.mkl.optimum.dual import UPDATES, Ascent
+from cuelearn.mkl.optimum.losses import clip, compiled_for, dual, step, value
 
-__all__ = ["LossProblem", "add_response", "ascend_loss", "output_scores", "respond"]
+__all__ = ["LossAscent", "add_response", "ascend_loss", "output_scores", "respond"]
 
 # sweeps between two extrapolations
 DEPTH = 5
@@ -318,82 +316,3 @@ class LossAscent(Ascent):
     def _primal(self, weights, scores, labels, limits):
         loss = self.problem.weighted_loss(np.ascontiguousarray(scores), labels, limits)
         return 1.0, self.problem.regularizer(weights * self.norms) + loss, np.zeros(labels.size)
-
-
-class LossProblem(MKLProblem):
-    """An MKL training problem with any loss of `cuelearn.mkl.losses`.
-
-    Parameters
-    ----------
-    bank : KernelBank
-    targets : ndarray, shape (n_samples,)
-        Numbers, or class indices 0 .. n_outputs - 1.
-    loss : str or loss
-        A name, such as "squared", or a named tuple, such as ``Huber(delta=0.5)``.
-    n_outputs : int, default 1
-        Number of classes, or 1 for numbers.
-    **options
-        p, C, alpha, sample_weight and class_weight as in `MKLProblem`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.kernels import KernelBank
-    >>> from cuelearn.mkl import LossProblem, solve_ufo
-    >>> problem = LossProblem(KernelBank.from_stack(np.eye(4)[None]), [0.0, 1.0, 2.0, 3.0], "squared", C=1)
-    >>> result = solve_ufo(problem, tol=1e-9, finish=True)
-    >>> result.dual_coef.ravel() * result.kernel_weights  # ridge regression on the identity: y / 2
-    array([0. , 0.5, 1. , 1.5])
-    """
-
-    keeps_scores = False
-
-    def __init__(self, bank, targets, loss, n_outputs=1, **options):
-        of_numbers = n_outputs == 1
-        if not of_numbers and not np.all(np.isin(targets, np.arange(n_outputs))):
-            raise ValueError(f"targets must be class indices from 0 to {n_outputs - 1}")
-        targets = np.ascontiguousarray(targets, dtype=np.float64 if of_numbers else np.int64)
-        if not np.all(np.isfinite(targets)):
-            raise ValueError("targets must be finite")
-        super().__init__(bank, np.zeros(targets.shape) if of_numbers else targets, n_outputs, **options)
-        self.loss = resolve_loss(loss, "number" if of_numbers else "class")
-        self.labels = targets
-
-    def visits(self, hinge, general):
-        return compiled_for(self.loss, general), self.loss, np.zeros(self.n_classes)
-
-    def dual_variables(self, dual_coef):
-        return dual_coef
-
-    def ascent(self, dual_coef, norms_sq=None):
-        return LossAscent(self, dual_coef, norms_sq)
-
-    def weighted_loss(self, scores, targets, limits):
-        return compiled_for(self.loss, sum_values)(self.loss, scores, targets, limits) / targets.size
-
-    def mean_loss(self, scores):
-        return self.weighted_loss(np.ascontiguousarray(scores), self.labels, self.limits)
-
-    @property
-    def mean_loss_at_zero(self):
-        return self.mean_loss(np.zeros((self.labels.size, self.n_classes)))
-
-    def dual_bound(self, dual_coef, norms_sq=None):
-        """Largest dual value of multiples in [0, 1] of B, the multiple, and B with feasible rows."""
-        n = self.bank.n_samples
-        feasible = np.array(dual_coef, order="C")
-        compiled_for(self.loss, clip_rows)(self.loss, feasible, self.labels, self.limits)
-        if np.array_equal(feasible, dual_coef):
-            feasible = dual_coef
-        if norms_sq is None or feasible is not dual_coef:
-            norms_sq = self.block_norms_sq(feasible)
-        norms = np.sqrt(norms_sq) / n
-        duals = compiled_for(self.loss, sum_duals)
-
-        def bound(multiple):
-            total = duals(self.loss, multiple * feasible, self.labels, self.limits) / n
-            return self.dual_value(total, multiple * norms)
-
-        inside = minimize_scalar(lambda multiple: -bound(multiple), bounds=(0.0, 1.0), method="bounded").x
-        scale = max(float(inside), 1.0, key=bound)
-        return max(0.0, bound(scale)), scale, feasible

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cuelearn.codecache import njit
+from cuelearn.core.compiled import loop
 from cuelearn.core.losses import margins
 from cuelearn.kernels.rows import full_dot
 from cuelearn.kernels.tiles import gather_rows
-from cuelearn.mkl.state import loop
 
 __all__ = ["Machine", "ascend", "best_response", "optimal_scaling", "plain_machine"]
 

@@ -1,69 +1,18 @@
 """Results of solvers, epochs of stochastic methods."""
 
-from typing import NamedTuple
-
 import numpy as np
-import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.checks import check_non_negative
 from cuelearn.core.run import Run
-from cuelearn.mkl.dual import finish_dual
-from cuelearn.mkl.stream import Stream
+from cuelearn.mkl.optimum.dual import finish_dual
+from cuelearn.mkl.optimum.problem import Result
+from cuelearn.mkl.stochastic.stream import Stream
 from cuelearn.warn import warn_user
 
-__all__ = ["Result", "Training", "draw_order"]
+__all__ = ["Training", "draw_order"]
 
 SMALLEST = np.finfo(float).tiny
-
-
-class Result(NamedTuple):
-    """Result of an MKL solver.
-
-    Attributes
-    ----------
-    dual_coef : ndarray, shape (n_samples, n_classes)
-        Coefficients shared by all kernels.
-    kernel_weights : ndarray, shape (n_kernels,), or (n_groups,) with prior scores
-        Decision values are ``sum_j kernel_weights[j] * K_j @ dual_coef``.
-    history : DataFrame
-        One row per epoch: stage, step, epoch, seconds, n_updates, n_support, online_error, objective,
-        dual_gap.
-    objective, dual_gap : float
-        Of the returned point; ``objective - dual_gap`` never exceeds the optimum. NaN on indefinite kernels.
-    n_iter, n_updates : int
-        Epochs, and visits that changed the model.
-    converged : bool
-        Whether the relative gap reached the tolerance; True without one.
-    online_errors : ndarray of bool, or None
-        Whether each online visit was a mistake.
-    block_norms_sq : ndarray, shape (n_kernels,), or None
-        Squared norms of the dual blocks, to continue a run.
-    extra : dict
-        Specific to the algorithm. Stochastic ones: `stopped` by the callback, and the `visits`, sample
-        numbers in order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.kernels import KernelBank
-    >>> from cuelearn.mkl import MKLProblem, Result, solve_om2
-    >>> result = solve_om2(MKLProblem(KernelBank.from_stack(np.eye(4)[None]), [0, 0, 1, 1], 2), n_epochs=2)
-    >>> isinstance(result, Result), result.n_iter, result.dual_coef.shape
-    (True, 2, (4, 2))
-    """
-
-    dual_coef: np.ndarray
-    kernel_weights: np.ndarray
-    history: pd.DataFrame
-    objective: float
-    dual_gap: float
-    n_iter: int
-    n_updates: int
-    converged: bool
-    online_errors: np.ndarray | None = None
-    block_norms_sq: np.ndarray | None = None
-    extra: dict = {}
 
 
 def draw_order(n_samples, rng, *, shuffle=True, sampling="permutation"):

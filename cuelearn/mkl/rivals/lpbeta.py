@@ -25,8 +25,8 @@ from cuelearn.core.estimator import Number, StrOptions, parameters
 from cuelearn.core.run import progress
 from cuelearn.core.weights import loss_weights
 from cuelearn.mkl.base import KernelClassifier
-from cuelearn.mkl.single import FOLDS, kernel_alone, stratified_folds
-from cuelearn.mkl.svm import one_versus_rest, problem_weights, targets_of
+from cuelearn.mkl.rivals.single import FOLDS, kernel_alone, stratified_folds
+from cuelearn.mkl.rivals.svm import one_versus_rest, problem_weights, targets_of
 
 __all__ = ["LPBeta", "solve_lp_beta"]
 

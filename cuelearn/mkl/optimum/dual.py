@@ -22,7 +22,7 @@ import numpy as np
 from cuelearn.core.groupnorm import group_norm
 from cuelearn.core.losses import margins
 from cuelearn.kernels.rows import BLOCK_ROWS, combine_block, combined_kernel, kernel_norms_sq, support_rows
-from cuelearn.mkl.crammer_singer import Machine, ascend, optimal_scaling
+from cuelearn.mkl.optimum.crammer_singer import Machine, ascend, optimal_scaling
 
 __all__ = ["DualSolution", "finish_dual"]
 

@@ -20,9 +20,9 @@ from cuelearn.core.checks import as_generator, check_positive
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, Number, StrOptions, parameters
 from cuelearn.core.run import Run
-from cuelearn.mkl.cutting import CuttingPlanes
-from cuelearn.mkl.multilabel import MultiLabelMKL
-from cuelearn.mkl.svm import SharedProblem
+from cuelearn.mkl.rivals.cutting import CuttingPlanes
+from cuelearn.mkl.rivals.multilabel import MultiLabelMKL
+from cuelearn.mkl.rivals.svm import SharedProblem
 from cuelearn.warn import warn_user
 
 __all__ = ["MLMKLSA", "MLMKLSum", "SharedProblem", "saddle_gap", "solve_mlmkl_sa", "solve_mlmkl_sum"]

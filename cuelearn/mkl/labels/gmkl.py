@@ -9,8 +9,8 @@ import numpy as np
 
 from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import parameters
-from cuelearn.mkl.perclass import ClassSubproblem, PerClassMKL, documented, run_classes
-from cuelearn.mkl.svm import SharedProblem
+from cuelearn.mkl.rivals.perclass import ClassSubproblem, PerClassMKL, documented, run_classes
+from cuelearn.mkl.rivals.svm import SharedProblem
 
 __all__ = ["GMKL", "BoxSubproblem", "largest_multiple", "solve_gmkl"]
 

@@ -1,11 +1,12 @@
 """UFO-MKL (thesis Algorithm 7)."""
 
 from cuelearn.core.checks import check_count
+from cuelearn.core.compiled import loop
 from cuelearn.core.estimator import parameters
 from cuelearn.mkl.base import BatchMKL, documented
-from cuelearn.mkl.convex import add_response, output_scores, respond
-from cuelearn.mkl.state import add_update, loop, predict, refresh_link
-from cuelearn.mkl.training import Training
+from cuelearn.mkl.optimum.convex import add_response, output_scores, respond
+from cuelearn.mkl.stochastic.state import add_update, predict, refresh_link
+from cuelearn.mkl.stochastic.training import Training
 
 __all__ = ["UFOMKL", "solve_ufo", "visit_ufo", "visit_ufo_loss"]
 
@@ -33,7 +34,7 @@ def visit_ufo(order, start, mistakes, run):
 
 @loop
 def visit_ufo_loss(order, start, mistakes, run, loss, response):
-    r"""Thesis Algorithm 7 for any loss, with implicit steps, see `cuelearn.mkl.convex`."""
+    r"""Thesis Algorithm 7 for any loss, with implicit steps, see `cuelearn.mkl.optimum.convex`."""
     alpha = run.setting.alpha
     now = run.dual.now
     for position in range(start, order.shape[0]):

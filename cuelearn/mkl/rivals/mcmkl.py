@@ -11,11 +11,10 @@ from cuelearn.core.losses import margins
 from cuelearn.core.run import Run
 from cuelearn.kernels.rows import combined_kernel
 from cuelearn.mkl.base import KernelClassifier
-from cuelearn.mkl.crammer_singer import ascend, optimal_scaling, plain_machine
-from cuelearn.mkl.cutting import CuttingPlanes
-from cuelearn.mkl.problem import MKLProblem, weights_of
-from cuelearn.mkl.svm import is_hard
-from cuelearn.mkl.training import Result
+from cuelearn.mkl.optimum.crammer_singer import ascend, optimal_scaling, plain_machine
+from cuelearn.mkl.optimum.problem import MKLProblem, Result, weights_of
+from cuelearn.mkl.rivals.cutting import CuttingPlanes
+from cuelearn.mkl.rivals.svm import is_hard
 from cuelearn.warn import warn_user
 
 __all__ = ["MCMKL", "solve_mc_mkl"]

@@ -4,8 +4,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.run import Run
-from cuelearn.mkl.dual import ROUNDS, finish_dual
-from cuelearn.mkl.training import Result
+from cuelearn.mkl.optimum.dual import ROUNDS, finish_dual
+from cuelearn.mkl.optimum.problem import Result
 from cuelearn.warn import warn_user
 
 __all__ = ["solve_reference"]

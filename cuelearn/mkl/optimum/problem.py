@@ -15,6 +15,7 @@ Coefficients are stored as B, (n, n_classes): :math:`B_{iy_i} = \sum_{y'} a_{iy'
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
@@ -32,7 +33,9 @@ from cuelearn.kernels.rows import (
     row_blocks,
     sparse_scores,
 )
-from cuelearn.mkl.dual import Ascent
+from cuelearn.mkl.optimum.convex import LossAscent, clip_rows, sum_duals, sum_values
+from cuelearn.mkl.optimum.dual import Ascent
+from cuelearn.mkl.optimum.losses import compiled_for, resolve_loss
 
 __all__ = ["MKLProblem", "Certificate", "objective", "duality_gap"]
 
@@ -55,6 +58,55 @@ class Certificate(NamedTuple):
     objective: float
     dual_value: float
     gap: float
+
+
+class Result(NamedTuple):
+    """Result of an MKL solver.
+
+    Attributes
+    ----------
+    dual_coef : ndarray, shape (n_samples, n_classes)
+        Coefficients shared by all kernels.
+    kernel_weights : ndarray, shape (n_kernels,), or (n_groups,) with prior scores
+        Decision values are ``sum_j kernel_weights[j] * K_j @ dual_coef``.
+    history : DataFrame
+        One row per epoch: stage, step, epoch, seconds, n_updates, n_support, online_error, objective,
+        dual_gap.
+    objective, dual_gap : float
+        Of the returned point; ``objective - dual_gap`` never exceeds the optimum. NaN on indefinite kernels.
+    n_iter, n_updates : int
+        Epochs, and visits that changed the model.
+    converged : bool
+        Whether the relative gap reached the tolerance; True without one.
+    online_errors : ndarray of bool, or None
+        Whether each online visit was a mistake.
+    block_norms_sq : ndarray, shape (n_kernels,), or None
+        Squared norms of the dual blocks, to continue a run.
+    extra : dict
+        Specific to the algorithm. Stochastic ones: `stopped` by the callback, and the `visits`, sample
+        numbers in order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import MKLProblem, Result, solve_om2
+    >>> result = solve_om2(MKLProblem(KernelBank.from_stack(np.eye(4)[None]), [0, 0, 1, 1], 2), n_epochs=2)
+    >>> isinstance(result, Result), result.n_iter, result.dual_coef.shape
+    (True, 2, (4, 2))
+    """
+
+    dual_coef: np.ndarray
+    kernel_weights: np.ndarray
+    history: pd.DataFrame
+    objective: float
+    dual_gap: float
+    n_iter: int
+    n_updates: int
+    converged: bool
+    online_errors: np.ndarray | None = None
+    block_norms_sq: np.ndarray | None = None
+    extra: dict = {}
 
 
 class Point(NamedTuple):
@@ -284,6 +336,85 @@ class MKLProblem:
         weights = np.empty_like(norms)
         link_weights(norms, self.alpha, self.q, weights)
         return weights / self.regularization
+
+
+class LossProblem(MKLProblem):
+    """An MKL training problem with any loss of `cuelearn.mkl.optimum.losses`.
+
+    Parameters
+    ----------
+    bank : KernelBank
+    targets : ndarray, shape (n_samples,)
+        Numbers, or class indices 0 .. n_outputs - 1.
+    loss : str or loss
+        A name, such as "squared", or a named tuple, such as ``Huber(delta=0.5)``.
+    n_outputs : int, default 1
+        Number of classes, or 1 for numbers.
+    **options
+        p, C, alpha, sample_weight and class_weight as in `MKLProblem`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.kernels import KernelBank
+    >>> from cuelearn.mkl import LossProblem, solve_ufo
+    >>> problem = LossProblem(KernelBank.from_stack(np.eye(4)[None]), [0.0, 1.0, 2.0, 3.0], "squared", C=1)
+    >>> result = solve_ufo(problem, tol=1e-9, finish=True)
+    >>> result.dual_coef.ravel() * result.kernel_weights  # ridge regression on the identity: y / 2
+    array([0. , 0.5, 1. , 1.5])
+    """
+
+    keeps_scores = False
+
+    def __init__(self, bank, targets, loss, n_outputs=1, **options):
+        of_numbers = n_outputs == 1
+        if not of_numbers and not np.all(np.isin(targets, np.arange(n_outputs))):
+            raise ValueError(f"targets must be class indices from 0 to {n_outputs - 1}")
+        targets = np.ascontiguousarray(targets, dtype=np.float64 if of_numbers else np.int64)
+        if not np.all(np.isfinite(targets)):
+            raise ValueError("targets must be finite")
+        super().__init__(bank, np.zeros(targets.shape) if of_numbers else targets, n_outputs, **options)
+        self.loss = resolve_loss(loss, "number" if of_numbers else "class")
+        self.labels = targets
+
+    def visits(self, hinge, general):
+        return compiled_for(self.loss, general), self.loss, np.zeros(self.n_classes)
+
+    def dual_variables(self, dual_coef):
+        return dual_coef
+
+    def ascent(self, dual_coef, norms_sq=None):
+        return LossAscent(self, dual_coef, norms_sq)
+
+    def weighted_loss(self, scores, targets, limits):
+        return compiled_for(self.loss, sum_values)(self.loss, scores, targets, limits) / targets.size
+
+    def mean_loss(self, scores):
+        return self.weighted_loss(np.ascontiguousarray(scores), self.labels, self.limits)
+
+    @property
+    def mean_loss_at_zero(self):
+        return self.mean_loss(np.zeros((self.labels.size, self.n_classes)))
+
+    def dual_bound(self, dual_coef, norms_sq=None):
+        """Largest dual value of multiples in [0, 1] of B, the multiple, and B with feasible rows."""
+        n = self.bank.n_samples
+        feasible = np.array(dual_coef, order="C")
+        compiled_for(self.loss, clip_rows)(self.loss, feasible, self.labels, self.limits)
+        if np.array_equal(feasible, dual_coef):
+            feasible = dual_coef
+        if norms_sq is None or feasible is not dual_coef:
+            norms_sq = self.block_norms_sq(feasible)
+        norms = np.sqrt(norms_sq) / n
+        duals = compiled_for(self.loss, sum_duals)
+
+        def bound(multiple):
+            total = duals(self.loss, multiple * feasible, self.labels, self.limits) / n
+            return self.dual_value(total, multiple * norms)
+
+        inside = minimize_scalar(lambda multiple: -bound(multiple), bounds=(0.0, 1.0), method="bounded").x
+        scale = max(float(inside), 1.0, key=bound)
+        return max(0.0, bound(scale)), scale, feasible
 
 
 def _problem(kernels, y, options):

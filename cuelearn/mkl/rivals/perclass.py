@@ -15,7 +15,7 @@ from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.core.run import Run
 from cuelearn.kernels.rows import quadratic_forms
-from cuelearn.mkl.multilabel import MultiLabelMKL
+from cuelearn.mkl.rivals.multilabel import MultiLabelMKL
 from cuelearn.warn import warn_user
 
 __all__ = ["ClassSubproblem", "ClassPoint", "ClassesResult", "PerClassMKL", "documented", "run_classes"]

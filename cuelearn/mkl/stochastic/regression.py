@@ -10,9 +10,9 @@ from cuelearn.core import docs
 from cuelearn.core.estimator import StrOptions, parameters
 from cuelearn.mkl import base
 from cuelearn.mkl.base import LOSS, Stochastic
-from cuelearn.mkl.convex import LossProblem
-from cuelearn.mkl.obscure import CONSTRAINTS, OBSCURE
-from cuelearn.mkl.ufo import UFOMKL
+from cuelearn.mkl.optimum.problem import LossProblem
+from cuelearn.mkl.stochastic.obscure import CONSTRAINTS, OBSCURE
+from cuelearn.mkl.stochastic.ufo import UFOMKL
 
 __all__ = ["OBSCURERegressor", "UFOMKLRegressor"]
 

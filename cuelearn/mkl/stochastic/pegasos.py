@@ -5,8 +5,8 @@ import math
 from cuelearn.core.checks import check_count
 from cuelearn.core.estimator import parameters
 from cuelearn.mkl.base import BatchMKL, documented
-from cuelearn.mkl.obscure import visit_obscure, visit_obscure_loss
-from cuelearn.mkl.training import Training
+from cuelearn.mkl.stochastic.obscure import visit_obscure, visit_obscure_loss
+from cuelearn.mkl.stochastic.training import Training
 
 __all__ = ["PegasosMKL", "solve_pegasos_mkl"]
 

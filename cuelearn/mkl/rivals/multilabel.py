@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from cuelearn.core.estimator import parameters
 from cuelearn.core.weights import class_weights
 from cuelearn.mkl.base import KernelClassifier, two_columns
-from cuelearn.mkl.svm import problem_weights
+from cuelearn.mkl.rivals.svm import problem_weights
 from cuelearn.warn import warn_user
 
 __all__ = ["MultiLabelMKL", "is_indicator", "learnable", "mean_auc", "numbers_of", "signs_of"]
