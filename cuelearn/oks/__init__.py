@@ -2,12 +2,10 @@
 
 from cuelearn.core.estimator import load
 from cuelearn.oks.batch import AlignmentSVM, MuSVM, SelectedSVM, alignment, select_then_fit
+from cuelearn.oks.kernels import kind_kernels
 from cuelearn.oks.mutron import MuTron
-from cuelearn.oks.oks import OKS
 from cuelearn.oks.om1 import OM1
-from cuelearn.oks.regret import OKSRegret
-from cuelearn.oks.som import SOM
-from cuelearn.oks.sources import kind_kernels
+from cuelearn.oks.selection import OKS, SOM, OKSRegret
 
 __all__ = [
     "AlignmentSVM",

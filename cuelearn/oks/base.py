@@ -32,8 +32,17 @@ from cuelearn.kernels.stack import training_bank
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.rivals.svm import targets_of
-from cuelearn.oks.predictors import Predictors, Samples, Weights, outputs, set_probabilities
-from cuelearn.oks.sources import Columns, Given, bank_of, has_functions
+from cuelearn.oks.kernels import (
+    Columns,
+    Given,
+    Predictors,
+    Samples,
+    Weights,
+    bank_of,
+    has_functions,
+    outputs,
+    set_probabilities,
+)
 
 __all__ = ["Learner", "OnlineKernels", "StreamingKernels"]
 

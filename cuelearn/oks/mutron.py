@@ -5,8 +5,8 @@ import numpy as np
 from cuelearn.core.choice import first_best
 from cuelearn.core.estimator import parameters
 from cuelearn.oks.base import OnlineKernels, documented, held_back, of_learners
+from cuelearn.oks.kernels import Samples
 from cuelearn.oks.om1 import OM1, Committee
-from cuelearn.oks.predictors import Samples
 
 __all__ = ["MuTron"]
 

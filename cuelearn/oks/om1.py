@@ -7,7 +7,7 @@ import numpy as np
 from cuelearn.codecache import njit
 from cuelearn.core.estimator import parameters
 from cuelearn.oks.base import Learner, StreamingKernels, documented, of_learners
-from cuelearn.oks.predictors import add, output, set_probabilities
+from cuelearn.oks.kernels import add, output, set_probabilities
 
 __all__ = ["Committee", "OM1", "committee_pass"]
 

@@ -1,7 +1,5 @@
-"""Base of OKS, OKSRegret and SOM: each visit draws one kernel.
-
-A pass is a compiled function ``(kernels, samples, visits, weights, predictors, rates)`` that returns the
-numbers of updates and kernel values.
+"""Online kernel selection: one kernel is drawn at each visit (OKS, OKSRegret, SOM), and an SVM on the best
+kernel (Yang et al., AAAI 2012, Algorithms 1 and 2).
 """
 
 import math
@@ -9,13 +7,16 @@ from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.codecache import njit
-from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters
-from cuelearn.oks.base import Learner, StreamingKernels, of_learners
-from cuelearn.oks.predictors import Visits, output, set_probabilities
+from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters, validated
+from cuelearn.oks.base import Learner, StreamingKernels, documented, of_learners
+from cuelearn.oks.kernels import Visits, add, output, set_probabilities
+from cuelearn.warn import warn_user
 
-__all__ = ["Rates", "SamplingKernels", "Selector", "ask", "draw"]
+__all__ = ["OKS", "SOM", "OKSRegret", "SamplingKernels", "Selector"]
+
 
 #: Numbers of OKSRegret's losses in compiled code.
 LOSSES = {"hinge": 0, "logistic": 1, "square": 2}
@@ -140,3 +141,258 @@ class SamplingKernels(StreamingKernels):
 
     sampling_probabilities_ = of_learners(lambda learner: learner.p.copy())
     drawn_ = of_learners(lambda learner: learner.record("drawn"), list)
+
+
+@njit(cache=True, nogil=True)
+def oks_pass(kernels, samples, visits, weights, predictors, rates):
+    """If the drawn kernel errs: w_i <- w_i exp(-eta / p_i), f_i <- f_i + lambda y k_i(x, .) / p_i."""
+    n_updates = 0
+    n_evaluations = 0
+    for t in range(visits.order.shape[0]):
+        j, _ = ask(kernels, samples, visits, weights, predictors, t)
+        i = visits.order[t]
+        n_evaluations += predictors.count[j]
+        visits.losses[t] = visits.mistakes[t]
+        factor = visits.sample_weights[i]
+        if visits.mistakes[t] and factor > 0.0:
+            add(predictors, j, i, factor * rates.step * visits.targets[i] / weights.p[j])
+            n_updates += 1
+            weights.log_weights[j] -= factor * rates.eta / weights.p[j]
+            set_probabilities(weights, rates.delta)
+    return n_updates, n_evaluations
+
+
+@documented
+@parameters
+class OKS(SamplingKernels):
+    r"""Online kernel selection for classification: finds a good kernel among many at the cost of one.
+
+    Each visit draws one kernel from :math:`p = (1-\delta) q + \delta/m`. If its predictor errs, :math:`z =
+    1[y f_i(x) \le 0]`,
+
+    .. math:: w_i \leftarrow w_i \exp(-\eta z / p_i), \qquad
+              f_i \leftarrow f_i + y z\, k_i(x, \cdot) / p_i, \qquad q = w / \textstyle\sum_j w_j .
+
+    Division by the probability makes both estimates unbiased. Sample weights multiply z. The paper's step
+    :math:`\lambda` of the predictors is 1, as draws, mistakes and probabilities do not depend on it.
+
+    Parameters
+    ----------
+    $kernels $delta $eta $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
+
+    Attributes
+    ----------
+    $classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ $support_ $dual_coef_
+    $drawn_ $visits_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
+
+    See Also
+    --------
+    SOM : Without the unbiased estimates.
+    OM1 : All kernels in every visit.
+    OKSRegret : Any convex loss, as in the theorems.
+
+    Notes
+    -----
+    A visit costs O(S d + m): values of the drawn kernel with its S support samples of d features. With
+    one_vs_rest the attributes hold one entry per class.
+
+    References
+    ----------
+    Yang, Mahdavi, Jin, Yi, Hoi: Online Kernel Selection, AAAI 2012, Algorithm 2 and theorem 3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.oks import OKS
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> OKS(cues, n_epochs=5, random_state=0).fit(X, y == 2).best_kernel_
+    'petal'
+    """
+
+    n_epochs: int = 5
+    delta: object = (0.5, 0.2)
+    eta: object = "auto"
+
+    def _learner(self, kernels, rng, n_rounds):
+        options = {"rule": oks_pass, "eta": self.eta, "n_rounds": n_rounds}
+        return Selector(kernels, rng, delta=shares(self.delta), **options)
+
+
+@njit(cache=True, nogil=True)
+def som_pass(kernels, samples, visits, weights, predictors, rates):
+    """If the drawn kernel errs: w_i <- beta w_i, f_i <- f_i + y k_i(x, .); eta is -log(beta)."""
+    n_updates = 0
+    n_evaluations = 0
+    for t in range(visits.order.shape[0]):
+        j, _ = ask(kernels, samples, visits, weights, predictors, t)
+        i = visits.order[t]
+        n_evaluations += predictors.count[j]
+        visits.losses[t] = visits.mistakes[t]
+        factor = visits.sample_weights[i]
+        if visits.mistakes[t] and factor > 0.0:
+            add(predictors, j, i, factor * rates.step * visits.targets[i])
+            n_updates += 1
+            weights.log_weights[j] -= factor * rates.eta
+            set_probabilities(weights, rates.delta)
+    return n_updates, n_evaluations
+
+
+@documented
+@parameters
+class SOM(SamplingKernels):
+    r"""Stochastic online multiple kernel learning with a single update: OKS without its unbiased estimates.
+
+    One kernel is drawn from :math:`p = (1-\delta) q + \delta/m`; if it errs, :math:`w_i \leftarrow \beta w_i`
+    and :math:`f_i \leftarrow f_i + y\, k_i(x, \cdot)`. A sample weight s makes these :math:`\beta^s` and
+    :math:`s y`.
+
+    Parameters
+    ----------
+    $kernels $beta
+    delta : float in [0, 1] or a sequence of them, default 0.2
+        Share of uniform draws.
+    $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
+
+    Attributes
+    ----------
+    $classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ $support_ $dual_coef_
+    $drawn_ $visits_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
+
+    References
+    ----------
+    Jin, Hoi, Yang: Online multiple kernel learning: algorithms and mistake bounds, ALT 2010, Algorithm 3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.oks import SOM
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> SOM(cues, n_epochs=5, random_state=0).fit(X, y == 2).best_kernel_
+    'petal'
+    """
+
+    beta: float = 0.8
+    delta: object = 0.2
+
+    def _learner(self, kernels, rng, n_rounds):
+        options = {"eta": -math.log(self.beta), "n_rounds": n_rounds}
+        return Selector(kernels, rng, rule=som_pass, delta=shares(self.delta, "[0"), **options)
+
+
+DIVERGED = 1e6  # loss that shows divergence
+HINGE = LOSSES["hinge"]
+SQUARE = LOSSES["square"]
+
+
+@njit(cache=True, nogil=True)
+def loss_and_slope(loss, output, y):
+    """A convex loss of a real prediction, and its (sub)derivative."""
+    if loss == SQUARE:
+        return 0.5 * (output - y) ** 2, output - y
+    if loss == HINGE:
+        return (1.0 - y * output, -y) if y * output < 1.0 else (0.0, 0.0)
+    margin = y * output
+    if margin > 0.0:
+        small = math.exp(-margin)
+        return math.log1p(small), -y * small / (1.0 + small)
+    small = math.exp(margin)
+    return math.log1p(small) - margin, -y / (1.0 + small)
+
+
+@njit(cache=True, nogil=True)
+def regret_pass(kernels, samples, visits, weights, predictors, rates):
+    """For the drawn kernel: w_i <- w_i exp(-eta l / p_i), f_i <- f_i - lambda l' k_i(x, .) / p_i."""
+    n_updates = 0
+    n_evaluations = 0
+    for t in range(visits.order.shape[0]):
+        j, output = ask(kernels, samples, visits, weights, predictors, t)
+        i = visits.order[t]
+        n_evaluations += predictors.count[j]
+        value, slope = loss_and_slope(rates.loss, output, visits.targets[i])
+        visits.losses[t] = value
+        factor = visits.sample_weights[i]
+        price = factor * rates.eta * value / weights.p[j]
+        amount = -factor * rates.step * slope / weights.p[j]
+        if amount != 0.0:
+            add(predictors, j, i, amount)
+            n_updates += 1
+        if price != 0.0:
+            weights.log_weights[j] -= price
+            set_probabilities(weights, rates.delta)
+    return n_updates, n_evaluations
+
+
+@documented
+@parameters
+class OKSRegret(SamplingKernels):
+    r"""Online kernel selection for any convex loss.
+
+    Each visit draws one kernel from :math:`p = (1-\delta) q + \delta/m` and, right or wrong, updates
+
+    .. math:: w_i \leftarrow w_i \exp(-\eta\, \ell(f_i(x), y) / p_i), \qquad
+              f_i \leftarrow f_i - \lambda\, \ell'(f_i(x), y)\, k_i(x, \cdot) / p_i .
+
+    Sample weights multiply the loss.
+
+    Parameters
+    ----------
+    $kernels
+    loss : {"hinge", "logistic", "square"}, default "hinge"
+        :math:`[1 - yf]_+`, :math:`\ln(1 + e^{-yf})`, :math:`\frac12(f - y)^2`, with y of -1 or 1. If losses
+        diverge (a long step on the square loss), `fit` issues a ConvergenceWarning.
+    $delta $eta
+    step : float > 0 or "auto", default "auto"
+        Step :math:`\lambda`; "auto" is :math:`\sqrt{\delta/(mT)}` with the smallest delta and the T of `eta`,
+        which balances theorem 1's terms for a comparator of norm 1 and slopes up to 1.
+    $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
+
+    Attributes
+    ----------
+    online_losses_ : ndarray, shape (n_visits,)
+        The loss of the drawn kernel.
+    $classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ $support_ $dual_coef_
+    $drawn_ $visits_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
+
+    References
+    ----------
+    Yang, Mahdavi, Jin, Yi, Hoi: Online Kernel Selection, AAAI 2012, Algorithm 1, theorem 1, corollary 2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.oks import OKSRegret
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> model = OKSRegret(cues, loss="logistic", random_state=0).fit(X, y == 2)
+    >>> float(model.kernel_probabilities_.sum().round(6))
+    1.0
+    """
+
+    _parameter_constraints = {"loss": [StrOptions(set(LOSSES))], "step": [*POSITIVE, StrOptions({"auto"})]}
+
+    loss: str = "hinge"
+    delta: object = (0.5, 0.2)
+    eta: object = "auto"
+    step: object = "auto"
+
+    def _learner(self, kernels, rng, n_rounds):
+        options = {"eta": self.eta, "step": self.step, "loss": self.loss, "n_rounds": n_rounds}
+        return Selector(kernels, rng, rule=regret_pass, delta=shares(self.delta), **options)
+
+    @validated
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        largest = max(learner.record("losses").max() for learner in self._learners)
+        if not largest < DIVERGED:
+            warn_user(
+                f"OKSRegret: losses grew to {largest:.3g}; step={self.step!r} is too long for the "
+                f"{self.loss} loss",
+                ConvergenceWarning,
+            )
+        return self
+
+    fit.__doc__ = SamplingKernels.fit.__doc__
+
+    online_losses_ = of_learners(lambda learner: learner.record("losses"), list)

@@ -27,8 +27,7 @@ from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import MKLProblem, solve_obscure, solve_reference
 from cuelearn.mkl.stochastic.training import draw_order
 from cuelearn.mktl import MKTL, P_RANGE
-from cuelearn.mktl.mktl import solve_mktl
-from cuelearn.mktl.problem import TransferProblem
+from cuelearn.mktl.mktl import TransferProblem, solve_mktl
 
 
 def n_groups(n_kernels, n_scores, n_classes, loss):

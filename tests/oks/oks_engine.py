@@ -4,12 +4,8 @@ import copy
 
 import numpy as np
 
-from cuelearn.oks.oks import oks_pass
-from cuelearn.oks.predictors import Predictors, Samples
-from cuelearn.oks.regret import regret_pass
-from cuelearn.oks.selection import Selector
-from cuelearn.oks.som import som_pass
-from cuelearn.oks.sources import Given
+from cuelearn.oks.kernels import Given, Predictors, Samples
+from cuelearn.oks.selection import Selector, oks_pass, regret_pass, som_pass
 
 RULES = {"oks": oks_pass, "regret": regret_pass, "som": som_pass}
 

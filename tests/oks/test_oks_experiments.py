@@ -16,10 +16,8 @@ from companion.oks import compare, figures, settings, tasks
 from companion.oks import theorems as th
 from companion.run.claims import judge
 from cuelearn.oks import OKS
-from cuelearn.oks.oks import oks_pass
-from cuelearn.oks.regret import regret_pass
-from cuelearn.oks.selection import Selector
-from cuelearn.oks.sources import Given
+from cuelearn.oks.kernels import Given
+from cuelearn.oks.selection import Selector, oks_pass, regret_pass
 
 LOSSES = ("hinge", "logistic", "square")
 

@@ -9,11 +9,11 @@ import pytest
 from numpy.testing import assert_allclose
 from pages import check_curve, check_curves, drawn, labels_of, legend, named, shuffled
 
+from companion.intervals import interval
 from companion.mktl.compare import BINARY, MULTICLASS
 from companion.mktl.tasks import Prior
 from companion.plots import mktl as draw
 from companion.protocol import where
-from cuelearn.core.intervals import interval
 
 pytestmark = pytest.mark.usefixtures("house_style")
 

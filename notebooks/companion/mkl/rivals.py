@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import StratifiedKFold
 
+from companion.intervals import interval
 from companion.mkl.online import OMCLOnKernels
 from companion.mkl.runs import SOLVERS, many_kernels, rows_read, suboptimality, training_curve
 from companion.mkl.settings import ALPHA_GRID, C_GRID, P_GRID, SMALLER_C
@@ -27,7 +28,6 @@ from companion.protocol import (
     timed,
 )
 from cuelearn import mkl
-from cuelearn.core.intervals import interval
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl.rivals.onevsall import OneVersusAllMKL
 from cuelearn.mkl.rivals.single import FOLDS

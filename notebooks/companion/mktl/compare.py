@@ -10,11 +10,11 @@ import pandas as pd
 from sklearn.utils.class_weight import compute_sample_weight
 
 from companion import protocol
+from companion.intervals import interval
 from companion.mktl.settings import N_NEGATIVE, NATURAL
 from companion.mktl.tasks import TASKS, binary_targets, binary_task, draw, load_task
 from companion.protocol import compared, fitted, grid_points
 from cuelearn.core.choice import first_best
-from cuelearn.core.intervals import interval
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 

@@ -1,5 +1,6 @@
 """Figures on annotators who disagree and on links (thesis 5.8)."""
 
+from companion.intervals import interval
 from companion.mms import annotators, claims
 from companion.plots import mms as draw
 from companion.plots.common import intervals
@@ -7,7 +8,6 @@ from companion.protocol import edges, where
 from companion.run.figures import method_style
 from companion.run.registry import figure
 from companion.run.words import enumerated
-from cuelearn.core.intervals import interval
 
 SIMULATED = (
     "real samples, simulated votes: a third of the annotators, rounded down, guesses, the others have "

@@ -12,10 +12,10 @@ import pandas as pd
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
+from companion.intervals import CONFIDENCE
 from companion.mms.artificial import samples
 from companion.mms.methods import SEARCHES, ambiguous_losses
 from companion.protocol import fitted
-from cuelearn.core.intervals import CONFIDENCE
 from cuelearn.datasets.ambiguous import make_ambiguous
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
 

@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 from companion.pictures import described, drawings_of, emoji, things
 from companion.protocol import load_set
 from cuelearn.datasets import KIND_CUES
-from cuelearn.oks.sources import kind_kernels, with_widths
+from cuelearn.oks.kernels import kind_kernels, with_widths
 
 SEED = 0  # of the pairs and their drawings; what varies with the seeds of a run are the splits
 LEAST = (100, 10)  # drawings and families of a label

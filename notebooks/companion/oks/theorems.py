@@ -13,16 +13,14 @@ import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import entr, expit
 
+from companion.intervals import interval
 from companion.protocol import made_here, quiet
 from cuelearn import datasets
-from cuelearn.core.intervals import interval
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl.optimum.problem import MKLProblem
 from cuelearn.mkl.optimum.reference import solve_reference
-from cuelearn.oks.oks import oks_pass
-from cuelearn.oks.regret import regret_pass
-from cuelearn.oks.selection import Selector
-from cuelearn.oks.sources import Given
+from cuelearn.oks.kernels import Given
+from cuelearn.oks.selection import Selector, oks_pass, regret_pass
 
 #: Steps of a predictor times sqrt(m T) over which theorem 3 is minimised.
 RADII = tuple(2.0**k for k in range(-4, 5))

@@ -8,6 +8,7 @@ import pandas as pd
 
 from companion import cue_tasks
 from companion import omcl as experiments
+from companion.intervals import interval
 from companion.omcl.claims import at_end, at_half, curves_of, settled
 from companion.omcl.few_labels import few_labels_run, shortened
 from companion.omcl.settings import FEW_LABELS, LEVELS
@@ -18,7 +19,6 @@ from companion.run.figures import BLUE, GREY, ORANGE, method_style, name_methods
 from companion.run.registry import figure
 from companion.run.words import certain, enumerated, than
 from cuelearn import datasets
-from cuelearn.core.intervals import interval
 
 METHODS = ("OMCL-BM", "OMCL-BM sparser", "OMCL-PERC", "Flat", "Flat maps", "Vote")
 PERCENT = "Percent, every class counts alike; +- is half a 95% interval over permutations."

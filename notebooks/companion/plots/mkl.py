@@ -5,6 +5,7 @@ from functools import partial
 import matplotlib.pyplot as plt
 import numpy as np
 
+from companion.intervals import interval
 from companion.plots import common
 from companion.plots.common import (
     distinct,
@@ -18,7 +19,6 @@ from companion.plots.common import (
     where,
 )
 from companion.run.figures import BLACK, GREEN, RED, band, method_style, stamp
-from cuelearn.core.intervals import interval
 
 curve = partial(common.curve, draw=each_run)
 legend = partial(common.legend, fontsize=7, handlelength=3)

@@ -5,10 +5,10 @@ from itertools import cycle
 import numpy as np
 import pandas as pd
 
+from companion.intervals import interval
 from companion.plots.common import curve, distinct, end_labels, forest, intervals, legend, panels, where
 from companion.plots.mms_items import draw_candidates, draw_picture, examples
 from companion.run.figures import BLUE, GREEN, GREY, PURPLE, RED, band, method_style
-from cuelearn.core.intervals import interval
 
 NAMES = ("MNIST", "letter", "Pendigits", "satimage", "usps", "covtype")
 TITLES = {name.lower(): f"{name}\n(made ambiguous)" for name in NAMES}

@@ -19,6 +19,7 @@ from PIL import Image
 
 import cuelearn
 from companion import CHECKOUT
+from companion.intervals import CONFIDENCE, Interval, interval
 from companion.run.records import (
     NOT_PARAMETERS,
     PROFILES,
@@ -30,7 +31,6 @@ from companion.run.records import (
     several,
     versions,
 )
-from cuelearn.core.intervals import CONFIDENCE, Interval, interval
 from cuelearn.core.storage import atomic_write
 
 # --- style --------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Words of comparison from two numbers: a text takes them from results and never has them typed in."""
 
-from cuelearn.core.intervals import interval
+from companion.intervals import interval
 
 #: What the first number is to the second: below it, equal, above it.
 WORDS = {
