@@ -96,7 +96,7 @@ def test_pairs_of_leaves():
     names = tasks.pairs("leaves", 12)
     assert (names[:2], len(names)) == (["leaves 1/2", "leaves 3/4"], 12)
     leaves, seen = protocol.load_set("leaves"), []
-    for pair in tasks.describe_pairs(names, 0, 45).values():
+    for pair in tasks.describe_pairs(names, 0, 30).values():
         rows = [np.flatnonzero((leaves.X == x).all(axis=1)).item() for x in (*pair.X_train, *pair.X_test)]
         species, labels = leaves.y[rows], np.concatenate([pair.y_train, pair.y_test])
         assert np.unique(rows).size == 128 and len(pair.kernels) == 12
@@ -108,7 +108,7 @@ def test_pairs_of_leaves():
 
 def test_work_is_counted():
     name, grids = tasks.pairs("leaves", 1)[0], {"C": (0.5, 2.0, 32.0), "beta": (0.3, 0.7), "p": (1.25, 2.0)}
-    pair = tasks.describe_pairs([name], 0, 45)[name]
+    pair = tasks.describe_pairs([name], 0, 30)[name]
     runs = compare.compare(name, list(compare.METHODS), 0, grids, {name: pair}).assign(name=name)
     work, n = runs.set_index("method"), pair.y_train.size
     matrix = n * (n + 1) // 2
