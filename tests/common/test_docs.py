@@ -16,11 +16,14 @@ import cuelearn
 
 PACKAGES = ("core", "kernels", *CHAPTERS, "datasets")
 MODULES = [
-    f"cuelearn.{package}.{module.name}"
+    module.name
     for package in PACKAGES
-    for module in pkgutil.iter_modules(importlib.import_module(f"cuelearn.{package}").__path__)
+    for module in pkgutil.walk_packages(
+        importlib.import_module(f"cuelearn.{package}").__path__, f"cuelearn.{package}."
+    )
+    if not module.ispkg
 ]
-MODULES.append("companion.run.claims")
+MODULES += ["companion.intervals", "companion.run.claims"]
 #: Where users find what is public.
 PUBLIC = [*(f"cuelearn.{package}" for package in ("kernels", *CHAPTERS, "datasets")), "companion.run.claims"]
 #: All of them, also what draws and what runs.
@@ -87,3 +90,12 @@ def test_every_parameter_is_described(name):
     assert not re.search(r"^    See `", text, re.MULTILINE)
     for method in ("fit", "predict"):
         assert inspect.getdoc(getattr(cls, method))
+
+
+def test_functions_named_in_the_book_exist():
+    text = Path(companion.__file__).parents[1].joinpath("book/built.md").read_text()
+    names = re.findall(r"`((?:kernels|core|omcl|mkl|mms|mktl|oks|datasets)(?:\.\w+)+)`", text)
+    assert len(names) > 20
+    for name in names:
+        module, _, function = name.rpartition(".")
+        assert hasattr(importlib.import_module(f"cuelearn.{module}"), function), name
