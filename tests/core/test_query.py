@@ -63,10 +63,10 @@ def test_draws_belong_to_visits(rule):
 @pytest.mark.parametrize(
     "rule, values, message",
     [
-        (MarginQuery, [0.0], "b must be a finite number > 0, got 0.0"),
-        (MarginQuery, [np.inf], "b must be a finite number > 0"),
+        (MarginQuery, [0.0], "b must be a finite number"),
+        (MarginQuery, [np.inf], "b must be .* > 0, got inf"),
         (ThresholdQuery, [-0.1], "threshold must be a finite number >= 0"),
-        (RandomQuery, [1.5], "rate must be a finite number from 0 to 1, got 1.5"),
+        (RandomQuery, [1.5], "rate must .* from 0 to 1, got 1.5"),
         (RandomQuery, [0.5, -1], "seed must be an integer >= 0, got -1"),
     ],
 )

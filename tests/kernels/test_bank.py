@@ -491,8 +491,8 @@ def one_of(kernel, columns=slice(None)):
 TWINS = pd.DataFrame(np.ones((3, 2)), columns=["x", "x"])
 EYE = KernelBank.from_stack(np.eye(3))
 ERRORS = [
-    ("RBF: gamma must be a finite number > 0, got 'mean'; .* divisor is scale", lambda X: RBF(gamma="mean")),
-    ("Poly: gamma must be a finite number > 0, got 'a'", lambda X: Poly(gamma="a")),
+    ("RBF: gamma must .*, got 'mean'; .* divisor is scale", lambda X: RBF(gamma="mean")),
+    ("Poly: gamma must be a finite number", lambda X: Poly(gamma="a")),
     ("Chi2: give gamma or scale, got gamma=2.0 and scale=3.0", lambda X: Chi2(gamma=2.0, scale=3.0)),
     ("factor multiplies scale='mean' only, got RBF.*factor=3.0", lambda X: RBF(scale=2.0, factor=3.0)),
     ("Poly: degree must be an integer >= 1, got 0", lambda X: Poly(degree=0)),
@@ -500,7 +500,7 @@ ERRORS = [
     ("cue 'euclidean'.*NaN", lambda X: KernelBank(ALL, changed(X, np.nan))),
     ("cue 'a': chi2.*-0.1", lambda X: one_of(Chi2(), slice(10, 20))(changed(X, -0.1))),
     ("cue 'a': column 'red' is not in X", lambda X: one_of(RBF(), "red")(frame(X))),
-    ("cue 'a': columns must be a list of integers from -30 to 29, got 30", one_of(RBF(), [0, 30])),
+    ("cue 'a': columns must .* from -30 to 29, got 30", one_of(RBF(), [0, 30])),
     (r"cue 'a': columns must have .* booleans, got shape \(2,\)", one_of(RBF(), [True, False])),
     ("cue 'a': columns must select at least one", one_of(RBF(), [])),
     ("more than once", lambda X: one_of(RBF(), "x")(TWINS)),
@@ -515,8 +515,8 @@ ERRORS = [
     ("NaN", lambda X: list(EYE.cross(np.full((1, 2, 3), np.nan)).blocks())),
     ("train_idx must be a list of integers", lambda X: EYE.restrict([])),
     ("at most once", lambda X: EYE.select([0, 0])),
-    ("cue 'a': columns must be a list of integers .*, got dtype float64", one_of(RBF(), [0.5])),
-    ("indices must be a list of integers .*, got dtype float64", lambda X: KernelBank(None, X).rows([0.5])),
+    ("cue 'a': columns must .*, got dtype float64", one_of(RBF(), [0.5])),
+    ("indices must .*, got dtype float64", lambda X: KernelBank(None, X).rows([0.5])),
 ]
 TYPE_ERRORS = [
     ("RBF.* positional", lambda X: RBF(2.0)),

@@ -189,7 +189,7 @@ def test_all_labels_as_candidates_are_doubted():
 
 def test_em_checks_codes_and_warns():
     for votes in ([[0, 3]], [[-2, 0]], [[-1, -1]], [[0.5]], [0]):
-        with pytest.raises(ValueError, match="votes must (have .* integers from -1|hold at least one)"):
+        with pytest.raises(ValueError, match="votes must (have .* from -1|hold at)"):
             dawid_skene(votes, 3)
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         assert not dawid_skene(crowd(0)[0], 3, max_iter=2).converged
@@ -265,7 +265,7 @@ def test_limits_of_links():
         ({"bag_sizes": [5], "most": 31}, "bag 0 has more than 31 labelings of its first 5 instances"),
         ({"must_link": [[1, 2]]}, r"must_link must link two instances of one bag, got rows \[1, 2\]"),
         ({"cannot_link": [[1, 1]]}, r"cannot_link must link two instances of one bag, got rows \[1, 1\]"),
-        ({"must_link": [[0, 5]]}, "must_link must have .* integers from 0 to 4, got 5"),
+        ({"must_link": [[0, 5]]}, "must_link must .* 0 to 4, got 5"),
         ({"must_link": [0, 1]}, r"must_link must have shape \(n_links, 2\)"),
         ({"bag_sizes": [2, 2]}, "bag_sizes must add up to the 5 rows"),
         ({"most": 0}, "most must be an integer >= 1"),

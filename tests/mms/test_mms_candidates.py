@@ -274,7 +274,7 @@ def test_repeats_count_once_and_known_labels_have_one_candidate():
     ("given_set", "options", "message"),
     [
         ([], {}, "candidates must be a list .*, at least 1, got 0"),
-        ([[[0, 1]], [[0, 1], [0]]], {}, r"candidates\[1\] must have shape .*, got rows of different lengths"),
+        ([[[0, 1]], [[0, 1], [0]]], {}, r"candidates\[1\] must .*, got rows of different lengths"),
         ([[[0, 4]]], {"n_labels": 3}, r"candidates\[0\] must hold labels from 0 to 2, got 4"),
         ([[["Ada", "Alan"]]], {}, r"candidates\[0\] must .*, got dtype <U4 .* go to classes="),
         ([[[0, 1.5]]], {}, r"candidates\[0\] must .*, got 1.5"),
