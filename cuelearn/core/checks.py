@@ -1,6 +1,5 @@
 """Checks of parameters, with one-sentence messages."""
 
-import math
 import numbers
 import warnings
 
@@ -13,9 +12,6 @@ from cuelearn.warn import warn_user
 __all__ = [
     "FLOATS",
     "as_generator",
-    "check_count",
-    "check_non_negative",
-    "check_positive",
     "classes_and_labels",
     "classes_of_stream",
     "labels_of",
@@ -26,31 +22,6 @@ __all__ = [
 
 #: Data types of samples; others are converted to the first.
 FLOATS = [np.float64, np.float32]
-
-
-def _is_number(value):
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def check_positive(name, value):
-    """`value` as a float > 0, or a ValueError."""
-    if not _is_number(value) or value <= 0:
-        raise ValueError(f"{name} must be a positive number, got {value!r}")
-    return float(value)
-
-
-def check_non_negative(name, value):
-    """`value` as a float >= 0, or a ValueError."""
-    if not _is_number(value) or value < 0:
-        raise ValueError(f"{name} must be a non-negative number, got {value!r}")
-    return float(value)
-
-
-def check_count(name, value, least=1):
-    """`value` as an int >= `least`, or a ValueError."""
-    if not _is_number(value) or int(value) != value or value < least:
-        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
-    return int(value)
 
 
 def as_generator(random_state):

@@ -8,9 +8,9 @@ computed from logarithms of ratios to the largest norm. Thesis 4.2, equations 4.
 """
 
 import math
-import numbers
 
 from cuelearn.codecache import njit
+from cuelearn.expect import expect
 
 __all__ = ["conjugate_exponent", "resolve_p", "group_norm", "link_weights"]
 
@@ -26,14 +26,11 @@ def resolve_p(p, n_kernels):
     ``"auto"`` is :math:`q = 2 \ln F` (thesis corollary 4.1, equation 4.8), at least 2 (below, the regulariser
     is not strongly convex).
     """
-    if isinstance(p, str):
-        if p != "auto":
-            raise ValueError(f"p must be a number in (1, 2] or 'auto', got {p!r}")
+    p = expect("p", p, above=1, high=2, words=("auto",))
+    if p == "auto":
         q = max(2.0, 2.0 * math.log(n_kernels)) if n_kernels > 0 else 2.0
         return q / (q - 1.0), q
-    if isinstance(p, bool) or not isinstance(p, numbers.Real) or not 1.0 < p <= 2.0:
-        raise ValueError(f"p must be a number in (1, 2] or 'auto', got {p!r}")
-    return float(p), conjugate_exponent(float(p))
+    return p, conjugate_exponent(p)
 
 
 @njit(cache=True)

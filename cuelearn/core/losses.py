@@ -10,6 +10,7 @@ binary hinge loss :math:`[1 - y f(x)]_+` is the same loss with two classes and h
 import numpy as np
 
 from cuelearn.codecache import njit
+from cuelearn.expect import expect_word
 
 __all__ = ["KERNEL_FACTOR", "kernel_factor", "competitor", "margins", "mean_loss"]
 
@@ -18,8 +19,7 @@ KERNEL_FACTOR = {"multiclass": 1.0, "hinge": 0.5}
 
 def kernel_factor(loss, n_classes):
     """Factor on all kernel values that turns `loss` into the multiclass loss."""
-    if not isinstance(loss, str) or loss not in KERNEL_FACTOR:
-        raise ValueError(f"loss must be one of {sorted(KERNEL_FACTOR)}, got {loss!r}")
+    expect_word("loss", loss, KERNEL_FACTOR)
     if loss == "hinge" and n_classes != 2:
         raise ValueError(
             f"loss='hinge' needs exactly 2 classes, y has {n_classes}; use loss='multiclass' or "

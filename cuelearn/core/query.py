@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuelearn.codecache import njit
-from cuelearn.core.checks import check_count, check_non_negative, check_positive, labels_of, labels_within
+from cuelearn.core.checks import labels_of, labels_within
 from cuelearn.core.losses import competitor
+from cuelearn.expect import expect
 
 __all__ = [
     "MarginQuery",
@@ -79,8 +80,8 @@ class MarginQuery(Query):
     seed: int = 0
 
     def __post_init__(self):
-        check_positive("b", self.b)
-        check_count("seed", self.seed, least=0)
+        expect("b", self.b, above=0)
+        expect("seed", self.seed, kind="whole", low=0)
 
     def limits(self, start, n):
         u = uniform_draws(self.seed, start, n)
@@ -108,7 +109,7 @@ class ThresholdQuery(Query):
     threshold: float = 1.0
 
     def __post_init__(self):
-        check_non_negative("threshold", self.threshold)
+        expect("threshold", self.threshold, low=0)
 
     def limits(self, start, n):
         return np.full(n, float(self.threshold))
@@ -135,9 +136,8 @@ class RandomQuery(Query):
     seed: int = 0
 
     def __post_init__(self):
-        if check_non_negative("rate", self.rate) > 1.0:
-            raise ValueError(f"rate must be at most 1, got {self.rate!r}")
-        check_count("seed", self.seed, least=0)
+        expect("rate", self.rate, low=0, high=1)
+        expect("seed", self.seed, kind="whole", low=0)
 
     def limits(self, start, n):
         return np.where(uniform_draws(self.seed, start, n) < self.rate, np.inf, -np.inf)

@@ -13,9 +13,8 @@ Weight 2 duplicates a sample, weight 0 omits it. Multiplied by :math:`CW`, the l
 from numbers import Number
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
-from cuelearn.core.checks import check_positive
+from cuelearn.expect import expect
 
 __all__ = [
     "check_sample_weight",
@@ -34,22 +33,11 @@ LARGEST_WEIGHT = 1e50
 def _checked(sample_weight, n_samples):
     if isinstance(sample_weight, Number):
         sample_weight = np.full(n_samples, sample_weight)
-    weights = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, copy=True, input_name="sample_weight"
-    )
-    if weights.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight must hold {n_samples} weights, one per sample, got shape {weights.shape}"
-        )
-    if weights.min() < 0.0:
-        raise ValueError(f"sample_weight must be non-negative, got {weights.min():g}")
+    weights = expect("sample_weight", sample_weight, shape=(n_samples,), low=0, high=LARGEST_WEIGHT)
     positive = weights[weights > 0.0]
-    if positive.size and not SMALLEST_WEIGHT <= positive.min() <= positive.max() <= LARGEST_WEIGHT:
-        raise ValueError(
-            f"sample_weight must be 0 or between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, got positive "
-            f"weights from {positive.min():g} to {positive.max():g}"
-        )
-    return weights
+    if positive.size and positive.min() < SMALLEST_WEIGHT:
+        raise ValueError(f"sample_weight must be 0 or at least {SMALLEST_WEIGHT:g}, got {positive.min():g}")
+    return weights.copy()
 
 
 def check_sample_weight(sample_weight, n_samples):
@@ -106,7 +94,7 @@ def class_weights(class_weight, classes, labels, sample_weight=None):
         if unknown and not set(keys) <= set(class_weight):  # else the classes are those of all folds
             names = sorted(map(str, unknown))
             raise ValueError(f"class_weight names classes of which y has no sample with weight: {names}")
-        return {c: check_positive(f"class_weight[{c!r}]", class_weight.get(c, 1.0)) for c in keys}
+        return {c: expect(f"class_weight[{c!r}]", class_weight.get(c, 1.0), above=0) for c in keys}
     counts = np.bincount(labels, weights=sample_weight, minlength=classes.size).astype(np.float64)
     if not counts.all():
         empty = keys[int(np.argmin(counts))]

@@ -10,7 +10,8 @@ import pandas as pd
 from scipy import sparse
 
 from cuelearn.codecache import njit
-from cuelearn.core.checks import as_generator, check_count, check_non_negative
+from cuelearn.core.checks import as_generator, classes_and_labels
+from cuelearn.expect import expect
 
 __all__ = ["AmbiguousData", "make_ambiguous"]
 
@@ -130,16 +131,11 @@ def make_ambiguous(
         raise ValueError(
             f"X must be a matrix with a row for each label of y, got shapes {X.shape} and {y.shape}"
         )
-    classes, labels = np.unique(y, return_inverse=True)
-    if classes.size < 2:
-        raise ValueError(f"y must hold at least 2 classes, got {classes.size}")
-    size = check_count("bag_size", bag_size)
-    L = check_count("n_candidates", n_candidates, least=0)
-    if size > y.size:
-        raise ValueError(f"bag_size must be at most the number of instances, {y.size}, got {size}")
+    classes, labels = classes_and_labels(y)
+    size = expect("bag_size", bag_size, kind="whole", low=1, high=y.size)
+    L = expect("n_candidates", n_candidates, kind="whole", low=0)
     for name, chance in (("p_correlated", p_correlated), ("p_ambiguous", p_ambiguous)):
-        if check_non_negative(name, chance) > 1.0:
-            raise ValueError(f"{name} must be at most 1, got {chance}")
+        expect(name, chance, low=0, high=1)
     n_pairs = classes.size // 2
     of_pairs, of_bags, of_vectors = as_generator(random_state).spawn(3)
     correlated, ambiguous = (

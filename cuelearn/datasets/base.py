@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cuelearn.expect import expect
+
 __all__ = ["CueData", "DataFileError", "ImageData", "Provenance"]
 
 
@@ -238,8 +240,4 @@ def check_rows(name, rows, n):
     rows = np.asarray(rows)
     if rows.dtype == np.bool_ and rows.shape == (n,):
         rows = np.flatnonzero(rows)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.size == 0 or rows.min() < 0 or rows.max() >= n:
-        raise ValueError(
-            f"{name} must be row numbers from 0 to {n - 1}, at least one, or a mask of shape ({n},)."
-        )
-    return np.unique(rows)
+    return np.unique(expect(name, rows, kind="int", shape=("k",), low=0, high=n - 1, hint="or give a mask"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuelearn.core.checks import check_count
+from cuelearn.expect import expect
 
 from .base import CueData, first_items, read_bundled, side_by_side
 
@@ -242,10 +242,12 @@ def load_mnist(n_train=None, n_test=None):
     >>> images = np.empty((1500, 784), dtype=np.float32)
     >>> images[:, few.pixels] = few.X  # images.reshape(-1, 28, 28) now shows digits
     """
-    n_train = 60_000 if n_train is None else check_count("n_train", n_train, 0)
-    n_test = 10_000 if n_test is None else check_count("n_test", n_test, 0)
-    if n_train > 60_000 or n_test > 10_000:
-        raise ValueError(f"n_train must be at most 60000 and n_test 10000, got {n_train} and {n_test}")
+    if n_train is None:
+        n_train = 60_000
+    if n_test is None:
+        n_test = 10_000
+    n_train = expect("n_train", n_train, kind="whole", low=0, high=60_000)
+    n_test = expect("n_test", n_test, kind="whole", low=0, high=10_000)
     entry, held, origin = read_bundled("mnist")
     # The image's pixels in each quarter.
     quarters = np.arange(784).reshape(2, 14, 2, 14).swapaxes(1, 2).reshape(4, 196)

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from sklearn.preprocessing import normalize
 
-from cuelearn.core.checks import as_generator, check_count, check_non_negative
+from cuelearn.core.checks import as_generator
+from cuelearn.expect import expect, expect_word
 
 from .base import Provenance, side_by_side, simulator
 from .cues import CUES
@@ -224,7 +225,7 @@ class CaptionedData(NamedTuple):
         """Names in at least `min_count` training captions; 20 or 3 in the thesis."""
         in_training = ~self.is_test[self.mentions["item"]]
         times = np.bincount(self.mentions["name"][in_training], minlength=self.labels.size)
-        return self.labels[times >= check_count("min_count", min_count)].tolist()
+        return self.labels[times >= expect("min_count", min_count, kind="whole", low=1)].tolist()
 
     def truth(self, names=None, verbs=None):
         """True labels for a learner that models these `names` (all by default) and `verbs`.
@@ -267,12 +268,6 @@ def _known(what, words, known):
     if unknown:
         raise ValueError(f"{what} must be among those of the corpus, got {unknown[0]!r}")
     return words
-
-
-def _share(name, value, most):
-    if check_non_negative(name, value) > most:
-        raise ValueError(f"{name} must be at most {most}, got {value}")
-    return float(value)
 
 
 def make_captioned(
@@ -359,24 +354,25 @@ def make_captioned(
     # Imported here: data sets should not compile a chapter's algorithms.
     from cuelearn.mms import Region, Vocabulary
 
-    if kind not in ("news", "poses"):
-        raise ValueError(f"kind must be 'news' or 'poses', got {kind!r}")
+    expect_word("kind", kind, ("news", "poses"))
     poses = kind == "poses"
     if protocol not in ("I", "II") or (poses and protocol != "I"):
         raise ValueError(f"protocol must be 'I' or 'II', and 'I' with poses, got {protocol!r}")
     world = simulator("captions")
     full = world.POSES_SIZE if poses else world.FULL_SIZE
-    n = full if n_items is None else check_count("n_items", n_items, 20)
+    n = full if n_items is None else expect("n_items", n_items, kind="whole", low=20)
     most = world.N_IDENTITIES
-    n_names = (60 if poses else most) if n_names is None else check_count("n_names", n_names, 30)
-    if n_names > most:
-        raise ValueError(f"n_names must be at most {most}, got {n_names}")
+    n_names = (
+        (60 if poses else most)
+        if n_names is None
+        else expect("n_names", n_names, kind="whole", low=30, high=most)
+    )
     if test_share is None:
         usual = {"I": 0.2, "II": 1 - world.TRAIN_PROTOCOL_2 / world.FULL_SIZE}[protocol]
         test_share = world.POSES_TEST / world.POSES_SIZE if poses else usual
-    exponent = check_non_negative("exponent", exponent)
-    p_correlated = _share("p_correlated", p_correlated, 1)
-    test_share = _share("test_share", test_share, 0.9 if protocol == "I" else 0.8)
+    exponent = expect("exponent", exponent, low=0)
+    p_correlated = expect("p_correlated", p_correlated, low=0, high=1)
+    test_share = expect("test_share", test_share, low=0, high={"I": 0.9, "II": 0.8}[protocol])
     # Separate streams: a change of words or boxes does not change people and samples.
     *streams, sample_rng = as_generator(random_state).spawn(5)
     emoji = _cast().emoji

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from cuelearn.core.checks import check_count
+from cuelearn.expect import expect
 
 from .base import CueData, ImageData, check_rows, side_by_side
 from .descriptors import (
@@ -341,7 +341,7 @@ def image_cues(
     """
     cues = _check_cues(data, cues)
     if size is not None:
-        check_count("size", size, 16)
+        expect("size", size, kind="whole", low=16)
     options = {"size": size, "n_jobs": n_jobs, "verbose": verbose}
     local = {CUES[cue].words: cue for cue in cues if CUES[cue].words}
     bag = BagOfWords(n_words, random_state=random_state)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cuelearn.core.checks import check_count
+from cuelearn.expect import expect, expect_word
 
 from .base import ImageData, Provenance, data_directory, read_bundled
 
@@ -118,8 +118,8 @@ class EmojiData:
         >>> image_cues(fruit, ["colour", "DirC", "shape"])
         <emoji, bundled: X (40, 1377) float32, cues colour (512), DirC (289), shape (576)>
         """
-        seed = check_count("random_state", random_state, 0)
-        n_views = check_count("n_views", n_views)
+        seed = expect("random_state", random_state, kind="whole", low=0)
+        n_views = expect("n_views", n_views, kind="whole", low=1)
         every = np.arange(len(self.thing))
         try:
             rows = every if rows is None else every[np.asarray(rows)]
@@ -135,8 +135,7 @@ class EmojiData:
             "group": self.group[thing],
             "style": style,
         }
-        if target not in values:
-            raise ValueError(f"target must be one of {list(values)}, got {target!r}.")
+        expect_word("target", target, values)
         targets, y = np.unique(values[target], return_inverse=True)
         pictures, colours = self._views(rows, n_views, seed)
         names = [f"{self.names[k]}, {one}" for k, one in zip(thing, style, strict=True)]

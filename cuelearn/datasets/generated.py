@@ -7,7 +7,7 @@ import math
 import numpy as np
 from sklearn.utils import check_random_state
 
-from cuelearn.core.checks import check_count, check_non_negative
+from cuelearn.expect import expect
 
 from .base import CueData, Provenance
 
@@ -57,8 +57,8 @@ def make_three_class(n_per_class=100, noise=0.05, random_state=0):
     >>> make_three_class()
     <three-class, generated: X (300, 12) float64, cues cue 1 (3), cue 2 (3), cue 3 (3), cue 4 (3)>
     """
-    check_count("n_per_class", n_per_class)
-    check_non_negative("noise", noise)
+    expect("n_per_class", n_per_class, kind="whole", low=1)
+    expect("noise", noise, low=0)
     rng = check_random_state(random_state)
 
     y = np.repeat(np.arange(3), n_per_class)

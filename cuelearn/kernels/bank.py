@@ -1,11 +1,10 @@
 """F kernels on the same samples, in blocks of rows."""
 
 import math
-import numbers
-from collections.abc import Sequence
 
 import numpy as np
 
+from cuelearn.expect import expect, expect_instance, expect_list
 from cuelearn.kernels import tiles
 from cuelearn.kernels.definite import HALF_ROUNDING, ROUNDING, indefinite, part_of, ratio_of, sample_of
 from cuelearn.kernels.fitted import FittedKernels
@@ -17,7 +16,6 @@ from cuelearn.kernels.specifications import (
     check_entries,
     check_kernels,
     check_names,
-    real_values,
     scale_problem,
 )
 from cuelearn.kernels.store import Store, fill
@@ -112,7 +110,7 @@ class KernelBank:
 
     def __init__(self, kernels, X, *, normalize=True, dtype=np.float32, memory=2e9):
         self._start(dtype, memory)
-        self.normalize = _flag("normalize", normalize)
+        self.normalize = expect("normalize", normalize, kind="bool")
         triples = check_kernels([("rbf", RBF(), slice(None))] if kernels is None else kernels)
         self.names = [name for name, _, _ in triples]
         self._fitted = FittedKernels(triples, X, self.normalize, self.dtype)
@@ -132,10 +130,8 @@ class KernelBank:
             known = False
         if not known:
             raise ValueError(f"dtype must be float32 or float64, got {dtype!r}.")
-        if isinstance(memory, bool) or not isinstance(memory, numbers.Real) or not memory >= 0:
-            raise ValueError(f"memory must be a number of bytes, at least 0, got {memory!r}.")
         self.dtype = np.dtype(dtype)
-        self.memory = float(memory)
+        self.memory = expect("memory", memory, low=0, finite=False)
         self._store = Store()
         self._all_groups = None
         self._indefinite = None
@@ -169,11 +165,11 @@ class KernelBank:
         array([[ 1., 13., 41.],
                [ 1.,  1.,  1.]])
         """
-        given = np.asarray(K)
-        K = given[None] if given.ndim == 2 else given
-        if K.ndim != 3 or K.shape[1] != K.shape[2] or 0 in K.shape:
-            raise ValueError(f"a precomputed stack must have shape (n_kernels, n, n), got {given.shape}.")
-        K = real_values(K, "a precomputed stack")
+        half = getattr(K, "dtype", None) == np.float16
+        shapes = [("n_kernels", "n", "n"), ("n", "n")]
+        K = expect("a precomputed stack", K, kind="real", shape=shapes, finite=False)
+        if K.ndim == 2:
+            K = K[None]
         if dtype is None:
             dtype = K.dtype if K.dtype in (np.float32, np.float64) else np.float32
         self = cls.__new__(cls)
@@ -181,15 +177,15 @@ class KernelBank:
         if K.dtype != self.dtype or not K.transpose(1, 0, 2).flags.c_contiguous:
             with np.errstate(over="ignore"):  # inf is refused below
                 K = np.ascontiguousarray(K, dtype=self.dtype)
-        self._rounding = HALF_ROUNDING if given.dtype == np.float16 else ROUNDING
+        self._rounding = HALF_ROUNDING if half else ROUNDING
         F, self.n_samples = K.shape[:2]
-        self.names = [f"k{f}" for f in range(F)] if names is None else names
-        listed = isinstance(self.names, Sequence) and len(self.names) == F
-        if not listed or not all(isinstance(name, str) for name in self.names):
-            raise ValueError(f"names must be {F} strings, got {names!r}.")
-        self.names = list(self.names)
+        if names is None:
+            names = [f"k{f}" for f in range(F)]
+        self.names = [
+            expect_instance("a name", name, str) for name in expect_list("names", names, "strings", F)
+        ]
         check_names(self.names)
-        if _flag("validate", validate):
+        if expect("validate", validate, kind="bool"):
             self._within = checked_stack(K, self.names)
         else:
             self._indefinite = {}
@@ -276,12 +272,15 @@ class KernelBank:
                 f"indices select {len(index)} rows, but only {self.block_rows()} fit the bank's memory of "
                 f"{self.memory:.3g} bytes."
             )
-        return self.rows_into(index, np.empty((self.n_kernels, len(index), self.n_samples), self.dtype))
+        return self._fill(index, np.empty((self.n_kernels, len(index), self.n_samples), self.dtype))
 
     def rows_into(self, indices, out):
         """Write `rows` into `out`, (F, b, n) of the bank's dtype, any slice of a C-contiguous array."""
         index = _as_index(indices, self.n_samples)
         _check_out(out, (self.n_kernels, len(index), self.n_samples), self.dtype)
+        return self._fill(index, out)
+
+    def _fill(self, index, out):
         if self.resident:
             for plane, matrix in zip(out, self.stack, strict=True):
                 plane[...] = matrix[index]
@@ -316,7 +315,8 @@ class KernelBank:
         kernels = _as_index(slice(None) if kernels is None else kernels, self.n_kernels, "kernels")
         support = None if support is None else _as_index(support, self.n_samples, "support")
         if self._fitted is None:
-            new = self._given_rows(X_new)
+            shape = (self.n_kernels, "rows", self.n_samples)
+            new = expect("X_new", X_new, kind="real", shape=shape, finite=False, least=0)
         else:
             new = self._fitted.new_side(X_new, self._fitted.cues_of(kernels))
         return CrossBank(self, new, kernels, support)
@@ -325,15 +325,6 @@ class KernelBank:
         """A CrossBank of training samples `rows` with `columns`, two arrays of int."""
         new = RowsOf(self.stack, rows) if self.resident else self._fitted.train.take(rows, ROW_PAD)
         return CrossBank(self, new, np.arange(self.n_kernels), columns)
-
-    def _given_rows(self, X_new):
-        X_new = real_values(X_new, "X_new")
-        if X_new.ndim != 3 or (X_new.shape[0], X_new.shape[2]) != (self.n_kernels, self.n_samples):
-            raise ValueError(
-                f"X_new must have shape ({self.n_kernels}, rows, {self.n_samples}) for a bank of precomputed "
-                f"kernels, got {X_new.shape}."
-            )
-        return X_new
 
     def _clone(self):
         new = KernelBank.__new__(KernelBank)
@@ -347,9 +338,7 @@ class KernelBank:
         the stack; by default a resident bank gives a copy. For `from_stack` banks, new samples then have
         shape (F, rows, number of samples kept).
         """
-        index = _as_index(train_idx, self.n_samples, "train_idx")
-        if len(index) == 0:
-            raise ValueError("train_idx must select at least one sample, got none.")
+        index = _as_index(train_idx, self.n_samples, "train_idx", least=1)
         new = self._clone()
         new.n_samples = len(index)
         new.diagonal = self.diagonal[:, index].copy()
@@ -369,9 +358,7 @@ class KernelBank:
 
         It shares the samples, the kept distances and, if the kernels are consecutive, the stack.
         """
-        index = _as_index(kernel_idx, self.n_kernels, "kernel_idx")
-        if len(index) == 0:
-            raise ValueError("kernel_idx must select at least one kernel, got none.")
+        index = _as_index(kernel_idx, self.n_kernels, "kernel_idx", least=1)
         if len(np.unique(index)) < len(index):
             raise ValueError("kernel_idx must name each kernel at most once.")
         new = self._clone()
@@ -497,34 +484,23 @@ class CrossBank:
             yield rows, self.rows_into(rows, buffer)
 
 
-def _flag(name, value):
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be True or False, got {value!r}.")
-    return bool(value)
-
-
-def _as_index(indices, n, name="indices"):
+def _as_index(indices, n, name="indices", least=0):
     """`indices` (slice, mask or integers) as integers in [0, n)."""
     if not isinstance(indices, slice):
         indices = np.atleast_1d(np.asarray(indices))
-        if indices.ndim != 1:
-            raise ValueError(f"{name} must be 1-D, got shape {indices.shape}.")
-        if indices.size == 0:
-            return indices.astype(np.intp)
-        if indices.dtype.kind not in "biu":
-            raise TypeError(f"{name} must be integers, a mask or a slice, got dtype {indices.dtype}.")
-        if indices.dtype.kind == "b" and len(indices) != n:
-            raise ValueError(f"{name} as a mask must have length {n}, got {len(indices)}.")
-    try:
-        return np.arange(n)[indices]
-    except IndexError:
-        raise ValueError(f"{name} must lie in [0, {n}), got {indices.min()} to {indices.max()}.") from None
+        if indices.dtype == bool:
+            expect(name, indices, kind="bool", shape=(n,))
+        else:
+            indices = expect(name, indices, kind="int", shape=("k",), low=-n, high=n - 1, least=least)
+    index = np.arange(n)[indices]
+    if len(index) < least:
+        raise ValueError(f"{name} must select at least one, got none.")
+    return index
 
 
 def _check_out(out, shape, dtype):
-    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
-        got = f"shape {out.shape}, dtype {out.dtype}" if isinstance(out, np.ndarray) else repr(type(out))
-        raise ValueError(f"out must be an array of shape {shape}, dtype {dtype}, got {got}.")
+    if (np.shape(out), getattr(out, "dtype", None)) != (shape, dtype):
+        raise ValueError(f"out must be an array of shape {shape}, dtype {dtype}, got shape {np.shape(out)}.")
 
 
 def _checked(block):

@@ -88,10 +88,9 @@ class FittedKernels:
         for name, kernel, columns in triples:
             index = resolve_columns(name, columns, X, self.n_features, places)
             if issparse(X) and kernel.quantity not in SPARSE and len(index) > MOST_DENSE:
-                usable = "use Linear, Poly, RBF or Euclidean distances, or X.toarray()"
                 raise ValueError(
                     f"kernel {name!r} takes at most {MOST_DENSE:,} sparse columns, got {len(index):,} for "
-                    f"{kernel!r}: {usable}."
+                    f"{kernel!r}: use Linear, Poly, RBF or Euclidean distances, or X.toarray()."
                 )
             function = kernel if isinstance(kernel, Function) else None
             key = *index.tolist(), function

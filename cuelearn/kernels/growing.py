@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 
 from cuelearn.checkpoint import Changing
 from cuelearn.codecache import njit
+from cuelearn.expect import expect, expect_word
 from cuelearn.kernels.bank import KernelBank
 from cuelearn.kernels.definite import indefinite_matrix, indefinite_rows, sample_of
 from cuelearn.kernels.specifications import (
@@ -34,8 +35,7 @@ def resolve_kernel(kernel, X):
     kernel = as_kernel(kernel)
     if kernel.quantity.endswith("matrix"):
         raise ValueError(
-            f"kernel must be computed from X here, got {kernel!r}; "
-            "give kernel='precomputed' for kernel matrices"
+            f"kernel must be computed from X here, got {kernel!r}; matrices need kernel='precomputed'"
         )
     check_first_batch([kernel], X.shape[0])
     if kernel.unresolved:  # the bank issues the FeatureScaleWarning
@@ -159,8 +159,10 @@ class SupportSet(Changing):
             with np.errstate(over="ignore"):
                 largest = _self_values(self.kernel, X).max(initial=0.0)
             if largest > LARGEST_SQUARE:
-                limit = f"at most {LARGEST_SQUARE:g}, got {largest:.3g}"
-                raise ValueError(f"X must be scaled so that k(x, x) of {self.kernel} is {limit}")
+                raise ValueError(
+                    f"X must be scaled so that k(x, x) of {self.kernel} is at most {LARGEST_SQUARE:g}, got "
+                    f"{largest:.3g}"
+                )
         return X
 
     def doubt(self, X):
@@ -249,11 +251,7 @@ class PrecomputedSupport(Changing):
     def batch(self, X):
         """See `SupportSet.batch`; X has shape (n, seen + n)."""
         n = X.shape[0]
-        if X.shape[1] != self.seen + n:
-            raise ValueError(
-                f"X must have shape (n, {self.seen} + n), the kernel of a batch with all samples seen so far "
-                f"and itself, got {X.shape}"
-            )
+        expect("X", X, kind="real", shape=(n, self.seen + n), finite=False)
         X = np.ascontiguousarray(X)  # one memory layout: the passes are compiled once
         own = np.arange(self.seen, self.seen + n)
         return X, X[np.arange(n), own].astype(np.float64), self.places, own
@@ -266,11 +264,7 @@ class PrecomputedSupport(Changing):
 
     def cross(self, X):
         """Kernel of new samples with the set; X has shape (n, seen)."""
-        if X.shape[1] != self.seen:
-            raise ValueError(
-                f"X must have shape (n, {self.seen}), the kernel with all samples seen in training, "
-                f"got {X.shape}"
-            )
+        expect("X", X, kind="real", shape=("n", self.seen), finite=False, least=0)
         return X[:, self.places]
 
     def _state(self):
@@ -295,8 +289,7 @@ def distance_matrix(X, metric, *, n_jobs=1):
     array([[ 0., 25.],
            [25.,  0.]])
     """
-    if metric not in ("chi2", "cityblock", "sqeuclidean"):
-        raise ValueError(f"metric must be 'chi2', 'cityblock' or 'sqeuclidean', got {metric!r}")
+    expect_word("metric", metric, ("chi2", "cityblock", "sqeuclidean"))
     X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype.kind == "f" else np.float64)
     if metric == "chi2" and X.size and X.min() < 0.0:
         raise ValueError("X must not be negative for the chi-squared distance")

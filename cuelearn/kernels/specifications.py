@@ -4,14 +4,14 @@ A *cue* is a set of columns of ``X``; a *kernel* compares two samples on one cue
 """
 
 import math
-import numbers
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
 
+from cuelearn.expect import expect, expect_list, expect_word
 from cuelearn.warn import warn_user
 
 METRICS = ("euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed")
@@ -62,28 +62,18 @@ class Kernel:
     """
 
     def __post_init__(self):
+        name = type(self).__name__
         gamma = getattr(self, "gamma", None)
-        scale = getattr(self, "scale", None)
-        if isinstance(gamma, str):
-            divisor = "" if scale is None else "; the papers' divisor is scale, a number or 'mean'"
-            wanted = f"scikit-learn's factor, a positive number or None{divisor}"
-            raise ValueError(f"{self._name}: gamma is {wanted}; got {gamma!r}.")
         if gamma is not None:
-            self._check_number("gamma", positive=True)
-        if scale is None and not hasattr(self, "factor"):
+            expect(f"{name}: gamma", gamma, above=0, hint="the papers' divisor is scale")
+        if not hasattr(self, "scale"):
             return
-        if not isinstance(scale, str):
-            self._check_number("scale", positive=True)
-        elif scale != "mean":
-            raise ValueError(f"{self._name}: scale must be 'mean' or a positive number, got {scale!r}.")
-        if gamma is not None and scale != "mean":
-            raise ValueError(f"{self._name}: give gamma or scale, got gamma={gamma!r} and scale={scale!r}.")
-        self._check_number("factor", positive=True)
+        expect(f"{name}: scale", self.scale, above=0, words=("mean",))
+        if gamma is not None and self.scale != "mean":
+            raise ValueError(f"{name}: give gamma or scale, got gamma={gamma!r} and scale={self.scale!r}.")
+        expect(f"{name}: factor", self.factor, above=0)
         if self.factor != 1 and not self.unresolved:
-            raise ValueError(
-                f"{self._name}: factor multiplies scale='mean' only, got factor={self.factor!r} "
-                f"with gamma={gamma!r}, scale={scale!r}."
-            )
+            raise ValueError(f"{name}: factor multiplies scale='mean' only, got {self}.")
 
     def __reduce__(self):  # a pickle calls the constructor
         return partial(type(self), **self.get_params()), ()
@@ -98,18 +88,6 @@ class Kernel:
         if getattr(self, "gamma", None) is not None:
             return 1.0 / float(self.gamma)
         return getattr(self, "scale", n_columns)
-
-    @property
-    def _name(self):
-        return type(self).__name__
-
-    def _check_number(self, name, positive=False):
-        value = getattr(self, name)
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-            raise TypeError(f"{self._name}: {name} must be a number, got {value!r}.")
-        if not (math.isfinite(value) and (value > 0 if positive else value >= 0)):
-            wanted = "positive and finite" if positive else "finite and at least 0"
-            raise ValueError(f"{self._name}: {name} must be {wanted}, got {value!r}.")
 
     def get_params(self, deep=True):
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -155,11 +133,8 @@ class Poly(Kernel):
     gamma: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self):
-        if isinstance(self.degree, bool) or not isinstance(self.degree, numbers.Integral):
-            raise TypeError(f"Poly: degree must be an integer, got {self.degree!r}.")
-        if self.degree < 1:
-            raise ValueError(f"Poly: degree must be at least 1, got {self.degree!r}.")
-        self._check_number("coef0")
+        expect("Poly: degree", self.degree, kind="int", low=1)
+        expect("Poly: coef0", self.coef0, low=0)
         super().__post_init__()
 
 
@@ -251,8 +226,7 @@ class ExpDistance(Kernel):
     factor: float = field(default=1.0, kw_only=True)
 
     def __post_init__(self):
-        if self.metric not in METRICS:
-            raise ValueError(f"ExpDistance: metric must be one of {list(METRICS)}, got {self.metric!r}.")
+        expect_word("ExpDistance: metric", self.metric, METRICS)
         super().__post_init__()
 
     @property
@@ -302,21 +276,19 @@ class Function(Kernel):
 
     def __post_init__(self):
         if not callable(self.function) or isinstance(self.function, type):
-            raise TypeError(f"Function: function must be callable on two arrays, got {self.function!r}.")
+            raise TypeError(
+                "a kernel must be a Kernel such as RBF(), a name in KERNELS or a function of two arrays, got "
+                f"{self.function!r}."
+            )
 
     def __call__(self, A, B):
         """The matrix of A (a, d) and B (b, d), float64; ValueError unless it is finite, of shape (a, b)."""
         A = np.asarray(A, dtype=np.float64)
         B = np.asarray(B, dtype=np.float64)
-        values = np.asarray(self.function(A, B))
-        wanted = len(A), len(B)
-        if values.shape != wanted or values.dtype.kind not in "fiub" or not np.isfinite(values).all():
-            got = f"shape {values.shape}, dtype {values.dtype}, or values that are not finite"
-            raise ValueError(
-                f"kernel {self.function!r} must give finite numbers of shape {wanted}, got {got}."
-            )
-        check_entries(values, f"kernel {self.function!r}")
-        return np.ascontiguousarray(values, dtype=np.float64)
+        name = f"kernel {self.function!r}"
+        values = expect(name, self.function(A, B), shape=(len(A), len(B)), least=0)
+        check_entries(values, name)
+        return np.ascontiguousarray(values)
 
     def own(self, A):
         """k(x, x) of each row; ValueError if the values on these rows are not those of a kernel."""
@@ -329,8 +301,10 @@ class Function(Kernel):
                 raise ValueError(f"kernel {self.function!r} must be symmetric.")
             diagonals.append(np.diagonal(values))
             if np.abs(values[diagonals[-1] == 0.0]).max(initial=0.0) > rounding:
-                zero = "must not have k(x, x) = 0 where k(x, z) is not 0; for a distance d, use exp(-d)."
-                raise ValueError(f"kernel {self.function!r} {zero}")
+                raise ValueError(
+                    f"kernel {self.function!r} must not have k(x, x) = 0 where k(x, z) is not 0; for a "
+                    "distance d, use exp(-d)."
+                )
         own = np.concatenate(diagonals)
         if own.min(initial=0.0) < 0.0:
             raise ValueError(f"kernel {self.function!r} must have a non-negative diagonal.")
@@ -363,16 +337,8 @@ def as_kernel(kernel):
     Chi2(gamma=None, scale='mean', factor=1.0)
     """
     if isinstance(kernel, str):
-        if kernel not in KERNELS:
-            raise ValueError(f"a kernel's name must be one of {list(KERNELS)}, got {kernel!r}.")
-        kernel = KERNELS[kernel]
-    if isinstance(kernel, Kernel):
-        return kernel
-    if not callable(kernel) or isinstance(kernel, type):
-        raise TypeError(
-            f"a kernel must be a Kernel such as RBF(), one of {list(KERNELS)} or a function, got {kernel!r}."
-        )
-    return Function(kernel)
+        kernel = KERNELS[expect_word("a kernel's name", kernel, KERNELS)]
+    return kernel if isinstance(kernel, Kernel) else Function(kernel)
 
 
 def check_kernels(kernels):
@@ -381,22 +347,17 @@ def check_kernels(kernels):
     A kernel or its name without columns is that of all columns, as is a kernel in place of the list.
     """
     kernels = [kernels] if isinstance(kernels, Kernel) else kernels
-    triples = list(kernels) if isinstance(kernels, Iterable) and not isinstance(kernels, str) else []
-    if not triples:
-        raise ValueError(
-            f"kernels must be a non-empty list of (name, kernel, columns) triples, got {kernels!r}."
-        )
     checked = []
-    for number, triple in enumerate(triples):
+    for number, triple in enumerate(expect_list("kernels", kernels, "(name, kernel, columns) triples")):
         if isinstance(triple, (str, Kernel)):
             name = triple if isinstance(triple, str) else type(triple).__name__.lower()
             known = {name for name, _, _ in checked}
             triple = f"{name} {number}" if name in known else name, triple, slice(None)
-        if not isinstance(triple, Sequence) or len(triple) != 3:
-            raise ValueError(f"kernels must hold (name, kernel, columns) triples, got {triple!r}.")
+        if not isinstance(triple, Sequence) or len(triple) != 3 or not isinstance(triple[0], str):
+            raise ValueError(
+                f"kernels must hold (name, kernel, columns) triples with a string as name, got {triple!r}."
+            )
         name, kernel, columns = triple
-        if not isinstance(name, str):
-            raise TypeError(f"kernels: a name must be a string, got {name!r}.")
         try:
             checked.append((name, as_kernel(kernel), columns))
         except (TypeError, ValueError) as error:
@@ -416,8 +377,8 @@ def check_first_batch(kernels, n_samples):
 
 
 def check_names(names, where=""):
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
         raise ValueError(f"{where}names must be unique, got {twice} more than once.")
 
 
@@ -467,14 +428,10 @@ def feature_places(feature_names):
 
 def place_of(name, label, places, kind="cue"):
     if places is None:
-        problem = f"columns can be given by name only for a DataFrame, got {label!r}"
-    elif label not in places:
-        problem = f"column {label!r} is not in X"
-    elif places[label] < 0:
-        problem = f"column {label!r} occurs more than once in X"
-    else:
-        return places[label]
-    raise ValueError(f"{kind} {name!r}: {problem}.")
+        raise ValueError(f"{kind} {name!r}: columns by name need a DataFrame, got {label!r}.")
+    if places.get(label, -1) < 0:
+        raise ValueError(f"{kind} {name!r}: column {label!r} is not in X, or more than once.")
+    return places[label]
 
 
 def resolve_columns(name, columns, X, n_features, places, kind="cue"):
@@ -482,24 +439,9 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
 
     `places` comes from `feature_places`; `kind` ("cue", "prior") describes `name` in errors.
     """
-
-    def refuse(problem, error=ValueError):
-        raise error(f"{kind} {name!r}: {problem}.")
-
-    def number_of(item):
-        if isinstance(item, str):
-            return place_of(name, item, places, kind)
-        if isinstance(item, (bool, np.bool_)) or not isinstance(item, numbers.Integral):
-            wanted = "a slice, integers, names, a boolean mask or a callable"
-            refuse(f"columns must be {wanted}, got {item!r}", TypeError)
-        if not -n_features <= item < n_features:
-            refuse(f"column {item} is not in X, which has {n_features} columns")
-        return int(item) % n_features
-
+    where = f"{kind} {name!r}: columns"
     if callable(columns):
         columns = columns(X)
-    if columns is None:
-        refuse("columns must select something, got None", TypeError)
     if isinstance(columns, slice):
         start = columns.start
         stop = columns.stop
@@ -507,24 +449,24 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
             start = None if start is None else place_of(name, start, places, kind)
             stop = None if stop is None else place_of(name, stop, places, kind) + 1
         for end in (start, stop):
-            if isinstance(end, numbers.Integral) and not -n_features <= end <= n_features:
-                refuse(f"{columns} goes beyond X, which has {n_features} columns")
+            if end is not None:
+                expect(where, end, kind="int", low=-n_features, high=n_features)
         index = np.arange(n_features)[slice(start, stop, columns.step)]
-    elif isinstance(columns, (str, numbers.Integral)):
-        index = np.array([number_of(columns)])
     else:
-        items = columns.tolist() if isinstance(columns, np.ndarray) else list(columns)
+        items = [columns]
+        if hasattr(columns, "__iter__") and not isinstance(columns, str):
+            items = list(columns)
         kinds = set(map(type, items))
-        if kinds and kinds <= {bool, np.bool_}:
-            if len(items) != n_features:
-                refuse(f"the boolean mask has length {len(items)}, but X has {n_features} columns")
-            index = np.flatnonzero(items)
-        elif kinds == {int} and -n_features <= min(items) <= max(items) < n_features:
-            index = np.array(items) % n_features  # fast for thousands
+        if kinds & {bool, np.bool_}:
+            index = np.flatnonzero(expect(where, items, kind="bool", shape=(n_features,)))
         else:
-            index = np.array([number_of(item) for item in items])
+            if any(issubclass(kind, str) for kind in kinds):
+                items = [place_of(name, i, places, kind) if isinstance(i, str) else i for i in items]
+            limits = {"low": -n_features, "high": n_features - 1, "least": 0}
+            hint = "names, a mask, a slice and a function are accepted, too"
+            index = expect(where, items, kind="int", shape=("n",), **limits, hint=hint) % n_features
     if len(index) == 0:
-        refuse("no columns are selected")
+        raise ValueError(f"{where} must select at least one column, got none.")
     return index.astype(np.intp)
 
 
@@ -553,15 +495,11 @@ def extract_columns(X, index, name, kind="cue"):
         values.sum_duplicates()
         values.eliminate_zeros()
         entries = values.data
-
-    def column_with(invalid):
+    if not largest_entry(entries) <= LARGEST:
+        invalid = ~(np.abs(entries) <= LARGEST)
         c = values.indices[np.argmax(invalid)] if issparse(values) else np.argmax(invalid.any(axis=0))
-        return _column(X, index[c], name, kind)
-
-    if not np.isfinite(entries).all():
-        raise ValueError(f"{column_with(~np.isfinite(entries))} holds NaN or infinite values.")
-    if largest_entry(entries) > LARGEST:
-        raise ValueError(f"{column_with(np.abs(entries) > LARGEST)} holds values beyond {LARGEST:g}.")
+        column = _column(X, index[c], name, kind)
+        raise ValueError(f"{column} holds NaN or infinite values, or values beyond {LARGEST:g}.")
     return values
 
 
@@ -636,16 +574,6 @@ def largest_entry(values):
     return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
 
 
-def real_values(values, name):
-    """An array of real numbers, of float32 or float64 unless integer; ValueError for others."""
-    values = np.asarray(values)
-    if values.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must hold real numbers, got dtype {values.dtype}.")
-    if values.dtype.kind == "f" and values.dtype not in (np.float32, np.float64):
-        return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
-    return values
-
-
 def check_entries(values, name):
     """ValueError, which names the kernel of a stack (n_kernels, m, n), for kernel values that are not finite
     or so large that sums overflow; one read."""
@@ -657,19 +585,20 @@ def check_entries(values, name):
     if not math.isfinite(largest):
         raise ValueError(f"{name} holds NaN or infinite values.")
     if largest > LARGEST_KERNEL:
-        limit = f"{LARGEST_KERNEL:g}: divide by the mean diagonal of the training kernel"
-        raise ValueError(f"{name} holds kernel values up to {largest:.3g}, which must be at most {limit}.")
+        raise ValueError(
+            f"{name} holds kernel values up to {largest:.3g}, which must be at most {LARGEST_KERNEL:g}: "
+            "divide by the mean diagonal of the training kernel."
+        )
 
 
 def check_size(X, dtype):
     """X; ValueError if squares of its entries overflow `dtype`."""
-    single = np.dtype(dtype) == np.float32
+    limit = LARGEST_SINGLE if np.dtype(dtype) == np.float32 else LARGEST
     largest = largest_entry(X)
-    limit = LARGEST_SINGLE if single else LARGEST
     if largest > limit:
-        remedy = "scale it, or use float64 for all samples" if single else "scale it"
         raise ValueError(
-            f"X must hold no values beyond {limit:g} in {np.dtype(dtype)}, got {largest:.3g}: {remedy}"
+            f"X must hold no values beyond {limit:g} in {np.dtype(dtype)}, got {largest:.3g}: scale it, or "
+            "use float64 for all samples"
         )
     return X
 
@@ -680,8 +609,10 @@ def scale_problem(what, diagonal, least=None):
     least = SMALLEST_KERNEL if least is None else least
     if largest == 0.0 or least <= largest <= LARGEST_KERNEL:
         return None
-    wanted = f"a largest diagonal entry between {SMALLEST_KERNEL:g} and {LARGEST_KERNEL:g}, got {largest:.3g}"
-    return f"{what} must have {wanted}: divide it by its mean diagonal."
+    return (
+        f"{what} must have a largest diagonal entry between {SMALLEST_KERNEL:g} and {LARGEST_KERNEL:g}, got "
+        f"{largest:.3g}: divide it by its mean diagonal."
+    )
 
 
 def as_range(index):

@@ -3,8 +3,9 @@
 import numpy as np
 from scipy.linalg import eigh
 
+from cuelearn.expect import expect, expect_word
 from cuelearn.kernels.bank import KernelBank
-from cuelearn.kernels.specifications import SYMMETRY_TOLERANCE, check_entries, real_values
+from cuelearn.kernels.specifications import SYMMETRY_TOLERANCE, check_entries
 
 __all__ = ["KernelStack", "checked_cross", "nearest_psd", "new_kernels", "refuse_kernels", "training_bank"]
 
@@ -131,11 +132,12 @@ def new_kernels(X, n_kernels, n_train):
 
     ValueError for another shape or invalid values.
     """
-    X = real_values(X, "X")
-    X = X[None] if X.ndim == 2 and n_kernels == 1 else X
-    if X.ndim != 3 or (X.shape[0], X.shape[2]) != (n_kernels, n_train):
-        wanted = f"({n_kernels}, n, {n_train}), a stack (n_kernels, n, n_train)"
-        raise ValueError(f"X must have shape {wanted}, got {X.shape}")
+    shapes = [(n_kernels, "n", n_train)]
+    if n_kernels == 1:
+        shapes.append(("n", n_train))
+    X = expect("X", X, kind="real", shape=shapes, finite=False, least=0)
+    if X.ndim == 2:
+        X = X[None]
     check_entries(X, "X")
     return X
 
@@ -143,8 +145,10 @@ def new_kernels(X, n_kernels, n_train):
 def checked_cross(X, n_kernels, n_train):
     """The `CrossBank` X; ValueError for other numbers of kernels or training samples."""
     if (X.n_kernels, X.n_columns) != (n_kernels, n_train):
-        wanted = f"a cross bank of {n_kernels} kernels and {n_train} training samples"
-        raise ValueError(f"X must be {wanted}, got one of {X.n_kernels} and {X.n_columns}")
+        raise ValueError(
+            f"X must be a cross bank of {n_kernels} kernels and {n_train} training samples, got one of "
+            f"{X.n_kernels} and {X.n_columns}"
+        )
     return X
 
 
@@ -201,22 +205,16 @@ def nearest_psd(K, method="clip", *, new=None):
     >>> K_new.round(3).tolist()
     [[0.5, 0.5]]
     """
-    if method not in ("clip", "shift"):
-        raise ValueError(f"method must be 'clip' or 'shift', got {method!r}")
+    expect_word("method", method, ("clip", "shift"))
     if isinstance(K, KernelStack):
         if new is not None:
             raise ValueError("new must be None where K is a KernelStack: repair it before it is split")
         bank = K.bank()
         return KernelStack(nearest_psd(bank.rows(np.arange(bank.n_samples)), method), names=K.names)
-    K = real_values(K, "K")
-    if K.ndim not in (2, 3) or K.shape[-1] != K.shape[-2] or K.size == 0:
-        raise ValueError(f"K must have shape (n, n) or (n_kernels, n, n), got {K.shape}")
-    rows = None if new is None else real_values(new, "new")
-    if rows is not None and (rows.ndim != K.ndim or rows.shape[:-2] + rows.shape[-1:] != K.shape[:-1]):
-        raise ValueError(f"new must hold rows of the kernels of shape {K.shape}, got shape {rows.shape}")
-    for name, values in (("K", K), ("new", rows)):
-        if values is not None and not np.isfinite(values).all():
-            raise ValueError(f"{name} must be finite")
+    K = expect("K", K, kind="real", shape=[("n", "n"), ("n_kernels", "n", "n")])
+    rows = None
+    if new is not None:
+        rows = expect("new", new, kind="real", shape=(*K.shape[:-2], "m", K.shape[-1]), least=0)
     dtype = K.dtype if K.dtype.kind == "f" else np.float64
     stack = K.reshape(-1, *K.shape[-2:])
     repaired = np.empty(stack.shape, dtype)

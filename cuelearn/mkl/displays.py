@@ -5,6 +5,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core.optional import require
+from cuelearn.expect import expect_word
 
 __all__ = ["ConvergenceDisplay", "KernelWeightsDisplay", "kernel_summary"]
 
@@ -117,8 +118,7 @@ class ConvergenceDisplay:
     def __init__(self, history, x="seconds", y="objective"):
         for name, value, known in (("x", x, self.X), ("y", y, self.Y)):
             there = [column for column in known if column in history]
-            if value not in there:
-                raise ValueError(f"{name} must be one of {there}, columns of history_, got {value!r}")
+            expect_word(f"{name}, a column of history_,", value, there)
         self.history = history
         self.x = x
         self.y = y
@@ -128,8 +128,7 @@ class ConvergenceDisplay:
         """Draw the `history_` of a fitted estimator."""
         check_is_fitted(estimator)
         if not hasattr(estimator, "history_"):
-            name = type(estimator).__name__
-            raise ValueError(f"estimator must have history_, got {name}")
+            raise ValueError(f"estimator must have history_, got {type(estimator).__name__}")
         history = estimator.history_
         measured = getattr(
             estimator, "_convergence", "objective" if "objective" in history else "online_error"

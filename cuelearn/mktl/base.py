@@ -137,16 +137,8 @@ class TransferClassifier(KernelClassifier):
 
     def _scores_on(self, X, scores, n_rows):
         n_all = len(self.prior_names_)
-        if n_all == self._n_given:
+        if n_all == self._n_given or self._priors is None:
             return given_scores(scores, n_rows, n_all)[0] / self.score_scale_
-        if self._priors is None:
-            given, _ = given_scores(scores, n_rows)
-            if given.shape[1] != n_all:
-                raise ValueError(
-                    f"scores must have {n_all} columns, got {given.shape[1]}: a loaded model has no priors; "
-                    "give the scores of prior_names_ here, or the priors to attach()"
-                )
-            return given / self.score_scale_
         if isinstance(X, CrossBank):
             raise ValueError("X must be samples, not a CrossBank, if priors score them")
         own = self._priors.columns(X)

@@ -66,10 +66,6 @@ class TransferProblem(MKLProblem):
         super().__init__(bank, labels, n_classes, scores=scores, **options)
 
     def _resolve_p(self, p):
-        if isinstance(p, str) and p not in ("auto", "auto-priors"):
-            raise ValueError(
-                f"p must be a number in (1, 2], a sequence of them, 'auto', 'auto-priors' or 'cv', got {p!r}"
-            )
         if isinstance(p, str) and p == "auto-priors":
             return resolve_p("auto", self.scores.shape[1])
         return resolve_p(p, self.n_groups)

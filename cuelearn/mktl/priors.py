@@ -9,7 +9,8 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 
-from cuelearn.kernels.specifications import check_samples, extract_columns, feature_places, resolve_columns
+from cuelearn.expect import expect, expect_list
+from cuelearn.kernels.specifications import extract_columns, feature_places, resolve_columns
 from cuelearn.warn import warn_user
 
 __all__ = ["PASSTHROUGH", "PriorScores", "given_scores"]
@@ -60,8 +61,8 @@ class PriorScores:
             values, own_names = scores_of(name, prior, index, X)
             if self._widths is not None and values.shape[1] != self._widths[k]:
                 raise ValueError(
-                    f"prior {name!r} gave {values.shape[1]} columns of scores, but {self._widths[k]} when "
-                    "the model was fitted"
+                    f"prior {name!r} must give {self._widths[k]} columns of scores, as when the model was "
+                    f"fitted, got {values.shape[1]}"
                 )
             parts.append(values)
             names += own_names
@@ -112,14 +113,15 @@ def count_shared(prior, X):
 
 
 def checked_priors(priors, n_features, feature_names):
-    form = "priors must be a list of (name, prior) or (name, prior, columns), got"
-    if not isinstance(priors, (list, tuple, type(None))):
-        raise TypeError(f"{form} {priors!r}")
+    if priors is None:
+        priors = []
     entries = []
     places = feature_places(feature_names)
-    for entry in priors or []:
+    for entry in expect_list("priors", priors, "(name, prior) or (name, prior, columns)", least=0):
         if not isinstance(entry, (tuple, list)) or len(entry) not in (2, 3) or not isinstance(entry[0], str):
-            raise TypeError(f"{form} the entry {entry!r}")
+            raise TypeError(
+                f"priors must be a list of (name, prior) or (name, prior, columns), got the entry {entry!r}"
+            )
         name, prior, columns = (*entry, None)[:3]
         if name in [other[0] for other in entries]:
             raise ValueError(f"priors must have different names, got {name!r} twice")
@@ -131,12 +133,8 @@ def checked_priors(priors, n_features, feature_names):
             )
         index = np.arange(n_features)
         if columns is not None:
-            listed = isinstance(columns, (slice, int, np.integer)) or hasattr(columns, "__iter__")
-            if callable(columns) or not listed:
-                raise TypeError(
-                    f"prior {name!r}: columns must be a slice, integers, names or a boolean mask, "
-                    f"got {columns!r}"
-                )
+            if callable(columns):
+                raise TypeError(f"prior {name!r}: columns must not be a function, got {columns!r}")
             index = resolve_columns(name, columns, None, n_features, places, kind="prior")
         entries.append((name, prior, index))
     return entries
@@ -157,7 +155,7 @@ def scores_of(name, prior, index, X):
         part = part.to_numpy()
     scores = prior.decision_function if hasattr(prior, "decision_function") else prior.predict_proba
     try:
-        values = np.asarray(scores(part), dtype=np.float64)
+        values = scores(part)
     except NotFittedError:
         raise ValueError(
             f"prior {name!r} is not fitted: {type(prior).__name__} has to be fitted on its own data first ("
@@ -176,12 +174,10 @@ def checked_scores(name, prior, values, n_samples):
     if isinstance(classes, list) and any(isinstance(part, (list, tuple, np.ndarray)) for part in classes):
         classes = None  # multi-output
     n_classes = None if classes is None else len(classes)
+    shapes = [(n_samples,), (n_samples, "k")]
+    values = expect(f"scores of prior {name!r}", values, shape=shapes, least=0)
     if values.ndim == 1:
         values = values[:, None]
-    if values.ndim != 2 or values.shape[0] != n_samples:
-        raise ValueError(
-            f"prior {name!r} must give one row of scores per sample, {n_samples}, got shape {values.shape}"
-        )
     if n_classes == 2 and values.shape[1] == 2:
         values = values[:, 1:]  # the other probability is redundant
     expected = {None: values.shape[1], 2: 1}.get(n_classes, n_classes)
@@ -189,8 +185,6 @@ def checked_scores(name, prior, values, n_samples):
         raise ValueError(
             f"prior {name!r} must give one column of scores per class, {expected}, got {values.shape[1]}"
         )
-    if not np.isfinite(values).all():
-        raise ValueError(f"prior {name!r} gave NaN or infinite scores")
     if expected == 1:
         return values, [name]
     return values, [f"{name}: {c}" for c in (range(expected) if n_classes is None else classes)]
@@ -201,31 +195,18 @@ def given_scores(scores, n_samples, n_columns=None):
     values = np.zeros((n_samples, 0))
     names = []
     if scores is not None:
-        try:
-            frame = scores if hasattr(scores, "iloc") else np.asarray(scores)
-        except ValueError:
-            raise ValueError("scores must have rows of one length") from None
-        if frame.ndim == 1:
-            frame = frame.to_frame() if hasattr(frame, "to_frame") else frame[:, None]
-        if frame.ndim != 2 or frame.shape[0] != n_samples:
-            raise ValueError(
-                f"scores must have one row per sample of X, {n_samples}, got shape {frame.shape}"
-            )
-        frame, _, width, labels = check_samples(frame, "scores")
-        try:
-            values = np.array(frame, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError("scores must be real numbers") from None
-        if not np.isfinite(values).all():
-            raise ValueError("scores hold NaN or infinite values")
-        names = [f"score {k}" for k in range(width)] if labels is None else [str(label) for label in labels]
+        frame = scores.to_frame() if hasattr(scores, "to_frame") else scores
+        values = expect("scores", frame, shape=[(n_samples,), (n_samples, "k")], least=0)
+        if values.ndim == 1:
+            values = values[:, None]
+        names = [f"score {k}" for k in range(values.shape[1])]
+        if hasattr(frame, "iloc"):
+            names = list(map(str, frame.columns))
     if n_columns not in (None, values.shape[1]):
-        message = f"scores must have {n_columns} columns, as when the model was fitted, got {values.shape[1]}"
-        if scores is None:
-            message += (
-                "; a search or Pipeline needs metadata routing: "
-                "sklearn.set_config(enable_metadata_routing=True), and "
-                ".set_fit_request(scores=True).set_score_request(scores=True) of the estimator"
-            )
-        raise ValueError(message)
+        raise ValueError(
+            f"scores must have {n_columns} columns, as when the model was fitted, got {values.shape[1]}; "
+            "attach() gives a loaded model its priors again; a search or Pipeline passes scores on after "
+            "sklearn.set_config(enable_metadata_routing=True) and "
+            ".set_fit_request(scores=True).set_score_request(scores=True) of the estimator"
+        )
     return values, names

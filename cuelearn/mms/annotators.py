@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.checks import check_count, check_non_negative, check_positive
+from cuelearn.expect import expect, expect_word
 from cuelearn.mms.candidates import MOST_LISTED, CandidateSet, check_candidates, starts_of_bags
 from cuelearn.warn import warn_user
 
@@ -177,17 +177,13 @@ def dawid_skene(votes, n_labels, *, smoothing=1.0, tol=1e-8, max_iter=1000):
     >>> result.posterior.argmax(axis=1)
     array([0, 1, 0, 1, 0])
     """
-    K = check_count("n_labels", n_labels)
-    votes = np.asarray(votes)
-    good = votes.ndim == 2 and votes.size > 0 and votes.dtype.kind in "iu"
-    if not good or votes.min() < -1 or votes.max() >= K or votes.max() < 0:
-        wanted = (
-            f"integers from -1 (none) to {K - 1}, shape (n_items, n_annotators), at least one of them a label"
-        )
-        raise ValueError(f"votes must be {wanted}, got {votes.dtype} of shape {votes.shape}")
-    sigma = check_positive("smoothing", smoothing) / K
-    tol = check_non_negative("tol", tol)
-    most = check_count("max_iter", max_iter)
+    K = expect("n_labels", n_labels, kind="whole", low=1)
+    votes = expect("votes", votes, kind="int", shape=("n_items", "n_annotators"), low=-1, high=K - 1)
+    if votes.max() < 0:
+        raise ValueError("votes must hold at least one label")
+    sigma = expect("smoothing", smoothing, above=0) / K
+    tol = expect("tol", tol, low=0)
+    most = expect("max_iter", max_iter, kind="whole", low=1)
     given = indicators(votes, K)
     posterior = vote_shares(votes, K)
     history = []
@@ -220,12 +216,9 @@ def as_table(votes):
         if len(named) < len(ROWS):
             found = ", ".join(sorted(named))
             raise ValueError(f"votes must hold all columns {', '.join(ROWS)} or none, got {found}")
-        item = votes["item"].to_numpy()
-        if item.dtype.kind == "f" and np.array_equal(item, np.round(item)):
-            item = item.astype(np.int64)  # pandas makes floats of integers where it joins tables
-            votes = votes.assign(item=item)
-        if item.size == 0 or item.dtype.kind not in "iu" or item.min() < 0:
-            raise ValueError("votes must hold at least one row, and as item the row of X, an integer >= 0")
+        # pandas makes floats of integers where it joins tables
+        item = expect("votes['item'], the row of X,", votes["item"], kind="whole", shape=("n_votes",), low=0)
+        votes = votes.assign(item=item)
         if votes.duplicated(["item", "annotator"]).any():
             raise ValueError("votes must hold at most one label of an annotator for an item")
         n_voted = np.unique(item).size
@@ -235,8 +228,10 @@ def as_table(votes):
         return table.reindex(range(item.max() + 1)).astype(object)
     table = pd.DataFrame(votes)
     if np.ndim(votes) != 2 or table.size == 0:
-        wanted = f"of shape (n_items, n_annotators) or a DataFrame with columns {', '.join(ROWS)}"
-        raise ValueError(f"votes must be {wanted}, got shape {np.shape(votes)}")
+        raise ValueError(
+            "votes must be of shape (n_items, n_annotators) or a DataFrame with columns "
+            f"{', '.join(ROWS)}, got shape {np.shape(votes)}"
+        )
     return table.astype(object)
 
 
@@ -264,12 +259,6 @@ def coded(table, classes):
     if unknown.any():
         raise ValueError(f"votes must be among classes, got {values[unknown][0]!r}")
     return votes, classes
-
-
-def check_threshold(threshold):
-    if check_non_negative("threshold", threshold) > 1.0:
-        raise ValueError(f"threshold must be at most 1, got {threshold}")
-    return float(threshold)
 
 
 def candidates_from_annotators(
@@ -328,9 +317,8 @@ def candidates_from_annotators(
     >>> result.labels().tolist(), result.candidates.n_candidates
     (['cat', 'dog', 'cat', 'dog'], [2, 1, 1, 2])
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {METHODS}, got {method!r}")
-    threshold = check_threshold(threshold)
+    expect_word("method", method, METHODS)
+    threshold = expect("threshold", threshold, low=0, high=1)
     table = as_table(votes)
     numbers, classes = coded(table, classes)
     K = len(classes)
@@ -342,9 +330,8 @@ def candidates_from_annotators(
         method = "majority"
     if method == "majority":
         posterior = vote_shares(numbers, K)
-        confusion, _ = confusions(
-            indicators(numbers, K), posterior, check_positive("smoothing", smoothing) / K
-        )
+        sigma = expect("smoothing", smoothing, above=0) / K
+        confusion, _ = confusions(indicators(numbers, K), posterior, sigma)
     else:
         result = dawid_skene(numbers, K, smoothing=smoothing, tol=tol, max_iter=max_iter)
         posterior = result.posterior
@@ -358,13 +345,9 @@ def candidates_from_annotators(
 
 def checked_links(name, links, bag_of):
     """Pairs of rows of one bag, the later row last, as an int array (n_links, 2)."""
-    links = np.asarray(links)
-    links = links.reshape(0, 2).astype(int) if links.size == 0 else links
-    if links.ndim != 2 or links.shape[1] != 2 or links.dtype.kind not in "iu":
-        raise ValueError(f"{name} must hold pairs of rows of X, got shape {links.shape}, {links.dtype}")
-    outside = (links < 0) | (links >= bag_of.size)
-    if outside.any():
-        raise ValueError(f"{name} must hold rows from 0 to {bag_of.size - 1}, got {links[outside][0]}")
+    if len(links) == 0:
+        return np.zeros((0, 2), dtype=int)
+    links = expect(name, links, kind="int", shape=("n_links", 2), low=0, high=bag_of.size - 1)
     links = np.sort(links, axis=1)
     first, last = links.T
     wrong = (bag_of[first] != bag_of[last]) | (first == last)
@@ -480,8 +463,8 @@ def candidates_from_links(
     ([6], True)
     """
     check_candidates(candidates)
-    threshold = check_threshold(threshold)
-    most = check_count("most", most)
+    threshold = expect("threshold", threshold, low=0, high=1)
+    most = expect("most", most, kind="whole", low=1)
     sizes = candidates.bag_sizes if bag_sizes is None else bag_sizes
     starts = starts_of_bags(sizes, candidates.n_instances)
     ends = np.searchsorted(candidates.bag_starts, starts)

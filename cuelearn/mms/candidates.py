@@ -6,7 +6,6 @@ Slot ``m * P + p`` of a bag is attribute p of instance m. Sets are lists of labe
 import copy
 import itertools
 from functools import cached_property
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +13,10 @@ from numba import types
 from numba.extending import overload
 from scipy.sparse import csr_array, issparse
 
-from cuelearn.core.checks import as_generator, check_count
+from cuelearn.core.checks import as_generator
 from cuelearn.core.compiled import inner, loop
 from cuelearn.core.weights import check_sample_weight
+from cuelearn.expect import expect, expect_instance, expect_list
 from cuelearn.mms.matching import (
     Matching,
     Scratch,
@@ -32,6 +32,8 @@ from cuelearn.mms.matching import (
 __all__ = ["CandidateSet", "Matching"]
 
 MOST_WORDS = 16
+#: Labels are stored as int32.
+LARGEST_LABEL = 2**31 - 1
 #: Largest `Matching` that `CandidateSet.bag` lists.
 MOST_LISTED = 10_000
 SPLITTING = "scikit-learn's tools split bags by groups=candidates.bag_of with cv=GroupKFold(n_splits)"
@@ -156,21 +158,15 @@ compiled_contains = loop(contains)
 compiled_loss = loop(ambiguous_loss)
 
 
-def is_index(value, end, least=0):
-    return isinstance(value, Integral) and not isinstance(value, bool) and least <= value < end
-
-
 def check_candidates(candidates, n_rows=None, classes=None):
-    if not isinstance(candidates, CandidateSet):
-        raise TypeError(f"candidates must be a CandidateSet, got {type(candidates).__name__}")
-    if n_rows not in (None, candidates.n_instances):
-        wanted = f"one row per instance of candidates, {candidates.n_instances}"
-        raise ValueError(f"X must have {wanted}, got {n_rows}")
+    expect_instance("candidates", candidates, CandidateSet)
+    n = candidates.n_instances
+    if n_rows not in (None, n):
+        raise ValueError(f"X must have one row per instance of candidates, {n}, got {n_rows}")
     if classes is not None:
         same = len(candidates.classes) == len(classes)
         if not same or not all(map(np.array_equal, candidates.classes, classes)):
-            what = f"the labels of training in their order, {tuple(map(len, classes))} of them"
-            raise ValueError(f"candidates must have {what}, got others")
+            raise ValueError("candidates must have the labels of training in their order, got others")
 
 
 def check_bag_weights(sample_weight, candidates):
@@ -183,51 +179,39 @@ def check_bag_weights(sample_weight, candidates):
         if not np.array_equal(sample_weight[candidates.bag_of], of_instances, equal_nan=True):
             raise ValueError("sample_weight must be the same for all instances of a bag")
     if shape not in ((), (candidates.n_bags,)):
-        wanted = f"one weight per bag of candidates, {candidates.n_bags}"
-        hint = "in cross-validation give w[candidates.bag_of], one per instance"
-        raise ValueError(f"sample_weight must have {wanted}, got shape {shape}; {hint}")
+        raise ValueError(
+            f"sample_weight must have one weight per bag of candidates, {candidates.n_bags}, got shape "
+            f"{shape}; in cross-validation give w[candidates.bag_of], one per instance"
+        )
     return check_sample_weight(sample_weight, candidates.n_bags)
 
 
 def starts_of_bags(bag_sizes, n_rows):
-    sizes = np.asarray(bag_sizes)
-    whole = sizes.ndim == 1 and sizes.size > 0 and sizes.dtype.kind in "iu"
-    if not whole or sizes.min() < 1 or sizes.sum() != n_rows:
-        raise ValueError(f"bag_sizes must be integers >= 1 that add up to the {n_rows} rows")
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    sizes = expect("bag_sizes", bag_sizes, kind="int", shape=("n_bags",), low=1)
+    if sizes.sum() != n_rows:
+        raise ValueError(f"bag_sizes must add up to the {n_rows} rows, got a sum of {sizes.sum()}")
+    return np.concatenate([[0], np.cumsum(sizes)])
 
 
-def listed_bag(what, given):
+def listed_bag(name, given):
     """One bag's list as an int array (L, M, P)."""
-    try:
-        array = np.asarray(given)
-    except ValueError:
-        array = np.empty(0, dtype=object)
-    if array.dtype == object or array.ndim not in (2, 3) or array.size == 0:
-        shape = "(n_candidates, n_instances[, n_attributes])"
-        raise ValueError(f"{what} be an array of shape {shape}; its labeling vectors must have one length")
-    good = np.zeros(array.shape, dtype=bool)
-    if array.dtype.kind in "iuf":
-        good = (array == np.floor(array)) & (np.abs(array) < 2**31)
-    if not good.all():
-        wanted = "labels as integers below 2^31 (names go to classes=)"
-        raise ValueError(f"{what} hold {wanted}, got {array[~good][0]}")
-    return np.atleast_3d(array).astype(np.int32)
+    shapes = [("n_candidates", "n_instances"), ("n_candidates", "n_instances", "n_attributes")]
+    hint = "names of labels go to classes="
+    labels = expect(name, given, kind="whole", shape=shapes, low=0, high=LARGEST_LABEL, hint=hint)
+    return np.atleast_3d(labels).astype(np.int32)
 
 
-def matching_bag(what, given):
+def matching_bag(name, given):
     """One bag's checked `Matching`, words of shape (n_words, n_attributes)."""
-    words = np.asarray(given.words)
-    allowed = np.asarray(given.allowed, dtype=bool)
-    words = words[:, None] if words.ndim == 1 else words
-    if words.ndim != 2 or words.dtype.kind not in "iu" or not 0 < len(words) <= MOST_WORDS:
-        raise ValueError(f"{what} have at most {MOST_WORDS} words, integers, got shape {words.shape}")
+    shapes = [("n_words",), ("n_words", "n_attributes")]
+    words = expect(f"{name}.words", given.words, kind="int", shape=shapes, low=0, high=LARGEST_LABEL)
+    words = words.reshape(len(words), -1)
+    if len(words) > MOST_WORDS:
+        raise ValueError(f"{name} must have at most {MOST_WORDS} words, got {len(words)}")
     if len(np.unique(words, axis=0)) != len(words):
-        raise ValueError(f"{what} have distinct words, got the same labels twice")
-    width = len(words) + 1
-    if allowed.ndim != 2 or allowed.shape[1] != width or len(allowed) == 0:
-        wanted = f"which of null and its words are allowed, (n_regions, {width})"
-        raise ValueError(f"{what} say for each region {wanted}, got {allowed.shape}")
+        raise ValueError(f"{name} must have distinct words, got the same labels twice")
+    width = len(words) + 1  # null first
+    allowed = expect(f"{name}.allowed", given.allowed, kind="bool", shape=("n_regions", width))
     return Matching(words.astype(np.int32), allowed)
 
 
@@ -236,21 +220,19 @@ def checked_prior(i, bag, given):
         return None
     if isinstance(bag, Matching):
         raise ValueError(f"priors[{i}] must be None: the candidates of a Matching are not listed")
-    prior = np.asarray(given, dtype=float)
-    if prior.shape != (len(bag),) or not np.all((prior >= 0.0) & (prior < np.inf)) or not prior.any():
-        wanted = f"{len(bag)} numbers >= 0, not all 0"
-        raise ValueError(f"priors[{i}] must hold {wanted}, got shape {prior.shape}")
+    prior = expect(f"priors[{i}]", given, shape=(len(bag),), low=0)
+    if not prior.any():
+        raise ValueError(f"priors[{i}] must not be all 0")
     return prior
 
 
-def of_attributes(name, value, P):
-    if value is None or np.isscalar(value):
-        return None if value is None else (value,) * P
-    if not hasattr(value, "__len__"):
-        raise TypeError(f"{name} must be given for all attributes or once for each, got {value!r}")
-    if len(value) != P:
-        raise ValueError(f"{name} must have a number for each of {P} attributes, got {value}")
-    return tuple(value)
+def once_or_each(name, value, P, is_once=np.isscalar):
+    """A list of P values, given once (as `is_once` tells) or per attribute."""
+    if is_once(value):
+        return [value] * P
+    if not hasattr(value, "__len__") or len(value) != P:
+        raise ValueError(f"{name} must be given once or once for each of the {P} attributes")
+    return list(value)
 
 
 def without_repeats(bag, prior):
@@ -337,45 +319,39 @@ class CandidateSet:
     """
 
     def __init__(self, candidates, *, n_labels=None, classes=None, null=None, priors=None):
-        if isinstance(candidates, (str, bytes)) or not hasattr(candidates, "__len__"):
-            kind = type(candidates).__name__
-            raise TypeError(f"candidates must be a sequence with one candidate set per bag, got {kind}")
-        if len(candidates) == 0:
-            raise ValueError("candidates must hold at least one bag, got none")
         bags = []
-        for i, given in enumerate(candidates):
+        for i, given in enumerate(expect_list("candidates", candidates, "candidate sets, one per bag")):
             read = matching_bag if isinstance(given, Matching) else listed_bag
-            bags.append(read(f"candidates[{i}] must", given))
-        widths = [labels_in(bag).shape[-1] for bag in bags]
-        for i, width in enumerate(widths):
-            if width != widths[0]:
-                others = f"{widths[0]} attributes, as the bags before it"
-                raise ValueError(f"candidates[{i}] must have {others}, got {width}")
-        self.n_attributes = widths[0]
+            bags.append(read(f"candidates[{i}]", given))
+        P = labels_in(bags[0]).shape[-1]
+        for i, bag in enumerate(bags):
+            width = labels_in(bag).shape[-1]
+            if width != P:
+                raise ValueError(f"candidates[{i}] must have {P} attributes as the others, got {width}")
+        self.n_attributes = P
         self._name_labels(n_labels, classes)
-        self._check_labels(bags, of_attributes("null", null, self.n_attributes))
-        priors = [None] * len(bags) if priors is None else priors
-        if not hasattr(priors, "__len__") or len(priors) != len(bags):
-            raise ValueError(f"priors must have one entry per bag, {len(bags)} of them")
+        self._check_labels(bags, null)
+        if priors is None:
+            priors = [None] * len(bags)
+        priors = expect_list("priors", priors, "entries, one per bag", len(bags))
         priors = [checked_prior(i, bag, prior) for i, (bag, prior) in enumerate(zip(bags, priors))]
         self._hold([without_repeats(bag, prior) for bag, prior in zip(bags, priors)])
 
     def _name_labels(self, n_labels, classes):
         P = self.n_attributes
-        sizes = of_attributes("n_labels", n_labels, P)
-        if sizes is not None:
-            sizes = tuple(check_count("n_labels", size) for size in sizes)
+        sizes = None
+        if n_labels is not None:
+            sizes = once_or_each("n_labels", n_labels, P)
+            sizes = tuple(expect("n_labels", size, kind="whole", low=1) for size in sizes)
         if classes is not None:
-            if not hasattr(classes, "__len__"):
-                wanted = "given for all attributes or once for each"
-                raise TypeError(f"classes must be {wanted}, got {classes!r}")
-            classes = list(classes)
+            classes = expect_list("classes", classes, "names, or of such lists, one per attribute")
             nested = len(classes) == 1 and not isinstance(classes[0], str) and hasattr(classes[0], "__len__")
             classes = [np.asarray(c) for c in ([classes] if P == 1 and not nested else classes)]
             n_names = tuple(map(len, classes))
             if len(classes) != P or sizes not in (None, n_names):
-                wanted = f"name the labels of {P} attributes, as many as n_labels says"
-                raise ValueError(f"classes must {wanted}, got {n_names}")
+                raise ValueError(
+                    f"classes must name the labels of {P} attributes, as many as n_labels says, got {n_names}"
+                )
             if any(len(np.unique(c)) != len(c) for c in classes):
                 raise ValueError("classes must hold every name once")
             sizes = n_names
@@ -386,21 +362,18 @@ class CandidateSet:
         """Check labels; set `null` and missing `n_labels` and `classes`."""
         P = self.n_attributes
         sizes = self.n_labels
-        limit = np.full(P, 2**31) if sizes is None else np.array(sizes)
+        last = np.full(P, LARGEST_LABEL) if sizes is None else np.array(sizes) - 1
         largest = np.zeros(P, dtype=int)
         for i, bag in enumerate(bags):
             labels = labels_in(bag).reshape(-1, P)
-            outside = labels[(labels < 0) | (labels >= limit)]
-            if outside.size:
-                inside = "" if sizes is None else f", at most {max(sizes) - 1}"
-                message = f"holds the label {outside[0]} outside the classes; labels count from 0{inside}"
-                raise ValueError(f"candidates[{i}] {message}")
+            if np.any(labels > last):
+                raise ValueError(
+                    f"candidates[{i}] must hold labels from 0 to {last.max()}, got {labels[labels > last][0]}"
+                )
             largest = np.maximum(largest, labels.max(axis=0))
         if null is not None:
-            if not all(map(is_index, null, limit)):
-                most = tuple((limit - 1).tolist())
-                raise ValueError(f"null must be among the labels, integers from 0 to {most}, got {null!r}")
-            null = tuple(map(int, null))
+            null = once_or_each("null", null, P)
+            null = tuple(expect("null", null, kind="int", shape=(P,), low=0, high=last).tolist())
             largest = np.maximum(largest, null)
         for i, bag in enumerate(bags):
             if isinstance(bag, Matching):
@@ -431,9 +404,7 @@ class CandidateSet:
     def from_labels(cls, y, bag_sizes=None, **options):
         """Sets with the true labeling as only candidate, from labels (n_instances[, n_attributes]), bag sizes
         (by default one instance each) and options of the class."""
-        y = np.asarray(y)
-        if y.ndim not in (1, 2) or len(y) == 0:
-            raise ValueError(f"y must have shape (n_instances[, n_attributes]), got {y.shape}")
+        y = expect("y", y, kind="whole", shape=[("n_instances",), ("n_instances", "n_attributes")])
         starts = starts_of_bags(np.ones(len(y), dtype=int) if bag_sizes is None else bag_sizes, len(y))
         return cls([part[None] for part in np.split(y, starts[1:-1])], **options)
 
@@ -444,10 +415,12 @@ class CandidateSet:
         an error."""
         if hasattr(possible, "columns"):
             options.setdefault("classes", [list(possible.columns)])
-        given = csr_array(possible) if issparse(possible) else np.asarray(possible)
-        if given.ndim != 2 or not np.isin(given.data if issparse(given) else given, (0, 1)).all():
-            raise ValueError(f"possible must be a 0/1 matrix, got shape {given.shape}, {given.dtype}")
-        allowed = csr_array(given.astype(bool))
+        if issparse(possible):
+            allowed = csr_array(possible, copy=True)
+            allowed.data = expect("possible", allowed.data, kind="bool", shape=("n",), least=0)
+        else:
+            shape = ("n_instances", "n_classes")
+            allowed = csr_array(expect("possible", possible, kind="bool", shape=shape))
         allowed.eliminate_zeros()
         allowed.sort_indices()
         empty = np.flatnonzero(np.diff(allowed.indptr) == 0)
@@ -469,12 +442,9 @@ class CandidateSet:
         """The `CandidateSet` of whole bags, given by their rows of X."""
         index = rows[0] if isinstance(rows, tuple) else rows
         index = np.arange(self.n_instances)[index]
-        if index.ndim != 1:
-            wanted = "a slice, integers or a mask of instances"
-            raise TypeError(f"rows must be {wanted}, got {rows!r}; {SPLITTING}")
-        bags = self.bag_of[index]
+        bags = self.bag_of[np.atleast_1d(index)]
         bags = bags[index == self.bag_starts[bags]]
-        if bags.size == 0 or not np.array_equal(self.rows(bags), index):
+        if index.ndim != 1 or bags.size == 0 or not np.array_equal(self.rows(bags), index):
             raise ValueError(f"rows must be those of whole bags, one bag after the other; {SPLITTING}")
         return self.take(bags)
 
@@ -484,9 +454,7 @@ class CandidateSet:
 
     def check_bag(self, i):
         """A bag's number; negative ones count from the end."""
-        if not is_index(i, self.n_bags, -self.n_bags):
-            raise IndexError(f"bag must be an integer below {self.n_bags}, got {i!r}")
-        return int(i) % self.n_bags
+        return expect("bag", i, kind="int", low=-self.n_bags, high=self.n_bags - 1) % self.n_bags
 
     def is_listed(self, i):
         """Whether the candidates of bag i are stored as a list."""
@@ -498,8 +466,10 @@ class CandidateSet:
         if self.is_listed(i):
             return self._bags[i]
         if self.n_candidates[i] > MOST_LISTED:
-            many = f"{self.n_candidates[i]} candidates, more than {MOST_LISTED}"
-            raise ValueError(f"bag {i} has {many} that are listed; iterate goes through them")
+            raise ValueError(
+                f"bag {i} has {self.n_candidates[i]} candidates, more than {MOST_LISTED} that are listed; "
+                "iterate goes through them"
+            )
         return np.stack(list(self.iterate(i)))
 
     def priors(self, i):
@@ -517,12 +487,10 @@ class CandidateSet:
     def _slots(self, i, labeling):
         labeling = np.asarray(labeling)
         shape = (int(self.bag_sizes[i]), self.n_attributes)
-        fits = labeling.size == shape[0] * shape[1] and labeling.dtype.kind in "iu"
-        labeling = labeling.reshape(shape) if fits else labeling
-        if not fits or labeling.min() < 0 or np.any(labeling.max(axis=0) >= self.n_labels):
-            last = tuple(k - 1 for k in self.n_labels)
-            wanted = f"integers of shape {shape} for bag {i}, labels 0 to {last}"
-            raise ValueError(f"labeling must hold {wanted}, got {labeling.tolist()}")
+        if labeling.size == shape[0] * shape[1]:
+            labeling = labeling.reshape(shape)
+        last = np.array(self.n_labels) - 1
+        labeling = expect("labeling", labeling, kind="int", shape=shape, low=0, high=last)
         return (labeling + self.packed.column[:-1]).astype(np.int32).ravel()
 
     def contains(self, i, labeling):
@@ -540,7 +508,7 @@ class CandidateSet:
 
     def mask(self, attribute=0):
         """Labels Z(m) that the candidates give each instance, shape (n_instances, n_labels[attribute])."""
-        p = self._check_attribute(attribute)
+        p = expect("attribute", attribute, kind="int", low=0, high=self.n_attributes - 1)
         packed = self.packed
         slot = np.repeat(np.arange(packed.slot.size - 1), np.diff(packed.slot))
         of_p = slot % self.n_attributes == p
@@ -552,19 +520,11 @@ class CandidateSet:
         """Labels that the candidates give any instance of each bag, shape (n_bags, n_labels[attribute])."""
         return np.logical_or.reduceat(self.mask(attribute), self.bag_starts[:-1], axis=0)
 
-    def _check_attribute(self, attribute):
-        if not is_index(attribute, self.n_attributes):
-            raise ValueError(f"attribute must be an integer below {self.n_attributes}, got {attribute!r}")
-        return int(attribute)
-
     def _as_bags(self, bags):
         bags = np.asarray(bags)
         if bags.dtype == bool and bags.shape == (self.n_bags,):
             bags = np.flatnonzero(bags)
-        whole = bags.ndim == 1 and bags.size > 0 and bags.dtype.kind in "iu"
-        if not whole or bags.min() < 0 or bags.max() >= self.n_bags:
-            raise ValueError(f"bags must be integers below {self.n_bags}, at least one, or a mask")
-        return bags.astype(np.int64)
+        return expect("bags", bags, kind="int", shape=("n",), low=0, high=self.n_bags - 1)
 
     def rows(self, bags):
         """Rows of X of some bags (numbers or a mask), in the order of the bags; ndarray of int."""
@@ -590,7 +550,7 @@ class CandidateSet:
     def attribute(self, attribute):
         """The `CandidateSet` of one attribute, with repeated vectors merged; an error if two words of a
         `Matching` share a label, or one has the label of null."""
-        p = self._check_attribute(attribute)
+        p = expect("attribute", attribute, kind="int", low=0, high=self.n_attributes - 1)
         bags = []
         for i, bag in enumerate(self._bags):
             labels = labels_in(bag)[..., [p]]
@@ -598,8 +558,10 @@ class CandidateSet:
                 bags.append(labels)
                 continue
             if len(np.unique(labels)) < len(labels) or np.any(labels == self.null[p]):
-                what = f"the words of bag {i} apart, which is a Matching"
-                raise ValueError(f"attribute {p} does not tell {what}; list its candidates")
+                raise ValueError(
+                    f"attribute {p} does not tell the words of bag {i} apart, which is a Matching; "
+                    "list its candidates"
+                )
             bags.append(bag._replace(words=labels))
         null = None if self.null is None else self.null[p]
         return CandidateSet(bags, classes=[self.classes[p]], null=null, priors=self._priors)

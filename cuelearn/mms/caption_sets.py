@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from cuelearn.expect import expect_instance, expect_list, expect_word
 from cuelearn.mms.candidates import MOST_LISTED, CandidateSet, Matching
-from cuelearn.mms.captions import PLACE, Mention, check_vocabulary, mentions, place_of
+from cuelearn.mms.captions import PLACE, Mention, Vocabulary, mentions, place_of
 
 __all__ = ["ItemCandidates", "Region", "candidate_set", "candidates_from_caption"]
 
@@ -69,21 +70,19 @@ class ItemCandidates(NamedTuple):
 
 
 def checked_regions(regions):
-    if isinstance(regions, (str, bytes, Region)) or not hasattr(regions, "__len__"):
-        raise TypeError(f"regions must be a list of Region, got {regions!r}")
-    if len(regions) == 0:
-        raise ValueError("regions must hold at least one region, got none")
     kinds = []
     boxes = []
-    for number, region in enumerate(regions):
+    for number, region in enumerate(expect_list("regions", regions, "Region")):
         try:
             kind, (x0, y0, x1, y1) = region
             ordered = -math.inf < x0 < x1 < math.inf and -math.inf < y0 < y1 < math.inf
         except (TypeError, ValueError):
             ordered = False
         if not ordered or kind not in ("face", "body"):
-            wanted = "Region('face' or 'body', (x0, y0, x1, y1)) with finite x0 < x1 and y0 < y1"
-            raise ValueError(f"regions[{number}] must be a {wanted}, got {region!r}")
+            raise ValueError(
+                f"regions[{number}] must be a Region('face' or 'body', (x0, y0, x1, y1)) with finite x0 < x1 "
+                f"and y0 < y1, got {region!r}"
+            )
         kinds.append(kind)
         boxes.append((float(x0), float(y0), float(x1), float(y1)))
     return kinds, boxes
@@ -113,8 +112,9 @@ def find_instances(kinds, boxes, attributes):
     # as many pairs as possible, with the least total distance
     pairs = [(faces[a], bodies[b]) for a, b in zip(rows, columns, strict=True) if costs[a, b] < NO_PAIR]
     if not pairs:
-        near = "a face near the horizontal centre of a body's box and within it"
-        raise ValueError(f"regions must hold {near}, got none")
+        raise ValueError(
+            "regions must hold a face near the horizontal centre of a body's box and within it, got none"
+        )
     alone = len(faces) - len(pairs)
     without = len(bodies) - len(pairs)
     note = f"left out: faces without a body {alone}, bodies without a face {without}"
@@ -167,20 +167,19 @@ def placed_names(mentioned, boxes, notes):
 def checked_mentions(caption, vocabulary):
     if not isinstance(caption, (list, tuple)):
         return mentions(caption, vocabulary)
-    check_vocabulary(vocabulary)
+    expect_instance("vocabulary", vocabulary, Vocabulary)
     checked = []
     for number, mention in enumerate(caption):
-        what = f"caption[{number}] must"
-        if not isinstance(mention, Mention):
-            raise TypeError(f"{what} be a Mention, got {mention!r}")
-        if mention.name not in vocabulary.name_label:
-            raise ValueError(f"{what} have a name of the vocabulary, got {mention.name!r}")
-        if mention.verb and mention.verb not in vocabulary.verb_label:
-            raise ValueError(f"{what} have a verb of the vocabulary, got {mention.verb!r}")
+        expect_instance(f"caption[{number}]", mention, Mention)
+        known = mention.name in vocabulary.name_label
+        if not known or mention.verb and mention.verb not in vocabulary.verb_label:
+            raise ValueError(f"caption[{number}] must have words of the vocabulary, got {mention}")
         match = re.fullmatch(PLACE, mention.place)
         place = place_of(match) if match else None
         if mention.place and place is None:
-            raise ValueError(f"{what} have a place such as 'left' or '2nd from left', got {mention.place!r}")
+            raise ValueError(
+                f"caption[{number}] must have a place such as '2nd from left', got {mention.place!r}"
+            )
         checked.append(mention._replace(place=place or ""))
     return checked
 
@@ -262,8 +261,7 @@ def mask_of(n, fixed, free, n_words):
 def checked_attributes(attributes):
     known = tuple(attributes) if isinstance(attributes, (tuple, list)) else ()
     if known not in (("name",), ("verb",), ("name", "verb"), ("verb", "name")):
-        wanted = "('name',), ('verb',) or ('name', 'verb')"
-        raise ValueError(f"attributes must be {wanted}, got {attributes!r}")
+        raise ValueError(f"attributes must be ('name',), ('verb',) or ('name', 'verb'), got {attributes!r}")
     return known
 
 
@@ -331,8 +329,7 @@ def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",
     """
     mentioned = checked_mentions(caption, vocabulary)
     attributes = checked_attributes(attributes)
-    if constraints not in ("ABC", "ABCD"):
-        raise ValueError(f"constraints must be 'ABCD' or 'ABC', got {constraints!r}")
+    expect_word("constraints", constraints, ("ABCD", "ABC"))
     if "verb" in attributes and len(vocabulary.verbs) == 1:
         raise ValueError("vocabulary must hold verbs for the attribute 'verb', got none")
     instances, boxes, note = find_instances(*checked_regions(regions), attributes)
@@ -360,8 +357,10 @@ def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",
     else:
         used = [word for word in word_of.values() if word]
         if len(set(used)) < len(used):
-            twice = f"at most {MOST_LISTED} labelings where a word may be used twice"
-            raise ValueError(f"caption must leave {twice}, got more: a Matching uses every word once")
+            raise ValueError(
+                f"caption must leave at most {MOST_LISTED} labelings where a word may be used twice, got "
+                "more: a Matching uses every word once"
+            )
         notes.append(f"more than {MOST_LISTED} labelings: kept as a Matching")
         kept = Matching(np.array(words, dtype=np.int32), mask_of(n, *taken, len(words)))
     return ItemCandidates(kept, words, instances, positions, "; ".join(notes))
@@ -407,18 +406,14 @@ def candidate_set(items, vocabulary, attributes=("name",), *, constraints="ABCD"
     >>> sets.n_candidates, sets.classes[0].tolist()
     ([6, 1], ['null', 'Ann Lee', 'Bo Ray'])
     """
-    check_vocabulary(vocabulary)
+    expect_instance("vocabulary", vocabulary, Vocabulary)
     attributes = checked_attributes(attributes)
-    if not hasattr(items, "__iter__"):
-        raise TypeError(f"items must be a list of pairs (caption, regions), got {type(items).__name__}")
     options = {"attributes": attributes, "constraints": constraints}
     sets = []
-    for number, item in enumerate(items):
-        if not isinstance(item, (tuple, list)) or len(item) != 2:
-            wanted = "a pair (caption, regions)"
-            raise TypeError(f"items[{number}] must be {wanted}, got {type(item).__name__}")
+    for number, item in enumerate(expect_list("items", items, "pairs (caption, regions)")):
+        pair = expect_list(f"items[{number}]", item, "entries, caption and regions", 2)
         try:
-            sets.append(candidates_from_caption(*item, vocabulary, **options).candidates)
+            sets.append(candidates_from_caption(*pair, vocabulary, **options).candidates)
         except (TypeError, ValueError) as error:
             raise type(error)(f"items[{number}]: {error}") from None
     classes = [vocabulary.names if a == "name" else vocabulary.verbs for a in attributes]

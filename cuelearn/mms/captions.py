@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cuelearn.expect import expect_instance, expect_list
+
 __all__ = ["Mention", "Vocabulary", "mentions"]
 
 #: Name of label 0 of every attribute.
@@ -41,27 +43,25 @@ class Mention(NamedTuple):
     place: str = ""  # "left", "right", "middle", "top", "bottom", or e.g. "2nd from left"
 
 
-def is_listing(value):
-    return hasattr(value, "__iter__") and not isinstance(value, (str, bytes))
-
-
 def given_words(what, words):
     """Surface forms of each label, the label itself first."""
-    if not is_listing(words):
-        wanted = "a list of words or a dict from a word to its surface forms"
-        raise TypeError(f"{what} must be {wanted}, got {words!r}")
+    given = words
+    if not isinstance(words, Mapping):
+        given = expect_list(what, words, "words or a dict from a word to its surface forms", least=0)
+        words = dict.fromkeys(given, ())
+    if NULL in words or len(words) < len(given):
+        raise ValueError(f"{what} must hold every word once, none of them {NULL!r}")
     labels = {}
     owner = {}
-    for label, forms in words.items() if isinstance(words, Mapping) else ((word, ()) for word in words):
-        if label in labels or label == NULL or not is_listing(forms):
-            wanted = f"every word once, none of them {NULL!r}, with a list of surface forms"
-            raise ValueError(f"{what} must hold {wanted}, got {label!r}: {forms!r}")
-        for form in (label, *forms):
+    for label, forms in words.items():
+        for form in (label, *expect_list(f"{what}[{label!r}]", forms, "surface forms", least=0)):
             if not isinstance(form, str) or not WORD.search(form):
                 raise TypeError(f"{what} must hold words with at least one letter, got {form!r}")
             if owner.setdefault(form, label) != label:
-                both = f"got {form!r} for {owner[form]!r} and {label!r}"
-                raise ValueError(f"{what} must give a surface form to one label, {both}")
+                raise ValueError(
+                    f"{what} must give a surface form to one label, got {form!r} for {owner[form]!r} "
+                    f"and {label!r}"
+                )
         labels[str(label)] = list(dict.fromkeys([label, *forms]))
     return labels
 
@@ -150,13 +150,10 @@ class Vocabulary:
         kept = []
         for what, chosen, labels in (("names", names, self.names), ("verbs", verbs, self.verbs)):
             known = labels[1:].tolist()
-            chosen = known if chosen is None else chosen
-            if not is_listing(chosen):
-                raise TypeError(f"{what} must be a list of labels, got {chosen!r}")
+            chosen = known if chosen is None else expect_list(what, chosen, "labels", least=0)
             unknown = set(chosen) - {NULL, *known}
             if unknown:
                 raise ValueError(f"{what} must be labels of the vocabulary, got {min(map(str, unknown))!r}")
-            chosen = set(chosen)
             kept.append([label for label in known if label in chosen])
         if not kept[0]:
             raise ValueError("names must keep at least one name, got none")
@@ -166,11 +163,6 @@ class Vocabulary:
 
     def __repr__(self):
         return f"<Vocabulary: {len(self.names) - 1} names, {len(self.verbs) - 1} verbs>"
-
-
-def check_vocabulary(vocabulary):
-    if not isinstance(vocabulary, Vocabulary):
-        raise TypeError(f"vocabulary must be a Vocabulary, got {type(vocabulary).__name__}")
 
 
 def find(caption, index):
@@ -239,7 +231,7 @@ def mentions(caption, vocabulary):
         raise TypeError(f"caption must be a str or a list of Mention, got {type(caption).__name__}")
     if not caption.strip():
         raise ValueError("caption must hold some text, got an empty one")
-    check_vocabulary(vocabulary)
+    expect_instance("vocabulary", vocabulary, Vocabulary)
     names = list(find(caption, vocabulary.name_forms))
     verb_of = [""] * len(names)
     for start, _, verb in find(caption, vocabulary.verb_forms):

@@ -7,9 +7,10 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
-from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import POSITIVE, StrOptions, parameters
-from cuelearn.mms.em import NO_MASS, EMNaming, documented_naming, evenly_spaced, once_or_each
+from cuelearn.expect import expect, expect_word
+from cuelearn.mms.candidates import once_or_each
+from cuelearn.mms.em import NO_MASS, EMNaming, documented_naming, evenly_spaced
 
 __all__ = ["DistNaming"]
 
@@ -267,22 +268,18 @@ class DistNaming(EMNaming):
 
     def _metrics(self):
         metrics = once_or_each("metric", self.metric, self.n_attributes_, lambda m: isinstance(m, str))
-        for metric in metrics:
-            if metric not in METRICS:
-                raise ValueError(f"metric must be one of {METRICS}, got {metric!r}")
-        return metrics
+        return [expect_word("metric", metric, METRICS) for metric in metrics]
 
     def _scales(self):
         scales = once_or_each("scale", self.scale, self.n_attributes_, lambda s: s is None or np.isscalar(s))
-        for scale in scales:
-            if isinstance(scale, str) and scale not in ("spread", "mean"):
-                raise ValueError(f"scale must be 'spread' or 'mean' or a number, got {scale!r}")
-        return [scale if isinstance(scale, str) else check_positive("scale", scale) for scale in scales]
+        return [expect("scale", scale, above=0, words=("spread", "mean")) for scale in scales]
 
     def _check_weights(self, sample_weight, candidates):
         if sample_weight is not None:
-            why = "an instance is no evidence for itself, but would be for its copy in a bag given twice"
-            raise ValueError(f"sample_weight must be None for DistNaming: {why}")
+            raise ValueError(
+                "sample_weight must be None for DistNaming: an instance is no evidence for itself, but would "
+                "be for its copy in a bag given twice"
+            )
         return super()._check_weights(None, candidates)
 
     def _models(self, parts, candidates, weights):

@@ -18,11 +18,11 @@ from cuelearn.core.docs import documented
 from cuelearn.core.estimator import NON_NEGATIVE, Estimator, StrOptions, parameters, validated
 from cuelearn.core.run import Run
 from cuelearn.mms.base import BagClassifier
-from cuelearn.mms.candidates import check_bag_weights, check_candidates
+from cuelearn.mms.candidates import check_bag_weights, check_candidates, once_or_each
 from cuelearn.mms.inference import best_candidates, mean_candidates
 from cuelearn.mms.matching import Scratch
 
-__all__ = ["EMNaming", "documented_naming", "evenly_spaced", "once_or_each"]
+__all__ = ["EMNaming", "documented_naming", "evenly_spaced"]
 
 documented_naming = partial(
     documented,
@@ -55,14 +55,6 @@ documented_naming = partial(
 )
 #: Below this total responsibility a label's appearance is kept.
 NO_MASS = 1e-12
-
-
-def once_or_each(name, value, P, once):
-    """A list of P values, given once (as `once` tests) or per attribute."""
-    values = [value] * P if once(value) else list(value) if hasattr(value, "__len__") else None
-    if values is None or len(values) != P:
-        raise ValueError(f"{name} must be given once or once for each of the {P} attributes, got {value!r}")
-    return values
 
 
 def is_one_choice(columns):
@@ -181,8 +173,7 @@ class EMNaming(BagClassifier):
             arrays = [chosen_columns(X, own) for own in columns]
         for part, width in zip(arrays, self.n_features_, strict=False):
             if part.shape[1] != width:
-                wanted = f"{width} columns for an attribute, as in fit"
-                raise ValueError(f"X must have {wanted}, got {part.shape[1]}")
+                raise ValueError(f"X must have {width} columns as in fit, got {part.shape[1]}")
         return arrays
 
     def _log_priors(self):
@@ -219,6 +210,6 @@ def chosen_columns(array, columns):
     except (IndexError, TypeError):
         part = array[:, :0]
     if part.ndim != 2 or part.shape[1] == 0:
-        have = f"the {array.shape[1]} columns of X for each attribute"
-        raise ValueError(f"columns must choose from {have}, got {columns!r}")
+        n = array.shape[1]
+        raise ValueError(f"columns must choose from the {n} columns of X for each attribute, got {columns!r}")
     return part

@@ -7,9 +7,10 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.decomposition import PCA
 
-from cuelearn.core.checks import check_count
 from cuelearn.core.estimator import COUNT, POSITIVE, Number, parameters
-from cuelearn.mms.em import NO_MASS, EMNaming, documented_naming, once_or_each
+from cuelearn.expect import expect
+from cuelearn.mms.candidates import once_or_each
+from cuelearn.mms.em import NO_MASS, EMNaming, documented_naming
 
 __all__ = ["GMMNaming"]
 
@@ -157,9 +158,8 @@ def projection(part, number, weights):
     share = isinstance(number, Real) and not isinstance(number, Integral) and 0.0 < number < 1.0
     if number is None or (share and not np.any(variance > 0.0)):
         return mean, None
-    if not share and check_count("n_components_pca", number) > min(part.shape):
-        most = f"{min(part.shape)} for an attribute of shape {part.shape}"
-        raise ValueError(f"n_components_pca must be at most {most}, got {number!r}")
+    if not share:
+        expect("n_components_pca", number, kind="whole", low=1, high=min(part.shape))
     solver = "covariance_eigh" if part.shape[0] > part.shape[1] else "full"
     pca = PCA(n_components=float(number) if share else int(number), svd_solver=solver)
     if np.all(weights == weights[0]):

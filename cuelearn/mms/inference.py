@@ -9,6 +9,7 @@ answer.
 import numpy as np
 
 from cuelearn.core.compiled import inlined, inner, loop
+from cuelearn.expect import expect, expect_list, expect_word
 from cuelearn.mms.candidates import ambiguous_loss, bag_of, check_candidates, contains, words_of
 from cuelearn.mms.matching import (
     CHOSEN,
@@ -339,16 +340,12 @@ def reached(target, scores):
 
 def side_by_side(scores, candidates, n_rows):
     """Scores of all attributes as one float64 matrix."""
-    wanted = [(n_rows, size) for size in candidates.n_labels]
-    alone = len(wanted) == 1 and np.ndim(scores) != 3
-    parts = [np.asarray(part, dtype=np.float64) for part in ([scores] if alone else scores)]
-    shapes = [part.shape for part in parts]
-    if shapes != wanted:
-        raise ValueError(f"scores must have one matrix per attribute, of shapes {wanted}, got {shapes}")
-    whole = np.ascontiguousarray(np.concatenate(parts, axis=1))
-    if not np.isfinite(whole).all():
-        raise ValueError("scores must be finite, got NaN or infinite values")
-    return whole
+    if candidates.n_attributes == 1 and np.ndim(scores) != 3:
+        scores = [scores]
+    parts = expect_list("scores", scores, "matrices, one per attribute", candidates.n_attributes)
+    sizes = enumerate(candidates.n_labels)
+    parts = [expect(f"scores[{p}]", parts[p], shape=(n_rows, size)) for p, size in sizes]
+    return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
 def most_violating(scores, candidates, bag=0, method="algorithm-10", *, return_bound=False):
@@ -403,8 +400,7 @@ def most_violating(scores, candidates, bag=0, method="algorithm-10", *, return_b
     [1 1] 5.0 5.0
     """
     check_candidates(candidates)
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {tuple(METHODS)}, got {method!r}")
+    expect_word("method", method, METHODS)
     i = candidates.check_bag(bag)
     packed = candidates.packed
     scores = side_by_side(scores, candidates, int(candidates.bag_sizes[i]))

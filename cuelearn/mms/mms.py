@@ -17,7 +17,7 @@ from cuelearn.kernels.specifications import as_frame, check_kernels
 from cuelearn.kernels.stack import KernelStack, checked_cross, new_kernels, refuse_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mms.base import BagClassifier
-from cuelearn.mms.candidates import check_bag_weights, check_candidates
+from cuelearn.mms.candidates import check_bag_weights, check_candidates, once_or_each
 from cuelearn.mms.frank_wolfe import FINEST
 from cuelearn.mms.inference import METHODS, MOST_NODES
 from cuelearn.mms.solver import solve_mms
@@ -32,6 +32,11 @@ OPTIONS = ("solver", "n_init", "n_rounds", "n_epochs", "tol", "inference", "verb
 
 def is_listing(value):
     return isinstance(value, (list, tuple))
+
+
+def is_one_list(kernels):
+    """Whether kernels are those of all attributes, not a list of such lists."""
+    return len(kernels) == 0 or not all(is_listing(k) and len(k) > 0 and is_listing(k[0]) for k in kernels)
 
 
 #: Raw pixels from 0 to 16 (digits) took seven times as long as the same divided by 16.
@@ -244,9 +249,9 @@ class MMS(BagClassifier):
     def _doubts(self, result):
         kept = self.history_.loc[result.kept]
         rounds = self.history_.loc[self.history_["start"] == kept["start"], "objective"]
-        better = "raise n_epochs, lower C" + (
-            " or take solver='frank-wolfe'" if self.solver == "pegasos" else ""
-        )
+        better = "raise n_epochs, lower C"
+        if self.solver == "pegasos":
+            better += " or take solver='frank-wolfe'"
         gap = kept["relaxed"] - kept["dual_bound"]
         wanted = self._wanted_gap(result)
         rise = rounds.diff().max()
@@ -255,18 +260,24 @@ class MMS(BagClassifier):
         if np.isnan(gap):
             yield f"MMS has no certificate, its duality gap is {gap}; take solver='frank-wolfe'"
         elif gap > wanted:
-            far = f"duality gap {gap:.3g}, objective {self.objective_:.3g}, requested {wanted:.3g}"
-            yield f"the last convex problem of MMS is far from solved, {far}; {better} or raise tol"
+            yield (
+                f"the last convex problem of MMS is far from solved, duality gap {gap:.3g}, objective "
+                f"{self.objective_:.3g}, requested {wanted:.3g}; {better} or raise tol"
+            )
         elif gap < -wanted and not result.unfinished:
             yield f"the search missed losses, {-gap:.3g} at least; inference='exact' finds them"
         if result.unfinished:
-            many = f"{MOST_NODES} partial labelings do not prove those of {result.unfinished} bags"
-            yield f"most violating labelings may be missed: {many}; inference='lp' is faster"
+            yield (
+                f"most violating labelings may be missed: {MOST_NODES} partial labelings do not prove those "
+                f"of {result.unfinished} bags; inference='lp' is faster"
+            )
         if result.at_zero == 0.0:
             yield "MMS has learned nothing: every labeling is a candidate of its bag"
         elif self.objective_ >= result.at_zero:
-            worse = f"{self.objective_:.3g}, is not below that of w = 0, {result.at_zero:.3g}"
-            yield f"the objective of MMS, {worse}; {better}, raise n_init or standardise the features"
+            yield (
+                f"the objective of MMS, {self.objective_:.3g}, is not below that of w = 0, "
+                f"{result.at_zero:.3g}; {better}, raise n_init or standardise the features"
+            )
         if rise > self.tol * FINEST:  # NaN after one round
             yield f"the objective of MMS rose by {rise:.3g} in a round; {better}"
 
@@ -286,23 +297,14 @@ class MMS(BagClassifier):
         return isinstance(self.kernels, str)
 
     def _stacks(self, X):
-        given = list(X) if self._precomputed() and is_listing(X) else [X] * self.n_attributes_
-        if len(given) != self.n_attributes_:
-            wanted = self.n_attributes_
-            what = f"one stack of kernels for each of {wanted} attributes"
-            raise ValueError(f"X must hold {what}, got {len(given)}")
-        return given
+        return once_or_each("X", X, self.n_attributes_, lambda X: not is_listing(X))
 
     def _kernel_space(self, X, candidates):
         if self._precomputed():
             pairs = [(stack, None) for stack in self._stacks(X)]
         else:
             refuse_kernels(X)
-            nested = all(is_listing(k) and len(k) > 0 and is_listing(k[0]) for k in self.kernels)
-            lists = self.kernels if nested and len(self.kernels) else [self.kernels] * self.n_attributes_
-            if len(lists) != self.n_attributes_:
-                what = f"one list of triples for each of {self.n_attributes_} attributes"
-                raise ValueError(f"kernels must be {what}, got {len(lists)} lists")
+            lists = once_or_each("kernels", self.kernels, self.n_attributes_, is_one_list)
             X = as_frame(X)
             validate_samples(self, X, used=lambda: sum(map(check_kernels, lists), []), dtype=FLOATS)
             pairs = [(X, kernels) for kernels in lists]

@@ -156,8 +156,10 @@ class BagRival(Rival):
     def _start_bags(self, candidates):
         """The bags' labels without null, (n_bags, n_labels), and a mask of labels to train."""
         if candidates.n_attributes != 1:
-            alone = "candidates.attribute(p) selects one"
-            raise ValueError(f"candidates must have one attribute, got {candidates.n_attributes}; {alone}")
+            raise ValueError(
+                f"candidates must have one attribute, got {candidates.n_attributes}; "
+                "candidates.attribute(p) selects one"
+            )
         self.classes_ = candidates.classes[0]
         self.null_ = None if candidates.null is None else candidates.null[0]
         labels = candidates.bag_mask(0)

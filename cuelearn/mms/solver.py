@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from cuelearn.core.checks import check_positive
 from cuelearn.core.run import Run
+from cuelearn.expect import expect
 from cuelearn.mms.candidates import batches, check_bag_weights, check_candidates
 from cuelearn.mms.frank_wolfe import frank_wolfe, losses_of_bags
 from cuelearn.mms.inference import METHODS, mean_candidates
@@ -104,8 +104,9 @@ class ConvexProblem:
 
     def refuse_unfinished(self, value):
         if not np.isfinite(value):
-            cures = "standardise the features, lower C, or take 'frank-wolfe'"
-            raise ValueError(f"the hyperplanes overflow: {cures}")
+            raise ValueError(
+                "the hyperplanes overflow: standardise the features, lower C, or take 'frank-wolfe'"
+            )
 
     def blocks(self):
         """An epoch's blocks of bags in a new order: rows of X and `Block`."""
@@ -333,5 +334,5 @@ def common_objective(model, X, candidates, *, sample_weight=None, C=1.0, inferen
         )
     space = LinearSpace(np.column_stack([X, np.ones(len(X))]), candidates.n_labels)
     space.weights[:] = np.concatenate(weights)
-    lam = 1.0 / (check_positive("C", C) * total)
+    lam = 1.0 / (expect("C", C, above=0) * total)
     return float(objective_of(space, candidates, lam, inference, bag_weights))

@@ -26,6 +26,7 @@ from cuelearn.core.estimator import SEQUENCE, Number, ScoreClassifier, parameter
 from cuelearn.core.run import Run, history_of, progress
 from cuelearn.core.samples import given_kernels, new_samples, training_samples
 from cuelearn.core.weights import visit_weights
+from cuelearn.expect import expect
 from cuelearn.kernels import RBF
 from cuelearn.kernels.specifications import check_first_batch, check_kernels
 from cuelearn.kernels.stack import training_bank
@@ -303,9 +304,7 @@ def held_back(labels, share, rng, sample_weight=None):
     every = np.arange(len(labels))
     weighted = every if sample_weight is None else np.flatnonzero(sample_weight)
     if np.ndim(share) == 1:
-        rows = np.asarray(share)
-        if rows.size == 0 or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= every.size:
-            raise ValueError(f"validation must be row numbers from 0 to {every.size - 1}, at least one")
+        rows = expect("validation", share, kind="int", shape=("k",), low=0, high=every.size - 1)
         train = np.setdiff1d(every, rows)
         test = np.unique(rows)
         if np.unique(labels[np.intersect1d(train, weighted)]).size < np.unique(labels).size:

@@ -13,11 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import column_or_1d
 
 from cuelearn.core import docs
-from cuelearn.core.checks import as_generator, check_positive
+from cuelearn.core.checks import as_generator
 from cuelearn.core.choice import first_best
 from cuelearn.core.estimator import REGULARIZATION, SEQUENCE, parameters, validated
 from cuelearn.core.samples import validate_samples
 from cuelearn.core.weights import check_sample_weight
+from cuelearn.expect import expect, expect_list
 from cuelearn.kernels import FeatureScaleWarning, KernelBank
 from cuelearn.kernels.definite import IndefiniteKernelWarning, one_warning
 from cuelearn.kernels.specifications import as_frame
@@ -96,13 +97,8 @@ def alignment(kernel, labels, centered=True, sample_weight=None):
     >>> alignment(np.outer(y, y), y), round(alignment(np.eye(4), y), 3)
     (1.0, 0.577)
     """
-    kernel = np.asarray(kernel, dtype=np.float64)
     labels = np.asarray(labels)
-    if kernel.ndim != 2 or kernel.shape != (labels.size, labels.size):
-        raise ValueError(
-            f"kernel must have shape ({labels.size}, {labels.size}), one row and column per label, "
-            f"got {kernel.shape}"
-        )
+    kernel = expect("kernel", kernel, shape=(labels.size, labels.size), finite=False)
     classes = np.unique(labels)
     target = (labels[:, None] == classes).astype(np.float64)  # Y = target target'
     if classes.size == 2:
@@ -283,13 +279,10 @@ class OneKernelSVM(KernelClassifier):
             )
 
     def _C_values(self):
-        values = np.atleast_1d(np.asarray(self.C, dtype=object)).ravel()
-        if values.size == 0:
-            raise ValueError("C must be a positive number or a sequence of them, got none")
-        values = np.array(sorted(check_positive("C", C) for C in values))
-        if not all(REGULARIZATION[0].is_satisfied_by(C) for C in values[[0, -1]]):
-            raise ValueError(f"C must hold numbers from 1e-30 to 1e30, got {values[0]:g} to {values[-1]:g}")
-        return values
+        values = [self.C]
+        if not np.isscalar(self.C):
+            values = expect_list("C", self.C, "numbers")
+        return np.array(sorted(expect("C", C, low=1e-30, high=1e30) for C in values))
 
     def _kernel(self, j, computed):
         if not self.bank_.resident:

@@ -21,9 +21,10 @@ from cuelearn.core.losses import margins
 from cuelearn.core.run import Run
 from cuelearn.core.samples import validate_samples
 from cuelearn.core.weights import visit_weights
+from cuelearn.expect import expect
 from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.kernels.matrices import check_batch, indefinite_batch
-from cuelearn.kernels.specifications import as_frame, check_entries, check_size, real_values
+from cuelearn.kernels.specifications import as_frame, check_entries, check_size
 from cuelearn.omcl.visits import N_UPDATES, SEEN
 
 __all__ = ["CueLearner", "OnlineClassifier", "documented"]
@@ -278,14 +279,13 @@ class OnlineClassifier(ScoreClassifier):
         return indefinite_batch(X, self.n_seen_) if self._is_precomputed() else {}
 
     def _check_precomputed(self, X):
-        X = real_values(X, "X")
-        if X.ndim == 2 and self._kernel_dims == 3:
+        matrix = ("n", "n_seen")
+        shapes = {2: [matrix, (1, *matrix)], 3: [("n_kernels", *matrix), matrix]}
+        X = expect("X", X, kind="real", shape=shapes[self._kernel_dims], finite=False, least=0)
+        if X.ndim < self._kernel_dims:
             X = X[None]
-        elif X.ndim == 3 and len(X) == 1 and self._kernel_dims == 2:
+        elif X.ndim > self._kernel_dims:
             X = X[0]
-        if X.ndim != self._kernel_dims:
-            form = "(n, n_seen)" if self._kernel_dims == 2 else "(n_kernels, n, n_seen)"
-            raise ValueError(f"X must have shape {form} for precomputed kernels, got shape {X.shape}")
         check_entries(X, "X")
         return X if X.dtype.kind == "f" else X.astype(np.float64)
 

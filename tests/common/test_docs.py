@@ -65,7 +65,7 @@ def test_no_control_characters():
 
 
 #: Modules that every package may use.
-SHARED = "checkpoint|codecache|warn"
+SHARED = "checkpoint|codecache|expect|warn"
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,8 @@ def test_what_is_no_kernel(name):
     negative[..., 2, 2] = -1.0
     broken[..., 3, 4] = broken[..., 4, 3] = np.nan
     words = {"must be symmetric": lopsided, "must have a non-negative diagonal": negative}
-    words |= {"holds NaN": broken, "must hold real numbers, got dtype complex128": K + 1j}
-    words |= {"must hold real numbers, got dtype <U": K.astype(str)}
+    words |= {"holds NaN": broken, "hold real numbers, got dtype complex128": K + 1j}
+    words |= {"hold real numbers, got dtype <U": K.astype(str)}
     for match, wrong in words.items():
         with pytest.raises(ValueError, match=match):
             model.fit(wrong, y, **more)

@@ -77,7 +77,7 @@ def test_two_classes_and_what_is_refused():
     model = estimators.make("OM2").fit(X, named)
     assert common_objective(model, X, named) == pytest.approx(model.objective_, rel=1e-6)
     for bad in (y[:5], np.where(y == 0, "c", named)):
-        with pytest.raises(ValueError, match="y must hold a training class"):
+        with pytest.raises(ValueError, match="y must have one label per|y holds labels outside"):
             common_objective(model, X, bad)
 
 

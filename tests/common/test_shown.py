@@ -46,7 +46,7 @@ def test_every_history_can_be_drawn(name, fitted):
     display = ConvergenceDisplay.from_estimator(model)
     drawn = {"MLMKLSA": "change"}.get(name, "objective" if "objective" in model.history_ else "online_error")
     assert display.ax_.get_ylabel() == ConvergenceDisplay.Y[drawn] and display.ax_.lines
-    with pytest.raises(ValueError, match="x must be one of .*'seconds'"):
+    with pytest.raises(ValueError, match="x, a column of history_, must be .*'seconds'"):
         ConvergenceDisplay.from_estimator(model, x="hours")
     plt.close("all")
 

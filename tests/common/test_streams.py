@@ -100,7 +100,7 @@ def test_a_refused_batch_leaves_no_trace(name):
         (X_new, y_new[:49], {}, "inconsistent numbers|one label per sample"),
         (X_new, y_new + 1, {}, r"y holds labels outside classes: \[3\]"),
         (X_new, y_new, {"classes": [0, 1]}, "classes must not change between calls of partial_fit"),
-        (X_new, y_new, {"sample_weight": np.ones(49)}, "must hold 50 weights"),
+        (X_new, y_new, {"sample_weight": np.ones(49)}, r"must have shape \(50,\)"),
     ]
     if name not in LINEAR:
         refused.append((negative, y_new, {}, "negative"))

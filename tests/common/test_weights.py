@@ -107,10 +107,10 @@ def test_weights_are_refused_by_name(name):
     K, y, weights = problem()
     bad = {
         "positive for samples of at least two classes": np.where(y == 1, 1.0, 0.0),
-        "non-negative|[Nn]egative": -weights,
-        "sample_weight contains NaN": np.where(y == 1, np.nan, 1.0),
-        "sample_weight must hold 30 weights": weights[1:],
-        "sample_weight must be 0 or between": np.where(y == 1, 1e-310, 1.0),
+        "sample_weight must have .* from 0 to": -weights,
+        "sample_weight must have .*, got nan": np.where(y == 1, np.nan, 1.0),
+        r"sample_weight must have shape \(30,\)": weights[1:],
+        "sample_weight must be 0 or at least": np.where(y == 1, 1e-310, 1.0),
         "at least one positive weight, got zeros only": 0.0,
     }
     for message, wrong in bad.items():

@@ -33,7 +33,7 @@ def test_automatic_p(n_kernels):
 
 @pytest.mark.parametrize("p", [1, 2.0001, -1, math.nan, "Auto", None, True, [1.5]])
 def test_bad_p(p):
-    with pytest.raises(ValueError, match=r"p must be a number in \(1, 2\] or 'auto', got"):
+    with pytest.raises(ValueError, match="p must be 'auto' or a finite number > 1 and <= 2, got"):
         resolve_p(p, 3)
 
 
@@ -94,7 +94,7 @@ def test_competitor_margin_and_loss(case):
 def test_kernel_factor():
     assert kernel_factor("multiclass", 2) == kernel_factor("multiclass", 7) == 1.0
     assert kernel_factor("hinge", 2) == 0.5
-    with pytest.raises(ValueError, match="loss must be one of .* got 'square'"):
+    with pytest.raises(ValueError, match="loss must be 'multiclass' or 'hinge', got 'square'"):
         kernel_factor("square", 2)
     with pytest.raises(ValueError, match="loss='hinge' needs exactly 2 classes, y has 3"):
         kernel_factor("hinge", 3)

@@ -83,7 +83,7 @@ def test_mnist_first_images_are_those_of_the_whole():
     assert_array_equal(few.X[few.train], whole.X[:30])
     assert_array_equal(few.X[few.test], whole.X[60000:60020])
     assert_array_equal(few.y, np.concatenate([whole.y[:30], whole.y[60000:60020]]))
-    with pytest.raises(ValueError, match="n_train must be at most 60000"):
+    with pytest.raises(ValueError, match="n_train must be an integer from 0 to 60000"):
         datasets.load_mnist(n_train=60001)
 
 

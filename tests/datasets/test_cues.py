@@ -330,7 +330,7 @@ SMALL = {"images": np.zeros((12, 20, 20, 3), np.uint8), "masks": None}
         ({"masks": None}, ["RGB", "moments"], {}, "cue 'moments' needs masks"),
         ({"masks": np.ones((3, 48, 56))}, ["shape"], {}, "data.masks must hold one entry per image, 12, got"),
         ({}, ["bow"], {}, "train must name the rows that the cues .'bow'. learn from"),
-        ({}, ["bow"], {"train": [12]}, "train must be row numbers from 0 to 11"),
+        ({}, ["bow"], {"train": [12]}, "train must be a list of integers from 0 to 11"),
         ({}, ["colour"], {"size": 8}, "size must be an integer >= 16, got 8"),
         ({"images": ["a.png"] * 12}, ["colour"], {}, r"Image 0 \(frame 0\) .* got str. read_image"),
         ({}, ["large words"], {"train": [0]}, r"\(frame 0\) .* 4 \* step = 32 pixels .* got 24 x 28"),

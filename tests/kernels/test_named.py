@@ -30,9 +30,9 @@ def test_names():
         assert KernelPerceptron("mine").fit(X, Y).kernel_ == RBF(scale=3.0)
     finally:
         del KERNELS["mine"]
-    with pytest.raises(ValueError, match=r"a kernel's name must be one of \['linear', .*got 'mine'"):
+    with pytest.raises(ValueError, match="a kernel's name must be 'linear', .*got 'mine'"):
         as_kernel("mine")
-    with pytest.raises(TypeError, match="or a function, got"):
+    with pytest.raises(TypeError, match="or a function of two arrays, got"):
         as_kernel(RBF)
 
 
@@ -58,8 +58,8 @@ def test_a_function_is_the_kernel_that_it_computes(memory, normalize):
 @pytest.mark.parametrize(
     "function, words",
     [
-        (lambda A, B: A @ B[:1].T, r"must give finite numbers of shape \(50, 50\), got shape \(50, 1\)"),
-        (lambda A, B: np.full((len(A), len(B)), np.nan), "must give finite numbers"),
+        (lambda A, B: A @ B[:1].T, r"must have shape \(50, 50\) .*, got shape \(50, 1\)"),
+        (lambda A, B: np.full((len(A), len(B)), np.nan), "hold finite numbers, got nan"),
         (lambda A, B: gauss(A, 2 * B), "must be symmetric"),
         (lambda A, B: -gauss(A, B), "must have a non-negative diagonal"),
     ],

@@ -350,12 +350,12 @@ def test_bad_input():
     for model, target, message in (
         (OBSCURE("precomputed", loss="squared"), labels, "'loss' parameter of OBSCURE must be"),
         (OBSCURE("precomputed", loss=Squared()), labels, "loss must be one of .'logistic', 'squared_hinge'"),
-        (OBSCURERegressor("precomputed"), 1e40 * y, "y must hold numbers up to 1e.20, got .*e.4"),
-        (UFOMKLRegressor("precomputed"), 1e160 * y, "y must hold numbers up to 1e.20, got .*e.16"),
+        (OBSCURERegressor("precomputed"), 1e40 * y, "y must .* to 1e.20, got .*e.4"),
+        (UFOMKLRegressor("precomputed"), 1e160 * y, "y must .* to 1e.20, got .*e.16"),
         (OBSCURERegressor("precomputed", loss=Logistic()), y, "loss must be one of .'epsilon_insensitive'"),
-        (OBSCURERegressor("precomputed", loss=Huber(-1.0)), y, "delta must be a non-negative number"),
-        (UFOMKLRegressor("precomputed"), y[:5], "y must hold 20 finite numbers"),
-        (UFOMKLRegressor("precomputed"), np.full(20, np.inf), "y must hold 20 finite numbers"),
+        (OBSCURERegressor("precomputed", loss=Huber(-1.0)), y, "delta must be a finite number >= 0"),
+        (UFOMKLRegressor("precomputed"), y[:5], r"y must have shape \(20,\)"),
+        (UFOMKLRegressor("precomputed"), np.full(20, np.inf), "y must .*, got inf"),
     ):
         with pytest.raises(ValueError, match=message):
             model.fit(kernel[None], target)

@@ -116,9 +116,9 @@ def test_what_nu_means(nu):
         ({"nu": 1.0}, "nu must be a number in"),
         ({"nu": "cv"}, "nu must be a number in"),
         ({"outputs": np.zeros((3, 10))}, "outputs must have shape"),
-        ({"outputs": np.full((3, 10, 2), np.nan)}, "outputs holds NaN"),
-        ({"labels": np.arange(10)}, "labels must hold"),
-        ({"labels": np.zeros(10)}, "labels must hold"),
+        ({"outputs": np.full((3, 10, 2), np.nan)}, "outputs must .*, got nan"),
+        ({"labels": np.arange(10)}, r"labels must have shape \(10,\)"),
+        ({"labels": np.zeros(10)}, "labels must .*, got dtype"),
     ],
 )
 def test_bad_arguments_of_the_solver(change, message):

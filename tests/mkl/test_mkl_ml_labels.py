@@ -166,7 +166,7 @@ def test_mean_auc_leaves_out_what_was_not_trained():
     assert mean_auc(scores, targets, skip=(2, 0, 2)).skipped == [0, 2]
     assert np.isnan(mean_auc(scores, targets, skip=range(4)).mean)
     for bad in ([4], [-1], [0.5], "0"):
-        with pytest.raises(ValueError, match="skip must hold numbers of classes, 0 to 3"):
+        with pytest.raises(ValueError, match="skip must be a list of integers from 0 to 3"):
             mean_auc(scores, Y[30:], skip=bad)
 
 
@@ -177,7 +177,7 @@ SCORES, TARGETS = np.linspace(-1.0, 1.0, 27).reshape(9, 3), np.arange(27).reshap
     "scores, targets, message",
     [
         (np.where(TARGETS, np.nan, SCORES), TARGETS, "Input scores contains NaN"),
-        (SCORES, TARGETS[:, :2], "scores must have the shape of"),
+        (SCORES, TARGETS[:, :2], "scores must have shape"),
         (SCORES[:5], TARGETS, "targets must have one row per sample, 5"),
         (SCORES[:, 0], np.arange(9) % 3, "targets must hold 0 and 1"),
         (SCORES, TARGETS.astype(str), "targets must hold 0 and 1"),

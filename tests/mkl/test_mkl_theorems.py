@@ -118,7 +118,7 @@ def test_the_step_size_of_the_library_makes_both_terms_of_the_bound_equal(p, los
     problem = MKLProblem(KernelBank.from_stack(K), y, int(y.max()) + 1, p=p, loss=loss)
     result = solve_obscure(problem, n_epochs=0, eta="auto", rng=np.random.default_rng(0))
     assert_allclose(result.extra["eta"] * lipschitz(problem) ** 2, 2.0 * problem.factor)
-    with pytest.raises(ValueError, match="eta must be 'auto' or a positive number, got 'F'"):
+    with pytest.raises(ValueError, match="eta must be 'auto' or a finite number > 0, got 'F'"):
         solve_obscure(problem, eta="F")
 
 

@@ -153,8 +153,7 @@ def test_a_bad_prior_is_one_error_that_names_it(kind, data):
     model = model_of([("fine", "passthrough", [2])], n_epochs=2, tol=None).fit(X, y)
     before = {name: value for name, value in vars(model).items() if name.endswith("_")}
     model.set_params(priors=[("fine", "passthrough", [2]), ("zebra finch", *entry)])
-    expected = TypeError if kind == "columns of the wrong type" else ValueError
-    with pytest.raises(expected, match="zebra finch") as caught:
+    with pytest.raises(ValueError, match="zebra finch") as caught:
         model.fit(X, y)
     message = str(caught.value)
     assert "\n" not in message and "fine" not in message and len(message) < 300
@@ -188,12 +187,13 @@ def test_bad_scores(priors, data, new):
     infinite = S.copy()
     infinite[3, 2] = -np.inf
     for bad, message in (
-        (S[:89], "scores must have one row per sample of X, 90"),
-        (S[:, :, None], "scores must have one row per sample of X, 90"),
-        (infinite, "scores .*infinit"),
-        (np.full((90, 2), "a"), "scores must (be|hold) real numbers"),
-        ([[1.0], [2.0, 3.0]], "scores must have rows of one length"),
+        (S[:89], r"shape \(89, 4\)"),
+        (S[:, :, None], r"shape \(90, 4, 1\)"),
+        (infinite, "-inf"),
+        (np.full((90, 2), "a"), "dtype <U1"),
+        ([[1.0], [2.0, 3.0]], "rows of different lengths"),
     ):
+        message = rf"scores must have shape \(90,\) or \(90, k\) .*, got {message}"
         with pytest.raises(ValueError, match=message):
             model_of(None).fit(X, y, scores=bad)
     model = model_of(priors).fit(X, y, scores=S)

@@ -155,17 +155,17 @@ def test_votes_that_do_not_determine_confusions(n, n_annotators, n_labels, accur
         ({"votes": [0, 1]}, r"votes must be of shape"),
         ({"votes": [[None, None]]}, "votes must hold at least one label"),
         ({"classes": [0, 1]}, "votes must be among classes, got 2"),
-        ({"method": "mean"}, "method must be one of"),
-        ({"threshold": 1.5}, "threshold must be at most 1"),
-        ({"threshold": -0.1}, "threshold must be a non-negative"),
-        ({"smoothing": 0.0}, "smoothing must be a positive"),
+        ({"method": "mean"}, "method must be 'dawid-skene' or"),
+        ({"threshold": 1.5}, "threshold must .* from 0 to 1"),
+        ({"threshold": -0.1}, "threshold must .* from 0 to 1"),
+        ({"smoothing": 0.0}, "smoothing must be a finite number > 0"),
         (
             {"votes": pd.DataFrame({"item": [0, 0], "annotator": [1, 1], "label": [0, 1]})},
             "at most one label",
         ),
-        ({"votes": pd.DataFrame({"item": ["x"], "annotator": [1], "label": [0]})}, "item the row of X"),
-        ({"votes": pd.DataFrame({"item": [0.5], "annotator": [1], "label": [0]})}, "item the row of X"),
-        ({"votes": pd.DataFrame({"item": [0, np.nan], "annotator": 1, "label": 0})}, "item the row of X"),
+        ({"votes": pd.DataFrame({"item": ["x"], "annotator": [1], "label": [0]})}, "the row of X, must"),
+        ({"votes": pd.DataFrame({"item": [0.5], "annotator": [1], "label": [0]})}, "the row of X, must"),
+        ({"votes": pd.DataFrame({"item": [0, np.nan], "annotator": 1, "label": 0})}, "the row of X, must"),
         ({"votes": pd.DataFrame({"item": [0, 9], "a": [1, 1]})}, "columns item, annotator, label or none"),
         ({"votes": pd.DataFrame({"item": [0, 999], "annotator": 1, "label": 0})}, "got 2 up to 999"),
         ({"votes": [[-1, 1], [1, 1]]}, "classes must not include -1"),
@@ -189,7 +189,7 @@ def test_all_labels_as_candidates_are_doubted():
 
 def test_em_checks_codes_and_warns():
     for votes in ([[0, 3]], [[-2, 0]], [[-1, -1]], [[0.5]], [0]):
-        with pytest.raises(ValueError, match="votes must be integers from -1"):
+        with pytest.raises(ValueError, match="votes must (have .* from -1|hold at)"):
             dawid_skene(votes, 3)
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         assert not dawid_skene(crowd(0)[0], 3, max_iter=2).converged
@@ -265,9 +265,9 @@ def test_limits_of_links():
         ({"bag_sizes": [5], "most": 31}, "bag 0 has more than 31 labelings of its first 5 instances"),
         ({"must_link": [[1, 2]]}, r"must_link must link two instances of one bag, got rows \[1, 2\]"),
         ({"cannot_link": [[1, 1]]}, r"cannot_link must link two instances of one bag, got rows \[1, 1\]"),
-        ({"must_link": [[0, 5]]}, "must_link must hold rows from 0 to 4, got 5"),
-        ({"must_link": [0, 1]}, "must_link must hold pairs of rows"),
-        ({"bag_sizes": [2, 2]}, "bag_sizes must be integers"),
+        ({"must_link": [[0, 5]]}, "must_link must .* 0 to 4, got 5"),
+        ({"must_link": [0, 1]}, r"must_link must have shape \(n_links, 2\)"),
+        ({"bag_sizes": [2, 2]}, "bag_sizes must add up to the 5 rows"),
         ({"most": 0}, "most must be an integer >= 1"),
     ],
 )

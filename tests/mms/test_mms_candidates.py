@@ -273,23 +273,23 @@ def test_repeats_count_once_and_known_labels_have_one_candidate():
 @pytest.mark.parametrize(
     ("given_set", "options", "message"),
     [
-        ([], {}, "candidates must hold at least one bag"),
-        ([[[0, 1]], [[0, 1], [0]]], {}, r"candidates\[1\] must be an array of shape .* must have one length"),
-        ([[[0, 4]]], {"n_labels": 3}, r"candidates\[0\] holds the label 4 outside the classes; .* at most 2"),
-        ([[["Ada", "Alan"]]], {}, r"candidates\[0\] must .*\(names go to classes=\), got Ada"),
+        ([], {}, "candidates must be a list .*, at least 1, got 0"),
+        ([[[0, 1]], [[0, 1], [0]]], {}, r"candidates\[1\] must .*, got rows of different lengths"),
+        ([[[0, 4]]], {"n_labels": 3}, r"candidates\[0\] must hold labels from 0 to 2, got 4"),
+        ([[["Ada", "Alan"]]], {}, r"candidates\[0\] must .*, got dtype <U4 .* go to classes="),
         ([[[0, 1.5]]], {}, r"candidates\[0\] must .*, got 1.5"),
         ([[[0, 2**31]]], {}, r"candidates\[0\] must .*, got 2147483648"),
-        ([[[[0, 1]]]], {"n_labels": (3,)}, "n_labels must have a number for each of 2 attributes"),
-        (5, {}, "candidates must be a sequence with one candidate set per bag, got int"),
-        ([[[0, 1]]], {"priors": 5}, "priors must have one entry per bag"),
-        ([[[0, 1]]], {"classes": 5}, "classes must be given for all attributes or once for each, got 5"),
-        ([[[0, 1]]], {"null": object()}, "null must be given for all attributes or once for each"),
-        ([[[0, 1]]], {"priors": [[0.5, 0.5]]}, r"priors\[0\] must hold 1 numbers >= 0"),
+        ([[[[0, 1]]]], {"n_labels": (3,)}, "n_labels must be given once or once for each"),
+        (5, {}, "candidates must be a list of candidate sets"),
+        ([[[0, 1]]], {"priors": 5}, "priors must be a list of entries"),
+        ([[[0, 1]]], {"classes": 5}, "classes must be a list of names"),
+        ([[[0, 1]]], {"null": object()}, "null must be given once or once for each"),
+        ([[[0, 1]]], {"priors": [[0.5, 0.5]]}, r"priors\[0\] must have shape \(1,\)"),
         ([Matching(np.array([[1]]), np.ones((1, 2), bool))], {}, "null must be given where a bag is a Match"),
         ([Matching(np.array([[0]]), np.ones((1, 2), bool))], {"null": 0}, ".* no word whose labels are all"),
         ([Matching(np.array([[1]]), np.eye(1, 2) > 0)], {"null": 0}, ".* allow at least one labeling vector"),
         ([Matching(np.arange(1, 19), np.ones((1, 19), bool))], {"null": 0}, ".* have at most 16 words"),
-        ([Matching(np.array([[1]]), np.ones((1, 3), bool))], {"null": 0}, ".* say for each region"),
+        ([Matching(np.array([[1]]), np.ones((1, 3), bool))], {"null": 0}, ".*allowed must have shape"),
     ],
 )
 def test_bad_sets(given_set, options, message):
@@ -300,13 +300,10 @@ def test_bad_sets(given_set, options, message):
 def test_bad_questions():
     made = CandidateSet([[[0, 1], [1, 1]]], n_labels=3)
     for call, message in [
-        (lambda: made.loss(0, [0]), "labeling must hold integers of shape"),
-        (lambda: made.take([1]), "bags must be integers below 1"),
-        (
-            lambda: inference.most_violating(np.zeros((2, 2)), made),
-            "scores must have one matrix per attribute",
-        ),
-        (lambda: inference.most_violating(np.full((2, 3), np.nan), made), "scores must be finite"),
+        (lambda: made.loss(0, [0]), r"labeling must have shape \(2, 1\)"),
+        (lambda: made.take([1]), "bags must be a list of integers from 0 to 0, got 1"),
+        (lambda: inference.most_violating(np.zeros((2, 2)), made), r"scores\[0\] must have shape \(2, 3\)"),
+        (lambda: inference.most_violating(np.full((2, 3), np.nan), made), r"scores\[0\] must .*, got nan"),
     ]:
         with pytest.raises(ValueError, match=f"^{message}"):
             call()
@@ -320,7 +317,7 @@ def test_partial_labels_from_an_indicator_matrix():
         sets = CandidateSet.from_indicator(form)
         assert sets.n_labels == (3,) and [sets.bag(i)[:, 0, 0].tolist() for i in (0, 1)] == [[0, 2], [1]]
     assert CandidateSet.from_indicator(frame).classes[0].tolist() == ["a", "b", "c"]
-    for bad, message in ((possible * 2, "0/1 matrix"), (possible * [[1], [0]], "row 1")):
+    for bad, message in ((possible * 2, "booleans, got 2"), (possible * [[1], [0]], "row 1")):
         with pytest.raises(ValueError, match=message):
             CandidateSet.from_indicator(bad)
 

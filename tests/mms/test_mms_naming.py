@@ -468,7 +468,7 @@ X_26 = np.abs(np.random.default_rng(0).normal(size=(26, 3)))
         (GMMNaming(columns=slice(5, 9)), X_26, "columns must choose from the 3 columns"),
         (DistNaming(columns=[0, 7]), X_26, "columns must choose from the 3 columns"),
         (DistNaming(columns=[slice(0, 2)] * 3), X_26, "columns must be given once or once for each of"),
-        (GMMNaming(n_components_pca=9), X_26, "n_components_pca must be at most 3 for an attribute of shape"),
+        (GMMNaming(n_components_pca=9), X_26, "n_components_pca must be an integer from 1 to 3, got 9"),
         (GMMNaming(n_components_pca=1.5), X_26, "'n_components_pca' parameter of GMMNaming must be"),
         (DistNaming(scale=0.0), X_26, "'scale' parameter of DistNaming must be a float"),
     ],

@@ -93,8 +93,8 @@ def test_bad_weights(model):
         (np.ones(35), r"sample_weight must have one weight per bag of candidates, 18, got shape \(35,\)"),
         (np.arange(36.0), "sample_weight must be the same for all instances of a bag"),
         (np.zeros(18), "(?i)sample.weight"),
-        (weights - 1.0, "[Nn]egative"),
-        (np.where(weights, 1.0, np.nan), "NaN"),
+        (weights - 1.0, "from 0 to"),
+        (np.where(weights, 1.0, np.nan), "got nan"),
     ]:
         with pytest.raises(ValueError, match=message):
             model.fit(X, sets, sample_weight=bad)

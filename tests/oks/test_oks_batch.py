@@ -94,7 +94,7 @@ def test_rows_that_are_held_back_are_named():
     selected = SelectedSVM(MuTron("precomputed", validation=rows), C=GRID, validation=rows).fit(K, y)
     assert_allclose(selected.validation_accuracy_, table[selected.best_index_], atol=1e-12)
     assert selected.selector_.visits_.tolist() == train.tolist()
-    outside = "validation must be row numbers from 0 to 119, at least one"
+    outside = "validation must be a list of integers from 0 to 119"
     leaves = "validation must leave training samples, with sample_weight > 0, of every class"
     weights = np.where(y == y[0], 0.0, 1.0)
     weights[test] = 1.0

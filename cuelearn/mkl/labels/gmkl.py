@@ -7,8 +7,8 @@ The objective T(d) has :math:`\partial T / \partial d_a = 1 - \frac12 q_a(\alpha
 
 import numpy as np
 
-from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import parameters
+from cuelearn.expect import expect
 from cuelearn.mkl.rivals.perclass import ClassSubproblem, PerClassMKL, documented, run_classes
 from cuelearn.mkl.rivals.svm import SharedProblem
 
@@ -116,7 +116,7 @@ def value(solution, weights):
 def solve_gmkl(problem, *, tol=1e-2, max_iter=200, callback=None, verbose=False):
     """GMKL of every class of a `SharedProblem`, whose `svm_tol` changes; a `ClassesResult`. First step
     length: Barzilai and Borwein (Jain, Vishwanathan, Varma, KDD 2012)."""
-    tol = check_positive("tol", tol)
+    tol = expect("tol", tol, above=0)
     subproblems = [GradientSubproblem(problem, k, tol) for k in range(problem.n_problems)]
     return run_classes(subproblems, max_iter, name="GMKL", callback=callback, verbose=verbose)
 

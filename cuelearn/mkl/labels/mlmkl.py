@@ -16,10 +16,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cuelearn.core.checks import as_generator, check_positive
+from cuelearn.core.checks import as_generator
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, Number, StrOptions, parameters
 from cuelearn.core.run import Run
+from cuelearn.expect import expect
 from cuelearn.mkl.rivals.cutting import CuttingPlanes
 from cuelearn.mkl.rivals.multilabel import MultiLabelMKL
 from cuelearn.mkl.rivals.svm import SharedProblem
@@ -61,7 +62,7 @@ class Entropic:
 
     def __init__(self, size, eta="auto"):
         self.adaptive = isinstance(eta, str) and eta == "auto"
-        self.eta = np.inf if self.adaptive else check_positive("eta", eta)
+        self.eta = np.inf if self.adaptive else expect("eta", eta, above=0)
         self.weights = np.full(size, 1.0 / size)
         self._total = np.zeros(size)
         self._cost = 0.0
@@ -104,7 +105,7 @@ class SharedRun(Run):
         self.name = name
         self.half = half
         self.min_iter = min(min_iter, n_iter)
-        self.tol = None if tol is None else check_positive("tol", tol)
+        self.tol = None if tol is None else expect("tol", tol, above=0)
         even = np.full(problem.bank.n_kernels, 1.0 / problem.bank.n_kernels)
         self.path = [even]
         self.iterates = [even]
@@ -183,8 +184,7 @@ def solve_mlmkl_sa(
     noise, and stops by the change since half as many iterations: that since the last one is about 1/t anyway.
     """
     rng = np.random.default_rng() if rng is None else rng
-    if isinstance(delta, bool) or not (isinstance(delta, Real) and 0.0 <= delta <= 1.0):
-        raise ValueError(f"delta must be a number in [0, 1], got {delta!r}")
+    expect("delta", delta, low=0, high=1)
     s = problem.bank.n_kernels
     m = problem.n_problems
     for_p = Entropic(s, eta)
@@ -294,7 +294,7 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, samp
     """
     if isinstance(problem, SharedMKL):
         problem, kernel_weights, gamma = problem._point_on(kernel_weights, gamma, sample_weight)
-    tol = check_positive("tol", tol)
+    tol = expect("tol", tol, above=0)
     p = simplex_point("kernel_weights", kernel_weights, problem.bank.n_kernels)
     gamma = simplex_point("gamma", gamma, problem.n_problems)
     active = np.flatnonzero(gamma > 0.0)
@@ -346,10 +346,9 @@ def least_mixture(planes, totals, gamma):
 
 
 def simplex_point(name, values, size):
-    values = np.asarray(values, dtype=np.float64)
-    if values.shape != (size,) or not (values >= 0.0).all() or abs(values.sum() - 1.0) > 1e-6:
-        got = f"shape {values.shape} and sum {values.sum():g}"
-        raise ValueError(f"{name} must be {size} numbers >= 0 of sum 1, got {got}")
+    values = expect(name, values, shape=(size,), low=0)
+    if abs(values.sum() - 1.0) > 1e-6:
+        raise ValueError(f"{name} must be of sum 1, got {values.sum():g}")
     return values
 
 

@@ -17,9 +17,9 @@ from numbers import Real
 
 import numpy as np
 
-from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import SEQUENCE, Number, parameters
 from cuelearn.core.groupnorm import group_norm
+from cuelearn.expect import expect
 from cuelearn.mkl.labels.gmkl import BoxSubproblem, largest_multiple
 from cuelearn.mkl.rivals.perclass import PerClassMKL, documented, run_classes
 from cuelearn.mkl.rivals.svm import SharedProblem
@@ -200,10 +200,9 @@ class MirrorSubproblem(BoxSubproblem):
 def solve_vskl(problem, *, groups=None, s=np.inf, tol=1e-2, max_iter=500, callback=None, verbose=False):
     r"""VSKL of every class of a `SharedProblem`, whose `svm_tol` changes; a `ClassesResult`, with
     :math:`\lambda` in `extra` as ``simplex``."""
-    if not (isinstance(s, Real) and s >= 2.0):
-        raise ValueError(f"s must be a number in [2, inf], got {s!r}")
-    how = resolve_groups(groups, problem.bank.n_kernels), float(s)
-    tol = check_positive("tol", tol)
+    s = expect("s", s, low=2, finite=False)
+    how = resolve_groups(groups, problem.bank.n_kernels), s
+    tol = expect("tol", tol, above=0)
     subproblems = [MirrorSubproblem(problem, k, tol, *how) for k in range(problem.n_problems)]
     return run_classes(subproblems, max_iter, name="VSKL", callback=callback, verbose=verbose)
 

@@ -3,10 +3,11 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cuelearn.core.checks import check_non_negative, check_positive
+from cuelearn.core.checks import labels_of, labels_within
 from cuelearn.core.groupnorm import group_norm, resolve_p
 from cuelearn.core.losses import kernel_factor, mean_loss
 from cuelearn.core.weights import check_sample_weight, loss_weights
+from cuelearn.expect import expect
 from cuelearn.kernels.rows import quadratic_forms
 
 __all__ = ["common_objective"]
@@ -81,17 +82,15 @@ def common_objective(
     True
     """
     check_is_fitted(model)
-    C = check_positive("C", C)
-    alpha = check_non_negative("alpha", alpha)
+    C = expect("C", C, above=0)
+    alpha = expect("alpha", alpha, low=0)
     norms = block_norms(model)
     p = 1.0 if not isinstance(p, str) and p == 1 else resolve_p(p, norms.size)[0]
     scores = model.decision_function(X, **given)
-    y = np.asarray(y)
     if scores.ndim == 1:
         scores = np.stack([np.zeros_like(scores), scores], axis=1)
-    if y.shape != scores.shape[:1] or not np.isin(y, model.classes_).all():
-        raise ValueError(f"y must hold a training class for each of {len(scores)} samples")
-    labels = np.searchsorted(model.classes_, y)
+    y = labels_of(model, y, len(scores))
+    labels = labels_within(y, model.classes_)
     sample_weight = check_sample_weight(sample_weight, len(y))
     weights = loss_weights(sample_weight, class_weight, model.classes_, labels)
     total = len(y) if sample_weight is None else sample_weight.sum()

@@ -22,8 +22,8 @@ from typing import NamedTuple
 from numba.extending import overload
 
 from cuelearn.codecache import njit
-from cuelearn.core.checks import check_non_negative
 from cuelearn.core.losses import competitor
+from cuelearn.expect import expect
 
 __all__ = [
     "EpsilonInsensitive",
@@ -289,7 +289,7 @@ def resolve_loss(loss, target):
     loss = LOSSES.get(loss, loss) if isinstance(loss, str) else loss
     if getattr(loss, "target", None) != target or not isinstance(loss, tuple):
         raise ValueError(f"loss must be one of {known} or a loss whose target is a {target}, got {loss!r}")
-    numbers = [check_non_negative(name, number) for name, number in loss._asdict().items()]
+    numbers = [expect(name, number, low=0) for name, number in loss._asdict().items()]
     return type(loss)(*numbers)
 
 

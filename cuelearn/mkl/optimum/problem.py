@@ -19,10 +19,11 @@ import pandas as pd
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
-from cuelearn.core.checks import check_non_negative, check_positive
+from cuelearn.core.checks import classes_and_labels
 from cuelearn.core.groupnorm import group_norm, link_weights, resolve_p
 from cuelearn.core.losses import kernel_factor, mean_loss
 from cuelearn.core.weights import check_sample_weight, class_weights, loss_weights
+from cuelearn.expect import expect
 from cuelearn.kernels import KernelBank
 from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.kernels.rows import (
@@ -184,15 +185,13 @@ class MKLProblem:
         self.n_classes = int(n_classes)
         self.loss = loss
         warn_indefinite(bank.indefinite)
-        self.labels = np.ascontiguousarray(labels, dtype=np.int64)
-        self.C = check_positive("C", C)
-        self.alpha = check_non_negative("alpha", alpha)
+        self.labels = np.ascontiguousarray(expect("y", labels, kind="whole", shape=(n,)))
+        self.C = expect("C", C, above=0)
+        self.alpha = expect("alpha", alpha, low=0)
         self.factor = kernel_factor(loss, self.n_classes)
-        if self.labels.shape != (n,):
-            raise ValueError(f"y must have {n} entries, one per sample, got shape {self.labels.shape}")
-        self.scores = np.ascontiguousarray(np.zeros((n, 0)) if scores is None else scores, dtype=np.float64)
-        if self.scores.ndim != 2 or len(self.scores) != n:
-            raise ValueError(f"scores must have {n} rows, one per sample, got shape {self.scores.shape}")
+        if scores is None:
+            scores = np.zeros((n, 0))
+        self.scores = np.ascontiguousarray(expect("scores", scores, shape=(n, "k"), least=0))
         self.rows = 1 if loss == "hinge" else self.n_classes
         self.n_groups = bank.n_kernels + self.rows * self.scores.shape[1]
         self.p, self.q = self._resolve_p(p)
@@ -419,9 +418,7 @@ class LossProblem(MKLProblem):
 
 def _problem(kernels, y, options):
     bank = kernels if isinstance(kernels, KernelBank) else KernelBank.from_stack(np.asarray(kernels))
-    classes, labels = np.unique(np.asarray(y), return_inverse=True)
-    if classes.size < 2:
-        raise ValueError(f"y must hold at least 2 classes, got {classes.size}")
+    classes, labels = classes_and_labels(np.asarray(y))
     sample_weight = check_sample_weight(options.pop("sample_weight", None), bank.n_samples)
     weights = weights_of(options.pop("class_weight", None), classes, labels, sample_weight)
     return MKLProblem(bank, labels, classes.size, **weights, **options)
@@ -494,7 +491,7 @@ def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, 
     (0.25, 0.0)
     """
     problem = _problem(kernels, y, options)
-    a = _finite("dual_point", dual_point, (problem.bank.n_samples, problem.n_classes)).copy()
+    a = expect("dual_point", dual_point, shape=(problem.bank.n_samples, problem.n_classes)).copy()
     rows = np.arange(len(a))
     a[rows, problem.labels] = 0.0
     if a.min(initial=0.0) < 0.0:
@@ -516,15 +513,6 @@ def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, 
 
 
 def _given_point(problem, dual_coef, kernel_weights):
-    coef = _finite("dual_coef", dual_coef, (problem.bank.n_samples, problem.n_classes))
-    weights = _finite("kernel_weights", kernel_weights, (problem.bank.n_kernels,))
+    coef = expect("dual_coef", dual_coef, shape=(problem.bank.n_samples, problem.n_classes))
+    weights = expect("kernel_weights", kernel_weights, shape=(problem.bank.n_kernels,))
     return problem.point(coef / problem.factor, weights)
-
-
-def _finite(name, values, shape):
-    values = np.asarray(values, dtype=np.float64)
-    if values.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {values.shape}")
-    if not np.isfinite(values).all():
-        raise ValueError(f"{name} must be finite")
-    return values

@@ -24,6 +24,7 @@ from cuelearn.core.docs import documented
 from cuelearn.core.estimator import Number, StrOptions, parameters
 from cuelearn.core.run import progress
 from cuelearn.core.weights import loss_weights
+from cuelearn.expect import expect
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.rivals.single import FOLDS, kernel_alone, stratified_folds
 from cuelearn.mkl.rivals.svm import one_versus_rest, problem_weights, targets_of
@@ -228,19 +229,13 @@ def solve_lp_beta(outputs, labels, nu, per_class=False):
     >>> result.margin, result.objective
     (2.0, -2.0)
     """
-    outputs = np.asarray(outputs, dtype=np.float64)
-    labels = np.asarray(labels)
+    outputs = expect("outputs", outputs, shape=("n_kernels", "n_samples", "n_classes"))
+    _, n, n_classes = outputs.shape
+    labels = expect("labels", labels, kind="int", shape=(n,), low=0, high=n_classes - 1)
     if not SHARE.is_satisfied_by(nu):
         raise ValueError(f"nu must be a number in (0, 1), got {nu!r}")
-    if outputs.ndim != 3 or 0 in outputs.shape or outputs.shape[2] < 2:
-        wanted = "(n_kernels, n_samples, n_classes >= 2)"
-        raise ValueError(f"outputs must have shape {wanted}, got {outputs.shape}")
-    if not np.isfinite(outputs).all():
-        raise ValueError("outputs holds NaN or infinite values")
-    _, n, n_classes = outputs.shape
-    whole = labels.shape == (n,) and labels.dtype.kind in "iu"
-    if not whole or labels.min() < 0 or labels.max() >= n_classes:
-        raise ValueError(f"labels must hold {n} integers, from 0 to {n_classes - 1}")
+    if n_classes < 2:
+        raise ValueError(f"outputs must have at least 2 classes, got shape {outputs.shape}")
     return MarginProgram(outputs, labels, bool(per_class), np.ones(n)).solve(float(nu))
 
 

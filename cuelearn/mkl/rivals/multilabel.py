@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from cuelearn.core.estimator import parameters
 from cuelearn.core.weights import class_weights
+from cuelearn.expect import expect
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.rivals.svm import problem_weights
 from cuelearn.warn import warn_user
@@ -60,13 +61,11 @@ def mean_auc(scores, targets, skip=()):
     targets = as_array("targets", targets)
     scores, targets = (x[:, None] if x.ndim == 1 else x for x in (scores, targets))
     signs = signs_of(targets, len(scores), name="targets")
-    if scores.shape != signs.T.shape:
-        raise ValueError(f"scores must have the shape of targets, {signs.T.shape}, got {scores.shape}")
+    scores = expect("scores", scores, shape=signs.T.shape)
     n_classes = len(signs)
     usable = learnable(signs)
-    if not np.isin(skip, np.arange(n_classes)).all():
-        raise ValueError(f"skip must hold numbers of classes, 0 to {n_classes - 1}, got {skip!r:.60}")
-    usable[np.array(skip, dtype=np.int64)] = False
+    skip = list(skip)
+    usable[expect("skip", skip, kind="int", shape=("k",), low=0, high=n_classes - 1, least=0)] = False
     areas = np.full(n_classes, np.nan)
     areas[usable] = _average_precision(scores[:, usable], signs[usable].T > 0.0)
     mean = float(areas[usable].mean()) if usable.any() else np.nan
@@ -122,14 +121,17 @@ def signs_of(y, n_samples, name="y"):
     """An indicator matrix (0/1 or -1/1, or sparse) as signs, (n_classes, n)."""
     values = as_array(name, y)
     if values.ndim != 2 or len(values) != n_samples or values.shape[1] == 0:
-        wanted = f"one row per sample, {n_samples}, and a column per class"
-        raise ValueError(f"{name} must have {wanted}, got shape {values.shape}")
+        raise ValueError(
+            f"{name} must have one row per sample, {n_samples}, and a column per class, got shape "
+            f"{values.shape}"
+        )
     numeric = holds_numbers(values)
     levels = np.unique(values) if numeric else values.ravel()
     if not numeric or not (np.isin(levels, (0, 1)).all() or np.isin(levels, (-1, 1)).all()):
-        wanted = "0 and 1 (or -1 and 1) where it is an indicator matrix"
-        got = levels[:5].tolist()
-        raise ValueError(f"{name} must hold {wanted}, got {got!r:.60}")
+        given = repr(levels[:5].tolist())[:60]
+        raise ValueError(
+            f"{name} must hold 0 and 1 (or -1 and 1) where it is an indicator matrix, got {given}"
+        )
     return np.ascontiguousarray(np.where(values > 0, 1.0, -1.0).T)
 
 

@@ -11,8 +11,8 @@ from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.codecache import njit
-from cuelearn.core.checks import check_count, check_positive
 from cuelearn.core.weights import loss_weights
+from cuelearn.expect import expect
 from cuelearn.kernels import KernelBank
 from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.kernels.rows import combined_kernel, quadratic_forms
@@ -300,11 +300,13 @@ class SharedProblem:
             )
         warn_indefinite(bank.indefinite)
         self.bank = bank
-        self.C = check_positive("C", C)
-        self.svm_tol = check_positive("svm_tol", svm_tol)
+        self.C = expect("C", C, above=0)
+        self.svm_tol = expect("svm_tol", svm_tol, above=0)
         self.weights = np.ones_like(self.signs) if weights is None else weights
         self.hard = is_hard(bank, self.C * self.weights.max())
-        self.max_sweeps = min(check_count("max_sweeps", max_sweeps), FEW_SWEEPS if self.hard else np.inf)
+        self.max_sweeps = min(
+            expect("max_sweeps", max_sweeps, kind="whole", low=1), FEW_SWEEPS if self.hard else np.inf
+        )
         self.alphas = np.zeros_like(self.signs)
         self.n_problems = len(self.signs)
         self.n_solved = 0

@@ -4,10 +4,10 @@ import math
 from numbers import Integral
 
 from cuelearn.codecache import njit
-from cuelearn.core.checks import check_count, check_positive
 from cuelearn.core.compiled import loop
 from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters
 from cuelearn.core.groupnorm import group_norm
+from cuelearn.expect import expect
 from cuelearn.mkl.base import BatchMKL, documented
 from cuelearn.mkl.optimum.convex import add_response, output_scores, respond
 from cuelearn.mkl.stochastic.state import add_update, predict, project, refresh_link, shrink
@@ -137,13 +137,11 @@ def solve_obscure(
     if problem.alpha != 0.0:
         raise ValueError(f"alpha must be 0 for OBSCURE, got {problem.alpha!r}; UFOMKL takes the (2,1) norm")
     training = Training(problem, name=name, **options)
-    n_epochs_online = check_count("n_epochs_online", n_epochs_online, 0)
-    n_epochs = check_count("n_epochs", n_epochs, 0)
-    if isinstance(eta, str):
-        if eta != "auto":
-            raise ValueError(f"eta must be 'auto' or a positive number, got {eta!r}")
+    n_epochs_online = expect("n_epochs_online", n_epochs_online, kind="whole", low=0)
+    n_epochs = expect("n_epochs", n_epochs, kind="whole", low=0)
+    eta = expect("eta", eta, above=0, words=("auto",))
+    if eta == "auto":
         eta = problem.bank.n_kernels ** (-2.0 / problem.q)
-    eta = check_positive("eta", eta)
     visit = problem.visits(visit_obscure, visit_obscure_loss)
     if n_epochs_online:
         stage = {"n_epochs": n_epochs_online, "until_no_loss": True, "certify": False}
@@ -156,10 +154,8 @@ def solve_obscure(
         used = min(online, math.sqrt(2.0 * problem.mean_loss_at_zero / problem.regularization))
     elif radius == "online":
         used = online
-    elif isinstance(radius, str):
-        raise ValueError(f"radius must be 'capped', 'online' or a positive number, got {radius!r}")
     else:
-        used = math.inf if radius == math.inf else check_positive("radius", radius)
+        used = expect("radius", radius, above=0, finite=False, words=("capped", "online"))
     training.extra.update(radius=used, radius_online=online, eta=eta)
     if n_epochs and used > 0.0 and not training.run.stopped:
         training.run_stage("batch", *visit, False, used, n_epochs=n_epochs)

@@ -6,29 +6,17 @@ import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
 from cuelearn.codecache import njit
-from cuelearn.core.checks import (
-    FLOATS,
-    check_count,
-    classes_of_stream,
-    labels_of,
-    labels_within,
-    warn_if_sorted,
-)
+from cuelearn.core.checks import FLOATS, classes_of_stream, labels_of, labels_within, warn_if_sorted
 from cuelearn.core.compiled import inlined, loop
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, parameters, validated
 from cuelearn.core.query import Query, requested_labels, score_margin
 from cuelearn.core.samples import given_kernels, validate_samples
 from cuelearn.core.weights import loss_weights, visit_weights
+from cuelearn.expect import expect
 from cuelearn.kernels import RBF, FeatureScaleWarning, KernelBank
 from cuelearn.kernels.matrices import check_batch, indefinite_batch
-from cuelearn.kernels.specifications import (
-    as_frame,
-    check_first_batch,
-    check_kernels,
-    check_samples,
-    real_values,
-)
+from cuelearn.kernels.specifications import as_frame, check_first_batch, check_kernels, check_samples
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.optimum.problem import MKLProblem
 from cuelearn.mkl.stochastic.state import Rows, add_update, predict, refresh_link
@@ -140,7 +128,7 @@ def solve_om2(problem, *, n_epochs=1, until_no_loss=False, query=None, **options
     >>> int(result.kernel_weights.argmax())  # the petals
     1
     """
-    n_epochs = check_count("n_epochs", n_epochs)
+    n_epochs = expect("n_epochs", n_epochs, kind="whole", low=1)
     route = {"long_run": n_epochs > 1, "cost": problem.loss_weights}
     stage = {"n_epochs": n_epochs, "until_no_loss": until_no_loss}
     if query is None:
@@ -380,14 +368,15 @@ class OM2(StochasticMKL):
         return validate_samples(self, X, used=used, **options)
 
     def _given_batch(self, X, first):
-        X = real_values(X, "X")
         n_seen = self.n_seen_
-        if X.ndim != 3 or X.shape[2] != n_seen + X.shape[1]:
-            wanted = f"(n_kernels, n, {n_seen} + n): the batch against all seen so far and itself"
-            raise ValueError(f"X must be finite, of shape {wanted}; got shape {X.shape}")
+        n_kernels = "n_kernels" if first else self.kernel_weights_.size
+        X = expect("X", X, kind="real", shape=(n_kernels, "n", "n_seen + n"), finite=False)
+        if X.shape[2] != n_seen + X.shape[1]:
+            raise ValueError(
+                f"X must have shape (n_kernels, n, {n_seen} + n): the batch against all seen so far and "
+                f"itself, got shape {X.shape}"
+            )
         check_batch(X, n_seen)
-        if not first and X.shape[0] != self.kernel_weights_.size:
-            raise ValueError(f"X must hold {self.kernel_weights_.size} kernels, as before, got {X.shape[0]}")
         columns = np.concatenate([self.support_, n_seen + np.arange(X.shape[1])])
         diagonal = np.zeros((X.shape[0], columns.size))
         diagonal[:, self.support_.size :] = np.diagonal(X[:, :, n_seen:], axis1=1, axis2=2)

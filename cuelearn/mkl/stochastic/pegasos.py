@@ -2,8 +2,8 @@
 
 import math
 
-from cuelearn.core.checks import check_count
 from cuelearn.core.estimator import parameters
+from cuelearn.expect import expect
 from cuelearn.mkl.base import BatchMKL, documented
 from cuelearn.mkl.stochastic.obscure import visit_obscure, visit_obscure_loss
 from cuelearn.mkl.stochastic.training import Training
@@ -29,7 +29,9 @@ def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
         raise ValueError(f"alpha must be 0 for Pegasos-MKL, got {problem.alpha!r}")
     training = Training(problem, name="Pegasos-MKL", **options)
     visit = problem.visits(visit_obscure, visit_obscure_loss)
-    training.run_stage("batch", *visit, False, math.inf, n_epochs=check_count("n_epochs", n_epochs))
+    training.run_stage(
+        "batch", *visit, False, math.inf, n_epochs=expect("n_epochs", n_epochs, kind="whole", low=1)
+    )
     return training.finish()
 
 

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from cuelearn.core import docs
 from cuelearn.core.estimator import StrOptions, parameters
+from cuelearn.expect import expect
 from cuelearn.mkl import base
 from cuelearn.mkl.base import LOSS, Stochastic
 from cuelearn.mkl.optimum.problem import LossProblem
@@ -58,15 +59,8 @@ class MKLRegressor(RegressorMixin, Stochastic):
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but y is None.")
         y = column_or_1d(y, warn=True, dtype=np.float64)
-        if y.shape != (n_samples,) or not np.isfinite(y).all():
-            raise ValueError(f"y must hold {n_samples} finite numbers, one per sample, got shape {y.shape}")
-        largest = np.abs(y).max()
-        if largest > LARGEST_TARGET:
-            raise ValueError(
-                f"y must hold numbers up to {LARGEST_TARGET:g}, got {largest:.3g}: divide y by its standard "
-                "deviation"
-            )
-        return y
+        hint = "divide larger targets by their standard deviation"
+        return expect("y", y, shape=(n_samples,), low=-LARGEST_TARGET, high=LARGEST_TARGET, hint=hint)
 
     def _train(self, y, sample_weight):
         self.intercept_ = float(np.average(y, weights=sample_weight))

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.checks import check_non_negative
 from cuelearn.core.run import Run
+from cuelearn.expect import expect
 from cuelearn.mkl.optimum.dual import finish_dual
 from cuelearn.mkl.optimum.problem import Result
 from cuelearn.mkl.stochastic.stream import Stream
@@ -61,7 +61,7 @@ class Training:
         self.ascends = finish and tol is not None and self.certifiable
         self.ascent = None
         self.waits = self.ascends and measure == "auto"  # for the ascent's certificate
-        self.tol = None if tol is None else check_non_negative("tol", tol)
+        self.tol = None if tol is None else expect("tol", tol, low=0)
         self.measure = ("end" if tol is None else "geometric") if measure == "auto" else measure
         self.rng = np.random.default_rng() if rng is None else rng
         self.shuffle = shuffle

@@ -1,8 +1,8 @@
 """UFO-MKL (thesis Algorithm 7)."""
 
-from cuelearn.core.checks import check_count
 from cuelearn.core.compiled import loop
 from cuelearn.core.estimator import parameters
+from cuelearn.expect import expect
 from cuelearn.mkl.base import BatchMKL, documented
 from cuelearn.mkl.optimum.convex import add_response, output_scores, respond
 from cuelearn.mkl.stochastic.state import add_update, predict, refresh_link
@@ -69,7 +69,9 @@ def solve_ufo(problem, *, n_epochs=50, **options):
     """
     training = Training(problem, name="UFO-MKL", **options)
     visit = problem.visits(visit_ufo, visit_ufo_loss)
-    training.run_stage("batch", *visit, n_epochs=check_count("n_epochs", n_epochs), averages=True)
+    training.run_stage(
+        "batch", *visit, n_epochs=expect("n_epochs", n_epochs, kind="whole", low=1), averages=True
+    )
     return training.finish()
 
 

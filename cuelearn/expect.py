@@ -1,0 +1,228 @@
+"""The one way to check what a caller gives: the value as it is used, or a sentence that names it.
+
+A check stands where the value enters; inner functions trust it. Constructor parameters of estimators are
+checked by their `_parameter_constraints` instead.
+"""
+
+import math
+import numbers
+
+import numpy as np
+
+__all__ = ["expect", "expect_instance", "expect_list", "expect_word"]
+
+#: Kinds of a value: a number, the entries of an array, and numpy's codes of the entries' types.
+KINDS = {
+    "float": ("a number", "numbers", "fiub"),
+    "real": ("a number", "real numbers", "fiub"),
+    "int": ("an integer", "integers", "iu"),
+    "whole": ("an integer", "integers", "fiu"),
+    "bool": ("True or False", "booleans", "biuf"),
+}
+
+
+def expect(
+    name,
+    value,
+    *,
+    kind="float",
+    shape=(),
+    low=None,
+    high=None,
+    above=None,
+    finite=True,
+    least=1,
+    words=(),
+    hint="",
+):
+    """The number or array `value`, or a ValueError in one sentence.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument, with which the message begins.
+    kind : {"float", "real", "int", "whole", "bool"}
+        Numbers become float, int or bool, arrays float64, int64 or bool. "real" leaves float32, float64 and
+        integers as they are, "whole" takes floats without fraction for integers, "bool" takes 0 and 1 in an
+        array.
+    shape : tuple, or list of tuples to choose from
+        An axis is a length, or a name for any length, the same one where it is repeated: ``("n", "n")``. A
+        number has the shape ().
+    low, high, above : number, or array that broadcasts
+        Least and largest value, and the largest value that is too small.
+    finite : bool
+        Whether infinite values are refused; NaN passes only without `finite` and limits.
+    least : int
+        Fewest entries.
+    words : tuple of str
+        Accepted in place of a number.
+    hint : str
+        A remedy, after the message.
+
+    Examples
+    --------
+    >>> from cuelearn.expect import expect
+    >>> expect("tol", 1, above=0), expect("labels", [[0], [2]], kind="int", shape=("n", 1)).dtype.name
+    (1.0, 'int64')
+    >>> expect("priors", [[0.5, -0.5]], shape=(1, "k"), low=0)
+    Traceback (most recent call last):
+    ValueError: priors must have shape (1, k) and hold finite numbers >= 0, got -0.5
+    """
+    if isinstance(value, str) and value in words:
+        return value
+    limits = {"low": low, "high": high, "above": above, "finite": finite and kind in ("float", "real")}
+    if shape == ():
+        number = as_number(value, kind)
+        if number is not None and good_entries(np.asarray(number), **limits).all():
+            return number
+        given = repr(value)
+    else:
+        entries, given = as_entries(value, kind)
+        if entries is not None and not fits(entries, shape, least):
+            given = f"shape {entries.shape}"
+        elif entries is not None:
+            good = good_entries(entries, **limits)
+            if good.all():
+                return entries
+            given = str(entries[~good][0])
+    if hint:
+        given = f"{given}; {hint}"
+    raise ValueError(f"{name} must {description(kind, shape, words, **limits)}, got {given}")
+
+
+def as_number(value, kind):
+    """A number as int, float or bool; None for others."""
+    is_flag = isinstance(value, (bool, np.bool_))
+    if is_flag != (kind == "bool") or not (is_flag or isinstance(value, numbers.Real)):
+        return None
+    if kind in ("int", "whole"):
+        whole = kind == "whole" and math.isfinite(value) and int(value) == value
+        return int(value) if whole or isinstance(value, numbers.Integral) else None
+    return bool(value) if is_flag else float(value)
+
+
+def as_entries(value, kind):
+    """An array of this kind, or None and what was given instead."""
+    try:
+        entries = np.asarray(value)
+        if entries.dtype == object:  # such as the columns of a DataFrame, of several types
+            entries = np.array(entries.tolist())
+    except ValueError:
+        return None, "rows of different lengths"
+    codes = KINDS[kind][2]
+    if entries.size == 0:
+        codes += "f"  # of an empty list
+    if entries.dtype.kind not in codes:
+        return None, f"dtype {entries.dtype} of shape {entries.shape}"
+    if kind == "float":
+        return entries.astype(np.float64, copy=False), ""
+    if kind == "real":
+        return in_single_or_double(entries), ""
+    dtype = {"int": np.int64, "whole": np.int64, "bool": bool}[kind]
+    wrong = np.zeros(entries.shape, dtype=bool)
+    if kind == "bool":
+        wrong = (entries != 0) & (entries != 1)
+    elif entries.dtype.kind == "f":
+        wrong = (entries != np.floor(entries)) | ~(np.abs(entries) < 2**63)
+    if wrong.any():
+        return None, str(entries[wrong][0])
+    return entries.astype(dtype, copy=False), ""
+
+
+def in_single_or_double(entries):
+    """Half precision as float32, more than double as float64, all others as they are."""
+    if entries.dtype == np.float16:
+        return entries.astype(np.float32)
+    if entries.dtype.kind == "f" and entries.dtype not in (np.float32, np.float64):
+        return entries.astype(np.float64)
+    return entries
+
+
+def fits(entries, shape, least):
+    if isinstance(shape, list):
+        return any(fits(entries, one, least) for one in shape)
+    if entries.ndim != len(shape) or entries.size < least:
+        return False
+    lengths = {}
+    for axis, length in zip(shape, entries.shape, strict=True):
+        wanted = lengths.setdefault(axis, length) if isinstance(axis, str) else axis
+        if length != wanted:
+            return False
+    return True
+
+
+def good_entries(entries, low, high, above, finite):
+    """Which entries are within the limits; a single True where there is none."""
+    good = np.True_
+    if finite:
+        good = good & np.isfinite(entries)
+    if low is not None:
+        good = good & (entries >= low)
+    if high is not None:
+        good = good & (entries <= high)
+    if above is not None:
+        good = good & (entries > above)
+    return good
+
+
+def description(kind, shape, words, low, high, above, finite):
+    """What is expected, after "must"."""
+    number, entries, _ = KINDS[kind]
+    within = ""
+    if above is not None:
+        within = f" > {limit(above)}"
+    if low is not None:
+        within = f" >= {limit(low)}"
+    if high is not None:
+        within = f"{within} and <= {limit(high)}"
+    if low is not None and high is not None:
+        within = f" from {limit(low)} to {limit(high)}"
+    if finite:
+        number = number.replace("a ", "a finite ")
+        entries = f"finite {entries}"
+    if shape == ():
+        return f"be {listed([*map(repr, words), number + within])}"
+    if not isinstance(shape, list):
+        shape = [shape]
+    if len(shape) == 1 and len(shape[0]) == 1 and isinstance(shape[0][0], str):
+        return f"be a list of {entries}{within}"
+    return f"have shape {listed(map(shape_text, shape))} and hold {entries}{within}"
+
+
+def limit(value):
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def shape_text(shape):
+    return str(tuple(shape)).replace("'", "")
+
+
+def listed(texts):
+    *first, last = texts
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def expect_word(name, value, words):
+    """`value`, one of the words, or a ValueError."""
+    if not isinstance(value, str) or value not in words:
+        raise ValueError(f"{name} must be {listed(map(repr, words))}, got {value!r}")
+    return value
+
+
+def expect_instance(name, value, cls):
+    """`value`, an instance of the class, or a TypeError."""
+    if not isinstance(value, cls):
+        raise TypeError(f"{name} must be a {cls.__name__}, got {type(value).__name__}")
+    return value
+
+
+def expect_list(name, value, items, length=None, least=1):
+    """`value` as a list of this length, or at least of `least`; `items` says of what."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__") or getattr(value, "ndim", 1) == 0:
+        raise TypeError(f"{name} must be a list of {items}, got {value!r}")
+    values = list(value)
+    if length is None and len(values) < least:
+        raise ValueError(f"{name} must be a list of {items}, at least {least}, got {len(values)}")
+    if length not in (None, len(values)):
+        raise ValueError(f"{name} must be a list of {length} {items}, got {len(values)}")
+    return values
