@@ -8,6 +8,7 @@ BLAS would use: results are bitwise equal for any number.
 
 import math
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import NamedTuple
@@ -277,33 +278,38 @@ def linear_algebra():
     return ThreadpoolController().select(user_api="blas")
 
 
-class _OneBlasThread:
-    """Limits BLAS to one thread; entering returns the number of threads to use instead.
+class _Held:
+    """BLAS is limited to one thread while a reference to this is alive."""
 
-    It is the number that BLAS would use, so that ``OPENBLAS_NUM_THREADS`` and joblib's inner limit apply here
-    too, and 1 for a second concurrent caller.
+    def limit(self):
+        """Limit BLAS; the number of threads that it would have used.
+
+        So ``OPENBLAS_NUM_THREADS`` and joblib's inner limit apply here, too.
+        """
+        libraries = linear_algebra()
+        n_threads = max((library.num_threads or 1 for library in libraries.lib_controllers), default=1)
+        if n_threads > 1:
+            weakref.finalize(self, libraries.limit(limits=1).restore_original_limits).atexit = False
+        return min(n_threads, CORES)
+
+
+class _OneBlasThread:
+    """The limit that concurrent callers share.
+
+    Without a lock: an interruption between taking and noting it would leave it locked for ever.
     """
 
     def __init__(self):
-        self.lock = threading.Lock()
-        self.inside = 0
-        self.limit = None
+        self.current = lambda: None
 
-    def __enter__(self):
-        with self.lock:
-            self.inside += 1
-            if self.inside > 1:
-                return 1
-            libraries = linear_algebra()
-            n_threads = max((library.num_threads or 1 for library in libraries.lib_controllers), default=1)
-            self.limit = libraries.limit(limits=1) if n_threads > 1 else None
-            return min(n_threads, CORES)
-
-    def __exit__(self, *error):
-        with self.lock:
-            self.inside -= 1
-            if self.inside == 0 and self.limit is not None:
-                self.limit.restore_original_limits()
+    def hold(self):
+        """A `_Held` to keep during the work, and the number of threads to use: 1 for a second caller."""
+        held = self.current()
+        if held is not None:
+            return held, 1
+        held = _Held()
+        self.current = weakref.ref(held)
+        return held, held.limit()
 
 
 CORES = cpu_count()
@@ -315,22 +321,29 @@ def run(function, tasks, n_entries):
 
     Threads are started only if enough matrix entries, `n_entries`, are written.
     """
-    with ONE_BLAS_THREAD as n_threads:
-        dealt = iter(tasks)  # next() on it is atomic
+    held, n_threads = ONE_BLAS_THREAD.hold()
+    try:
+        _deal(function, tasks, n_threads if n_entries >= WORTH_THREADS else 1)
+    finally:
+        del held  # a traceback that is kept must not keep it
 
-        def work():
-            for task in dealt:
-                function(task)
 
-        n_threads = min(n_threads, len(tasks)) if n_entries >= WORTH_THREADS else 1
-        if n_threads <= 1:
-            work()
-            return
-        with ThreadPoolExecutor(n_threads - 1) as pool:  # joblib.Parallel polls: 10 ms for each call
-            others = [pool.submit(work) for _ in range(n_threads - 1)]
-            work()
-            for other in others:
-                other.result()
+def _deal(function, tasks, n_threads):
+    dealt = iter(tasks)  # next() on it is atomic
+
+    def work():
+        for task in dealt:
+            function(task)
+
+    n_threads = min(n_threads, len(tasks))
+    if n_threads <= 1:
+        work()
+        return
+    with ThreadPoolExecutor(n_threads - 1) as pool:  # joblib.Parallel polls: 10 ms for each call
+        others = [pool.submit(work) for _ in range(n_threads - 1)]
+        work()
+        for other in others:
+            other.result()
 
 
 # ---- inputs of tiles

@@ -79,13 +79,13 @@ THREE = {"classes": [0, 1, 2]}
 FIRST = [
     (X, Y, {"classes": [0]}, "classes must hold at least 2 classes, got 1"),
     (X[:10], Y[:9], THREE, "y must have one label per sample, 10, got"),
-    (K[:, :5, :4], Y[:5], THREE, r"X must be finite, of shape \(n_kernels, n, 0 \+ n\)"),
+    (K[:, :5, :4], Y[:5], THREE, r"X must have shape \(n_kernels, n, 0 \+ n\)"),
     (np.arange(75.0).reshape(3, 5, 5), Y[:5], THREE, "must be symmetric"),
 ]
 LATER = [
     (X[10:20], Y[10:19], {}, "y must have one label per sample, 10, got"),
-    (K[:, 10:15, :14], Y[10:15], {}, r"X must be finite, of shape \(n_kernels, n, 10 \+ n\)"),
-    (K[:2, 10:15, :15], Y[10:15], {}, "3 kernels|kernels"),
+    (K[:, 10:15, :14], Y[10:15], {}, r"X must have shape \(n_kernels, n, 10 \+ n\)"),
+    (K[:2, 10:15, :15], Y[10:15], {}, r"X must have shape \(3, n, n_seen \+ n\)"),
 ]
 
 
