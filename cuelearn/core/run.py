@@ -55,9 +55,13 @@ class Run:
 
     @contextmanager
     def under_bar(self, name, total=None, unit="round"):
-        """A progress bar, which rows advance."""
-        with progress(name=name, total=total, unit=unit, verbose=self.verbose) as self.bar:
-            yield self.bar
+        """A progress bar, which rows advance, in place of an outer one."""
+        outer = self.bar
+        try:
+            with progress(name=name, total=total, unit=unit, verbose=self.verbose) as self.bar:
+                yield self.bar
+        finally:
+            self.bar = outer
 
     def go(self):
         self._started = self.clock()
@@ -69,19 +73,22 @@ class Run:
         self._started = None
 
     def add(self, *, done=1, note="", **row):
-        """Append a row to the history, with the present `seconds`; the bar advances by `done`."""
+        """Append a row to the history, with the seconds until now; the bar advances by `done`."""
+        self.pause()
         row["seconds"] = self.seconds
         self.rows.append({name: row[name] for name in COLUMNS if name in row})
         if self.bar is not None:
             self.bar.set_postfix_str(note, refresh=False)
             self.bar.update(done)
+        self.go()
 
     def end(self, step, state, *, done=1, note="", **row):
         """Record a round and call back with ``state()``; returns whether to stop."""
-        self.pause()
         self.add(done=done, note=note, step=step, **row)
-        self.stopped = self.callback is not None and bool(self.callback(state(), step))
-        self.go()
+        if self.callback is not None:
+            self.pause()
+            self.stopped = bool(self.callback(state(), step))
+            self.go()
         return self.stopped
 
     def history(self):

@@ -6,7 +6,7 @@ from sklearn.utils.validation import validate_data
 
 from cuelearn.core.checks import FLOATS
 from cuelearn.kernels.specifications import (
-    as_frame,
+    as_samples,
     check_kernels,
     check_samples,
     extract_columns,
@@ -43,14 +43,14 @@ def validate_samples(estimator, X, *y, used, **options):
 def training_samples(estimator, X, y, *, used, **options):
     """Checked samples, an array or the DataFrame, and y; see `validate_samples`."""
     refuse_kernels(X)
-    X = as_frame(X)
+    X = as_samples(X)
     checked, y = validate_samples(estimator, X, y, used=used, dtype=FLOATS, **options)
     return X if hasattr(X, "iloc") else checked, y
 
 
 def new_samples(estimator, X, *, used, **options):
     """Samples to predict, an array or the DataFrame; the kernels check the columns of the latter."""
-    X = as_frame(X)
+    X = as_samples(X)
     if is_frame(X) and len(X):
         validate_data(estimator, X, reset=False, skip_check_array=True)
         return X

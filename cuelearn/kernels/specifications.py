@@ -386,7 +386,7 @@ def is_frame(X):
     return hasattr(X, "iloc") and hasattr(X, "columns")
 
 
-def as_frame(X):
+def as_samples(X):
     """X; a list of blocks of columns, some sparse, as one csr_array, and data frames of other libraries, such
     as polars, as those of pandas."""
     if isinstance(X, (list, tuple)) and any(map(issparse, X)):
@@ -404,7 +404,7 @@ def as_frame(X):
 
 def check_samples(X, name="X"):
     """X as a DataFrame, a 2-D array or a csr_array, its shape, and its column names or None."""
-    X = as_frame(X)
+    X = as_samples(X)
     if is_frame(X):
         return X, *X.shape, list(X.columns)
     X = csr_array(X) if issparse(X) else np.asarray(X)

@@ -13,7 +13,7 @@ from cuelearn.core.estimator import COUNT, NON_NEGATIVE, Estimator, StrOptions, 
 from cuelearn.core.samples import validate_samples
 from cuelearn.kernels import FeatureScaleWarning, KernelBank
 from cuelearn.kernels.rows import combine, combined_scores, quadratic_forms
-from cuelearn.kernels.specifications import as_frame, check_kernels
+from cuelearn.kernels.specifications import as_samples, check_kernels
 from cuelearn.kernels.stack import KernelStack, checked_cross, new_kernels, refuse_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mms.base import BagClassifier
@@ -305,7 +305,7 @@ class MMS(BagClassifier):
         else:
             refuse_kernels(X)
             lists = once_or_each("kernels", self.kernels, self.n_attributes_, is_one_list)
-            X = as_frame(X)
+            X = as_samples(X)
             validate_samples(self, X, used=lambda: sum(map(check_kernels, lists), []), dtype=FLOATS)
             pairs = [(X, kernels) for kernels in lists]
         shared = {tuple(map(id, pair)): pair for pair in pairs}
@@ -340,7 +340,7 @@ class MMS(BagClassifier):
             X = validate_data(self, X, dtype=FLOATS, reset=False)
             return self._linear_scores(X)
         if not self._precomputed():
-            X = as_frame(X)
+            X = as_samples(X)
             options = {"reset": False, "skip_check_array": hasattr(X, "iloc"), "dtype": FLOATS}
             validate_samples(self, X, used=lambda: sum((b.triples for b in self.banks_), []), **options)
         given = self._stacks(X) if self._precomputed() else self.banks_

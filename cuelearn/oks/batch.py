@@ -21,7 +21,7 @@ from cuelearn.core.weights import check_sample_weight
 from cuelearn.expect import expect, expect_list
 from cuelearn.kernels import FeatureScaleWarning, KernelBank
 from cuelearn.kernels.definite import IndefiniteKernelWarning, one_warning
-from cuelearn.kernels.specifications import as_frame
+from cuelearn.kernels.specifications import as_samples
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.rivals.single import kernel_alone
 from cuelearn.mkl.rivals.svm import fit_svc, problem_weights
@@ -509,7 +509,7 @@ class SelectedSVM(OneKernelSVM):
         if self._is_precomputed():
             labels, weights = self._start(X, y, sample_weight)
         else:  # same columns and order, with the selector's scales
-            X = as_frame(X)
+            X = as_samples(X)
             options = {"reset": False, "skip_check_array": hasattr(X, "iloc")}
             X = validate_samples(selector, X, used=selector._used(), **options)
             for name in ("n_features_in_", "feature_names_in_"):

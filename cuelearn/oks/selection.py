@@ -23,12 +23,14 @@ LOSSES = {"hinge": 0, "logistic": 1, "square": 2}
 
 
 class Rates(NamedTuple):
-    """Share of uniform draws, steps of weights and predictors, number of the loss."""
+    """Share of uniform draws, steps of weights and predictors, number of the loss, and whether a step is
+    divided by the probability of its draw."""
 
     delta: float
     eta: float
     step: float
     loss: int
+    unbiased: bool
 
 
 @njit(cache=True, nogil=True)
@@ -56,7 +58,7 @@ def ask(kernels, samples, visits, weights, predictors, t):
 
 
 class Selector(Learner):
-    r"""State of a selection algorithm, the pass `rule`, on one binary problem.
+    r"""State of a selection algorithm, the pass `rule`, on one binary problem; see `Rates`.
 
     `delta` has one value per epoch; the last persists. "auto" is :math:`\sqrt{2(1-\delta)\ln m/(mT)}` for
     `eta`, with the epoch's delta, and :math:`\sqrt{\delta/(mT)}` for `step`, with the smallest; T is
@@ -66,9 +68,12 @@ class Selector(Learner):
 
     SAVED = (*Learner.SAVED, "delta", "n_rounds")
 
-    def __init__(self, kernels, rng, *, rule, delta, eta="auto", step=1.0, loss="hinge", n_rounds=1):
+    def __init__(
+        self, kernels, rng, *, rule, delta, eta="auto", step=1.0, loss="hinge", unbiased=True, n_rounds=1
+    ):
         super().__init__(kernels, rng)
         self.rule = rule
+        self.unbiased = unbiased
         self.deltas = delta
         self.eta = eta
         self.n_rounds = n_rounds
@@ -118,7 +123,7 @@ class Selector(Learner):
         n = order.size
         notes = {"drawn": np.empty(n, np.int32), "mistakes": np.empty(n, np.bool_), "losses": np.empty(n)}
         visits = Visits(order, targets, sample_weights, uniforms, **notes)
-        rates = Rates(self.delta, self.rate, self.step_length, self.loss)
+        rates = Rates(self.delta, self.rate, self.step_length, self.loss, self.unbiased)
         counts = self.rule(self.kernels, samples, visits, self.weights, self.predictors, rates)
         self.note(n, *counts, int(notes["mistakes"].sum()), **notes)
 
@@ -145,7 +150,10 @@ class SamplingKernels(StreamingKernels):
 
 @njit(cache=True, nogil=True)
 def oks_pass(kernels, samples, visits, weights, predictors, rates):
-    """If the drawn kernel errs: w_i <- w_i exp(-eta / p_i), f_i <- f_i + lambda y k_i(x, .) / p_i."""
+    """If the drawn kernel errs: w_i <- w_i exp(-eta / p_i), f_i <- f_i + lambda y k_i(x, .) / p_i.
+
+    SOM, which is not `unbiased`, has 1 in place of p_i, and eta is -log(beta).
+    """
     n_updates = 0
     n_evaluations = 0
     for t in range(visits.order.shape[0]):
@@ -155,9 +163,12 @@ def oks_pass(kernels, samples, visits, weights, predictors, rates):
         visits.losses[t] = visits.mistakes[t]
         factor = visits.sample_weights[i]
         if visits.mistakes[t] and factor > 0.0:
-            add(predictors, j, i, factor * rates.step * visits.targets[i] / weights.p[j])
+            probability = 1.0
+            if rates.unbiased:
+                probability = weights.p[j]
+            add(predictors, j, i, factor * rates.step * visits.targets[i] / probability)
             n_updates += 1
-            weights.log_weights[j] -= factor * rates.eta / weights.p[j]
+            weights.log_weights[j] -= factor * rates.eta / probability
             set_probabilities(weights, rates.delta)
     return n_updates, n_evaluations
 
@@ -219,25 +230,6 @@ class OKS(SamplingKernels):
         return Selector(kernels, rng, delta=shares(self.delta), **options)
 
 
-@njit(cache=True, nogil=True)
-def som_pass(kernels, samples, visits, weights, predictors, rates):
-    """If the drawn kernel errs: w_i <- beta w_i, f_i <- f_i + y k_i(x, .); eta is -log(beta)."""
-    n_updates = 0
-    n_evaluations = 0
-    for t in range(visits.order.shape[0]):
-        j, _ = ask(kernels, samples, visits, weights, predictors, t)
-        i = visits.order[t]
-        n_evaluations += predictors.count[j]
-        visits.losses[t] = visits.mistakes[t]
-        factor = visits.sample_weights[i]
-        if visits.mistakes[t] and factor > 0.0:
-            add(predictors, j, i, factor * rates.step * visits.targets[i])
-            n_updates += 1
-            weights.log_weights[j] -= factor * rates.eta
-            set_probabilities(weights, rates.delta)
-    return n_updates, n_evaluations
-
-
 @documented
 @parameters
 class SOM(SamplingKernels):
@@ -277,8 +269,8 @@ class SOM(SamplingKernels):
     delta: object = 0.2
 
     def _learner(self, kernels, rng, n_rounds):
-        options = {"eta": -math.log(self.beta), "n_rounds": n_rounds}
-        return Selector(kernels, rng, rule=som_pass, delta=shares(self.delta, "[0"), **options)
+        options = {"rule": oks_pass, "eta": -math.log(self.beta), "unbiased": False, "n_rounds": n_rounds}
+        return Selector(kernels, rng, delta=shares(self.delta, "[0"), **options)
 
 
 DIVERGED = 1e6  # loss that shows divergence

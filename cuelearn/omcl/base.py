@@ -24,7 +24,7 @@ from cuelearn.core.weights import visit_weights
 from cuelearn.expect import expect
 from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.kernels.matrices import check_batch, indefinite_batch
-from cuelearn.kernels.specifications import as_frame, check_entries, check_size
+from cuelearn.kernels.specifications import as_samples, check_entries, check_size
 from cuelearn.omcl.visits import N_UPDATES, SEEN
 
 __all__ = ["CueLearner", "OnlineClassifier", "documented"]
@@ -242,7 +242,7 @@ class OnlineClassifier(ScoreClassifier):
 
     def _check_samples(self, X, y, first):
         if not self._is_precomputed():
-            given = as_frame(X)
+            given = as_samples(X)
             options = {"dtype": FLOATS, "reset": first, "order": "C"}
             X, y = validate_samples(self, given, y, used=lambda: self._used(first), **options)
             if first:  # later `labels_within` checks
@@ -340,7 +340,7 @@ class OnlineClassifier(ScoreClassifier):
         if self._is_precomputed():
             return self._check_precomputed(X)
         options = {"dtype": FLOATS, "reset": False, "order": "C"}
-        X = validate_samples(self, as_frame(X), used=lambda: self._used(False), **options)
+        X = validate_samples(self, as_samples(X), used=lambda: self._used(False), **options)
         return check_size(X, np.float64)
 
     def _class_scores(self, X):

@@ -5,9 +5,13 @@ import copy
 import numpy as np
 
 from cuelearn.oks.kernels import Given, Predictors, Samples
-from cuelearn.oks.selection import Selector, oks_pass, regret_pass, som_pass
+from cuelearn.oks.selection import Selector, oks_pass, regret_pass
 
-RULES = {"oks": oks_pass, "regret": regret_pass, "som": som_pass}
+RULES = {
+    "oks": {"rule": oks_pass},
+    "regret": {"rule": regret_pass},
+    "som": {"rule": oks_pass, "unbiased": False},
+}
 
 
 class State(Selector):
@@ -16,7 +20,7 @@ class State(Selector):
     def __init__(self, K, rule="oks", loss="hinge"):
         K = np.ascontiguousarray(K, dtype=np.float64)
         kernels = Given(*K.shape[:2]).kernels
-        super().__init__(kernels, None, rule=RULES[rule], delta=[0.0], loss=loss, n_rounds=10**9)
+        super().__init__(kernels, None, **RULES[rule], delta=[0.0], loss=loss, n_rounds=10**9)
         self.samples = Samples(np.empty((0, 0)), np.empty((0, 0)), K)
         self.reserve(K.shape[1])
 

@@ -56,9 +56,7 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
     certifiable = not problem.bank.indefinite
 
     def record(number, value, gap):
-        run.pause()
         run.add(epoch=number, objective=value, dual_gap=gap if certifiable else np.nan)
-        run.go()
 
     start = np.zeros((n, problem.n_classes)) if start is None else start
     options = {"tol": tol, "max_rounds": max_rounds, "time_limit": time_limit}

@@ -16,7 +16,7 @@ from cuelearn.core.weights import loss_weights, visit_weights
 from cuelearn.expect import expect
 from cuelearn.kernels import RBF, FeatureScaleWarning, KernelBank
 from cuelearn.kernels.matrices import check_batch, indefinite_batch
-from cuelearn.kernels.specifications import as_frame, check_first_batch, check_kernels, check_samples
+from cuelearn.kernels.specifications import as_samples, check_first_batch, check_kernels, check_samples
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.optimum.problem import MKLProblem
 from cuelearn.mkl.stochastic.state import Rows, add_update, predict, refresh_link
@@ -385,7 +385,7 @@ class OM2(StochasticMKL):
         return Batch(rows, diagonal, indefinite_batch(X, n_seen))
 
     def _new_batch(self, X, first):
-        X = as_frame(X)
+        X = as_samples(X)
         checked = self._checked(X, reset=first)
         if first:
             samples = checked

@@ -189,10 +189,8 @@ class Training:
         run.go()
 
         def record(number, objective, gap):
-            run.pause()
             note = f"relative gap {gap / max(objective, SMALLEST):.1e}"
             run.add(note=note, stage="dual", epoch=number, objective=objective, dual_gap=gap)
-            run.go()
 
         with run.under_bar(f"{self.name} dual".strip(), unit="look"):
             B, norms_sq = self.stream.dual_point()

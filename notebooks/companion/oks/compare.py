@@ -17,7 +17,7 @@ from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OM2, SimpleMKL
 from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, SelectedSVM, kind_kernels
 from cuelearn.oks.kernels import Columns, with_widths
-from cuelearn.oks.selection import Selector, oks_pass, som_pass
+from cuelearn.oks.selection import Selector, oks_pass
 
 SOM_DELTA = 0.2
 MEMORY = 4e9  # the 60 matrices of 3,400 samples take 2.8 GB
@@ -194,13 +194,13 @@ def selections(name, method, n_epochs, seeds, beta, pairs, oks=None):
     source = Columns(pair.kernels, normalize=True)
     samples = source.pack(pair.X_train)
     signs = 2.0 * pair.y_train - 1.0
-    rule = {"rule": oks_pass, **(oks or {})}
+    options = oks or {}
     if method == "SOM":
-        rule = {"rule": som_pass, "delta": [SOM_DELTA], "eta": -math.log(beta)}
+        options = {"unbiased": False, "delta": [SOM_DELTA], "eta": -math.log(beta)}
     rows = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        learner = Selector(source.kernels, rng, n_rounds=n_epochs * signs.size, **rule)
+        learner = Selector(source.kernels, rng, rule=oks_pass, n_rounds=n_epochs * signs.size, **options)
         learner.run(samples, signs, n_epochs, shuffle=True)
         row = {
             "seed": seed,
