@@ -1,4 +1,4 @@
-"""What all chapters' experiments share: sizes, the choice of parameters, sweeps in one table, timing.
+"""What all chapters' experiments share: sizes, data sets, points, timing, printed tables.
 
 A *point* is a dict of numbers and text, the arguments of one function; a `Sweep` calls it at many points
 and keeps what it returned.
@@ -102,87 +102,6 @@ def in_turn(runs, seed):
 def grid_points(**values):
     """All combinations of some parameters' values, the last parameter's going round fastest."""
     return [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
-
-
-def best_of(points, scores):
-    """Number of the point with the highest score; of equal ones (`first_best`) the simplest: the smallest C,
-    then the largest p and alpha, then the first."""
-
-    def simplicity(i):
-        C, p, alpha = (points[i].get(name) or 0.0 for name in ("C", "p", "alpha"))
-        return C, -p, -alpha
-
-    order = sorted(range(len(points)), key=simplicity)
-    return order[first_best([scores[i] for i in order])]
-
-
-def choose(points, score):
-    """The best of some parameters, `score` called with each, and its score; ties as in `best_of`."""
-    scores = [float(score(point)) for point in points]
-    best = best_of(points, scores)
-    return points[best], scores[best]
-
-
-def at_edges(grid, chosen, natural=None):
-    """A text for a note on what lies at the edge of its grid among chosen parameters.
-
-    `grid` has the values tried by name, of which one alone says nothing; `natural` ends that nothing can lie
-    beyond, such as 2 for p.
-    """
-    notes = []
-    for name, value in chosen.items():
-        tried = sorted(grid.get(name, ()))
-        if len(tried) > 1 and value in (tried[0], tried[-1]) and value not in (natural or {}).get(name, ()):
-            notes.append(f"{name} = {value:g} is the {'smallest' if value == tried[0] else 'largest'} tried")
-    return ", ".join(notes)
-
-
-def edges(chosen, grids, natural=None, by=()):
-    """What lies at the ends of its grid and how often: "OMCL: C = 10 is the largest tried (2 of 8)", or "".
-
-    `chosen` has a row for each choice. Of the grid "C" are the columns "C" and "C ...", such as "C colour";
-    blank or missing values are no choices. The columns `by` say whose choice it is.
-    """
-    by = [by] if isinstance(by, str) else list(by)
-    notes = []
-    for owner, rows in chosen.groupby(by, sort=False) if by else [((), chosen)]:
-        prefix = f"{', '.join(map(str, owner))}: " if owner else ""
-        for name, grid in grids.items():
-            columns = [column for column in chosen if column.split()[0] == name]
-            values = pd.to_numeric(rows[columns].stack(), errors="coerce").dropna()
-            for end, n in values.value_counts().sort_index().items():
-                note = at_edges({name: grid}, {name: end}, natural)
-                if note:
-                    notes.append(f"{prefix}{note} ({n} of {len(values)})")
-    return "; ".join(notes)
-
-
-def gathered(sweep, function, points, *names, **data):
-    """The tables of a sweep's points one below the other, their parameters `names` as last columns."""
-    frames = sweep.run(function, points, **data)
-    named = [f.assign(**{k: p[k] for k in names}) for p, f in zip(points, frames, strict=True)]
-    return pd.concat(named, ignore_index=True)
-
-
-def compared(sweep, label, choose, choices, run, points, by, columns, data=(), plain=str, pick=None):
-    """Parameters chosen at the points `choices`, then `run` at `points` with what was chosen; one table.
-
-    `sweep` makes a Sweep of a name, `points` are pairs of a point and its methods. The choice for a method is
-    that at the point's values of the names `by` and of `plain` of its name; the table's last columns are
-    `columns` of it, "" where nothing was. `pick` of a choice, the method and the point gives the parameters.
-    """
-    results = sweep(f"{label}-parameters").run(choose, choices, data=data)
-    chosen = {(*(p[name] for name in by), p["method"]): r for p, r in zip(choices, results, strict=True)}
-
-    def parameters(method, point):
-        result = chosen[(*(point[name] for name in by), plain(method))]
-        return result if pick is None else pick(result, method, point)
-
-    points = [{**point, "chosen": {m: parameters(m, point) for m in methods}} for point, methods in points]
-    frame = sweep(label).frame(run, points, data=data)
-    own = [every[method] for every, method in zip(frame["chosen"], frame["method"], strict=True)]
-    last = {column: [params.get(column, "") for params in own] for column in columns}
-    return frame.drop(columns=["chosen", "effort"]).assign(**last)
 
 
 def where(table, **values):

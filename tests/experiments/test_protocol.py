@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from companion import protocol
+from companion.study import Study, best_of, choose, edges
 from cuelearn.core.choice import first_best
 
 CHAPTERS = ("omcl", "mkl", "mms", "mktl", "oks")
@@ -15,14 +16,14 @@ CHAPTERS = ("omcl", "mkl", "mms", "mktl", "oks")
 def test_the_best_point_and_its_ties():
     points = protocol.grid_points(C=(1.0, 0.1), p=(1.5, 2.0))
     assert points[:2] == [{"C": 1.0, "p": 1.5}, {"C": 1.0, "p": 2.0}] and len(points) == 4
-    assert protocol.best_of(points, [0.5] * 4) == 3  # the smallest C, then the largest p
+    assert best_of(points, [0.5] * 4) == 3  # the smallest C, then the largest p
     for digit in (-1e-14, 0.0, 1e-14):
-        assert protocol.best_of(points, [0.5, 0.5, 0.5 + digit, 0.5 - digit]) == 3
-        assert protocol.best_of(points, [0.5, 0.5 + 1e-3, 0.5 + 1e-3 + digit, 0.5]) == 2
+        assert best_of(points, [0.5, 0.5, 0.5 + digit, 0.5 - digit]) == 3
+        assert best_of(points, [0.5, 0.5 + 1e-3, 0.5 + 1e-3 + digit, 0.5]) == 2
         assert first_best([0.9, 0.9 + digit, 0.9], [0.2, 0.1, 0.1 + digit]) == 1
         assert first_best([np.nan, 1.0, 1.0], [np.nan, 0.1 * (1 + 1e-4 + digit), 0.1]) == 1
-    assert protocol.best_of([{"p": ""}, {"eta": 1.0}], [0.5, 0.5]) == 0
-    assert protocol.choose(points, lambda point: point["C"] * point["p"]) == ({"C": 1.0, "p": 2.0}, 2.0)
+    assert best_of([{"p": ""}, {"eta": 1.0}], [0.5, 0.5]) == 0
+    assert choose(points, lambda point: point["C"] * point["p"]) == ({"C": 1.0, "p": 2.0}, 2.0)
 
 
 def asked(x, method):
@@ -34,11 +35,10 @@ def applied(x, seed, chosen, effort):
 
 
 def test_what_was_chosen_is_used(sweep):
-    choices = [{"x": x, "method": m} for x in (1, 2) for m in ("a", "bb")]
-    points = [({"x": x, "seed": s, "effort": {}}, ["a", "bb", "a half"]) for x in (1, 2) for s in (5, 6)]
-    plain = lambda method: method.removesuffix(" half")
-    columns = ("C", "none")
-    table = protocol.compared(sweep, "t", asked, choices, applied, points, ["x"], columns, plain=plain)
+    points = [({"x": x, "seed": s}, ["a", "bb", "a half"]) for x in (1, 2) for s in (5, 6)]
+    how = {"by": ("x",), "comparing": {"effort": {}}, "columns": ("C", "none")}
+    study = Study(sweep, "t", applied, asked, **how, plain=lambda method: method.removesuffix(" half"))
+    table = study.table(points)
     assert list(table) == ["x", "seed", "method", "value", "C", "none"]
     assert table["C"].tolist() == [10.0, 20.0, 10.0] * 2 + [20.0, 40.0, 20.0] * 2
     assert (table["value"] == table["seed"] + table["C"]).all() and (table["none"] == "").all()
@@ -63,9 +63,9 @@ def test_choices_at_the_edges_are_counted_by_whose_they_are():
         "p": [2.0, 2.0, 2.0],
     }
     table, grids = pd.DataFrame(table), {"C": (0.1, 1.0, 10.0), "p": (1.05, 2.0)}
-    edges = protocol.edges(table, grids, {"p": (2.0,)}, by="method")
-    assert edges == "a: C = 10 is the largest tried (3 of 4); b: C = 0.1 is the smallest tried (1 of 1)"
-    assert protocol.edges(table, {"width": (1, 2)}) == protocol.edges(table, {"p": (2.0,)}) == ""
+    found = edges(table, grids, {"p": (2.0,)}, by="method")
+    assert found == "a: C = 10 is the largest tried (3 of 4); b: C = 0.1 is the smallest tried (1 of 1)"
+    assert edges(table, {"width": (1, 2)}) == edges(table, {"p": (2.0,)}) == ""
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

@@ -13,7 +13,6 @@ from companion.mkl import rivals, runs, settings, tasks
 from companion.mkl.online import OMCLOnKernels
 from companion.plots import mkl as draw
 from companion.run import figures
-from companion.run.sweep import Sweep
 from cuelearn import datasets
 from cuelearn.mkl.rivals import lpbeta
 from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive
@@ -56,7 +55,7 @@ def test_a_choice_at_the_end_of_its_grid_goes_on_along_the_papers_values(sweep, 
 def test_compare_times_everybody_on_the_same_split(sweep):
     methods = ["OBSCURE", "SILPMKL", "AverageKernelSVM"]
     params = {"OBSCURE": {"C": 10.0, "p": 1.25}, "SILPMKL": {"C": 10.0}, "AverageKernelSVM": {"C": 10.0}}
-    table = rivals.compare_all(sweep(), "mfeat-6", [40, 60], 300, methods, params, [0, 1], data=MFEAT)
+    table = rivals.compare_all(sweep, "c", "mfeat-6", [40, 60], 300, methods, params, [0, 1], data=MFEAT)
     assert len(table) == 12 and (table["seconds"] > 0).all() and table["test_error"].between(0, 0.3).all()
     silp = table["method"] == "SILPMKL"
     assert (table["dual_gap"] <= 0.05 * table["objective"])[silp].all()
@@ -102,7 +101,7 @@ def test_a_method_that_chooses_itself_takes_the_rest_from_another(sweep, monkeyp
     chosen, _ = rivals.choose(sweep(), "mfeat-6", 60, methods, 0, n_folds=2, grids=GRIDS, data=MFEAT)
     assert chosen["LPBeta per class"]["C"] == chosen["LPBeta"]["C"] in settings.C_GRID
     assert 0 < chosen["LPBeta per class"]["nu"] < 1 and 0 < chosen["LPBeta"]["nu"] < 1
-    table = rivals.compare([[m, p] for m, p in chosen.items()], 0, task="mfeat-6", n_train=60, n_test=300)
+    table = rivals.compare(chosen, 0, task="mfeat-6", n_train=60, n_test=300)
     assert (table["test_error"] < 0.2).all() and (table["n_used"] >= 1).all()
 
 
@@ -125,16 +124,15 @@ def added():
         del figures.METHOD_STYLE[name]
 
 
-def test_an_added_method_is_chosen_timed_and_drawn_by_name(added, tmp_path):
+def test_an_added_method_is_chosen_timed_and_drawn_by_name(added, sweep):
     new = added
     figures.name_methods(rivals.METHODS)
     methods = ["OBSCURE", new, "AverageKernelSVM"]
-    choose, compare = (Sweep(tmp_path, name) for name in ("choose", "compare"))
     options = {"n_folds": 2, "grids": {"C": (1.0, 100.0), "p": (1.25,)}, "data": MFEAT}
-    chosen, table = rivals.choose(choose, "mfeat-6", 100, methods, 0, **options)
+    chosen, table = rivals.choose(sweep("choose"), "mfeat-6", 100, methods, 0, **options)
     assert set(chosen) == set(methods) and chosen[new]["C"] in settings.C_GRID
     assert table[table["method"] == new]["chosen"].sum() == 1
-    found = rivals.compare_all(compare, "mfeat-6", [50, 100], 300, methods, chosen, [0, 1], data=MFEAT)
+    found = rivals.compare_all(sweep, "compare", "mfeat-6", [50, 100], 300, methods, chosen, [0, 1], data=MFEAT)
     error = found.groupby("method")["test_error"].mean()
     assert error[new] < 0.15
     ratios = rivals.with_ratios(found, ["n_train"])

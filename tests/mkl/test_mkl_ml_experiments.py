@@ -186,7 +186,7 @@ def table():
     """Table 1 on a toy, C = 3 for every method."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exp, "load_multilabel", {"partial": toy(False)}.__getitem__)
-        chosen = dict.fromkeys(exp.METHODS, 3.0)
+        chosen = dict.fromkeys(exp.METHODS, {"C": 3.0})
         return exp.compare_multilabel("partial", 2, 40, 60, chosen).set_index("method")
 
 

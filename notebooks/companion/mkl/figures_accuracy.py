@@ -27,8 +27,8 @@ from companion.mkl.figures_shared import (
 )
 from companion.mkl.tasks import kernels_among, mistaken
 from companion.plots import mkl as draw
-from companion.protocol import at_edges
 from companion.run.registry import figure
+from companion.study import at_edges
 from cuelearn import datasets
 from cuelearn.datasets import DataFileError
 

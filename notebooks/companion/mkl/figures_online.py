@@ -147,7 +147,7 @@ def _pass_by_pass(run, name, place, chosen, size, with_all_epochs, batch=BATCH):
     of `batch`. Two tables."""
     splits = run.seeds(size)
     online = [method for method in chosen if rivals.plain(method) in rivals.ONLINE]
-    in_turn = [[method, chosen[method]] for method in chosen if rivals.plain(method) in batch]
+    of_batch = {method: own for method, own in chosen.items() if rivals.plain(method) in batch}
     points = []
     for seed in splits:
         learners = []
@@ -164,7 +164,7 @@ def _pass_by_pass(run, name, place, chosen, size, with_all_epochs, batch=BATCH):
                 **place.fixed,
                 "seed": seed,
                 "learners": learners,
-                "batch": in_turn if seed in with_all_epochs else [],
+                "batch": of_batch if seed in with_all_epochs else {},
             }
         )
     table = run.sweep(name).frame(rivals.online_curves, points, data=place.data)

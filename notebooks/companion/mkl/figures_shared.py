@@ -1,6 +1,6 @@
 """What several figures of the MKL chapter share: tasks, chosen parameters, comparisons, numbers in words."""
 
-from functools import cache
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -100,10 +100,9 @@ def choose(run, name, place, methods, **options):
 
 def compare(run, name, place, methods, chosen, seeds, sizes=None):
     """Methods with their chosen parameters on the place's samples, or on sets of several `sizes`."""
-    sizes = [place.n_train] if sizes is None else sizes
-    sweep = run.sweep(name, place.n_jobs)
-    setting = (place.task, sizes, place.n_test)
-    return rivals.compare_all(sweep, *setting, methods, chosen, seeds, data=place.data)
+    setting = (place.task, [place.n_train] if sizes is None else sizes, place.n_test)
+    sweep = partial(run.sweep, n_jobs=place.n_jobs)
+    return rivals.compare_all(sweep, name, *setting, methods, chosen, seeds, data=place.data)
 
 
 def as_judged(size):

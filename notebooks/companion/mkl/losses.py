@@ -18,7 +18,8 @@ from sklearn.svm import SVC, SVR
 
 from companion.cue_tasks import standardised
 from companion.mkl.tasks import get_task
-from companion.protocol import best_of, fitted, grid_points, load_set, quiet
+from companion.protocol import fitted, grid_points, load_set, quiet
+from companion.study import best_of
 from cuelearn import mkl
 from cuelearn.kernels import RBF, KernelBank
 

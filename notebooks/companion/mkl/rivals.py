@@ -18,15 +18,13 @@ from companion.mkl.settings import ALPHA_GRID, C_GRID, P_GRID, SMALLER_C
 from companion.mkl.tasks import get_task
 from companion.protocol import (
     FIRST_STAGE,
-    at_edges,
-    best_of,
     fitted,
-    gathered,
     grid_points,
     in_turn,
     looks,
     timed,
 )
+from companion.study import Study, at_edges, best_of
 from cuelearn import mkl
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl.rivals.onevsall import OneVersusAllMKL
@@ -292,13 +290,13 @@ def note_solved(model, step):
     vars(model).setdefault("solved", []).append(model.n_solved_)
 
 
-def compare(methods, seed, **where):
-    """Methods, [name, parameters], in turn on one split: CPU seconds of a whole fit, kernels in memory, and
+def compare(chosen, seed, **where):
+    """Methods with their parameters in turn on one split: CPU seconds of a whole fit, kernels in memory, and
     work."""
     task = get_task(seed=seed, **where)
     test = held_kernels(task)
     rows = []
-    for method, params in in_turn(methods, seed):
+    for method, params in in_turn(list(chosen.items()), seed):
         warm_up_method(plain(method))
         per_class = issubclass(METHODS[plain(method)].estimator, OneVersusAllMKL)
         watch = {"callback": note_solved} if per_class else {}
@@ -337,17 +335,18 @@ def many_compare(n_epochs, tol, methods, seed, **where):
             params |= {"n_epochs": n_epochs, "tol": tol, "seed": seed}
             result = many_kernels(entry["method"], **params, **where)
         else:
-            result = compare([[entry["method"], params]], seed, **where).iloc[0]
+            result = compare({entry["method"]: params}, seed, **where).iloc[0]
         rows.append({**result, "method": entry["name"]})
     columns = ["method", "seconds", "rows", "test_error", "n_used", "objective", "dual_gap"]
     return pd.DataFrame(rows)[columns].astype(dict.fromkeys(columns[1:], float))
 
 
-def compare_all(sweep, task, sizes, n_test, methods, chosen, seeds, data=()):
+def compare_all(sweep, label, task, sizes, n_test, methods, chosen, seeds, data=()):
     """`compare` over training sizes and seeds, `chosen` as by `choose`."""
-    place = {"task": task, "n_test": n_test, "methods": [[m, chosen[m]] for m in methods]}
-    points = [{**place, "n_train": n, "seed": s} for s in seeds for n in sizes]
-    return gathered(sweep, compare, points, "n_train", "seed", data=data)
+    study = Study(sweep, label, compare, comparing={"task": task, "n_test": n_test}, data=data)
+    points = [{"n_train": n, "seed": s} for s in seeds for n in sizes]
+    table = study.with_parameters(points, [{m: chosen[m] for m in methods}] * len(points))
+    return table[[*table.columns[2:], "n_train", "seed"]]
 
 
 def with_ratios(table, by):
@@ -448,7 +447,7 @@ def against_bounds(curves, exact):
 
 def online_curves(learners, batch, seed, **where):
     """Learners, [method, parameters, epochs], on one split: error over the first pass, and on new samples.
-    After them, in the same process, `batch` methods: the rows of `compare`."""
+    After them, in the same process, methods of batch with their parameters: the rows of `compare`."""
     task = get_task(seed=seed, **where)
     test = held_kernels(task)
     parts = [learner_curve(task, test, seed, *entry) for entry in learners]

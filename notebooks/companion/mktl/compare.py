@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.class_weight import compute_sample_weight
 
-from companion import protocol
+from companion import protocol, study
 from companion.intervals import interval
 from companion.mktl.settings import N_NEGATIVE, NATURAL
 from companion.mktl.tasks import TASKS, binary_targets, binary_task, draw, load_task
-from companion.protocol import compared, fitted, grid_points
+from companion.protocol import fitted, grid_points
+from companion.study import Study
 from cuelearn.core.choice import first_best
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
@@ -141,7 +142,7 @@ def picked(validation, method, grids, seed):
 
 def edges(table, grids):
     """Whose C or p lies at an end of its grid, and in how many of its runs, in words for a note."""
-    at_ends = protocol.edges(table, grids, NATURAL, by="method")
+    at_ends = study.edges(table, grids, NATURAL, by="method")
     return f"at the ends of the grids: {at_ends}" if at_ends else "no choice at an end of its grid"
 
 
@@ -154,18 +155,13 @@ def _compared(run, label, points, by, data, C="C"):
     size = run.size[label]
     grids = grids_of(run, C)
     effort = run.size["effort"]
-    common = {"grids": grids, "effort": effort, "draws": size["draws"], "seed": run.seed}
-    choices = pd.DataFrame([{**point, "method": method} for point, methods in points for method in methods])
-    choices = choices[[*by, "method"]].drop_duplicates()[::-1]  # the longest first
-    choices = [{**choice, **common} for choice in choices.to_dict("records")]
-    points = [({**point, "effort": effort}, methods) for point, methods in points]
+    choosing = {"grids": grids, "effort": effort, "draws": size["draws"], "seed": run.seed}
 
     def pick(validation, method, point):
         return picked(validation, method, grids, point["seed"])
 
-    return compared(
-        run.sweep, label, validated, choices, accuracies, points, by, CHOSEN, data=data, pick=pick
-    )
+    how = {"by": by, "choosing": choosing, "comparing": {"effort": effort}, "columns": CHOSEN, "pick": pick}
+    return Study(run.sweep, label, accuracies, validated, **how, data=data).table(points)
 
 
 def multiclass(run, label, places, seeds=None):

@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from sklearn.preprocessing import StandardScaler
 
-from companion import pictures, protocol
+from companion import pictures
 from companion.mms.methods import VALIDATION, make_mms, predicted
-from companion.protocol import compared, fitted, grid_points, load_set, made_here
+from companion.protocol import fitted, grid_points, load_set, made_here, quiet
+from companion.study import Study, choose
 from cuelearn.mms import CandidateSet, SupervisedSVM, candidates_from_annotators, candidates_from_links
 
 CUES = ("HSV 2x2", "PHOG 2")
@@ -117,7 +118,7 @@ def problem(name, seed, n_items, n_test, n_annotators, share=None):
     votes = votes_of(rng, annotators(rng, n_annotators, K), y[rows])
     shares = candidates_from_annotators(votes, classes=range(K), method="majority").posterior
     majority = np.argmax(shares + 1e-9 * rng.random(shares.shape), axis=1)  # ties at random
-    with protocol.quiet():
+    with quiet():
         items = candidates_from_annotators(votes, classes=range(K), threshold=THRESHOLD * (share is None))
     sets = items.candidates
     if share is not None:
@@ -186,7 +187,7 @@ def validated(method, seed, grid, effort, **made):
             return np.mean(labels == given.labels[rows])
         return np.mean(given.posterior[rows, labels])
 
-    return protocol.choose(grid_points(C=map(float, grid)), score)[0]
+    return choose(grid_points(C=map(float, grid)), score)[0]
 
 
 def errors(seed, chosen, effort, **made):
@@ -209,13 +210,17 @@ def errors(seed, chosen, effort, **made):
 
 def _errors(sweep, label, methods, size, seeds, grid, effort, middle, places):
     """Errors at `places`, parameters chosen at `middle` of every draw."""
-    common = {"n_items": size["n_items"], "n_test": size["n_test"], "effort": effort}
+    common = {"n_items": size["n_items"], "n_test": size["n_test"]}
     draws = grid_points(name=size["names"], seed=[FIRST_DRAW + seed for seed in seeds])
-    choices = [{**d, **common, **middle, "method": m, "grid": list(grid)} for d in draws for m in methods]
-    points = [({**d, **common, **place}, methods) for d in draws for place in places]
-    data = sum((provenance(name) for name in size["names"]), [])
-    how = {"by": ["name", "seed"], "columns": ("C",), "data": data}
-    return compared(sweep, label, validated, choices, errors, points, **how)
+    points = [({**draw, **common, **place}, methods) for draw in draws for place in places]
+    how = {
+        "by": ("name", "seed", *common),
+        "choosing": {**middle, "grid": list(grid), "effort": effort},
+        "comparing": {"effort": effort},
+        "columns": ("C",),
+        "data": sum((provenance(name) for name in size["names"]), []),
+    }
+    return Study(sweep, label, errors, validated, **how).table(points)
 
 
 def errors_of_votes(sweep, size, seeds, grid, effort):

@@ -17,7 +17,8 @@ from companion.mms.methods import (
     shares_right,
 )
 from companion.mms.settings import BAG_SIZE, MIDDLE
-from companion.protocol import compared, fitted, grid_points, load_set
+from companion.protocol import fitted, grid_points, load_set
+from companion.study import Study
 from cuelearn.datasets import make_ambiguous
 from cuelearn.mms import CLSVM, MMS, SupervisedSVM
 
@@ -79,15 +80,8 @@ def accuracies(seed, chosen, effort, **made):
 def curves(sweep, names, seeds, size, grid, effort):
     """All points of figure 5.3; `BESIDE` in the first draws of the first sets, at the middle L alone."""
     methods = [*METHODS, FARTHEST]
-    common = {"n_bags": size["n_bags"], "effort": effort}
     draws = grid_points(name=names, seed=seeds)
     first = grid_points(name=names[: size["beside_sets"]], seed=seeds[: size["beside"]])
-    choices = [
-        {**draw, "method": m, "grid": list(grid), **common}
-        for draw in draws
-        for m in methods
-        if m != DEFAULTS and (m != FARTHEST or draw in first)
-    ]
     places = [dict(zip(HARD, (L, *hard), strict=True)) for L in size["L"] for hard in size["hardness"]]
     points = []
     for draw, place in itertools.product(draws, places):
@@ -96,16 +90,16 @@ def curves(sweep, names, seeds, size, grid, effort):
         if draw not in first or place["n_candidates"] != MIDDLE["n_candidates"]:
             left_out = (*left_out, *BESIDE)
         here = [m for m in methods if m not in left_out]
-        points.append(
-            ({**draw, "n_bags": size["n_bags"], "n_test": size["n_test"], **place, "effort": effort}, here)
-        )
+        points.append(({**draw, "n_bags": size["n_bags"], "n_test": size["n_test"], **place}, here))
     how = {
-        "by": ["name", "seed"],
+        "by": ("name", "seed"),
+        "choosing": {"n_bags": size["n_bags"], "grid": list(grid), "effort": effort},
+        "comparing": {"effort": effort},
         "columns": ("C", "class_weight", "instances"),
         "plain": lambda method: "MMS" if method == DEFAULTS else method,
         "data": [load_set(n) for n in names],
     }
-    frame = compared(sweep, "curves", validated, choices, accuracies, points, **how)
+    frame = Study(sweep, "curves", accuracies, validated, **how).table(points)
     given = frame["method"].isin(SUPERVISED)
     truth = frame[given].drop(columns=HARD).merge(pd.DataFrame(places), how="cross")
     return pd.concat([frame[~given], truth], ignore_index=True)[frame.columns]

@@ -14,9 +14,10 @@ from companion.mms import (
 from companion.mms.searching import GROUPS, by_draw
 from companion.plots import mms as draw
 from companion.plots import mms_items as items
-from companion.protocol import edges, grid_points
+from companion.protocol import grid_points
 from companion.run.registry import figure
 from companion.run.words import enumerated, than
+from companion.study import edges
 from cuelearn.datasets import DataFileError, Provenance
 
 ITEMS = (

@@ -4,10 +4,11 @@ from companion.intervals import interval
 from companion.mms import annotators, claims
 from companion.plots import mms as draw
 from companion.plots.common import intervals
-from companion.protocol import edges, where
+from companion.protocol import where
 from companion.run.figures import method_style
 from companion.run.registry import figure
 from companion.run.words import enumerated
+from companion.study import edges
 
 SIMULATED = (
     "real samples, simulated votes: a third of the annotators, rounded down, guesses, the others have "

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from companion import protocol
+from companion import study
 from companion.protocol import fitted, grid_points
 from cuelearn.mms import (
     CLSVM,
@@ -140,7 +140,7 @@ def best_on_held(tried, fit, predict, candidates, order):
     def score(chosen):
         return share_consistent(predict(fit(chosen, rows, inner), rows_held), outer)
 
-    return protocol.choose(tried, score)[0]
+    return study.choose(tried, score)[0]
 
 
 def choose(name, X, candidates, labels, grid, seed, effort):

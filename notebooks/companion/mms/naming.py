@@ -21,7 +21,8 @@ from companion.mms.methods import (
 )
 from companion.mms.settings import MIDDLE
 from companion.pictures import kept
-from companion.protocol import compared, fitted, grid_points, load_set
+from companion.protocol import fitted, grid_points, load_set
+from companion.study import Study
 from cuelearn.datasets import VERBS, make_captioned
 from cuelearn.mms import candidate_set, common_objective
 
@@ -106,16 +107,18 @@ def naming_run(seed, chosen, effort, **made):
 
 def protocols(sweep, size, seeds, grid, effort):
     """`naming_run` of both protocols over the seeds, each of which composes a corpus."""
-    choices = []
     points = []
     draws = {"I": seeds, "II": seeds[: size["placed"]]}
     for protocol, methods in {"I": PROTOCOL_I, "II": PROTOCOL_II}.items():
-        made = {**made_of(size, protocol), "effort": effort}
-        own = dict.fromkeys(map(plain, methods))
-        choices += [{"method": m, "seed": seeds[0], "grid": list(grid), **made} for m in own]
-        points += [({"seed": s, **made}, methods) for s in draws[protocol]]
-    how = {"by": ["protocol"], "columns": ("C", "class_weight", "instances"), "plain": plain}
-    frame = compared(sweep, "naming", naming_parameters, choices, naming_run, points, **how)
+        points += [({"seed": s, **made_of(size, protocol)}, methods) for s in draws[protocol]]
+    how = {
+        "by": tuple(made_of(size, "I")),
+        "choosing": {"seed": seeds[0], "grid": list(grid), "effort": effort},
+        "comparing": {"effort": effort},
+        "columns": ("C", "class_weight", "instances"),
+        "plain": plain,
+    }
+    frame = Study(sweep, "naming", naming_run, naming_parameters, **how).table(points)
     return frame.assign(C=frame["C"].where(frame["C"] > 0.0))  # RANDOM has none
 
 

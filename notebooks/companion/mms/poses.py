@@ -9,7 +9,8 @@ from companion.mms.methods import DRAWS, DUAL, best_on_held
 from companion.mms.naming import labelled_sets
 from companion.mms.settings import OCCURRENCES
 from companion.pictures import kept
-from companion.protocol import compared, fitted, grid_points
+from companion.protocol import fitted, grid_points
+from companion.study import Study
 from cuelearn.datasets import make_captioned
 from cuelearn.datasets.base import side_by_side
 from cuelearn.datasets.captioned import POSE_CUES
@@ -156,18 +157,16 @@ def pose_run(modelled, seed, chosen, effort, **size):
 
 def all_models(sweep, size, seeds, effort):
     """Figure 5.6 over all seeds, each of which composes a corpus; parameters are chosen on the first."""
-    common = {
-        "n_items": size["n_items"],
-        "n_test": size["n_test"],
-        "n_names": size["n_names"],
-        "effort": effort,
-    }
+    common = {name: size[name] for name in ("n_items", "n_test", "n_names")}
     grids = {"widths": list(size["widths"]), "grid": list(size["C"])}
-    pairs = [(modelled, method) for modelled, methods in MODELS.items() for method in methods]
-    choices = [{"method": m, "modelled": a, "seed": seeds[0], **grids, **common} for a, m in reversed(pairs)]
     points = [({"seed": s, "modelled": a, **common}, MODELS[a]) for s in seeds for a in MODELS]
-    arguments = (pose_parameters, choices, pose_run, points, ["modelled"], tuple(NONE))
-    frame = compared(sweep, "poses", *arguments)
+    how = {
+        "by": ("modelled", *common),
+        "choosing": {"seed": seeds[0], **grids, "effort": effort},
+        "comparing": {"effort": effort},
+        "columns": tuple(NONE),
+    }
+    frame = Study(sweep, "poses", pose_run, pose_parameters, **how).table(points)
     modelled = frame.pop("modelled")
     frame.insert(frame.columns.get_loc("C"), "modelled", modelled)
     return frame

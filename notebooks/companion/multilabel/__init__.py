@@ -270,7 +270,8 @@ def compare_multilabel(name, seed, n_train, n_test, chosen, n_classes=None):
     rows = {}
     weights = {}
     fitted_method("AverageKernelSVM", 1.0, seed, task.groups, bank, task.Y_train)  # kernels in memory
-    for method, C in in_turn(list(chosen.items()), seed):
+    for method, parameters in in_turn(list(chosen.items()), seed):
+        C = parameters["C"]
         warm_up(method)
         model, seconds = timed(fitted_method, method, C, seed, task.groups, bank, task.Y_train)
         rows[method] = {"method": method, "C": C, "seconds": seconds, **scored(model, cross, task.Y_test)}

@@ -8,11 +8,12 @@ import pandas as pd
 from companion import multilabel as experiments
 from companion.multilabel import claims
 from companion.plots import multilabel as draw
-from companion.protocol import at_edges, printed
+from companion.protocol import printed
 from companion.run.claims import RELEVANT
 from companion.run.figures import interval, method_style
 from companion.run.registry import figure
 from companion.run.words import certain, enumerated
+from companion.study import Study, at_edges
 
 LEARNING = ("MLMKLSA 0.001", "MLMKLSum planes", "GMKL", "MLMKLSA", "MLMKLSum", "VSKL")
 SHARED = ("MLMKLSA 0.001", "MLMKLSA 0.0001", "MLMKLSA", "MLMKLSum", "MLMKLSum planes")
@@ -50,18 +51,26 @@ def sample(run, name):
     return {"name": name, "n_train": run.size["n_train"][name], "n_classes": run.size["n_classes"][name]}
 
 
+def study_of(run):
+    """All methods on all sets and draws, C chosen on the first draw; and its points."""
+    names = sets_of(run)
+    how = {
+        "by": tuple(sample(run, names[0])),
+        "choosing": {"seed": run.seed, "grid": list(run.size["C"])},
+        "plain": lambda method: method.removesuffix(" long"),
+        "data": data_of(names),
+    }
+    study = Study(run.sweep, "table", experiments.compare_multilabel, experiments.chosen_C, **how)
+    draws = [(name, seed) for name in names for seed in run.seeds(run.size)]
+    points = [{**sample(run, name), "seed": seed, "n_test": run.size["n_test"]} for name, seed in draws]
+    return study, [(point, experiments.METHODS) for point in points]
+
+
 @cache
 def chosen_C(run):
     """By set and method: the best on a quarter of the training samples of the first draw."""
-    names = sets_of(run)
-    points = [
-        {**sample(run, name), "method": method, "seed": run.seed, "grid": list(run.size["C"])}
-        for name in names[::-1]
-        for method in experiments.METHODS
-        if method not in claims.LONG
-    ]
-    table = run.sweep("C").frame(experiments.chosen_C, points, data=data_of(names))
-    return table.set_index(["name", "method"])["C"].to_dict()
+    study, points = study_of(run)
+    return {(place[0], place[-1]): found["C"] for place, found in study.choices(points).items()}
 
 
 # ---------------------------------------------------------------- table 1
@@ -69,19 +78,8 @@ def chosen_C(run):
 
 @cache
 def table_runs(run):
-    names = sets_of(run)
-    points = [
-        {
-            **sample(run, name),
-            "seed": seed,
-            "n_test": run.size["n_test"],
-            "chosen": {m: chosen_C(run)[name, m.removesuffix(" long")] for m in experiments.METHODS},
-        }
-        for name in names
-        for seed in run.seeds(run.size)
-    ]
-    table = run.sweep("table").frame(experiments.compare_multilabel, points, data=data_of(names))
-    return table.drop(columns="chosen")
+    study, points = study_of(run)
+    return study.table(points)
 
 
 def groups_of(run):

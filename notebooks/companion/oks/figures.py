@@ -11,10 +11,11 @@ from companion import pictures
 from companion.data.originals import load_original
 from companion.oks import claims, compare, settings, tasks, theorems  # noqa: F401  the verdicts
 from companion.plots import oks as draw
-from companion.protocol import edges, gathered, grid_points, printed, where
+from companion.protocol import grid_points, printed, where
 from companion.run.claims import Results
 from companion.run.registry import figure
 from companion.run.words import certain
+from companion.study import Study, edges
 from cuelearn import datasets
 from cuelearn.datasets import DataFileError
 
@@ -113,13 +114,13 @@ def options_of_oks(run):
 @cache
 def every_method(run):
     """All methods on the first split; those of `repeated` on further ones."""
+    options = {"grids": run.size["grids"], "oks": options_of_oks(run)}
+    study = Study(run.sweep, "compare", compare.compare, comparing=options, data=data_of(run))
     tables = []
     for seed in range(run.seed, run.seed + run.size["selectors"]):
-        methods = list(compare.METHODS if seed == run.seed else run.size["repeated"])
-        point = {"methods": methods, "seed": seed, "grids": run.size["grids"], "oks": options_of_oks(run)}
-        points = [{"name": name, **point} for name in pairs_of(run).all]
-        options = {"common": partial(common_of_all, run, seed), "data": data_of(run)}
-        tables.append(gathered(run.sweep("compare"), compare.compare, points, "name", "seed", **options))
+        methods = compare.METHODS if seed == run.seed else run.size["repeated"]
+        points = [({"name": name, "seed": seed}, methods) for name in pairs_of(run).all]
+        tables.append(study.table(points, common=partial(common_of_all, run, seed)))
     return pd.concat(tables, ignore_index=True)
 
 

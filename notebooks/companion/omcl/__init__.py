@@ -14,10 +14,10 @@ from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import cross_val_predict
 from sklearn.svm import SVC, LinearSVC
 
-from companion import protocol
+from companion import study
 from companion.cue_tasks import Distances, Permutation, class_errors, handed, mean_error
 from companion.omcl.settings import GRIDS, LEVELS, NATURAL, STANDARD_ERRORS
-from companion.protocol import FIRST_STAGE, choose, grid_points
+from companion.protocol import FIRST_STAGE, grid_points
 from cuelearn.core.choice import ROUNDING, first_best
 from cuelearn.mkl import OBSCURE, OM2
 from cuelearn.omcl import (
@@ -241,7 +241,7 @@ def integration_run(permutation, task, n_epochs=20):
         def score(point, predict=predict):
             return np.mean(predict(inner, True, **point) == held)
 
-        best, _ = choose(grid_points(**LEVELS[method]), score)
+        best, _ = study.choose(grid_points(**LEVELS[method]), score)
         wrong = predict(run.labels, False, **best) != run.truth
         row = {"level": level, "learning": learning, "method": method}
         rows.append(row | {"test_error": mean_error(wrong, run.truth, run.n_classes), **best})
@@ -317,4 +317,4 @@ def run_all(sweep, tasks, step, grids=GRIDS):
 
 def edges(chosen, grids=GRIDS, by=()):
     """Which choices lie at the edge of their grid, and how often, as a text."""
-    return protocol.edges(chosen, grids, NATURAL, by)
+    return study.edges(chosen, grids, NATURAL, by)

@@ -219,6 +219,16 @@ def connect(scheduler):
         raise ConnectionError(f"no Dask scheduler answers at {scheduler}: {error}") from error
 
 
+def beside(point, result):
+    """A point's parameters, then its result as further columns, in a row or in as many as it has."""
+    if not isinstance(result, (pd.DataFrame, Mapping)):
+        result = {"value": result}
+    columns = isinstance(result, pd.DataFrame) or any(np.ndim(value) for value in result.values())
+    rows = pd.DataFrame(result if columns else [result])
+    parameters = {name: [value] * len(rows) for name, value in point.items() if name not in rows}
+    return pd.concat([pd.DataFrame(parameters, index=rows.index), rows], axis=1)
+
+
 # --- the sweep ----------------------------------------------------------------------------------------------
 
 
@@ -285,14 +295,8 @@ class Sweep:
 
         A result that is a DataFrame, or a dict of columns that are arrays of one length, gives as many rows.
         """
-        parts = []
-        for point, result in zip(points, self.run(function, points, **kwargs), strict=True):
-            if not isinstance(result, (pd.DataFrame, Mapping)):
-                result = {"value": result}
-            columns = isinstance(result, pd.DataFrame) or any(np.ndim(value) for value in result.values())
-            rows = pd.DataFrame(result if columns else [result])
-            parameters = {name: [value] * len(rows) for name, value in point.items() if name not in rows}
-            parts.append(pd.concat([pd.DataFrame(parameters, index=rows.index), rows], axis=1))
+        results = self.run(function, points, **kwargs)
+        parts = [beside(point, result) for point, result in zip(points, results, strict=True)]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
     def _results(self, function, todo, common, files):
