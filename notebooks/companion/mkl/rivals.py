@@ -52,8 +52,9 @@ class Method(NamedTuple):
 BATCH = {"tol": 0.05}
 CERTIFIED = {"n_epochs": 5, "finish": True, **BATCH}
 STEPS = {"n_epochs": 3000, "finish": False, **BATCH}
+ONE_PASS = {"n_epochs": 1, "shuffle": True}
 METHODS = {
-    "OM2": Method(mkl.OM2, {"p": P_GRID}, {"n_epochs": 1, "shuffle": True}),
+    "OM2": Method(mkl.OM2, {"p": P_GRID}, ONE_PASS),
     "OBSCURE": Method(mkl.OBSCURE, {"C": C_GRID, "p": P_GRID}, FIRST_STAGE | CERTIFIED),
     "OBSCURE online": Method(mkl.OBSCURE, options=FIRST_STAGE | {"n_epochs": 0, "tol": None}, like="OBSCURE"),
     "OBSCURE steps": Method(mkl.OBSCURE, options=FIRST_STAGE | STEPS, like="OBSCURE"),
@@ -68,8 +69,8 @@ METHODS = {
     "LPBeta per class": Method(mkl.LPBeta, options={"per_class": True}, like="LPBeta", own="nu"),
     "AverageKernelSVM": Method(mkl.AverageKernelSVM, {"C": C_GRID}),
     "BestKernelSVM": Method(mkl.BestKernelSVM, {"C": C_GRID}),
-    "KernelPA": Method(mkl.KernelPA, {"C": C_GRID}, {"kernel": "average", "shuffle": True}),
-    "KernelPA best": Method(mkl.KernelPA, {"C": C_GRID}, {"kernel": "best", "shuffle": True}),
+    "KernelPA": Method(mkl.KernelPA, {"C": C_GRID}, {"kernel": "average", **ONE_PASS}),
+    "KernelPA best": Method(mkl.KernelPA, {"C": C_GRID}, {"kernel": "best", **ONE_PASS}),
     "OMCL-PERC": Method(OMCLOnKernels, {"C": C_GRID}),
 }
 #: Behind the name of a method that takes what would be chosen below the papers' grid.
