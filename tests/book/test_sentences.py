@@ -59,15 +59,21 @@ def functions_of(text):
     return [f for f in found if not f.__module__.startswith("companion.run")]
 
 
-def sentences(function):
-    """What a function writes, sentence by sentence, {} where a value goes, $ where a formula."""
+def sentences(text):
+    """A text, or what a function writes, sentence by sentence, {} where a value goes, $ where a formula."""
+    if isinstance(text, str):
+        return in_sentences(re.sub(r"(?<!\{)\{[^{}]*\}", "{}", text))
     inside = set()
     texts = []
-    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function)))):
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(text)))):
         if isinstance(node, ast.JoinedStr) and id(node) not in inside:
             inside |= {id(part) for part in ast.walk(node)}
             texts.append("".join(v.value if isinstance(v, ast.Constant) else "{}" for v in node.values))
-    body = " ".join(" ".join(texts).split())
+    return in_sentences(" ".join(texts))
+
+
+def in_sentences(text):
+    body = " ".join(text.split())
     return re.split(r"(?<=[.;:]) ", re.sub(r"\$[^$]*\$", "$", body))
 
 
@@ -75,9 +81,12 @@ def sentences(function):
 def test_no_text_has_a_comparison_typed_in(chapter):
     typed = []
     for name, entry in entries(chapter).items():
-        functions = sum(map(functions_of, filter(None, (entry.text, entry.heading))), [])
+        texts = [entry.heading, entry.text]
+        written = [text for text in texts if isinstance(text, str)]
+        asked = [entry.numbers, *texts]
+        functions = sum((functions_of(function) for function in asked if callable(function)), [])
         extremes = any(TAKES_EXTREMES.search(inspect.getsource(function)) for function in functions)
-        for sentence in (sentence for function in functions for sentence in sentences(function)):
+        for sentence in (sentence for text in [*functions, *written] for sentence in sentences(text)):
             said = DEFINED.sub("", SUPERLATIVES.sub("", sentence) if extremes else sentence)
             word = COMPARISONS.search(said)
             if word and not MEASURED.search(sentence) and not THEIRS.search(sentence):
@@ -90,7 +99,7 @@ class Mirrored(Results):
 
     kind = "floating"
 
-    def table(self, name):
+    def table(self, name=""):
         table = super().table(name)
         for column in table.select_dtypes(self.kind):
             table[column] = table[column].min() + table[column].max() - table[column]
@@ -104,7 +113,7 @@ class MirroredThroughout(Mirrored):
 def changes(entry, text, results):
     """Whether a text is another with other results, or cannot be written of them."""
     try:
-        return entry.text(results) != text
+        return entry.written(entry.text, results) != text
     except (KeyError, IndexError, ValueError):
         return True
 
@@ -113,10 +122,11 @@ def changes(entry, text, results):
 def test_every_text_is_made_of_results(chapter):
     absent = []
     for name, entry in entries(chapter).items():
-        if entry.text is None:
+        if not entry.text:
             continue
         try:
-            text, heading = entry.text(Results(REFERENCE, name)), entry.heading(Results(REFERENCE, name))
+            text = entry.written(entry.text, Results(REFERENCE, name))
+            heading = entry.written(entry.heading, Results(REFERENCE, name))
         except (FileNotFoundError, KeyError) as error:  # made by earlier code, or not at all
             absent.append(f"{name}: {error}")
             continue

@@ -143,25 +143,31 @@ def sixty_kernels_on_one_pair(run):
     run.save_figure(drawing, "oks-fig-1", table, "pictures", provenance=data, note=note)
 
 
-@sixty_kernels_on_one_pair.title
+@sixty_kernels_on_one_pair.facts
 def _(results):
-    table = results.table("oks-fig-1-pictures")
+    table = results.table().set_index("kernel_name")
     right = table["accuracy"]
-    return f"""
-On {table["name"].iloc[0]} the best of {len(table)} kernels is right on {right.max():.0%} of the tests, the
-mean one on {right.mean():.0%}."""
-
-
-@sixty_kernels_on_one_pair.see
-def _(results):
-    table = results.table("oks-fig-1-pictures").set_index("kernel_name")
-    accuracy = table["accuracy"]
     colour = set(table.loc["HSV 1x1 chi2", "mistaken"].split())
     words = set(table.loc["words 3x1 chi2", "mistaken"].split())
-    return f"""
-The best kernel is {accuracy.idxmax()}; the five worst are right on {accuracy.nsmallest(5).mean():.0%} of
-the drawings of unseen things. A colour kernel and a kernel of visual words make {len(colour | words)}
-mistakes together; {len(colour ^ words)} of these are made by one of the two alone."""
+    return {
+        "pair": table["name"].iloc[0],
+        "n": len(table),
+        "most": right.max(),
+        "mean": right.mean(),
+        "best": right.idxmax(),
+        "worst": right.nsmallest(5).mean(),
+        "mistakes": len(colour | words),
+        "alone": len(colour ^ words),
+    }
+
+
+sixty_kernels_on_one_pair.title(
+    "On {pair} the best of {n} kernels is right on {most:.0%} of the tests, the mean one on {mean:.0%}."
+)
+sixty_kernels_on_one_pair.see("""
+The best kernel is {best}; the five worst are right on {worst:.0%} of the drawings of unseen things. A colour
+kernel and a kernel of visual words make {mistakes} mistakes together; {alone} of these are made by one of the
+two alone.""")
 
 
 def _best_and_worst(run, table, row, suffix=None):
@@ -177,33 +183,26 @@ def _best_and_worst(run, table, row, suffix=None):
     run.save_figure(drawing, row, kernels, suffix, provenance=pairs.data[table], note=note)
 
 
-def _levels(results, name):
-    """By pair, on the first split: accuracies of the best kernel, the mean one and the worst ones, which are
-    five or half of all; and how many these are."""
-    table = results.table(name)
+def _levels(results):
+    """By pair, on the first split, accuracies of the best kernel, the mean one and the worst ones, which are
+    five or half of all: means over pairs, and where the choice matters most and least."""
+    table = results.table()
     first = table[table["seed"] == table["seed"].min()]
     pairs = first.groupby("name")["accuracy"]
     few = min(5, table["kernel"].nunique() // 2)
     worst = pairs.apply(lambda accuracies: accuracies.nsmallest(few).mean())
-    return pd.DataFrame({"best": pairs.max(), "mean": pairs.mean(), "worst": worst}), few
-
-
-def _levels_title(results, name, pairs):
-    """Means over pairs in one sentence."""
-    levels, few = _levels(results, name)
-    mean = levels.mean()
-    return f"""
-Over {len(levels)} pairs of {pairs} the best kernel is right on {mean["best"]:.0%}, the mean one on
-{mean["mean"]:.0%}, the {few} worst on {mean["worst"]:.0%}."""
-
-
-def _spread(results, name):
-    """In words, on which pairs the choice matters most and least."""
-    levels, few = _levels(results, name)
+    levels = pd.DataFrame({"best": pairs.max(), "mean": pairs.mean(), "worst": worst})
     gap = 100 * (levels["best"] - levels["worst"])
-    return f"""
-The best kernel is ahead of the {few} worst by {gap.min():.0f} points on {gap.idxmin()}, the smallest
-distance, and by {gap.max():.0f} points on {gap.idxmax()}, the largest."""
+    where = {"least_on": gap.idxmin(), "most_on": gap.idxmax(), "least": gap.min(), "most": gap.max()}
+    return {"n": len(levels), "few": few, **levels.mean(), **where}
+
+
+LEVELS = """
+Over {{n}} pairs of {} the best kernel is right on {{best:.0%}}, the mean one on {{mean:.0%}}, the {{few}} worst on
+{{worst:.0%}}."""
+SPREAD = """
+The best kernel is ahead of the {few} worst by {least:.0f} points on {least_on}, the smallest distance, and by
+{most:.0f} points on {most_on}, the largest."""
 
 
 @figure("oks-fig-1")
@@ -212,16 +211,10 @@ def best_and_worst_on_keywords(run):
     _best_and_worst(run, "tab-1", "oks-fig-1")
 
 
-@best_and_worst_on_keywords.title
-def _(results):
-    return _levels_title(results, "oks-fig-1", "keywords")
-
-
-@best_and_worst_on_keywords.see
-def _(results):
-    return f"""
-{_spread(results, "oks-fig-1")} The kernels are ranked on the test itself, so the distances are in part
-luck. The verdict does not rest on them."""
+best_and_worst_on_keywords.facts(_levels)
+best_and_worst_on_keywords.title(LEVELS.format("keywords"))
+best_and_worst_on_keywords.see(f"""{SPREAD} The kernels are ranked on the test itself, so the distances are in
+part luck. The verdict does not rest on them.""")
 
 
 @figure("oks-fig-2")
@@ -230,8 +223,9 @@ def best_and_worst_on_categories(run):
     _best_and_worst(run, "tab-2", "oks-fig-2")
 
 
-best_and_worst_on_categories.title(lambda results: _levels_title(results, "oks-fig-2", "categories"))
-best_and_worst_on_categories.see(lambda results: _spread(results, "oks-fig-2"))
+best_and_worst_on_categories.facts(_levels)
+best_and_worst_on_categories.title(LEVELS.format("categories"))
+best_and_worst_on_categories.see(SPREAD)
 
 
 @figure("oks-fig-1-leaves", claims="oks-5")
@@ -240,14 +234,9 @@ def best_and_worst_on_leaves(run):
     _best_and_worst(run, "leaves", "oks-fig-1", "leaves")
 
 
-@best_and_worst_on_leaves.title
-def _(results):
-    return _levels_title(results, "oks-fig-1-leaves", "leaves")
-
-
-@best_and_worst_on_leaves.see
-def _(results):
-    return f"{_spread(results, 'oks-fig-1-leaves')} Only the first pairs are drawn."
+best_and_worst_on_leaves.facts(_levels)
+best_and_worst_on_leaves.title(LEVELS.format("leaves"))
+best_and_worst_on_leaves.see(f"{SPREAD} Only the first pairs are drawn.")
 
 
 def _note_on_methods(run):
@@ -293,29 +282,29 @@ def _by_pair(results, *names):
     ]
 
 
-def _choice_title(results, name, data):
-    """OKS-SVM against OM-2 in one sentence."""
-    right, seconds, _ = _by_pair(results, name)
-    times = gmean(seconds["OM2"] / seconds["OKS"])
-    return (
-        f"On {len(right)} pairs of {data} OKS-SVM is right on {right['OKS'].mean():.1f}%; OM-2 on "
-        f"{right['OM2'].mean():.1f}%, in {times:.2g} times the CPU seconds of OKS-SVM."
-    )
-
-
-def _accuracies(results, name):
-    """In words, the methods' accuracies in the mean over pairs, and what OKS-SVM saves."""
+def _choice(results):
+    """Of the table's pairs: means of the repeated methods, and times as much as OKS-SVM takes."""
+    name = results.claim if results.claim.endswith("leaves") else f"{results.claim}-pairs"
+    sizes = results.table(name)
     right, seconds, values = _by_pair(results, name)
-    mean = right.mean()
+    of_oks = seconds.div(seconds["OKS"], axis=0)
+    return {
+        "n": len(right),
+        "right": right.mean(),
+        "seconds": of_oks.apply(gmean),
+        "values": gmean(values["MuSVM"] / values["OKS"]),
+        "visits": (2 * sizes["n_train"] / sizes["n_kernels"]).median(),
+    }
 
-    def times(rival, column=seconds):
-        return gmean(column[rival] / column["OKS"])
 
-    return f"""
-MuSVM, which tries all kernels, reaches {mean["MuSVM"]:.1f}%, SOM-SVM {mean["SOM"]:.1f}% and SimpleMKL,
-which combines all kernels, {mean["SimpleMKL"]:.1f}%. MuSVM takes {times("MuSVM"):.2g} times as long as
-OKS-SVM, SimpleMKL {times("SimpleMKL"):.2g} times. OM-2, MuSVM and SimpleMKL compute
-{times("MuSVM", values):.2g} times as many kernel values as OKS-SVM."""
+CHOICE = """
+On {{n}} pairs of {} OKS-SVM is right on {{right[OKS]:.1f}}%; OM-2 on {{right[OM2]:.1f}}%, in
+{{seconds[OM2]:.2g}} times the CPU seconds of OKS-SVM."""
+ACCURACIES = """
+MuSVM, which tries all kernels, reaches {right[MuSVM]:.1f}%, SOM-SVM {right[SOM]:.1f}% and SimpleMKL,
+which combines all kernels, {right[SimpleMKL]:.1f}%. MuSVM takes {seconds[MuSVM]:.2g} times as long as
+OKS-SVM, SimpleMKL {seconds[SimpleMKL]:.2g} times. OM-2, MuSVM and SimpleMKL compute
+{values:.2g} times as many kernel values as OKS-SVM."""
 
 
 def compared(directory):
@@ -349,18 +338,11 @@ def all_methods_on_keywords(run):
     _table_of_methods(run, "tab-1")
 
 
-@all_methods_on_keywords.title
-def _(results):
-    return _choice_title(results, "oks-tab-1-pairs", "keywords")
-
-
-@all_methods_on_keywords.see
-def _(results):
-    sizes = results.table("oks-tab-1-pairs")
-    visits = (2 * sizes["n_train"] / sizes["n_kernels"]).median()
-    return f"""{_accuracies(results, "oks-tab-1-pairs")}
-In two passes each of the sixty kernels is drawn about {visits:.0f} times; with the paper's 3,400 samples it
-is more than a hundred times."""
+all_methods_on_keywords.facts(_choice)
+all_methods_on_keywords.title(CHOICE.format("keywords"))
+all_methods_on_keywords.see(f"""{ACCURACIES}
+In two passes each of the sixty kernels is drawn about {{visits:.0f}} times; with the paper's 3,400 samples it
+is more than a hundred times.""")
 
 
 @figure("oks-tab-2")
@@ -369,8 +351,9 @@ def all_methods_on_categories(run):
     _table_of_methods(run, "tab-2")
 
 
-all_methods_on_categories.title(lambda results: _choice_title(results, "oks-tab-2-pairs", "categories"))
-all_methods_on_categories.see(lambda results: _accuracies(results, "oks-tab-2-pairs"))
+all_methods_on_categories.facts(_choice)
+all_methods_on_categories.title(CHOICE.format("categories"))
+all_methods_on_categories.see(ACCURACIES)
 
 
 @figure("oks-tab-1-leaves", claims=["oks-1", "oks-7"])
@@ -381,8 +364,9 @@ def all_methods_on_leaves(run):
     run.save_table(table, "oks-tab-1", "leaves", provenance=data, note=_note_on_methods(run))
 
 
-all_methods_on_leaves.title(lambda results: _choice_title(results, "oks-tab-1-leaves", "leaves"))
-all_methods_on_leaves.see(lambda results: _accuracies(results, "oks-tab-1-leaves"))
+all_methods_on_leaves.facts(_choice)
+all_methods_on_leaves.title(CHOICE.format("leaves"))
+all_methods_on_leaves.see(ACCURACIES)
 
 
 @figure("oks-alg-2-passes", claims="oks-2")
@@ -412,34 +396,30 @@ def kernels_chosen_by_oks_and_som(run):
     run.save_figure(drawing, "oks-alg-2", chosen, "passes", provenance=data_of(run), note=note)
 
 
-def _chosen_by_pair(results):
-    """Mean accuracy in percent of the chosen kernels: rows passes and pairs, columns methods."""
-    chosen = results.table("oks-alg-2-passes")
-    return 100 * chosen.groupby(["n_epochs", "name", "method"])["accuracy"].mean().unstack()
-
-
-@kernels_chosen_by_oks_and_som.title
+@kernels_chosen_by_oks_and_som.facts
 def _(results):
-    after_two = _chosen_by_pair(results).loc[2]
-    mean = after_two.mean()
-    word = certain(after_two["OKS"] - after_two["SOM"], "worse", 1.0)
-    return f"""
-After two passes the kernels of OKS are right on {mean["OKS"]:.1f}%, {word} those of SOM
-({mean["SOM"]:.1f}%), over {len(after_two)} pairs."""
-
-
-@kernels_chosen_by_oks_and_som.see
-def _(results):
-    by_pair = _chosen_by_pair(results)
+    chosen = results.table()
+    by_pair = 100 * chosen.groupby(["n_epochs", "name", "method"])["accuracy"].mean().unstack()
     after_two = by_pair.loc[2]
-    ahead = (after_two["OKS"] > after_two["SOM"]).sum()
-    most = by_pair.index.get_level_values("n_epochs").max()
-    last = by_pair.loc[most].mean()
-    return f"""
-After two passes OKS is ahead on {ahead} of {len(after_two)} pairs, leaves included. After {most} passes
-its kernels reach {last["OKS"]:.1f}%, those of SOM {last["SOM"]:.1f}%. Both methods count mistakes on
+    most = chosen["n_epochs"].max()
+    return {
+        "n": len(after_two),
+        "mean": after_two.mean(),
+        "word": certain(after_two["OKS"] - after_two["SOM"], "worse", 1.0),
+        "ahead": (after_two["OKS"] > after_two["SOM"]).sum(),
+        "most": most,
+        "last": by_pair.loc[most].mean(),
+    }
+
+
+kernels_chosen_by_oks_and_som.title("""
+After two passes the kernels of OKS are right on {mean[OKS]:.1f}%, {word} those of SOM ({mean[SOM]:.1f}%), over
+{n} pairs.""")
+kernels_chosen_by_oks_and_som.see("""
+After two passes OKS is ahead on {ahead} of {n} pairs, leaves included. After {most} passes
+its kernels reach {last[OKS]:.1f}%, those of SOM {last[SOM]:.1f}%. Both methods count mistakes on
 drawings of things already seen in other styles. A kernel that recognises seen things need not be
-good at new ones."""
+good at new ones.""")
 
 
 @figure("oks-alg-2-probabilities")
@@ -457,32 +437,24 @@ def probabilities_over_the_visits(run):
     run.save_figure(drawing, "oks-alg-2", tables, "probabilities", provenance=data, note=note)
 
 
-def _largest_at_the_end(results):
-    """The largest probability after the last visit: number of passes -> kernel's number, probability."""
-    tables = results.tables("oks-alg-2-probabilities")
-    largest = {}
+@probabilities_over_the_visits.facts
+def _(results):
+    tables = results.tables(results.claim)
+    values = []
+    kernels = []
     for n_passes in sorted(tables, key=int):
         table = tables[n_passes]
         last = where(table, step=table["step"].max()).set_index("kernel")["probability"]
-        largest[n_passes] = last.idxmax(), last.max()
-    return largest
+        values.append(f"{last.max():.2f} after {n_passes} passes")
+        kernels.append(f"{last.idxmax()} after {n_passes} passes")
+    return {"values": " and ".join(values), "kernels": " and ".join(kernels)}
 
 
-@probabilities_over_the_visits.title
-def _(results):
-    largest = _largest_at_the_end(results)
-    values = " and ".join(f"{value:.2f} after {n} passes" for n, (_, value) in largest.items())
-    return f"The largest probability of a kernel is {values}."
-
-
-@probabilities_over_the_visits.see
-def _(results):
-    largest = _largest_at_the_end(results)
-    kernels = " and ".join(f"{kernel} after {n} passes" for n, (kernel, _) in largest.items())
-    return f"""
+probabilities_over_the_visits.title("The largest probability of a kernel is {values}.")
+probabilities_over_the_visits.see("""
 The five largest probabilities at the end have a colour and a name. The largest is that of kernel {kernels}.
 The step $\\eta$ is the theorem's. The kernel with the largest weight need not be a good one: compare the
-percentages next to the names, the accuracy of an SVM on each kernel."""
+percentages next to the names, the accuracy of an SVM on each kernel.""")
 
 
 def _streams(run, sizes, **values):
@@ -517,24 +489,26 @@ def mistakes_and_their_bound(run):
     _save_streams(run, "oks-thm-3", drawing, table, sizes, "; losses below 5 are not drawn")
 
 
-@mistakes_and_their_bound.title
+@mistakes_and_their_bound.facts
 def _(results):
-    table = results.table("oks-thm-3")
-    share = (table["high"] / table["bound"]).max()
-    return f"Algorithm 2 makes at most {share:.0%} of the mistakes that the bound of theorem 3 allows."
-
-
-@mistakes_and_their_bound.see
-def _(results):
-    table = results.table("oks-thm-3")
-    above = (table["bound"] >= table["n_samples"]).mean()
+    table = results.table()
     fewer = table["mean"] <= table["loss"]
-    random = (table.loc[fewer, "kind"] == "random").mean()
-    return f"""
+    return {
+        "share": (table["high"] / table["bound"]).max(),
+        "above": (table["bound"] >= table["n_samples"]).mean(),
+        "fewer": fewer.mean(),
+        "random": (table.loc[fewer, "kind"] == "random").mean(),
+    }
+
+
+mistakes_and_their_bound.title(
+    "Algorithm 2 makes at most {share:.0%} of the mistakes that the bound of theorem 3 allows."
+)
+mistakes_and_their_bound.see("""
 At {above:.0%} of the points the bound on mistakes is above the number of visits itself: its terms contain
-the number of kernels, as $\\sqrt{{mT}}$. At {fewer.mean():.0%} of the points, {random:.0%} of which have
+the number of kernels, as $\\sqrt{{mT}}$. At {fewer:.0%} of the points, {random:.0%} of which have
 random labels, the mistakes of Algorithm 2 are at most the hinge loss of the best predictor of moderate norm,
-which can be more than 1 for a sample."""
+which can be more than 1 for a sample.""")
 
 
 @figure("oks-thm-1", claims="oks-4")
@@ -561,21 +535,21 @@ def regret_and_its_bound(run):
     _save_streams(run, "oks-thm-1", drawing, table, sizes, note)
 
 
-@regret_and_its_bound.title
+@regret_and_its_bound.facts
 def _(results):
-    table = results.table("oks-thm-1")
-    share = (table["high"] / table["bound"]).max()
-    return f"The loss of Algorithm 1 reaches at most {share:.0%} of the bound of theorem 1, for three losses."
-
-
-@regret_and_its_bound.see
-def _(results):
-    table = results.table("oks-thm-1")
-    largest = (table["high"] / table["bound"]).groupby(table["loss"], sort=False).max()
+    table = results.table()
+    share = table["high"] / table["bound"]
+    largest = share.groupby(table["loss"], sort=False).max()
     shares = ", ".join(f"{value:.0%} ({loss})" for loss, value in largest.items())
-    return f"""
+    return {"share": share.max(), "shares": shares}
+
+
+regret_and_its_bound.title(
+    "The loss of Algorithm 1 reaches at most {share:.0%} of the bound of theorem 1, for three losses."
+)
+regret_and_its_bound.see("""
 At its worst point Algorithm 1 reaches {shares} of its bound, with the steps that
-balance the terms of the bound."""
+balance the terms of the bound.""")
 
 
 @figure("oks-cor-2", claims="oks-6")
@@ -600,25 +574,17 @@ def excess_of_the_chosen_kernel(run):
     _save_streams(run, "oks-cor-2", drawing, table, sizes)
 
 
-def _at_the_last_visit(results):
-    """Means over the streams of Pendigits after the last visit, at epsilon 0.1."""
-    table = where(results.table("oks-cor-2"), kind="pendigits", epsilon=0.1)
+@excess_of_the_chosen_kernel.facts
+def _(results):
+    table = where(results.table(), kind="pendigits", epsilon=0.1)
     return where(table, n_visits=table["n_visits"].max()).mean(numeric_only=True)
 
 
-@excess_of_the_chosen_kernel.title
-def _(results):
-    last = _at_the_last_visit(results)
-    return f"""
-After {last["n_visits"]:.0f} visits of Pendigits the kernel with the largest weight is the best in
-{last["largest_best"]:.0%} of the runs."""
-
-
-@excess_of_the_chosen_kernel.see
-def _(results):
-    last = _at_the_last_visit(results)
-    return f"""
-The kernel drawn from $q_T$ is the best of the eight in {last["drawn_best"]:.0%} of the runs of Pendigits.
-In nine runs of ten the excess of the kernel with the largest weight is at most {last["largest"]:.2f}. The
+excess_of_the_chosen_kernel.title("""
+After {n_visits:.0f} visits of Pendigits the kernel with the largest weight is the best in {largest_best:.0%} of
+the runs.""")
+excess_of_the_chosen_kernel.see("""
+The kernel drawn from $q_T$ is the best of the eight in {drawn_best:.0%} of the runs of Pendigits.
+In nine runs of ten the excess of the kernel with the largest weight is at most {largest:.2f}. The
 excess that remains with the best kernel comes from the training of its predictor. The constant of the proof
-is not drawn."""
+is not drawn.""")

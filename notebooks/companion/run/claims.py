@@ -563,8 +563,10 @@ class Results:
         """Whether a figure or table is there: some are made from original data only."""
         return (self.directory / f"{figure}.json").is_file()
 
-    def table(self, name):
-        """The numbers of a figure or table: ``<name>.csv``, of the reference also ``.csv.gz``."""
+    def table(self, name=""):
+        """The numbers of a figure or table, its own by default: ``<name>.csv``, of the reference also
+        ``.csv.gz``."""
+        name = name or self.figure or self.claim
         packed = f"{name}.csv.gz"
         return self._read(pd.read_csv, packed if (self.directory / packed).is_file() else f"{name}.csv")
 

@@ -9,18 +9,18 @@ A module of a chapter registers its figures and tables::
         run.save_figure(draw.mistake_bound(table), "oks-thm-3", table, provenance=[pendigits], note=note)
 
 
-    @mistakes_and_their_bound.title
+    @mistakes_and_their_bound.facts
     def _(results):
-        return f"Algorithm 2 makes at most {share(results):.0%} of the mistakes that its bound allows."
+        table = results.table()
+        return {"share": (table["high"] / table["bound"]).max()}
 
 
-    @mistakes_and_their_bound.see
-    def _(results):
-        table = results.table("oks-thm-3")
-        return f"The bound is far from tight: ..."
+    mistakes_and_their_bound.title("Algorithm 2 makes at most {share:.0%} of the mistakes that it may make.")
+    mistakes_and_their_bound.see("The bound is far from tight: ...")
 
-A notebook opens its chapter and shows a figure in one line: ``show("oks-thm-3")``. Its title and the text of
-"what to see" are computed from the saved tables: the same whether it was made now or is the committed one.
+A notebook opens its chapter and shows a figure in one line: ``show("oks-thm-3")``. Its facts, numbers and
+words that its title and the text of "what to see" refer to, are computed from the saved tables: the same
+whether it was made now or is the committed one.
 """
 
 import contextlib
@@ -63,27 +63,39 @@ class Entry:
         self.name = name
         self.make = make
         self.claims = claims
-        self.text = None
-        self.heading = None
+        self.text = ""
+        self.heading = ""
+        self.numbers = None
 
     @property
     def question(self):
         """The first paragraph of the function's docstring."""
         return " ".join(inspect.getdoc(self.make).split("\n\n")[0].split())
 
-    def see(self, function):
-        """Decorator: `function` of the `Results` gives the text of "what to see"."""
-        self.text = function
+    def facts(self, function):
+        """Decorator: `function` of the `Results` gives, by name, the numbers and words of the texts."""
+        self.numbers = function
         return function
 
-    def title(self, function):
-        """Decorator: `function` of the `Results` gives what the figure shows in one sentence, its title."""
-        self.heading = function
-        return function
+    def title(self, text):
+        """What the figure shows in one sentence, with facts as fields: "{share:.0%} of the mistakes"."""
+        self.heading = text
+        return text
+
+    def see(self, text):
+        """The text of "what to see", with facts as fields."""
+        self.text = text
+        return text
+
+    def written(self, text, results):
+        """A text with the facts of some results."""
+        if callable(text):
+            return text(results)
+        return text.format_map({} if self.numbers is None else self.numbers(results)).strip()
 
     def source(self):
-        """The protocol: the source of the function, and of its texts."""
-        functions = filter(None, [self.make, self.heading, self.text])
+        """The protocol: the source of the function, and of its facts."""
+        functions = filter(None, [self.make, self.numbers])
         return "\n\n".join(inspect.getsource(function).rstrip() for function in functions)
 
 
@@ -109,10 +121,10 @@ def title_of(chapter, name, directory):
     """What a figure or table in `directory` shows, in one sentence from its numbers; empty where none is."""
     known = entries(chapter)
     entry = known.get(longest_start(name, known))
-    if entry is None or entry.heading is None:
+    if entry is None:
         return ""
     try:
-        return " ".join(entry.heading(Results(directory, name)).split())
+        return " ".join(entry.written(entry.heading, Results(directory, name)).split())
     except (FileNotFoundError, KeyError):  # a table or a column that it is computed from was not made
         return ""
 
@@ -271,8 +283,8 @@ class Chapter:
         parts = [f"**{source[0].upper()}{source[1:]}.** *{entry.question}*{made}{caption}"]
         if not items:
             parts.append(f"Not among the results in `{self.store.directory.name}`.")
-        elif entry.text is not None:
-            parts.append(f"**What to see.** {entry.text(self._results(name)).strip()}")
+        elif entry.text:
+            parts.append(f"**What to see.** {entry.written(entry.text, self._results(name)).strip()}")
         long = [note for note in notes if note not in short]
         if long:
             parts.append("<details><summary>How it was made</summary>")
