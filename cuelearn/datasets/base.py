@@ -160,7 +160,9 @@ class ImageData(NamedTuple):
     test: np.ndarray | None = None
 
     def __repr__(self):
-        masks = "" if self.masks is None else ", masks"
+        masks = ", masks"
+        if self.masks is None:
+            masks = ""
         size = f"{len(self.y)} images of {len(self.target_names)} classes"
         return f"<{self.provenance.name}, {self.provenance.tier}: {size}{masks}>"
 

@@ -168,7 +168,9 @@ class EmojiData:
         for place, row in enumerate(rows):
             own = EMOJI_STYLES.index(self.style[row]), int(self.thing[row])
             colours[place * n_views] = plain[own]
-            rng = np.random.default_rng([seed, *own]) if n_views > 1 else None
+            rng = None
+            if n_views > 1:
+                rng = np.random.default_rng([seed, *own])
             for at in range(place * n_views + 1, (place + 1) * n_views):
                 colours[at] = rng.integers(0, 256, 3)
                 pictures[at] = mildly_changed(pictures[at], rng)

@@ -72,7 +72,9 @@ def inflections(verb):
         stem = verb[:-1]
         return [f"{verb}ing", f"{stem}ies", f"{stem}ied"]
     stem = re.sub(r"(?<!e)e$", "", verb)
-    stems = [stem, stem + stem[-1]] if re.search(r"[aeiou][bdglmnprt]$", verb) else [stem]
+    stems = [stem]
+    if re.search(r"[aeiou][bdglmnprt]$", verb):
+        stems = [stem, stem + stem[-1]]
     third = verb + ("es" if re.search(r"([sxzo]|ch|sh)$", verb) else "s")
     return [third, *(s + ending for s in stems for ending in ("ing", "d" if s.endswith("e") else "ed"))]
 
@@ -185,7 +187,9 @@ def place_of(match):
     if rank == 1:
         return side
     ending = {2: "nd", 3: "rd"}.get(rank, "th")
-    return f"{rank}{ending} from {side}" if rank and side != "middle" else None
+    if rank and side != "middle":
+        return f"{rank}{ending} from {side}"
+    return None
 
 
 def place_after(caption, end):
