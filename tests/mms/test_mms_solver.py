@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.datasets import load_pendigits
 from cuelearn.kernels import RBF, FeatureScaleWarning, KernelBank, Linear
-from cuelearn.mms import MMS, CandidateSet, Matching, most_violating
+from cuelearn.mms import MMS, CandidateSet, most_violating
 from cuelearn.mms.solver import ConvexProblem, objective_of, solve_mms
 from cuelearn.mms.spaces import KernelSpace, LinearSpace
 
@@ -126,22 +126,6 @@ def test_priors_decide_and_equal_priors_do_not(digits):
     work.fresh_target()
     assert_allclose(work.target, np.array([[1.0, 0.5], [0.5, 1.0]]) / 2.0)
     assert weighted.n_candidates == [2]
-
-
-def test_a_matching_trains_like_its_list(digits):
-    rng = np.random.default_rng(9)
-    X, y = digits[0][:120], digits[1][:120] % 6
-    matchings = []
-    for _ in range(40):
-        words = rng.permutation(np.arange(1, 6))[: rng.integers(1, 4)]
-        matchings.append(Matching(words, np.ones((3, len(words) + 1), dtype=bool)))
-    implicit = CandidateSet(matchings, n_labels=6, null=0)
-    explicit = CandidateSet([implicit.bag(i) for i in range(40)], n_labels=6, null=0)
-    options = {"solver": "pegasos", "n_rounds": 3, "n_epochs": 10, "random_state": 0}
-    a, b = (MMS(**options).fit(X, s) for s in (implicit, explicit))
-    assert_allclose(a.coef_, b.coef_, atol=1e-9)
-    assert_array_equal(a.predict(X, implicit), b.predict(X, explicit))
-    assert y.size == implicit.n_instances
 
 
 def told(model, X, sets):
