@@ -199,19 +199,3 @@ def test_samples_of_zeros_change_nothing(C):
     model.partial_fit(np.full((2, 3), 1e-170), [1, 2])  # its square is 0
     model.partial_fit(np.eye(3), [0, 1, 2])
     assert np.isfinite(model.coef_).all()
-
-
-def test_margin_errors_whose_gain_is_too_small_are_skipped():
-    """Thesis Algorithm 2, line 16: not updated where the loss is at most Delta / eta; with eta = 0, unless
-    within the span."""
-    X, y = np.array([[0.0], [1.0]]), [0, 0]
-    k = np.exp(-1.0)
-    loss, delta = 1.0 - 2.0 * k, np.sqrt(2.0 * (1.0 - k * k))
-    for eta, updates in ((0.99 * delta / loss, 1), (1.01 * delta / loss, 2), (0.0, 1)):
-        model = ProjectronPlusPlus(RBF(scale=1.0), eta=eta, average=False).partial_fit(X, y, classes=[0, 1])
-        assert model.n_updates_ == updates
-    twice = ProjectronPlusPlus(Linear(), eta=0.0, normalize=False, average=False)
-    twice.partial_fit([[1.0], [0.3]], y, classes=[0, 1])
-    loss = 1.0 - 2.0 * 0.3
-    step = min(loss / (2.0 * 0.09), 2.0 * loss / (2.0 * 0.09), 1.0)
-    assert_allclose(twice.dual_coef_, [[1.0 + 0.3 * step, -1.0 - 0.3 * step]])
