@@ -94,7 +94,6 @@ def test_beam_features_equal_their_plain_twin():
     [
         (np.ones((2, 2)), np.linspace(-1, 1, 2), "at least 3 beams"),
         (np.ones((2, 5)), np.linspace(-1, 1, 6), "one entry per beam"),
-        (np.ones((2, 5), bool), np.linspace(-1, 1, 5), "ranges must be numbers"),
         (np.full((2, 5), "1"), np.linspace(-1, 1, 5), "ranges must be numbers"),
         (np.ones((2, 5)), np.linspace(1, -1, 5), "angles must be finite and ascend"),
         (np.ones((2, 5)) * [[1], [np.nan]], np.linspace(-1, 1, 5), r"Frame 1 \(b\) has no usable laser scan"),

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from companion import flowers
-from cuelearn.datasets import DataFileError, ImageData, Provenance
+from cuelearn.datasets import ImageData, Provenance
 from cuelearn.datasets.cues import PHOTO_CUES, image_cues
 from cuelearn.kernels import distance_matrix
 
@@ -43,7 +43,7 @@ def test_splits():
     assert not np.array_equal(flowers.flower_split(y, 4)[1], test)
 
 
-@pytest.mark.parametrize("n_kernels", [7, 14, 1400])
+@pytest.mark.parametrize("n_kernels", [7, 1400])
 def test_kernels(n_kernels):
     triples = flowers.distance_kernels(PHOTO_CUES, 20, n_kernels)
     assert len({name for name, _, _ in triples}) == n_kernels == len(triples)
@@ -77,12 +77,3 @@ def test_a_task(monkeypatch):
     middle = np.abs(np.log(flowers.WIDTHS)).argmin()
     exponent = np.log(many.bank.rows([3])[middle, 0, :]) * flowers.WIDTHS[middle]
     assert_allclose(exponent, np.log(inside[0, 3]), rtol=1e-3, atol=1e-5)
-
-
-def test_without_the_data(monkeypatch, tmp_path):
-    monkeypatch.delenv("CUELEARN_DATA", raising=False)
-    assert not flowers.have_flowers()
-    monkeypatch.setenv("CUELEARN_DATA", str(tmp_path))
-    assert not flowers.have_flowers()
-    with pytest.raises(DataFileError, match="'flowers17' was not found"):
-        flowers.load_flowers()

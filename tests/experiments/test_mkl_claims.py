@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from companion.mkl.claims import clearest, weakest
-from companion.mkl.settings import settings
-from companion.run.claims import Part, claims, judge, judge_part
+from companion.run.claims import Part, judge, judge_part
 
 
 def curve(clock=1, **values):
@@ -82,21 +81,6 @@ def test_a_time_beside_which_nothing_is_counted_is_judged_by_the_clock(save_resu
     assert parts[f"{steps}half the time of SILP"].verdict == "mixed"
     assert parts[f"{steps}half the time of p-norm MKL"].count == "holds"
     assert parts["with dual ascent: in at most half the time of LP-beta"].verdict == "fails"
-
-
-@pytest.mark.parametrize("profile", ["quick", "full"])
-def test_runs_are_as_many_as_planned_for_the_claims(profile):
-    size, planned = settings(profile), claims("mkl")[profile]
-    for claim in ("om2-5", "obs-6", "obs-13", "ufo-5"):
-        assert planned[claim] == str(size["tables"]["seeds"])
-    for claim in ("om2-2", "om2-3"):
-        assert planned[claim] == str(size["p_sweep"]["seeds"])
-    for claim in ("om2-6", "om2-9"):
-        assert planned[claim] == str(size["online_cues"]["seeds"])
-    assert planned["obs-1"].split()[0] == str(size["flowers"]["seeds"])
-    assert planned["obs-12"] == str(size["pendigits"]["seeds"])
-    assert planned["ufo-6"] == str(size["many"]["seeds"])
-    assert planned["obs-8"] == str(max(size["mnist_all"]["runs"], default=0))
 
 
 def test_errors_on_scenes_are_parts_of_the_tier_original(save_results):
