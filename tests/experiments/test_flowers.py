@@ -5,30 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from companion import flowers
-from cuelearn.datasets import ImageData, Provenance
+from cuelearn.datasets import load_emoji
 from cuelearn.datasets.cues import PHOTO_CUES, image_cues
 from cuelearn.kernels import distance_matrix
-
-
-def painted(c, seed, height=72, width=88):
-    """Stripes of the class's direction and colour, on a noisy green ground."""
-    rng = np.random.default_rng([c, seed])
-    rows, columns = np.mgrid[:height, :width]
-    image = rng.integers(0, 60, (height, width, 3))
-    image[..., 1] += 60
-    along = np.cos(c) * rows + np.sin(c) * columns + rng.uniform(0, 20)
-    colour = [(220, 40, 40), (230, 220, 60), (90, 60, 210), (240, 240, 240)][c]
-    stripes = along % 20 < 8
-    image[stripes] = np.array(colour) - rng.integers(0, 40, 3)
-    return image.clip(0, 255).astype(np.uint8)
-
-
-def painted_flowers():
-    y = np.repeat(np.arange(4), 12)
-    images = [painted(c, i) for i, c in enumerate(y)]
-    origin = Provenance("painted", "generated", "none", None, "none", "a test")
-    names = {"name": np.array([f"image_{i + 1:04d}" for i in range(y.size)])}
-    return ImageData(images, y, list("abcd"), names, provenance=origin)
 
 
 def test_splits():
@@ -55,7 +34,8 @@ def test_kernels(n_kernels):
 
 def test_a_task(monkeypatch):
     """Kernels of the cues that `image_cues` makes of the same split, with words from its training part."""
-    images = painted_flowers()
+    emoji = load_emoji("noto")
+    images = emoji.on_backgrounds(rows=np.arange(0, 400, 100), n_views=12)._replace(masks=None)
     monkeypatch.setattr(flowers, "load_original", lambda name: images)
     monkeypatch.setattr(flowers, "N_WORDS", 12)
     monkeypatch.setattr(flowers, "N_TEST", 5)

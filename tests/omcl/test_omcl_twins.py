@@ -85,26 +85,6 @@ def test_all_kernels(rule, name):
     check(stream.partial_fit(K[70:], y[70:], sample_weight=weights[70:]), twin)
 
 
-@pytest.mark.parametrize("duplicates", [0.0, 0.3])
-@pytest.mark.parametrize("name", ["rbf", "chi2", "linear"])
-def test_projectron_with_eta_0_predicts_as_the_perceptron(name, duplicates):
-    """Also where samples come again, which it projects and the Perceptron adds."""
-    kernel, _, _ = KERNELS[name]
-    for n_classes in (2, 3, 7):
-        X, y = make_stream(600, 8, n_classes, seed=5, noise=0.3, duplicates=duplicates)
-        perceptron = make("perceptron", kernel).fit(X, y)
-        projectron = make("projectron", kernel, 0.0).fit(X, y)
-        assert_array_equal(projectron.online_errors_, perceptron.online_errors_)
-        assert_allclose(projectron.online_losses_, perceptron.online_losses_, atol=1e-8)
-        new = make_stream(200, 8, n_classes, seed=6)[0]
-        for average in (True, False):
-            scores = [m.set_params(average=average).decision_function(new) for m in (perceptron, projectron)]
-            assert_allclose(scores[1], scores[0], atol=1e-8)
-        if name == "linear":
-            assert len(projectron.support_) <= 8  # the span of 8 features
-        assert (len(projectron.support_) < len(perceptron.support_)) == (duplicates > 0.0 or name == "linear")
-
-
 @pytest.mark.parametrize(
     "rule, n_columns, scale, eta", [("projectron", 2, 0.5, 0.1), ("projectron++", 4, 0.12, 0.3)]
 )
