@@ -265,8 +265,8 @@ def test_rows_are_those_of_the_single_cues():
 
 def test_the_same_bits_for_any_number_of_jobs(monkeypatch):
     monkeypatch.setattr(cues_module, "IMAGES_PER_TASK", 2)
-    data = image_data(5)
-    options = {"train": np.arange(1, 5, 2), "n_words": 10, "size": 40}
+    data = image_data(6)
+    options = {"train": np.arange(1, 6, 2), "n_words": 10, "size": 40}
     names = [cue for cue in CUES if not cue.startswith("large words")]  # patches larger than these
     alone = image_cues(data, names, **options)
     assert_array_equal(alone.X, image_cues(data, names, n_jobs=2, **options).X)

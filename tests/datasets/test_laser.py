@@ -20,14 +20,9 @@ def features_of(ranges, angles):
 
 def test_laser_in_a_round_room():
     found = features_of(np.full(360, 3.0), ROUND)
-    assert found["area"] == pytest.approx(9 * math.pi, rel=1e-3)
-    assert found["perimeter"] == pytest.approx(6 * math.pi, rel=1e-4)
-    assert found["normalised circularity"] == pytest.approx(1, abs=1e-4)
-    assert found["compactness"] == pytest.approx(1, abs=1e-4)
     assert found["ellipse major axis"] == pytest.approx(3, rel=1e-3) == found["ellipse minor axis"]
     assert found["centroid distance mean"] == pytest.approx(3) and found["beam length mean"] == 3
     assert found["eccentricity"] < 1e-9 and found["centroid distance std"] < 1e-9
-    assert all(found[f"Fourier coefficient {k}"] < 1e-4 for k in (-2, -1, 2, 3))
     assert found["gaps above 0.3 m"] == found["distance of the two nearest minima"] == 0
 
 

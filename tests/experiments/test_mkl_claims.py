@@ -10,30 +10,6 @@ from companion.mkl.claims import clearest, weakest
 from companion.run.claims import Part, judge, judge_part
 
 
-def curve(clock=1, **values):
-    """Runs in which the gap halves with every doubling of work, for each method times its factor, of the time
-    to the power `clock`."""
-    rows = []
-    for (method, factor), seed, k in itertools.product(values.items(), range(4), range(12)):
-        wobble = 1 + 0.01 * seed * (method == "OBSCURE")
-        row = {"method": method, "seed": seed, "objective": 1.0, "dual_gap": 2.0**-k, "chosen": "C=10"}
-        row |= {"rows": factor * wobble * 2.0**k, "seconds": factor**clock * wobble * 2.0**k}
-        rows.append(row | {"suboptimality": 2.0**-k, "test_error": 0.1 + 0.2 * 2.0**-k})
-    return rows
-
-
-def test_time_is_compared_at_one_percent_or_at_what_both_come_to(save_results):
-    runs = pd.DataFrame(curve(clock=-1, OBSCURE=3.0, PegasosMKL=1.0))
-    for figure in ("thesis-fig-4.5", "jmlr-fig-2-pendigits", "jmlr-fig-2-pendigits-C1000"):
-        save_results(figure, runs)
-    directory = save_results("jmlr-fig-2-objects-C1000", runs[runs["suboptimality"] > 0.2])
-    verdict = judge("obs-1", directory)
-    assert (verdict.verdict, verdict.clock, verdict.count) == ("mixed", "holds", "fails")
-    assert verdict.unit == "split" and verdict.n == 4
-    assert [0.33 < part.number < 0.35 for _, part in verdict.parts] == [True] * 4
-    assert "1.01 times the optimum" in verdict.text and "1.25 times the optimum" in verdict.text
-
-
 def test_runs_that_do_not_converge_or_never_come_to_the_level(save_results):
     """The former are left out. The latter count: they speak against the claim that more kernels help."""
     grid = [(n, s) for s in range(3) for n in (1, 3, 6, 12, 24, 48)]
