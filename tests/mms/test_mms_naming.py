@@ -354,7 +354,7 @@ def test_calibration_fits_the_responsibilities():
 
 @both
 def test_columns_in_either_form_and_float32(model):
-    _, candidates, X = problem(6, (5, 4), n_bags=40, d=6)
+    _, candidates, X = problem(6, (5, 4), n_bags=20, d=6)
     wanted = clone(model).set_params(columns=COLUMNS).fit(X, candidates)
     other = clone(model).set_params(columns=[np.arange(6) < 3, [3, 4, 5]]).fit(pd.DataFrame(X), candidates)
     assert_allclose(other.history_["objective"], wanted.history_["objective"], rtol=1e-10)
