@@ -218,24 +218,16 @@ def usps(test):
 
 VIEWS = cell(*(np.ones((d, 30)) for d in (20, 59, 40)))
 BAD = [
-    ("usps", {}, r"usps\.h5 is missing; USPS comes as usps\.h5, or as usps\.bz2 and"),
-    ("usps", usps(bz2.compress(b"12 1:0.5\n")), "must hold images of 256 grey values and as many digits"),
-    ("lost", {"lost.mat": b"nothing"}, "does not hold lost in the form of the partial-label benchmarks"),
-    (
-        "lost",
-        {"lost.mat": partial(possible=changed(POSSIBLE, (2, 0), 0))},
-        "one true label per row that is among its",
-    ),
-    (
-        "lost",
-        {"lost.mat": partial(folds=[([0, 1], [2])])},
-        "must give in tr and te, for each fold, two parts",
-    ),
+    ("usps", {}, r"usps\.h5 is missing"),
+    ("usps", usps(bz2.compress(b"12 1:0.5\n")), "must hold images of 256 grey values"),
+    ("lost", {"lost.mat": b"nothing"}, "does not hold lost"),
+    ("lost", {"lost.mat": partial(possible=changed(POSSIBLE, (2, 0), 0))}, "one true label per row"),
+    ("lost", {"lost.mat": partial(folds=[([0, 1], [2])])}, "must give in tr and te"),
     ("corel5k", corel5k(np.zeros((4, 499)), np.zeros((4, 2))), "must hold X"),
-    ("scene", scene() | {"scene-train.arff": b""}, r"scene-train\.arff does not hold scene .*no rows"),
+    ("scene", scene() | {"scene-train.arff": b""}, r"scene-train\.arff does not hold scene"),
     ("scene", scene(changed(SCENES, (2, 299), 0.5)), "must hold rows of 294 numbers"),
     ("scene", scene(header=[*HEADER[:1], *HEADER[7:-1], *HEADER[1:7], "@data"]), "last attributes"),
-    ("awa", awa(surf=None), r"does not hold Animals with Attributes in the expected form \(.*surf"),
+    ("awa", awa(surf=None), "does not hold Animals with Attributes .*surf"),
     ("awa", awa(phog=np.full((100, 3), np.nan)), "finite floats and none negative"),
     ("awa", awa(classes=np.array(["okapi", *CLASSES[1:]])), "the ten test classes among them"),
     ("scene15", {"scene15_mtv.mat": mat(X=VIEWS, gt=np.ones((29, 1)))}, "must hold three matrices X"),
