@@ -7,14 +7,13 @@ import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from oks_twins import convex
 from plain_mkl import minimum
 
 from companion import pictures, protocol
-from companion.oks import compare, figures, settings, tasks
+from companion.oks import compare, settings, tasks
 from companion.oks import theorems as th
-from companion.run.claims import judge
 from cuelearn.oks import OKS
 from cuelearn.oks.kernels import Given
 from cuelearn.oks.selection import Selector, oks_pass, regret_pass
@@ -67,14 +66,6 @@ def test_families_stay_on_one_side(two):
         assert set(pair.y_train[inner]) == set(pair.y_train[outer]) == {0, 1}
 
 
-def test_splits_are_of_the_same_drawings(two):
-    again = tasks.describe_pairs(list(two), 1, 20, n_views=2)
-    for pair, other in zip(two.values(), again.values(), strict=True):
-        drawings = [np.unique(np.concatenate(p.drawings)) for p in (pair, other)]
-        assert_array_equal(*drawings)
-        assert set(pair.drawings[1]) != set(other.drawings[1])
-
-
 def test_pairs_of_corel5k(monkeypatch):
     """Images with one of the words, a tenth tests; each image alone, so a tenth is held back."""
     rng = np.random.default_rng(0)
@@ -118,30 +109,6 @@ def test_work_is_counted():
     assert work.loc["MuSVM", "svms"] == 12 * 3 + 1 and work.loc["SimpleMKL", "svms"] > 4
     oks = OKS(pair.kernels, n_epochs=2, random_state=0).fit(pair.X_train, pair.y_train)
     assert work.loc["OKS", "kernel_values"] == matrix + oks.n_evaluations_
-
-
-def test_every_kernel_and_its_mistakes(two):
-    name, pair = next(iter(two.items()))
-    table = compare.every_kernel(name, 0, {"C": (1.0, 32.0)}, two)
-    wrong = [np.array(text.split(), dtype=int) for text in table["mistaken"]]
-    assert table["kernel"].tolist() == list(range(1, 61))
-    assert_allclose(table["accuracy"], [1.0 - w.size / pair.y_test.size for w in wrong])
-    for half in (0, 1):
-        mine = np.flatnonzero(pair.half == half)
-        assert_allclose(table[f"accuracy_{half}"], [1.0 - np.isin(mine, w).mean() for w in wrong])
-
-
-def test_showcase_is_where_kernels_differ_most_on_what_is_held_back(monkeypatch):
-    """Of keywords only, whatever they reach in the tests."""
-    spread = {"keyword a/b": 0.1, "keyword c/d": 0.3, "category e/f": 0.5}
-    rows = [
-        (name, 0.6 + gap * (k > 9), 1.0 - gap * (k > 9)) for name, gap in spread.items() for k in range(20)
-    ]
-    table = pd.DataFrame(rows, columns=["name", "held", "accuracy"])
-    monkeypatch.setattr(figures, "every_kernel", lambda run: table)
-    names = {"tab-1": ["keyword a/b", "keyword c/d"]}
-    monkeypatch.setattr(figures, "pairs_of", lambda run: SimpleNamespace(names=names))
-    assert figures.showcase(object()) == "keyword c/d"
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -239,33 +206,3 @@ def test_quantiles_and_expectations_on_small_tables():
     means = th.expectations(runs, "x", ["T"])
     assert means["mean"].tolist() == [1.0, 3.0]
     assert means["high"].tolist() == pytest.approx([1.0 + 12.706204736, 3.0])
-
-
-@pytest.mark.parametrize("worse, verdict", [(0.01, "holds"), (0.06, "mixed")])
-def test_accuracy_and_time_of_the_selected_kernel(save_results, worse, verdict):
-    """Up to three points less are a few; a thirtieth of the time by the clock, and by kernel values."""
-
-    def judged(seconds):
-        for name, n_kernels, data in (
-            ("1-pairs", 60, "emoji"),
-            ("2-pairs", 60, "emoji"),
-            ("1-leaves", 12, ""),
-        ):
-            kind = {"1-pairs": "keyword", "2-pairs": "category"}.get(name, "leaves")
-            table = pd.DataFrame({"name": [f"{kind} {k}" for k in range(4)] * 2, "n_train": 300})
-            of_oks = table.index < 4
-            table["method"] = np.where(of_oks, "OKS", "MuSVM")
-            table["accuracy"] = 0.8 + 0.001 * (table.index % 3) - worse * of_oks
-            table["seconds"] = np.where(of_oks, 0.1, seconds)
-            table["kernel_values"] = table["svms"] = np.where(of_oks, 1.0, 50.0)
-            table = table.assign(n_kernels=n_kernels)
-            place = save_results(f"oks-tab-{name}", table, {data or "leaves": "bundled"})
-        return judge("oks-1", place)
-
-    found = judged(seconds=5.0)
-    assert (found.verdict, found.clock, found.count, len(found.parts)) == (verdict, "holds", "holds", 3)
-    assert found.number == pytest.approx(-worse, abs=0.001) or verdict == "holds"
-    assert "have 300 training samples" in found.text
-    assert f"4 pairs that share no thing with another (pairs of keywords do): {-worse:.2f}" in found.text
-    slow = judged(seconds=2.0)
-    assert (slow.verdict, slow.clock, slow.count) == ("mixed", "fails", "holds")
