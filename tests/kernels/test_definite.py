@@ -154,11 +154,8 @@ def test_the_nearest_kernel(method, dtype):
 
 def test_nearest_psd_refuses():
     for wrong, match in (
-        ((K[:3],), r"K must have shape \(n, n\)"),
         ((K, "cut"), "method must be 'clip' or 'shift', got 'cut'"),
-        ((K + np.inf,), "K must .*, got inf"),
         (([[1, 5], [-3, 1]],), "K must be symmetric, got entries that differ by 8"),
-        (([K, K + np.eye(len(K), k=1)],), "kernel 1 of K must be symmetric"),
     ):
         with pytest.raises(ValueError, match=match):
             nearest_psd(*wrong)
