@@ -8,12 +8,8 @@ import numpy as np
 import pandas as pd
 import plain_kernels
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 from plain_kernels import whole_of
-from sklearn.compose import make_column_selector
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import pairwise
 from sklearn.pipeline import make_pipeline
@@ -219,23 +215,17 @@ def test_on_demand_equals_resident(X, dtype):
     assert_allclose(whole_of(resident.cross(X[:20])), stack[:, :20], **CLOSE)
 
 
-def test_rows_into_any_layout(X):
+def test_rows_into_a_part_of_a_larger_array(X):
+    """In other steps and orders too; its surroundings are left alone."""
     resident, kept, demand = banks_of(ALL, X)
     expected = resident.rows(slice(0, 7))
-    layouts = {
-        "rows first": np.empty((12, 9, 150), np.float32)[2:9].transpose(1, 0, 2),
-        "stepped": np.empty((9, 7, 300), np.float32)[:, :, ::2],
-        "reversed": np.empty((9, 7, 150), np.float32)[:, ::-1],
-    }
     for bank in (resident, kept, demand):
-        for name, out in layouts.items():
-            out.fill(np.nan)
-            assert bank.rows_into(np.arange(7), out) is out
-            assert_allclose(out, expected, atol=1e-6, rtol=0, err_msg=name)
-        outer = np.full((9, 11, 170), -7.0, np.float32)
-        assert_allclose(bank.rows_into(np.arange(7), outer[:, 2:9, 10:160]), expected, atol=1e-6, rtol=0)
-        outer[:, 2:9, 10:160] = -7
-        assert np.all(outer == -7)  # its surroundings are left alone
+        outer = np.full((12, 9, 340), -7.0, np.float32)
+        out = outer[2:9, ::-1, 20:320:2].transpose(1, 0, 2)
+        assert bank.rows_into(np.arange(7), out) is out
+        assert_allclose(out, expected, atol=1e-6, rtol=0)
+        out[:] = -7
+        assert np.all(outer == -7)
 
 
 @pytest.mark.parametrize("memory", [2e9, 3e5, 1e5])
@@ -337,12 +327,11 @@ def test_blocks_respect_memory(X_new, bank):
 
 
 def test_columns_in_every_form(X, X_new):
+    """Also by functions: tests/common."""
     X_frame = frame(X)
     mask = np.isin(np.arange(30), np.arange(10, 20))
     expected = KernelBank([("k", RBF(), slice(10, 20))], X).stack
-    numbers = [range(10, 20), np.arange(10, 20), list(range(-20, -10)), slice(-20, -10), mask, mask.tolist()]
-    names = [slice("b0", "b9"), [f"b{i}" for i in range(10)], make_column_selector(pattern="^b")]
-    for columns in [*numbers, *names]:
+    for columns in (range(10, 20), list(range(-20, -10)), slice(-20, -10), mask.tolist(), slice("b0", "b9")):
         assert np.array_equal(KernelBank([("k", RBF(), columns)], X_frame).stack, expected)
     # new samples: by name whatever the order, by place when they come without names
     bank = KernelBank([("k", RBF(), slice("b0", "b9")), ("c", Chi2(), slice("h0", None))], X_frame)
@@ -501,26 +490,3 @@ def one_of(kernel, columns=slice(None)):
 def test_errors(X, message, make):
     with pytest.raises(ValueError, match=message):
         make(X)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    X=hnp.arrays(
-        np.float64,
-        st.tuples(st.integers(1, 12), st.integers(1, 6)),
-        elements=st.one_of(st.just(0.0), st.floats(1e-100, 1e3), st.sampled_from([1.0, 2.0, 1e-6, 1e6])),
-    ),
-    dtype=st.sampled_from([np.float32, np.float64]),
-)
-def test_kernels_are_positive_semidefinite(X, dtype):
-    products = on_all(linear=Linear(), poly=Poly(3), flat=Poly(2, 0.0))
-    distances = on_all(rbf=RBF(), euclidean=ExpDistance(), cityblock=ExpDistance("cityblock"), chi2=Chi2())
-    bank = KernelBank(products + distances, X, dtype=dtype)
-    assert np.isfinite(bank.stack).all()
-    assert np.array_equal(bank.stack, bank.stack.transpose(0, 2, 1))
-    assert np.array_equal(np.einsum("fii->fi", bank.stack), bank.diagonal)
-    assert set(np.unique(bank.diagonal)) <= {0.0, 1.0} and np.all(bank.diagonal[3:] == 1)
-    norms = np.linalg.norm(X / max(np.abs(X).max(), 1e-100), axis=1)
-    assert np.all(bank.diagonal[0][norms > 2e-15] == 1) and np.all(bank.diagonal[0][norms < 5e-16] == 0)
-    assert np.linalg.eigvalsh(bank.stack.astype(np.float64)).min() >= -1e-5
-    assert np.abs(bank.stack).max() <= 1 + 1e-5

@@ -15,7 +15,6 @@ from companion.plots import mkl as draw
 from companion.run import figures
 from companion.run.sweep import Sweep
 from cuelearn import datasets
-from cuelearn.mkl.rivals import lpbeta
 from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive
 
 GRIDS = {"C": (1.0, 100.0), "p": (1.25, 2.0), "alpha": (0.005,)}
@@ -77,16 +76,6 @@ def test_folds_are_parts_that_keep_groups_together():
         model = rivals.build(method, {}, 0, labels, groups)
         assert all(not set(groups[train]) & set(groups[test]) for train, test in model.folds)
     assert rivals.build("LPBeta", {}, 0, labels).folds is None
-
-
-def test_a_method_that_chooses_itself_takes_the_rest_from_another(sweep, monkeypatch):
-    monkeypatch.setattr(lpbeta, "NU_GRID", lpbeta.NU_GRID[::8])  # each costs a linear program in every fold
-    methods = ["LPBeta per class", "LPBeta"]
-    chosen, _ = rivals.choose(sweep(), "mfeat-6", 60, methods, 0, n_folds=2, grids=GRIDS, data=MFEAT)
-    assert chosen["LPBeta per class"]["C"] == chosen["LPBeta"]["C"] in settings.C_GRID
-    assert 0 < chosen["LPBeta per class"]["nu"] < 1 and 0 < chosen["LPBeta"]["nu"] < 1
-    table = rivals.compare([[m, p] for m, p in chosen.items()], 0, task="mfeat-6", n_train=60, n_test=300)
-    assert (table["test_error"] < 0.2).all() and (table["n_used"] >= 1).all()
 
 
 @pytest.fixture

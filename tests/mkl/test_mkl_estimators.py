@@ -5,7 +5,7 @@ import warnings
 import numba
 import numpy as np
 import pytest
-from mkl_data import ALL, CUES, ONE_VERSUS_ALL, STOCHASTIC, make, make_data, plain_svms, solved
+from mkl_data import ALL, CUES, STOCHASTIC, make, make_data, plain_svms, solved
 from numpy.testing import assert_allclose, assert_array_equal
 from plain_kernels import whole_of
 from plain_mkl import all_coefficients, make_stack
@@ -63,25 +63,6 @@ def test_all_forms_of_input_agree(cls, data, new):
     for other in (KernelBank(CUES, X[:50]), KernelBank(CUES[:2], X)):
         with pytest.raises(ValueError, match="X must be a cross bank of 3 kernels and 90 training samples"):
             from_X.predict(other.cross(new[0]))
-
-
-@pytest.mark.parametrize("cls", ALL)
-def test_shapes_and_prediction_formula(cls, data, new):
-    X, y = data
-    cross = whole_of(KernelBank(CUES, X).cross(new[0]))
-    for labels in (y, (y > 0).astype(int)):
-        model = make(cls, CUES).fit(X, labels)
-        n_classes = labels.max() + 1
-        assert model.dual_coef_.shape == (model.support_.size, n_classes)
-        assert model.kernel_weights_.shape == ((n_classes, 3) if cls in ONE_VERSUS_ALL else (3,))
-        assert (np.diff(model.support_) > 0).all()
-        weights = np.broadcast_to(model.kernel_weights_, (n_classes, 3))
-        columns = cross[:, :, model.support_].astype(float)
-        scores = np.einsum("cj,jni,ic->nc", weights, columns, model.dual_coef_)
-        scores = scores + getattr(model, "intercept_", 0.0)
-        wanted = scores[:, 1] - scores[:, 0] if n_classes == 2 else scores
-        assert_allclose(model.decision_function(new[0]), wanted, atol=1e-4 * np.abs(wanted).max())
-        assert_array_equal(model.predict(new[0]), model.classes_[scores.argmax(axis=1)])
 
 
 @pytest.mark.parametrize("cls", [OBSCURE, SILPMKL])

@@ -14,7 +14,6 @@ from plain_mkl import (
     conic_solution,
     features_of,
     make_stack,
-    minimum,
     plain_link,
     plain_norm,
 )
@@ -221,18 +220,6 @@ def test_one_kernel_is_kernel_ridge(cls, C):
     ridge = KernelRidge(alpha=1.0 / C, kernel="precomputed").fit(kernel, y - centre, sample_weight=weight)
     assert_allclose(model.predict(kernel[None]), ridge.predict(kernel) + centre, atol=1e-6)
     assert model.intercept_ == pytest.approx(centre) and model.dual_gap_ >= 0.0
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("C", [1.0, 100.0])
-def test_one_kernel_is_an_svr_without_bias(C):
-    kernel, y = kernel_and_numbers()
-    model = UFOMKLRegressor("precomputed", C=C, loss=EpsilonInsensitive(0.1), **EXACT).fit(kernel[None], y)
-    row = cp.Variable(y.size)
-    quadratic = cp.sum_squares(features_of(kernel).T @ row)
-    dual = row @ (y - y.mean()) - 0.1 * cp.norm(row, 1) - 0.5 * quadratic
-    minimum(-dual, [cp.abs(row) <= C], 1e-12)
-    assert_allclose(model.predict(kernel[None]), kernel @ row.value + y.mean(), atol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

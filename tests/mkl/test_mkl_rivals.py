@@ -8,7 +8,6 @@ in the package's scaling, the sum over the binary problems of
 
 import warnings
 
-import cvxpy as cp
 import numpy as np
 import pytest
 import sklearn.svm
@@ -21,7 +20,6 @@ from plain_mkl import (
     conic_solution,
     dual_exponent,
     make_stack,
-    minimum,
     plain_norm,
     plain_objective,
 )
@@ -33,7 +31,6 @@ from cuelearn.kernels import KernelBank, Linear
 from cuelearn.kernels.rows import combined_kernel
 from cuelearn.mkl import GMKL, MCMKL, SILPMKL, VSKL, LpMKL, MKLProblem, SimpleMKL, solve_reference
 from cuelearn.mkl.rivals import svm
-from cuelearn.mkl.rivals.cutting import CuttingPlanes
 
 
 def signs_of(y):
@@ -83,12 +80,6 @@ def plain_bounds(K, y, model, p, C):
         size = norms.max() if p == 1.0 else plain_norm(norms, dual_exponent(p))
         out.append((a.sum() - 0.5 * size**2) / (C * n))
     return np.array(out)
-
-
-def plain_cuts(constants, slopes):
-    """Least over the simplex of the largest cut, by an interior-point conic solver."""
-    d, top = cp.Variable(slopes.shape[1], nonneg=True), cp.Variable()
-    return minimum(top, [constants - slopes @ d <= top, cp.sum(d) == 1.0])
 
 
 def make_binary(seed, n=40, n_kernels=5):
@@ -242,31 +233,6 @@ def test_nothing_to_learn_from(cls):
         assert model.objective_ == pytest.approx(1.0)
     else:
         assert_allclose(model.objectives_, [1.0, 0.5, 0.5], rtol=1e-6)
-
-
-# --- cutting planes
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_cutting_planes_against_a_conic_solver(seed):
-    rng = np.random.default_rng([seed, 5])
-    n_cuts, n_kernels = int(rng.integers(1, 30)), int(rng.integers(1, 9))
-    size = 10.0 ** rng.uniform(-3, 4, size=n_cuts) if seed % 2 else np.ones(n_cuts)
-    constants = size * rng.uniform(0.5, 2.0, n_cuts)
-    slopes = size[:, None] * rng.uniform(0, 2, (n_cuts, n_kernels))
-    planes, bounds = CuttingPlanes(n_kernels), []
-    for constant, slope in zip(constants, slopes, strict=True):
-        planes.add(constant, slope)
-        d = planes.solve()
-        assert (d >= 0.0).all() and d.sum() == pytest.approx(1.0, abs=1e-12)
-        bounds.append(planes.bound)
-    assert (np.diff(bounds) >= 0.0).all()  # more cuts, a higher bound
-    scale = np.maximum(np.abs(slopes).max(), constants.max())
-    reached = (constants - slopes @ d).max()
-    assert planes.bound <= reached + 1e-12 * scale
-    wanted = plain_cuts(constants, slopes)
-    assert planes.bound == pytest.approx(wanted, abs=1e-6 * scale)
-    assert reached == pytest.approx(wanted, abs=1e-6 * scale)
 
 
 # --- rounds: history, callback, warnings

@@ -11,12 +11,12 @@ from numpy.testing import assert_array_equal
 from oks_twins import convex
 from plain_mkl import minimum
 
-from companion import pictures, protocol
+from companion import pictures
 from companion.oks import compare, settings, tasks
 from companion.oks import theorems as th
 from cuelearn.oks import OKS
 from cuelearn.oks.kernels import Given
-from cuelearn.oks.selection import Selector, oks_pass, regret_pass
+from cuelearn.oks.selection import Selector, oks_pass
 
 LOSSES = ("hinge", "logistic", "square")
 
@@ -80,21 +80,6 @@ def test_pairs_of_corel5k(monkeypatch):
     assert_array_equal(Y[pair.families, 2], pair.y_train)
     assert one[pair.families].all()
     assert tasks.held_apart(pair, np.random.default_rng(0))[1].size == 12
-
-
-def test_pairs_of_leaves():
-    """Four species against four others, twelve without a common one, a third of each tests."""
-    names = tasks.pairs("leaves", 12)
-    assert (names[:2], len(names)) == (["leaves 1/2", "leaves 3/4"], 12)
-    leaves, seen = protocol.load_set("leaves"), []
-    for pair in tasks.describe_pairs(names, 0, 30).values():
-        rows = [np.flatnonzero((leaves.X == x).all(axis=1)).item() for x in (*pair.X_train, *pair.X_test)]
-        species, labels = leaves.y[rows], np.concatenate([pair.y_train, pair.y_test])
-        assert np.unique(rows).size == 128 and len(pair.kernels) == 12
-        assert all(np.unique(labels[species == one]).size == 1 for one in np.unique(species))
-        assert tasks.held_apart(pair, np.random.default_rng(0))[1].size == pytest.approx(21, abs=2)
-        seen += [*np.unique(species)]
-    assert len(set(seen)) == len(seen) == 96
 
 
 def test_work_is_counted():
@@ -169,29 +154,6 @@ def test_mistakes_by_brute_force():
         run_of = Selector(source.kernels, rng, **rates).run(samples, stream.signs, 1, chunk=1, watch=look)
         assert table["mistakes"][run] == pytest.approx(total[0], abs=1e-9)
         assert table["drawn_mistakes"][run] == run_of.n_mistakes
-
-
-def test_corollary_by_brute_force():
-    """Held-out losses from the learner itself; the best predictor is a function of the kernel named."""
-    options = {"n_samples": 80, "n_held": 60, "delta": 0.4}
-    table = th.selection_quality("one useful", [50], 3, draws=4, **options)
-    stream = th.stream_of("one useful", 80, 3, 60)
-    m, source = len(stream.stack), Given(8, 80)
-    samples, held = source.pack(stream.stack), source.pack(stream.held)
-    step, eta = table["best_norm"][0] * math.sqrt(0.4 / (m * 50)), th.weights_step(m, 50, 0.4)
-    for run, rng in enumerate(np.random.default_rng([3, 50, 15]).spawn(4)):
-        learner = Selector(source.kernels, rng, rule=regret_pass, delta=[0.4], eta=eta, step=step)
-        stop = {"chunk": 50, "watch": lambda learner, visits: True}
-        learner.run(samples, stream.signs, 1, shuffle=True, **stop)
-        outputs = learner.outputs(held, samples)
-        assert learner.n_seen == 50
-        losses = np.maximum(0.0, 1.0 - stream.held_signs[:, None] * outputs).mean(axis=0)
-        excess = losses - table["best_loss"][run]
-        best = int(np.argmax(learner.q))
-        assert table["largest"][run] == pytest.approx(excess[best], abs=1e-5)
-        assert table["largest_kernel"][run] == stream.names[best]
-        expected = pytest.approx(excess[stream.names.index(table["drawn_kernel"][run])], abs=1e-5)
-        assert table["drawn"][run] == expected
 
 
 def test_quantiles_and_expectations_on_small_tables():

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from pages import check_curve, check_curves, labels_of, legend, named, shuffled
+from pages import shuffled
 
 from companion.intervals import interval
-from companion.mktl.compare import BINARY, MULTICLASS
+from companion.mktl.compare import BINARY
 from companion.plots import mktl as draw
 from companion.protocol import where
 
@@ -24,23 +24,6 @@ def made(columns, points):
 
 def binary():
     return made(["target", "seed", "n_positive", "method"], itertools.product("ABCDEFG", SEEDS, FEW, BINARY))
-
-
-def multi():
-    tasks = (("objects", 14), ("objects", 23), ("animals", 40))
-    points = [
-        (*task, n, s, m)
-        for task, n, s, m in itertools.product(tasks, FEW, SEEDS, MULTICLASS)
-        if (task[1], m) != (14, "NoTransfer")
-    ]
-    return made(["name", "n_priors", "n_per_class", "seed", "method"], points)
-
-
-def useless():
-    methods = ("AverageTL", "MultiKT", "MKTL", "MKTL auto")
-    kinds = {"none": ("NoTransfer", "MKTL"), "shuffled": methods, "noise 17": methods}
-    points = [(n, k, s, m) for n in FEW for k, own in kinds.items() for s in SEEDS for m in own]
-    return made(["n_per_class", "useless", "seed", "method"], points)
 
 
 def test_means_of_targets_and_their_differences():
@@ -63,24 +46,3 @@ def test_a_target_s_difference_is_paired_by_draw():
     gains = draw.gains_by_target(shuffled(table))
     runs = 100.0 * where(table, target="C").groupby(["seed", "method"])["accuracy"].mean().unstack()
     assert_allclose(gains.loc["C"], interval(runs["MKTL weighted"] - runs["PriorFeatures weighted"]))
-
-
-def test_multiclass_curves_are_means_of_the_draws():
-    table = multi()
-    fig = draw.multiclass(table)
-    assert sorted(legend(fig)) == labels_of(MULTICLASS)
-    for ax in fig.axes:
-        name, _, k = ax.get_title().removesuffix(" priors").partition(": ")
-        rows = table[(table["name"] == name) & (table["n_priors"] == int(k))]
-        check_curves(ax, rows, "n_per_class", "accuracy", set(rows["method"]))
-
-
-def test_useless_priors_are_drawn_against_no_transfer():
-    table = useless()
-    grids = {
-        key: 100.0 * rows.pivot(index="seed", columns="n_per_class", values="accuracy")
-        for key, rows in table.groupby(["useless", "method"])
-    }
-    fig = draw.negative(table)
-    for ax, kind in zip(fig.axes, ("none", "shuffled", "noise 17"), strict=True):
-        check_curve(ax, named(ax, "MKTL"), grids[kind, "MKTL"] - grids["none", "NoTransfer"])

@@ -46,19 +46,6 @@ def bounds():
     return uniform(["task", "classifier", "seed"], rows, ["true", "bound"])
 
 
-def test_searches_are_compared_with_algorithm_10():
-    measures = ("objective", "accuracy", "seconds", "missed")
-    columns = pd.MultiIndex.from_product([measures, ("algorithm-10", "lp", "exact")])
-    draws = pd.DataFrame(np.random.default_rng(0).uniform(0.2, 0.9, (4, 12)), columns=columns)
-    draws["seconds", "exact"] = 2.0 * draws["seconds", "algorithm-10"]
-    fig = drawn(draw.searches({"bags": draws, "captioned items": draws}), everything=False)
-    missed, _, accuracy, seconds = fig.axes
-    assert [label.get_text() for label in seconds.get_yticklabels()] == ["relaxation", "exact"] * 2
-    assert "captioned items (simulated): exact" in [label.get_text() for label in accuracy.get_yticklabels()]
-    assert_allclose(missed.lines[1].get_xdata(), 100.0 * draws["missed", "algorithm-10"].mean())
-    assert_allclose(seconds.lines[3].get_xdata(), 100.0)
-
-
 def test_curves_are_means_of_the_draws():
     table = curves()
     fig = draw.accuracy_curves(table)
@@ -94,11 +81,6 @@ def news():
     return make_captioned(90, n_names=30, random_state=0)
 
 
-@pytest.fixture(scope="module")
-def poses():
-    return make_captioned(90, kind="poses", random_state=0)
-
-
 def rows_of(item, most=34):
     """Rows of the drawn table of candidates, each its mark and its words."""
     _, ax = plt.subplots(figsize=(4.4, 2))
@@ -132,15 +114,3 @@ def test_what_an_indicator_rules_out_is_marked(news):
     item = next(item for _, item in pairs if 0 < item.n_candidates < item.n_free)
     out = [row for row in rows_of(item) if row[0] == mms_items.OUT]
     assert len(out) == min(mms_items.N_EXCLUDED, item.n_free - item.n_candidates)
-
-
-def test_examples_are_as_requested(news, poses):
-    number, item = next(mms_items.examples(news, 2, 3))
-    assert news.bag_sizes[number] == 2 and len(news.caption_mentions(number)) == 3
-    names = news.vocabulary.names[item.true[:, 0]]
-    assert names.tolist() == news.truth()[news.rows([number])].tolist()
-    number, item = next(mms_items.examples(poses, 2, 2))
-    truth = poses.truth(None, poses.vocabulary.verbs)[poses.rows([number])]
-    assert poses.vocabulary.verbs[item.true[:, 1]].tolist() == truth[:, 1].tolist()
-    assert item.candidates.contains(0, item.true)
-    assert next(mms_items.examples(news, 2, 9), None) is None

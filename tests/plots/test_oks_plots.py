@@ -26,23 +26,6 @@ def test_every_kernel_lies_inside_its_figure(n_kernels):
     assert fig.axes[0].get_xlim()[0] < 100 * table["accuracy"].min()
 
 
-def test_streams_are_drawn():
-    """A column for each stream, a row for each table, a colour for each case, bands but of limits."""
-    table = grid(kind=("pendigits", "random"), seed=(0, 1), n_samples=(10, 20, 40), delta=(0.2, 0.5))
-    table = table.assign(mean=table["n_samples"] * (1 + table["seed"]) * table["delta"], bound=50.0)
-    rows = {
-        "mistakes": (table, {"mean": "algorithm", "bound": "bound"}, ["delta"]),
-        "share": (table[table["delta"] == 0.5], {"bound": "share"}, []),
-    }
-    fig = drawn(draw.streams(rows, "n_samples"))
-    first = fig.axes[0]
-    assert [ax.get_title() for ax in fig.axes] == ["Pendigits, odd or even", "random labels", "", ""]
-    assert [ax.get_ylabel() for ax in fig.axes] == ["mistakes", "", "share", ""]
-    assert [len(ax.lines) for ax in fig.axes] == [4, 4, 1, 1] and len(first.collections) == 2
-    assert_allclose(first.lines[0].get_ydata(), [3.0, 6.0, 12.0])
-    assert_allclose(first.lines[3].get_ydata(), 50.0)
-
-
 def test_passes_are_drawn_pair_by_pair():
     """Means over pairs of means over seeds, of which two passes have more; below, the paired difference."""
     rows = []
