@@ -43,27 +43,21 @@ def test_pairs_follow_the_rule(kind):
             assert np.unique(emoji.family[things[labels == label]]).size >= 10
 
 
-@pytest.fixture(scope="module")
-def two():
-    names = [tasks.pairs(kind, 1)[0] for kind in ("keyword", "category")]
-    return tasks.describe_pairs(names, 0, 20, n_views=2)
-
-
-def test_families_stay_on_one_side(two):
+def test_families_stay_on_one_side():
     """Of test, and of what is held back; test samples are drawings themselves, training samples all views."""
     emoji = pictures.emoji()
-    for pair in two.values():
-        train, test = pair.drawings
-        families = emoji.family[emoji.thing[train]]
-        assert_array_equal(families, pair.families)
-        assert not np.isin(emoji.family[emoji.thing[test]], families).any()
-        assert (np.unique(train, return_counts=True)[1] == 2).all()
-        assert np.unique(test).size == test.size == len(pair.X_test)
-        assert len(pair.kernels) == 60 and pair.X_train.min() >= 0.0
-        inner, outer = tasks.held_apart(pair, np.random.default_rng(3))
-        assert inner.size + outer.size == train.size and outer.size >= 0.1 * train.size
-        assert not np.isin(families[inner], families[outer]).any()
-        assert set(pair.y_train[inner]) == set(pair.y_train[outer]) == {0, 1}
+    (pair,) = tasks.describe_pairs(tasks.pairs("keyword", 1), 0, 20, n_views=2).values()
+    train, test = pair.drawings
+    families = emoji.family[emoji.thing[train]]
+    assert_array_equal(families, pair.families)
+    assert not np.isin(emoji.family[emoji.thing[test]], families).any()
+    assert (np.unique(train, return_counts=True)[1] == 2).all()
+    assert np.unique(test).size == test.size == len(pair.X_test)
+    assert len(pair.kernels) == 60 and pair.X_train.min() >= 0.0
+    inner, outer = tasks.held_apart(pair, np.random.default_rng(3))
+    assert inner.size + outer.size == train.size and outer.size >= 0.1 * train.size
+    assert not np.isin(families[inner], families[outer]).any()
+    assert set(pair.y_train[inner]) == set(pair.y_train[outer]) == {0, 1}
 
 
 def test_pairs_of_corel5k(monkeypatch):
