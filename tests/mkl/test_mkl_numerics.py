@@ -107,17 +107,13 @@ def test_reference_at_extremes(case):
     assert result.objective == pytest.approx(by_hand(problem, result, K, y), rel=1e-7)
 
 
-def test_alpha_makes_exact_zeros_that_prediction_does_not_need():
+def test_prediction_does_not_need_kernels_of_weight_0():
     K, y = stack(n=60, n_kernels=6, seed=3)
-    counts = []
-    for alpha in (0.0, 0.05, 0.2, 10.0):
-        model = UFOMKL("precomputed", alpha=alpha, C=10.0, n_epochs=30, random_state=0).fit(K, y)
-        counts.append(np.count_nonzero(model.kernel_weights_))
-        garbage = K.copy()
-        garbage[model.kernel_weights_ == 0.0] = 1e6
-        assert_array_equal(model.decision_function(K), model.decision_function(garbage))
-    assert counts[0] == 6 and counts[-1] == 0
-    assert counts == sorted(counts, reverse=True) and 0 < counts[2] < 6
+    model = UFOMKL("precomputed", alpha=0.2, C=10.0, n_epochs=30, random_state=0).fit(K, y)
+    assert 0 < np.count_nonzero(model.kernel_weights_) < 6
+    garbage = K.copy()
+    garbage[model.kernel_weights_ == 0.0] = 1e6
+    assert_array_equal(model.decision_function(K), model.decision_function(garbage))
 
 
 @pytest.mark.parametrize(

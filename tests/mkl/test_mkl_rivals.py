@@ -277,22 +277,6 @@ def test_libsvm_called_directly_gives_the_bits_of_svc(C, direct, monkeypatch):
     assert result.intercept == wanted.intercept_[0] and result.n_iter == wanted.n_iter_[0]
 
 
-# --- banks, precisions
-
-
-@pytest.mark.parametrize("cls", [*ROUNDS, GMKL, VSKL])
-def test_kernels_on_demand(cls):
-    X, y = make_data(150)
-    new, labels = make_data(60, seed=1)
-    held = cls(CUES, tol=1e-4).fit(X, y)
-    computed = cls(CUES, tol=1e-4, memory=5e4).fit(X, y)
-    assert held.bank_.resident and not computed.bank_.resident
-    assert computed.objective_ == pytest.approx(held.objective_, rel=2e-4)
-    close(computed.kernel_weights_, held.kernel_weights_, 0.02)
-    close(computed.decision_function(new), held.decision_function(new), 0.02)
-    assert computed.score(new, labels) > 0.85
-
-
 # --- the problem of figure 4.1
 
 
