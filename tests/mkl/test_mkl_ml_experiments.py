@@ -1,7 +1,6 @@
 """The multi-label experiments."""
 
 import itertools
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,10 +17,7 @@ from cuelearn.mkl.labels.mlmkl import SharedProblem, solve_mlmkl_sa
 
 NO_EMOJI = ["yeast", "leaves", "scene", "corel5k"]
 GROUPS = (0, 0, 0, 1, 1, 1, 2, 2, 2)
-EQUAL = np.full(9, 1.0 / 9.0)
 PRINTED = "MLMKLSA printed"
-TOY = {"name": "partial", "n_train": 40, "n_test": 60}
-REFERENCE = Path(__file__).resolve().parents[2] / "figures" / "reference"
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:classes without positive"
