@@ -88,7 +88,10 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
         return LinearSolution(np.zeros(d), float(signs[0]), np.zeros(n), 0.0, 0.0, 0)
     # in units of C: a in [0, c], features times sqrt(C), objective over C
     scale = np.sqrt(C)
-    c = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+    if weights is None:
+        c = np.ones(n)
+    else:
+        c = np.asarray(weights, dtype=np.float64)
     column = scale
     if free_bias:
         column = 1.0

@@ -109,7 +109,10 @@ class CueData(NamedTuple):
         >>> make_three_class().triples("linear", cues=["cue 1", "cue 4"])
         [('cue 1', 'linear', slice(0, 3, None)), ('cue 4', 'linear', slice(9, 12, None))]
         """
-        wanted = list(self.cues) if cues is None else list(cues)
+        if cues is None:
+            wanted = list(self.cues)
+        else:
+            wanted = list(cues)
         unknown = [cue for cue in wanted if cue not in self.cues]
         if unknown:
             raise ValueError(f"cues must be among {list(self.cues)}, got {unknown}.")

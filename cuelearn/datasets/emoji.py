@@ -122,7 +122,10 @@ class EmojiData:
         n_views = expect("n_views", n_views, kind="whole", low=1)
         every = np.arange(len(self.thing))
         try:
-            rows = every if rows is None else every[np.asarray(rows)]
+            if rows is None:
+                rows = every
+            else:
+                rows = every[np.asarray(rows)]
         except IndexError as error:
             raise ValueError(f"rows must be rows of {len(every)} pictures or a mask: {error}.") from None
         thing = self.thing[rows]

@@ -231,7 +231,10 @@ class KernelBank:
 
         def look(task):
             place, f = task
-            part = part_of(self.stack[f], chosen) if near is None else near[place]
+            if near is None:
+                part = part_of(self.stack[f], chosen)
+            else:
+                part = near[place]
             results[f] = indefinite(part, self._ratio(f), self._rounding)
 
         tiles.run(look, list(enumerate(doubtful)), len(doubtful) * self.n_samples**2)
@@ -324,7 +327,8 @@ class KernelBank:
             The kernels, and the training samples (columns of the blocks); all by default.
         """
         kernels = _as_index(slice(None) if kernels is None else kernels, self.n_kernels, "kernels")
-        support = None if support is None else _as_index(support, self.n_samples, "support")
+        if support is not None:
+            support = _as_index(support, self.n_samples, "support")
         if self._fitted is None:
             shape = (self.n_kernels, "rows", self.n_samples)
             new = expect("X_new", X_new, kind="real", shape=shape, finite=False, least=0)
@@ -452,7 +456,10 @@ class CrossBank:
 
     def select(self, kernels, support):
         """A CrossBank of these kernels and training samples, by their positions in this one."""
-        support = np.asarray(support) if self._support is None else self._support[np.asarray(support)]
+        if self._support is None:
+            support = np.asarray(support)
+        else:
+            support = self._support[np.asarray(support)]
         return CrossBank(self._bank, self._new, self._kernels[np.asarray(kernels)], support)
 
     def _block_bytes(self, memory):

@@ -455,8 +455,10 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
         start = columns.start
         stop = columns.stop
         if isinstance(start, str) or isinstance(stop, str):  # by label, the stop included
-            start = None if start is None else place_of(name, start, places, kind)
-            stop = None if stop is None else place_of(name, stop, places, kind) + 1
+            if start is not None:
+                start = place_of(name, start, places, kind)
+            if stop is not None:
+                stop = place_of(name, stop, places, kind) + 1
         for end in (start, stop):
             if end is not None:
                 expect(where, end, kind="int", low=-n_features, high=n_features)

@@ -396,7 +396,10 @@ class MultiKT(TransferClassifier):
         weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
         kernel = combined_kernel(bank, weights, 1.0)
         options = {"C": self.C, "max_radius": self.max_radius, "tol": self.tol}
-        kept = np.arange(labels.size) if sample_weight is None else np.flatnonzero(sample_weight)
+        if sample_weight is None:
+            kept = np.arange(labels.size)
+        else:
+            kept = np.flatnonzero(sample_weight)
         within = kernel
         if kept.size != labels.size:
             within = kernel[np.ix_(kept, kept)]

@@ -368,7 +368,10 @@ class CandidateSet:
         """Check labels; set `null` and missing `n_labels` and `classes`."""
         P = self.n_attributes
         sizes = self.n_labels
-        last = np.full(P, LARGEST_LABEL) if sizes is None else np.array(sizes) - 1
+        if sizes is None:
+            last = np.full(P, LARGEST_LABEL)
+        else:
+            last = np.array(sizes) - 1
         largest = np.zeros(P, dtype=int)
         for i, bag in enumerate(bags):
             labels = labels_in(bag).reshape(-1, P)

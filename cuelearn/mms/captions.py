@@ -152,7 +152,10 @@ class Vocabulary:
         kept = []
         for what, chosen, labels in (("names", names, self.names), ("verbs", verbs, self.verbs)):
             known = labels[1:].tolist()
-            chosen = known if chosen is None else expect_list(what, chosen, "labels", least=0)
+            if chosen is None:
+                chosen = known
+            else:
+                chosen = expect_list(what, chosen, "labels", least=0)
             unknown = set(chosen) - {NULL, *known}
             if unknown:
                 raise ValueError(f"{what} must be labels of the vocabulary, got {min(map(str, unknown))!r}")

@@ -243,7 +243,8 @@ def solve_lp_beta(outputs, labels, nu, per_class=False):
 
 def fold_outputs(kernel, labels, n_classes, C, weights, train, test):
     square = np.ascontiguousarray(kernel[np.ix_(train, train)])
-    weights = None if weights is None else weights[:, train]
+    if weights is not None:
+        weights = weights[:, train]
     coef, bias = one_versus_rest(square, labels[train], n_classes, C, weights=weights)
     # not by BLAS, whose last bits depend on its threads
     return np.einsum("ik,kc->ic", kernel[np.ix_(test, train)], coef) + bias

@@ -182,7 +182,10 @@ class PerClassMKL(MultiLabelMKL):
     def _train(self, signs, sample_weight):
         options = {"max_iter": self.max_iter, "verbose": self.verbose, "callback": self._watch(self._take)}
         weights = self._problem_weights(signs, sample_weight)
-        total = signs.shape[1] if sample_weight is None else float(sample_weight.sum())
+        if sample_weight is None:
+            total = signs.shape[1]
+        else:
+            total = float(sample_weight.sum())
         result = self._solve(signs, weights, total, **options)
         self._take(result)
         missed = ~result.converged

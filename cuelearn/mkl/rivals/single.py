@@ -40,7 +40,10 @@ def stratified_folds(labels, n_folds, random_state, given=None, sample_weight=No
                     "each of folds must have training samples with sample_weight > 0 of at least two classes"
                 )
         return list(given)
-    rows = np.arange(labels.size) if sample_weight is None else np.flatnonzero(sample_weight)
+    if sample_weight is None:
+        rows = np.arange(labels.size)
+    else:
+        rows = np.flatnonzero(sample_weight)
     from sklearn.model_selection import StratifiedKFold  # slow to import
 
     alone, rows = single_samples(rows, labels)
@@ -130,7 +133,10 @@ class AverageKernelSVM(MultiLabelMKL):
         self._keep_problems(coef, weights, bias)
         scores = kernel @ coef
         losses = np.maximum(0.0, 1.0 - signs.T * (scores + bias))
-        losses = losses.sum() if loss_weights is None else (loss_weights.T * losses).sum()
+        if loss_weights is None:
+            losses = losses.sum()
+        else:
+            losses = (loss_weights.T * losses).sum()
         row = {"n_updates": len(signs), "n_support": self.support_.size}
         objective = float(0.5 * np.sum(coef * scores) + self.C * losses)
         run.add(stage="batch", step=1, epoch=1, objective=objective, **row)

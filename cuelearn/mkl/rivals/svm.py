@@ -253,8 +253,14 @@ def solve_box_svm(kernel, signs, C, *, weights=None, tol=1e-3, alpha=None, max_s
     equation 2; Hsieh et al., ICML 2008.
     """
     signs = np.ascontiguousarray(signs, dtype=np.float64)
-    weights = np.ones(signs.size) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-    alpha = np.zeros(signs.size) if alpha is None else np.clip(np.array(alpha, np.float64), 0.0, C * weights)
+    if weights is None:
+        weights = np.ones(signs.size)
+    else:
+        weights = np.ascontiguousarray(weights, dtype=np.float64)
+    if alpha is None:
+        alpha = np.zeros(signs.size)
+    else:
+        alpha = np.clip(np.array(alpha, np.float64), 0.0, C * weights)
     value, gap, sweeps = box_svm(kernel, signs, float(C), weights, alpha, float(tol), int(max_sweeps))
     return BoxSolution(alpha, value, gap, sweeps)
 
