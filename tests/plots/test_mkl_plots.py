@@ -7,7 +7,6 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgba
 from pages import apart, drawn
 
-import companion.mkl.figures_shared  # noqa: F401  (methods at a smaller C get their styles)
 from companion.plots import mkl as draw
 from companion.plots import mkl_ideas as ideas
 from companion.run.figures import CHECKOUT, GREEN, RED, STYLE

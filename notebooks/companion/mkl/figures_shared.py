@@ -11,7 +11,7 @@ from companion.data.originals import load_original
 from companion.mkl import rivals
 from companion.mkl.runs import optimum
 from companion.mkl.tasks import described_pictures
-from companion.run.figures import METHOD_STYLE, method_style, name_methods
+from companion.run.figures import method_style
 from companion.run.records import row_of
 from cuelearn import datasets
 
@@ -19,11 +19,6 @@ ALL = 10_000  # test samples: as many as there are
 RIVALS = ("SILPMKL", "LpMKL", "MCMKL", "LPBeta")
 EVERYONE = ("OBSCURE", "OBSCURE online", "UFOMKL", *RIVALS, "AverageKernelSVM")
 FEW_CLASSES = ("flowers", "pendigits", "mnist", "scene15", "mfeat", "htad")
-
-name_methods(rivals.METHODS)  # a method that was added to the registry gets a style of its own
-for method in rivals.METHODS:
-    label = f"{method_style(method)['label']}{rivals.SMALLER}"
-    METHOD_STYLE[f"{method}{rivals.SMALLER}"] = method_style(method, label=label, linestyle=":", marker="")
 
 
 class Place(NamedTuple):
