@@ -38,31 +38,31 @@ def _weights(results):
 
 
 @figure("thesis-fig-4.1")
-def weights_of_silp_and_om2(run):
+def silp_and_om2(run):
     """Which kernels do OM-2 and 1-vs-All SILP take where kernel 4 alone tells all classes apart?"""
     _three_classes(run, "thesis-fig-4.1", ["SILPMKL", "OM2"])
 
 
-weights_of_silp_and_om2.facts(_weights)
-weights_of_silp_and_om2.title("""
+silp_and_om2.facts(_weights)
+silp_and_om2.title("""
 OM-2 puts {least[OM2]:.1%} of the weight on kernel 4 in the worst of {n} draws; SILP uses {each:.1f} kernels
 for each class.""")
-weights_of_silp_and_om2.see("""
+silp_and_om2.see("""
 Kernel 4 is the only matrix with three blocks. On average SILP's binary problems use {each:.1f} kernels each
 and {together:.1f} together.""")
 
 
 @figure("jmlr-fig-1", claims="om2-1")
-def weights_of_silp_and_obscure(run):
+def silp_and_obscure(run):
     """Which kernels does OBSCURE take where kernel 4 alone tells all classes apart?"""
     _three_classes(run, "jmlr-fig-1", ["SILPMKL", "OBSCURE"])
 
 
-weights_of_silp_and_obscure.facts(_weights)
-weights_of_silp_and_obscure.title(
+silp_and_obscure.facts(_weights)
+silp_and_obscure.title(
     "OBSCURE puts {least[OBSCURE]:.1%} of the weight on kernel 4 in the worst of {n} draws."
 )
-weights_of_silp_and_obscure.see("The largest weight that OBSCURE gives to another kernel is {other:.1%}.")
+silp_and_obscure.see("The largest weight that OBSCURE gives to another kernel is {other:.1%}.")
 
 
 def digits(run):
@@ -70,7 +70,7 @@ def digits(run):
 
 
 @figure("thesis-thm-4.1", claims=["om2-7", "om2-8"])
-def mistakes_and_their_bound(run):
+def bound_on_mistakes(run):
     """Do OM-2's mistakes stay under the bound of theorem 4.1, and what do useless kernels cost?"""
     size = run.size["theorems"]
     place = digits(run)
@@ -91,7 +91,7 @@ def mistakes_and_their_bound(run):
     save(run, "thesis-thm-4.1", place, tables, "one pass", drawing, provenance=[place.data, streams])
 
 
-@mistakes_and_their_bound.facts
+@bound_on_mistakes.facts
 def _(results):
     table = results.table()
     useless = results.table("thesis-thm-4.1.useless")
@@ -104,16 +104,16 @@ def _(results):
     }
 
 
-mistakes_and_their_bound.title("""
+bound_on_mistakes.title("""
 OM-2 makes at most {share[mfeat-6]:.0%} of the mistakes that theorem 4.1 allows on real digits,
 {share[random]:.0%} on random labels.""")
-mistakes_and_their_bound.see("""
+bound_on_mistakes.see("""
 With {n_kernels} kernels, of which one is useful, OM-2 makes {mistakes[auto]:.0f} mistakes at the corollary's
 $p$, {mistakes[2.0]:.0f} at $p = 2$.""")
 
 
 @figure("thesis-thm-4.3", claims=["obs-10", "obs-14"])
-def updates_and_their_bound(run):
+def bound_on_updates(run):
     """Do the updates of OBSCURE's online stage and its radius obey theorem 4.3?"""
     place = digits(run)
     points = grid_points(
@@ -126,7 +126,7 @@ def updates_and_their_bound(run):
     save(run, "thesis-thm-4.3", place, table, "C = 10", draw.update_bounds(table))
 
 
-@updates_and_their_bound.facts
+@bound_on_updates.facts
 def _(results):
     table = results.table()
     ended = table[table["without_loss"]]
@@ -138,10 +138,10 @@ def _(results):
     }
 
 
-updates_and_their_bound.title(
+bound_on_updates.title(
     "OBSCURE's online stage makes at most {share:.0%} of the updates that theorem 4.3 allows."
 )
-updates_and_their_bound.see("""
+bound_on_updates.see("""
 The bound on updates is {work[min]:.1f} to {work[max]:.1f} times their number. The radius $R$ is
 {radius[min]:.1f} to {radius[max]:.1f} times the norm of the optimum. Where a run ends without loss, $R$ is
 {of_bound[min]:.2f} to {of_bound[max]:.2f} of its bound, $2 + \\eta L^2$ times the norm of a separator.""")
@@ -179,27 +179,25 @@ value."""
 
 
 @figure("thesis-thm-4.2", claims="obs-9")
-def suboptimality_of_obscure(run):
+def bound_for_obscure(run):
     """Does OBSCURE's expected suboptimality stay under the bound of theorem 4.2?"""
     cases = [(1.05, 1.0), (1.25, 1.0), (2.0, 1.0), (1.25, 10.0)]
     _suboptimality(run, "thesis-thm-4.2", "OBSCURE", cases)
 
 
-suboptimality_of_obscure.facts(_against_bound)
-suboptimality_of_obscure.title(
+bound_for_obscure.facts(_against_bound)
+bound_for_obscure.title(
     "The mean suboptimality of OBSCURE is at most {share:.1%} of what theorem 4.2 allows."
 )
-suboptimality_of_obscure.see(OVER_THE_STEPS)
+bound_for_obscure.see(OVER_THE_STEPS)
 
 
 @figure("thesis-thm-4.5", claims="ufo-4")
-def suboptimality_of_ufo(run):
+def bound_for_ufo(run):
     """Does UFO-MKL's suboptimality stay under the bound of theorem 4.5?"""
     _suboptimality(run, "thesis-thm-4.5", "UFOMKL", [("auto", 0.1), ("auto", 1.0), ("auto", 10.0)])
 
 
-suboptimality_of_ufo.facts(_against_bound)
-suboptimality_of_ufo.title(
-    "The mean suboptimality of UFO-MKL is at most {share:.1%} of what theorem 4.5 allows."
-)
-suboptimality_of_ufo.see(OVER_THE_STEPS)
+bound_for_ufo.facts(_against_bound)
+bound_for_ufo.title("The mean suboptimality of UFO-MKL is at most {share:.1%} of what theorem 4.5 allows.")
+bound_for_ufo.see(OVER_THE_STEPS)

@@ -42,6 +42,11 @@ def _of_subsets(run, name, function, **more):
     return run.sweep(name).frame(function, points, data=place.data)
 
 
+def few_and_many(values):
+    """The first and the last of some values with their index."""
+    return {"few": values.reset_index().iloc[0], "many": values.reset_index().iloc[-1]}
+
+
 @cache
 def both_stages_by_kernels(run):
     size = run.size["n_kernels"]
@@ -50,7 +55,7 @@ def both_stages_by_kernels(run):
 
 
 @figure("thesis-fig-4.6")
-def error_by_number_of_kernels(run):
+def error_by_kernels(run):
     """Does OBSCURE need fewer epochs with more kernels?"""
     table = both_stages_by_kernels(run)
     note = f"{rivals.in_words(run.size['n_kernels']['params'])}; the jump is the start of the batch stage"
@@ -58,28 +63,22 @@ def error_by_number_of_kernels(run):
     save(run, "thesis-fig-4.6", _subsets(run), table, note, drawing)
 
 
-@error_by_number_of_kernels.facts
+@error_by_kernels.facts
 def _(results):
     error = at_end(results.table().sort_values("epoch"), "test_error", "n_kernels")
-    few, many = error.index[[0, -1]]
-    return {
-        "few": few,
-        "with_few": error[few],
-        "many": many,
-        "with_many": error[many],
-        "values": ", ".join(f"{value:.0%} with {n}" for n, value in error.items()),
-    }
+    values = ", ".join(f"{value:.0%} with {n}" for n, value in error.items())
+    return {**few_and_many(error), "values": values}
 
 
-error_by_number_of_kernels.title("""
-OBSCURE errs on {with_few:.0%} of the new drawings with {few} of the 39 kernels, on {with_many:.0%} with
-{many}.""")
-error_by_number_of_kernels.see("""
+error_by_kernels.title("""
+OBSCURE errs on {few[test_error]:.0%} of the new drawings with {few[n_kernels]:.0f} of the 39 kernels, on
+{many[test_error]:.0%} with {many[n_kernels]:.0f}.""")
+error_by_kernels.see("""
 Errors at the end, at a certified gap of 1% where the epochs suffice, by the number of kernels: {values}.""")
 
 
 @figure("jmlr-fig-5", claims=["obs-4", "obs-5"])
-def updates_by_number_of_kernels(run):
+def updates_by_kernels(run):
     """Does the online stage need fewer updates with more kernels, and is it enough by itself?"""
     size = run.size["n_kernels"]
     more = {"p": size["params"]["p"], "method": "OBSCURE", "n_epochs": 1}
@@ -89,9 +88,9 @@ def updates_by_number_of_kernels(run):
     table = online.set_index(["n_kernels", "seed"])
     table = table.assign(batch_error=last["test_error"], batch_seconds=last["seconds"]).reset_index()
     done = table.groupby("n_kernels")["converged"].transform("all")
-    updates = table["updates"].where(done)
+    online = table.assign(updates=table["updates"].where(done), test_error=table["final_error"])
     stages = [
-        table.assign(method="OBSCURE online", updates=updates, test_error=table["final_error"]),
+        online.assign(method="OBSCURE online"),
         table.assign(method="OBSCURE", updates=np.nan, test_error=table["batch_error"]),
     ]
     drawing = draw.against(pd.concat(stages), ("n_kernels", "updates"), ("n_kernels", "test_error"))
@@ -99,7 +98,7 @@ def updates_by_number_of_kernels(run):
     save(run, "jmlr-fig-5", _subsets(run), table, note, drawing)
 
 
-@updates_by_number_of_kernels.facts
+@updates_by_kernels.facts
 def _(results):
     table = results.table()
     n = table["n_kernels"].max()
@@ -112,16 +111,16 @@ def _(results):
     }
 
 
-updates_by_number_of_kernels.title("""
+updates_by_kernels.title("""
 With {n} kernels OBSCURE's online stage alone errs on {error[final_error]:.1%}, both stages on
 {error[batch_error]:.1%}.""")
-updates_by_number_of_kernels.see("""
+updates_by_kernels.see("""
 Updates of the online stage by the number of kernels, where all runs reach an epoch without an update:
 {updates}.""")
 
 
 @figure("thesis-fig-4.9-left", claims="ufo-1")
-def ufo_and_obscure_on_one_problem(run):
+def ufo_and_obscure(run):
     """With the same regulariser, is OBSCURE ahead at first and does UFO-MKL converge sooner?"""
     size = run.size["ufo"]
     place = tasks_of(run).objects._replace(n_train=size["n_train"])
@@ -132,7 +131,7 @@ def ufo_and_obscure_on_one_problem(run):
     save(run, "thesis-fig-4.9-left", place, table, "39 kernels, C = 1000, q = 2 ln F", drawing)
 
 
-@ufo_and_obscure_on_one_problem.facts
+@ufo_and_obscure.facts
 def _(results):
     table = results.table()
     runs = table.groupby(["method", "seed"])["objective"]
@@ -144,15 +143,15 @@ def _(results):
     }
 
 
-ufo_and_obscure_on_one_problem.title("""
+ufo_and_obscure.title("""
 UFO-MKL's objective is {first:,.0f} times OBSCURE's after one epoch and {last:,.1f} times at the end.""")
-ufo_and_obscure_on_one_problem.see("""
+ufo_and_obscure.see("""
 At the end UFO-MKL is above the optimum by {end[UFOMKL]:,.3g} times its value, OBSCURE by {end[OBSCURE]:,.3g}
 times.""")
 
 
 @figure("thesis-fig-4.10", claims=["ufo-2", "ufo-3", "ufo-6", "ufo-7"])
-def many_kernels_and_exact_zeros(run):
+def many_kernels(run):
     """With up to 1,400 kernels, do exact zeros make UFO-MKL faster, and what does alpha do?"""
     size = run.size["many"]
     place = objects_or_flowers(run)
@@ -205,7 +204,7 @@ def _by_alpha(run, place, chosen):
     return sweep.frame(against_alpha, points, data=place.data).drop(columns="runs")
 
 
-@many_kernels_and_exact_zeros.facts
+@many_kernels.facts
 def _(results):
     table = results.table()
     seconds = table.groupby(["method", "n_kernels"])["seconds"].mean().unstack()
@@ -233,10 +232,10 @@ def _(results):
     }
 
 
-many_kernels_and_exact_zeros.title("""
+many_kernels.title("""
 With {most:,} kernels UFO-MKL errs on {mean[test_error][UFOMKL]:.0%} after {mean[seconds][UFOMKL]:.2g} CPU
 seconds, OBSCURE on {mean[test_error][OBSCURE]:.0%} after {mean[seconds][OBSCURE]:.2g} seconds.""")
-many_kernels_and_exact_zeros.see("""
+many_kernels.see("""
 Errors with {most:,} kernels: {errors}. At $\\alpha = 0.005$ UFO-MKL takes {times[seconds]:.2g} times the time
 of OBSCURE (in the thesis a third to a fifth) and reads {times[rows]:.2g} times the kernel rows. Of {runs}
 runs of each method, {reached[UFOMKL sparse]} of UFO-MKL and {reached[OBSCURE]} of OBSCURE reach the gap of
@@ -266,7 +265,7 @@ def _chosen_for_mnist(run):
 
 
 @figure("thesis-fig-4.8", claims="obs-7")
-def error_and_work_on_mnist(run):
+def work_on_mnist(run):
     """Does the time to the optimum grow about linearly with the number of training samples?"""
     size = run.size["mnist"]
     place = _mnist(run)
@@ -311,10 +310,9 @@ def _to_one_gap(run, place, p):
     return pd.concat(tables, ignore_index=True)
 
 
-@error_and_work_on_mnist.facts
+@work_on_mnist.facts
 def _(results):
     error = at_end(results.table().sort_values("epoch"), "test_error", "n_train")
-    few, many = error.index[[0, -1]]
     time = []
     visits = []
     for fixed, runs in with_gap(results.table("thesis-fig-4.8.gap")).groupby("fixed"):
@@ -324,21 +322,14 @@ def _(results):
         of_time, of_visits = (np.polyfit(n, np.log(work), 1)[0] for work in (seconds, ends["step"]))
         time.append(f"n^{of_time:.2f} at a fixed {fixed.split()[0]}")
         visits.append(f"$n^{{{of_visits:.2f}}}$ at a fixed {fixed}")
-    return {
-        "time": " and ".join(time),
-        "visits": " and ".join(visits),
-        "few": few,
-        "with_few": error[few],
-        "many": many,
-        "with_many": error[many],
-    }
+    return {**few_and_many(error), "time": " and ".join(time), "visits": " and ".join(visits)}
 
 
-error_and_work_on_mnist.title("CPU seconds to one certified gap go like {time}.")
-error_and_work_on_mnist.see("""
-With {few:,} digits the error is {with_few:.1%}, with {many:,} {with_many:.1%}. Every visit reads a row of $n$
-values of each kernel, so work is linear in $n$ only if the number of visits does not grow with $n$. Visits to
-one certified gap go like {visits}.""")
+work_on_mnist.title("CPU seconds to one certified gap go like {time}.")
+work_on_mnist.see("""
+With {few[n_train]:,.0f} digits the error is {few[test_error]:.1%}, with {many[n_train]:,.0f}
+{many[test_error]:.1%}. Every visit reads a row of $n$ values of each kernel, so work is linear in $n$ only if
+the number of visits does not grow with $n$. Visits to one certified gap go like {visits}.""")
 
 
 @cache
@@ -356,7 +347,7 @@ def _on_all_digits(run):
 
 
 @figure("thesis-fig-4.8-60000", claims="obs-8")
-def all_digits_of_mnist(run):
+def all_digits(run):
     """After 10 epochs on all 60,000 digits (profile full), is the error the papers' 1.95%?"""
     size = run.size["mnist_all"]
     if not size["n_train"]:
@@ -374,7 +365,7 @@ def all_digits_of_mnist(run):
     save(run, "thesis-fig-4.8-60000", place, tables, note, paper={"test_error": printed})
 
 
-@all_digits_of_mnist.facts
+@all_digits.facts
 def _(results):
     means = results.table().groupby("n_train")[["epoch", "test_error", "paper: test_error"]].mean()
     title = []
@@ -385,6 +376,6 @@ def _(results):
     return {"by_epochs": " and ".join(title), "errors": ", ".join(errors)}
 
 
-all_digits_of_mnist.title("OBSCURE errs on {by_epochs} of the test digits.")
-all_digits_of_mnist.see("""
+all_digits.title("OBSCURE errs on {by_epochs} of the test digits.")
+all_digits.see("""
 Errors: {errors}. The online stage has not ended after ten epochs, so that they are all of that stage.""")

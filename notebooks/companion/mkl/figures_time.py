@@ -153,22 +153,22 @@ def _hard(run, name, place, size, p, chosen):
 
 
 @figure("jmlr-fig-2-pendigits-C1000")
-def hard_problem_on_pendigits(run):
+def hard_on_pendigits(run):
     """On Pendigits at C = 1000, does OBSCURE get near the optimum before Pegasos-MKL and UFO-MKL?"""
     chosen, _ = chosen_for_pendigits(run)
     _hard(run, "pendigits", pendigits(run), run.size["pendigits"], chosen["OBSCURE"]["p"], chosen)
 
 
-hard_problem_on_pendigits.facts(_against_pegasos)
-hard_problem_on_pendigits.title(f"At C = 1000 on Pendigits {SOONER}")
-hard_problem_on_pendigits.see(f"""
+hard_on_pendigits.facts(_against_pegasos)
+hard_on_pendigits.title(f"At C = 1000 on Pendigits {SOONER}")
+hard_on_pendigits.see(f"""
 {BETWEEN_THE_STAGES} At $\\alpha = 0$ UFO-MKL and Pegasos-MKL are the same recursion. At the end UFO-MKL is
 above the certified bound by {{above[UFOMKL]:,.3g}} times its value, Pegasos-MKL by
 {{above[PegasosMKL]:,.3g}}, OBSCURE by {{above[OBSCURE]:,.3g}}.""")
 
 
 @figure("jmlr-fig-2-objects-C1000", claims="obs-1")
-def hard_problem_on_objects(run):
+def hard_on_objects(run):
     """On objects at C = 1000, does OBSCURE get near the optimum before Pegasos-MKL and UFO-MKL?"""
     size = run.size["flowers"]
     place = tasks_of(run).objects._replace(n_train=size["n_train"], n_test=size["n_test"])
@@ -176,16 +176,16 @@ def hard_problem_on_objects(run):
     _hard(run, "objects", place, size, DEMO_P, chosen)
 
 
-hard_problem_on_objects.facts(_against_pegasos)
-hard_problem_on_objects.title(f"At C = 1000 on objects {SOONER}")
-hard_problem_on_objects.see(f"""
+hard_on_objects.facts(_against_pegasos)
+hard_on_objects.title(f"At C = 1000 on objects {SOONER}")
+hard_on_objects.see(f"""
 {BETWEEN_THE_STAGES} At its first point Pegasos-MKL has {{first:,.0f}} times OBSCURE's suboptimality. At the
 end OBSCURE is above the certified bound by {{above[OBSCURE]:,.3g}} times its value, Pegasos-MKL by
 {{above[PegasosMKL]:,.3g}} times. The claim compares the time of both to a common level.""")
 
 
 @figure("jmlr-fig-2-first-stage")
-def what_the_first_stage_decides(run):
+def first_stage(run):
     """How long must OBSCURE's online stage run, and with which step size?"""
     size = run.size["first_stage"]
     digits = pendigits(run)._replace(n_train=size["n_train"][0])
@@ -206,7 +206,7 @@ def what_the_first_stage_decides(run):
     save(run, "jmlr-fig-2-first-stage", objects, table, note, draw.first_stages(table), provenance=both)
 
 
-@what_the_first_stage_decides.facts
+@first_stage.facts
 def _(results):
     table = where(results.table(), C=HARD, eta="auto")
     epochs = sorted(set(table["n_epochs_online"]))
@@ -227,9 +227,8 @@ def _(results):
     return {**ends, "ranges": ", ".join(ranges), "parts": " ".join(parts)}
 
 
-what_the_first_stage_decides.title("""
-At C = 1000, from {first} to {last} online epochs, suboptimality goes from {ranges}.""")
-what_the_first_stage_decides.see("""
+first_stage.title("At C = 1000, from {first} to {last} online epochs, suboptimality goes from {ranges}.")
+first_stage.see("""
 At $C = 1000$ and the library's step, the limit on online epochs goes from {middle} to {last}. {parts} A stage
 that is cut off returns a radius far from the optimum's norm, and the first steps of the batch stage are as
 long as this radius allows.""")
@@ -306,7 +305,7 @@ Least errors on the objects: {at}. The papers' factor of 10 to 100 is a ratio of
 
 
 @figure("speed-svc", claims=("speed-1", "speed-2", "speed-3"))
-def beside_svc_on_pendigits(run):
+def beside_svc(run):
     """How much longer than scikit-learn's SVC on the average kernel do default fits take?"""
     size = run.size["speed"]
     place = of_sizes(pendigits(run), size["n_train"])
@@ -331,7 +330,7 @@ def _over_svc(table, method):
     return ranges
 
 
-@beside_svc_on_pendigits.facts
+@beside_svc.facts
 def _(results):
     table = results.table()
     n = table["n_train"].max()
@@ -346,17 +345,17 @@ def _(results):
     }
 
 
-beside_svc_on_pendigits.title("""
+beside_svc.title("""
 From {start:,} samples on OBSCURE takes {obscure[all]} times, UFO-MKL {ufo[all]} times the CPU seconds of SVC
 on the average kernel.""")
-beside_svc_on_pendigits.see("""
+beside_svc.see("""
 Where the average is given, the ratios are {obscure[SVC]} (OBSCURE) and {ufo[SVC]} (UFO-MKL). At n = {n:,}
 dual ascent is {share[OBSCURE]:.0%} of OBSCURE's time, and {share[UFOMKL]:.0%} of UFO-MKL's. Every certified
 gap is at most {gap:.2%}.""")
 
 
 @figure("speed-svc-60000", claims="speed-4")
-def all_digits_within_a_gap(run):
+def gap_on_mnist(run):
     """How long does OBSCURE take on 60,000 digits to a certified gap of 5% (profile full)?"""
     n = run.size["speed"]["digits"]
     if not n:
@@ -367,15 +366,15 @@ def all_digits_within_a_gap(run):
     save(run, "speed-svc-60000", place, table, "C = 1, 12 kernels on demand in 2 GB; one thread")
 
 
-@all_digits_within_a_gap.facts
+@gap_on_mnist.facts
 def _(results):
     table = results.table()
     epochs = where(table, stage="epoch")["seconds"]
     return {**table.iloc[-1], "n_epochs": len(epochs), "of_epochs": epochs.iloc[-1]}
 
 
-all_digits_within_a_gap.title("""
+gap_on_mnist.title("""
 On {n_train:,} digits OBSCURE reaches a certified gap of {gap:.1%} in {seconds:,.0f} CPU seconds.""")
-all_digits_within_a_gap.see("""
+gap_on_mnist.see("""
 The {n_epochs} epochs of the online stage end after {of_epochs:,.0f} CPU seconds; the rest is dual ascent, its
 checks of all samples included. {n_support:,} samples have a coefficient.""")

@@ -18,8 +18,6 @@ from companion.study import Study, at_edges
 
 LEARNING = ("MLMKLSA 0.001", "MLMKLSum planes", "GMKL", "MLMKLSA", "MLMKLSum", "VSKL")
 SHARED = (*AS_PRINTED, "MLMKLSA", *SUMS)
-
-
 PRINTED = "MLMKLSA printed"
 #: The table of all methods on all draws.
 RUNS = "mlmkl-tab-1.runs"
@@ -27,6 +25,11 @@ RUNS = "mlmkl-tab-1.runs"
 
 def label(method):
     return method_style(method)["label"]
+
+
+def listed(values, form):
+    """Numbers of methods in words."""
+    return ", ".join(f"{value:{form}} ({label(method)})" for method, value in values.items())
 
 
 @cache
@@ -76,7 +79,7 @@ def chosen_C(run):
     return {(place[0], place[-1]): found["C"] for place, found in study.choices(points).items()}
 
 
-# ---------------------------------------------------------------- table 1
+# --- table 1
 
 
 @cache
@@ -106,14 +109,14 @@ def save_table(run, suffix, tables, text, paper=None):
 
 
 @figure("mlmkl-tab-1", claims="mlmkl-1")
-def accuracy_of_all_methods(run):
+def accuracy_of_methods(run):
     """Does sharing one combination of kernels cost accuracy?"""
     auc = groups_of(run)["auc"].agg(AUC="mean", **{"+-": lambda v: interval(v).high - v.mean()})
     tables = {"": by_method(run, auc), "runs": table_runs(run)}
     save_table(run, None, tables, "+-: half the 95% interval of the mean", of_paper("AUC", "AUC"))
 
 
-@accuracy_of_all_methods.facts
+@accuracy_of_methods.facts
 def _(results):
     against = []
     values = []
@@ -134,19 +137,19 @@ def _(results):
     return {"against": enumerated(against), "values": " ".join(sorted(values))}
 
 
-accuracy_of_all_methods.title("Against the best rival, the AUC of SA (step 0.001) is {against}.")
-accuracy_of_all_methods.see("{values}")
+accuracy_of_methods.title("Against the best rival, the AUC of SA (step 0.001) is {against}.")
+accuracy_of_methods.see("{values}")
 
 
 @figure("mlmkl-tab-1-work")
-def work_of_all_methods(run):
+def work_of_methods(run):
     """How many SVMs does each method solve, and how often does it combine the kernels?"""
     columns = {"n_solved": "SVMs", "n_combined": "combinations"}
     work = groups_of(run)[list(columns)].mean().rename(columns=columns)
     save_table(run, "work", by_method(run, work), "SVMs: with those of all classes at the end")
 
 
-@work_of_all_methods.facts
+@work_of_methods.facts
 def _(results):
     runs = where(results.table(RUNS), name="emoji")
     means = runs.groupby("method")[["n_solved", "n_combined"]].mean()
@@ -156,55 +159,53 @@ def _(results):
         "combined": combined,
         "per_class": per_class,
         "times": per_class / combined["MLMKLSA 0.001"],
-        "solved": ", ".join(f"{means['n_solved'][m]:,.0f} ({label(m)})" for m in (*SHARED, *PER_CLASS)),
+        "solved": listed(means["n_solved"][[*SHARED, *PER_CLASS]], ",.0f"),
     }
 
 
-work_of_all_methods.title("""
+work_of_methods.title("""
 On emoji SA (step 0.001) combines the kernels {combined[MLMKLSA 0.001]:,.0f} times, a method with weights per
 class {per_class[min]:,.0f} to {per_class[max]:,.0f} times.""")
-work_of_all_methods.see("""
+work_of_methods.see("""
 Number of SVMs on emoji, with each method's stopping rule and $C$ and with warm starts: {solved}. SA combines
 all kernels anew for each of its SVMs, Sum once for those of all classes; a method with a combination for each
 class needs {times[min]:.0f} to {times[max]:.0f} times the combinations of SA as printed.""")
 
 
 @figure("mlmkl-tab-1-seconds", claims=("mlmkl-2", "mlmkl-8"))
-def seconds_of_all_methods(run):
+def seconds_of_methods(run):
     """How long does the training take?"""
     seconds = by_method(run, groups_of(run)[["seconds"]].mean())
     text = "CPU seconds of training, kernels in memory, all methods in turn on one draw; the paper's of 2010"
     save_table(run, "seconds", seconds, text, of_paper("seconds", "seconds"))
 
 
-@seconds_of_all_methods.facts
+@seconds_of_methods.facts
 def _(results):
     runs = results.table(RUNS)
     seconds = np.log(runs["seconds"]).groupby([runs["name"], runs["method"]], sort=False).mean().unstack()
     times = np.exp(seconds.sub(seconds["MLMKLSA 0.001"], axis=0))
     fastest = times[list(PER_CLASS)].min(axis=1)
-    listed = []
-    for name, row in times.iterrows():
-        values = ", ".join(f"{row[method]:.2g} ({label(method)})" for method in (*SHARED[1:], *PER_CLASS))
-        listed.append(f"{name}: {values}")
+    columns = [*SHARED[1:], *PER_CLASS]
+    of_sets = [f"{name}: {listed(row[columns], '.2g')}" for name, row in times.iterrows()]
     likeness = runs[runs["method"].isin(AS_PRINTED)].groupby("name")[["like GMKL", "like VSKL"]].mean()
     like = [f"{name} {gmkl:.2f} and {vskl:.2f}" for name, gmkl, vskl in likeness.itertuples()]
     return {
         "fastest": enumerated([f"{1 / ratio:.2g} ({name})" for name, ratio in fastest.items()]),
-        "times": "; ".join(listed),
+        "times": "; ".join(of_sets),
         "like": "; ".join(like),
     }
 
 
-seconds_of_all_methods.title("""
+seconds_of_methods.title("""
 SA (step 0.001) takes {fastest} times the CPU seconds of the fastest method with weights per class.""")
-seconds_of_all_methods.see("""
+seconds_of_methods.see("""
 CPU seconds in units of those of SA with step 0.001, geometric means: {times}. Rank correlation of the kernel
 weights of SA as printed with those of GMKL and of VSKL: {like}.""")
 
 
 @figure("mlmkl-tab-1-choices")
-def choices_of_all_methods(run):
+def choices_of_methods(run):
     """Which C was chosen, and which kernels have the largest weights?"""
     first = groups_of(run).agg(C=("C", "first"), skipped=("skipped", "max"), kernels=("kernels", "first"))
     table = first.reset_index()
@@ -216,16 +217,16 @@ def choices_of_all_methods(run):
     save_table(run, "choices", table, text)
 
 
-@choices_of_all_methods.facts
+@choices_of_methods.facts
 def _(results):
     grids = results.table().groupby("name", sort=False)["C"]
     return {"C": enumerated([f"{C.min():g} to {C.max():g} on {name}" for name, C in grids])}
 
 
-choices_of_all_methods.title("The chosen C: {C}.")
+choices_of_methods.title("The chosen C: {C}.")
 
 
-# ---------------------------------------------------------------- weights and accuracy over time
+# --- weights and accuracy over time
 
 
 @figure("mlmkl-fig-1")
@@ -245,10 +246,8 @@ def weights_over_time(run):
 def _(results):
     table = results.table().set_index("method")
     weights = table.loc[:, "seconds":].drop(columns="seconds").groupby("method")
-    last = weights.last()
-    ends = []
-    for method in LEARNING:
-        ends.append(f"{label(method)}: {last.loc[method].idxmax()} ({last.loc[method].max():.2f})")
+    last = weights.last().loc[list(LEARNING)]
+    ends = [f"{label(method)}: {row.idxmax()} ({row.max():.2f})" for method, row in last.iterrows()]
     return {"largest": weights.max().max(axis=1), "ends": "; ".join(ends)}
 
 
@@ -290,8 +289,8 @@ def _(results):
     parts = []
     for method in SHARED:
         rows = means.loc[method].itertuples()
-        listed = ", ".join(f"{fall:.3f} and {swing:.1f} ({name})" for name, fall, swing in rows)
-        parts.append(f"{label(method)}: {listed}")
+        values = ", ".join(f"{fall:.3f} and {swing:.1f} ({name})" for name, fall, swing in rows)
+        parts.append(f"{label(method)}: {values}")
     return {"fall": means["fall"], "parts": "; ".join(parts)}
 
 
@@ -305,7 +304,7 @@ look is taken after as many SVMs as there are classes, one pass of Sum; after th
 time.""")
 
 
-# ---------------------------------------------------------------- delta and the step size
+# --- delta and the step size
 
 STEPS = [(0.0, 0.01), (0.2, 0.01), (0.6, 0.01), (1.0, 0.01), (0.0, 0.001), (0.0, 0.0001)]  # delta, step
 
@@ -346,18 +345,18 @@ def ends_of(results, column, base, *values):
 
 
 @figure("mlmkl-fig-3")
-def shares_of_uniform_draws(run):
+def uniform_draws(run):
     """What share of the draws should be uniform?"""
     save_steps(run, "mlmkl-fig-3", where(step_runs(run), eta=0.01), "delta", r"$\delta$ = {:g}")
 
 
-@shares_of_uniform_draws.facts
+@uniform_draws.facts
 def _(results):
     return ends_of(results, "delta", 0.2, 0.0, 1.0)
 
 
-shares_of_uniform_draws.title("The AUC of delta = 0 ends {small}, the AUC of delta = 1 {large}.")
-shares_of_uniform_draws.see("""
+uniform_draws.title("The AUC of delta = 0 ends {small}, the AUC of delta = 1 {large}.")
+uniform_draws.see("""
 AUC at the end, with the largest step, by $\\delta$: {ends}. At $\\delta = 0$ a class whose weight has fallen
 is never drawn again; at $\\delta = 1$ all classes are drawn alike, and $p$ follows Sum's gradient.""")
 
@@ -377,7 +376,7 @@ sizes_of_the_step.title("The AUC of step 0.0001 ends {small}, the AUC of step 0.
 sizes_of_the_step.see("AUC at the end, by the step: {ends}.")
 
 
-# ---------------------------------------------------------------- what m classes cost
+# --- what m classes cost
 
 
 def exponents_of_cost(cost, column="n_solved"):
@@ -385,7 +384,7 @@ def exponents_of_cost(cost, column="n_solved"):
 
 
 @figure("mlmkl-cor-1", claims="mlmkl-3")
-def cost_of_many_classes(run):
+def many_classes(run):
     """How does the number of SVMs grow with the number of classes?"""
     size = run.size["cost"]
     names = ["emoji", "leaves"]
@@ -407,7 +406,7 @@ def cost_of_many_classes(run):
     save_figure(run, "mlmkl-cor-1", drawing, cost, names, text, size["n_train"])
 
 
-@cost_of_many_classes.facts
+@many_classes.facts
 def _(results):
     cost = results.table()
     exponents = exponents_of_cost(cost)
@@ -425,14 +424,14 @@ def _(results):
     return {"growth": growth if powers else "no power of m can be fitted", "parts": "; ".join(parts)}
 
 
-cost_of_many_classes.title("On emoji {growth}.")
-cost_of_many_classes.see("""
+many_classes.title("On emoji {growth}.")
+many_classes.see("""
 The exponents of $m$ in SVMs and in CPU seconds, means over draws; in brackets the SVMs at the curve's end:
 {parts}. Sampling one of $m$ classes gives, by the analysis of bandits, an error like $\\sqrt{{m \\ln m/T}}$,
 hence about $m \\ln m$ SVMs. SA combines the kernels for every SVM, Sum once a pass.""")
 
 
-# ---------------------------------------------------------------- the saddle point
+# --- the saddle point
 
 
 def exponents_of_gap(gaps):
