@@ -359,11 +359,11 @@ def all_methods(run):
 
 @all_methods.facts
 def _(results):
-    error = mean_error(results.table())
+    error = mean_error(results.table()).sort_values()
     others = error.drop("AverageKernelSVM")
     return {
         "error": error,
-        "lowest": listed(others.sort_values().head(3), ".1%"),
+        "lowest": listed(others.head(3), ".1%"),
         "worse": (others > error["AverageKernelSVM"]).sum(),
         "n": others.size,
     }

@@ -118,20 +118,17 @@ def chosen_for_objects(run):
 
 
 @cache
-def compared_on_objects(run):
-    """What the methods have in one run, the papers' p-norm MKL (p = 1.01 for Kloft's 1.02) among them."""
-    chosen, _ = chosen_for_objects(run)
-    more = {"LpMKL sparse": chosen["LpMKL"] | {"p": 1.01}, "OBSCURE steps": chosen["OBSCURE"]}
-    return trained_longest(run, chosen) | more
-
-
-@cache
 def against_sizes(run):
-    """All methods on growing sets of objects, one after the other at each point; dearest first."""
+    """All methods on growing sets of objects, one after the other at each point; dearest first.
+
+    Among them are the papers' p-norm MKL, p = 1.01 for Kloft's 1.02, and methods at C below the papers' grid.
+    """
     size = run.size["sizes"]
     place = tasks_of(run).objects
-    chosen = compared_on_objects(run)
+    chosen, _ = chosen_for_objects(run)
+    chosen = trained_longest(run, chosen)
     smaller = [m for m in chosen if m.endswith(rivals.SMALLER) and rivals.plain(m) not in rivals.ONLINE]
+    chosen |= {"LpMKL sparse": chosen["LpMKL"] | {"p": 1.01}, "OBSCURE steps": chosen["OBSCURE"]}
     together = [*EVERYONE, "OBSCURE steps", "OM2", "LpMKL sparse", *smaller]
     quickest = ["OBSCURE", "OBSCURE online", "UFOMKL", "OM2", "AverageKernelSVM"]
     fewer = [n for n in size["n_train"] if n <= size["rivals_up_to"] and n != place.n_train]

@@ -97,9 +97,9 @@ def by_method(run, columns):
     return pd.concat(parts, axis=1).rename(label)
 
 
-def of_paper(column, heading):
+def of_paper(column):
     table = printed("mlmkl-tab-1").pivot(index="method", columns="name", values=column)
-    return table.rename(label).add_suffix(f": {heading}")
+    return table.rename(label).add_suffix(f": {column}")
 
 
 def save_table(run, suffix, tables, text, paper=None):
@@ -113,7 +113,7 @@ def accuracy_of_methods(run):
     """Does sharing one combination of kernels cost accuracy?"""
     auc = groups_of(run)["auc"].agg(AUC="mean", **{"+-": lambda v: interval(v).high - v.mean()})
     tables = {"": by_method(run, auc), "runs": table_runs(run)}
-    save_table(run, None, tables, "+-: half the 95% interval of the mean", of_paper("AUC", "AUC"))
+    save_table(run, None, tables, "+-: half the 95% interval of the mean", of_paper("AUC"))
 
 
 @accuracy_of_methods.facts
@@ -177,7 +177,7 @@ def seconds_of_methods(run):
     """How long does the training take?"""
     seconds = by_method(run, groups_of(run)[["seconds"]].mean())
     text = "CPU seconds of training, kernels in memory, all methods in turn on one draw; the paper's of 2010"
-    save_table(run, "seconds", seconds, text, of_paper("seconds", "seconds"))
+    save_table(run, "seconds", seconds, text, of_paper("seconds"))
 
 
 @seconds_of_methods.facts
@@ -208,8 +208,8 @@ weights of SA as printed with those of GMKL and of VSKL: {like}.""")
 def choices_of_methods(run):
     """Which C was chosen, and which kernels have the largest weights?"""
     first = groups_of(run).agg(C=("C", "first"), skipped=("skipped", "max"), kernels=("kernels", "first"))
-    table = first.reset_index()
-    table = table.assign(method=table["method"].map(label))[["name", "method", "C", "skipped", "kernels"]]
+    table = first.rename(label, level="method").reset_index()
+    table = table[["name", "method", "C", "skipped", "kernels"]]
     grid = {"C": run.size["C"]}
     edges = {key: at_edges(grid, {"C": C}, {"C": [0.001]}) for key, C in chosen_C(run).items()}
     edges = "; ".join(f"{name}, {label(m)}: {edge}" for (name, m), edge in edges.items() if edge)
@@ -326,10 +326,10 @@ def step_runs(run):
     return table.drop(columns=["options", "method"]).join(options)
 
 
-def save_steps(run, name, table, column, symbol):
+def save_steps(run, name, table, column):
     C = chosen_C(run)["emoji", "MLMKLSA 0.001"]
     text = f"the paper's estimates and steps; {run.size['steps']['seeds']} draws, C = {C:g}"
-    drawing = draw.auc_over_iterations(table, column, symbol)
+    drawing = draw.auc_over_iterations(table, column, rf"$\{column}$ = {{:g}}")
     save_figure(run, name, drawing, table, ["emoji"], text)
 
 
@@ -340,14 +340,15 @@ def ends_of(results, column, base, *values):
     for value in values:
         gain = auc[value] - auc[base]
         words.append(f"{certain(gain, 'below')} that of {base:g} ({gain.mean():+.4f})")
+    small, large = words
     ends = ", ".join(f"{mean:.3f} at {value:g}" for value, mean in auc.mean().items())
-    return {"small": words[0], "large": words[1], "ends": ends}
+    return {"small": small, "large": large, "ends": ends}
 
 
 @figure("mlmkl-fig-3")
 def uniform_draws(run):
     """What share of the draws should be uniform?"""
-    save_steps(run, "mlmkl-fig-3", where(step_runs(run), eta=0.01), "delta", r"$\delta$ = {:g}")
+    save_steps(run, "mlmkl-fig-3", where(step_runs(run), eta=0.01), "delta")
 
 
 @uniform_draws.facts
@@ -364,7 +365,7 @@ is never drawn again; at $\\delta = 1$ all classes are drawn alike, and $p$ foll
 @figure("mlmkl-fig-4", claims="mlmkl-5")
 def sizes_of_the_step(run):
     """How long should a step be?"""
-    save_steps(run, "mlmkl-fig-4", where(step_runs(run), delta=0.0), "eta", r"$\eta$ = {:g}")
+    save_steps(run, "mlmkl-fig-4", where(step_runs(run), delta=0.0), "eta")
 
 
 @sizes_of_the_step.facts
