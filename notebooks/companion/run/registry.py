@@ -29,7 +29,7 @@ import os
 from importlib import import_module
 
 from companion.run.claims import Results, files_of, judge, number_text
-from companion.run.figures import FigureStore, css_width, use_style
+from companion.run.figures import FigureStore, css_width, name_methods, use_style
 from companion.run.identity import made_from, short
 from companion.run.records import (
     DEFAULTS,
@@ -111,8 +111,12 @@ def figure(name, claims=()):
 
 
 def entries(chapter):
-    """The figures of a chapter by name, in the order of its module ``companion.<chapter>.figures``."""
-    import_module(f"companion.{chapter}.figures")
+    """The figures of a chapter by name, in the order of its module ``companion.<chapter>.figures``.
+
+    Of the module's `METHODS`, if it has any, those that were added get a style of their own.
+    """
+    module = import_module(f"companion.{chapter}.figures")
+    name_methods(getattr(module, "METHODS", ()))
     rows = catalogue(chapter).index
     return {name: entry for name, entry in _ENTRIES.items() if longest_start(name, rows)}
 
