@@ -91,6 +91,8 @@ class Entry:
         """A text with the facts of some results."""
         if callable(text):
             return text(results)
+        if not text:
+            return ""
         return text.format_map({} if self.numbers is None else self.numbers(results)).strip()
 
     def source(self):
@@ -128,7 +130,7 @@ def title_of(chapter, name, directory):
     if entry is None:
         return ""
     try:
-        return " ".join(entry.written(entry.heading, Results(directory, name)).split())
+        return " ".join(entry.written(entry.heading, Results(directory, entry.name)).split())
     except (FileNotFoundError, KeyError):  # a table or a column that it is computed from was not made
         return ""
 
