@@ -133,7 +133,7 @@ class Learner(Changing):
     SAVED = ("log_weights", "q", "p", "n_seen", "n_updates", "n_evaluations", "n_mistakes")
 
     def __init__(self, kernels, rng):
-        m = kernels.kind.shape[0]
+        m = kernels.quantity.shape[0]
         self.kernels = kernels
         self.rng = rng
         self.log_weights = np.zeros(m)
