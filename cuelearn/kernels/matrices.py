@@ -82,6 +82,12 @@ def checked_stack(K, names):
 def check_batch(X, seen):
     """ValueError unless the kernels of a batch with all samples, (n, seen + n) or a stack, are finite, and
     those with itself symmetric."""
+    *stack, n, width = X.shape
+    if width != seen + n:
+        axes = "n_kernels, n" if stack else "n"
+        raise ValueError(
+            f"X must have shape ({axes}, {seen} + n): all samples seen so far, then the batch, got {X.shape}"
+        )
     check_entries(X, "X")
     for j, own in enumerate(own_blocks(X, seen)):
         what = ("X" if X.ndim == 2 else f"kernel {j} of X") + ", a batch with itself,"

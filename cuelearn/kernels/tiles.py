@@ -163,7 +163,7 @@ QUANTITIES = ("product", "sqeuclidean", "euclidean", "cityblock", "chi2")
 PRODUCT, _, EUCLIDEAN, CITYBLOCK, CHI2 = range(5)
 
 
-# One pair of samples, in their dtype, on any columns. error_model="numpy": checks for zero divisors would
+# Of two samples, in their dtype. error_model="numpy": checks for zero divisors would
 # prevent vectorisation.
 pair_value = njit(nogil=True, cache=True, fastmath={"reassoc", "contract"}, error_model="numpy")
 

@@ -251,13 +251,7 @@ class OnlineClassifier(ScoreClassifier):
             return check_size(X, np.float64), y
         X = self._check_precomputed(X)
         y = labels_of(self, y, X.shape[-2])
-        seen = 0 if first else self.n_seen_
-        if X.shape[-1] != seen + y.size:
-            raise ValueError(
-                f"X must have shape ({'' if X.ndim == 2 else 'n_kernels, '}n, {seen} + n), the kernel of a "
-                f"batch with all samples seen so far and itself, got {X.shape}"
-            )
-        check_batch(X, seen)
+        check_batch(X, 0 if first else self.n_seen_)
         if first:
             self._set_columns(X, X)
         return X, y
