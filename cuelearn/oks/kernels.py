@@ -11,7 +11,7 @@ from cuelearn.codecache import njit
 from cuelearn.kernels import RBF, Chi2, CrossBank, Function, KernelBank, KernelStack, Linear, Poly
 from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.kernels.growing import inverse_root
-from cuelearn.kernels.specifications import check_kernels, extract_columns
+from cuelearn.kernels.specifications import check_kernels, check_nonnegative, extract_columns
 from cuelearn.kernels.stack import new_kernels, training_bank
 from cuelearn.kernels.tiles import (
     CHI2,
@@ -226,11 +226,7 @@ class Columns:
             for name, _, columns in self.triples:  # names the invalid columns
                 extract_columns(X, np.asarray(columns), name)
         for j in np.flatnonzero(self.kernels.quantity == CHI2):
-            if np.any(data[:, self.kernels.start[j] : self.kernels.stop[j]] < 0.0):
-                name = self.names[j]
-                raise ValueError(
-                    f"X must not be negative in the columns of {name!r}, which has a chi-squared kernel"
-                )
+            check_nonnegative(data[:, self.kernels.start[j] : self.kernels.stop[j]], self.names[j])
         scale = np.ones((len(data), len(self)))
         if self._scaled.any():
             values = np.empty_like(scale)
@@ -261,8 +257,7 @@ class Given:
         X = X.cross() if isinstance(X, KernelStack) else X
         if isinstance(X, CrossBank):
             X = np.concatenate([block for _, block in X.blocks()], axis=1)
-        X = new_kernels(X, len(self), self.n_train)
-        X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
+        X = np.ascontiguousarray(new_kernels(X, len(self), self.n_train))
         return Samples(np.empty((X.shape[1], 0)), np.empty((X.shape[1], 0)), X)
 
 

@@ -5,7 +5,6 @@ import functools
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cuelearn.checkpoint import Changing
 from cuelearn.core import docs
 from cuelearn.core.checks import (
     FLOATS,
@@ -18,13 +17,13 @@ from cuelearn.core.checks import (
 )
 from cuelearn.core.estimator import ScoreClassifier, parameters, validated
 from cuelearn.core.losses import margins
-from cuelearn.core.run import Run
+from cuelearn.core.run import Record, Run
 from cuelearn.core.samples import validate_samples
 from cuelearn.core.weights import visit_weights
-from cuelearn.expect import expect
 from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.kernels.matrices import check_batch, indefinite_batch
-from cuelearn.kernels.specifications import as_samples, check_entries, check_size
+from cuelearn.kernels.specifications import as_samples, check_size
+from cuelearn.kernels.stack import new_kernels
 from cuelearn.omcl.visits import N_UPDATES, SEEN
 
 __all__ = ["CueLearner", "OnlineClassifier", "documented"]
@@ -82,29 +81,8 @@ documented = functools.partial(
 )
 
 
-class Record(Changing):
-    """Values of all visits; `add` appends some."""
-
-    APPENDED = ("_held",)
-    KIND = np.dtype(
-        [("mistake", np.bool_), ("queried", np.bool_), ("loss", np.float64), ("n_support", np.int32)]
-    )
-
-    def __init__(self):
-        self.n, self._held = 0, np.empty(0, self.KIND)
-
-    def add(self, **values):
-        end = self.n + len(values["loss"])
-        if self._held.size < end:
-            grown = np.empty(max(end, 2 * self._held.size), self.KIND)
-            grown[: self.n] = self._held[: self.n]
-            self._held = grown
-        for name, value in values.items():
-            self._held[name][self.n : end] = value
-        self.n = end
-
-    def __getitem__(self, name):
-        return self._held[name][: self.n].copy()
+#: Recorded at every visit.
+RECORDED = [("mistake", bool), ("queried", bool), ("loss", float), ("n_support", np.int32)]
 
 
 @parameters
@@ -273,15 +251,9 @@ class OnlineClassifier(ScoreClassifier):
         return indefinite_batch(X, self.n_seen_) if self._is_precomputed() else {}
 
     def _check_precomputed(self, X):
-        matrix = ("n", "n_seen")
-        shapes = {2: [matrix, (1, *matrix)], 3: [("n_kernels", *matrix), matrix]}
-        X = expect("X", X, kind="real", shape=shapes[self._kernel_dims], finite=False, least=0)
-        if X.ndim < self._kernel_dims:
-            X = X[None]
-        elif X.ndim > self._kernel_dims:
-            X = X[0]
-        check_entries(X, "X")
-        return X if X.dtype.kind == "f" else X.astype(np.float64)
+        if self._kernel_dims == 3:
+            return new_kernels(X, "n_kernels", "n_seen")
+        return new_kernels(X, 1, "n_seen")[0]
 
     def _start(self, X, classes):
         self._open(X, classes.size)
@@ -289,7 +261,7 @@ class OnlineClassifier(ScoreClassifier):
         self.n_seen_ = self.n_updates_ = self.n_mistakes_ = 0
         self._doubted = False
         self.cumulative_loss_ = 0.0
-        self._record = Record() if self.record else None
+        self._record = Record(RECORDED) if self.record else None
         vars(self).pop("history_", None)
 
     def _learn(self, X, labels, weights, **wanted):
@@ -302,14 +274,15 @@ class OnlineClassifier(ScoreClassifier):
         self.cumulative_loss_ += float(losses.sum())
         self.n_updates_ = self._count_updates()
         if self._record is not None:
-            self._record.add(mistake=margin <= 0.0, queried=True, loss=losses, n_support=trace.sizes)
+            values = {"mistake": margin <= 0.0, "loss": losses, "n_support": trace.sizes}
+            self._record.add(labels.size, queried=True, **values)
         return trace
 
     def _skip(self, X, weight):
         """Count and record a visit without a label: its hypothesis, unchanged, is part of the mean."""
         self.n_seen_ += 1
         if self._record is not None:
-            self._record.add(mistake=False, queried=False, loss=np.zeros(1), n_support=self._n_support())
+            self._record.add(1, mistake=False, queried=False, loss=0.0, n_support=self._n_support())
 
     def _recorded(self, name):
         check_is_fitted(self, "classes_")
@@ -352,7 +325,7 @@ class OnlineClassifier(ScoreClassifier):
 
     def _set_fitted_state(self, state):
         super()._set_fitted_state(state)
-        self._record = Record() if self.record else None
+        self._record = Record(RECORDED) if self.record else None
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

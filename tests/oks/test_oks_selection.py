@@ -218,7 +218,7 @@ def test_bad_kernels_and_data(kernels, given, match):
 
 
 def test_bad_samples_to_predict():
-    with pytest.raises(ValueError, match="X must not be negative in the columns of 'chi2'"):
+    with pytest.raises(ValueError, match="cue 'chi2': chi2 and distances need non-negative values"):
         OKS(CUES, random_state=0).fit(X, Y).predict(-X)
     model = OKS("precomputed", random_state=0).fit(K, Y)
     for bad in (K[:2], K[:, :, :50], K[0]):

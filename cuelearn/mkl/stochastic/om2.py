@@ -18,6 +18,7 @@ from cuelearn.kernels import RBF, FeatureScaleWarning, KernelBank
 from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.kernels.matrices import check_batch, indefinite_batch
 from cuelearn.kernels.specifications import as_samples, check_first_batch, check_kernels, check_samples
+from cuelearn.kernels.stack import new_kernels
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.optimum.problem import MKLProblem
 from cuelearn.mkl.stochastic.state import Rows, add_update, predict, refresh_link
@@ -372,14 +373,12 @@ class OM2(StochasticMKL):
         """The batch, and {name: how} of the kernels that are indefinite on it."""
         seen = self.n_seen_
         n_kernels = "n_kernels" if first else self.kernel_weights_.size
-        X = expect("X", X, kind="real", shape=(n_kernels, "n", "n_seen + n"), finite=False)
+        X = new_kernels(X, n_kernels, "n_seen + n", least=1)
         check_batch(X, seen)
         self._join(X.shape[1])
         diagonal = np.zeros((X.shape[0], self.support_.size))
         diagonal[:, -X.shape[1] :] = np.diagonal(X[:, :, seen:], axis1=1, axis2=2)
-        dtype = X.dtype if X.dtype.kind == "f" else np.float64
-        rows = np.ascontiguousarray(X[:, :, self.support_], dtype=dtype)
-        return Batch(rows, diagonal), indefinite_batch(X, seen)
+        return Batch(np.ascontiguousarray(X[:, :, self.support_]), diagonal), indefinite_batch(X, seen)
 
     def _new_batch(self, X, first):
         X = as_samples(X)
