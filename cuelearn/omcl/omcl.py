@@ -22,6 +22,7 @@ from cuelearn.codecache import njit
 from cuelearn.core.checks import classes_of_stream
 from cuelearn.core.estimator import HasMethods, parameters
 from cuelearn.core.query import Query, requested_labels, score_margin
+from cuelearn.expect import expect
 from cuelearn.kernels import RBF
 from cuelearn.kernels.growing import resolve_kernel
 from cuelearn.kernels.specifications import feature_places, is_frame, resolve_columns
@@ -112,8 +113,10 @@ class Adapted(Changing):
 def check_learner(learner, what):
     scores = hasattr(learner, "decision_function") or hasattr(learner, "predict_proba")
     if not (scores and hasattr(learner, "partial_fit")):
-        wanted = "partial_fit, and decision_function or predict_proba"
-        raise TypeError(f"{what} must have {wanted}, got {type(learner).__name__}")
+        raise TypeError(
+            f"{what} must have partial_fit, and decision_function or predict_proba, got "
+            f"{type(learner).__name__}"
+        )
 
 
 @parameters
@@ -188,13 +191,9 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         self._check_cues()
         triples = self._triples()
         if self._is_precomputed():
-            kernels = [columns for _, _, columns in triples]
-            if not all(isinstance(k, (int, np.integer)) and 0 <= k < X.shape[0] for k in kernels):
-                raise ValueError(
-                    "cues: with precomputed kernels columns must be the number of a kernel below "
-                    f"{X.shape[0]}, got {kernels}"
-                )
-            self._columns = [int(k) for k in kernels]
+            name = "cues: with precomputed kernels columns, the number of a kernel,"
+            limits = {"low": 0, "high": len(X) - 1}
+            self._columns = [expect(name, columns, kind="int", **limits) for _, _, columns in triples]
             return
         places = feature_places(getattr(self, "feature_names_in_", None))
         seen = given if is_frame(given) else X  # callables get a given data frame

@@ -306,12 +306,13 @@ class OM2(StochasticMKL):
         visited = np.flatnonzero(weights > 0.0)
         if not self._doubted:  # warn once per stream
             self._doubted = warn_indefinite(doubts)
-        earlier = (kept, 0)
-        problem = MKLProblem(batch, np.pad(labels, earlier), self.classes_.size, p=self.p)
+        earlier = np.zeros(kept, dtype=np.int64)
+        problem = MKLProblem(batch, np.concatenate([earlier, labels]), self.classes_.size, p=self.p)
         place = np.arange(-kept, n_batch)  # negative: earlier samples
         rows = Rows(batch.rows.reshape(-1), place, batch.n_samples, n_batch * batch.n_samples)
         start = self.dual_coef_, self.block_norms_sq_
-        stream = Stream(problem, scores="recompute", start=start, rows=rows, cost=np.pad(cost, earlier))
+        cost = np.concatenate([earlier, cost])
+        stream = Stream(problem, scores="recompute", start=start, rows=rows, cost=cost)
         if callable(y):
             stream.reveal = self._revealing(y, stream.samples, weights)
         if self.query is None:
