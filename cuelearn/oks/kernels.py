@@ -252,13 +252,15 @@ class Given:
 
     def pack(self, X):
         """`Samples` of an array (n_kernels, n, n_train) or a bank in memory."""
-        if isinstance(X, KernelBank):  # already checked; no copy
-            return Samples(np.empty((X.n_samples, 0)), np.empty((X.n_samples, 0)), X.stack)
         X = X.cross() if isinstance(X, KernelStack) else X
         if isinstance(X, CrossBank):
             X = np.concatenate([block for _, block in X.blocks()], axis=1)
-        X = np.ascontiguousarray(new_kernels(X, len(self), self.n_train))
-        return Samples(np.empty((X.shape[1], 0)), np.empty((X.shape[1], 0)), X)
+        if isinstance(X, KernelBank):  # already checked; no copy
+            stack = X.stack
+        else:
+            stack = np.ascontiguousarray(new_kernels(X, len(self), self.n_train))
+        nothing = np.empty((stack.shape[1], 0))
+        return Samples(nothing, nothing, stack)
 
 
 def has_functions(triples):
