@@ -316,7 +316,8 @@ class OnlineClassifier(ScoreClassifier):
     def _score_ones(self):
         if not self._is_precomputed():
             return super()._score_ones()
-        stack = np.ones((len(getattr(self, "learners_", [0])), 1, self.n_seen_))
+        n_kernels = 1 + max(getattr(self, "_columns", [0]))
+        stack = np.ones((n_kernels, 1, self.n_seen_))
         return self.decision_function(stack[0] if self._kernel_dims == 2 else stack)
 
     def _fitted_state(self):

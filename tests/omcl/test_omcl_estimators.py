@@ -147,6 +147,14 @@ def gram(X, Z):
     return np.exp(-((X[:, None] - Z[None]) ** 2).sum(axis=2))
 
 
+def test_a_model_of_the_last_kernel_alone_is_saved(tmp_path):
+    X, y = data()
+    K = np.stack([gram(X[:, :3], X[:, :3]), gram(X[:, 3:], X[:, 3:])])
+    model = OMCL([("b", KernelPerceptron("precomputed"), 1)]).fit(K, y)
+    model.save(tmp_path / "model.npz")
+    assert_array_equal(OMCL.load(tmp_path / "model.npz").predict(K), model.predict(K))
+
+
 def test_precomputed_kernels():
     X, y = data()
     K = np.stack([gram(X[:, :3], X[:, :3]), gram(X[:, 3:], X[:, 3:])])
