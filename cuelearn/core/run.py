@@ -4,9 +4,12 @@ import sys
 import time
 from contextlib import contextmanager
 
+import numpy as np
 import pandas as pd
 
-__all__ = ["BAR_AFTER", "Run", "history_of", "progress"]
+from cuelearn.checkpoint import Changing
+
+__all__ = ["BAR_AFTER", "Record", "Run", "history_of", "progress"]
 
 # seconds before a bar appears
 BAR_AFTER = 2.0
@@ -100,3 +103,26 @@ def history_of(rows):
     """The DataFrame of the rows of a run."""
     known = {name for row in rows for name in row}
     return pd.DataFrame(rows, columns=[name for name in COLUMNS if name in known])
+
+
+class Record(Changing):
+    """Values of all visits of an online learner, by name; `kind` lists (name, type)."""
+
+    APPENDED = ("_held",)
+
+    def __init__(self, kind):
+        self.n = 0
+        self._held = np.empty(0, kind)
+
+    def add(self, n_visits, **values):
+        end = self.n + n_visits
+        if self._held.size < end:
+            grown = np.empty(max(end, 2 * self._held.size), self._held.dtype)
+            grown[: self.n] = self._held[: self.n]
+            self._held = grown
+        for name, value in values.items():
+            self._held[name][self.n : end] = value
+        self.n = end
+
+    def __getitem__(self, name):
+        return self._held[name][: self.n].copy()

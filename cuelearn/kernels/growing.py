@@ -10,7 +10,6 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from cuelearn.checkpoint import Changing
-from cuelearn.codecache import njit
 from cuelearn.expect import expect, expect_word
 from cuelearn.kernels.bank import KernelBank
 from cuelearn.kernels.definite import indefinite_matrix, indefinite_rows, sample_of
@@ -24,7 +23,7 @@ from cuelearn.kernels.specifications import (
     uneven_spread,
     warn_of_spread,
 )
-from cuelearn.kernels.tiles import chi2_into, cityblock_into, mirror, planes_of, upper_tiles
+from cuelearn.kernels.tiles import QUANTITIES, mirror, planes_of, quantities_into, upper_tiles
 
 # Largest k(x, x) before normalisation.
 LARGEST_SQUARE = 1e30
@@ -45,41 +44,10 @@ def resolve_kernel(kernel, X):
     return kernel
 
 
-# Loops instead of matrix products: results are bitwise equal for any batch size and number of threads.
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _squared_distance_into(left, right, out):
-    for i in range(left.shape[0]):
-        x = left[i]
-        for j in range(right.shape[0]):
-            z = right[j]
-            total = out.dtype.type(0)
-            for c in range(x.shape[0]):
-                difference = x[c] - z[c]
-                total += difference * difference
-            out[i, j] = total
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _product_into(left, right, out):
-    for i in range(left.shape[0]):
-        x = left[i]
-        for j in range(right.shape[0]):
-            z = right[j]
-            total = out.dtype.type(0)
-            for c in range(x.shape[0]):
-                total += x[c] * z[c]
-            out[i, j] = total
-
-
-def _distances(metric, left, right):
-    """Distances of all pairs, squared for "euclidean"."""
+def quantities(name, left, right):
+    """The product or a distance of all pairs of rows."""
     out = np.empty((left.shape[0], right.shape[0]), dtype=left.dtype)
-    if metric == "chi2":
-        chi2_into(left, right, np.finfo(left.dtype).tiny, out)
-    elif metric == "cityblock":
-        cityblock_into(left, right, out)
-    else:
-        _squared_distance_into(left, right, out)
+    quantities_into(QUANTITIES.index(name), left, right, out)
     return out
 
 
@@ -99,13 +67,11 @@ def kernel_values(kernel, X, Z):
     number = X.dtype.type
     if isinstance(kernel, Function):
         return kernel(X, Z).astype(X.dtype)
+    out = quantities(kernel.quantity, X, Z)
+    if isinstance(kernel, Linear):
+        return out
     if kernel.quantity == "product":
-        out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
-        _product_into(X, Z, out)
-        if isinstance(kernel, Linear):
-            return out
         return (out / number(kernel.divisor(X.shape[1])) + number(kernel.coef0)) ** kernel.degree
-    out = _distances(kernel.quantity, X, Z)
     if kernel.quantity == "euclidean":
         np.sqrt(out, out=out)
     out *= number(-1.0 / kernel.divisor(X.shape[1]))
@@ -118,8 +84,6 @@ def _self_values(kernel, X):
     if kernel.quantity != "product":
         return np.ones(X.shape[0])
     own = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    if isinstance(kernel, Linear):
-        return own
     return (own / kernel.divisor(X.shape[1]) + kernel.coef0) ** kernel.degree
 
 
@@ -296,7 +260,7 @@ def distance_matrix(X, metric, *, n_jobs=1):
     out = np.empty((len(X), len(X)), dtype=X.dtype)
 
     def fill(tile):
-        out[tile.place] = _distances(metric, X[tile.r0 : tile.r1], X[tile.c0 : tile.c1])
+        out[tile.place] = quantities(metric, X[tile.r0 : tile.r1], X[tile.c0 : tile.c1])
         mirror(planes_of(out), 0, tile)
 
     Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(fill)(tile) for tile in upper_tiles(len(X)))
@@ -316,4 +280,6 @@ def mean_rule(distance):
     """
     n = distance.shape[0]
     mean = float(distance.sum(dtype=np.float64) - np.trace(distance)) / max(1, n * (n - 1))
-    return mean if math.isfinite(mean) and mean > 0.0 else 1.0
+    if math.isfinite(mean) and mean > 0.0:
+        return mean
+    return 1.0

@@ -4,13 +4,7 @@ import numpy as np
 
 from cuelearn.kernels import tiles
 from cuelearn.kernels.definite import HALF_ROUNDING, indefinite_matrix, inverse_lengths
-from cuelearn.kernels.specifications import (
-    LARGEST_KERNEL,
-    SYMMETRY_TOLERANCE,
-    check_entries,
-    largest_entry,
-    scale_problem,
-)
+from cuelearn.kernels.specifications import LARGEST_KERNEL, SYMMETRY_TOLERANCE, largest_entry, scale_problem
 
 __all__ = ["check_batch", "checked_stack", "indefinite_batch", "look_at"]
 
@@ -82,9 +76,16 @@ def checked_stack(K, names):
 
 
 def check_batch(X, seen):
-    """ValueError unless the kernels of a batch with all samples, (n, seen + n) or a stack, are finite, and
-    those with itself symmetric."""
-    check_entries(X, "X")
+    """ValueError unless the kernels of a batch with all samples have the shape (n, seen + n), or are a stack
+    of such, and those with itself are symmetric."""
+    *stack, n, width = X.shape
+    if width != seen + n:
+        axes = "n"
+        if stack:
+            axes = "n_kernels, n"
+        raise ValueError(
+            f"X must have shape ({axes}, {seen} + n): all samples seen so far, then the batch, got {X.shape}"
+        )
     for j, own in enumerate(own_blocks(X, seen)):
         what = ("X" if X.ndim == 2 else f"kernel {j} of X") + ", a batch with itself,"
         # looser: only rows are used, of any dtype

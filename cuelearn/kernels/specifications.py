@@ -61,6 +61,10 @@ class Kernel:
     (True, {'gamma': 2.0, 'scale': 'mean', 'factor': 1.0})
     """
 
+    # of products; not annotated, hence no parameters
+    degree = 1
+    coef0 = 0.0
+
     def __post_init__(self):
         name = type(self).__name__
         gamma = getattr(self, "gamma", None)
@@ -104,7 +108,10 @@ class Linear(Kernel):
     [[1.0, 2.0], [2.0, 4.0]]
     """
 
-    quantity = "product"  # not annotated, hence no parameter
+    quantity = "product"
+
+    def divisor(self, n_columns):
+        return 1.0
 
 
 @dataclass(frozen=True)

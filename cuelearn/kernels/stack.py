@@ -132,20 +132,22 @@ def training_bank(X, memory=2e9):
     return KernelBank.from_stack(X, memory=memory)
 
 
-def new_kernels(X, n_kernels, n_train):
+def new_kernels(X, n_kernels, n_train, least=0):
     """Precomputed kernels of new with training samples, (n_kernels, n, n_train), or (n, n_train) for one
-    kernel.
+    kernel, in float32 or float64; a name stands for any number.
 
-    ValueError for another shape or invalid values.
+    ValueError for another shape, fewer values than `least`, or invalid ones.
     """
     shapes = [(n_kernels, "n", n_train)]
-    if n_kernels == 1:
+    if n_kernels in (1, "n_kernels"):
         shapes.append(("n", n_train))
-    X = expect("X", X, kind="real", shape=shapes, finite=False, least=0)
+    X = expect("X", X, kind="real", shape=shapes, finite=False, least=least)
     if X.ndim == 2:
         X = X[None]
     check_entries(X, "X")
-    return X
+    if X.dtype.kind == "f":
+        return X
+    return X.astype(np.float64)
 
 
 def checked_cross(X, n_kernels, n_train):

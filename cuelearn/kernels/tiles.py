@@ -158,35 +158,69 @@ def exp_into(distance, n_rows, n_columns, slopes, offsets, flat, width):
                 target[j] = y if exponent >= _LOWEST_EXPONENT else np.float32(0.0)
 
 
-@njit(nogil=True, cache=True, fastmath=_SUMS)
-def cityblock_into(left, right, out):
-    """out[i, j] = sum_c |left[i, c] - right[j, c]|."""
-    for j in range(out.shape[1]):
-        z = right[j]
-        for i in range(out.shape[0]):
-            x = left[i]
-            total = out.dtype.type(0)
-            for c in range(x.shape[0]):
-                total += abs(x[c] - z[c])
-            out[i, j] = total
+#: Compiled code knows them by number.
+QUANTITIES = ("product", "sqeuclidean", "euclidean", "cityblock", "chi2")
+PRODUCT, _, EUCLIDEAN, CITYBLOCK, CHI2 = range(5)
 
 
-# error_model="numpy": checks for zero divisors would prevent vectorisation
-@njit(nogil=True, cache=True, fastmath=_SUMS, error_model="numpy")
-def chi2_into(left, right, tiny, out):
-    """out[i, j] = sum_c (left[i, c] - right[j, c])^2 / (left[i, c] + right[j, c]).
+# Of two samples, in their dtype. error_model="numpy": checks for zero divisors would
+# prevent vectorisation.
+pair_value = njit(nogil=True, cache=True, fastmath={"reassoc", "contract"}, error_model="numpy")
 
-    `tiny`, the smallest normal number, gives 0/0 = 0 without a branch.
-    """
-    for j in range(out.shape[1]):
-        z = right[j]
-        for i in range(out.shape[0]):
-            x = left[i]
-            total = out.dtype.type(0)
-            for c in range(x.shape[0]):
-                difference = x[c] - z[c]
-                total += difference * difference / max(x[c] + z[c], tiny)
-            out[i, j] = total
+
+@pair_value
+def product(x, z):
+    total = x.dtype.type(0)
+    for c in range(x.shape[0]):
+        total += x[c] * z[c]
+    return total
+
+
+@pair_value
+def squared_distance(x, z):
+    total = x.dtype.type(0)
+    for c in range(x.shape[0]):
+        difference = x[c] - z[c]
+        total += difference * difference
+    return total
+
+
+@pair_value
+def cityblock(x, z):
+    total = x.dtype.type(0)
+    for c in range(x.shape[0]):
+        total += abs(x[c] - z[c])
+    return total
+
+
+@pair_value
+def chi2(x, z):
+    total = x.dtype.type(0)
+    tiny = np.finfo(x.dtype).tiny  # 0/0 = 0 without a branch
+    for c in range(x.shape[0]):
+        difference = x[c] - z[c]
+        total += difference * difference / max(x[c] + z[c], tiny)
+    return total
+
+
+# Loops instead of matrix products: results are bitwise equal for any batch size and number of threads.
+@njit(nogil=True, cache=True)
+def quantities_into(quantity, left, right, out):
+    """out[i, j] = the quantity of left[i] and right[j]; squared for "euclidean"."""
+    for i in range(left.shape[0]):
+        x = left[i]
+        if quantity == PRODUCT:
+            for j in range(right.shape[0]):
+                out[i, j] = product(x, right[j])
+        elif quantity == CITYBLOCK:
+            for j in range(right.shape[0]):
+                out[i, j] = cityblock(x, right[j])
+        elif quantity == CHI2:
+            for j in range(right.shape[0]):
+                out[i, j] = chi2(x, right[j])
+        else:
+            for j in range(right.shape[0]):
+                out[i, j] = squared_distance(x, right[j])
 
 
 @njit(nogil=True, cache=True)
@@ -382,7 +416,9 @@ class Side(NamedTuple):
 
         def chosen(source, rows):
             if source == "matrix":
-                return Rows(rows.values[index]) if matrix else rows
+                if matrix:
+                    return Rows(rows.values[index])
+                return rows
             return Rows(padded(rows.values[index], rows.values.dtype, multiple), rows.norm[index])
 
         arrays = [
@@ -537,17 +573,18 @@ class Pair(NamedTuple):
                 out = (x @ z.T).toarray()
             else:
                 out = np.ascontiguousarray((z @ x.T).toarray().T)
-            return out if root.kind == "product" else self._squared_distance(root, tile, out, out)
+            if root.kind == "product":
+                return out
+            return self._squared_distance(root, tile, out, out)
         if root.kind in ("product", "sqeuclidean"):
             x = x[r0 : pad_up(r1, ROW_PAD)]
             z = z[c0 : pad_up(c1, COLUMN_PAD)]
             out = np.matmul(x, z.T, out=_scratch("product", (len(x), len(z)), x.dtype))
-            return out if root.kind == "product" else self._squared_distance(root, tile, out, out)
+            if root.kind == "product":
+                return out
+            return self._squared_distance(root, tile, out, out)
         out = _scratch("distance", (r1 - r0, c1 - c0), x.dtype)
-        if root.kind == "cityblock":
-            cityblock_into(x[r0:r1], z[c0:c1], out)
-        else:
-            chi2_into(x[r0:r1], z[c0:c1], np.finfo(x.dtype).tiny, out)
+        quantities_into(QUANTITIES.index(root.kind), x[r0:r1], z[c0:c1], out)
         return out
 
     def _squared_distance(self, root, tile, product, out):

@@ -182,8 +182,6 @@ class KernelModel(Estimator):
         if active.size == 0 or self.support_.size == 0:
             return n_rows, active, ()
         if given:
-            if X.dtype.kind != "f":
-                X = X.astype(np.float64)
             return n_rows, active, [(slice(None), (X[j][:, self.support_] for j in active))]
         if isinstance(X, CrossBank):
             return n_rows, active, X.select(active, self.support_).blocks(reuse=True)

@@ -23,7 +23,7 @@ from cuelearn.core.checks import (
     warn_if_sorted,
 )
 from cuelearn.core.estimator import SEQUENCE, Number, ScoreClassifier, parameters, validated
-from cuelearn.core.run import Run, history_of, progress
+from cuelearn.core.run import Record, Run, history_of, progress
 from cuelearn.core.samples import given_kernels, new_samples, training_samples
 from cuelearn.core.weights import visit_weights
 from cuelearn.expect import expect
@@ -48,14 +48,8 @@ from cuelearn.oks.kernels import (
 __all__ = ["Learner", "OnlineKernels", "StreamingKernels"]
 
 CHUNK = 16  # least visits between two callbacks
-MOST_PARTS = 64  # arrays of a stream's record before they are joined
-#: Recorded at every visit, with types.
-RECORDED = {
-    "visits": np.empty(0, np.uint8),
-    "drawn": np.empty(0, np.int32),
-    "mistakes": np.empty(0, bool),
-    "losses": np.empty(0),
-}
+#: Recorded at every visit.
+RECORDED = [("visits", int), ("drawn", np.int32), ("mistakes", bool), ("losses", float)]
 NOTHING = Samples(np.empty((0, 0)), np.empty((0, 0)), np.empty((0, 0, 0)))
 #: Default kernels.
 DEFAULT = [("rbf", RBF(), slice(None))]
@@ -133,7 +127,7 @@ class Learner(Changing):
     SAVED = ("log_weights", "q", "p", "n_seen", "n_updates", "n_evaluations", "n_mistakes")
 
     def __init__(self, kernels, rng):
-        m = kernels.kind.shape[0]
+        m = kernels.quantity.shape[0]
         self.kernels = kernels
         self.rng = rng
         self.log_weights = np.zeros(m)
@@ -142,30 +136,20 @@ class Learner(Changing):
         support = np.zeros((m, 16), dtype=np.int64)
         self.predictors = Predictors(support, np.zeros((m, 16)), np.zeros(m, dtype=np.int64))
         self.n_seen = self.n_updates = self.n_evaluations = self.n_mistakes = 0
-        self._records = {}
+        self.first = 0  # number of the first sample
+        self.record = Record(RECORDED)
 
     def _own(self):
         super()._own()
         self.predictors = Predictors(*(array.copy() for array in self.predictors))
-        records = {}
-        for name, values in self._records.items():
-            records[name] = [np.concatenate(values)] if len(values) > MOST_PARTS else list(values)
-        self._records = records
 
-    def note(self, n_visits, n_updates, n_evaluations, n_mistakes, **arrays):
-        """Count, and record arrays of some visits."""
-        self.n_seen += n_visits
-        self.n_updates += int(n_updates)
-        self.n_evaluations += int(n_evaluations)
-        self.n_mistakes += n_mistakes
-        for name, values in arrays.items():
-            self.keep(name, values)
-
-    def keep(self, name, values):
-        self._records.setdefault(name, []).append(values)
-
-    def record(self, name):
-        return np.concatenate(self._records.get(name) or [RECORDED[name]])
+    def note(self, order, n_updates, n_evaluations, mistakes, **values):
+        """Count and record visits."""
+        self.n_seen += order.size
+        self.n_updates += n_updates
+        self.n_evaluations += n_evaluations
+        self.n_mistakes += int(mistakes.sum())
+        self.record.add(order.size, visits=self.first + order, mistakes=mistakes, **values)
 
     def reserve(self, n_visits):
         """Make room for a new member at each visit."""
@@ -245,7 +229,6 @@ class Learner(Changing):
                 part = order[start : start + chunk]
                 self.reserve(part.size)
                 self.visit(samples, part, targets, sample_weights, uniforms[start : start + chunk])
-                self.keep("visits", part.astype(np.min_scalar_type(targets.size)))
                 run.pause()
                 self._trail.append(self.q.copy())
                 row = {"epoch": epoch + 1, "n_updates": self.n_updates, "n_evaluations": self.n_evaluations}
@@ -471,7 +454,7 @@ class OnlineKernels(ScoreClassifier):
 
     kernel_probabilities_ = of_learners(lambda learner: learner.q.copy())
     best_index_ = of_learners(lambda learner: learner.best)
-    visits_ = of_learners(lambda learner: learner.record("visits"), list)
+    visits_ = of_learners(lambda learner: learner.record["visits"], list)
     n_updates_ = of_learners(lambda learner: learner.n_updates, list)
     n_evaluations_ = of_learners(lambda learner: learner.n_evaluations, list)
     dual_coef_ = of_learners(lambda learner: learner.dual_coef, list)
@@ -553,7 +536,7 @@ class OnlineKernels(ScoreClassifier):
 
 
 class StreamingKernels(OnlineKernels):
-    online_errors_ = of_learners(lambda learner: learner.record("mistakes"), list)
+    online_errors_ = of_learners(lambda learner: learner.record["mistakes"], list)
 
     @documented
     @validated
@@ -601,10 +584,8 @@ class StreamingKernels(OnlineKernels):
             targets = np.concatenate([np.zeros(held), targets])
             learner._own()
             learner.reserve(n)
-            order = np.arange(held, held + n)
-            uniforms = learner.rng.random(n)
-            learner.visit(together, order, targets, sample_weights, uniforms)
-            learner.keep("visits", seen + np.arange(n))
+            learner.first = seen - held
+            learner.visit(together, held + np.arange(n), targets, sample_weights, learner.rng.random(n))
         if sum(learner.n_updates for learner in self._learners) > before:
             self._keep(together)
         else:  # no update, no new member

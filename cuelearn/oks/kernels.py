@@ -11,20 +11,31 @@ from cuelearn.codecache import njit
 from cuelearn.kernels import RBF, Chi2, CrossBank, Function, KernelBank, KernelStack, Linear, Poly
 from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.kernels.growing import inverse_root
-from cuelearn.kernels.specifications import check_kernels, extract_columns
+from cuelearn.kernels.specifications import check_kernels, check_nonnegative, extract_columns
 from cuelearn.kernels.stack import new_kernels, training_bank
+from cuelearn.kernels.tiles import (
+    CHI2,
+    CITYBLOCK,
+    EUCLIDEAN,
+    PRODUCT,
+    QUANTITIES,
+    chi2,
+    cityblock,
+    product,
+    squared_distance,
+)
 
 __all__ = ["Columns", "Given", "kind_kernels"]
 
 
-# kinds of kernels
-LINEAR, POLY, SQEUCLIDEAN, EUCLIDEAN, CITYBLOCK, CHI2, GIVEN = range(7)
+#: In place of a quantity: the kernel's values are given.
+GIVEN = -1
 
 
 class Kernels(NamedTuple):
-    """Arrays of shape (n_kernels,): kind, parameters, and the columns of `Samples.data`."""
+    """Arrays of shape (n_kernels,): quantity, parameters, and the columns of `Samples.data`."""
 
-    kind: np.ndarray
+    quantity: np.ndarray
     divisor: np.ndarray
     offset: np.ndarray
     degree: np.ndarray
@@ -68,42 +79,32 @@ class Visits(NamedTuple):
     losses: np.ndarray  # written: its loss
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def kernel_value(kernels, j, x, z):
     """k_j(x, z), not normalised."""
-    kind = kernels.kind[j]
+    quantity = kernels.quantity[j]
     divisor = kernels.divisor[j]
-    total = 0.0
-    if kind == LINEAR or kind == POLY:
-        for c in range(x.shape[0]):
-            total += x[c] * z[c]
-        if kind == LINEAR:
-            return total
-        base = total / divisor + kernels.offset[j]
+    if quantity == PRODUCT:
+        base = product(x, z) / divisor + kernels.offset[j]
         power = 1.0
         for _ in range(kernels.degree[j]):
             power *= base
         return power
-    if kind == CITYBLOCK:
-        for c in range(x.shape[0]):
-            total += abs(x[c] - z[c])
-    elif kind == CHI2:
-        for c in range(x.shape[0]):
-            difference = x[c] - z[c]
-            total += difference * difference / max(x[c] + z[c], 2.3e-308)  # 0/0 counts as 0
+    if quantity == CITYBLOCK:
+        distance = cityblock(x, z)
+    elif quantity == CHI2:
+        distance = chi2(x, z)
     else:
-        for c in range(x.shape[0]):
-            difference = x[c] - z[c]
-            total += difference * difference
-        if kind == EUCLIDEAN:
-            total = math.sqrt(total)
-    return math.exp(-total / divisor)
+        distance = squared_distance(x, z)
+        if quantity == EUCLIDEAN:
+            distance = math.sqrt(distance)
+    return math.exp(-distance / divisor)
 
 
 @njit(cache=True, nogil=True)
 def self_values(kernels, data, out):
     """Write k(x, x) of all samples and kernels into `out`."""
-    for j in range(kernels.kind.shape[0]):
+    for j in range(kernels.quantity.shape[0]):
         for i in range(data.shape[0]):
             x = data[i, kernels.start[j] : kernels.stop[j]]
             out[i, j] = kernel_value(kernels, j, x, x)
@@ -115,7 +116,7 @@ def output(kernels, predictors, j, here, i, held):
     support = predictors.support[j]
     coef = predictors.coef[j]
     total = 0.0
-    if kernels.kind[j] == GIVEN:
+    if kernels.quantity[j] == GIVEN:
         row = here.stack[j, i]
         for s in range(predictors.count[j]):
             total += coef[s] * row[support[s]]
@@ -172,19 +173,16 @@ def set_probabilities(weights, delta):
 
 #: Most samples for ``scale="mean"``: all pairs would cost a kernel matrix.
 MEAN_SAMPLES = 500
-KINDS = {"product": LINEAR, "euclidean": EUCLIDEAN, "sqeuclidean": SQEUCLIDEAN, "cityblock": CITYBLOCK}
-KINDS["chi2"] = CHI2
 
 
-def kind_of(name, kernel):
-    """A kernel's number in compiled code; ValueError if not computed from X."""
-    kind = POLY if isinstance(kernel, Poly) else KINDS.get(kernel.quantity)
-    if kind is None:
-        raise ValueError(
-            f"kernels must be computed from X here, got {kernel!r} for {name!r}; kernels='precomputed' takes "
-            "kernel matrices"
-        )
-    return kind
+def check_computed(triples):
+    """ValueError for a kernel that is not computed from X."""
+    for name, kernel, _ in triples:
+        if kernel.quantity not in QUANTITIES:
+            raise ValueError(
+                f"kernels must be computed from X here, got {kernel!r} for {name!r}; kernels='precomputed' "
+                "takes kernel matrices"
+            )
 
 
 class Columns:
@@ -193,24 +191,26 @@ class Columns:
     given = False
 
     def __init__(self, triples, normalize):
+        check_computed(triples)
         self.triples = list(triples)
         self.names = [name for name, _, _ in triples]
         kernels = [kernel for _, kernel, _ in triples]
         columns = [tuple(c) for _, _, c in triples]
+        divisors = [k.divisor(len(c)) for _, k, c in triples]
         distinct = list(dict.fromkeys(columns))  # kernels may share columns
         places = dict(zip(distinct, np.cumsum([0, *map(len, distinct)]).tolist(), strict=False))
         start = np.array([places[c] for c in columns])
         self.kernels = Kernels(
-            np.array([kind_of(name, kernel) for name, kernel in zip(self.names, kernels, strict=True)]),
-            np.array([k.divisor(len(c)) for k, c in zip(kernels, columns, strict=True)], dtype=np.float64),
-            np.array([float(getattr(k, "coef0", 0.0)) for k in kernels]),
-            np.array([int(getattr(k, "degree", 1)) for k in kernels]),
+            np.array([QUANTITIES.index(kernel.quantity) for kernel in kernels]),
+            np.array(divisors, dtype=np.float64),
+            np.array([float(k.coef0) for k in kernels]),
+            np.array([int(k.degree) for k in kernels]),
             start,
             start + [len(c) for c in columns],
         )
         self._columns = np.concatenate(distinct)
         self.width = self._columns.size
-        self._scaled = np.isin(self.kernels.kind, (LINEAR, POLY)) & bool(normalize)
+        self._scaled = (self.kernels.quantity == PRODUCT) & bool(normalize)
 
     def __len__(self):
         return len(self.names)
@@ -225,12 +225,8 @@ class Columns:
         if not np.isfinite(data).all():
             for name, _, columns in self.triples:  # names the invalid columns
                 extract_columns(X, np.asarray(columns), name)
-        for j in np.flatnonzero(self.kernels.kind == CHI2):
-            if np.any(data[:, self.kernels.start[j] : self.kernels.stop[j]] < 0.0):
-                name = self.names[j]
-                raise ValueError(
-                    f"X must not be negative in the columns of {name!r}, which has a chi-squared kernel"
-                )
+        for j in np.flatnonzero(self.kernels.quantity == CHI2):
+            check_nonnegative(data[:, self.kernels.start[j] : self.kernels.stop[j]], self.names[j])
         scale = np.ones((len(data), len(self)))
         if self._scaled.any():
             values = np.empty_like(scale)
@@ -256,14 +252,15 @@ class Given:
 
     def pack(self, X):
         """`Samples` of an array (n_kernels, n, n_train) or a bank in memory."""
-        if isinstance(X, KernelBank):  # already checked; no copy
-            return Samples(np.empty((X.n_samples, 0)), np.empty((X.n_samples, 0)), X.stack)
         X = X.cross() if isinstance(X, KernelStack) else X
         if isinstance(X, CrossBank):
             X = np.concatenate([block for _, block in X.blocks()], axis=1)
-        X = new_kernels(X, len(self), self.n_train)
-        X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
-        return Samples(np.empty((X.shape[1], 0)), np.empty((X.shape[1], 0)), X)
+        if isinstance(X, KernelBank):  # already checked; no copy
+            stack = X.stack
+        else:
+            stack = np.ascontiguousarray(new_kernels(X, len(self), self.n_train))
+        nothing = np.empty((stack.shape[1], 0))
+        return Samples(nothing, nothing, stack)
 
 
 def has_functions(triples):
@@ -326,8 +323,7 @@ def bank_of(estimator, X):
             source = Evaluated(triples, X, estimator.normalize)
             warn_indefinite(source.bank.indefinite)
             return source, source.pack(source.bank)
-        for name, kernel, _ in triples:  # reject matrices, which cannot be subsampled
-            kind_of(name, kernel)
+        check_computed(triples)  # matrices cannot be subsampled
         source = Columns(with_widths(estimator.kernels, X, estimator.normalize), estimator.normalize)
         return source, source.pack(X)
     bank = training_bank(X)

@@ -67,7 +67,7 @@ class Committee(Learner):
             mistakes,
             self.own_mistakes,
         )
-        self.note(order.size, *counts, int(mistakes.sum()), mistakes=mistakes)
+        self.note(order, *counts, mistakes)
 
 
 @documented

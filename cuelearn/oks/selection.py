@@ -125,7 +125,7 @@ class Selector(Learner):
         visits = Visits(order, targets, sample_weights, uniforms, **notes)
         rates = Rates(self.delta, self.rate, self.step_length, self.loss, self.unbiased)
         counts = self.rule(self.kernels, samples, visits, self.weights, self.predictors, rates)
-        self.note(n, *counts, int(notes["mistakes"].sum()), **notes)
+        self.note(order, *counts, **notes)
 
 
 def shares(delta, least="(0"):
@@ -145,7 +145,7 @@ class SamplingKernels(StreamingKernels):
     shuffle: bool = True
 
     sampling_probabilities_ = of_learners(lambda learner: learner.p.copy())
-    drawn_ = of_learners(lambda learner: learner.record("drawn"), list)
+    drawn_ = of_learners(lambda learner: learner.record["drawn"], list)
 
 
 @njit(cache=True, nogil=True)
@@ -376,7 +376,7 @@ class OKSRegret(SamplingKernels):
     @validated
     def fit(self, X, y, sample_weight=None):
         super().fit(X, y, sample_weight)
-        largest = max(learner.record("losses").max() for learner in self._learners)
+        largest = max(learner.record["losses"].max() for learner in self._learners)
         if not largest < DIVERGED:
             warn_user(
                 f"OKSRegret: losses grew to {largest:.3g}; step={self.step!r} is too long for the "
@@ -387,4 +387,4 @@ class OKSRegret(SamplingKernels):
 
     fit.__doc__ = SamplingKernels.fit.__doc__
 
-    online_losses_ = of_learners(lambda learner: learner.record("losses"), list)
+    online_losses_ = of_learners(lambda learner: learner.record["losses"], list)

@@ -5,7 +5,6 @@ import functools
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cuelearn.checkpoint import Changing
 from cuelearn.core import docs
 from cuelearn.core.checks import (
     FLOATS,
@@ -18,13 +17,13 @@ from cuelearn.core.checks import (
 )
 from cuelearn.core.estimator import ScoreClassifier, parameters, validated
 from cuelearn.core.losses import margins
-from cuelearn.core.run import Run
+from cuelearn.core.run import Record, Run
 from cuelearn.core.samples import validate_samples
 from cuelearn.core.weights import visit_weights
-from cuelearn.expect import expect
 from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.kernels.matrices import check_batch, indefinite_batch
-from cuelearn.kernels.specifications import as_samples, check_entries, check_size
+from cuelearn.kernels.specifications import as_samples, check_size
+from cuelearn.kernels.stack import new_kernels
 from cuelearn.omcl.visits import N_UPDATES, SEEN
 
 __all__ = ["CueLearner", "OnlineClassifier", "documented"]
@@ -82,29 +81,8 @@ documented = functools.partial(
 )
 
 
-class Record(Changing):
-    """Values of all visits; `add` appends some."""
-
-    APPENDED = ("_held",)
-    KIND = np.dtype(
-        [("mistake", np.bool_), ("queried", np.bool_), ("loss", np.float64), ("n_support", np.int32)]
-    )
-
-    def __init__(self):
-        self.n, self._held = 0, np.empty(0, self.KIND)
-
-    def add(self, **values):
-        end = self.n + len(values["loss"])
-        if self._held.size < end:
-            grown = np.empty(max(end, 2 * self._held.size), self.KIND)
-            grown[: self.n] = self._held[: self.n]
-            self._held = grown
-        for name, value in values.items():
-            self._held[name][self.n : end] = value
-        self.n = end
-
-    def __getitem__(self, name):
-        return self._held[name][: self.n].copy()
+#: Recorded at every visit.
+RECORDED = [("mistake", bool), ("queried", bool), ("loss", float), ("n_support", np.int32)]
 
 
 @parameters
@@ -192,14 +170,18 @@ class OnlineClassifier(ScoreClassifier):
     def _batches(self, n, rng):
         """Epoch and samples of every batch: slices in the given order, else indices."""
         for epoch in range(1, self.n_epochs + 1):
-            order = rng.permutation(n) if self.shuffle or epoch > 1 else None
+            order = None
+            if self.shuffle or epoch > 1:
+                order = rng.permutation(n)
             for start in range(0, n, CHUNK):
                 part = slice(start, min(n, start + CHUNK))
                 yield epoch, part if order is None else order[part]
 
     def _rows_of(self, X, part, seen=0):
         """Part of X; of precomputed kernels the columns up to its end."""
-        return X[..., part, : seen + part.stop] if self._is_precomputed() else X[part]
+        if self._is_precomputed():
+            return X[..., part, : seen + part.stop]
+        return X[part]
 
     @documented
     @validated
@@ -251,13 +233,7 @@ class OnlineClassifier(ScoreClassifier):
             return check_size(X, np.float64), y
         X = self._check_precomputed(X)
         y = labels_of(self, y, X.shape[-2])
-        seen = 0 if first else self.n_seen_
-        if X.shape[-1] != seen + y.size:
-            raise ValueError(
-                f"X must have shape ({'' if X.ndim == 2 else 'n_kernels, '}n, {seen} + n), the kernel of a "
-                f"batch with all samples seen so far and itself, got {X.shape}"
-            )
-        check_batch(X, seen)
+        check_batch(X, 0 if first else self.n_seen_)
         if first:
             self._set_columns(X, X)
         return X, y
@@ -276,18 +252,14 @@ class OnlineClassifier(ScoreClassifier):
 
     def _doubts(self, X):
         """{name: how} of kernels that are indefinite on the next batch."""
-        return indefinite_batch(X, self.n_seen_) if self._is_precomputed() else {}
+        if self._is_precomputed():
+            return indefinite_batch(X, self.n_seen_)
+        return {}
 
     def _check_precomputed(self, X):
-        matrix = ("n", "n_seen")
-        shapes = {2: [matrix, (1, *matrix)], 3: [("n_kernels", *matrix), matrix]}
-        X = expect("X", X, kind="real", shape=shapes[self._kernel_dims], finite=False, least=0)
-        if X.ndim < self._kernel_dims:
-            X = X[None]
-        elif X.ndim > self._kernel_dims:
-            X = X[0]
-        check_entries(X, "X")
-        return X if X.dtype.kind == "f" else X.astype(np.float64)
+        if self._kernel_dims == 3:
+            return new_kernels(X, "n_kernels", "n_seen")
+        return new_kernels(X, 1, "n_seen")[0]
 
     def _start(self, X, classes):
         self._open(X, classes.size)
@@ -295,7 +267,9 @@ class OnlineClassifier(ScoreClassifier):
         self.n_seen_ = self.n_updates_ = self.n_mistakes_ = 0
         self._doubted = False
         self.cumulative_loss_ = 0.0
-        self._record = Record() if self.record else None
+        self._record = None
+        if self.record:
+            self._record = Record(RECORDED)
         vars(self).pop("history_", None)
 
     def _learn(self, X, labels, weights, **wanted):
@@ -308,14 +282,15 @@ class OnlineClassifier(ScoreClassifier):
         self.cumulative_loss_ += float(losses.sum())
         self.n_updates_ = self._count_updates()
         if self._record is not None:
-            self._record.add(mistake=margin <= 0.0, queried=True, loss=losses, n_support=trace.sizes)
+            values = {"mistake": margin <= 0.0, "loss": losses, "n_support": trace.sizes}
+            self._record.add(labels.size, queried=True, **values)
         return trace
 
     def _skip(self, X, weight):
         """Count and record a visit without a label: its hypothesis, unchanged, is part of the mean."""
         self.n_seen_ += 1
         if self._record is not None:
-            self._record.add(mistake=False, queried=False, loss=np.zeros(1), n_support=self._n_support())
+            self._record.add(1, mistake=False, queried=False, loss=0.0, n_support=self._n_support())
 
     def _recorded(self, name):
         check_is_fitted(self, "classes_")
@@ -349,7 +324,8 @@ class OnlineClassifier(ScoreClassifier):
     def _score_ones(self):
         if not self._is_precomputed():
             return super()._score_ones()
-        stack = np.ones((len(getattr(self, "learners_", [0])), 1, self.n_seen_))
+        n_kernels = 1 + max(getattr(self, "_columns", [0]))
+        stack = np.ones((n_kernels, 1, self.n_seen_))
         return self.decision_function(stack[0] if self._kernel_dims == 2 else stack)
 
     def _fitted_state(self):
@@ -358,7 +334,9 @@ class OnlineClassifier(ScoreClassifier):
 
     def _set_fitted_state(self, state):
         super()._set_fitted_state(state)
-        self._record = Record() if self.record else None
+        self._record = None
+        if self.record:
+            self._record = Record(RECORDED)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

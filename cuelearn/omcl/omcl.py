@@ -22,6 +22,7 @@ from cuelearn.codecache import njit
 from cuelearn.core.checks import classes_of_stream
 from cuelearn.core.estimator import HasMethods, parameters
 from cuelearn.core.query import Query, requested_labels, score_margin
+from cuelearn.expect import expect
 from cuelearn.kernels import RBF
 from cuelearn.kernels.growing import resolve_kernel
 from cuelearn.kernels.specifications import feature_places, is_frame, resolve_columns
@@ -84,7 +85,9 @@ class Adapted(Changing):
             scores[t] = self._scores(X[t : t + 1])[0]
             if weights[t] == 0.0:
                 continue
-            options = {} if weights[t] == 1.0 else {"sample_weight": weights[t : t + 1]}
+            options = {}
+            if weights[t] != 1.0:
+                options = {"sample_weight": weights[t : t + 1]}
             classes = np.arange(self.n_classes)
             self.learner.partial_fit(X[t : t + 1], labels[t : t + 1], classes=classes, **options)
             self.started = True
@@ -112,8 +115,10 @@ class Adapted(Changing):
 def check_learner(learner, what):
     scores = hasattr(learner, "decision_function") or hasattr(learner, "predict_proba")
     if not (scores and hasattr(learner, "partial_fit")):
-        wanted = "partial_fit, and decision_function or predict_proba"
-        raise TypeError(f"{what} must have {wanted}, got {type(learner).__name__}")
+        raise TypeError(
+            f"{what} must have partial_fit, and decision_function or predict_proba, got "
+            f"{type(learner).__name__}"
+        )
 
 
 @parameters
@@ -128,7 +133,9 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
 
     @property
     def _pairs(self):  # for scikit-learn's composition
-        return [(name, learner) for name, learner, _ in self.cues] if self._well_formed() else []
+        if self._well_formed():
+            return [(name, learner) for name, learner, _ in self.cues]
+        return []
 
     @_pairs.setter
     def _pairs(self, pairs):
@@ -188,16 +195,15 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         self._check_cues()
         triples = self._triples()
         if self._is_precomputed():
-            kernels = [columns for _, _, columns in triples]
-            if not all(isinstance(k, (int, np.integer)) and 0 <= k < X.shape[0] for k in kernels):
-                raise ValueError(
-                    "cues: with precomputed kernels columns must be the number of a kernel below "
-                    f"{X.shape[0]}, got {kernels}"
-                )
-            self._columns = [int(k) for k in kernels]
+            name = "cues: with precomputed kernels columns, the number of a kernel,"
+            limits = {"low": 0, "high": len(X) - 1}
+            self._columns = [expect(name, columns, kind="int", **limits) for _, _, columns in triples]
             return
         places = feature_places(getattr(self, "feature_names_in_", None))
-        seen = given if is_frame(given) else X  # callables get a given data frame
+        # callables get a given data frame
+        seen = X
+        if is_frame(given):
+            seen = given
         self._columns = [resolve_columns(name, c, seen, X.shape[1], places) for name, _, c in triples]
 
     def _part(self, X, j):
@@ -357,7 +363,9 @@ class OMCL(MultiCueClassifier):
         for t in range(labels.size):
             one = slice(t, t + 1)
             row = X[..., one, : seen + t + 1] if given else X[one]
-            new = row[..., :-1] if given else row
+            new = row
+            if given:
+                new = row[..., :-1]
             margin = score_margin(self._scores(new, average=False)[0])
             if margin <= limits[t] and weights[t] > 0.0:
                 super()._learn(row, np.asarray(labels[one]), weights[one])

@@ -170,7 +170,9 @@ class KernelLearner(CueLearner):
         if doubts or not (doubled or self._is_precomputed()):
             return doubts
         how = self._support.doubt(X)
-        return {} if how is None else {"kernel": how}
+        if how is None:
+            return {}
+        return {"kernel": how}
 
     def _observe(self, X, labels, weights, log=False, sums=False):
         rows, diagonal, columns, places = self._support.batch(X)

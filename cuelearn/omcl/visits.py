@@ -44,7 +44,9 @@ class Trace(NamedTuple):
 def open_log(counts, n_visits, width, wanted):
     """An empty log with room for `width` coefficients per visit."""
     counts[N_LOG] = counts[N_LOG_VALUES] = 0
-    n = n_visits if wanted else 0
+    n = 0
+    if wanted:
+        n = n_visits
     return Log(np.empty((n, 6), dtype=np.int64), np.empty(n * width))
 
 
@@ -126,7 +128,9 @@ class Hypothesis(Changing):
     def coefficients(self, average):
         """Of the last hypothesis or the mean; shape (n_classes, width)."""
         last = self.coef[:, : self.width]
-        return last - self.delayed[:, : self.width] / self.weight if average and self.weight else last.copy()
+        if average and self.weight:
+            return last - self.delayed[:, : self.width] / self.weight
+        return last.copy()
 
     def _state(self):
         return dict(vars(self))

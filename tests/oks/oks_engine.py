@@ -4,6 +4,8 @@ import copy
 
 import numpy as np
 
+from cuelearn.core.run import Record
+from cuelearn.oks.base import RECORDED
 from cuelearn.oks.kernels import Given, Predictors, Samples
 from cuelearn.oks.selection import Selector, oks_pass, regret_pass
 
@@ -33,11 +35,11 @@ class State(Selector):
     def run(self, order, targets, uniforms, delta, eta, step):
         """Visits; what was drawn, whether it erred, and its loss."""
         self.delta, self.eta, self.step = float(delta), float(eta), float(step)
-        self._records = {}
+        self.record = Record(RECORDED)
         targets = np.asarray(targets, dtype=np.float64)
         visits = (np.asarray(order, dtype=np.int64), targets, np.ones(targets.size), np.asarray(uniforms))
         self.visit(self.samples, *visits)
-        return self.record("drawn"), self.record("mistakes"), self.record("losses")
+        return self.record["drawn"], self.record["mistakes"], self.record["losses"]
 
     def dictionaries(self):
         """Of each predictor, coefficients by sample."""

@@ -192,7 +192,7 @@ def test_bad_kernels_and_data(kernels, given, match):
 
 
 def test_bad_samples_to_predict():
-    with pytest.raises(ValueError, match="X must not be negative in the columns of 'chi2'"):
+    with pytest.raises(ValueError, match="cue 'chi2': chi2 and distances need non-negative values"):
         OKS(CUES, random_state=0).fit(X, Y).predict(-X)
     with pytest.raises(ValueError, match=r"X must have shape \(3, n, 60\)"):
         OKS("precomputed", random_state=0).fit(K, Y).predict(K[:2])

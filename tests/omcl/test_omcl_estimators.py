@@ -137,6 +137,14 @@ def gram(X, Z):
     return np.exp(-((X[:, None] - Z[None]) ** 2).sum(axis=2))
 
 
+def test_a_model_of_the_last_kernel_alone_is_saved(tmp_path):
+    X, y = data()
+    K = np.stack([gram(X[:, :3], X[:, :3]), gram(X[:, 3:], X[:, 3:])])
+    model = OMCL([("b", KernelPerceptron("precomputed"), 1)]).fit(K, y)
+    model.save(tmp_path / "model.npz")
+    assert_array_equal(OMCL.load(tmp_path / "model.npz").predict(K), model.predict(K))
+
+
 def test_precomputed_kernels():
     X, y = data()
     K = np.stack([gram(X[:, :3], X[:, :3]), gram(X[:, 3:], X[:, 3:])])
@@ -159,7 +167,7 @@ def test_precomputed_kernels():
     with pytest.raises(AttributeError, match="precomputed kernels have no support vectors"):
         model.support_vectors_  # noqa: B018
     for columns in (2, [0, 1]):
-        with pytest.raises(ValueError, match="columns must be the number of a kernel below 2"):
+        with pytest.raises(ValueError, match="the number of a kernel, must be an integer from 0 to 1"):
             OMCL([cues[0], ("b", GIVEN, columns)]).fit(K, y)
 
 

@@ -15,8 +15,10 @@ from cuelearn.core.samples import given_kernels, validate_samples
 from cuelearn.core.weights import loss_weights, visit_weights
 from cuelearn.expect import expect
 from cuelearn.kernels import RBF, FeatureScaleWarning, KernelBank
+from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.kernels.matrices import check_batch, indefinite_batch
 from cuelearn.kernels.specifications import as_samples, check_first_batch, check_kernels, check_samples
+from cuelearn.kernels.stack import new_kernels
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.optimum.problem import MKLProblem
 from cuelearn.mkl.stochastic.state import Rows, add_update, predict, refresh_link
@@ -35,11 +37,11 @@ class Batch:
     # rows of earlier samples are not needed
     resident = False
     memory = 0.0
+    indefinite = {}  # `partial_fit` warns
 
-    def __init__(self, rows, diagonal, indefinite):
+    def __init__(self, rows, diagonal):
         self.rows = rows
         self.diagonal = diagonal
-        self.indefinite = indefinite
         self.n_kernels, self.n_batch, self.n_samples = rows.shape
         self.dtype = rows.dtype
 
@@ -282,6 +284,7 @@ class OM2(StochasticMKL):
         self.classes_, first = classes_of_stream(self, classes, fitted="dual_coef_")
         if first:
             self.dual_coef_ = np.zeros((0, self.classes_.size))
+            self.block_norms_sq_ = 0.0
             self.support_ = np.zeros(0, dtype=np.int64)
             self.n_updates_ = 0
             self.n_seen_ = 0
@@ -289,29 +292,26 @@ class OM2(StochasticMKL):
             self.online_errors_ = np.zeros(0, dtype=np.bool_)
             self.visits_ = np.zeros(0, dtype=np.uint8)
             self.queried_ = np.zeros(0, dtype=np.bool_)
+        kept = self.support_.size
         given = self._is_precomputed()
-        if given:
-            batch = self._given_batch(X, first)
-        else:
-            batch, samples, computed = self._new_batch(X, first)
+        batch, doubts = self._given_batch(X, first) if given else self._new_batch(X, first)
         n_batch = batch.n_batch
-        kept = batch.n_samples - batch.n_batch
-        labels = np.zeros(batch.n_samples, dtype=np.int64)
-        labels[kept:] = -1 if callable(y) else labels_within(labels_of(self, y, n_batch), self.classes_)
+        labels = np.full(n_batch, -1)
+        if not callable(y):
+            labels = labels_within(labels_of(self, y, n_batch), self.classes_)
         if self.class_weight == "balanced":
             raise ValueError('class_weight must be None or a dict for partial_fit: "balanced" needs all of y')
         weights = visit_weights(sample_weight, n_batch, stream=True)
-        cost = np.ones(batch.n_samples)
-        cost[kept:] = loss_weights(weights, self.class_weight, self.classes_, labels[kept:])
+        cost = loss_weights(weights, self.class_weight, self.classes_, labels)
         visited = np.flatnonzero(weights > 0.0)
-        doubted = bool(batch.indefinite)
-        if self._doubted:  # warn once per stream
-            batch.indefinite = {}
-        self._doubted = self._doubted or doubted
-        problem = MKLProblem(batch, labels, self.classes_.size, p=self.p)
-        start = self.dual_coef_, np.zeros(batch.n_kernels) if first else self.block_norms_sq_
+        if not self._doubted:  # warn once per stream
+            self._doubted = warn_indefinite(doubts)
+        earlier = np.zeros(kept, dtype=np.int64)
+        problem = MKLProblem(batch, np.concatenate([earlier, labels]), self.classes_.size, p=self.p)
         place = np.arange(-kept, n_batch)  # negative: earlier samples
         rows = Rows(batch.rows.reshape(-1), place, batch.n_samples, n_batch * batch.n_samples)
+        start = self.dual_coef_, self.block_norms_sq_
+        cost = np.concatenate([earlier, cost])
         stream = Stream(problem, scores="recompute", start=start, rows=rows, cost=cost)
         if callable(y):
             stream.reveal = self._revealing(y, stream.samples, weights)
@@ -326,8 +326,7 @@ class OM2(StochasticMKL):
 
         coef, self.kernel_weights_, *_ = stream.point()
         support = np.flatnonzero(coef.any(axis=1))
-        seen = np.concatenate([self.support_, self.n_seen_ + np.arange(n_batch)])
-        self.support_ = seen[support]
+        self.support_ = self.support_[support]
         self.dual_coef_ = coef[support]
         self.block_norms_sq_ = np.maximum(0.0, stream.dual.norms_sq)
         self.n_updates_ += stream.n_updates
@@ -342,9 +341,9 @@ class OM2(StochasticMKL):
             self.n_features_in_ = self.n_seen_
             vars(self).pop("bank_", None)
         else:
-            self.support_vectors_ = samples[support]
+            self.support_vectors_ = self.support_vectors_[support]
             self.bank_support_ = np.arange(support.size)
-            self.bank_ = computed.restrict(support if support.size else [0], resident=False)
+            self.bank_ = self.bank_.restrict(support if support.size else [0], resident=False)
         return self
 
     def _revealing(self, y, samples, weights):
@@ -367,45 +366,43 @@ class OM2(StochasticMKL):
         options |= {"accept_sparse": "csr", "dtype": FLOATS, "reset": reset}
         return validate_samples(self, X, used=used, **options)
 
+    def _join(self, n_batch):
+        """Add the samples of a batch to the support, until they are visited."""
+        self.support_ = np.concatenate([self.support_, self.n_seen_ + np.arange(n_batch)])
+
     def _given_batch(self, X, first):
-        n_seen = self.n_seen_
+        """The batch, and {name: how} of the kernels that are indefinite on it."""
+        seen = self.n_seen_
         n_kernels = "n_kernels" if first else self.kernel_weights_.size
-        X = expect("X", X, kind="real", shape=(n_kernels, "n", "n_seen + n"), finite=False)
-        if X.shape[2] != n_seen + X.shape[1]:
-            raise ValueError(
-                f"X must have shape (n_kernels, n, {n_seen} + n): the batch against all seen so far and "
-                f"itself, got shape {X.shape}"
-            )
-        check_batch(X, n_seen)
-        columns = np.concatenate([self.support_, n_seen + np.arange(X.shape[1])])
-        diagonal = np.zeros((X.shape[0], columns.size))
-        diagonal[:, self.support_.size :] = np.diagonal(X[:, :, n_seen:], axis1=1, axis2=2)
-        dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-        rows = np.ascontiguousarray(X[:, :, columns], dtype=dtype)
-        return Batch(rows, diagonal, indefinite_batch(X, n_seen))
+        X = new_kernels(X, n_kernels, "n_seen + n", least=1)
+        check_batch(X, seen)
+        self._join(X.shape[1])
+        diagonal = np.zeros((X.shape[0], self.support_.size))
+        diagonal[:, -X.shape[1] :] = np.diagonal(X[:, :, seen:], axis1=1, axis2=2)
+        return Batch(np.ascontiguousarray(X[:, :, self.support_]), diagonal), indefinite_batch(X, seen)
 
     def _new_batch(self, X, first):
         X = as_samples(X)
         checked = self._checked(X, reset=first)
+        n_batch = checked.shape[0]
         if first:
-            samples = checked
+            self.support_vectors_ = checked
             kernels = check_kernels([RBF()] if self.kernels is None else self.kernels)
-            check_first_batch([kernel for _, kernel, _ in kernels], checked.shape[0])
-            known = 0
+            check_first_batch([kernel for _, kernel, _ in kernels], n_batch)
         else:
             both = [self.support_vectors_, checked]
             if any(map(issparse, both)):
-                samples = vstack([csr_array(part) for part in both], format="csr")
+                self.support_vectors_ = vstack([csr_array(part) for part in both], format="csr")
             else:
-                samples = np.concatenate(both)
+                self.support_vectors_ = np.concatenate(both)
             kernels = self.bank_.triples
-            known = self.support_vectors_.shape[0]
-        named = X if first and hasattr(X, "iloc") else samples
+        named = X if first and hasattr(X, "iloc") else self.support_vectors_
         with warnings.catch_warnings():
             if not first:
                 warnings.simplefilter("ignore", FeatureScaleWarning)  # once per stream
-            bank = KernelBank(kernels, named, normalize=self.normalize, memory=0.0)
-        rows = np.empty((bank.n_kernels, checked.shape[0], bank.n_samples), dtype=bank.dtype)
-        bank.rows_into(np.arange(known, bank.n_samples), rows)
-        doubled = (self.n_seen_ + rows.shape[1]).bit_length() > self.n_seen_.bit_length()
-        return Batch(rows, bank.diagonal, bank.indefinite if doubled else {}), samples, bank
+            self.bank_ = KernelBank(kernels, named, normalize=self.normalize, memory=0.0)
+        self._join(n_batch)
+        rows = np.empty((self.bank_.n_kernels, n_batch, self.support_.size), dtype=self.bank_.dtype)
+        self.bank_.rows_into(np.arange(self.support_.size)[-n_batch:], rows)
+        doubled = (self.n_seen_ + n_batch).bit_length() > self.n_seen_.bit_length()
+        return Batch(rows, self.bank_.diagonal), self.bank_.indefinite if doubled else {}

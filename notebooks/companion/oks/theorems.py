@@ -83,8 +83,8 @@ def runs_of(stream, draws, seeds, passes=None, **rates):
         Selector(source.kernels, rng, n_rounds=n, **rates).run(samples, stream.signs, 1, **passes)
         for rng in np.random.default_rng(seeds).spawn(draws)
     ]
-    drawn = np.array([learner.record("drawn") for learner in learners])
-    return learners, drawn, np.array([learner.record("losses") for learner in learners])
+    drawn = np.array([learner.record["drawn"] for learner in learners])
+    return learners, drawn, np.array([learner.record["losses"] for learner in learners])
 
 
 def replay(drawn, losses, n_kernels, delta, eta):
