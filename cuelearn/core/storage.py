@@ -59,7 +59,9 @@ def _pack(value, arrays, where):
         return value
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         items = [_pack(item, arrays, f"{where}[{i}]") for i, item in enumerate(value)]
-        return items if isinstance(value, list) else {KIND: "tuple", "items": items}
+        if isinstance(value, list):
+            return items
+        return {KIND: "tuple", "items": items}
     if isinstance(value, dict):
         if all(isinstance(key, str) and key != KIND for key in value):
             return {key: _pack(item, arrays, f"{where}[{key!r}]") for key, item in value.items()}
@@ -138,7 +140,9 @@ def unpack(plain, arrays):
         return matrix
     if kind == "objects":
         return np.fromiter(items, dtype=object, count=len(items)).reshape(plain["shape"])
-    return slice(*items) if kind == "slice" else {"tuple": tuple, "dict": dict}[kind](items)
+    if kind == "slice":
+        return slice(*items)
+    return {"tuple": tuple, "dict": dict}[kind](items)
 
 
 def _from_state(kind, state):

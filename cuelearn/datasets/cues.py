@@ -81,7 +81,9 @@ def cue_kernels(data, cues=None):
     # Imported here: it loads compiled code, which describing images does not need.
     from cuelearn.kernels import RBF, Chi2
 
-    wanted = list(data.cues) if cues is None else cues
+    wanted = cues
+    if cues is None:
+        wanted = list(data.cues)
     return [triple for cue in wanted for triple in data.triples(RBF() if cue in VALUES else Chi2(), [cue])]
 
 
@@ -192,7 +194,8 @@ def describe(
     names = data.frames.get("name")
     if size is not None and data.masks is None and hasattr(images, "shrunk"):  # masks have full size
         images = images.shrunk(2 * size)
-    rows = np.arange(len(data.y)) if rows is None else rows
+    if rows is None:
+        rows = np.arange(len(data.y))
     blocks = [rows[start : start + IMAGES_PER_TASK] for start in range(0, len(rows), IMAGES_PER_TASK)]
     words = vocabularies or {}
 
@@ -214,7 +217,9 @@ def describe(
 def _taken(items, rows):
     if isinstance(items, list | tuple):
         return [items[row] for row in rows]
-    return None if items is None else items[rows]
+    if items is None:
+        return None
+    return items[rows]
 
 
 def _describe(rows, images, masks, names, cues, words, step, size):
@@ -226,10 +231,14 @@ def _describe(rows, images, masks, names, cues, words, step, size):
                 if cue in SILHOUETTE_CUES and picture.mask is None:
                     raise ValueError(f"the cue {cue!r} needs a mask, got None.")
                 name = CUES[cue].words
-                own_step = words[name].step if name in words else step
+                own_step = step
+                if name in words:
+                    own_step = words[name].step
                 features[cue].append(CUES[cue].describe(picture, *([own_step] if name else [])))
         except ValueError as error:
-            known = "" if names is None else f" ({names[i]})"
+            known = ""
+            if names is not None:
+                known = f" ({names[i]})"
             raise ValueError(f"Image {row}{known} cannot be described: {error}") from None
     known = {name: {} for name in words}
     for cue in cues:
@@ -242,7 +251,9 @@ def _describe(rows, images, masks, names, cues, words, step, size):
 def _at_size(image, mask, size):
     """The picture and its mask, scaled down if the shorter side exceeds `size` pixels."""
     check_image(image)
-    factor = 1 if size is None else size / min(image.shape[:2])
+    factor = 1
+    if size is not None:
+        factor = size / min(image.shape[:2])
     if factor >= 1:
         return Picture(image, mask)
     if mask is not None:
@@ -354,7 +365,8 @@ def image_cues(
     unlearnt = [cue for name, cue in local.items() if name not in words]
     learnt = ""
     if unlearnt:
-        train = data.train if train is None else train
+        if train is None:
+            train = data.train
         if train is None:
             raise ValueError(
                 f"train must name the rows that the cues {unlearnt} learn from (np.arange(n) takes all), "
@@ -392,7 +404,10 @@ def _check_cues(data, cues):
     """The cues as a tuple: known, unique, and with the data that they need."""
     if not isinstance(data, ImageData):
         is_path = isinstance(data, str | os.PathLike)
-        given = f"the path {os.fspath(data)!r}" if is_path else type(data).__name__
+        if is_path:
+            given = f"the path {os.fspath(data)!r}"
+        else:
+            given = type(data).__name__
         raise TypeError(
             f"data must be an ImageData, got {given}: load_image_folder(path) opens a folder of images, "
             "ImageData(images, y, names_of_classes) takes arrays."

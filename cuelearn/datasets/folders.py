@@ -112,7 +112,9 @@ class ImageFiles:
 
     def shrunk(self, least):
         """The same images, read by `read_image` with `least`; masks are unchanged."""
-        return ImageFiles(self.paths, partial(read_image, least=least)) if self.read is read_image else self
+        if self.read is read_image:
+            return ImageFiles(self.paths, partial(read_image, least=least))
+        return self
 
     def __getitem__(self, i):
         if isinstance(i, slice | np.ndarray):
@@ -127,7 +129,9 @@ def masks_of(files):
     if 0 < len(lacking) < len(maps):
         file = files[maps.index(lacking[0])]
         raise DataFileError(f"The image {file} has no mask: {lacking[0]} is missing, other images have one.")
-    return None if lacking else ImageFiles(maps, read_mask)
+    if lacking:
+        return None
+    return ImageFiles(maps, read_mask)
 
 
 def _images_in(directory):

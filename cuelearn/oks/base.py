@@ -179,7 +179,10 @@ class Learner(Changing):
 
     def outputs(self, here, held, kernels=None):
         """Predictions of these kernels (default all), shape (n, number)."""
-        members = np.arange(self.q.size) if kernels is None else np.atleast_1d(kernels)
+        if kernels is None:
+            members = np.arange(self.q.size)
+        else:
+            members = np.atleast_1d(kernels)
         n = here.stack.shape[1] if here.stack.size else here.data.shape[0]
         out = np.empty((n, members.size))
         outputs(self.kernels, self.predictors, members, here, held, out)
@@ -215,15 +218,20 @@ class Learner(Changing):
         After every `chunk` visits the history gets a row and ``watch(learner, step)`` is called with the
         clock stopped; a true value ends the run. Later passes are always permuted.
         """
-        visited = np.arange(targets.size) if rows is None else rows
-        sample_weights = np.ones(targets.size) if sample_weights is None else sample_weights
+        visited = rows
+        if rows is None:
+            visited = np.arange(targets.size)
+        if sample_weights is None:
+            sample_weights = np.ones(targets.size)
         chunk = chunk or max(CHUNK, visited.size * n_epochs // 200)
         run = Run(watch, bar=bar)
         self._rows = run.rows
         self._trail = []
         for epoch in range(n_epochs):
             self.start_epoch(epoch)
-            order = visited[self.rng.permutation(visited.size)] if shuffle or epoch else visited
+            order = visited
+            if shuffle or epoch:
+                order = visited[self.rng.permutation(visited.size)]
             uniforms = self.rng.random(visited.size)
             for start in range(0, visited.size, chunk):
                 part = order[start : start + chunk]
@@ -285,7 +293,9 @@ def held_back(labels, share, rng, sample_weight=None):
     """Sorted indices of training and held-out samples of positive weight, every class in both, of one sample
     in the former; `share` may be the latter."""
     every = np.arange(len(labels))
-    weighted = every if sample_weight is None else np.flatnonzero(sample_weight)
+    weighted = every
+    if sample_weight is not None:
+        weighted = np.flatnonzero(sample_weight)
     if np.ndim(share) == 1:
         rows = expect("validation", share, kind="int", shape=("k",), low=0, high=every.size - 1)
         train = np.setdiff1d(every, rows)
@@ -312,7 +322,9 @@ def of_learners(get, several=np.asarray):
     def values_of(self):
         check_is_fitted(self, "classes_")
         values = [get(learner) for learner in self._learners]
-        return values[0] if len(values) == 1 else several(values)
+        if len(values) == 1:
+            return values[0]
+        return several(values)
 
     return property(values_of)
 
@@ -429,8 +441,12 @@ class OnlineKernels(ScoreClassifier):
         return self.callback(self, step)
 
     def _begin(self, rng, n_rounds):
-        n_problems = 1 if self.classes_.size == 2 else self.classes_.size
-        rngs = [rng] if n_problems == 1 else rng.spawn(n_problems)
+        n_problems = 1
+        if self.classes_.size != 2:
+            n_problems = self.classes_.size
+        rngs = [rng]
+        if n_problems != 1:
+            rngs = rng.spawn(n_problems)
         self._learners = [self._learner(self._source.kernels, r, n_rounds) for r in rngs]
 
     def _keep(self, samples):
@@ -444,10 +460,14 @@ class OnlineKernels(ScoreClassifier):
 
     def _class_scores(self, X):
         check_is_fitted(self, "classes_")
-        samples = X if self._source.given else new_samples(self, X, used=self._used())
+        samples = X
+        if not self._source.given:
+            samples = new_samples(self, X, used=self._used())
         here = self._source.pack(samples)
         values = np.stack([self._decide(learner, here, self._held) for learner in self._learners], axis=1)
-        return two_columns(values) if values.shape[1] == 1 else values
+        if values.shape[1] == 1:
+            return two_columns(values)
+        return values
 
     def _decide(self, learner, here, held):
         return learner.outputs(here, held, learner.best)[:, 0]
@@ -462,13 +482,17 @@ class OnlineKernels(ScoreClassifier):
     @property
     def best_kernel_(self):
         best = self.best_index_
-        return self._source.names[best] if np.ndim(best) == 0 else [self._source.names[j] for j in best]
+        if np.ndim(best) == 0:
+            return self._source.names[best]
+        return [self._source.names[j] for j in best]
 
     @property
     def support_(self):
         check_is_fitted(self, "classes_")
         joined = [[self._numbers[members] for members in learner.support] for learner in self._learners]
-        return joined[0] if len(joined) == 1 else joined
+        if len(joined) == 1:
+            return joined[0]
+        return joined
 
     def summary(self):
         """Contribution of each kernel to the fitted model.

@@ -114,13 +114,19 @@ def alignment(kernel, labels, centered=True, sample_weight=None):
     if centered:  # without another matrix: |HKH|^2 from sums of K, H Y H from the centred target
         rows = np.average(kernel, axis=1, weights=sample_weight)
         mean = float(np.average(rows, weights=sample_weight))
-        rows = rows if sample_weight is None else roots * rows
+        if sample_weight is not None:
+            rows = roots * rows
         size_sq += n * (n * mean**2 - 2.0 * float(rows @ rows))
         target = target - np.average(target, axis=0, weights=sample_weight)
-    target = target if sample_weight is None else roots[:, None] * target
+    if sample_weight is not None:
+        target = roots[:, None] * target
     product = float(np.sum(target * (weighted @ target)))
-    size = float(np.sqrt(size_sq) * np.linalg.norm(target.T @ target)) if size_sq > nothing else 0.0
-    return product / size if size > 0.0 else 0.0
+    size = 0.0
+    if size_sq > nothing:
+        size = float(np.sqrt(size_sq) * np.linalg.norm(target.T @ target))
+    if size > 0.0:
+        return product / size
+    return 0.0
 
 
 #: Redraw splits with fewer than ENOUGH held-out samples, MOST_DRAWS in all.
@@ -157,7 +163,9 @@ def scores_of_C(kernel, signs, C_values, splits, loss_weights=None, sample_weigh
     n_solved = 0
     for c, C in enumerate(C_values):
         for s, (train, test) in enumerate(splits):
-            weights = None if loss_weights is None else loss_weights[train]
+            weights = None
+            if loss_weights is not None:
+                weights = loss_weights[train]
             most = max(1, min(steps, SVM_STEPS * len(kernel)))
             svm = fit_svc(squares[s], signs[train], C, weights=weights, max_iter=most)
             steps -= svm.n_iter
@@ -166,7 +174,9 @@ def scores_of_C(kernel, signs, C_values, splits, loss_weights=None, sample_weigh
                 accuracy[:, c] = hinge[:, c] = np.nan
                 break
             values = crosses[s][:, svm.support] @ svm.coef + svm.intercept
-            counts = None if sample_weight is None else sample_weight[test]
+            counts = None
+            if sample_weight is not None:
+                counts = sample_weight[test]
             right = np.where(values > 0.0, 1.0, -1.0) == signs[test]
             accuracy[s, c] = np.average(right, weights=counts)
             hinge[s, c] = np.average(np.maximum(0.0, 1.0 - signs[test] * values), weights=counts)
@@ -267,11 +277,16 @@ class OneKernelSVM(KernelClassifier):
         self._keep(coef, weights)
         self.intercept_ = intercept
         at_once = self.bank_.resident and not self._is_precomputed()
-        n_matrices = self.bank_.n_kernels if at_once else len(computed)
+        if at_once:
+            n_matrices = self.bank_.n_kernels
+        else:
+            n_matrices = len(computed)
         self.n_evaluations_ = n_matrices * (n * (n + 1) // 2)
         self.n_solved_ = sum(solved)
         if not converged:
-            untried = ", so that larger C were not tried" if not tried_all else ""
+            untried = ""
+            if not tried_all:
+                untried = ", so that larger C were not tried"
             warn_user(
                 f"{type(self).__name__}: libsvm did not solve an SVM in the steps allowed{untried}; lower C, "
                 "or divide the kernels by their mean diagonal",
@@ -493,7 +508,8 @@ class SelectedSVM(OneKernelSVM):
         self
         """
         self._C_values()
-        y = y if y is None else column_or_1d(y, warn=True)
+        if y is not None:
+            y = column_or_1d(y, warn=True)
         with warnings.catch_warnings():
             for category in (IndefiniteKernelWarning, FeatureScaleWarning):  # issued below
                 warnings.simplefilter("ignore", category)
@@ -515,7 +531,8 @@ class SelectedSVM(OneKernelSVM):
             for name in ("n_features_in_", "feature_names_in_"):
                 if hasattr(selector, name):
                     setattr(self, name, getattr(selector, name))
-            X = X if hasattr(X, "iloc") else np.asarray(X, dtype=np.float64)
+            if not hasattr(X, "iloc"):
+                X = np.asarray(X, dtype=np.float64)
             triples = selector._source.triples
             self.bank_ = KernelBank(triples, X, normalize=self.normalize, memory=0.0)
             weights = check_sample_weight(sample_weight, len(X))

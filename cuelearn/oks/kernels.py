@@ -252,7 +252,8 @@ class Given:
 
     def pack(self, X):
         """`Samples` of an array (n_kernels, n, n_train) or a bank in memory."""
-        X = X.cross() if isinstance(X, KernelStack) else X
+        if isinstance(X, KernelStack):
+            X = X.cross()
         if isinstance(X, CrossBank):
             X = np.concatenate([block for _, block in X.blocks()], axis=1)
         if isinstance(X, KernelBank):  # already checked; no copy
@@ -318,7 +319,9 @@ def with_widths(kernels, X, normalize=True):
 def bank_of(estimator, X):
     """Source and samples of an estimator's training data."""
     if not isinstance(estimator.kernels, str):
-        triples = [] if estimator.kernels is None else check_kernels(estimator.kernels)
+        triples = []
+        if estimator.kernels is not None:
+            triples = check_kernels(estimator.kernels)
         if has_functions(triples):
             source = Evaluated(triples, X, estimator.normalize)
             warn_indefinite(source.bank.indefinite)

@@ -361,7 +361,9 @@ class OM2(StochasticMKL):
 
     def _checked(self, X, reset=False, **options):
         def used():
-            return given_kernels(self.kernels) if reset else self.bank_.triples
+            if reset:
+                return given_kernels(self.kernels)
+            return self.bank_.triples
 
         options |= {"accept_sparse": "csr", "dtype": FLOATS, "reset": reset}
         return validate_samples(self, X, used=used, **options)
@@ -373,7 +375,9 @@ class OM2(StochasticMKL):
     def _given_batch(self, X, first):
         """The batch, and {name: how} of the kernels that are indefinite on it."""
         seen = self.n_seen_
-        n_kernels = "n_kernels" if first else self.kernel_weights_.size
+        n_kernels = "n_kernels"
+        if not first:
+            n_kernels = self.kernel_weights_.size
         X = new_kernels(X, n_kernels, "n_seen + n", least=1)
         check_batch(X, seen)
         self._join(X.shape[1])

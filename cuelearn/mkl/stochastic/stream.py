@@ -40,7 +40,8 @@ class Stream:
             raise ValueError(f"scores must be 'auto', 'recompute' or 'maintain', got {scores!r}")
         self.problem = problem
         self.bank = problem.bank
-        scores = scores if problem.keeps_scores else "recompute"
+        if not problem.keeps_scores:
+            scores = "recompute"
         self.route_rule = scores
         bank = self.bank
         n = self.bank.n_samples
@@ -48,11 +49,14 @@ class Stream:
         n_classes = problem.n_classes
         diagonal = np.ascontiguousarray(bank.diagonal, dtype=np.float64)
         self.visited = np.flatnonzero(problem.limits)
-        cost = problem.limits * (self.visited.size / n) if cost is None else cost
+        if cost is None:
+            cost = problem.limits * (self.visited.size / n)
         lengths = gradient_norms_sq(problem, diagonal)
         self.samples = Samples(problem.labels, diagonal, lengths, cost, problem.scores)
         # a Python float for any dtype: numba compiles per type
-        rounding = float(1e-2 * np.finfo(bank.dtype).eps) if problem.many_kernels else -1.0
+        rounding = -1.0
+        if problem.many_kernels:
+            rounding = float(1e-2 * np.finfo(bank.dtype).eps)
         numbers = problem.q, problem.regularization, problem.alpha, problem.factor
         self.setting = Setting(*numbers, rounding, problem.rows == 1)
         now = np.zeros(1, dtype=NOW).view(np.recarray)[0]
@@ -68,7 +72,9 @@ class Stream:
         self.update_share = None
         self.averages = False
         self.reveal = None  # a function that sets the unknown label, -1, of a sample
-        self.rows = self._open_rows() if rows is None else rows
+        self.rows = rows
+        if rows is None:
+            self.rows = self._open_rows()
         if start is not None:
             self.dual.coef[:, : len(start[0])] = start[0].T
             self.dual.norms_sq[:] = start[1]
@@ -111,10 +117,14 @@ class Stream:
     def _set_route(self, route):
         n_classes, n = self.dual.coef.shape
         self.route = route
-        listed = (n_classes, n) if route == "recompute" else (0, 0)
+        listed = (0, 0)
+        if route == "recompute":
+            listed = (n_classes, n)
         types = np.int32, np.uint32, self.bank.dtype
         entries = Entries(*(np.zeros(listed, dtype=t) for t in types), np.zeros(listed[0], dtype=np.int64))
-        kept = (n_classes, self.bank.n_kernels, n) if route == "maintain" else (0, 0, 0)
+        kept = (0, 0, 0)
+        if route == "maintain":
+            kept = (n_classes, self.bank.n_kernels, n)
         self.dual = self.dual._replace(entries=entries, maintained=np.zeros(kept, dtype=self.bank.dtype))
         if route == "recompute":
             state.index_entries(self.dual.coef, entries)
@@ -153,7 +163,9 @@ class Stream:
             few = update_share < (MAINTAIN_BELOW if self.route == "recompute" else 2.0 * MAINTAIN_BELOW)
             few = few and self.bank.n_samples > SAMPLES_PER_CLASS * self.problem.n_classes
             small = self.route == "maintain" and self.score_bytes <= CACHE_BYTES
-            wanted = "maintain" if (few or small) and self.scores_fit else "recompute"
+            wanted = "recompute"
+            if (few or small) and self.scores_fit:
+                wanted = "maintain"
             if wanted != self.route:
                 self._set_route(wanted)
         if self.n_updates - self.updates_at_refresh > REFRESH_AFTER * self.bank.n_samples:
@@ -289,7 +301,9 @@ def gradient_norms_sq(problem, diagonal):
     blocks_sq = 2.0 * problem.factor * diagonal
     if problem.scores.shape[1]:
         absolute = np.abs(problem.scores)
-        both = absolute if problem.rows == 1 else np.concatenate([absolute, absolute], axis=1)
+        both = absolute
+        if problem.rows != 1:
+            both = np.concatenate([absolute, absolute], axis=1)
         norms = np.concatenate([np.sqrt(blocks_sq).T, both], axis=1)
         return np.array([group_norm(row, problem.q) ** 2 for row in norms])
     largest = np.maximum(blocks_sq.max(axis=0), np.finfo(float).tiny)

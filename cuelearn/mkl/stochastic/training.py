@@ -21,7 +21,9 @@ def draw_order(n_samples, rng, *, shuffle=True, sampling="permutation"):
         return rng.integers(n_samples, size=n_samples)
     if sampling != "permutation":
         raise ValueError(f"sampling must be 'permutation' or 'iid', got {sampling!r}")
-    return rng.permutation(n_samples) if shuffle else np.arange(n_samples)
+    if shuffle:
+        return rng.permutation(n_samples)
+    return np.arange(n_samples)
 
 
 class Training:
@@ -61,9 +63,13 @@ class Training:
         self.ascends = finish and tol is not None and self.certifiable
         self.ascent = None
         self.waits = self.ascends and measure == "auto"  # for the ascent's certificate
-        self.tol = None if tol is None else expect("tol", tol, low=0)
+        self.tol = None
+        if tol is not None:
+            self.tol = expect("tol", tol, low=0)
         self.measure = ("end" if tol is None else "geometric") if measure == "auto" else measure
-        self.rng = np.random.default_rng() if rng is None else rng
+        self.rng = rng
+        if rng is None:
+            self.rng = np.random.default_rng()
         self.shuffle = shuffle
         self.sampling = sampling
         self.run = Run(callback, verbose=verbose)
@@ -119,7 +125,10 @@ class Training:
         value = self.problem.primal(self.stream.point(scores=True))
         if certify:
             self._bound = max(self._bound, self.problem.dual_bound(*self.stream.dual_point())[0])
-        gap = value - self._bound if self.certifiable else np.nan
+        if self.certifiable:
+            gap = value - self._bound
+        else:
+            gap = np.nan
         self._measured_at = self.step
         if self.tol is not None:
             self.converged = gap <= self.tol * max(value, SMALLEST)
@@ -129,8 +138,12 @@ class Training:
         """Measure the end point and ascend if required; the `Result`."""
         run = self.run
         run.pause()
-        last = run.rows[-1] if run.rows else {}
-        ascents = [] if self.ascent is None else [self.ascent]
+        last = {}
+        if run.rows:
+            last = run.rows[-1]
+        ascents = []
+        if self.ascent is not None:
+            ascents = [self.ascent]
         if ascents and self.ascent.fits:
             value = np.inf
             gap = np.inf
@@ -162,8 +175,11 @@ class Training:
             self.converged = gap <= self.tol * max(value, SMALLEST)
             effort += f" and {ascent.n_rounds} rounds of dual ascent"
         if self.tol is not None and self.certifiable and not self.converged:
-            raised = "tol" if self.ascends else "tol, or set finish=True"
-            raised = "tol or memory" if self.ascends and not self.problem.bank.resident else raised
+            raised = "tol, or set finish=True"
+            if self.ascends:
+                raised = "tol"
+            if self.ascends and not self.problem.bank.resident:
+                raised = "tol or memory"
             warn_user(
                 f"{self.name or 'the solver'} did not reach tol={self.tol:g}: the relative duality gap is "
                 f"{gap / max(value, SMALLEST):.2g} after {effort}; raise n_epochs or {raised}",
