@@ -39,7 +39,7 @@ THEIRS = re.compile(r"thesis|paper|theorem|proposition|proof|Caltech")
 #: Phrases that define, name what is shown, or follow from an algorithm whatever the results are.
 DEFINED = re.compile(
     "at (least|most|worst)|and more|sparser form|of which one is useful|which can be more than 1|may rise|"
-    "names held-back bags better|"
+    "names held-back bags better|pictured most often|On many categories|"
     r"as many SVMs as there are classes|fall of AUC|gap of \d+%|nearest instance|"
     "largest (weight of its row|step)|over few labels|Every \\$ leaves.*|Its second layer has few pictures.*|"
     "since most new pictures.*|number of visits does not grow"

@@ -14,7 +14,7 @@ from companion.mms import (
 from companion.mms.searching import GROUPS, by_draw
 from companion.plots import mms as draw
 from companion.plots import mms_items as items
-from companion.protocol import grid_points
+from companion.protocol import grid_points, where
 from companion.run.registry import figure
 from companion.run.words import enumerated, than
 from companion.study import edges
@@ -95,10 +95,10 @@ def captioned_items(run):
     _save_items(run, "thesis-fig-5.1", posed(run), two_persons(run), alone)
 
 
-@captioned_items.title
-def _(results):
-    n = len(results.table("thesis-fig-5.1"))
-    return f"{n} pictures with their captions, and the labelings that the caption of the last one allows."
+captioned_items.facts(lambda results: {"n": len(results.table())})
+captioned_items.title(
+    "{n} pictures with their captions, and the labelings that the caption of the last one allows."
+)
 
 
 @figure("thesis-fig-5.1-people")
@@ -112,9 +112,7 @@ def people_of_the_corpus(run):
     run.save_figure(drawing, "thesis-fig-5.1", table, "people", provenance=[data], note=note, shows=shows)
 
 
-people_of_the_corpus.title(
-    lambda _: "The people pictured most often, and faces of others that resemble theirs."
-)
+people_of_the_corpus.title("The people pictured most often, and faces of others that resemble theirs.")
 
 
 @figure("thesis-fig-5.1-captions")
@@ -128,10 +126,8 @@ def captions_of_the_thesis(run):
     run.save_figure(drawing, "thesis-fig-5.1", table, "captions", provenance=[quoted], note=note)
 
 
-@captions_of_the_thesis.title
-def _(results):
-    n = results.table("thesis-fig-5.1-captions")["figure"].nunique()
-    return f"The captions of {n} figures of the thesis, with the labelings that they allow."
+captions_of_the_thesis.facts(lambda results: {"n": results.table()["figure"].nunique()})
+captions_of_the_thesis.title("The captions of {n} figures of the thesis, with the labelings that they allow.")
 
 
 @figure("thesis-fig-5.2")
@@ -143,10 +139,16 @@ def indicators_in_a_caption(run):
     _save_items(run, "thesis-fig-5.2", news(run), number)
 
 
-@indicators_in_a_caption.title
-def _(results):
-    names = results.table("thesis-fig-5.2")["truth"].iloc[0].count(",") + 1
-    return f"{names} faces, {names} names and an indicator: it rules out labelings such as those in grey."
+def _people(results):
+    """Who is pictured in the first item, and how many these are."""
+    truth = results.table()["truth"].iloc[0]
+    return {"people": truth.replace(", ", ", which "), "n": truth.count(",") + 1}
+
+
+indicators_in_a_caption.facts(_people)
+indicators_in_a_caption.title(
+    "{n} faces, {n} names and an indicator: it rules out labelings such as those in grey."
+)
 
 
 @figure("thesis-fig-5.4")
@@ -156,14 +158,8 @@ def candidates_of_names(run):
     _save_items(run, "thesis-fig-5.4", news(run), number)
 
 
-def _people(results, name):
-    """Who is pictured in an item."""
-    return results.table(name)["truth"].iloc[0].replace(", ", ", which ")
-
-
-@candidates_of_names.title
-def _(results):
-    return f"Which face is {_people(results, 'thesis-fig-5.4')}? Each row is one answer."
+candidates_of_names.facts(_people)
+candidates_of_names.title("Which face is {people}? Each row is one answer.")
 
 
 @figure("thesis-fig-5.5")
@@ -172,10 +168,8 @@ def candidates_of_names_and_verbs(run):
     _save_items(run, "thesis-fig-5.5", posed(run), two_persons(run))
 
 
-@candidates_of_names_and_verbs.title
-def _(results):
-    people = _people(results, "thesis-fig-5.5")
-    return f"Which person is {people}, and what do they do? Each row is one answer."
+candidates_of_names_and_verbs.facts(_people)
+candidates_of_names_and_verbs.title("Which person is {people}, and what do they do? Each row is one answer.")
 
 
 @figure("thesis-alg-10-counts")
@@ -186,13 +180,16 @@ def number_of_candidates(run):
     run.save_table(table, "thesis-alg-10", "counts", provenance=[experiments.RANDOM_BAGS], note=note)
 
 
-@number_of_candidates.title
+@number_of_candidates.facts
 def _(results):
-    listed = results.table("thesis-alg-10-counts").set_index(["faces", "names"])["listed"]
-    faces, names = listed.idxmax()
-    return f"""
-Two faces and two names have {listed[2, 2]} candidate labelings, {faces} faces and {names} names
-{listed.max():,}."""
+    table = results.table()
+    two = where(table, faces=2, names=2).iloc[0]
+    return {"two": two["listed"], "most": table.loc[table["listed"].idxmax()]}
+
+
+number_of_candidates.title("""
+Two faces and two names have {two} candidate labelings, {most[faces]} faces and {most[names]} names
+{most[listed]:,}.""")
 
 
 @figure("thesis-alg-10-shares")
@@ -223,24 +220,24 @@ def search_with_random_scores(run):
     run.save_table(table, "thesis-alg-10", "shares", provenance=[experiments.RANDOM_BAGS], note=note)
 
 
-@search_with_random_scores.title
+@search_with_random_scores.facts
 def _(results):
-    same = results.table("thesis-alg-10-shares").groupby("sets")["same"].agg(["min", "max"])
-    names = same.filter(like="names", axis="index")
-    vectors = same.filter(like="vectors", axis="index")
-    return f"""
-With random scores Algorithm 10 is exact in {names["min"].min():.1%} to {names["max"].max():.1%} of the bags
-with names, {vectors["min"].min():.0%} to {vectors["max"].max():.0%} of the others."""
+    table = results.table()
+    of_names = table["sets"].str.startswith("names")
+    return {
+        "names": table.loc[of_names, "same"].agg(["min", "max"]),
+        "vectors": table.loc[~of_names, "same"].agg(["min", "max"]),
+        "worst": table.loc[table["same"].idxmin()],
+    }
 
 
-@search_with_random_scores.see
-def _(results):
-    table = results.table("thesis-alg-10-shares")
-    worst = table.loc[table["same"].idxmin()]
-    return f"""
+search_with_random_scores.title("""
+With random scores Algorithm 10 is exact in {names[min]:.1%} to {names[max]:.1%} of the bags with names,
+{vectors[min]:.0%} to {vectors[max]:.0%} of the others.""")
+search_with_random_scores.see("""
 A competitor with a name that the caption lacks has the same loss in both searches.
-The smallest share, {worst["same"]:.0%}, is that of "{worst["sets"]}", with a mean shortfall of
-{worst["mean"]:.2f}."""
+The smallest share, {worst[same]:.0%}, is that of "{worst[sets]}", with a mean shortfall of
+{worst[mean]:.2f}.""")
 
 
 @figure("thesis-alg-10-trained", claims="mms-5")
@@ -259,27 +256,25 @@ def search_with_trained_scores(run):
         run.save_table(table, "thesis-alg-10", f"trained-{name}", provenance=[labels], note=note)
 
 
-def _trained(results):
-    """Means by data set and search."""
-    table = results.table("thesis-alg-10-trained")
-    return table.pivot_table(index="sets", columns="inference", values=["same", "accuracy"])
-
-
-@search_with_trained_scores.title
+@search_with_trained_scores.facts
 def _(results):
-    same = _trained(results)["same", "heap"]
-    return f"""
-With trained scores Algorithm 10 is exact for {same["names"]:.0%} of the items with names and
-{same.drop("names").mean():.0%} of the bags made ambiguous."""
+    means = results.table().pivot_table(["same", "accuracy"], index="sets", columns="inference")
+    same = means["same", "heap"]
+    change = 100 * (means["accuracy", "exact"] - means["accuracy", "heap"])
+    return {
+        "names": same["names"],
+        "bags": same.drop("names").mean(),
+        "least": change.min(),
+        "most": change.max(),
+    }
 
 
-@search_with_trained_scores.see
-def _(results):
-    accuracy = _trained(results)["accuracy"]
-    change = 100 * (accuracy["exact"] - accuracy["heap"])
-    return f"""
+search_with_trained_scores.title("""
+With trained scores Algorithm 10 is exact for {names:.0%} of the items with names and {bags:.0%} of the bags
+made ambiguous.""")
+search_with_trained_scores.see("""
 A wrong answer can *swap* labels within the bag: counted slot by slot, a swap has no loss.
-The exact search changes test accuracy by {change.min():+.1f} to {change.max():+.1f} points."""
+The exact search changes test accuracy by {least:+.1f} to {most:+.1f} points.""")
 
 
 @figure("infer-methods", claims=["infer-1", "infer-2", "infer-3"])
@@ -303,29 +298,32 @@ def _by_search(table):
     return {label: by_draw(table[table["group"] == group]) for group, label in GROUPS.items()}
 
 
-@proven_searches.title
+@proven_searches.facts
 def _(results):
-    groups = _by_search(results.table("infer-methods"))
-    bags, names = groups[GROUPS["bags"]], groups[GROUPS["names"]]
-    ratio = (bags["objective", "exact"] / bags["objective", "algorithm-10"]).mean()
-    return f"""
-Algorithm 10 misses the most violating labeling in {bags["missed", "algorithm-10"].mean():.0%} of the bags
-made ambiguous and {names["missed", "algorithm-10"].mean():.0%} of the captioned items; training with proven
-ones changes the objective of the former by {ratio - 1:+.0%}."""
-
-
-@proven_searches.see
-def _(results):
-    groups = _by_search(results.table("infer-methods"))
+    groups = _by_search(results.table())
+    missed = {label: draws["missed", "algorithm-10"].mean() for label, draws in groups.items()}
+    objective = groups[GROUPS["bags"]]["objective"]
     lines = []
     for label, draws in groups.items():
         change = 100 * (draws["accuracy", "exact"] - draws["accuracy", "algorithm-10"]).mean()
         times = gmean(draws["seconds", "exact"] / draws["seconds", "algorithm-10"])
         lines.append(f"{label}: accuracy {change:+.1f} points, CPU seconds times {times:.1f}")
     proven = min(draws["proven", "exact"].min() for draws in groups.values())
-    return f"""
-The exact search proves its answer in {"all" if proven == 1.0 else f"at least {proven:.1%} of the"} bags.
-Exact search against Algorithm 10: {"; ".join(lines)}. With one sample a bag all searches are the same."""
+    return {
+        "missed": missed,
+        "change": (objective["exact"] / objective["algorithm-10"]).mean() - 1,
+        "proven": "all" if proven == 1.0 else f"at least {proven:.1%} of the",
+        "lines": "; ".join(lines),
+    }
+
+
+proven_searches.title("""
+Algorithm 10 misses the most violating labeling in {missed[bags made ambiguous]:.0%} of the bags made
+ambiguous and {missed[captioned items]:.0%} of the captioned items; training with proven ones changes the
+objective of the former by {change:+.0%}.""")
+proven_searches.see("""
+The exact search proves its answer in {proven} bags. Exact search against Algorithm 10: {lines}. With one
+sample a bag all searches are the same.""")
 
 
 @figure("thesis-fig-5.3", claims=["mms-1", "mms-2", "mms-3", "mms-11"])
@@ -349,35 +347,33 @@ def accuracy_as_ambiguity_grows(run):
     run.save_figure(drawing, "thesis-fig-5.3", every, provenance=data, seeds=seeds, note=note)
 
 
-def _named_right(results):
-    """Of figure 5.3, by method: percent of the test samples named right, over all settings."""
-    return 100 * results.table("thesis-fig-5.3").groupby("method")["accuracy"].mean()
-
-
-@accuracy_as_ambiguity_grows.title
+@accuracy_as_ambiguity_grows.facts
 def _(results):
-    right = _named_right(results)
-    rivals = right[list(claims.RIVALS)]
-    return f"""
-MMS labels {right["MMS"]:.0f}% of the test samples correctly, an SVM that knows all labels
-{right["MC-SVM"]:.0f}%, the best rival {rivals.max():.0f}%."""
-
-
-@accuracy_as_ambiguity_grows.see
-def _(results):
-    every = results.table("thesis-fig-5.3")
-    right = _named_right(results)
-    lost = 100 * claims.falls(claims.compared(every), "n_candidates").mean()
+    every = results.table()
+    right = 100 * every.groupby("method")["accuracy"].mean()
     as_run, defaults = 100 * claims.beside(every, "MMS").mean()
     chosen, farthest = 100 * claims.beside(every, "MIMLSVM").mean()
-    return f"""
-Over all settings M3MIML labels {right["M3MIML"]:.1f}% correctly, CL-SVM {right["CLSVM"]:.1f}%, MIMLSVM
-{right["MIMLSVM"]:.1f}%. From the smallest $L$ to the largest the accuracy of MMS changes by
-{-lost["MMS"]:+.1f} points, that of CL-SVM by {-lost["CLSVM"]:+.1f}. MIMLSVM compares an instance with
+    return {
+        "right": right,
+        "rival": right[list(claims.RIVALS)].max(),
+        "change": -100 * claims.falls(claims.compared(every), "n_candidates").mean(),
+        "chosen": chosen,
+        "farthest": farthest,
+        "defaults": defaults - as_run,
+    }
+
+
+accuracy_as_ambiguity_grows.title("""
+MMS labels {right[MMS]:.0f}% of the test samples correctly, an SVM that knows all labels
+{right[MC-SVM]:.0f}%, the best rival {rival:.0f}%.""")
+accuracy_as_ambiguity_grows.see("""
+Over all settings M3MIML labels {right[M3MIML]:.1f}% correctly, CL-SVM {right[CLSVM]:.1f}%, MIMLSVM
+{right[MIMLSVM]:.1f}%. From the smallest $L$ to the largest the accuracy of MMS changes by
+{change[MMS]:+.1f} points, that of CL-SVM by {change[CLSVM]:+.1f}. MIMLSVM compares an instance with
 typical bags (medoids): with a bag's nearest instance or, as in its authors' program, with its farthest,
 whichever names held-back bags better ({chosen:.1f}% at L = 20; always the farthest: {farthest:.1f}%). Here
 MMS stops at a gap of 5% and searches by Algorithm 10. At L = 20 the package's defaults change its accuracy by
-{defaults - as_run:+.1f} points."""
+{defaults:+.1f} points.""")
 
 
 @figure("thesis-alg-8", claims="mms-4")
@@ -410,25 +406,27 @@ def round_by_round(run):
     run.save_figure(draw.rounds(table), "thesis-alg-8", tables, provenance=data, seeds=seeds, note=note)
 
 
-@round_by_round.title
+@round_by_round.facts
 def _(results):
-    runs = claims.ends(results.table("thesis-alg-8"))
-    return f"""
-On average the objective settles after {runs["settled"].mean():.1f} rounds; after the first round accuracy
-changes by {100 * runs["gain"].mean():+.0f} points."""
-
-
-@round_by_round.see
-def _(results):
-    rounds = results.table("thesis-alg-8")
+    rounds = results.table()
     runs = claims.ends(rounds)
     gains = 100 * runs.groupby("name", sort=False)["gain"].mean()
-    gained = ", ".join(f"{gain:+.0f} on {name}" for name, gain in gains.items())
-    return f"""
-The first round averages over all candidates, {rounds["n_candidates"].iloc[0]} wrong ones among them.
-Change of accuracy after the first round, in points: {gained}. With the answers of Algorithm 10 the objective
-may rise; with the exact search
-{claims.rises(results.table("thesis-alg-8.exact"))}."""
+    return {
+        "settled": runs["settled"].mean(),
+        "gain": 100 * runs["gain"].mean(),
+        "wrong": rounds["n_candidates"].iloc[0],
+        "gains": ", ".join(f"{gain:+.0f} on {name}" for name, gain in gains.items()),
+        "rises": claims.rises(results.table("thesis-alg-8.exact")),
+    }
+
+
+round_by_round.title("""
+On average the objective settles after {settled:.1f} rounds; after the first round accuracy changes by
+{gain:+.0f} points.""")
+round_by_round.see("""
+The first round averages over all candidates, {wrong} wrong ones among them. Change of accuracy after the
+first round, in points: {gains}. With the answers of Algorithm 10 the objective may rise; with the exact
+search {rises}.""")
 
 
 def bound_tasks(run):
@@ -458,27 +456,25 @@ def true_loss_and_its_bound(run):
     run.save_figure(drawing, "thesis-prop-5.2", table, provenance=data, seeds=seeds, note=note)
 
 
-def _ratios(results):
-    """On fresh bags: true loss over the bound of proposition 5.2, the largest of each classifier."""
-    fresh = results.table("thesis-prop-5.2").query("part == 'fresh'")
-    return fresh.groupby("classifier")["ratio"].max()
-
-
-@true_loss_and_its_bound.title
+@true_loss_and_its_bound.facts
 def _(results):
-    largest = _ratios(results).max()
-    return f"On fresh bags the true loss is at most {largest:.2f} of the bound of proposition 5.2."
+    fresh = where(results.table(), part="fresh")
+    ratio = fresh.groupby("classifier")["ratio"].max()
+    return {
+        "below": (fresh["ratio"] <= 1).mean(),
+        "ratio": ratio,
+        "largest": ratio.max(),
+        "nearest": ratio.idxmax(),
+    }
 
 
-@true_loss_and_its_bound.see
-def _(results):
-    fresh = results.table("thesis-prop-5.2").query("part == 'fresh'")
-    largest = _ratios(results)
-    return f"""
-{(fresh["ratio"] <= 1).mean():.0%} of the points lie on the side of the line that the bound allows. The
-nearest to it is one of {largest.idxmax()} ({largest.max():.2f} of the bound; MMS {largest["MMS"]:.2f}). The
-proposition does not cover training bags: there a memoriser of one candidate per bag has no ambiguous loss at
-all."""
+true_loss_and_its_bound.title(
+    "On fresh bags the true loss is at most {largest:.2f} of the bound of proposition 5.2."
+)
+true_loss_and_its_bound.see("""
+{below:.0%} of the points lie on the side of the line that the bound allows. The nearest to it is one of
+{nearest} ({largest:.2f} of the bound; MMS {ratio[MMS]:.2f}). The proposition does not cover training bags:
+there a memoriser of one candidate per bag has no ambiguous loss at all.""")
 
 
 @figure("thesis-prop-5.3", claims="mms-10")
@@ -498,21 +494,18 @@ def surrogate_and_ambiguous_loss(run):
     run.save_table(table, "thesis-prop-5.3", provenance=data, seeds=run.seeds(size), note=note)
 
 
-@surrogate_and_ambiguous_loss.title
+@surrogate_and_ambiguous_loss.facts
 def _(results):
-    counts = results.table("thesis-prop-5.3").sum(numeric_only=True)
-    return f"""
-With the exact search the surrogate is below the ambiguous loss in {counts["below_exact"]} of
-{counts["n_bags"]:,} bags."""
+    counts = results.table().sum(numeric_only=True)
+    return {**counts, "slots": counts["below_slots"] or "none"}
 
 
-@surrogate_and_ambiguous_loss.see
-def _(results):
-    counts = results.table("thesis-prop-5.3").sum(numeric_only=True)
-    return f"""
-The proposition says none. With Algorithm 10 the surrogate is below it in {counts["below_heap"]} bags, but
-below the loss counted slot by slot, which is what the proof of 5.2 needs, in
-{counts["below_slots"] or "none"}."""
+surrogate_and_ambiguous_loss.title(
+    "With the exact search the surrogate is below the ambiguous loss in {below_exact} of {n_bags:,} bags."
+)
+surrogate_and_ambiguous_loss.see("""
+The proposition says none. With Algorithm 10 the surrogate is below it in {below_heap} bags, but below the
+loss counted slot by slot, which is what the proof of 5.2 needs, in {slots}.""")
 
 
 #: Table -> protocol and what is measured.
@@ -586,19 +579,24 @@ def _naming_tables(run, number):
         run.save_table(tables, row, name, provenance=[data], digits=3, note=note)
 
 
-def _beside_thesis(results, number, measure, methods):
-    """Of a table of shares: our number and the thesis's for some methods."""
-    table = results.table(f"thesis-tab-{number}").set_index("method")
+#: Methods that titles list, by protocol.
+LISTED = {
+    "I": {"MMS": "MMS", "MIMLSVM": "MIMLSVM", "CLSVM": "CL-SVM"},
+    "II": {"MMS": "MMS without indicators", "MMS positions": "with them"},
+}
+NAMED_RIGHT = "{} faces (emoji) named right, in brackets the thesis's: {{shares}}."
+
+
+def _named_right(results):
+    """Our percentages, and in words our number and the thesis's of the methods in `LISTED`."""
+    protocol, _ = TABLES[results.claim.removeprefix("thesis-tab-")]
+    table = results.table().set_index("method")
     shares = [
         f"{label} {table.loc[method, 'accuracy']:.0f}% ({table.loc[method, 'paper: accuracy']:.0f}%)"
-        for method, label in methods.items()
+        for method, label in LISTED[protocol].items()
         if method in table.index
     ]
-    return f"{measure}, in brackets the thesis's: {enumerated(shares)}."
-
-
-_RIVALS = {"MMS": "MMS", "MIMLSVM": "MIMLSVM", "CLSVM": "CL-SVM"}
-_WITHOUT_AND_WITH = {"MMS": "MMS without indicators", "MMS positions": "with them"}
+    return {"shares": enumerated(shares), "right": table["accuracy"]}
 
 
 @figure("thesis-tab-5.1", claims="mms-6")
@@ -607,9 +605,8 @@ def names_in_training(run):
     _naming_tables(run, "5.1")
 
 
-names_in_training.title(
-    lambda results: _beside_thesis(results, "5.1", "Training faces (emoji) named right", _RIVALS)
-)
+names_in_training.facts(_named_right)
+names_in_training.title(NAMED_RIGHT.format("Training"))
 
 
 @figure("thesis-tab-5.2")
@@ -618,9 +615,8 @@ def names_of_new_faces(run):
     _naming_tables(run, "5.2")
 
 
-names_of_new_faces.title(
-    lambda results: _beside_thesis(results, "5.2", "Test faces (emoji) named right", _RIVALS)
-)
+names_of_new_faces.facts(_named_right)
+names_of_new_faces.title(NAMED_RIGHT.format("Test"))
 
 
 @figure("thesis-tab-5.3", claims="mms-7")
@@ -629,17 +625,18 @@ def indicators_in_training(run):
     _naming_tables(run, "5.3")
 
 
-indicators_in_training.title(
-    lambda results: _beside_thesis(results, "5.3", "Training faces (emoji) named right", _WITHOUT_AND_WITH)
-)
-
-
-@indicators_in_training.see
+@indicators_in_training.facts
 def _(results):
-    right = results.table("thesis-tab-5.3").set_index("method")["accuracy"]
-    return f"""
-Indicators change the share that MMS names right by {right["MMS positions"] - right["MMS"]:+.1f} points, that
-of RANDOM by {right["RANDOM positions"] - right["RANDOM"]:+.1f}."""
+    named = _named_right(results)
+    right = named["right"]
+    gains = {method: right[f"{method} positions"] - right[method] for method in ("MMS", "RANDOM")}
+    return named | {"gain": gains}
+
+
+indicators_in_training.title(NAMED_RIGHT.format("Training"))
+indicators_in_training.see("""
+Indicators change the share that MMS names right by {gain[MMS]:+.1f} points, that of RANDOM by
+{gain[RANDOM]:+.1f}.""")
 
 
 @figure("thesis-tab-5.4")
@@ -648,9 +645,8 @@ def indicators_and_new_faces(run):
     _naming_tables(run, "5.4")
 
 
-indicators_and_new_faces.title(
-    lambda results: _beside_thesis(results, "5.4", "Test faces (emoji) named right", _WITHOUT_AND_WITH)
-)
+indicators_and_new_faces.facts(_named_right)
+indicators_and_new_faces.title(NAMED_RIGHT.format("Test"))
 
 
 @figure("thesis-tab-5.3-objective")
@@ -671,26 +667,18 @@ def objective_of_the_truth(run):
     run.save_table(table, "thesis-tab-5.3", "objective", provenance=data, note=note)
 
 
-def _objectives(results):
-    """Means of protocol II."""
-    return results.table("thesis-tab-5.3-objective").groupby("protocol").mean(numeric_only=True).loc["II"]
-
-
-@objective_of_the_truth.title
+@objective_of_the_truth.facts
 def _(results):
-    mean = _objectives(results)
-    word = than(mean["found"], mean["truth"], "below")
-    return f"""
-In protocol II the objective of MMS ({mean["found"]:.2f}) is {word} that of hyperplanes trained on the truth
-({mean["truth"]:.2f})."""
+    mean = where(results.table(), protocol="II").mean(numeric_only=True)
+    return {**mean, "word": than(mean["found"], mean["truth"], "below")}
 
 
-@objective_of_the_truth.see
-def _(results):
-    mean = _objectives(results)
-    return f"""
-On protocol II MMS names {mean["assignment_found"]:.0%} of the training faces right, the hyperplanes trained
-on the truth {mean["assignment_truth"]:.0%}."""
+objective_of_the_truth.title("""
+In protocol II the objective of MMS ({found:.2f}) is {word} that of hyperplanes trained on the truth
+({truth:.2f}).""")
+objective_of_the_truth.see("""
+On protocol II MMS names {assignment_found:.0%} of the training faces right, the hyperplanes trained on the
+truth {assignment_truth:.0%}.""")
 
 
 @figure("thesis-fig-5.6", claims="mms-8")
@@ -716,27 +704,20 @@ def names_and_verbs(run):
     run.save_figure(drawing, "thesis-fig-5.6", table, provenance=[posed(run)], seeds=seeds, note=note)
 
 
-def _single_and_joint(results):
-    """Percent by method and whether names and verbs are modelled jointly; means over both."""
-    table = results.table("thesis-fig-5.6")
+@names_and_verbs.facts
+def _(results):
+    table = results.table()
     table["joint"] = table["modelled"] == "both"
-    return 100 * table.pivot_table(["assignment", "recognition"], ["method", "joint"])
+    percent = 100 * table.pivot_table(["assignment", "recognition"], ["joint", "method"])
+    single, joint = percent.loc[False], percent.loc[True]
+    mms = joint.loc["MMS"]
+    return {"mms": mms, "gain": mms - single.loc["MMS"], "dist": joint.loc["DistNaming"]}
 
 
-@names_and_verbs.title
-def _(results):
-    mms = _single_and_joint(results).loc["MMS"]
-    gain = mms.loc[True] - mms.loc[False]
-    return f"""
-Modelling names and verbs jointly changes the assignment of MMS by {gain["assignment"]:+.1f} points, its
-recognition by {gain["recognition"]:+.1f}."""
-
-
-@names_and_verbs.see
-def _(results):
-    joint = _single_and_joint(results).xs(True, level="joint")
-    mms, dist = joint.loc["MMS"], joint.loc["DistNaming"]
-    return f"""
-DIST assigns {dist["assignment"]:.0f}% of the training items right, MMS {mms["assignment"]:.0f}%. DIST
-compares with single drawings: of drawings never seen it recognises {dist["recognition"]:.0f}%, MMS
-{mms["recognition"]:.0f}%."""
+names_and_verbs.title("""
+Modelling names and verbs jointly changes the assignment of MMS by {gain[assignment]:+.1f} points, its
+recognition by {gain[recognition]:+.1f}.""")
+names_and_verbs.see("""
+DIST assigns {dist[assignment]:.0f}% of the training items right, MMS {mms[assignment]:.0f}%. DIST compares
+with single drawings: of drawings never seen it recognises {dist[recognition]:.0f}%, MMS
+{mms[recognition]:.0f}%.""")

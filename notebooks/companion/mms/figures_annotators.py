@@ -18,6 +18,12 @@ SIMULATED = (
 )
 
 
+def _errors(run, experiment):
+    """Test errors of all methods in all draws."""
+    size = run.size["annotators"]
+    return experiment(run.sweep, size, run.seeds(size), size["C"], run.size["effort"])
+
+
 def _against_labels(table):
     """In points, by data set: test errors of MMS, in both forms, minus those of the SVMs on labels."""
     paired = {}
@@ -46,12 +52,12 @@ def _save(run, row, drawing, table, paired, places):
     run.save_figure(draw.differences(forest), row, shown, "differences", note=note, **about)
 
 
-def _differences(table, method, rival):
-    """Paired differences in points with their intervals, by data set, in words."""
+def _differences(table, method):
+    """In words, by data set, test errors minus those of an SVM on Dawid and Skene's labels, in points."""
     listed = []
     for name in table["name"].unique():
         errors = claims.errors_by_draw(table, name)
-        mean, low, high = interval(100 * (errors[method] - errors[rival]))
+        mean, low, high = interval(100 * (errors[method] - errors["Dawid-Skene"]))
         listed.append(f"{mean:+.1f} ({low:.1f} to {high:.1f}) on {name}")
     return enumerated(listed)
 
@@ -59,42 +65,39 @@ def _differences(table, method, rival):
 @figure("annot-labels", claims=["annot-1", "annot-3"])
 def labels_of_annotators(run):
     """Do candidate sets of several annotators train better than one label for each item?"""
-    size = run.size["annotators"]
-    sweep = (run.sweep, size, run.seeds(size), size["C"], run.size["effort"])
-    table = annotators.errors_of_votes(*sweep)
+    table = _errors(run, annotators.errors_of_votes)
     places = f"candidates: labels with at least {annotators.THRESHOLD:.0%} of the largest posterior"
     drawing = draw.errors_by(table, "n_annotators", "number of annotators")
     _save(run, "annot-labels", drawing, table, _against_labels(table), places)
 
 
-@labels_of_annotators.title
+@labels_of_annotators.facts
 def _(results):
-    table = results.table("annot-labels")
-    return f"""
-Test error of MMS on the probable labels minus that of an SVM on Dawid and Skene's labels, in points:
-{_differences(table, "MMS", "Dawid-Skene")}."""
-
-
-@labels_of_annotators.see
-def _(results):
-    table = results.table("annot-labels")
+    table = results.table()
     few = where(table, n_annotators=table["n_annotators"].min())
-    wrong = 100 * few.groupby("method")["label_error"].mean()
-    sets = where(few, method="MMS")[["n_candidates", "missing"]].mean()
-    with_priors = _differences(table, "MMS priors", "Dawid-Skene")
-    return f"""
-With {few["n_annotators"].iloc[0]} annotators {wrong["majority vote"]:.0f}% of the majority votes and
-{wrong["Dawid-Skene"]:.0f}% of Dawid and Skene's labels are wrong. An item has {sets["n_candidates"]:.1f}
-candidates, and {sets["missing"]:.0%} of the sets lack the true label. With priors as in remark 5.1 the
-difference of MMS to the SVM on Dawid and Skene's labels is {with_priors}."""
+    return {
+        "mms": _differences(table, "MMS"),
+        "with_priors": _differences(table, "MMS priors"),
+        "n": few["n_annotators"].iloc[0],
+        "wrong": 100 * few.groupby("method")["label_error"].mean(),
+        "sets": where(few, method="MMS")[["n_candidates", "missing"]].mean(),
+    }
+
+
+labels_of_annotators.title("""
+Test error of MMS on the probable labels minus that of an SVM on Dawid and Skene's labels, in points:
+{mms}.""")
+labels_of_annotators.see("""
+With {n} annotators {wrong[majority vote]:.0f}% of the majority votes and {wrong[Dawid-Skene]:.0f}% of Dawid
+and Skene's labels are wrong. An item has {sets[n_candidates]:.1f} candidates, and {sets[missing]:.0%} of the
+sets lack the true label. With priors as in remark 5.1 the difference of MMS to the SVM on Dawid and Skene's
+labels is {with_priors}.""")
 
 
 @figure("annot-links", claims=["annot-2", "annot-4"])
 def links_within_bags(run):
     """What do must-links and cannot-links within bags add to the votes?"""
-    size = run.size["annotators"]
-    sweep = (run.sweep, size, run.seeds(size), size["C"], run.size["effort"])
-    table = annotators.errors_of_links(*sweep)
+    table = _errors(run, annotators.errors_of_links)
     places = (
         f"bags of {annotators.BAG_SIZE} items of two classes, {annotators.LINKED} annotators; candidates: "
         f"labelings with at least {annotators.THRESHOLD:.0%} of the largest posterior; Dawid-Skene labels: "
@@ -104,31 +107,29 @@ def links_within_bags(run):
     drawing = draw.errors_by(shares, "known", "pairs of a bag whose link is known (%)")
     linked, free = (where(table, share=share) for share in (1.0, 0.0))
     paired = _against_labels(linked)
-    for name in size["names"]:
+    for name in table["name"].unique():
         gain = claims.errors_by_draw(linked, name)["MMS"] - claims.errors_by_draw(free, name)["MMS"]
         paired[f"{name}: MMS, all links − none"] = 100 * gain
     _save(run, "annot-links", drawing, table, paired, places)
 
 
-@links_within_bags.title
+@links_within_bags.facts
 def _(results):
-    table = results.table("annot-links")
-    means = 100 * where(table, method="MMS").groupby(["name", "share"])["error"].mean().unstack()
-    falls = enumerated(
-        [f"from {row[0.0]:.0f} to {row[1.0]:.0f}% on {name}" for name, row in means.iterrows()]
-    )
-    return f"With all links within bags known the test error of MMS goes {falls}."
+    table = results.table()
+    rows = where(table, method="MMS")
+    errors = 100 * rows.groupby(["name", "share"])["error"].mean().unstack()
+    changes = [f"from {row[0.0]:.0f} to {row[1.0]:.0f}% on {name}" for name, row in errors.iterrows()]
+    sets = rows.groupby("share")[["n_candidates", "missing"]].mean()
+    return {
+        "changes": enumerated(changes),
+        "free": sets.loc[0.0],
+        "linked": sets.loc[1.0],
+        "mms": _differences(where(table, share=1.0), "MMS"),
+    }
 
 
-@links_within_bags.see
-def _(results):
-    linked = where(results.table("annot-links"), share=1.0)
-    sets = (
-        where(results.table("annot-links"), method="MMS").groupby("share")[["n_candidates", "missing"]].mean()
-    )
-    return f"""
-Links change the candidates of a bag from {sets["n_candidates"][0.0]:.1f} to {sets["n_candidates"][1.0]:.1f},
-and the share of bags without the true labeling among them from {sets["missing"][0.0]:.0%} to
-{sets["missing"][1.0]:.0%}. With all links, MMS minus the SVM on Dawid and Skene's labelings that
-obey the links, in points:
-{_differences(linked, "MMS", "Dawid-Skene")}."""
+links_within_bags.title("With all links within bags known the test error of MMS goes {changes}.")
+links_within_bags.see("""
+Links change the candidates of a bag from {free[n_candidates]:.1f} to {linked[n_candidates]:.1f}, and the
+share of bags without the true labeling among them from {free[missing]:.0%} to {linked[missing]:.0%}. With all
+links, MMS minus the SVM on Dawid and Skene's labelings that obey the links, in points: {mms}.""")
