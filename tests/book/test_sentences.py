@@ -32,7 +32,7 @@ COMPARISONS = re.compile(
     rf"cautious|coincide|clearly|slowly|quickly|easily|hard|many|few|{EXTREME})\b|\d+(\.\d+)? ?(%|points)"
 )
 SUPERLATIVES = re.compile(rf"\b({EXTREME})\b")
-TAKES_EXTREMES = re.compile(r"idxmin|idxmax|largest_falls|nlargest|sort_values|\bmin\(|\bmax\(")
+TAKES_EXTREMES = re.compile(r"idxmin|idxmax|extremes\(|largest_falls|nlargest|sort_values|\bmin\(|\bmax\(")
 #: A sentence with one of these says how often something is so, by how much, or what the paper has.
 MEASURED = re.compile(r"\{\} (of|above|points|times) |[Oo]f \{\} \w+ \{\}|(by|in) \{\}")
 THEIRS = re.compile(r"thesis|paper|theorem|proposition|proof|Caltech")

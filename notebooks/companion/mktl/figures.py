@@ -11,7 +11,7 @@ from companion.plots import mktl as draw
 from companion.protocol import grid_points, where
 from companion.run.figures import name_methods
 from companion.run.registry import figure
-from companion.run.words import enumerated
+from companion.run.words import enumerated, extremes
 from cuelearn.datasets import DataFileError
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL
@@ -65,7 +65,7 @@ def percent_right(table, by):
 
 
 @figure("thesis-fig-6.1-things")
-def new_animals_and_what_they_are_taken_for(run):
+def new_animals(run):
     """Which of ten new animals is taken for which, without and with the scores of a model of forty others?"""
     animals = tasks.load_task("animals")
     compared = ("NoTransfer", "PriorFeatures", "MKTL")
@@ -77,33 +77,26 @@ def new_animals_and_what_they_are_taken_for(run):
     run.save_figure(drawing, "thesis-fig-6.1", confused, "things", [animals.data], note=note, shows=shows)
 
 
-@new_animals_and_what_they_are_taken_for.facts
+@new_animals.facts
 def _(results):
     table = results.table()
     right = table[table["true"] == table["said"]].pivot(index="true", columns="method", values="share")
     right = right.reindex(table["true"].unique()).fillna(0)
     gain = 100 * (right["MKTL"] - right["NoTransfer"])
-    return {
-        "n": len(right),
-        "right": right.mean(),
-        "most": gain.max(),
-        "most_on": gain.idxmax(),
-        "least": gain.min(),
-        "least_on": gain.idxmin(),
-    }
+    return {"n": len(right), "right": right.mean(), **extremes(gain)}
 
 
-new_animals_and_what_they_are_taken_for.title("""
+new_animals.title("""
 {n} new animals: {right[NoTransfer]:.0%} are named right by shape, {right[PriorFeatures]:.0%} by the scores of
 other animals, {right[MKTL]:.0%} by both.""")
-new_animals_and_what_they_are_taken_for.see("""
+new_animals.see("""
 No-Transfer sees the shapes alone, Prior-Features the scores that the model of forty other animals gives from
-colours and patches, MKTL both. From No-Transfer to MKTL the accuracy on the {most_on} changes by
-{most:+.0f} points, that on the {least_on} by {least:+.0f}.""")
+colours and patches, MKTL both. From No-Transfer to MKTL the accuracy on the {most_of} changes by
+{most:+.0f} points, that on the {least_of} by {least:+.0f}.""")
 
 
 @figure("thesis-fig-6.1")
-def scores_of_priors_as_features(run):
+def scores_as_features(run):
     """How do the scores of the priors become features when one new class is scored?"""
     task = tasks.load_task("objects")
     X = task.data.X[task.rows]
@@ -127,7 +120,7 @@ def scores_of_priors_as_features(run):
     run.save_figure(drawing, "thesis-fig-6.1", parts, provenance=[task.data], note=note)
 
 
-@scores_of_priors_as_features.facts
+@scores_as_features.facts
 def _(results):
     parts = results.table()
     size = parts["weight"].abs()
@@ -139,9 +132,9 @@ def _(results):
     }
 
 
-scores_of_priors_as_features.title("""
+scores_as_features.title("""
 {n} prior scores add {sum:+.2f} to the score of one test picture, {most[prior]} alone {most[part]:+.2f}.""")
-scores_of_priors_as_features.see("""
+scores_as_features.see("""
 The new class is the one that takes most from the priors. Of {n} weights {n_small} are below a tenth of the
 largest.""")
 
@@ -192,13 +185,13 @@ def _save_binary(run, drawing, suffix, **more):
 
 
 @figure("thesis-fig-6.2-mean", claims=("mktl-1", "mktl-8", "mktl-9"))
-def one_class_against_a_background(run):
+def against_a_background(run):
     """How much do priors help when one new class with few samples stands against a background?"""
     wider = compare.binary(run, ("MultiKT", "MKTL weighted"), "wider C")
     _save_binary(run, draw.binary_mean(binary_runs(run)), "mean", wider=wider)
 
 
-@one_class_against_a_background.facts
+@against_a_background.facts
 def _(results):
     percent = percent_right(results.table(), "n_positive")
     few = percent.loc[:, : claims.FEW].mean(axis=1)
@@ -211,8 +204,7 @@ def _(results):
         "above": above,
         "rival": draw.EQUAL[rival],
         "above_rival": above[rival],
-        "least": equal.min(),
-        "most": equal.max(),
+        "equal": equal.agg(["min", "max"]),
         "n_negative": settings.N_NEGATIVE,
         "right": few["NoTransfer"],
         "gain": few - few["NoTransfer"],
@@ -221,12 +213,12 @@ def _(results):
     }
 
 
-one_class_against_a_background.title("""
+against_a_background.title("""
 With up to {few} positives and equal class weights MKTL is {above[NoTransfer weighted]:+.1f} points against
 No-Transfer, {above_rival:+.1f} against the best rival, {rival}.""")
-one_class_against_a_background.see("""
+against_a_background.see("""
 Like with like first: at the top **every method has class weights**. There MKTL is, by number of positives,
-{least:+.1f} to {most:+.1f} points against the better of the plain average and the priors alone.
+{equal[min]:+.1f} to {equal[max]:+.1f} points against the better of the plain average and the priors alone.
 Below, as in the thesis, only Multi-KT and one MKTL have weights. With up to five positive samples against
 {n_negative} of the background Multi-KT is {gain[MultiKT]:+.0f} points against No-Transfer ({right:.0f}%
 right), weighted MKTL {gain[MKTL weighted]:+.0f}, MKTL without weights {gain[MKTL]:+.0f}. With {many} Multi-KT
@@ -322,26 +314,19 @@ def more_and_more_priors(run):
 def _(results):
     percent = percent_right(results.table(), "n_priors")
     above = percent.loc["MKTL"] - percent.loc["AverageTL"]
-    return {
-        "fewest": percent.columns[0],
-        "first": percent.iloc[:, 0],
-        "most": percent.columns[-1],
-        "last": percent.iloc[:, -1],
-        "lowest": above.min(),
-        "highest": above.max(),
-    }
+    return {"first": percent.iloc[:, 0], "last": percent.iloc[:, -1], "above": above.agg(["min", "max"])}
 
 
 more_and_more_priors.title("""
-From {fewest} to {most} priors MKTL goes from {first[MKTL]:.0f}% to {last[MKTL]:.0f}% right, the scores alone
-from {first[PriorFeatures]:.0f}% to {last[PriorFeatures]:.0f}%.""")
+From {first.name} to {last.name} priors MKTL goes from {first[MKTL]:.0f}% to {last[MKTL]:.0f}% right, the
+scores alone from {first[PriorFeatures]:.0f}% to {last[PriorFeatures]:.0f}%.""")
 more_and_more_priors.see("""
-No prior was trained on a new thing. Against the plain average of the same kernels MKTL is {lowest:+.1f} to
-{highest:+.1f} points.""")
+No prior was trained on a new thing. Against the plain average of the same kernels MKTL is
+{above[min]:+.1f} to {above[max]:+.1f} points.""")
 
 
 @figure("thesis-sec-6.3")
-def accuracy_and_priors_in_use(run):
+def priors_in_use(run):
     """How many priors does each exponent p use, and what does that do to the accuracy?"""
     size = run.size["path"]
     animals = tasks.load_task("animals")
@@ -353,7 +338,7 @@ def accuracy_and_priors_in_use(run):
     run.save_figure(drawing, "thesis-sec-6.3", table, provenance=[animals.data], note=note)
 
 
-@accuracy_and_priors_in_use.facts
+@priors_in_use.facts
 def _(results):
     table = results.table()
     means = table.groupby("p")[["p_found", "accuracy", "used"]].mean()
@@ -367,10 +352,10 @@ def _(results):
     }
 
 
-accuracy_and_priors_in_use.title("""
+priors_in_use.title("""
 The best p, {best[p_found]:g}, uses {best[used]:.0f} priors per class and is right on {best[accuracy]:.0%}; p
 auto, {auto[p_found]:.2f}, uses {auto[used]:.0f} and is right on {auto[accuracy]:.0%}.""")
-accuracy_and_priors_in_use.see("""
+priors_in_use.see("""
 From $p$ = {least[p_found]} to 2 the number of priors in use goes from {least[used]:.0f} to {most[used]:.0f}.
 The largest certified gap, relative to the objective, is {gap:.1e}.""")
 
@@ -443,18 +428,17 @@ def _(results):
     usual = where(times, C=1, p="auto").iloc[0]
     return {
         "n": len(times),
-        "samples": usual["n_per_class"],
         "fastest": times["seconds"].min(),
-        "usual": usual["seconds"],
+        "usual": usual,
         "megabytes": usual["memory"] / 1e6,
         "slowest": times.loc[times["seconds"].idxmax()],
     }
 
 
 training_time.title("""
-Ten classes of {samples} samples with 40 priors train in {fastest:.1f} to {slowest[seconds]:.1f} s ({n}
-settings).""")
+Ten classes of {usual[n_per_class]} samples with 40 priors train in {fastest:.1f} to {slowest[seconds]:.1f} s
+({n} settings).""")
 training_time.see("""
 Forty priors for ten classes are 400 groups of one number: with $C$ = 1 and p auto training takes
-{usual:.1f} s and {megabytes:.0f} MB, for the kernel matrix and its copies. The slowest setting takes
+{usual[seconds]:.1f} s and {megabytes:.0f} MB, for the kernel matrix and its copies. The slowest setting takes
 {slowest[seconds]:.1f} s: $C$ = {slowest[C]:g}, $p$ = {slowest[p]}.""")

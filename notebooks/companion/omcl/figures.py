@@ -17,7 +17,7 @@ from companion.plots.common import curves, legend, mosaic, panels
 from companion.protocol import printed, where
 from companion.run.figures import BLUE, GREY, ORANGE, method_style, name_methods
 from companion.run.registry import figure
-from companion.run.words import certain, enumerated, than
+from companion.run.words import certain, enumerated, extremes, than
 from cuelearn import datasets
 
 METHODS = ("OMCL-BM", "OMCL-BM sparser", "OMCL-PERC", "Flat", "Flat maps", "Vote")
@@ -91,22 +91,25 @@ def _learning_curves(run, name, row, suffix=None):
     run.save_figure(draw.learning_curves(table), row, table, suffix, **results.saved)
 
 
+def _joined(run, names, kind):
+    """A table of the results on several data sets, with a column `data`; and these data sets."""
+    results = {name: results_of(run, name) for name in names}
+    tables = [getattr(part, kind).assign(data=name) for name, part in results.items()]
+    return pd.concat(tables, ignore_index=True), [part.data for part in results.values()]
+
+
 def _support_sizes(run, row, names, columns):
     """Size of the support set against samples seen, a panel for each data set (thesis figures 3.2, 3.5)."""
-    fig, (axes,) = panels(len(names), size=(4.2 * len(names), 3.4))
+    table, data = _joined(run, names, "curves")
+    table = table[["data", "permutation", "method", *columns]]
     methods = ("OMCL-PERC", "OMCL-BM", "OMCL-BM sparser", "Flat")
-    tables = []
-    notes = []
+    fig, (axes,) = panels(len(names), size=(4.2 * len(names), 3.4))
     for ax, name in zip(axes, names, strict=True):
-        results = results_of(run, name)
-        table = draw.aligned(results.curves)
-        curves(ax, table, "n_seen", "support", methods, runs="permutation", markevery=3)
+        rows = draw.aligned(where(table, data=name))
+        curves(ax, rows, "n_seen", "support", methods, runs="permutation", markevery=3)
         ax.set(title=name, xlabel=draw.SEEN, ylabel="support vectors, all cues", ylim=(0, None))
-        tables.append(results.curves.assign(data=name))
-        notes.append(f"{name}: {results.saved['note']}")
     axes[0].legend()
-    table = pd.concat(tables, ignore_index=True)[["data", "permutation", "method", *columns]]
-    data = [results_of(run, name).data for name in names]
+    notes = [f"{name}: {results_of(run, name).saved['note']}" for name in names]
     run.save_figure(fig, row, table, provenance=data, note=" ".join(notes))
 
 
@@ -125,6 +128,13 @@ def _errors(run, name):
     return pd.DataFrame.from_dict(rows, "index", columns=columns).rename_axis("method")
 
 
+def _save_errors(run, name, table, row="thesis-tab-3.2", suffix=None, paper=None):
+    """Save columns of `_errors`, beside them the thesis's."""
+    note = f"{PERCENT} {SPLITS.get(name, '')}".strip()
+    saved = results_of(run, name).saved | {"note": note}
+    run.save_table(table, row, suffix, paper=paper, digits=3, **saved)
+
+
 def _second_layer(run, name, row):
     """Weights of the second layer over the largest of their row, and how far the diagonals stand out."""
     results = results_of(run, name)
@@ -132,23 +142,24 @@ def _second_layer(run, name, row):
     cues = list(results.task.data.cues)
     weights = np.stack(results.weights)
     weights = weights / np.abs(weights).max(axis=2, keepdims=True)
-    mean = weights.mean(axis=0)
-    fig, ((ax,),) = panels(1, size=(8.4, 2.2 + 0.22 * len(classes)))
-    image = ax.imshow(mean, aspect="auto", cmap="RdBu", vmin=-1, vmax=1)
-    scores = [f"{cue}: {label}" for cue in cues for label in classes]
-    _label(ax, classes, scores, ylabel="combined for class", xlabel="score of the cue for class")
-    fig.colorbar(image, label="weight / largest of its row")
     places = pd.MultiIndex.from_product([classes, cues, classes], names=["combined for", "cue", "score for"])
-    table = pd.Series(mean.ravel(), places, name="weight").reset_index()
+    table = pd.Series(weights.mean(axis=0).ravel(), places, name="weight").reset_index()
     own = np.tile(np.eye(len(classes), dtype=bool), len(cues))
     runs = []
     for of_run, confusions in zip(weights, results.confusions, strict=True):
-        top = own[np.arange(len(classes)), of_run.argmax(axis=1)]
-        confused = experiments.lowest_on_confused(of_run, confusions, cues)
-        means = {"diagonal": of_run[own].mean(), "off": of_run[~own].mean(), "rows": top.mean()}
-        runs.append({**means, "confused": confused})
-    runs = pd.DataFrame(runs)
-    run.save_figure(fig, row, {"": table, "runs": runs}, **results.saved)
+        means = {
+            "diagonal": of_run[own].mean(),
+            "off": of_run[~own].mean(),
+            "rows": own[np.arange(len(classes)), of_run.argmax(axis=1)].mean(),
+            "confused": experiments.lowest_on_confused(of_run, confusions, cues),
+        }
+        runs.append(means)
+    fig, ((ax,),) = panels(1, size=(8.4, 2.2 + 0.22 * len(classes)))
+    image = ax.imshow(weights.mean(axis=0), aspect="auto", cmap="RdBu", vmin=-1, vmax=1)
+    scores = [f"{cue}: {label}" for cue in cues for label in classes]
+    _label(ax, classes, scores, ylabel="combined for class", xlabel="score of the cue for class")
+    fig.colorbar(image, label="weight / largest of its row")
+    run.save_figure(fig, row, {"": table, "runs": pd.DataFrame(runs)}, **results.saved)
 
 
 def _label(ax, rows, columns, **labels):
@@ -166,14 +177,15 @@ def _against_cues(error):
 
 
 def _at_the_end(results):
-    """Test errors after the last sample, in words also OMCL-BM's against the best cue's and Flat's; below a
-    point is no difference."""
+    """Errors after the last sample, in words also OMCL-BM's test error against the best cue's and Flat's;
+    below a point is no difference."""
     errors = 100 * at_end(results.table())
     facts = _against_cues(errors.mean())
     rivals = (f"cue: {facts['cue']}", "Flat")
     of_cue, of_flat = (certain(errors["OMCL-BM"] - errors[rival], "less", 1.0) for rival in rivals)
     of_flat = "" if of_flat == of_cue else f"{of_flat} "
-    return facts | {"of_cue": of_cue, "of_flat": of_flat}
+    online = 100 * at_end(results.table(), "online_error").mean()
+    return facts | {"of_cue": of_cue, "of_flat": of_flat, "online": online}
 
 
 AGAINST_RIVALS = """
@@ -185,12 +197,12 @@ Flat maps {error[Flat maps]:.0f}%, Vote {error[Vote]:.0f}%, the best cue alone (
 
 
 @figure("thesis-fig-3.1", claims=["omcl-1", "omcl-2", "omcl-6"])
-def learning_from_sensors(run):
+def two_sensors(run):
     """With two sensors (with IDOL2: a robot's camera and laser), does OMCL err less than every cue?"""
     _learning_curves(run, streams(run)[1], "thesis-fig-3.1")
 
 
-@learning_from_sensors.facts
+@two_sensors.facts
 def _(results):
     facts = _at_the_end(results)
     data = "seven activities" if "HTAD" in curves_of(results) else "places"
@@ -198,8 +210,8 @@ def _(results):
     return facts | {"data": data, "flat": flat}
 
 
-learning_from_sensors.title(AGAINST_RIVALS.format("{data}"))
-learning_from_sensors.see(f"""{SUMMARY} The last panel shows all differences. Flat is {{flat}} OMCL-BM: one
+two_sensors.title(AGAINST_RIVALS.format("{data}"))
+two_sensors.see(f"""{SUMMARY} The last panel shows all differences. Flat is {{flat}} OMCL-BM: one
 learner on all sensors can use what they say jointly; learners whose scores are added cannot.""")
 
 
@@ -214,9 +226,8 @@ def eight_categories(run):
         of_category = rows[objects.y[rows] == category]
         cells += of_category[np.linspace(0, of_category.size - 1, 8).round().astype(int)].tolist()
     fig, ((ax,),) = panels(1, size=(7, 6))
-    height = len(objects.images[0])
     ax.imshow(mosaic(np.stack([objects.images[i] for i in cells]), 8))
-    ax.set_yticks(height * (np.arange(len(names)) + 0.5), names)
+    ax.set_yticks(len(objects.images[0]) * (np.arange(len(names)) + 0.5), names)
     ax.set_xticks(())
     ax.grid(False)
     table = pd.DataFrame({"image": objects.frames["name"][cells]})
@@ -230,7 +241,7 @@ eight_categories.title("The eight categories of the object task: {n} drawings by
 
 
 @figure("thesis-fig-2.1")
-def what_each_cue_confuses(run):
+def pairs_confused(run):
     """Which two categories does each cue mix up that another cue tells apart?"""
     results = results_of(run, "objects")
     images = results.data.images
@@ -251,7 +262,7 @@ def what_each_cue_confuses(run):
     run.save_figure(fig, "thesis-fig-2.1", table, **results.saved)
 
 
-@what_each_cue_confuses.facts
+@pairs_confused.facts
 def _(results):
     pairs = results.table().set_index("cue")
     cues = pairs.index
@@ -260,19 +271,18 @@ def _(results):
         "n": len(cues),
         "told": sum(pairs.loc[cue, cues].min() < pairs.loc[cue, cue] for cue in cues),
         "mended": sum(pairs.loc[cue, "OMCL-BM"] < pairs.loc[cue, cue] for cue in cues),
-        "cue": last.name,
         "pair": last,
         "share": last[last.name],
         "least": last[cues].min(),
     }
 
 
-what_each_cue_confuses.title(
+pairs_confused.title(
     "For {told} of {n} cues, another cue better separates the two categories that the cue confuses."
 )
-what_each_cue_confuses.see("""
-The cue {cue} takes {pair[first]} and {pair[second]} for each other in {share:.0%} of their tests, the best
-cue in {least:.0%}. On {mended} of the {n} pairs all cues together err less than the cue that confuses
+pairs_confused.see("""
+The cue {pair.name} takes {pair[first]} and {pair[second]} for each other in {share:.0%} of their tests, the
+best cue in {least:.0%}. On {mended} of the {n} pairs all cues together err less than the cue that confuses
 them.""")
 
 
@@ -300,14 +310,7 @@ def _(results):
     own = table["category"] == table["taken for"]
     right = table[own].set_index("category")["OMCL-BM"]
     wrong = table.loc[table.loc[~own, "OMCL-BM"].idxmax()]
-    return {
-        "mean": right.mean(),
-        "least": right.min(),
-        "least_of": right.idxmin(),
-        "most": right.max(),
-        "most_of": right.idxmax(),
-        "wrong": wrong,
-    }
+    return {"mean": right.mean(), **extremes(right), "wrong": wrong}
 
 
 all_confusions.title("""
@@ -319,30 +322,31 @@ The diagonals show correct answers. Off the diagonal the largest share with all 
 
 
 @figure("thesis-fig-3.4")
-def learning_curves_on_objects(run):
+def curves_on_objects(run):
     """Does OMCL err less on drawings never seen than every single cue, one long vector, and a vote?"""
     _learning_curves(run, "objects", "thesis-fig-3.4")
 
 
-@learning_curves_on_objects.facts
+@curves_on_objects.facts
 def _(results):
     facts = _at_the_end(results)
-    online = 100 * at_end(results.table(), "online_error").mean()
-    fooled = (facts["error"] - online).filter(like="cue: ").idxmax()
+    error = facts["error"]
+    online = facts["online"]
+    fooled = (error - online).filter(like="cue: ").idxmax()
     when = settled(results.table()).mean()
     return facts | {
         "fooled": fooled.removeprefix("cue: "),
-        "online": online[fooled],
-        "offline": facts["error"][fooled],
+        "seen": online[fooled],
+        "unseen": error[fooled],
         "when": when,
         "cues_settle": when.filter(like="cue: ").mean(),
     }
 
 
-learning_curves_on_objects.title(AGAINST_RIVALS.format("drawings never seen"))
-learning_curves_on_objects.see(f"""{SUMMARY} While learning, {{fooled}} alone makes {{online:.0f}}% mistakes,
+curves_on_objects.title(AGAINST_RIVALS.format("drawings never seen"))
+curves_on_objects.see(f"""{SUMMARY} While learning, {{fooled}} alone makes {{seen:.0f}}% mistakes,
 since most new pictures are views of a drawing already shown; on drawings never shown it errs on
-{{offline:.0f}}%. The second layer learns from the first kind of pictures which cue to trust, and is
+{{unseen:.0f}}%. The second layer learns from the first kind of pictures which cue to trust, and is
 tested on the second. The test error has settled, within a tenth of its gain, after {{when[OMCL-PERC]:.0%}}
 of the pictures for OMCL-PERC, {{when[OMCL-BM]:.0%}} for OMCL-BM, {{cues_settle:.0%}} for single cues.""")
 
@@ -350,14 +354,12 @@ of the pictures for OMCL-PERC, {{when[OMCL-BM]:.0%}} for OMCL-BM, {{cues_settle:
 @figure("thesis-tab-3.2")
 def errors_by_category(run):
     """How often does each method err on each of the eight categories?"""
-    results = results_of(run, "objects")
-    classes = results.classes
+    classes = results_of(run, "objects").classes
     table = _errors(run, "objects")
     paper = printed("thesis-tab-3.2").set_index("method")
-    common = {**results.saved, "digits": 3, "note": f"{PERCENT} {SPLITS['objects']}"}
-    run.save_table(table[["ALL", "+-"]], "thesis-tab-3.2", paper=paper[["ALL"]], **common)
+    _save_errors(run, "objects", table[["ALL", "+-"]], paper=paper[["ALL"]])
     for half in (classes[:4], classes[4:]):
-        run.save_table(table[half], "thesis-tab-3.2", f"{half[0]}-{half[-1]}", paper=paper[half], **common)
+        _save_errors(run, "objects", table[half], suffix=f"{half[0]}-{half[-1]}", paper=paper[half])
 
 
 @errors_by_category.facts
@@ -404,24 +406,22 @@ trust_on_objects.see(TRUST)
 
 
 @figure("thesis-tab-3.2-things")
-def errors_on_things_never_seen(run):
+def unseen_things(run):
     """How often does each method err on whole things that were never seen, such as a cow's face?"""
-    if images_of(run, "objects").provenance.tier != "bundled":
-        return
-    common = {**results_of(run, "things").saved, "digits": 3, "note": f"{PERCENT} {SPLITS['things']}"}
-    run.save_table(_errors(run, "things"), "thesis-tab-3.2", "things", **common)
+    if images_of(run, "objects").provenance.tier == "bundled":
+        _save_errors(run, "things", _errors(run, "things"), suffix="things")
 
 
-@errors_on_things_never_seen.facts
+@unseen_things.facts
 def _(results):
     table = results.table().set_index("method")
     return {**_against_cues(table["ALL"]), "cow": table.loc["cue: shape", "cow"]}
 
 
-errors_on_things_never_seen.title("""
+unseen_things.title("""
 On things never seen OMCL-BM errs on {error[OMCL-BM]:.0f}%, the best cue ({cue}) on {least:.0f}%, Flat on
 {error[Flat]:.0f}%.""")
-errors_on_things_never_seen.see(f"""
+unseen_things.see(f"""
 With whole things held out, shape errs on {{cow:.0f}}% of the cows (a face does not have the outline of a
 cow). {SUMMARY}""")
 
@@ -433,8 +433,7 @@ def errors_by_class(run):
     table = _errors(run, name)
     paper = printed("thesis-tab-3.1").set_index("method")
     paper = paper[paper.columns.intersection(table.columns)]
-    common = {**results_of(run, name).saved, "digits": 3, "note": PERCENT}
-    run.save_table(table, "thesis-tab-3.1", paper=paper, **common)
+    _save_errors(run, name, table, "thesis-tab-3.1", paper=paper)
 
 
 @errors_by_class.facts
@@ -442,17 +441,11 @@ def _(results):
     errors = results.table().set_index("method").loc["OMCL-BM"]
     classes = errors.drop(["ALL", "+-"]).astype(float)
     classes = classes[~classes.index.str.contains("paper")]
-    return {
-        "mean": errors["ALL"],
-        "least": classes.min(),
-        "least_of": classes.idxmin(),
-        "most": classes.max(),
-        "most_of": classes.idxmax(),
-    }
+    return {"all": errors["ALL"], **extremes(classes)}
 
 
 errors_by_class.title("""
-OMCL-BM errs on {mean:.0f}% of the tests: from {least:.0f}% ({least_of}) to {most:.0f}% ({most_of}).""")
+OMCL-BM errs on {all:.0f}% of the tests: from {least:.0f}% ({least_of}) to {most:.0f}% ({most_of}).""")
 
 
 @figure("thesis-fig-3.3", claims="omcl-5")
@@ -467,7 +460,7 @@ trust_in_sensors.see(TRUST)
 
 
 @figure("thesis-fig-3.2", claims="omcl-4")
-def support_where_errors_are_few(run):
+def support_with_few_errors(run):
     """Where few errors are made while learning, how much smaller is the support set?"""
     names = [name for name in streams(run) if name == "IDOL2"] + ["mfeat", "pendigits"]
     _support_sizes(run, "thesis-fig-3.2", names, ["n_seen", "online_error", "support"])
@@ -486,9 +479,9 @@ def _support_kept(results):
 
 KEPT = "Of the Perceptrons' support vectors OMCL-BM keeps {kept}."
 
-support_where_errors_are_few.facts(_support_kept)
-support_where_errors_are_few.title(KEPT)
-support_where_errors_are_few.see("""
+support_with_few_errors.facts(_support_kept)
+support_with_few_errors.title(KEPT)
+support_with_few_errors.see("""
 The sparser form keeps {sparser}. With narrow kernels an update does not lie in the span of others, whatever
 $\\eta$ is.""")
 
@@ -505,25 +498,21 @@ learning_from_numerals.see(SUMMARY)
 
 
 @figure("thesis-fig-3.4-categories")
-def learning_curves_on_categories(run):
+def curves_on_categories(run):
     """With many classes and few samples of each, does OMCL still err less?"""
     _learning_curves(run, "categories", "thesis-fig-3.4", "categories")
 
 
-@learning_curves_on_categories.facts
+@curves_on_categories.facts
 def _(results):
     facts = _at_the_end(results)
-    online = 100 * at_end(results.table(), "online_error").mean()
-    return facts | {
-        "word": than(facts["error"]["OMCL-BM"], facts["least"], "below"),
-        "online": online["OMCL-BM"],
-        "median": online.filter(like="cue: ").median(),
-    }
+    word = than(facts["error"]["OMCL-BM"], facts["least"], "below")
+    return facts | {"word": word, "median": facts["online"].filter(like="cue: ").median()}
 
 
-learning_curves_on_categories.title(AGAINST_RIVALS.format("many categories"))
-learning_curves_on_categories.see(f"""{SUMMARY} OMCL-BM's error is {{word}} that of the best cue. While
-learning, the second layer errs on {{online:.0f}}%, the median cue on {{median:.0f}}%.""")
+curves_on_categories.title(AGAINST_RIVALS.format("many categories"))
+curves_on_categories.see(f"""{SUMMARY} OMCL-BM's error is {{word}} that of the best cue. While
+learning, the second layer errs on {{online[OMCL-BM]:.0f}}%, the median cue on {{median:.0f}}%.""")
 
 
 @figure("thesis-tab-3.2-categories")
@@ -531,23 +520,16 @@ def errors_on_categories(run):
     """How often does each method err on many categories, and on which least?"""
     results = results_of(run, "categories")
     table = _errors(run, "categories")
-    common = {**results.saved, "digits": 3, "note": f"{PERCENT} {SPLITS['categories']}"}
-    run.save_table(table[["ALL", "+-"]], "thesis-tab-3.2", "categories", **common)
+    _save_errors(run, "categories", table[["ALL", "+-"]], suffix="categories")
     each = table.loc[[*results.cues, "OMCL-BM"], results.classes].T.rename_axis("category")
-    run.save_table(each, "thesis-tab-3.2", "categories-each", **common)
+    _save_errors(run, "categories", each, suffix="categories-each")
 
 
 @errors_on_categories.facts
 def _(results):
     errors = results.table("thesis-tab-3.2-categories-each").set_index("category")["OMCL-BM"]
-    return {
-        "n": len(errors),
-        "least": errors.min(),
-        "least_of": errors.idxmin(),
-        "most": errors.max(),
-        "most_of": errors.idxmax(),
-        "all": results.table().set_index("method").loc["OMCL-BM"],
-    }
+    over_all = results.table().set_index("method").loc["OMCL-BM"]
+    return {"n": len(errors), **extremes(errors), "all": over_all}
 
 
 errors_on_categories.title("""
@@ -559,14 +541,14 @@ eight classes and hundreds of pictures of each.""")
 
 
 @figure("thesis-fig-3.5", claims="omcl-3")
-def support_where_errors_are_many(run):
+def support_with_many_errors(run):
     """Where many errors are made while learning, how much smaller is the support set?"""
     _support_sizes(run, "thesis-fig-3.5", ["objects", "categories"], ["n_seen", "support"])
 
 
-support_where_errors_are_many.facts(_support_kept)
-support_where_errors_are_many.title(KEPT)
-support_where_errors_are_many.see("""
+support_with_many_errors.facts(_support_kept)
+support_with_many_errors.title(KEPT)
+support_with_many_errors.see("""
 The sparser form keeps {sparser}; in the thesis OMCL-BM keeps less than three quarters and its sparser form
 less than half.""")
 
@@ -617,19 +599,19 @@ levels_of_integration.title("{levels} integration err on {batch}% in batch, on {
 
 
 @figure("thesis-thm-3.1", claims="omcl-7")
-def regret_of_the_second_layer(run):
+def second_layer_regret(run):
     """Does the second layer's loss stay below that of the best cue plus the regret?"""
-    results = {name: results_of(run, name) for name in (*streams(run), "categories")}
-    first = [pd.DataFrame(part.losses[0]).assign(data=name) for name, part in results.items()]
-    bounds = [part.theorem.assign(data=name) for name, part in results.items()]
-    tables = {"": pd.concat(first, ignore_index=True), "bounds": pd.concat(bounds, ignore_index=True)}
-    data = [part.data for part in results.values()]
+    names = (*streams(run), "categories")
+    bounds, data = _joined(run, names, "theorem")
+    losses = [pd.DataFrame(results_of(run, name).losses[0]).assign(data=name) for name in names]
+    losses = pd.concat(losses, ignore_index=True)
+    tables = {"": losses, "bounds": bounds}
     note = f"First permutation of each; multiclass hinge losses; gradient steps of {run.step:g}."
-    drawing = draw.regret(tables[""], tables["bounds"])
+    drawing = draw.regret(losses, bounds)
     run.save_figure(drawing, "thesis-thm-3.1", tables, provenance=data, note=note)
 
 
-@regret_of_the_second_layer.facts
+@second_layer_regret.facts
 def _(results):
     bounds = results.table("thesis-thm-3.1.bounds")
     share = bounds["measured"] / bounds["bound"]  # no theorem bounds the loss of PA-I
@@ -642,36 +624,35 @@ def _(results):
     }
 
 
-regret_of_the_second_layer.title(
+second_layer_regret.title(
     "In {n} runs the second layer's loss and mistakes reach at most {most:.0%} of their bounds."
 )
-regret_of_the_second_layer.see("""
+second_layer_regret.see("""
 The loss of PA-I stays below that of the best *single* cue in {below:.0%} of the runs, which no theorem
 promises. The bound on PA-I's mistakes is {times:.0f} times their number in the median run.""")
 
 
 @figure("thesis-sec-3.3", claims="omcl-8")
-def last_hypothesis_and_average(run):
+def last_and_average(run):
     """Is the averaged predictor better than the last one?"""
-    results = {name: results_of(run, name) for name in streams(run)}
-    fig, (axes,) = panels(len(results), size=(2.8 * len(results), 3.2))
-    for ax, (name, part) in zip(axes, results.items(), strict=True):
-        for method, errors in part.hypotheses.groupby("method", sort=False):
+    names = streams(run)
+    table, data = _joined(run, names, "hypotheses")
+    fig, (axes,) = panels(len(names), size=(2.8 * len(names), 3.2))
+    for ax, name in zip(axes, names, strict=True):
+        rows = where(table, data=name)
+        for method, errors in rows.groupby("method", sort=False):
             style = method_style(method, linestyle="", markersize=3, alpha=0.6)
             ax.plot(100 * errors["last"], 100 * errors["average"], **style)
-        middle = 100 * part.hypotheses["last"].median()
+        middle = 100 * rows["last"].median()
         ax.axline((middle, middle), slope=1, color="black", lw=0.8, label="equal errors")
         ax.set(title=name, xlabel="last hypothesis [%]")
     axes[0].set_ylabel("test error, averaged [%]")
     legend(fig, axes[0], 5)
-    tables = [part.hypotheses.assign(data=name) for name, part in results.items()]
-    data = [part.data for part in results.values()]
     note = "Every class alike; a point for each permutation; below the line averages are better."
-    table = pd.concat(tables, ignore_index=True)
     run.save_figure(fig, "thesis-sec-3.3", table, provenance=data, note=note)
 
 
-@last_hypothesis_and_average.facts
+@last_and_average.facts
 def _(results):
     errors = where(results.table(), method="OMCL-BM").groupby("data", sort=False)
     mean = 100 * errors[["last", "average"]].mean()
@@ -680,10 +661,10 @@ def _(results):
     return {"fewer": (change < 0).sum(), "n": len(mean), "change": change.mean(), "errors": "; ".join(texts)}
 
 
-last_hypothesis_and_average.title("""
+last_and_average.title("""
 On {fewer} of {n} data sets OMCL-BM's average errs less than its last hypothesis (mean difference
 {change:+.1f} points).""")
-last_hypothesis_and_average.see("""
+last_and_average.see("""
 OMCL-BM's error with the last hypothesis and with the average: {errors}. The guarantee is for independent
 samples in random order.""")
 
@@ -720,10 +701,9 @@ def _(results):
     for (data, method), table in results.table().groupby(["data", "method"], sort=False):
         errors = 100 * at_half(table)
         changes.append(errors.sub(errors["all"], axis=0).mean())
-        label = method_style(method)["label"]
         margin, *others = errors.mean()[["margin", "all", "threshold", "random"]]
         beside = "; ".join(f"{error:.1f}" for error in others)
-        texts.append(f"{data}, {label} {margin:.1f} ({beside})")
+        texts.append(f"{data}, {method_style(method)['label']} {margin:.1f} ({beside})")
     changes = pd.DataFrame(changes)
     return {"least": changes.min(), "most": changes.max(), "errors": "; ".join(texts)}
 
